@@ -15,7 +15,7 @@ fn main() {
         let library = PathBuf::from(variable("OUT_DIR")).join(library);
         if !built(source, &library) {
             println!(
-                "cargo::warning={source} was not built: on a busy machine the kernel world may not repeat itself"
+                "cargo::warning={source} was not built: on a busy machine, runs of the kernel world may not be repeatable"
             );
             fs::write(&library, []).expect("the build directory can be written");
         }

@@ -40,7 +40,7 @@ pub fn read<T: Default>(
             Ok(packet) => packet,
             Err(error @ CaptureError::Read(_)) => return Err(refuse(&error)),
             Err(error) => {
-                notes.push(format!("the capture {error}; this is of what stands before"));
+                notes.push(format!("the capture {error}; the result covers the packets before"));
                 break;
             }
         };
@@ -56,7 +56,7 @@ pub fn read<T: Default>(
     }
     notes.extend(link.map(|link| format!("packets of {link}, are left out")));
     if others > 0 {
-        notes.push(format!("{others} packets that are not of IP are left out"));
+        notes.push(format!("{others} packets that are not IP are ignored"));
     }
     if let (true, Some(problem)) = (seen.is_empty(), notes.first()) {
         return Err(refuse(&format!("no IP packet can be read: {problem}")));

@@ -24,7 +24,7 @@ use crate::{ccdf, report, row};
 /// Processor time of a comparison that nobody limits.
 const BUDGET: &str = "5s";
 
-const TEACH: &str = "compare what? Name two or more transports, as in\n  \
+const TEACH: &str = "name two or more transports, as in\n  \
     hol compare tcp sctp:streams=1 sctp:streams=8 --loss 1%\n\
     `hol list` shows all transports, `hol list tcp` the options of one";
 
@@ -121,7 +121,7 @@ impl Compare {
         let time: Duration = budget.parse().map_err(|e| wrong(format!("{e}")))?;
         let is_simulated = experiment.points.iter().all(|point| point.world.is_default());
         if self.budget.is_some() && !(is_simulated && self.question.is_open()) {
-            let problem = "the model world alone has a budget, and only without --count and --repetitions";
+            let problem = "only the model world supports it, and only without --count and --repetitions";
             return Err(wrong(problem.to_owned()));
         }
         Ok((is_simulated && self.question.is_open()).then(|| ComparisonSteps::within(time)))
@@ -273,7 +273,7 @@ fn parts(cell: &Cell) -> String {
     match &cell.split {
         _ if cell.latency.completed() == 0 => "nothing completed".to_owned(),
         Some(parts) => split(parts),
-        None => "not seen: sockets do not tell when a packet left or came".to_owned(),
+        None => "not available: sockets do not report when packets are sent or arrive".to_owned(),
     }
 }
 

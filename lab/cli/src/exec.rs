@@ -17,9 +17,9 @@ use crate::row::{self, Row};
 use crate::service::{Service, table};
 use crate::terminal::say;
 
-const TEACH: &str = "run what? Name transports, then a program behind --, as in\n  \
+const TEACH: &str = "name transports, then a program after --, as in\n  \
     hol exec tcp sctp mptcp --loss 1% --server nginx --listens 80 -- curl -so /dev/null http://server/\n\
-    `hol exec --help` says more";
+    see `hol exec --help`";
 
 /// So many lines of what a program printed are shown.
 const LINES: usize = 12;
@@ -206,7 +206,7 @@ fn share(program: &ProgramResult) -> String {
     }
     let part = 100.0 * used / whole;
     format!(
-        "{text}, {part:.0} % of its time: how fast that is counts, too; `hol kernel build` makes a kernel on which computing takes no time"
+        "{text}, {part:.0} % of its time, so the speed of the processor affects the result; `hol kernel build` builds a kernel on which computing takes no time"
     )
 }
 

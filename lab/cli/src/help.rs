@@ -14,8 +14,8 @@ const EXAMPLES: &str = "\
 Examples:
   hol help run         a command
   hol help network     a table of experiment files: keys, units, defaults
-  hol help lifetime    whatever has that name: option of a transport, flag or key
-  hol help schema      a JSON Schema, by which editors complete and check experiment files";
+  hol help lifetime    an option of a transport, a flag or a key
+  hol help schema      a JSON Schema for editors, which then complete and check experiment files";
 
 /// Explain a command, a table of experiment files, or an option or key by its name
 #[derive(Debug, Args)]

@@ -129,7 +129,7 @@ fn ready(image: &Image) {
     say(&format!("{} is ready: {}\n", image.release, image.directory.display()));
     if !image.has_sctp() {
         note!(
-            "warning: it has no SCTP; for that take a distribution's standard kernel, as `hol kernel fetch` does"
+            "warning: this kernel has no SCTP; a distribution's standard kernel has it, as `hol kernel fetch` downloads"
         );
     }
     say_engine(image);

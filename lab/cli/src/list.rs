@@ -15,9 +15,9 @@ use crate::transport_option;
 const EXAMPLES: &str = "\
 Examples:
   hol list           transports, workloads, stacks, studies
-  hol list sctp      every option of a transport, its default and where that comes from
+  hol list sctp      every option of a transport, its default and the source of it
   hol list paths     rates, delays and queues of the paths by name
-  hol list --json    all of it, for programs";
+  hol list --json    everything, for programs";
 
 /// List transports, workloads, paths, stacks and studies; or the options of one transport.
 #[derive(Debug, Args)]
@@ -69,7 +69,7 @@ impl List {
             (Some(Topic::Options(kind)), false) => say(&options(kind)),
             (Some(Topic::Paths), false) => {
                 say(&format!(
-                    "{}\nhol help NAME shows the settings of one, and what of them is measured\n",
+                    "{}\nhol help NAME shows the settings of a path, and which of them are measured\n",
                     named_path::table()
                 ));
             }

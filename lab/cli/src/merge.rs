@@ -10,7 +10,7 @@ use crate::run::conclude;
 use crate::terminal::{grouped, note};
 
 const AFTER: &str = "\
-The result is what `hol run FILE` would have given on one machine: the same digests, tables and report, whatever the order of
+The result is the same as that of `hol run FILE` on one machine: the same digests, tables and report, whatever the order of
 the parts. A run that is in two of them has to be the same in both.
 
   hol run FILE --shard 1/2 --out one              on one machine
@@ -37,7 +37,7 @@ impl Merge {
     pub fn run(&self) -> Result<(), Failure> {
         let merged = merge(&self.parts, &self.out, std::env::args().collect())?;
         if merged.repeated > 0 {
-            note!("{} runs are in several parts, and are the same there", grouped(merged.repeated));
+            note!("{} runs are in several parts, with equal results", grouped(merged.repeated));
         }
         let results = merged.store.write_tables(&merged.finished)?;
         conclude(&results, &self.out, self.json)?;

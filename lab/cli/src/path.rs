@@ -70,7 +70,7 @@ impl Path {
             None => Failure::failed(format!("{place}: {problem}")),
         })?;
         let mut text =
-            format!("# Learnt by `hol path learn` from {}.\n", capture_file::one_line(&place.to_string()));
+            format!("# Estimated by `hol path learn` from {}.\n", capture_file::one_line(&place.to_string()));
         for words in notes {
             note!("note: {words}");
             text += &format!("# Note: {words}.\n");
@@ -87,7 +87,7 @@ impl Tc {
             |line: &String| tc::read(line).map_err(|problem| Failure::Usage(format!("{line}: {problem}")));
         let all = |lines: &[String]| lines.iter().map(read).collect::<Result<Vec<_>, _>>();
         let network = tc::network(&all(&self.lines)?, &all(&self.down)?).map_err(Failure::Usage)?;
-        say(&format!("# Made by `hol path tc`.\n{network}"));
+        say(&format!("# Converted by `hol path tc`.\n{network}"));
         Ok(())
     }
 }

@@ -42,9 +42,7 @@ impl Peer {
             }
             Some(other) => Err(InputError {
                 place: format!("--peer {peers}"),
-                problem: format!(
-                    "another host is for --world live, and --world says {other:?}; leave one out"
-                ),
+                problem: format!("--peer needs --world live, but --world is {other:?}; omit one of the two"),
             }),
         }
     }

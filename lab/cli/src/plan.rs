@@ -49,6 +49,6 @@ fn parts(runs: &Runs, of: usize, jobs: usize) -> String {
     let time = |work: u64| patience(least * work as f64 / all as f64 / jobs as f64);
     let (least, most) = (work.iter().min().copied().unwrap_or(0), work.iter().max().copied().unwrap_or(0));
     let idle = work.iter().filter(|work| **work == 0).count();
-    let idle = if idle > 0 { format!("; {idle} of them have nothing to do") } else { String::new() };
+    let idle = if idle > 0 { format!("; {idle} of them are empty") } else { String::new() };
     format!("{of} parts of {} to {} each with {jobs} jobs{idle}\n", time(least), time(most))
 }

@@ -64,7 +64,7 @@ impl Replay {
         notes.iter().for_each(|words| note!("note: {words}"));
         let notes: String = notes.iter().map(|words| format!("# Note: {words}.\n")).collect();
         let head = format!(
-            "# Made by `hol replay` from {}: {} messages.\n{notes}",
+            "# Converted by `hol replay` from {}: {} messages.\n{notes}",
             capture_file::one_line(&place.to_string()),
             exchanges.len()
         );
@@ -79,26 +79,24 @@ impl Replay {
         let all = heard.exchanges.len();
         if all > self.most {
             notes.push(format!(
-                "{all} messages are in it, of which the first {} are taken: --most N",
+                "the capture has {all} messages, of which the first {} are used: --most N",
                 self.most
             ));
         }
         if heard.unasked > 0 {
-            notes.push(format!("{} messages that nobody had asked for are left out", heard.unasked));
+            notes.push(format!("{} messages without a request are ignored", heard.unasked));
         }
         let taken = &heard.exchanges[..all.min(self.most)];
         let are_answered = taken.iter().any(|exchange| exchange.reply > 0);
         let silent = taken.iter().filter(|exchange| are_answered && exchange.reply == 0).count();
         if silent > 0 {
-            notes.push(format!("{silent} messages had no reply, and have one of 8 octets here"));
+            notes.push(format!("{silent} messages had no reply; here they have one of 8 octets"));
         }
         let is_possible = |octets: u64| (WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE).contains(&octets);
         let unfit =
             taken.iter().filter(|e| !is_possible(e.octets) || e.reply > 0 && !is_possible(e.reply)).count();
         if unfit > 0 {
-            notes.push(format!(
-                "{unfit} messages are shorter or longer than a message here can be (8 octets, 16 MiB)"
-            ));
+            notes.push(format!("{unfit} messages are shorter or longer than supported (8 octets, 16 MiB)"));
         }
         let size = |octets: u64| ByteCount(octets.clamp(WorkloadError::MIN_SIZE, WorkloadError::MAX_SIZE));
         let exchange = |exchange: &CapturedExchange| Exchange {
@@ -133,13 +131,13 @@ impl Replay {
 fn table(heard: &CapturedMessages, exchanges: &[Exchange]) -> String {
     let messages = exchanges.len() * REPETITIONS;
     let mut text = format!(
-        "transports = [\"tcp\", \"sctp:streams=8\", \"quic\"]\n# Over all repetitions together: each has all messages.\n\
+        "transports = [\"tcp\", \"sctp:streams=8\", \"quic\"]\n# Number of messages of all repetitions together; each repetition has all of them.\n\
          messages = {messages}\nrepetitions = {REPETITIONS}\n\n[workload]\nkind = \"replay\"\n"
     );
     if heard.is_turned {
-        text += "# Only the side to which connections were opened said something.\nfrom = \"server\"\nto = \"client\"\n";
+        text += "# Only the side that accepted connections sent data.\nfrom = \"server\"\nto = \"client\"\n";
     }
-    text += "# When it is sent, its octets, and those of the reply.\nexchanges = [\n";
+    text += "# Time, octets, and octets of the reply.\nexchanges = [\n";
     for exchange in exchanges {
         text += &format!("  \"{exchange}\",\n");
     }

@@ -38,7 +38,7 @@ impl Report {
 fn load(dir: &Path) -> Result<Results, Failure> {
     let results = Results::load(dir)?;
     if !results.complete() {
-        note!("warning: {} is not complete; what is missing is left out", dir.display());
+        note!("warning: {} is incomplete; missing runs are left out", dir.display());
     }
     Ok(results)
 }

@@ -20,8 +20,8 @@ const EXAMPLES: &str = "\
 Examples:
   hol reproduce ikr53 --quick          a twentieth of the messages, in seconds
   hol reproduce ikr53                  all of them
-  hol reproduce tickets --only pion218 one public report, its numbers beside ours
-  hol list                             the studies there are";
+  hol reproduce tickets --only pion218 one public report, compared with our numbers
+  hol list                             all studies";
 
 /// Run a study: all its experiments, its figures with their numbers in the paper, and a verdict on each of
 /// its claims.
@@ -65,7 +65,7 @@ impl Reproduce {
         self.attended.attend()?;
         let study = Study::load(&self.study, self.quick)?;
         if study.file("claims.toml").is_none() {
-            let problem = format!("{0} makes no claims to judge; it is for `hol validate {0}`", study.name);
+            let problem = format!("{0} has no claims; use `hol validate {0}`", study.name);
             return Err(Failure::Usage(problem));
         }
         let out = self.out.clone().unwrap_or_else(|| self.default_directory(&study));
@@ -118,8 +118,7 @@ impl Reproduce {
         if let Some(range) =
             ranged.filter(|_| !study.experiments.iter().filter(|(name, _)| wanted(name)).all(precise))
         {
-            let problem =
-                format!("--repetitions {range}: {} asks for no precision; give one number", study.name);
+            let problem = format!("--repetitions {range}: {} has no precision; give one number", study.name);
             return Err(Failure::Usage(problem));
         }
         let repeated = |experiment: Experiment| match self.repetitions {
@@ -169,10 +168,10 @@ fn say_numbers(judged: &JudgedClaim) {
 const fn words(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Reproduced => "reproduced",
-        Verdict::PeriodOnly => "reproduced only with the settings of the time",
-        Verdict::OpenToday => "with the settings of the time; not decided today",
+        Verdict::PeriodOnly => "reproduced only with the settings of the paper's time",
+        Verdict::OpenToday => "reproduced with the settings of the paper's time; undecided with today's",
         Verdict::NotToday => {
-            "not reproduced today; the stack of the time does not tell, or is not in this world"
+            "not reproduced today; undecided, or not available in this world, with the stack of the paper's time"
         }
         Verdict::NotReproduced => "not reproduced",
         Verdict::NotDecidable => "not decided here",

@@ -351,7 +351,7 @@ fn imprecise(result: &PointResult) -> Option<String> {
         Some(share) => format!("{:.1} %", share * 100.0),
         None => "an unknown share".to_owned(),
     };
-    Some(format!("the mean is known to {reached} after {count} repetitions, not to {asked}"))
+    Some(format!("the precision of the mean is {reached} after {count} repetitions, not {asked}"))
 }
 
 fn unsteady(result: &PointResult) -> Option<String> {
@@ -377,7 +377,7 @@ fn untold(result: &PointResult) -> Vec<String> {
         let missing = ended.clone().filter(|run| run.defined(name).is_none()).count();
         (missing > 0).then(|| {
             let runs = result.runs.len();
-            format!("metric {name}: {} finds no number in {missing} of {runs} runs", reading.find)
+            format!("metric {name}: no number found by {} in {missing} of {runs} runs", reading.find)
         })
     };
     result.point.metrics().filter_map(of).collect()

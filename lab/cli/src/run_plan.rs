@@ -29,7 +29,7 @@ pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(1);
         }
-        note!("\nstopping; runs that have begun are dropped");
+        note!("\nstopping; unfinished runs are discarded");
     };
     match ctrlc::set_handler(handler) {
         // A comparison that grows asks again at each step.
@@ -60,12 +60,12 @@ pub fn fill(dir: &Path, manifest: Manifest, filling: RunOptions) -> Result<Resul
     let plan = Plan::of_manifest(store.manifest());
     let known = finished.runs().count();
     if known > 0 && !quiet {
-        note!("going on in {}: {} runs are there already", dir.display(), grouped(known as u64));
+        note!("continuing in {}: {} runs are already done", dir.display(), grouped(known as u64));
     }
     let watch = Stopwatch::start();
     execute_plan(&plan, &mut store, &mut finished, jobs, telling)?;
     if !quiet && watch.seconds() > PATIENCE {
-        note!("the runs are over; reading them for tables, figures and report");
+        note!("all runs are done; creating tables, figures and report");
     }
     // A part of the runs is no table: it may have the second repetition of a point, and not the first.
     let results = match store.manifest().shard {

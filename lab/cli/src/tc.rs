@@ -142,7 +142,7 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
                 if let Some(jitter) = words.optional(time).filter(|jitter| *jitter > Duration::ZERO) {
                     shaped.say("jitter", jitter);
                     shaped.notes.push(
-                        "netem lets later packets overtake where the delay varies by more than their distance; hol keeps their order"
+                        "netem lets later packets overtake if the delay varies by more than their distance; hol keeps their order"
                             .to_owned(),
                     );
                     if let Some(correlation) = words.optional(share) {
@@ -194,7 +194,7 @@ fn hold(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, l
     if most.is_finite() && most <= own {
         if let Some(most) = BitRate::from_bits_per_second(most as u64) {
             let said = format!(
-                "netem holds {limit} packets, those under way among them: {most} at {delay}, and more is dropped"
+                "netem holds {limit} packets, including those in transit: {most} at {delay}; further packets are dropped"
             );
             shaped.notes.push(said);
             shaped.say("rate", most);
@@ -207,9 +207,7 @@ fn hold(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, l
         shaped.say("rate", speed);
         shaped.say("queue", format!("{}p", (limit - under_way.min(limit)).max(1)));
         if under_way > 0 {
-            shaped
-                .notes
-                .push(format!("of netem's limit of {limit} packets {under_way} full ones are under way"));
+            shaped.notes.push(format!("{under_way} full packets of netem's limit of {limit} are in transit"));
         }
     }
 }
@@ -294,7 +292,7 @@ fn htb(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
         }
     }
     // A class alone may borrow all up to its ceiling.
-    shaped.say("rate", ceiling.or(speed).ok_or("this line of htb has no rate; give that of its class")?);
+    shaped.say("rate", ceiling.or(speed).ok_or("this line of htb has no rate; use the rate of its class")?);
     Ok(())
 }
 
@@ -374,7 +372,7 @@ fn red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
 /// its own.
 pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<String, String> {
     let mut text =
-        "[network]\n# What no line says is as fast as it may be.\nrate = \"10Gbit\"\ndelay = \"0s\"\n"
+        "[network]\n# Defaults, if the lines set nothing: no limit.\nrate = \"10Gbit\"\ndelay = \"0s\"\n"
             .to_owned();
     for (name, lines) in [("up", up), ("down", down)] {
         if lines.is_empty() {

@@ -138,7 +138,7 @@ impl Trace {
     fn show_page(&self, point: &Point, number: Option<u64>) -> Result<(), Failure> {
         let world = point.world.open().map_err(LabError::from)?;
         if point.workload.record_kind() != RecordKind::Page {
-            let problem = "--waterfall: it is drawn of pages; take --workload page";
+            let problem = "--waterfall needs pages; use --workload page";
             return Err(Failure::Usage(problem.to_owned()));
         }
         let run = world.run(&point.scenario(self.repetition), point.seed_of(self.repetition));
@@ -172,14 +172,11 @@ impl Trace {
         let size = workload.size().and_then(|size| u32::try_from(size).ok());
         let sequence = Sequence::new(&watch, &run.records, size);
         if sequence.arrows.is_empty() {
-            let problem = "no message was sent between the two ends, so there is nothing to draw";
+            let problem = "no message was sent between the two ends, so the diagram would be empty";
             return Err(Failure::failed(format!("--svg: {problem}")));
         }
         if watch.left_out > 0 {
-            note!(
-                "note: {} packets that were sent later are not drawn; ask for fewer messages",
-                watch.left_out
-            );
+            note!("note: {} later packets are not drawn; run fewer messages", watch.left_out);
         }
         let picture = sequence::draw("sequence", &point.to_string(), &sequence).standalone();
         let mut file = create(path)?;
@@ -194,7 +191,7 @@ impl Trace {
         let world = point.world.open().map_err(LabError::from)?;
         let Some(hops) = world.hops() else {
             let problem = format!(
-                "world {} sees packets at the ends only, not hop by hop as in a trace of ns-2",
+                "world {} captures packets only at the ends, not hop by hop as in a trace of ns-2",
                 world.name()
             );
             return Err(Failure::Usage(format!("--ns2: {problem}; use --world model, or --pcap")));
@@ -253,7 +250,7 @@ fn beside(point: &Point, other: &WorldName) -> Result<(), Failure> {
     }
     let [(here, first), (there, second)] = &traces[..] else { unreachable!("two worlds") };
     say(&format!(
-        "  {here:>12} {there:>12}  ms; = the same, ~ another time, ! another window, - + in one world alone\n"
+        "  {here:>12} {there:>12}  ms; = equal, ~ different time, ! different window, - + in one world only\n"
     ));
     for line in hol_differential::beside(first, second) {
         let colour_of = match &line {

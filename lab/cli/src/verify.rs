@@ -47,16 +47,18 @@ impl Verify {
             return Err(Failure::Failed(format!("{} of {done} runs differ", differences.len())));
         }
         if stop.load(Ordering::Relaxed) {
-            let problem = format!("interrupted; the {done} runs that were repeated are the same");
+            let problem = format!("interrupted; the {done} repeated runs are equal");
             return Err(Failure::Failed(problem));
         }
         if self.json {
             return Ok(());
         }
-        say(&format!("{} runs repeated, all digests are the same\n", grouped(done as u64)));
+        say(&format!("{} runs repeated, all digests are equal\n", grouped(done as u64)));
         if results.missing > 0 {
             let (missing, wanted) = (grouped(results.missing), grouped(results.wanted));
-            say(&format!("{missing} of {wanted} runs are missing; the command that began them goes on\n"));
+            say(&format!(
+                "{missing} of {wanted} runs are missing; repeat the command that created the directory\n"
+            ));
         }
         Ok(())
     }
@@ -66,7 +68,7 @@ impl Verify {
         repeatable(results)?;
         let dir = self.dir.display();
         if results.points.iter().all(|point| point.runs.is_empty()) {
-            let problem = format!("{dir}: nothing to verify, no runs are there; run the experiment first");
+            let problem = format!("{dir}: no runs to verify; run the experiment first");
             return Err(Failure::Failed(problem));
         }
         match results.points.iter().find(|point| point.point.identity() != point.point.id) {

@@ -106,7 +106,7 @@ pub(crate) fn go_on() {
         // SAFETY: it is what `icount_get` reads, and this thread has the lock that its writers take.
         let before = unsafe { *jumped };
         if !is_at(shift, count, before) {
-            report::end(b"its clock does not count as it was changed to");
+            report::end(b"its clock does not run at the requested pace");
         }
         // SAFETY: the same.
         unsafe { *jumped = before + count - (count >> shift) };

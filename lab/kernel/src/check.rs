@@ -29,15 +29,14 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module: modules::SCTP,
-            cure: "this kernel runs the other transports; for SCTP take a distribution's standard kernel, as \
-                   `hol kernel fetch` does",
+            cure: "this kernel runs the other transports; for SCTP use a distribution's standard kernel, as `hol kernel fetch` downloads",
         });
     }
     if let Some(module) = image.missing_of_filter().filter(|_| scenario.filtered().is_some()) {
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module,
-            cure: "it is part of nftables; `hol kernel fetch` and `use` take it along now, so run it again",
+            cure: "it is part of nftables; repeat `hol kernel fetch` or `use`, which now include it",
         });
     }
     check_any_kernel(scenario, image.version())?;
@@ -45,7 +44,7 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module: modules::DUALPI2,
-            cure: "Debian's kernels have none; take the model world, or a kernel of your own (`hol kernel use PATH`)",
+            cure: "Debian's kernels do not have it; use the model world, or a kernel of your own (`hol kernel use PATH`)",
         });
     }
     engine::of(image).check(scenario, image)?;
@@ -57,23 +56,21 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
 pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), KernelError> {
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
     if scenario.network.client_moves() && scenario.transport.kind() == Kind::Udp {
-        let why = "Linux sends no datagrams from an address that is gone, and nobody opens another socket; take the model world, or \
-                   changes = \"route\", where the client keeps its address";
+        let why = "Linux sends no datagrams from a removed address, and the client does not open another socket; use the model world, or changes = \"route\", with which the client keeps its address";
         return Err(unsupported("network.handover", why.to_owned()));
     }
     if scenario.network.client_moves() && scenario.transport.is_our_own() {
-        let why = "what this program speaks over UDP does not migrate here; take tcp or sctp, or changes = \"route\", where the client \
-                   keeps its address";
+        let why = "transports of this program over UDP cannot migrate; use tcp or sctp, or changes = \"route\", with which the client keeps its address";
         return Err(unsupported("network.handover", why.to_owned()));
     }
     let plan = netem::plan(&scenario.network)?;
     if plan.has_dualpi2() && linux_version(kernel) < DUALPI2 {
-        let why = "Linux has DualPI2 since 6.17; take --world kernel:7.3 or the model world";
+        let why = "Linux has DualPI2 since 6.17; use --world kernel:7.3 or the model world";
         return Err(unsupported("network.discipline", why.to_owned()));
     }
     let network = plan.network;
     if scenario.network.client_moves() && network.ip() == Ip::V6 {
-        let why = "addresses come and go over IPv4 alone here; remove `ip`, or take changes = \"route\" or the model world";
+        let why = "address changes are only supported over IPv4; remove `ip`, or use changes = \"route\" or the model world";
         return Err(unsupported("network.handover", why.to_owned()));
     }
     let mut flows = Flows { kernel, network: &network, settled: Vec::new() };
@@ -81,7 +78,7 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
     for (number, entry) in (1..).zip(&scenario.background).filter(|(_, entry)| entry.count > 0) {
         let what = format!("[[background]] number {number}");
         if scenario.filtered() == Some(entry.workload.to()) {
-            let why = "the packet filter of a host is its middlebox's alone; let this end on another node";
+            let why = "only the middlebox of a host may use its packet filter; move this end to another node";
             return Err(unsupported(&what, why.to_owned()));
         }
         flows.add(&what, &entry.transport, &entry.workload)?;
@@ -117,7 +114,7 @@ impl<'s> Flows<'s> {
         workload: &'s WorkloadSpec,
     ) -> Result<(), KernelError> {
         if transport.option_values().get("congestion").is_some_and(|name| name.as_str() == Some("prague")) {
-            let why = "Linux has no Prague (https://github.com/L4STeam/linux has); take the model world";
+            let why = "Linux has no Prague (https://github.com/L4STeam/linux has); use the model world";
             return Err(unsupported(what, why.to_owned()));
         }
         check_quic(transport, workload, self.network).map_err(|problem| unsupported(what, problem))?;
@@ -137,7 +134,7 @@ fn programs(scenario: &Scenario) -> Result<(), KernelError> {
     if scenario.runs_programs() && (kind == Kind::Udp || scenario.transport.is_our_own()) {
         return Err(KernelError::Unsupported {
             what: kind.name().to_owned(),
-            why: "what programs send over UDP they send so anyway; name what their TCP is to become: tcp, sctp or mptcp".to_owned(),
+            why: "the UDP of programs is never replaced; name the transport for their TCP sockets: tcp, sctp or mptcp".to_owned(),
         });
     }
     Root::of(scenario).map(drop)
@@ -153,12 +150,12 @@ fn quarrel(
         let theirs = &others.iter().find(|their| their.name == *name && their.value != *value)?.value;
         if name.starts_with("module/") {
             return Some(format!(
-                "it needs {name} = {value}, which holds for all nodes, and another flow needs {theirs}; let both have one"
+                "it needs {name} = {value}, which applies to all nodes, but another flow needs {theirs}; use the same value for both"
             ));
         }
         let node = node?;
         Some(format!(
-            "it needs {name} = {value} on node {node:?}, where another flow needs {theirs}; let it run between other nodes"
+            "it needs {name} = {value} on node {node:?}, but another flow needs {theirs} there; move one of them to other nodes"
         ))
     })
 }

@@ -232,11 +232,11 @@ impl KernelError {
         let full = matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
         let passing = path.starts_with(std::env::temp_dir()) && !path.starts_with(cache());
         let cure = match (action, full, passing) {
-            (_, true, true) => "; free some space, or set TMPDIR to a place that has it",
-            (_, true, false) => "; free some space, or set XDG_CACHE_HOME to a place that has it",
+            (_, true, true) => "; free some space, or set TMPDIR to a directory with space",
+            (_, true, false) => "; free some space, or set XDG_CACHE_HOME to a directory with space",
             ("read", ..) => "",
-            (_, false, true) => "; set TMPDIR to a directory that can be written",
-            (_, false, false) => "; set XDG_CACHE_HOME to a directory that can be written",
+            (_, false, true) => "; set TMPDIR to a writable directory",
+            (_, false, false) => "; set XDG_CACHE_HOME to a writable directory",
         };
         Self::File { path: path.to_owned(), action, source, cure }
     }

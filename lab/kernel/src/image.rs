@@ -132,13 +132,12 @@ impl Image {
             None => beside(path, &release).ok_or_else(|| {
                 KernelError::image(
                     path,
-                    format!("where are the modules of {release}? Name their directory with --modules"),
+                    format!("the modules of {release} were not found; give their directory with --modules"),
                 )
             })?,
         };
         if lacks_namespaces(&directory, path, &release) {
-            let problem = "this kernel has no network namespaces (CONFIG_NET_NS), of which the hosts of a network are made; take a \
-                           distribution's standard kernel, as `hol kernel fetch` does";
+            let problem = "this kernel has no network namespaces (CONFIG_NET_NS), of which the hosts of a network are made; use a distribution's standard kernel, as `hol kernel fetch` downloads";
             return Err(KernelError::image(path, problem));
         }
         let image = Self::of(release);

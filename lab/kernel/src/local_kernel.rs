@@ -43,8 +43,7 @@ pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
         for Sysctl { name, value } in all.iter().filter(|setting| setting.name.starts_with("module/")) {
             if let Some(now) = setting(name).filter(|now| now != value) {
                 let why = format!(
-                    "it needs {name} = {value}, which holds for the whole machine, and this machine has {now}; \
-                     set it (`echo {value} > /sys/{name}`), or take --world kernel"
+                    "it needs {name} = {value}, which applies to the whole machine, but this machine has {now}; set it (`echo {value} > /sys/{name}`), or use --world kernel"
                 );
                 return unsupported(transport.to_string(), why);
             }
@@ -67,8 +66,7 @@ pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) 
     let inside = thread::spawn(move || {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|problem| {
             format!(
-                "it needs network namespaces, and this user may not make one ({problem}): run it as root, or as the root of \
-                 namespaces of its own: `unshare --map-root-user --net hol …`"
+                "it needs network namespaces, which this user may not create ({problem}): run it as root, or in a user namespace: `unshare --map-root-user --net hol …`"
             )
         })?;
         work()
@@ -116,11 +114,9 @@ fn perform(
     if let Some(facts) = &mut run.course.facts {
         // A machine with a real clock and other work cannot promise more.
         let caution = check::check_valid(&job.scenario, facts).err();
-        facts.warn(
-            caution.map(|problem| {
-                format!("{problem}; is this machine busy? Take another one, or --world kernel")
-            }),
-        );
+        facts.warn(caution.map(|problem| {
+            format!("{problem}; this machine may be busy: use another one, or --world kernel")
+        }));
     }
     Ok((run, seen))
 }
@@ -144,7 +140,7 @@ fn run_process(
     let status = child.end().map_err(|e| KernelError::file("wait for", program, e))?;
     let console = Console::new(&whole(&mut said)?);
     let mail = Mail::from_octets(&whole(&mut mail)?).map_err(|_| {
-        let ended = MachineFault::Ended(format!("its process ended with {status} and left no mail"));
+        let ended = MachineFault::Ended(format!("its process ended with {status} and without a result"));
         KernelError::from(ended).with_console(console.clone())
     })?;
     Ok((mail, console))

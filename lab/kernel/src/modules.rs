@@ -122,8 +122,7 @@ pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Kernel
                 return Err(KernelError::ModuleMissing {
                     directory: directory.to_owned(),
                     module: name,
-                    cure: "take a distribution's standard kernel (not its cloud or minimal variant), \
-                           or name another directory with --modules",
+                    cure: "use a distribution's standard kernel (not its cloud or minimal variant), or give another directory with --modules",
                 });
             }
             None => {}

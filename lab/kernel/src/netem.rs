@@ -50,7 +50,7 @@ pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> 
     };
     let mtu = u32::try_from(network.smallest_mtu()).ok().filter(|mtu| *mtu <= 65_535);
     let Some(mtu) = mtu else {
-        return refuse("network.mtu", "an interface takes at most 65535 octets; lower it");
+        return refuse("network.mtu", "an interface supports at most 65535 octets; lower it");
     };
     let lines = Line::all(&network)?;
     behind_the_delay(&lines, network.changes())?;
@@ -79,7 +79,7 @@ fn behind_the_delay(
             LinkChange::Loss(LossSpec::Packets(_)) => {
                 return refuse(
                     "network.events: loss = { drop = … }",
-                    "its filter counts from the start of the run; give the line this loss from the beginning",
+                    "its filter counts from the start of the run; set this loss from the start",
                 );
             }
             LinkChange::Rate(rate) => {

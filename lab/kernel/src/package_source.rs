@@ -74,7 +74,7 @@ impl PackageSource {
         let keyring = self.keyring()?;
         let suites = self.suite.as_deref().map_or(SUITES.to_vec(), |suite| vec![suite]);
         for suite in suites {
-            tell(&format!("looking in {suite} of {mirror}"));
+            tell(&format!("searching {suite} of {mirror}"));
             let apt = match Apt::of_suite(suite, &mirror, &keyring, work)? {
                 Ok(apt) => apt,
                 // Another suite may be there, or be signed with a key that is known.
@@ -116,7 +116,7 @@ impl PackageSource {
                 .iter()
                 .map(PathBuf::from)
                 .find(|keyring| keyring.is_file())
-                .ok_or_else(|| packages("there is no keyring with the keys of Debian".to_owned(), cure)),
+                .ok_or_else(|| packages("no keyring with the keys of Debian was found".to_owned(), cure)),
         }
     }
 }
@@ -155,7 +155,7 @@ impl Search {
         }
         let versions: Vec<_> = versions.into_iter().map(|(_, version)| version).collect();
         let known = if versions.is_empty() { "no other".to_owned() } else { versions.join(", ") };
-        let mut cure = format!("there is {known}; name another suite with --suite{}", wanted.cure);
+        let mut cure = format!("available: {known}; choose another suite with --suite{}", wanted.cure);
         for Problem { what, cure: advice, .. } in problems {
             cure.push_str(&format!("\nnot searched: {what}; {advice}"));
         }
@@ -295,11 +295,11 @@ fn problem(suite: &str, mirror: &str, keyring: &Path, said: &str) -> Problem {
         return of_suite(format!("{mirror} has no suite {suite}"), cure);
     }
     if has(&["is expired", "is not valid yet"]) {
-        let cure = "check the clock of this machine, or take another mirror with --mirror";
-        return of_suite(format!("the lists of {suite} of {mirror} are not of today"), cure);
+        let cure = "check the clock of this machine, or use another mirror with --mirror";
+        return of_suite(format!("the lists of {suite} of {mirror} are outdated"), cure);
     }
-    let cure = "check the network and apt's proxy, or take another mirror with --mirror";
-    let what = format!("{mirror} does not answer, or not with the lists of {suite}");
+    let cure = "check the network and apt's proxy, or use another mirror with --mirror";
+    let what = format!("{mirror} does not answer, or does not have the lists of {suite}");
     Problem { what, cure, said: said.to_owned(), is_of_suite: false }
 }
 
@@ -307,8 +307,7 @@ fn problem(suite: &str, mirror: &str, keyring: &Path, said: &str) -> Problem {
 fn download_failed(error: KernelError) -> KernelError {
     match error {
         KernelError::Program { said, .. } if !is_full(&said) => {
-            let cure = "`apt-get update` renews old package lists of this machine; --suite does without them, and --mirror takes \
-                        another mirror";
+            let cure = "update the package lists of this machine with `apt-get update`, or bypass them with --suite or --mirror";
             packages("the download failed".to_owned(), format!("{cure}\n{said}"))
         }
         other => other,
@@ -349,7 +348,7 @@ pub(crate) fn run(command: &mut Command, package: &'static str) -> Result<String
     let whole = String::from_utf8_lossy(&output.stderr);
     let mut said = last_lines(whole.trim()).to_owned();
     if is_full(&whole) {
-        said.push_str("\nfree some space, or set XDG_CACHE_HOME to a place that has it");
+        said.push_str("\nfree some space, or set XDG_CACHE_HOME to a directory with space");
     }
     Err(KernelError::Program { program, said })
 }

@@ -40,7 +40,7 @@ impl Provenance {
         let snapshots = cache().join("snapshots");
         Some(format!(
             "{engine} {version} does not step exactly ({reason}): runs are slower, and the digests of two runs with one \
-             seed may differ; take QEMU 7.2, as Debian 12 has it, or if it is that, remove {} to have it tested again",
+             seed may differ; use QEMU 7.2, as in Debian 12; if you do, remove {} to repeat the test",
             snapshots.display()
         ))
     }

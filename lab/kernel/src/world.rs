@@ -191,11 +191,11 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
         Err(problem) => return Err(guest(problem.to_string())),
     };
     let records = packed_records::unpack(&mail.records, flows.len());
-    let records = records.ok_or_else(|| guest("its records make no sense".to_owned()))?;
+    let records = records.ok_or_else(|| guest("the records of the guest cannot be parsed".to_owned()))?;
     let captured = captured_packet::unpack(&mail.packets);
     let captured = captured.ok_or_else(|| guest("the packets of the guest cannot be parsed".to_owned()))?;
     let samples = packed_samples::unpack(&mail.samples);
-    let samples = samples.ok_or_else(|| guest("its time series make no sense".to_owned()))?;
+    let samples = samples.ok_or_else(|| guest("the time series of the guest cannot be parsed".to_owned()))?;
     let mut flows = flows.into_iter().zip(records);
     let Some((measured, mut records)) = flows.next() else {
         return Err(guest("nothing was measured".to_owned()));

@@ -104,13 +104,13 @@ impl LabError {
         let cure = match source.kind() {
             io::ErrorKind::NotFound => "check the name, or create it first",
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                "change its permissions, or choose another place with --out"
+                "change its permissions, or choose another directory with --out"
             }
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 "free some space and run the same command again: finished runs are kept"
             }
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-                "something else has this name; choose another place with --out"
+                "another file has this name; choose another directory with --out"
             }
             io::ErrorKind::IsADirectory => "name a file in it",
             io::ErrorKind::InvalidData => "save it as UTF-8 text",

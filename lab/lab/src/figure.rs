@@ -68,16 +68,13 @@ impl FigureTable {
         let panels = self.panels.as_ref().map(key).transpose()?;
         let over = key(&self.over)?;
         if let Some(panels) = self.panels.as_ref().filter(|panels| panels.get_ref() == self.over.get_ref()) {
-            return Err((
-                panels.span(),
-                "the panels are over another key than the horizontal axis".to_owned(),
-            ));
+            return Err((panels.span(), "the panels need another key than the horizontal axis".to_owned()));
         }
         if let Some(panels) =
             self.panels.as_ref().filter(|panels| advance_together(&over, panels.get_ref(), points))
         {
             let problem =
-                format!("{:?} advances with {over:?}, so that each panel had one place", panels.get_ref());
+                format!("{:?} advances with {over:?}, so each panel would have one point", panels.get_ref());
             return Err((panels.span(), problem));
         }
         Ok(FigureRequest { over, panels, metric })

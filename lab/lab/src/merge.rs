@@ -41,7 +41,7 @@ pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merg
     let Some((first, (manifest, _))) = read.first() else {
         return Err(LabError::Directory {
             path: out.to_owned(),
-            problem: "there are no parts to join".into(),
+            problem: "no parts to join were found".into(),
         });
     };
     let manifest = Manifest { shard: None, command, ..manifest.clone() };
@@ -109,7 +109,7 @@ fn check_same(first: &Path, manifest: &Manifest, dir: &Path, other: &Manifest) -
         (_, false) => {
             format!("ran on {}, and {} on {}", other.provenance, first.display(), manifest.provenance)
         }
-        (true, true) => format!("holds another experiment or other settings than {}", first.display()),
+        (true, true) => format!("contains another experiment or other settings than {}", first.display()),
     };
     let problem =
         format!("{what}; leave it out, or run that part again with the version and settings of the others");

@@ -157,14 +157,14 @@ const FLOWS: MetricRequirement = MetricRequirement {
     cure: "use a workload without replies (oneway, bulk), or add a [[background]]; pages, batches and programs have none",
 };
 const FRAMES: MetricRequirement =
-    MetricRequirement { is_met: Point::is_played, cure: "frames of media have one; take the workload media" };
+    MetricRequirement { is_met: Point::is_played, cure: "only frames have one; use the workload media" };
 const DISRUPTED: MetricRequirement = MetricRequirement {
     is_met: |point| point.is_disrupted(),
-    cure: "a link that goes down (down = true in [[network.events]]) and a client that moves ([network.handover]) have one",
+    cure: "only disruptions have one: add [[network.events]] with down = true, or [network.handover]",
 };
 const COMPETITORS: MetricRequirement = MetricRequirement {
     is_met: |point| point.competitors() > 0,
-    cure: "write a [[background]] that competes with the workload",
+    cure: "add a [[background]] that competes with the workload",
 };
 
 /// Every metric, in the order of tables.
@@ -190,7 +190,7 @@ pub const TABLE: [MetricInfo; 17] = [
         unit: "kbit/s",
         better: Better::More,
         column: "throughput_kbps",
-        theory: Some(["ceiling_kbps", "the most that the line carries with the headers of this transport"]),
+        theory: Some(["ceiling_kbps", "the link's capacity less the headers of this transport"]),
         needs: Some(FLOWS),
         extract: Extract::Run(|_, run| throughput(run)),
         columns: &[

@@ -20,7 +20,7 @@ pub(crate) fn put_in_place(table: &mut DeTable<'_>, source: &Source) -> Result<(
     each_link(table, |link| {
         let has_links = OF_LONG_FORM.iter().any(|key| link.contains_key(*key));
         if let Some(name) = link.get("path").filter(|_| has_links) {
-            let problem = "`path` is one link, and this network has several; give each its own, as in \
+            let problem = "`path` describes one link, but this network has several; set it for each, as in \
                            links = [{ from = \"client\", to = \"router\", path = \"lte\" }]";
             return Err(source.error(&name.span(), problem));
         }
@@ -145,7 +145,7 @@ mod tests {
             ("network.path = 4", "t.toml:3:16", "path = \"lte\""),
             ("network.paths = [{}, { path = 'moon' }]", "t.toml:3:31", "known: wifi, lte"),
             ("[sweep]\n'network.path' = ['lte', 'moon']", "t.toml:4:26", "known: wifi, lte"),
-            ("[network]\npath = 'lte'\nnodes = ['client', 'server']", "t.toml:4:8", "give each its own"),
+            ("[network]\npath = 'lte'\nnodes = ['client', 'server']", "t.toml:4:8", "set it for each"),
             ("[network]\npath = 'lte'\ndelay = '1ms'", "t.toml:4:8", "lower one or raise the other"),
         ] {
             let error = parse(text).expect_err(text).to_string();

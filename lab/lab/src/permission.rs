@@ -46,8 +46,7 @@ impl Default for Permission {
 impl Permission {
     /// Checks a file; returns the position of the part that is not permitted, and the problem.
     pub(crate) fn check(&self, file: &File) -> Result<(), (Range<usize>, String)> {
-        const PROGRAMS: &str = "an experiment with programs would read files of this server's machine; use a workload, or ask whoever \
-                                runs the server to start it with --programs";
+        const PROGRAMS: &str = "an experiment with programs would read files of the server's machine; use a workload, or ask the operator of the server to start it with --programs";
         let own_root = (*file.root.get_ref() != Root::Host).then(|| file.root.span());
         let program = file.programs.first().map(|program| program.span());
         if let Some(span) = program.or(own_root).filter(|_| !self.programs) {
@@ -69,7 +68,7 @@ impl Permission {
 
     /// Checks the size of all points that have been read: their number, and the sum of their routes.
     pub(crate) fn check_size(&self, points: usize, routes: usize) -> Result<(), String> {
-        let cure = "sweep fewer values, or use `hol run` on a machine of yours";
+        let cure = "sweep fewer values, or use `hol run` on your own machine";
         if points > self.points {
             return Err(format!("more than {} points; {cure}", self.points));
         }
@@ -84,7 +83,7 @@ impl Permission {
         let links = network.paths.len() + network.links.len() + network.lans.len();
         let members: usize = network.lans.iter().map(|lan| lan.nodes.len()).sum();
         let Self { nodes: most_nodes, links: most_links, .. } = self;
-        let cure = "take a smaller network, or `hol run` on a machine of yours";
+        let cure = "use a smaller network, or `hol run` on your own machine";
         if network.nodes.len() > *most_nodes {
             return Err(format!("{} nodes are more than {most_nodes}; {cure}", network.nodes.len()));
         }

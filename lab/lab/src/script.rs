@@ -48,8 +48,7 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
             ));
         }
         let problem = format!(
-            "the script starts no FTP, CBR or program, so there is nothing to run; name its network in an experiment with \
-             topology = {name:?}, or let it start traffic"
+            "the script starts no FTP, CBR or program; add traffic, or use its network in an experiment with topology = {name:?}"
         );
         return Err(InputError { place: name.to_owned(), problem });
     };

@@ -116,7 +116,9 @@ impl FromStr for Shard {
             .filter(|(number, of)| (1..=*of).contains(number) && *of <= MOST)
             .map(|(number, of)| Self { of, number })
             .ok_or_else(|| {
-                format!("{text:?} is not a shard; write 1/4 to 4/4 for the parts of four, {MOST} at most")
+                format!(
+                    "{text:?} is not a shard; write 1/4 to 4/4 for the parts of four (maximum {MOST} parts)"
+                )
             })
     }
 }

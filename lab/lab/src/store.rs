@@ -115,7 +115,7 @@ impl Store {
     fn write_log(&self, run: &FailedRun) -> Result<(), LabError> {
         let dir = self.dir.join(FAILED);
         fs::create_dir_all(&dir).map_err(|e| LabError::file("create", &dir, e))?;
-        let text = format!("{run}\n\nall that its machine had to say:\n{}", run.log);
+        let text = format!("{run}\n\nconsole output of its machine:\n{}", run.log);
         write_whole(&self.dir.join(FailedRun::log_file(run.key)), text.as_bytes())
     }
 
@@ -240,16 +240,16 @@ fn check_same(dir: &Path, old: &Manifest, new: &Manifest) -> Result<(), LabError
         return Ok(());
     }
     let what = if old.version == new.version {
-        "holds another experiment or other settings"
+        "contains another experiment or other settings"
     } else {
-        "was begun by another version of this program"
+        "was created by another version of this program"
     };
-    let problem = format!("{what} ({:?}); choose another place with --out, or remove it", old.title);
+    let problem = format!("{what} ({:?}); choose another directory with --out, or remove it", old.title);
     Err(LabError::Directory { path: dir.to_owned(), problem })
 }
 
 fn no_manifest(dir: &Path) -> LabError {
-    let problem = format!("{MANIFEST} is missing; restore it, or take another directory");
+    let problem = format!("{MANIFEST} is missing; restore it, or use another directory");
     LabError::Directory { path: dir.to_owned(), problem }
 }
 
@@ -264,7 +264,7 @@ fn check_empty(dir: &Path) -> Result<(), LabError> {
         None => Ok(()),
         Some(_) => Err(LabError::Directory {
             path: dir.to_owned(),
-            problem: "has other things in it; choose a new place with --out".to_owned(),
+            problem: "contains other files; choose another directory with --out".to_owned(),
         }),
     }
 }
@@ -273,8 +273,7 @@ fn lock(dir: &Path, journal: &File) -> Result<(), LabError> {
     match journal.try_lock() {
         Err(TryLockError::WouldBlock) => Err(LabError::Directory {
             path: dir.to_owned(),
-            problem: "another hol is filling it now; wait for it, or choose another place with --out"
-                .to_owned(),
+            problem: "another hol writes to it; wait, or choose another directory with --out".to_owned(),
         }),
         // A file system without locks is accepted.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(()),

@@ -34,7 +34,7 @@ impl Study {
     pub fn load(name: &str, quick: bool) -> Result<Self, LabError> {
         let Some((name, files)) = STUDIES.iter().find(|(known, _)| *known == name) else {
             let known = Self::all().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
-            let problem = format!("no such study; known are {known}");
+            let problem = format!("unknown study; known: {known}");
             return Err(InputError { place: name.to_owned(), problem }.into());
         };
         let mut experiments = Vec::new();
@@ -75,6 +75,6 @@ mod tests {
             let study = Study::load(name, true).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(study.name, name);
         }
-        assert!(Study::load("ikr35", false).unwrap_err().to_string().contains("known are"));
+        assert!(Study::load("ikr35", false).unwrap_err().to_string().contains("known: "));
     }
 }

@@ -33,7 +33,7 @@ impl Bottleneck {
                 return refuse(
                     "links",
                     &format!(
-                        "a flow from {from:?} to {to:?} does not pass the link from {one:?} to {other:?}, which the router makes"
+                        "a flow from {from:?} to {to:?} does not cross the link from {one:?} to {other:?}, which the router emulates"
                     ),
                 );
             }
@@ -67,10 +67,7 @@ fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
     let mut shaped = (0..spec.links.len()).filter(|place| spec.links[*place] != usual.links[*place]);
     match (shaped.next(), shaped.next()) {
         (Some(place), None) => Ok(place),
-        _ => refuse(
-            "links",
-            "a router makes one link: give delay, rate, loss … to that one, and nothing to others",
-        ),
+        _ => refuse("links", "a router emulates one link: set delay, rate, loss … only on that link"),
     }
 }
 
@@ -108,7 +105,7 @@ fn alone(link: &LinkSpec) -> NetworkSpec {
 }
 
 fn refuse<T>(key: &str, why: &str) -> Result<T, Unsupported> {
-    let why = format!("{why}; or take --world model or kernel");
+    let why = format!("{why}; or use --world model or kernel");
     Err(Unsupported { what: format!("network.{key}"), why })
 }
 
@@ -155,7 +152,7 @@ mod tests {
             (LINK, "delay = '1ms'", "`network.delay`"),
             (LINK, "events = [{ at = '1s', down = true, link = 'left-right' }]", "`network.events`"),
             (LINK, "ip = 'v6'", "`network.ip`"),
-            (&format!("{LINK}, {{ from = 'a', to = 'right' }}"), "", "does not pass the link"),
+            (&format!("{LINK}, {{ from = 'a', to = 'right' }}"), "", "does not cross the link"),
         ] {
             let problem = refusal(&scenario(links, more));
             assert!(problem.contains(words), "{links} {more}: {problem}");

@@ -17,7 +17,7 @@ use crate::secret::Secret;
 use crate::service::ClientService;
 use crate::session::say;
 
-const NO_RUN: &str = "no run is under way";
+const NO_RUN: &str = "no run is active";
 
 /// Maximum samples per control message.
 const PART: usize = 1 << 16;

@@ -64,7 +64,7 @@ pub(crate) fn otherwise(scenario: &Scenario, here: &BTreeMap<String, String>) ->
     let differs: Vec<String> = differs.collect();
     (!differs.is_empty()).then(|| {
         format!(
-            "this machine is left as it is, and stack {} says otherwise: {}; for equal conditions take --world kernel",
+            "hol does not change this machine, which differs from stack {}: {}; for equal conditions use --world kernel",
             stack_of_linux(&kernel_version()).name,
             differs.join(", ")
         )

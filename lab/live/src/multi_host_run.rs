@@ -125,10 +125,13 @@ impl<'a> HostRun<'a> {
         let mut told = Vec::new();
         for (place, (noted, clocks)) in there.into_iter().zip(&clocks).enumerate() {
             let noted = self.told(place + 1, noted, clocks);
-            told.extend(noted.ok_or_else(|| self.others.peers[place].broken("its notes make no sense"))?);
+            told.extend(noted.ok_or_else(|| {
+                self.others.peers[place].broken("the results of the host cannot be parsed")
+            })?);
         }
-        let (runs, disordered) = joined(&self.assignments, here, told)
-            .ok_or_else(|| self.others.peers[far].broken("the notes of the hosts do not belong together"))?;
+        let (runs, disordered) = joined(&self.assignments, here, told).ok_or_else(|| {
+            self.others.peers[far].broken("the results of the hosts do not belong together")
+        })?;
         let mut run = measured(runs, self.scenario);
         self.routed(&mut run, way, passed)?;
         self.tell_of_hosts(&mut run, &clocks, disordered);

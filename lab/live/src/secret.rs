@@ -41,14 +41,15 @@ impl Secret {
     pub fn of_environment() -> Result<Option<Self>, String> {
         let Some(text) = env::var_os(SECRET_VARIABLE) else { return Ok(None) };
         let text =
-            text.into_string().map_err(|_| format!("{SECRET_VARIABLE} is not UTF-8; take another secret"))?;
+            text.into_string().map_err(|_| format!("{SECRET_VARIABLE} is not UTF-8; use another secret"))?;
         Self::new(&text).map(Some).map_err(|problem| format!("{SECRET_VARIABLE}: {problem}"))
     }
 
     /// Generates a random secret; also returns its text.
     pub fn random() -> Result<(Self, String), String> {
         let mut octets = [0; 16];
-        getrandom::fill(&mut octets).map_err(|problem| format!("no randomness for a secret: {problem}"))?;
+        getrandom::fill(&mut octets)
+            .map_err(|problem| format!("no random numbers for a secret: {problem}"))?;
         let text: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
         Ok((Self(text.clone().into_bytes()), text))
     }
@@ -64,7 +65,7 @@ impl Secret {
         match GIVEN.get() {
             Some(secret) => Ok(secret.clone()),
             None => Self::of_environment()?.ok_or_else(|| {
-                format!("no secret; give --secret-file FILE or {SECRET_VARIABLE} as `hol live serve` says on the other host")
+                format!("no secret; give --secret-file FILE or {SECRET_VARIABLE}, with the secret that `hol live serve` prints on the other host")
             }),
         }
     }

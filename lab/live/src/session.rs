@@ -314,7 +314,7 @@ fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), Con
 /// Prefers an IPv4 address, at which a host listens by default.
 fn resolve(duty: HostRole, place: &Place) -> Result<SocketAddr, String> {
     let all = (place.host.as_str(), place.port).to_socket_addrs().map_err(|problem| {
-        format!("its address cannot be found: {problem}; write --{} HOST or HOST:PORT", duty.name())
+        format!("its address was not found: {problem}; use --{} HOST or HOST:PORT", duty.name())
     })?;
     all.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| "it has no address".to_owned())
 }
@@ -323,10 +323,10 @@ fn unreached(problem: &std::io::Error, duty: HostRole, place: &Place) -> String 
     let (port, command) = (place.port, duty.command());
     match problem.kind() {
         std::io::ErrorKind::ConnectionRefused => {
-            format!("nobody listens at port {port}; start `{command}` there")
+            format!("no program listens on port {port}; start `{command}` there")
         }
         std::io::ErrorKind::TimedOut => format!(
-            "no answer within 10 s; is it up, does `{command}` run there, and does a firewall let TCP port {port} pass?"
+            "no answer within 10 s; check that the host is up, that `{command}` runs there, and that a firewall lets TCP port {port} pass"
         ),
         _ => format!("cannot connect to port {port}: {problem}"),
     }
@@ -335,7 +335,7 @@ fn unreached(problem: &std::io::Error, duty: HostRole, place: &Place) -> String 
 fn out_of_place(reply: &Reply) -> String {
     let text = format!("{reply:?}");
     let name = text.split([' ', '(', '{']).next().unwrap_or_default();
-    format!("the other host said {name:?} out of place")
+    format!("the other host sent an unexpected {name:?}")
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub(crate) fn busy(records: &[Record]) -> Option<String> {
     let latency = median(records.iter().filter_map(Record::latency))?;
     (slip > latency / 2).then(|| {
         "more than half of the median latency passed before this host had written the message (slip in runs.jsonl): \
-         it, not the path, was measured; take a less busy host, fewer messages, or a path with a longer delay"
+         the run measured the host, not the path; use a less busy host, fewer messages, or a path with a longer delay"
             .to_owned()
     })
 }
@@ -24,8 +24,7 @@ pub(crate) fn waiting(records: &[Record], waited: &BTreeMap<Side, ReadDelays>) -
     let waited = waited.values().fold(0u64, |sum, waits| sum.saturating_add(waits.median));
     let latency = median(records.iter().filter_map(Record::latency))?;
     (waited > latency.as_nanos() / 2).then(|| {
-        "more than half of the median latency was spent in sockets, where messages waited for who reads them (facts.waited_ns in runs.jsonl): \
-         the hosts, not the path, were measured; take less busy hosts, fewer messages, or a path with a longer delay"
+        "more than half of the median latency was spent in sockets, where messages waited to be read (facts.waited_ns in runs.jsonl): the run measured the hosts, not the path; use less busy hosts, fewer messages, or a path with a longer delay"
             .to_owned()
     })
 }
@@ -34,8 +33,7 @@ pub(crate) fn waiting(records: &[Record], waited: &BTreeMap<Side, ReadDelays>) -
 pub(crate) fn unsure(records: &[Record], uncertainty: Duration) -> Option<String> {
     let one_way = records.iter().filter(|record| record.reply.is_none());
     (median(one_way.filter_map(Record::latency))? < uncertainty).then(|| {
-        "one-way latencies are less than the clocks of the two hosts may be wrong (facts.peer.uncertainty in runs.jsonl): \
-         compare transports, do not take them as they are, or measure a workload with replies"
+        "one-way latencies are shorter than the uncertainty of the two clocks (facts.peer.uncertainty in runs.jsonl): use them only to compare transports, or measure a workload with replies"
             .to_owned()
     })
 }
@@ -46,7 +44,7 @@ pub(crate) fn unheard(records: &[Record], stopped: &RunEnd, host: &str) -> Optio
     let is_cut = matches!(stopped, RunEnd::NotConnected { .. });
     (is_lost || is_cut).then(|| {
         format!(
-            "nothing came to {host}: does a firewall there let ports of the ephemeral range \
+            "nothing arrived at {host}: check that a firewall there lets ports of the ephemeral range \
              (sysctl net.ipv4.ip_local_port_range) pass, TCP, UDP and SCTP as the transport needs? If only some ports pass, \
              name them there: `hol live serve --ports FIRST-LAST`"
         )
@@ -56,8 +54,7 @@ pub(crate) fn unheard(records: &[Record], stopped: &RunEnd, host: &str) -> Optio
 /// Warns if nothing arrived of a background flow.
 pub(crate) fn silent([from, to]: [&str; 2]) -> String {
     format!(
-        "nothing came of a flow from {from:?} to {to:?}: does a firewall between these two hosts let the ports of servers pass \
-         (`hol live serve --ports FIRST-LAST`)?"
+        "nothing arrived from a flow from {from:?} to {to:?}: check that a firewall between these two hosts lets the ports of servers pass (`hol live serve --ports FIRST-LAST`)"
     )
 }
 

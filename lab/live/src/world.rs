@@ -121,8 +121,8 @@ impl World for Live {
 
     fn given_path(&self) -> Option<String> {
         match &self.others {
-            None => Some("over this machine's loopback as it is".to_owned()),
-            Some(OtherHosts { via: None, places, .. }) => Some(format!("over the path to {places} as it is")),
+            None => Some("this machine's loopback interface".to_owned()),
+            Some(OtherHosts { via: None, places, .. }) => Some(format!("the path to {places}")),
             Some(OtherHosts { via: Some(_), .. }) => None,
         }
     }

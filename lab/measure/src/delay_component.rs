@@ -25,7 +25,7 @@ impl DelayComponent {
     /// Returns what the component means for a file that is requested.
     pub const fn of_a_file(self) -> &'static str {
         match self {
-            Self::Slip => "not yet with the transport",
+            Self::Slip => "before the transport",
             Self::Sender => "waiting at the sender",
             Self::Recovery => "loss recovery",
             Self::Network => "network",

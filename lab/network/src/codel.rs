@@ -41,7 +41,7 @@ impl CodelSpec {
     /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(self) -> Option<&'static str> {
         if self.target == Duration::ZERO {
-            return Some("`target` is 0, so everybody waits too long; raise it");
+            return Some("`target` is 0, so every packet exceeds it; raise it");
         }
         (self.interval <= self.target).then_some("`interval` is not above `target`; raise it")
     }

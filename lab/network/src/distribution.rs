@@ -86,7 +86,7 @@ impl Distribution {
         if numbers.is_empty() {
             return Err((
                 1,
-                "no number: a distribution is a list of quantiles, 8192 for one `jitter`".to_owned(),
+                "has no number: a distribution is a list of quantiles, 8192 for one `jitter`".to_owned(),
             ));
         }
         Ok(Self::Table(numbers.into()))
@@ -96,7 +96,7 @@ impl Distribution {
     pub(crate) fn problem(&self) -> Option<&'static str> {
         match self {
             Self::File(_) => {
-                Some("a file is read with the experiment that names it; here give its numbers, as `table`")
+                Some("a file can only be named in an experiment; give its numbers here, as `table`")
             }
             Self::Table(numbers) if numbers.is_empty() || numbers.len() > MOST => {
                 Some("`table` has to have 1 to 16384 numbers")

@@ -52,13 +52,13 @@ impl DualPi2Spec {
         let gains = [self.alpha, self.beta];
         match self {
             Self { target: Duration::ZERO, .. } => {
-                Some("`target` is 0, which every packet exceeds; 15ms is usual")
+                Some("`target` is 0, which every packet exceeds; the usual value is 15ms")
             }
             Self { update, .. } if update < Duration::from_millis(1) => {
-                Some("`update` is below 1ms; 16ms is usual")
+                Some("`update` is below 1ms; the usual value is 16ms")
             }
             _ if !gains.iter().all(|gain| (1.0 / 256.0..=1e6).contains(gain)) => {
-                Some("`alpha` and `beta` are between 1/256 and 1000000 Hz; 0.16 and 3.2 are usual")
+                Some("`alpha` and `beta` are between 1/256 and 1000000 Hz; the usual values are 0.16 and 3.2")
             }
             Self { coupling: 0, .. } => {
                 Some("`coupling` is at least 1; 2 gives both queues' flows the same rate")

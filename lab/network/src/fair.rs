@@ -47,12 +47,12 @@ impl FairSpec {
     /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(self) -> Option<&'static str> {
         match self.quantum.0 {
-            0..256 => return Some("`quantum` is below 256B, the least that Linux takes; raise it"),
-            1_048_577.. => return Some("`quantum` is above 1MiB, the most that Linux takes; lower it"),
+            0..256 => return Some("`quantum` is below 256B, Linux's minimum; raise it"),
+            1_048_577.. => return Some("`quantum` is above 1MiB, Linux's maximum; lower it"),
             _ => {}
         }
         if !(1..=Self::MOST_FLOWS).contains(&self.flows) {
-            return Some("`flows` is not between 1 and 65536; 1024 is usual");
+            return Some("`flows` is not between 1 and 65536; the usual value is 1024");
         }
         self.codel().problem()
     }

@@ -43,10 +43,10 @@ impl PieSpec {
     /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(self) -> Option<&'static str> {
         if self.target == Duration::ZERO {
-            return Some("`target` is 0, so everybody waits too long; raise it");
+            return Some("`target` is 0, so every packet exceeds it; raise it");
         }
         if self.update < Duration::from_millis(1) {
-            return Some("`update` is below 1ms; 15ms is usual");
+            return Some("`update` is below 1ms; the usual value is 15ms");
         }
         (self.alpha.max(self.beta) > Self::MOST)
             .then_some("`alpha` and `beta` are at most 32, which stands for 2; lower them")

@@ -57,7 +57,7 @@ impl RedSpec {
     /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         match self.thresholds() {
-            None => Some("`min` and `max` count different things; give both in packets or both in octets"),
+            None => Some("`min` and `max` have different units; give both in packets or both in octets"),
             Some((min, max)) if min >= max => Some("`min` is not below `max`; raise `max`"),
             _ if !(self.weight > 0.0 && self.weight <= 1.0) => {
                 Some("`weight` has to be above 0 and at most 1")

@@ -18,7 +18,7 @@ impl TimedBursts {
     /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(self) -> Option<&'static str> {
         (self.good_for + self.bad_for < SHORTEST_CYCLE)
-            .then_some("`good_for` and `bad_for` are below 100ms together; raise one, or take good_to_bad and bad_to_good")
+            .then_some("`good_for` and `bad_for` are below 100ms together; raise one, or use good_to_bad and bad_to_good")
     }
 
     /// Returns the changes of a link, by time.
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn bursts_without_end_and_events_of_the_same_loss_are_refused() {
         for (text, cure) in [
-            ("loss = { good_for = '50ms', bad_for = '40ms' }", "take good_to_bad"),
+            ("loss = { good_for = '50ms', bad_for = '40ms' }", "use good_to_bad"),
             ("loss = { good_for = '0s', bad_for = '0s' }", "raise one"),
             (
                 "up.loss = { good_for = '5s', bad_for = '1s' }\nevents = [{ at = '1s', loss = '1%' }]",

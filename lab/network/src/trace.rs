@@ -182,7 +182,7 @@ fn opportunities(text: &str) -> Result<Vec<Step>, TraceError> {
         let ms: u64 = words.parse().map_err(|_| {
             refuse(
                 line,
-                &format!("{words:?} is not a whole number of milliseconds, as the lines before have"),
+                &format!("{words:?} is not a whole number of milliseconds, as on the previous lines"),
             )
         })?;
         if count == MOST_LINES {
@@ -262,7 +262,7 @@ fn is_plain(words: &str) -> bool {
 fn plain(text: &str) -> Result<Vec<Step>, TraceError> {
     let columns = [(Column::Time, "s"), (Column::Rate, "Mbit")];
     rows(lines(text), |line, words| {
-        let problem = format!("{words:?} is not a time in s and rate in Mbit/s, as the lines before have");
+        let problem = format!("{words:?} is not a time in s and a rate in Mbit/s, as on the previous lines");
         let (time, rate) = pair(words).ok_or_else(|| refuse(line, &problem))?;
         row(line, &format!("{time},{rate}"), &columns)
     })
@@ -287,7 +287,7 @@ fn drive(text: &str, direction: LinkDirection) -> Result<Vec<Step>, TraceError> 
     rows(lines, |line, words| {
         let cells: Vec<&str> = words.split(',').map(str::trim).collect();
         let seconds = cells.get(time).and_then(|cell| seconds_of(cell));
-        let problem = "its time is none such as 2019.12.14_10.16.30";
+        let problem = "the time is not of the form 2019.12.14_10.16.30";
         let seconds = seconds.ok_or_else(|| refuse(line, problem))?;
         // A dash or nothing: no change.
         let rate = cells.get(rate).filter(|cell| cell.parse::<f64>().is_ok()).unwrap_or(&"");
@@ -388,7 +388,7 @@ fn rows<'t>(
         }
         let gap = step.at.saturating_sub(steps.last().map_or(Duration::ZERO, |last| last.at));
         if is_gap(&steps, gap) {
-            let problem = "after the line before, a hundred times as long as between the others: a gap; give it a line of its own";
+            let problem = "after the previous line, a hundred times as long as between the others; add a line for the gap";
             return Err(refuse(line, &format!("{gap} {problem}")));
         }
         if let Some(stopped) = still.filter(|_| step.rate.is_some()) {
@@ -401,7 +401,7 @@ fn rows<'t>(
     if let Some(stopped) = still {
         return Err(refuse(
             steps[stopped].line,
-            "a rate of 0 for ever: nothing passes from here on; give a later line a rate",
+            "the rate remains 0 until the end; add a later line with a rate",
         ));
     }
     Ok(steps)

@@ -39,7 +39,7 @@ impl Sctp {
         name: "SCTP",
         kind: Type::STREAM,
         protocol: Protocol::SCTP,
-        cure: "load its module (modprobe sctp), take sctp:socket=own, or use the kernel world (--world kernel)",
+        cure: "load its module (modprobe sctp), use sctp:socket=own, or use the kernel world (--world kernel)",
     };
 
     /// Returns the addresses that are used.

@@ -236,7 +236,7 @@ impl ConnectionFault {
                 Some(libc::EHOSTUNREACH) => "host unreachable",
                 Some(libc::ENETUNREACH) => "network unreachable",
                 Some(libc::EMSGSIZE) => "message too long",
-                Some(libc::EINVAL) => "invalid argument, such as a stream that the association has not",
+                Some(libc::EINVAL) => "invalid argument, such as a stream that the association does not have",
                 Some(libc::ENOBUFS | libc::ENOMEM) => "out of memory",
                 _ => "unexpected error of the operating system",
             },

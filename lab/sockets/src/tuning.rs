@@ -72,9 +72,9 @@ enum Means {
 use Means::{Fixed, Milliseconds, NewSysctl, Seconds, Socket, Sysctl as Setting};
 
 const BUILT_IN: &str = "it is built into Linux; remove it or use the model world";
-const ROUTE: &str = "Linux takes it from the route, which is not set here; remove it or use the model world";
-const APPLICATION: &str = "sockets have no SIP on top; remove it or use the model world";
-const AUTOTUNED: &str = "Linux adapts it as it goes and counts its own bookkeeping; remove it";
+const ROUTE: &str = "Linux takes it from the route, which hol does not set; remove it or use the model world";
+const APPLICATION: &str = "sockets do not implement SIP; remove it or use the model world";
+const AUTOTUNED: &str = "Linux adapts it automatically and includes its own overhead; remove it";
 
 const NOT_OF_MPTCP: &str =
     "MPTCP's sockets do not have it (net/mptcp/sockopt.c mptcp_setsockopt_sol_tcp); remove it";
@@ -192,7 +192,7 @@ const SCTP: &[(&str, Means)] = &[
     ("segmentation_offload", Fixed(BUILT_IN)),
     ("nagle_delays_retransmissions", Fixed(BUILT_IN)),
     ("cmt", Fixed("Linux' SCTP sends new data over one path at a time; remove it or use the model world")),
-    ("ecn", Fixed("Linux says ECT whatever net.sctp.ecn_enable is, and would heed no mark; remove it")),
+    ("ecn", Fixed("Linux sets ECT whatever net.sctp.ecn_enable is, but does not react to marks; remove it")),
     ("missing_reports", Fixed(BUILT_IN)),
     ("fast_retransmit_again", Fixed(BUILT_IN)),
     ("fast_retransmit_restarts_t3", Fixed(BUILT_IN)),
@@ -202,8 +202,8 @@ const SCTP: &[(&str, Means)] = &[
     ("partial_reliability", Socket),
     // SCTP_INTERLEAVING_SUPPORTED requests it, and the namespace has to allow it; since 4.16.
     ("interleaving", NewSysctl("net/sctp/intl_enable", flag)),
-    ("reconfig", Fixed("workloads ask for no re-configuration; remove it or use the model world")),
-    ("zero_checksum", Fixed("Linux has no RFC 9653, and nothing below it that finds errors as DTLS does; remove it")),
+    ("reconfig", Fixed("workloads request no re-configuration; remove it or use the model world")),
+    ("zero_checksum", Fixed("Linux does not implement RFC 9653, and no layer below detects errors as DTLS does; remove it")),
     ("scheduler", Socket),
     ("stream_values", Socket),
     ("fair_counts_last_fragment", Fixed(BUILT_IN)),
@@ -238,10 +238,10 @@ const SCTP: &[(&str, Means)] = &[
 
 /// The options of transports implemented by this program: all except those of the layers below.
 const OWN: &[(&str, Means)] = &[
-    ("wakeup", Fixed("the kernel wakes a program when it does; remove it or use the model world")),
+    ("wakeup", Fixed("the kernel decides when a program wakes up; remove it or use the model world")),
     (
         "zero_checksum",
-        Fixed("RFC 9653 wants DTLS below SCTP, and here is UDP; remove it or use the model world"),
+        Fixed("RFC 9653 requires DTLS below SCTP, but here it is UDP; remove it or use the model world"),
     ),
 ];
 
@@ -301,7 +301,7 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
     let own = stack_of_linux(kernel).name;
     if transport.stack() != DEFAULT_STACK && transport.stack() != own && is_of_a_kernel {
         let option = format!("stack={}", transport.stack());
-        return Err(Unsupported { option, why: "a kernel has a stack of its own; remove the option" });
+        return Err(Unsupported { option, why: "a kernel has its own stack; remove the option" });
     }
     let usual = usual(transport);
     let own = if is_of_a_kernel { with_stack(transport, own) } else { usual.clone() };
@@ -355,7 +355,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
             if config.rto_min != config.rto_variance_floor {
                 return refuse(
                     "rto_min",
-                    "Linux bounds the RTO's variance by it; set rto_variance_floor to the same",
+                    "Linux limits the variance term of the RTO by it; set rto_variance_floor to the same value",
                 );
             }
             let keys = [
@@ -369,13 +369,10 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
                 return refuse(key, "Linux has it since 7.0; take --world kernel:7.3 or the model world");
             }
             if config.recovery != Recovery::Rack && linux_version(kernel) >= RACK_ALONE {
-                return refuse(
-                    "recovery",
-                    "this Linux has RACK alone; remove it or take --world kernel:6.12",
-                );
+                return refuse("recovery", "this Linux has only RACK; remove it or use --world kernel:6.12");
             }
             if config.keepalive_probes == 0 || config.keepalive_probes > MOST_PROBES {
-                return refuse("keepalive_probes", "Linux sends 1 to 127 (MAX_TCP_KEEPCNT)");
+                return refuse("keepalive_probes", "Linux supports 1 to 127 (MAX_TCP_KEEPCNT)");
             }
             if config.nagle == Nagle::Classic {
                 return refuse("nagle", "Linux has Minshall's variant; use nagle=minshall or nagle=off");
@@ -385,14 +382,14 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
             if config.streams > config.max_inbound_streams {
                 return refuse(
                     "streams",
-                    "the other end takes no more than max_inbound_streams; raise that too",
+                    "the other end accepts at most max_inbound_streams; raise that, too",
                 );
             }
             if config.scheduler == Scheduler::RrPacket {
-                return refuse("scheduler", "Linux has fcfs, rr, prio, fc and wfq; take one of them");
+                return refuse("scheduler", "Linux has fcfs, rr, prio, fc and wfq; use one of them");
             }
             if config.sack_delay > LONGEST_SACK_DELAY {
-                return refuse("sack_delay", "RFC 9260 section 6.2 and Linux allow 500ms at most");
+                return refuse("sack_delay", "RFC 9260 section 6.2 and Linux allow at most 500ms");
             }
             if let Reliability::Lifetime(time) = reliability
                 && (time.is_zero() || !is_whole_ms(*time))
@@ -402,7 +399,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
             }
         }
         Protocol::Quic { config, .. } if config.handshake_flight < Tls::LEAST_FLIGHT => {
-            return refuse("handshake_flight", "with a certificate in it, it has 600 octets at least");
+            return refuse("handshake_flight", "with a certificate it has at least 600 octets");
         }
         _ => {}
     }
@@ -415,19 +412,19 @@ pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
     let is_one_to_one =
         matches!(assignment.transport.protocol(), Protocol::Sctp { socket: SocketStyle::OneToOne, .. });
     if is_one_to_one && assignment.workload.kind.workload().is_early() {
-        let why = "Linux lets one-to-one sockets send when the association is up; say socket=one-to-many, or leave it out";
+        let why = "one-to-one sockets of Linux can send only when the association is up; use socket=one-to-many, or omit the option";
         return Err(Unsupported { option: "early".to_owned(), why });
     }
     if let Protocol::Sctp { socket: SocketStyle::OneToMany, config, .. } = assignment.transport.protocol()
         && config.addip
     {
-        let why = "an association that moves has a one-to-one socket here; leave the option out";
+        let why = "an association that moves needs a one-to-one socket; omit the option";
         return Err(Unsupported { option: "socket=one-to-many".to_owned(), why });
     }
     match assignment.workload.longest() {
         Some(size) if assignment.transport.kind() == Kind::Udp && size > Udp::LONGEST => {
             let option = format!("size={size}");
-            Err(Unsupported { option, why: "a datagram takes 65507 octets at most" })
+            Err(Unsupported { option, why: "a datagram has at most 65507 octets" })
         }
         Some(size) if is_longer_than_buffer(&assignment.transport, size) => {
             let option = format!("size={size}");
@@ -490,7 +487,7 @@ fn setting(key: &str, value: &Value, means: Means, is_usual: bool) -> Result<Opt
         },
         Seconds => match duration(value) {
             Some(time) if is_whole(time, 1_000_000_000) && time <= LONGEST_KEEPALIVE => Ok(None),
-            _ => unsupported("Linux counts it in whole seconds, 32767 at most"),
+            _ => unsupported("Linux counts it in whole seconds, at most 32767"),
         },
         Socket => Ok(None),
         Fixed(why) => unsupported(why),

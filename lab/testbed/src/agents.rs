@@ -236,8 +236,10 @@ impl Simulator<'_> {
             return self.ignore(words, "it only marks packets for traces, or counts them");
         }
         if self.is_emulab {
-            return self
-                .ignore(words, "Emulab's agents are those of its hosts, and hol's those of the transport");
+            return self.ignore(
+                words,
+                "agents of Emulab are those of its hosts, agents of hol those of the transport",
+            );
         }
         if self.now.is_some_and(|now| now > Duration::ZERO) {
             let problem =
@@ -256,7 +258,7 @@ impl Simulator<'_> {
             other => {
                 return error_at(
                     name.at,
-                    format!("hol has no congestion control {other:?} of ns; it has reno and cubic"),
+                    format!("congestion control {other:?} of ns is not supported; use reno or cubic"),
                 );
             }
         };
@@ -280,9 +282,12 @@ impl Agent {
                 let class = self.name();
                 let problem = match usual {
                     Some(usual) => {
-                        format!("{name:?} of {class} changes what is sent, and hol has it only at {usual}")
+                        format!("{name:?} of {class} changes what is sent; hol supports only {usual}")
                     }
-                    None => format!("{name:?} of {class} is not read; hol reads {}", READ.join(", ")),
+                    None => format!(
+                        "attribute {name:?} of {class} is not supported; supported are {}",
+                        READ.join(", ")
+                    ),
                 };
                 return error_at(value.at, problem);
             }

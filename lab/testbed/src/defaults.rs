@@ -36,16 +36,19 @@ const CLASSES: [(&str, Class); 18] = [
     ("CMUTrace", Class::Ignored("it only records")),
     ("QueueMonitor", Class::Ignored("it only records")),
     ("Animator", Class::Ignored("it only draws")),
-    ("DelayLink", Class::Ignored("links here keep the order of packets, and say their rate and delay")),
+    ("DelayLink", Class::Ignored("links of hol keep the order of packets, and have a rate and a delay")),
     ("AddrParams", Class::Ignored("addresses are chosen here")),
-    ("LL", Class::Ignored("links here have no such layer")),
-    ("Mac", Class::Ignored("LANs here have no such layer")),
-    ("Channel", Class::Ignored("LANs here have no such layer")),
-    ("RNG", Class::Ignored("randomness is that of the experiment's `seed`")),
-    ("RandomVariable", Class::Ignored("it holds for random variables, of which only uniform ones are read")),
-    ("Scheduler", Class::Ignored("how events are kept changes no result")),
-    ("Scheduler/RealTime", Class::Ignored("how events are kept changes no result")),
-    ("Simulator", Class::Ignored("it is about how ns itself is built")),
+    ("LL", Class::Ignored("links of hol have no such layer")),
+    ("Mac", Class::Ignored("LANs of hol have no such layer")),
+    ("Channel", Class::Ignored("LANs of hol have no such layer")),
+    ("RNG", Class::Ignored("random numbers derive from the experiment's `seed`")),
+    (
+        "RandomVariable",
+        Class::Ignored("it applies to random variables, of which only uniform ones are supported"),
+    ),
+    ("Scheduler", Class::Ignored("how events are stored does not change results")),
+    ("Scheduler/RealTime", Class::Ignored("how events are stored does not change results")),
+    ("Simulator", Class::Ignored("it concerns the internals of ns")),
 ];
 
 impl Simulator<'_> {
@@ -59,7 +62,7 @@ impl Simulator<'_> {
         let Some((_, kind)) = CLASSES.iter().find(|(known, _)| *known == top) else {
             let is_class = class.text.starts_with(|c: char| c.is_ascii_uppercase());
             let problem = format!(
-                "defaults of {:?} are not supported; those of agents, applications and queues are",
+                "defaults of {:?} are not supported; supported are those of agents, applications and queues",
                 class.text
             );
             return is_class.then(|| self.unknown(class.at, problem));

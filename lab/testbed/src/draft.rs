@@ -92,13 +92,12 @@ impl Draft {
         for (index, node) in self.nodes.iter().enumerate() {
             if !connected.contains(&index) {
                 let problem =
-                    format!("node \"{}\" is on no link or LAN; connect it or leave it out", names[index]);
+                    format!("node \"{}\" is on no link or LAN; connect it or remove it", names[index]);
                 return error_at(node.at, problem);
             }
         }
         if let Some(at) = self.segments.iter().find_map(|segment| segment.missing) {
-            let problem =
-                "this link has one direction, and links here have two; add a simplex-link for the other";
+            let problem = "this link has one direction, but links need two; add a simplex-link for the other";
             return error_at(at, problem);
         }
         let is_outage = |event: &&Event| event.change == LinkChange::Down;

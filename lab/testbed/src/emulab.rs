@@ -29,8 +29,7 @@ pub(crate) const COMMANDS: [(&str, &str); 16] = [
 ];
 
 /// Why a member of a LAN has no settings of its own.
-const ONE_MEMBER: &str = "this sets the part of one node, and LANs here are alike for all their nodes; give the node a link \
-    of its own, with $ns duplex-link";
+const ONE_MEMBER: &str = "this sets the part of one node, but a LAN is the same for all its nodes; give the node its own link with $ns duplex-link";
 
 impl Simulator<'_> {
     /// Executes one of [`COMMANDS`], whose syntax is `form`.
@@ -107,7 +106,7 @@ impl Simulator<'_> {
             ref places => error_at(
                 node.at,
                 format!(
-                    "this node is on {} links and LANs; say which with tb-set-ip-link or tb-set-ip-lan behind it",
+                    "this node is on {} links and LANs; choose one with tb-set-ip-link or tb-set-ip-lan",
                     places.len()
                 ),
             ),
@@ -120,7 +119,7 @@ impl Simulator<'_> {
         if taken.flatten().any(|address| *address == own) {
             return error_at(
                 word.at,
-                format!("another interface has the address {own} already; give this one its own"),
+                format!("another interface already has the address {own}; give this one another"),
             );
         }
         self.draft.segments[segment].addresses[member] = Some(own);

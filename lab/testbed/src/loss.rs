@@ -89,7 +89,7 @@ impl Simulator<'_> {
             }
             ("ranvar", [variable]) => {
                 let Some(Object::Variable { is_uniform }) = self.object_called(&variable.text) else {
-                    let problem = "this is not a random variable; make one with new RandomVariable/Uniform";
+                    let problem = "this is not a random variable; create one with new RandomVariable/Uniform";
                     return error_at(variable.at, problem);
                 };
                 self.error_models[index].is_uniform = is_uniform;

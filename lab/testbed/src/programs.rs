@@ -83,7 +83,7 @@ impl Simulator<'_> {
             match option.text.as_str() {
                 "-command" => draft.command = Some(value.text.clone()),
                 "-dir" => draft.directory = Some(value.text.clone()),
-                _ => drop(self.ignore(words, "a program has -command and -dir here")?),
+                _ => drop(self.ignore(words, "only -command and -dir are supported")?),
             }
         }
         self.programs.all.push(draft);
@@ -98,7 +98,7 @@ impl Simulator<'_> {
         let ("set", [name, value]) = (method.text.as_str(), &words[2..]) else {
             return error_at(
                 method.at,
-                "a program takes only $prog set command \"ls\", set node and set dir",
+                "a program supports only $prog set command \"ls\", set node and set dir",
             );
         };
         let node = if name.text == "node" { Some(self.node(value)?) } else { None };
@@ -107,7 +107,7 @@ impl Simulator<'_> {
             "node" => program.node = node,
             "command" => program.command = Some(text),
             "dir" => program.directory = Some(text),
-            _ => return self.ignore(words, "a program has node, command and dir here"),
+            _ => return self.ignore(words, "only node, command and dir of a program are supported"),
         }
         Ok(String::new())
     }

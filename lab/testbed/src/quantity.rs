@@ -28,7 +28,7 @@ pub(crate) fn rate(word: &Word) -> Result<BitRate, WordError> {
         Some(rate) => Ok(rate),
         None => error_at(
             word.at,
-            format!("at a rate of {:?} no bit ever leaves; give it more, as in 0.4Mb", word.text),
+            format!("a rate of {:?} sends nothing; use a higher one, such as 0.4Mb", word.text),
         ),
     }
 }
@@ -124,7 +124,7 @@ fn no<T>(word: &Word, expected: &str) -> Result<T, WordError> {
     if word.text == MEASURED {
         return error_at(
             word.at,
-            "this depends on what the run measures; a script is read before its run, so write the value",
+            "this depends on results of the run, but a script is evaluated before; write the value instead",
         );
     }
     error_at(word.at, format!("{:?} is not {expected}", word.text))

@@ -109,7 +109,7 @@ impl Queue {
                     return error_at(
                         value.at,
                         format!(
-                            "{name} {} changes what is dropped, and queues here have it at {} alone",
+                            "{name} {} changes which packets are dropped; only {} is supported",
                             value.text, values[0]
                         ),
                     );

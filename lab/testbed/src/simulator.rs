@@ -159,8 +159,7 @@ impl Host for Simulator<'_> {
             return Some(Ok(String::new()));
         }
         if words[0].text == MEASURED {
-            let problem =
-                "this asks something that only ns has while it runs, or that hol does not read of it";
+            let problem = "this needs a value that only exists during a run of ns, or that is not supported";
             return Some(self.unknown(words[0].at, problem.to_owned()));
         }
         if words[0].text == "exit" {
@@ -206,7 +205,7 @@ impl Host for Simulator<'_> {
         let file = &words[1];
         if file.text.rsplit('/').next() == Some("tb_compat.tcl") {
             self.is_emulab = true;
-            self.ignore(words, "the testbed's commands are built in")?;
+            self.ignore(words, "the commands of Emulab are built in")?;
             return Ok(None);
         }
         let problem =
@@ -273,7 +272,7 @@ impl<'t> Simulator<'t> {
         let Some(now) = self.now else {
             return error_at(
                 at,
-                "the script ends here, before its run; if it wants arguments, write their values into it",
+                "the script ends before its run; if it needs arguments, write their values into the script",
             );
         };
         self.is_over = true;
@@ -336,11 +335,11 @@ impl<'t> Simulator<'t> {
                 "set" | "color" | "shape" | "label" | "label-color" | "label-at" | "dlabel-color"
                 | "add-mark" | "delete-mark" | "add-desire",
                 _,
-            ) => self.ignore(words, "it is about pictures and machines"),
+            ) => self.ignore(words, "it concerns drawings and machines"),
             (Object::Node(_), ..) => error_at(
                 method.at,
                 format!(
-                    "{:?} is not a supported command of a node; put traffic into the experiment file",
+                    "{:?} is not a supported command of a node; define traffic in the experiment file",
                     method.text
                 ),
             ),
@@ -363,7 +362,7 @@ impl<'t> Simulator<'t> {
             }
             ("make-lan", [members, speed, time, layers @ ..]) => {
                 if !layers.is_empty() {
-                    self.ignore(words, "LANs here have no layers; the first three words say all")?;
+                    self.ignore(words, "LANs of hol have no layers; use only the first three arguments")?;
                 }
                 self.lan(members, speed, time)
             }
@@ -371,13 +370,10 @@ impl<'t> Simulator<'t> {
                 let strange =
                     layers.iter().filter(|word| !word.text.is_empty() && !word.text.starts_with('-'));
                 if let Some(layer) = strange.clone().find(|word| !LAN_LAYERS.contains(&word.text.as_str())) {
-                    let problem = format!(
-                        "LANs here are a shared wire with a DropTail queue; {:?} is another",
-                        layer.text
-                    );
+                    let problem = format!("a LAN has a DropTail queue; {:?} is not supported", layer.text);
                     return self.unknown(layer.at, problem);
                 }
-                self.ignore(words, "LANs here take one packet at a time in turns, and have no collisions")?;
+                self.ignore(words, "a LAN sends one packet at a time, in turns and without collisions")?;
                 self.lan(members, speed, time)
             }
             ("link", [from, to]) => {
@@ -422,7 +418,7 @@ impl<'t> Simulator<'t> {
                 Ok(String::new())
             }
             ("halt" | "stop" | "terminate" | "swapout", []) => self.exit(method.at),
-            ("use-scheduler", _) => self.ignore(words, "how events are kept changes no result"),
+            ("use-scheduler", _) => self.ignore(words, "how events are stored does not change results"),
             ("set-address-format", _) => self.ignore(words, "addresses are chosen here"),
             ("delay_parse", [time]) => Ok(seconds(time)?.as_secs_f64().to_string()),
             ("bw_parse", [speed]) => Ok(bits_per_second(speed)?.to_string()),
@@ -618,11 +614,11 @@ impl<'t> Simulator<'t> {
                 Ok(String::new())
             }
             ("use-rng" | "seed" | "next-substream" | "reset-start-substream", _) => {
-                self.ignore(words, "randomness is that of the experiment's `seed`")
+                self.ignore(words, "random numbers derive from the experiment's `seed`")
             }
             _ => self.unknown(
                 method.at,
-                format!("{:?} of a random variable is not read; write the number that you want", method.text),
+                format!("{:?} of a random variable is not supported; write the number instead", method.text),
             ),
         }
     }
@@ -673,7 +669,7 @@ impl<'t> Simulator<'t> {
             Some(_) => error_at(word.at, "this is not a node; a node is needed here"),
             None => error_at(
                 word.at,
-                format!("{:?} is not a node; make one with set server [$ns node]", word.text),
+                format!("{:?} is not a node; create one with set server [$ns node]", word.text),
             ),
         }
     }
@@ -755,7 +751,7 @@ fn unknown(method: &Word) -> String {
     }
     let cure = match nearest(name, METHODS.map(|(known, _)| known)) {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None => "traffic beyond FTP and CBR belongs into the experiment file".to_owned(),
+        None => "define traffic other than FTP and CBR in the experiment file".to_owned(),
     };
     format!("unknown command \"{name}\"; {cure}")
 }
@@ -775,7 +771,7 @@ fn modification(setting: &Word) -> Result<LinkChange, WordError> {
         _ => {
             return error_at(
                 setting.at,
-                format!("{name:?} of a link cannot change here; BANDWIDTH, DELAY and PLR can"),
+                format!("{name:?} of a link cannot change; only BANDWIDTH, DELAY and PLR can"),
             );
         }
     })

@@ -117,7 +117,7 @@ impl Simulator<'_> {
                 // Its loss recovery differs; without losses nothing does.
                 let _ = self.ignore(
                     word,
-                    "it is Tahoe in ns, which starts slowly after each loss; hol sends as NewReno",
+                    "it is Tahoe in ns, which returns to slow start after each loss; hol uses NewReno",
                 );
             }
             self.traffic.agents.push(agent);
@@ -165,7 +165,7 @@ impl Simulator<'_> {
         let Some(Object::Application(index)) = self.object_called(&traffic.text) else {
             return error_at(
                 traffic.at,
-                "this is not an application; make one with new Application/Traffic/CBR",
+                "this is not an application; create one with new Application/Traffic/CBR",
             );
         };
         self.traffic.applications[index].agent = Some(agent);
@@ -223,13 +223,13 @@ impl Simulator<'_> {
             "random_" => {
                 return self.unknown(
                     value.at,
-                    "the intervals of CBR are not random here; set random_ to 0".to_owned(),
+                    "random intervals of CBR are not supported; set random_ to 0".to_owned(),
                 );
             }
             "packetSize_" | "packet_size_" | "interval_" | "rate_" | "maxpkts_" => {}
             _ => {
                 let problem = format!(
-                    "{:?} of an application is not read; packetSize_, interval_, rate_ and maxpkts_ are",
+                    "{:?} of an application is not supported; supported are packetSize_, interval_, rate_ and maxpkts_",
                     name.text
                 );
                 return self.unknown(name.at, problem);
@@ -309,20 +309,16 @@ impl Simulator<'_> {
 pub(crate) fn unknown_class(class: &str) -> String {
     let kind = match class.split('/').next().unwrap_or_default() {
         "Agent" => {
-            "an agent that hol has not; it has Agent/TCP with Reno, Newreno, Sack1, Linux and FullTcp, Agent/UDP, Agent/SCTP and their sinks"
+            "an unsupported agent; supported are Agent/TCP with Reno, Newreno, Sack1, Linux and FullTcp, Agent/UDP, Agent/SCTP and their sinks"
         }
         "Application" | "Traffic" | "Source" => {
-            "traffic that hol does not make of a script; it makes FTP and CBR, and others in an experiment file"
+            "unsupported traffic; use FTP or CBR, or define it in an experiment file"
         }
-        "RandomVariable" | "RNG" => {
-            "a random variable, which hol does not draw; write the numbers that you want"
-        }
-        "Queue" => "a queue that hol has not; it has DropTail, RED, GRED, CoDel, sfqCoDel and PIE",
-        "ErrorModel" => {
-            "an error model that hol has not; bursts are set in the experiment, by [network.links.NAME] loss"
-        }
+        "RandomVariable" | "RNG" => "an unsupported random variable; write the numbers instead",
+        "Queue" => "an unsupported queue; supported are DropTail, RED, GRED, CoDel, sfqCoDel and PIE",
+        "ErrorModel" => "an unsupported error model; for bursts use [network.links.NAME] loss",
         _ => {
-            "a class that hol does not read; it reads nodes, links, LANs, agents of TCP, UDP and SCTP, FTP and CBR"
+            "an unsupported class; supported are nodes, links, LANs, agents of TCP, UDP and SCTP, FTP and CBR"
         }
     };
     format!("{class:?} is {kind}")
@@ -370,9 +366,7 @@ impl Traffic {
         if peer.detached.is_some_and(|detached| detached < stop) {
             return Err(WordError {
                 at: peer.at,
-                problem:
-                    "this sink is detached while its flow goes on, which hol has not; stop the flow before"
-                        .to_owned(),
+                problem: "detaching a sink during its flow is not supported; stop the flow first".to_owned(),
             });
         }
         if application.greedy && agent.class == Class::Udp {
@@ -433,7 +427,7 @@ fn paced(
     if longest / most.max(1) > 100 {
         return error_at(
             application.at,
-            format!("packets of {longest} octets are sent as more than a hundred of {most}"),
+            format!("packets of {longest} octets would be split into more than a hundred of {most}"),
         );
     }
     if let [piece] = pieces
@@ -458,7 +452,7 @@ fn paced(
                 return error_at(
                     application.at,
                     format!(
-                        "it changes while it runs, and has more than {MOST_SCRIPTED} packets; let it end earlier"
+                        "it changes during the run and has more than {MOST_SCRIPTED} packets; let it end earlier"
                     ),
                 );
             }

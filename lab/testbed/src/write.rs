@@ -68,12 +68,12 @@ impl<'t> Writer<'t> {
             self.segment(&simulator, segment, &label, &members)?;
         }
         if self.topology.ip() == Ip::V6 {
-            writeln!(self.script, "\n# ns has no IPv6; say it in the experiment")?;
+            writeln!(self.script, "\n# ns has no IPv6; set it in the experiment")?;
         }
         if !self.topology.changes().is_empty() {
             writeln!(
                 self.script,
-                "\n# ns has no words here for what changes during the run; say it in the experiment"
+                "\n# ns cannot express changes during the run; set them in the experiment"
             )?;
         }
         writeln!(self.script, "\n{simulator} rtproto Static\n{simulator} run")
@@ -254,7 +254,7 @@ impl<'t> Writer<'t> {
         if unsaid.is_empty() {
             return Ok(());
         }
-        writeln!(self.script, "# ns has no words for: {place}: {}", unsaid.join(", "))
+        writeln!(self.script, "# not expressible in ns: {place}: {}", unsaid.join(", "))
     }
 
     fn settings(&self, line: LinkId) -> &'t Settings {

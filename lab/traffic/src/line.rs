@@ -261,16 +261,16 @@ impl Line {
     fn check_words(&self) -> Result<(), Unsupported> {
         let Settings { jitter_correlation, channel, police, duplicate, .. } = &self.settings;
         if !jitter_correlation.is_zero() {
-            let why = "netem takes the remainder of its correlated number, by twice the jitter or by the length of its table, and no \
-                       correlation is left; leave it out, or take the world \"model\"";
+            let why = "netem reduces its correlated number modulo twice the jitter, or the length of its table, which removes the correlation; omit it, or use the world \"model\"";
             return refuse("network.jitter_correlation", format!("{}: {why}", self.name));
         }
         if channel != Settings::OWN_CHANNEL {
-            let why = "each line has a transmitter of its own here; let the nodes share a LAN, or take the world \"model\"";
+            let why =
+                "each link has its own transmitter; let the nodes share a LAN, or use the world \"model\"";
             return refuse("network.channel", format!("{}: {why}", self.name));
         }
         if *police != PoliceSpec::default() && !duplicate.is_zero() {
-            let why = "copies are made behind the police here and would take no tokens; let one link copy and the next police";
+            let why = "packets would be duplicated after policing and take no tokens; duplicate on one link and police on the next";
             return refuse("network.police beside network.duplicate", format!("{}: {why}", self.name));
         }
         Ok(())
@@ -291,7 +291,7 @@ impl Line {
             return refuse(
                 "network.loss = { drop = … }",
                 format!(
-                    "{}: an event changes its loss, but its filter stays; leave one of both out",
+                    "{}: an event changes its loss, but its filter cannot change; remove one of the two",
                     self.name
                 ),
             );

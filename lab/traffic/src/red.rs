@@ -45,24 +45,25 @@ impl RedParameters {
     /// Converts `spec` on a link with `settings`, if the kernel supports it.
     pub(crate) fn of(spec: &RedSpec, settings: &Settings) -> Result<Self, Refusal> {
         if spec.gentle {
-            let why = "Linux's RED drops everybody from `max` on; leave `gentle` out";
+            let why = "Linux's RED drops every packet from `max` on; remove `gentle`";
             return Err(("network.discipline: gentle", why.to_owned()));
         }
         let (QueueLimit::Bytes(min), QueueLimit::Bytes(max)) = (spec.min, spec.max) else {
-            let why = "Linux's RED counts octets; give both so, as in min = \"7500B\", max = \"22500B\"";
+            let why =
+                "Linux's RED counts octets; give both in octets, as in min = \"7500B\", max = \"22500B\"";
             return Err(("network.discipline: min, max", why.to_owned()));
         };
         let weight_log = (-spec.weight.log2()).round().max(0.0);
         let nearest = (-weight_log).exp2();
         if (spec.weight / nearest - 1.0).abs() > WEIGHT_TOLERANCE {
-            let why = format!("Linux's weights are powers of two; take {nearest}");
+            let why = format!("Linux's weights are powers of two; use {nearest}");
             return Err(("network.discipline: weight", why));
         }
         let weight_log = weight_log as u8;
         // The kernel's maximum for thresholds, which share 31 bits with the fraction of the average.
         let most = (1_u64 << 31_u8.saturating_sub(weight_log)) - 1;
         if max > most {
-            let why = format!("with this weight Linux takes {most}B at most; lower it");
+            let why = format!("with this weight Linux supports at most {most}B; lower it");
             return Err(("network.discipline: max", why));
         }
         let transmission = settings.rate.serialization(spec.packet.0, 0).0;

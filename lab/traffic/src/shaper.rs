@@ -86,8 +86,7 @@ fn packets(queue: QueueLimit) -> Result<u32, Refusal> {
     match queue {
         QueueLimit::Packets(packets) => Ok(beside_one(packets)),
         QueueLimit::Bytes(_) => {
-            let why =
-                "Linux's CoDel, PIE and DualPI2 count packets; give the limit so, as in queue = \"1000p\"";
+            let why = "Linux's CoDel, PIE and DualPI2 count packets; give the limit in packets, as in queue = \"1000p\"";
             Err(("network.queue", why.to_owned()))
         }
     }
@@ -115,7 +114,7 @@ impl Shaper {
         // Never faster, or packets would pile up behind the pace.
         let gain = exact.floor();
         if rate >= port || gain > f64::from(i32::MAX) || gain < exact * (1.0 - Self::TOLERANCE) {
-            let why = "a line whose queue drops early, or whose rate changes, has 16 kbit/s to 7 Gbit/s here";
+            let why = "a link whose queue drops early, or whose rate changes, needs a rate of 16 kbit/s to 7 Gbit/s";
             return Err(("network.rate", why.to_owned()));
         }
         Ok(Self { gain: gain as i32 })

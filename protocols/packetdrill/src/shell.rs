@@ -33,7 +33,7 @@ fn run(text: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Sett
 
 fn unknown(command: &str) -> String {
     let begin: String = command.chars().take(60).collect();
-    format!("the command `{begin}` is not known; understood are sysctl, set_sysctls.py and files of them")
+    format!("the command `{begin}` is not known; supported are sysctl, set_sysctls.py and files of them")
 }
 
 /// Parses a single command; an empty error means that the command is unknown.

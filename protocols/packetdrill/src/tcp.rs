@@ -76,8 +76,8 @@ pub(crate) fn check(line: &str, comes: bool) -> Result<(), String> {
     line.options.map_or_else(|| Err(NO_OPTIONS.to_owned()), |_| Ok(()))
 }
 
-const NO_WINDOW: &str = "a segment that comes has a window; write \"win N\"";
-const NO_OPTIONS: &str = "a segment that comes has its options; write them instead of \"...\"";
+const NO_WINDOW: &str = "an inbound segment needs a window; write \"win N\"";
+const NO_OPTIONS: &str = "an inbound segment needs its options; write them instead of \"...\"";
 
 /// A segment in the syntax of scripts; missing fields match anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,8 +145,9 @@ fn flags(word: &str) -> Result<Flags, String> {
 
 /// Parses `1:1001(1000)`; returns the first sequence number and the length.
 fn range(word: &str) -> Result<(u32, usize), String> {
-    let form =
-        || format!("{word:?} is no range of sequence numbers; write first:end(length), as in 1:1001(1000)");
+    let form = || {
+        format!("{word:?} is not a range of sequence numbers; write first:end(length), as in 1:1001(1000)")
+    };
     let (first, rest) = word.split_once(':').ok_or_else(form)?;
     let (end, length) = rest.split_once('(').ok_or_else(form)?;
     let (first, end): (u32, u32) = (number("a sequence number", first)?, number("a sequence number", end)?);
@@ -184,7 +185,7 @@ fn options(list: &str) -> Result<Option<Options>, String> {
                     let block = words.next();
                     let edges = block
                         .split_once(':')
-                        .ok_or_else(|| format!("{block:?} is no block; write 1:1001"))?;
+                        .ok_or_else(|| format!("{block:?} is not a SACK block; write 1:1001"))?;
                     let (left, right) =
                         (number("a block's edge", edges.0)?, number("a block's edge", edges.1)?);
                     options.sack.push(SackBlock { left: SeqNum(left), right: SeqNum(right) });
@@ -353,7 +354,7 @@ impl Protocol for Tcp {
             }
         }
         if segment.payload != self.payload(true, &got) {
-            return Ok(Some(format!("{}, with other octets than were written", print(&got))));
+            return Ok(Some(format!("{}, whose octets differ from those written", print(&got))));
         }
         Ok((wanted != got).then(|| print(&got)))
     }

@@ -102,7 +102,7 @@ impl Config {
         if u32::from(self.streams) >= self.max_streams {
             return refuse(
                 "streams",
-                "has to be less than max_streams, for the control stream is one; raise max_streams",
+                "has to be less than max_streams, which includes the control stream; raise max_streams",
             );
         }
         if self.max_streams > 1 << 20 {

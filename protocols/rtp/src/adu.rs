@@ -20,7 +20,7 @@ impl AduConverter {
         let (main_data_offset, data) = frame
             .split_at_checked(header.main_data_offset())
             .filter(|_| frame.len() == header.frame())
-            .ok_or(Malformed("a frame of another length than it says"))?;
+            .ok_or(Malformed("a frame whose length contradicts its header"))?;
         let begin = self.behind.len().checked_sub(header.main_data_begin(frame));
         self.behind.extend_from_slice(data);
         let adu = begin.map(|begin| {

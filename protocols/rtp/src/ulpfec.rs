@@ -122,7 +122,7 @@ impl<'p> Protection<'p> {
     }
 }
 
-const NO_LEVEL: Malformed = Malformed("FEC that is shorter than it says");
+const NO_LEVEL: Malformed = Malformed("FEC that is shorter than its header says");
 
 #[cfg(test)]
 mod tests {

@@ -129,7 +129,7 @@ impl Options {
             (true, true) => Err(SpecError::BadValue {
                 key: "per_message".to_owned(),
                 value: "true".to_owned(),
-                problem: "a message goes one way: per_message or datagrams".to_owned(),
+                problem: "choose one: per_message or datagrams".to_owned(),
             }),
         }
     }
@@ -142,7 +142,7 @@ impl Options {
             (Some(value), Some(_)) => Err(SpecError::BadValue {
                 key: "lifetime".to_owned(),
                 value,
-                problem: "a message has one limit: lifetime or retransmissions".to_owned(),
+                problem: "choose one: lifetime or retransmissions".to_owned(),
             }),
         }
     }

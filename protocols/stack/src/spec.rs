@@ -384,7 +384,7 @@ mod tests {
         let spec: TransportSpec = "sctp:unordered,lifetime=100ms".parse().unwrap();
         let Protocol::Sctp { unordered, reliability, .. } = spec.protocol() else { panic!("not sctp") };
         assert_eq!((*unordered, *reliability), (true, Reliability::Lifetime(Duration::from_millis(100))));
-        assert!(error("sctp:lifetime=1s,retransmissions=2").contains("one limit"));
+        assert!(error("sctp:lifetime=1s,retransmissions=2").contains("lifetime or retransmissions"));
     }
 
     #[test]

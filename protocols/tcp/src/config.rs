@@ -262,7 +262,11 @@ impl Config {
             (self.delayed_ack_min <= self.delayed_ack_max, "delayed_ack_min", "exceeds delayed_ack_max"),
             ((1..=10_000).contains(&self.initial_window), "initial_window", "lies between 1 and 10000"),
             (self.dupthresh > 0, "dupthresh", "has to be 1 at least"),
-            (!self.prr || self.rate_halving == RateHalving::Off, "rate_halving", "does not go with prr"),
+            (
+                !self.prr || self.rate_halving == RateHalving::Off,
+                "rate_halving",
+                "cannot be combined with prr",
+            ),
             (self.rto_max >= Duration::from_millis(1), "rto_max", "has to be 1ms at least"),
             (self.rto_min <= self.rto_max, "rto_min", "exceeds rto_max"),
             (!self.rto_initial.is_zero(), "rto_initial", "has to be longer than 0s"),

@@ -102,12 +102,12 @@ impl Failure {
 impl Violation {
     const fn text(self) -> &'static str {
         match self {
-            Self::AcknowledgedUnsent => "the peer acknowledged what was not sent",
+            Self::AcknowledgedUnsent => "the peer acknowledged data that were not sent",
             Self::Bundled => "the peer bundled INIT ACK or SHUTDOWN COMPLETE",
             Self::NoUserData => "the peer sent DATA without user data",
-            Self::Data => "the peer sent DATA though I-DATA was agreed upon",
-            Self::InterleavedData => "the peer sent I-DATA though it was not agreed upon",
-            Self::AsconfAck => "an ASCONF-ACK for what was not asked",
+            Self::Data => "the peer sent DATA although I-DATA was negotiated",
+            Self::InterleavedData => "the peer sent I-DATA although it was not negotiated",
+            Self::AsconfAck => "an ASCONF-ACK without a request",
             Self::Transport => "transport error",
         }
     }

@@ -22,7 +22,7 @@ use sampler::Sampler;
 
 const EXAMPLES: &str = "\
 Examples:
-  hol advise experiments/hello.toml          from which loss on is which transport better?
+  hol advise experiments/hello.toml          the loss at which the better transport changes
   hol advise mine.toml --set network.delay=50ms";
 
 /// Find the points along an axis of a sweep at which the better transport changes, with more samples near
@@ -166,20 +166,20 @@ impl Advise {
         if let Some(zip) = axes.iter().filter(is_asked).find(|axis| axis.keys.len() > 1) {
             let keys = zip.keys.join(" and ");
             return format!(
-                "{keys} advance together, with no value between two steps{instead}, or sweep one key alone"
+                "{keys} advance together, so there are no values between two steps{instead}, or sweep a single key"
             );
         }
         match (&self.over, axes.iter().find(is_asked), written.iter().find(is_asked)) {
             (Some(key), Some(_), _) => format!("{key} is swept, but not over numbers{instead}"),
             (_, None, Some(fixed)) => {
                 let key = self.over.as_ref().unwrap_or(&fixed.keys[0]);
-                format!("--set {key} fixes the axis to search along; leave it out{instead}")
+                format!("--set {key} fixes the axis to search along; omit it{instead}")
             }
             (Some(key), ..) => format!(
-                "{key} is not swept{instead}; write its least and greatest value under [sweep], as in \"{key}\" = [.., ..]"
+                "{key} is not swept{instead}; write its smallest and largest value under [sweep], as in \"{key}\" = [.., ..]"
             ),
             (None, ..) => {
-                "no key is swept over numbers; write [sweep] with \"network.loss\" = [\"0.1%\", \"10%\"]"
+                "no key is swept over numbers; add [sweep] with \"network.loss\" = [\"0.1%\", \"10%\"]"
                     .to_owned()
             }
         }

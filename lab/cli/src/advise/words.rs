@@ -43,7 +43,7 @@ impl LineAnswer<'_> {
         let (Some(first), Some(last)) = (sure.first(), sure.last()) else {
             return if self.seen.iter().any(|seen| seen.is_known) {
                 format!(
-                    "No clear difference between {name} and {other} anywhere; more repetitions (--most) may tell."
+                    "No significant difference between {name} and {other} anywhere; more repetitions (--most) may find one."
                 )
             } else {
                 format!(

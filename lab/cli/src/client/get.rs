@@ -49,8 +49,7 @@ impl Get {
         }
         // Whatever is there may be somebody's own results.
         if fs::read_dir(&out).is_ok_and(|mut entries| entries.next().is_some()) {
-            let problem =
-                format!("{}: has something in it; choose a new place with --out DIR", out.display());
+            let problem = format!("{}: is not empty; choose another directory with --out DIR", out.display());
             return Err(Failure::Usage(problem));
         }
         let whole = |path: &str| format!("/api/experiments/{}/files/{}", self.id, encoded(path));

@@ -7,17 +7,17 @@ use hol_network::EventSpec;
 
 /// The output of `:help`.
 pub const HELP: &str = "\
-A line runs on the node of the prompt, as `sh -c`, until it ends or Ctrl-C interrupts it. Directory and exported variables last.
-  @NODE LINE          runs one line on another node
-  :node NODE          goes to another node
-  :wait 5s            lets time pass; otherwise it stands still while nothing runs
+A line runs on the node of the prompt, with `sh -c`, until it ends or Ctrl-C interrupts it. Directory and exported variables are kept.
+  @NODE LINE          run one line on another node
+  :node NODE          change to another node
+  :wait 5s            let time pass; otherwise it stands still while nothing runs
   :link [NAME|PATH] [up|down] loss=3% delay=50ms rate=1Mbit down=true
-                      changes links from now on: all, one, one direction of it
-  :snapshot NAME      remembers this place
-  :back NAME          goes back there: all up to there is done again, the same in all
-  :pcap FILE          writes the packets so far, for Wireshark
-  :time               tells the time in the network
-  :quit               ends it, as Ctrl-D does
+                      change links from now on: all, one, or one direction
+  :snapshot NAME      save the present state
+  :back NAME          return to that state, by repeating all steps up to it
+  :pcap FILE          write the packets so far, for Wireshark
+  :time               print the time in the network
+  :quit               end the shell, as Ctrl-D does
 ";
 
 /// A parsed line.
@@ -119,7 +119,7 @@ fn event(text: &str) -> Result<EventSpec, String> {
         };
         if table.insert(key.to_owned(), value).is_some() {
             return Err(match key {
-                "link" | "path" => format!("{word:?} is a second link; change one at a time, or all"),
+                "link" | "path" => format!("{word:?} is a second link; change one link or all"),
                 _ => format!("{key} is said twice"),
             });
         }

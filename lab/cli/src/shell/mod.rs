@@ -103,7 +103,8 @@ impl Shell {
     /// Returns the point with the network, and the text that it was read from.
     pub fn point(&self) -> Result<(Source, Point), Failure> {
         if self.conditions.repeats() {
-            let problem = "--repetitions: a shell is one run; leave it out, or take --seed for other losses";
+            let problem =
+                "--repetitions: a shell is one run; omit the option, or use --seed for other losses";
             return Err(Failure::Usage(problem.to_owned()));
         }
         let what = self.what.as_deref().unwrap_or("tcp");
@@ -114,8 +115,7 @@ impl Shell {
         };
         if self.service.is_given() {
             if is_file {
-                let problem =
-                    "--server and --file: the experiment says which programs there are; add them there";
+                let problem = "--server and --file: the experiment defines the programs; add them to it";
                 return Err(Failure::Usage(problem.to_owned()));
             }
             let programs = self
@@ -142,7 +142,7 @@ fn kernel(point: &Point) -> Result<Kernel, Failure> {
     let world = &point.world;
     if world.family() != "kernel" {
         let best = WorldName::of_programs();
-        let problem = format!("programs run in the kernel world and not in {world}; add --world {best}");
+        let problem = format!("programs run only in the kernel world, not in {world}; add --world {best}");
         return Err(Failure::Usage(problem));
     }
     Kernel::find(world.variant()).map_err(Failure::failed)
@@ -246,12 +246,12 @@ impl ShellSession {
             self.exit_code = exit_code;
             if exceeded_memory {
                 self.output.note(
-                    "error: it took more memory than a program has, 640 MB, and was killed; let it do less at a time",
+                    "error: it exceeded the memory limit of a program, 640 MB, and was killed; let it use less memory",
                 );
             }
             if exit_code == WROTE_TOO_MUCH {
                 self.output.note(
-                    "error: it wrote more than 256 MB into one file or output; send less, or to /dev/null",
+                    "error: it wrote more than 256 MB to one file or output; write less, or to /dev/null",
                 );
             }
         }
@@ -284,7 +284,7 @@ impl ShellSession {
             && (file.file_name() != Some(file.as_os_str()) || file == Path::new("-"))
         {
             let problem = format!(
-                "{}: here captures have a name and no directory, as in `:pcap run.pcapng`",
+                "{}: only a file name without a directory is allowed, as in `:pcap run.pcapng`",
                 file.display()
             );
             return Err(StepError::Refused(problem));

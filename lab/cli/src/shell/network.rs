@@ -160,7 +160,7 @@ impl Network {
             };
             if output_digest != before.output_digest || !is_same {
                 let what = describe(&before.step.action);
-                self.output.note(&format!("warning: done again, {what} did not do the same"));
+                self.output.note(&format!("warning: when repeated, {what} had a different result"));
             }
             done.push(CompletedStep { reply, output_digest, ..before });
         }

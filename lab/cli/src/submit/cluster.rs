@@ -82,7 +82,7 @@ impl ClusterOptions {
             return Ok(());
         }
         say(&format!(
-            "{} of {part_count} parts are to be done; scripts and logs are in {}\n",
+            "{} of {part_count} parts have no results yet; scripts and logs are in {}\n",
             job.missing_parts.len(),
             job.scripts().display()
         ));

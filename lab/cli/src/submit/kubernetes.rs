@@ -101,7 +101,7 @@ fn submit(job: &ClusterJob) -> String {
     let files = quote_path(&job.scripts());
     let begin = format!(
         "#!/bin/sh\nset -e\nkubectl apply \"$@\" -f {files}/experiment.json\n\
-         parts=$(kubectl create \"$@\" -o name -f {files}/parts.json)\necho \"$parts does the parts\"\n"
+         parts=$(kubectl create \"$@\" -o name -f {files}/parts.json)\necho \"$parts runs the parts\"\n"
     );
     let merge = format!("kubectl create \"$@\" -o name -f {files}/merge.json");
     if !job.waits {

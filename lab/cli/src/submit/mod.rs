@@ -18,9 +18,9 @@ use executor::Executor;
 use server::{ServerQueueOptions, Submission};
 
 const AFTER: &str = "\
-A cluster does the experiment in parts, and a last job joins them as `hol merge` does: into what one machine would have given.
+A cluster runs the experiment in parts, and a last job joins them as `hol merge` does, with the same result as on one machine.
 Its nodes have to see this directory and this program, as on a shared file system; in Kubernetes they are a volume and an image.
-The same command again does only what is missing.
+When repeated, the command runs only the missing parts.
 
   hol submit sweep.toml --to slurm --shards 40
   hol submit sweep.toml --to slurm --jobs 8 -- --partition=long --time=4:00:00

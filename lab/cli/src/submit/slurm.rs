@@ -33,7 +33,7 @@ fn submit(job: &ClusterJob) -> String {
         let array = format!(
             "parts=$({sbatch} --job-name={} --array={} --cpus-per-task={jobs} --requeue \\\n    \
              --output={scripts}/part-%a.log \"$@\" {scripts}/part.sh)\n\
-             echo \"SLURM job ${{parts%%;*}} does the parts\"\n",
+             echo \"SLURM job ${{parts%%;*}} runs the parts\"\n",
             quote(name),
             job.ranges(),
         );

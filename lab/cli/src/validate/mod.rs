@@ -190,7 +190,7 @@ impl Validate {
         let points = store.manifest().points.iter().zip(chosen).filter(|(_, chosen)| **chosen);
         let plan = Plan::of_points(points.map(|(point, _)| point.clone()).collect());
         let wanted = plan.wanted(&finished).len() as u64;
-        note!("{world}: {} runs to do in {}", grouped(wanted), store.dir().display());
+        note!("{world}: {} runs to perform in {}", grouped(wanted), store.dir().display());
         execute_plan(&plan, &mut store, &mut finished, self.jobs, ProgressOutput::People)?;
         Ok(store.write_tables(&finished)?)
     }
@@ -226,7 +226,7 @@ fn text(validation: &Validation) -> String {
     let mut text = table(&rows);
     let more = validation.points.len().saturating_sub(SHOWN);
     if more > 0 {
-        text += &format!("… and {more} more that are nearer\n");
+        text += &format!("… and {more} more with smaller differences\n");
     }
     let tally = validation.tally();
     text += &format!("\n{}; {}\n", tally.agreement(), tally.certainty());
@@ -235,7 +235,7 @@ fn text(validation: &Validation) -> String {
         text += &format!("{rank}\n");
     }
     if validation.missing > 0 {
-        text += &format!("{} points have no run in both worlds yet\n", validation.missing);
+        text += &format!("{} points have no runs in both worlds yet\n", validation.missing);
     }
     text
 }

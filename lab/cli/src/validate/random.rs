@@ -128,10 +128,8 @@ impl RandomArgs {
         let open = |world: &WorldName| world.open().map_err(|e| Failure::from(LabError::from(e)));
         let (model, other) = (open(&WorldName::default())?, open(&self.world)?);
         if !other.is_repeatable() {
-            let problem = format!(
-                "--world {}: two runs of it are never the same; take kernel or kernel:uml",
-                self.world
-            );
+            let problem =
+                format!("--world {}: its runs cannot be repeated; use kernel or kernel:uml", self.world);
             return Err(Failure::Usage(problem));
         }
         let default = PathBuf::from(format!("results/random-{}", self.seed));
@@ -267,8 +265,7 @@ impl Session<'_> {
         let mut text = table(&rows(outcomes)) + &causes(outcomes);
         text += &disagreements(outcomes, self.out, self.options.seed);
         text += &format!(
-            "\n{} keys and options ran in both worlds, in {} pairs of family and condition\n{} were refused whenever they were \
-             drawn; {} says why\n",
+            "\n{} keys and options ran in both worlds, in {} pairs of family and condition\n{} were always refused; {} has the reasons\n",
             coverage.keys(),
             coverage.pairs(),
             refused.lines().count(),

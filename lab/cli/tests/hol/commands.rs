@@ -175,7 +175,7 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
         (&["compare", "tcp", "--workload", "simco", "--size", "64B"], "--size 64B: unknown key \"size\""),
         (&["compare", "tcp", "--set", "network.jiter=1ms"], "did you mean \"jitter\"?"),
         (&["compare", "tcp", "--set", "jitter"], "write key=value"),
-        (&["reproduce", "ikr35"], "known are eklund2004, fidelity, ikr53"),
+        (&["reproduce", "ikr35"], "known: eklund2004, fidelity, ikr53"),
         (&["reproduce", "fidelity"], "hol validate fidelity"),
         (&["reproduce", "ikr53", "--only", "exp7"], "ikr53 has buffer, echo, exp1"),
         (&["reproduce", "ikr53", "--only", "filter"], "filter needs --world kernel"),
@@ -391,7 +391,7 @@ fn a_page_is_shown_file_by_file() {
     let (code, message) = failure(dir.path(), &[&trace[..], &["4"]].concat());
     assert!(code == 2 && message.contains("has 3 pages, counted from 1"), "{message}");
     let (code, message) = failure(dir.path(), &["trace", "tcp", "--waterfall"]);
-    assert!(code == 2 && message.contains("take --workload page"), "{message}");
+    assert!(code == 2 && message.contains("use --workload page"), "{message}");
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn help_explains_commands_tables_and_kinds_of_workload() {
         (&["ready"], "`listens`: a whole number"),
         (&["experiment"], "`transports`, required"),
         (&["run"], "--shard"),
-        (&["lifetime"], "give a message up after this time"),
+        (&["lifetime"], "give up a message after this time"),
         (&["rto_min"], "tcp     rto_min=200ms"),
         (&["sweep"], "An experiment file"),
         (&["seed"], "hol compare --seed"),

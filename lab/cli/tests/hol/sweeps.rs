@@ -215,7 +215,7 @@ fn a_directory_belongs_to_one_experiment() {
     fs::create_dir(dir.path().join("mine")).unwrap();
     fs::write(dir.path().join("mine/thesis.tex"), "").unwrap();
     let (_, message) = failure(dir.path(), &["run", "short.toml", "--out", "mine"]);
-    assert!(message.contains("has other things in it"), "{message}");
+    assert!(message.contains("contains other files"), "{message}");
 }
 
 #[test]

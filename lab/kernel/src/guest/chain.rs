@@ -178,7 +178,7 @@ impl Chain {
                 let (port, message) = seat(emulator::KIND);
                 port.routing.request(
                     emulator::encode(message, settings, seed),
-                    &format!("set an emulator (netem) of {name} up"),
+                    &format!("set up an emulator (netem) of {name}"),
                 )
             }
             Stage::Pace(pace) => {
@@ -257,6 +257,6 @@ impl Chain {
 
     fn needs(&self, what: &str, module: &str) -> String {
         let name = &self.line.name;
-        format!("set {what} of {name} up (it needs the module {module}, which `hol kernel fetch` gets)")
+        format!("set up {what} of {name} (it needs the module {module}, which `hol kernel fetch` downloads)")
     }
 }

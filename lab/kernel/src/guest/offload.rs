@@ -34,7 +34,7 @@ pub(super) fn turn_off(interface: &str) -> Result<(), GuestError> {
         ethtool(interface, &mut Value { command: *set, data: 0 })
             .map_err(|e| format!("{interface}: cannot turn {name} off: {e}"))?;
         let mut now = Value { command: *get, data: 1 };
-        ethtool(interface, &mut now).map_err(|e| format!("{interface}: cannot ask for {name}: {e}"))?;
+        ethtool(interface, &mut now).map_err(|e| format!("{interface}: cannot read {name}: {e}"))?;
         if now.data != 0 {
             return Err(format!("{interface}: {name} stays on").into());
         }

@@ -57,7 +57,7 @@ fn floor(
     };
     wire.sender.connect(wire.receiver.local_addr()?)?;
     wire.receiver.set_read_timeout(Some(patience))?;
-    let lost = |e| format!("{}: a probe got lost before the run: {e}", line.name);
+    let lost = |e| format!("{}: a probe packet was lost before the run: {e}", line.name);
     let one = wire.fastest(1).map_err(lost)?;
     let train = wire.fastest(TRAIN).map_err(lost)?;
     Ok(BaselineDelay {

@@ -151,7 +151,7 @@ impl QueueSampler {
             }
             // The run is what it is without that.
             if let Err(problem) = step {
-                eprintln!("hol: {problem}; from here on the time series have no queues");
+                eprintln!("hol: {problem}; from now on the time series have no queues");
             }
         };
         thread::Builder::new().name("queues".to_owned()).spawn(follow)?;

@@ -144,7 +144,7 @@ fn settle(
     }
     let lacking: Vec<&str> = lacking.into_iter().collect();
     let caution =
-        format!("this kernel has no setting {}, and does as it did before there was one", lacking.join(", "));
+        format!("this kernel has no setting {} and behaves as before its introduction", lacking.join(", "));
     Ok((settled, (!lacking.is_empty()).then_some(caution)))
 }
 

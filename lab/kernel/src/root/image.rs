@@ -110,10 +110,7 @@ fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
     fs::create_dir_all(stage).map_err(|e| KernelError::file("create", stage, e))?;
     for (path, entry) in tree.entries() {
         if !tree.holds(path) {
-            return Err(KernelError::image(
-                path,
-                "it lies behind a link; name the place that the link leads to",
-            ));
+            return Err(KernelError::image(path, "it is behind a link; give the target of the link"));
         }
         let place = stage.join(path);
         put(entry, &place).map_err(|e| KernelError::file("create", &place, e))?;

@@ -53,7 +53,7 @@ fn fill(tree: &mut Tree, origin: &Origin, programs: &[Program]) -> Result<Vec<Te
     match origin {
         Origin::Host => dependencies::bring(tree, programs)?,
         Origin::Path(path) if path.parent().is_none() => {
-            let problem = "this is the whole machine; root = \"host\" finds what programs need of it";
+            let problem = "this is the whole machine; root = \"host\" finds the files that programs need";
             return Err(KernelError::image(path, problem));
         }
         Origin::Path(path) if path.is_dir() => tree.take(path, SHARED)?,

@@ -37,8 +37,9 @@ impl Series {
         let about = file.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
         let says = |key: &str| about.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone());
         if says("headofline.series").as_deref() != Some(SCHEMA) {
-            let problem =
-                format!("no time series of layout {SCHEMA}; use the version that wrote it, or run it again");
+            let problem = format!(
+                "not a time series of layout {SCHEMA}; use the version that wrote it, or run the experiment again"
+            );
             return Err(LabError::Damaged { path, line: 1, problem });
         }
         let interval = says("headofline.interval_ns").and_then(|text| text.parse().ok()).unwrap_or(0);

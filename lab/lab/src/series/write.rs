@@ -133,7 +133,7 @@ impl SeriesFile {
 
     fn too_many(&self, at: Time) -> LabError {
         let problem = format!(
-            "after {:.3} s its time series would have more than {} rows; take a longer interval than series = \"{}\"",
+            "after {:.3} s its time series would exceed {} rows; use a longer interval than series = \"{}\"",
             at.as_secs_f64(),
             Self::MOST,
             self.interval

@@ -15,7 +15,7 @@ pub(super) struct Interface {
 
 /// Returns the interfaces to the two hosts between which this one lies.
 pub(super) fn between(client: IpAddr, server: IpAddr) -> Result<[Interface; 2], String> {
-    let socket = Socket::routing().map_err(|problem| format!("cannot ask its routing: {problem}"))?;
+    let socket = Socket::routing().map_err(|problem| format!("cannot read its routing table: {problem}"))?;
     let both = [towards(&socket, client)?, towards(&socket, server)?];
     apart(&both, client, server)?;
     forwards(client)?;

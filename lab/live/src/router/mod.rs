@@ -41,8 +41,9 @@ impl Router {
         let alone = alone()?;
         shape::is_possible()?;
         shape::put_back().map_err(|problem| format!("cannot remove what an earlier run left: {problem}"))?;
-        let guardian = Guardian::start(guardian)
-            .map_err(|problem| format!("cannot start who puts the path back after a crash: {problem}"))?;
+        let guardian = Guardian::start(guardian).map_err(|problem| {
+            format!("cannot start the process that restores the path after a crash: {problem}")
+        })?;
         Ok(Self { _alone: alone, _guardian: guardian })
     }
 }
@@ -53,7 +54,7 @@ fn alone() -> Result<UnixListener, String> {
     let name = SocketAddr::from_abstract_name("headofline live route").map_err(|e| e.to_string())?;
     UnixListener::bind_addr(&name).map_err(|problem| match problem.kind() {
         io::ErrorKind::AddrInUse => {
-            "another `hol live route` runs on this host; two would undo what the other does".to_owned()
+            "another `hol live route` runs on this host; only one is possible".to_owned()
         }
         _ => problem.to_string(),
     })

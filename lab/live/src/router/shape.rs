@@ -48,7 +48,7 @@ pub(crate) fn is_possible() -> Result<(), String> {
 
 /// Returns an error for an interface whose root discipline was chosen by a user.
 pub(super) fn is_free(interface: &Interface) -> Result<(), String> {
-    let all = all().map_err(|problem| format!("cannot ask for its queues: {problem}"))?;
+    let all = all().map_err(|problem| format!("cannot list its queues: {problem}"))?;
     let taken = all.iter().find(|one| one.interface == interface.index && is_users(one));
     taken.map_or(Ok(()), |one| {
         let (Interface { name, .. }, Discipline { kind, handle, .. }) = (interface, one);

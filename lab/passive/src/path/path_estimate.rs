@@ -110,37 +110,34 @@ impl PathEstimate {
             "# {packets} packets of {conversations} connections within {:.3} s.",
             self.ns as f64 / 1e9
         )?;
-        writeln!(f, "# Up is from {client}, which opened the first, to {server}.")?;
+        writeln!(f, "# Up is the direction from {client}, which opened the first connection, to {server}.")?;
         if self.others > 0 {
             let others = self.others;
             writeln!(
                 f,
-                "# {others} packets between other hosts are left out: --host ADDRESS chooses another pair."
+                "# {others} packets between other hosts are ignored: --host ADDRESS chooses another pair."
             )?;
         }
         if self.unread > 0 {
-            writeln!(f, "# {} packets are fragments, or too short to be read.", self.unread)?;
+            writeln!(f, "# {} packets are fragments, or too short to be parsed.", self.unread)?;
         }
         if self.twice > 0 {
             writeln!(
                 f,
-                "# {} packets are in it twice, as of two ports of a bridge, and count once.",
+                "# {} packets were captured twice, as at two ports of a bridge, and count once.",
                 self.twice
             )?;
         }
         if self.is_quic {
-            writeln!(f, "# QUIC encrypts what it acknowledges: only its handshakes tell something.")?;
+            writeln!(f, "# QUIC encrypts its acknowledgements, so only its handshakes are used.")?;
         }
         if !self.is_whole {
-            writeln!(f, "# Some connections had begun before the capture.")?;
+            writeln!(f, "# Some connections began before the capture.")?;
         }
         for (direction, name) in DIRECTIONS.iter().enumerate() {
             if self.fates[direction].is_some() && !self.answered[direction] {
-                let problem = "the capture has no answers to what went";
-                writeln!(
-                    f,
-                    "# {problem} {name}: it is of one direction, and what it says of losses a guess."
-                )?;
+                let problem = "the capture has no replies to packets in the direction";
+                writeln!(f, "# {problem} {name}: it covers one direction, and its losses are a guess.")?;
             }
         }
         Ok(())
@@ -150,7 +147,7 @@ impl PathEstimate {
         let Some(round_trip) = &self.round_trip else {
             return writeln!(
                 f,
-                "# delay: not seen; it takes packets of both directions, and answers among them."
+                "# delay: unknown; the capture needs packets of both directions, with replies."
             );
         };
         let serialization = self.serialization();
@@ -161,30 +158,33 @@ impl PathEstimate {
                 let (value, most) = (one_way(shortest as f64), shortest as f64 / 2.0);
                 writeln!(
                     f,
-                    "# At most {}: half of the shortest round trip; how long hosts take is in it.",
+                    "# At most {}: half of the shortest round trip, which includes the response time of hosts.",
                     ms(most)
                 )?;
                 writeln!(f, "delay = \"{}\"", time(value))?;
                 if samples < LEAST_SAMPLES {
-                    let problem = "so that the delay may be longer in the mean";
+                    let problem = "so the mean delay may be longer";
                     return writeln!(
                         f,
-                        "# jitter: not seen; {samples} packets were answered at once and met no queue, {problem}."
+                        "# jitter: unknown; only {samples} packets were answered at once and without queueing, {problem}."
                     );
                 }
-                writeln!(f, "# jitter: none; {samples} packets were answered at once and met no queue.")
+                writeln!(
+                    f,
+                    "# jitter: none, by {samples} packets that were answered at once and without queueing."
+                )
             }
             Some((jitter, median)) => {
                 // Queueing and hosts lengthen the median; the shortest is without them.
                 let low = one_way(median.low).min(one_way(shortest as f64) + jitter.low);
                 let [low, high] = [low, one_way(median.high)].map(ms);
-                let what = format!("half of the median of {samples} round trips without queue");
-                writeln!(f, "# {low} to {high}: {what}; how long hosts take is in it.")?;
+                let what = format!("half of the median of {samples} round trips without queueing");
+                writeln!(f, "# {low} to {high}: {what}; this includes the response time of hosts.")?;
                 writeln!(f, "delay = \"{}\"", time(one_way(median.value)))?;
                 // A delay cannot vary by more than itself.
                 let value = jitter.value.min(one_way(median.value));
                 let [low, high] = [jitter.low.min(value), jitter.high.max(value)].map(ms);
-                writeln!(f, "# {low} to {high}, if it is uniform and the same each way.")?;
+                writeln!(f, "# {low} to {high}, if it is uniform and the same in both directions.")?;
                 writeln!(f, "jitter = \"{}\"", time(value))
             }
         }
@@ -199,15 +199,17 @@ impl PathEstimate {
         // Networks of experiments have at least 576, with IPv6 1280; today's hosts accept at least 1280.
         const LEAST: u32 = 1280;
         if agreed.is_none() && longest < LEAST {
-            return writeln!(f, "# mtu: not seen; the longest packet has {longest} octets.");
+            return writeln!(f, "# mtu: unknown; the longest packet has {longest} octets.");
         }
         let (value, why) = match agreed {
             Some(agreed) if longest > agreed => (
                 agreed,
-                format!("What the hosts agreed to; packets of {longest} octets were cut later, by the card"),
+                format!(
+                    "From the MSS of the hosts; packets of {longest} octets were segmented later, by the network card"
+                ),
             ),
             Some(agreed) => {
-                (agreed, format!("What the hosts agreed to; the longest packet has {longest} octets"))
+                (agreed, format!("From the MSS of the hosts; the longest packet has {longest} octets"))
             }
             None => (longest, "At least: the longest packet".to_owned()),
         };
@@ -217,22 +219,22 @@ impl PathEstimate {
     fn write_direction(&self, f: &mut Formatter<'_>, direction: usize) -> fmt::Result {
         match self.rates[direction] {
             Some(Rate::Seen { rate: Bounds { value, low, high }, trains }) => {
-                writeln!(f, "# {} to {}: {trains} trains of packets that waited.", bits(low), bits(high))?;
+                writeln!(f, "# {} to {}, by {trains} trains of queued packets.", bits(low), bits(high))?;
                 writeln!(f, "rate = \"{}\"", bits(value))?;
             }
             Some(Rate::AtLeast(rate)) => {
                 writeln!(
                     f,
-                    "# rate: at least {}, the fastest train; none waited long enough to tell it.",
+                    "# rate: at least {}, that of the fastest train; no train queued long enough for an estimate.",
                     bits(rate)
                 )?;
             }
-            None => writeln!(f, "# rate: not seen; too few packets carried data.")?,
+            None => writeln!(f, "# rate: unknown; too few packets carried data.")?,
         }
         match &self.fates[direction] {
             Some(fates) => write_fates(f, fates),
-            None if self.is_quic => writeln!(f, "# loss: not seen; QUIC encrypts what it acknowledges."),
-            None => writeln!(f, "# loss: not seen; nothing went here but acknowledgements."),
+            None if self.is_quic => writeln!(f, "# loss: unknown; QUIC encrypts its acknowledgements."),
+            None => writeln!(f, "# loss: unknown; only acknowledgements were sent in this direction."),
         }
     }
 }
@@ -243,13 +245,13 @@ fn write_fates(f: &mut Formatter<'_>, fates: &LossEstimate) -> fmt::Result {
     if loss.high >= 1.0 {
         return writeln!(
             f,
-            "# loss: not seen; none of {packets} packets with data is known to have arrived, though others did."
+            "# loss: unknown; none of {packets} packets with data is known to have arrived, although others did."
         );
     }
     let range = |bounds: &Bounds| format!("{} to {}", percent(bounds.low), percent(bounds.high));
     writeln!(
         f,
-        "# {}: {lost} of {packets} packets with data, those of a full queue among them.",
+        "# {}: {lost} of {packets} packets with data, including losses at a full queue.",
         range(loss)
     )?;
     match bursts {
@@ -257,7 +259,7 @@ fn write_fates(f: &mut Formatter<'_>, fates: &LossEstimate) -> fmt::Result {
             let [begin, end] = [good_to_bad, bad_to_good].map(range);
             writeln!(
                 f,
-                "# In bursts: they begin behind {begin} of the packets that arrive, end behind {end} of the lost."
+                "# Bursts: one begins after {begin} of the packets that arrive, and ends after {end} of the lost ones."
             )?;
             let [begin, end] = [good_to_bad, bad_to_good].map(|bounds| percent(bounds.value));
             writeln!(f, "loss = {{ good_to_bad = \"{begin}\", bad_to_good = \"{end}\" }}")?;
@@ -267,7 +269,7 @@ fn write_fates(f: &mut Formatter<'_>, fates: &LossEstimate) -> fmt::Result {
     if let Some(reordering) = reordering {
         writeln!(
             f,
-            "# {} are overtaken, and late by {} to {}.",
+            "# {} are overtaken, and delayed by {} to {}.",
             range(&reordering.share),
             ms(reordering.by.low),
             ms(reordering.by.high)

@@ -46,7 +46,7 @@ impl HeadOfLineCheck {
         let row = |(transport, waits): &(String, Waits)| {
             let Waits { exposed, waited } = waits;
             format!(
-                "{transport}: {exposed} messages came while another file missed one, {waited} of them waited"
+                "{transport}: {exposed} messages arrived while one of another file was missing; {waited} of them waited"
             )
         };
         let rows = apart.iter().chain(&together).map(row).collect();
@@ -54,7 +54,7 @@ impl HeadOfLineCheck {
         let tells = apart.iter().all(|(_, waits)| waits.exposed > 0);
         let holds = waited(&apart) == 0 && together.iter().all(|(_, waits)| waits.waited > 0);
         let text = format!(
-            "{} messages waited for another stream's, {} for another file's on the same stream (runs of the model world, \
+            "{} messages waited for one of another stream, {} for one of another file on the same stream (runs of the model world, \
              {} messages each, 5 % loss)",
             waited(&apart),
             waited(&together),

@@ -51,11 +51,10 @@ impl Inside {
         let ([low, high], unit) = (self.axis, self.metric.info().unit);
         let not_carried = match cells.len() - placed.len() {
             0 => String::new(),
-            n => format!(" ({n} more did not carry the load)"),
+            n => format!(" (at {n} more points the load was not carried)"),
         };
         let text = format!(
-            "{} of {} means within {low}–{high} {unit} with their whole intervals, {} beyond, {} not known well \
-             enough{not_carried}",
+            "{} of {} means within {low}–{high} {unit} with their whole intervals, {} outside, {} not precise enough{not_carried}",
             count(Place::Inside),
             placed.len(),
             count(Place::Outside),
@@ -64,8 +63,8 @@ impl Inside {
         let row = |(cell, mean, place): &(&Cell, Option<Bounds>, Place)| {
             let what = match (mean, place) {
                 (None, _) => "no steady state".to_owned(),
-                (Some(mean), Place::Outside) => format!("{mean} {unit}, off the axis"),
-                (Some(mean), _) => format!("{mean} {unit}, not known well enough"),
+                (Some(mean), Place::Outside) => format!("{mean} {unit}, outside the axis"),
+                (Some(mean), _) => format!("{mean} {unit}, not precise enough"),
             };
             format!("{} at {}: {what}", cell.transport, cell.place())
         };

@@ -32,7 +32,7 @@ impl Ceiling {
         let Some(&(least, _)) = shares.first() else { return Finding::no_points() };
         let near = shares.iter().filter(|(share, _)| *share >= 1.0 - self.within).count();
         let text = format!(
-            "{near} of {} points within {} % of what the line carries; the least has {:.2} %",
+            "{near} of {} points within {} % of the link's capacity; the lowest reaches {:.2} %",
             shares.len(),
             100.0 * self.within,
             100.0 * least

@@ -94,8 +94,7 @@ impl Faster {
             all => format!(" (aborted at {own}, and {} at {})", self.than, all - own),
         };
         let text = format!(
-            "{points} points: {better} than {} at {faster}, {worse} at {slower}{of_aborted}, without gain at {even}, undecided at \
-             {open}{}",
+            "{points} points: {better} than {} at {faster}, {worse} at {slower}{of_aborted}, no difference at {even}, undecided at {open}{}",
             self.than,
             not_carried(self.metric, &cells, other),
         );
@@ -162,8 +161,7 @@ fn not_carried<'a>(
     match (count(true, true), count(true, false), count(false, true)) {
         (0, 0, 0) => String::new(),
         (neither, less, more) => format!(
-            "; {} more have no mean, for the load was not carried or there is no steady state: neither at {neither}, the other \
-             only at {less}, this only at {more}",
+            "; {} more points have no mean, because the load was not carried or there is no steady state: for both at {neither}, only for the first at {less}, only for the second at {more}",
             neither + less + more
         ),
     }

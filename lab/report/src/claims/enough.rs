@@ -42,8 +42,7 @@ impl EnoughStreams {
         let count = |wanted| places.iter().filter(|place| place.agrees == wanted).count();
         let (agree, contradict) = (count(Some(true)), count(Some(false)));
         let text = format!(
-            "no more streams are needed than the model says (and {} listed step) at {agree} of {} points, more at \
-             {contradict}, not decided at {}",
+            "the number of streams that the model predicts (plus {} listed step) is enough at {agree} of {} points, too small at {contradict}, undecided at {}",
             self.steps,
             places.len(),
             count(None)
@@ -75,7 +74,10 @@ impl EnoughStreams {
             _ => None,
         };
         let (place, within, many) = (yardstick.place(), 100.0 * self.within, yardstick.streams);
-        let model = format!("the model says {needed}, that is {} of those measured", cells[model].streams);
+        let model = format!(
+            "the model predicts {needed}, which means {} of the measured numbers",
+            cells[model].streams
+        );
         let row = match (enough, compared(&cells[last])) {
             (Some(index), _) => {
                 format!("{place}: {} streams are within {within} % of {many}; {model}", cells[index].streams)

@@ -26,7 +26,7 @@ impl Finding {
 
     /// Creates the undecided result of a check without any measured points.
     pub fn no_points() -> Self {
-        Self::unknown("no measured point to judge")
+        Self::unknown("no point was measured")
     }
 
     /// Returns whether no point of the check was measured.
@@ -37,7 +37,8 @@ impl Finding {
     /// Adds how many repetitions are not in the means: of `all` repetitions, only `used` have a value.
     pub fn of_repetitions(mut self, used: u64, all: u64) -> Self {
         if used < all {
-            self.text += &format!(" ({} of {all} repetitions did not end and are in no mean)", all - used);
+            self.text +=
+                &format!(" ({} of {all} repetitions did not finish and are not in the means)", all - used);
         }
         self
     }

@@ -58,7 +58,7 @@ impl Reported {
         let count = |wanted| judged.iter().filter(|(holds, _)| *holds == wanted).count();
         let [near, far] = [Some(true), Some(false)].map(count);
         let text = format!(
-            "{}: {near} of {} numbers within {} %, {far} beyond",
+            "{}: {near} of {} numbers within {} %, {far} outside",
             self.transport,
             judged.len(),
             100.0 * self.within
@@ -79,12 +79,12 @@ impl Reported {
         let [low, high] = reported;
         let stated = if low < high { format!("{} to {}", number(low), number(high)) } else { number(low) };
         let Some(mean) = cell.shaped_mean(self.metric) else {
-            return (None, format!("{point}: {stated} {unit} reported, no mean here"));
+            return (None, format!("{point}: {stated} {unit} reported, no mean measured"));
         };
         let nearest = mean.value.clamp(low, high);
         // Adding zero turns -0 into 0.
         let percent = (100.0 * (mean.value / nearest - 1.0)).round() + 0.0;
-        let row = format!("{point}: {stated} {unit} reported, {mean} here ({percent:+} %)");
+        let row = format!("{point}: {stated} {unit} reported, {mean} measured ({percent:+} %)");
         (self.is_near(mean, reported), row)
     }
 

@@ -139,7 +139,7 @@ fn finding(metric: Metric, compared: &[ComparedPoint<'_>], distance: f64) -> Fin
         difference.mean.abs() - difference.half_width > one.margin || one.distance >= distance
     };
     if same < compared.len() && !compared.iter().any(apart) {
-        let text = format!("{text}; the intervals are too wide to tell");
+        let text = format!("{text}; the confidence intervals are too wide for a verdict");
         return Finding::unknown(text).of_repetitions(used, all).with_rows(rows);
     }
     Finding::new(same == compared.len(), text).of_repetitions(used, all).with_rows(rows)

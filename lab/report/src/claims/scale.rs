@@ -120,7 +120,7 @@ impl Completes {
             return Finding::no_points();
         }
         let aborted: Vec<&&Cell> = cells.iter().filter(|cell| !cell.mostly_ended()).collect();
-        let text = format!("{} of {} points have most of their runs aborted", aborted.len(), cells.len());
+        let text = format!("{} of {} points had most of their runs aborted", aborted.len(), cells.len());
         let row = |cell: &&&Cell| {
             let (early, runs) = (cell.ended_early(), cell.runs.len());
             format!("{} at {}: {early} of {runs} runs", cell.transport, cell.place())

@@ -27,7 +27,7 @@ impl WorldsAgree {
             .filter(|compared| self.at.takes_at(&compared.point.experiment, &compared.conditions))
             .collect();
         if points.is_empty() {
-            return Finding::unknown("no point that both worlds measured");
+            return Finding::unknown("no point was measured in both worlds");
         }
         let tally: Tally = points.iter().copied().collect();
         let refuted = points.iter().any(|point| !point.agrees() && !point.says_little());
@@ -37,7 +37,7 @@ impl WorldsAgree {
             _ => None,
         };
         let text = format!(
-            "the model agrees with the kernel at {} of {} points that both measured; {} say little, and {} of these agree",
+            "the model agrees with the kernel at {} of {} points measured in both; {} are imprecise, and {} of these agree",
             tally.agree, tally.points, tally.say_little, tally.say_little_and_agree
         );
         let differ = points.iter().filter(|point| !point.agrees());

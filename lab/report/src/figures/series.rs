@@ -89,10 +89,10 @@ pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c 
         // A distribution is over all of them.
         _ if is_ccdf => String::new(),
         0 => String::new(),
-        _ => format!("; {} repetitions have no value and are in no mean", number(missing as f64)),
+        _ => format!("; {} repetitions have no value and are not in the means", number(missing as f64)),
     };
     format!(
-        "{} points, {} {}, {repetitions} a point{left_out}",
+        "{} points, {} {}, {repetitions} per point{left_out}",
         number(cells.len() as f64),
         number(messages as f64),
         record_noun(cells.iter().copied())

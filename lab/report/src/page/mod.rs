@@ -42,21 +42,21 @@ pub(crate) struct Section {
 pub fn html(report: &Report) -> String {
     let sections: Vec<Section> = [
         ("summary", "Summary", summary::html(report)),
-        ("map", "Who is best where", survey::maps(report)),
+        ("map", "Which transport is best where", survey::maps(report)),
         ("claims", "Claims", claims::html(report)),
         ("worlds", "Both worlds", worlds::html(report)),
         ("figures", "Figures", figures::html(report)),
         ("over-time", "Over time", over_time::html(report)),
-        ("regions", "Where it is good enough", regions::html(report)),
+        ("regions", "Where the requirement is met", regions::html(report)),
         ("points", "All points", points::html(report)),
         ("flows", "Throughput", flows::html(report)),
         ("variants", "Recovery variants", variants::html(report)),
         ("theory", "Closed form", theory::html(report)),
         ("waterfall", "A page, file by file", waterfall::html(report)),
-        ("split", "Where the time goes", split::html(report)),
+        ("split", "Components of the delay", split::html(report)),
         ("sensitivity", "Sensitivity", tables::html(report)),
         ("sequence", "One lost message", figures::diagrams(report)),
-        ("fidelity", "How true this is", fidelity::html(report)),
+        ("fidelity", "Fidelity", fidelity::html(report)),
         ("provenance", "Provenance", provenance::html(report)),
     ]
     .into_iter()
@@ -243,7 +243,7 @@ pub(crate) mod tests {
     #[test]
     fn a_quick_look_says_so_first_and_names_what_it_leaves_open() {
         let mut report = report();
-        assert!(!report.html().contains("quick look"));
+        assert!(!report.html().contains("quick run"));
         report.share = 0.05;
         report.judged[0].findings[0].1.holds = None;
         let html = report.html();

@@ -47,7 +47,7 @@ const OUTAGES: [Column; 6] = [
     Column { head: "runs not recovered", of: not_recovered },
     Column { head: "late messages", of: |cell| bounds(cell.shaped_mean(Metric::LateMessages)) },
     Column {
-        head: "first of the backlog after, ms",
+        head: "first late message after, ms",
         of: |cell| bounds(cell.shaped_mean(Metric::BacklogFirst)),
     },
     Column { head: "last after, ms", of: |cell| bounds(cell.shaped_mean(Metric::BacklogLast)) },

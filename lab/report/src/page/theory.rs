@@ -51,7 +51,7 @@ pub fn html(report: &Report) -> String {
         }
         let _ = write!(
             text,
-            "<h3>{}</h3><p>Of {} means {}; of their plateaus {}. At {} further points its assumptions do not hold.</p>\
+            "<h3>{}</h3><p>Of {} means {}; of their plateaus {}. At {} further points the assumptions of the closed form do not hold.</p>\
              {}<details><summary>the points</summary><div class=\"scroll\">{}</div></details>",
             escape(&stack.title),
             rows.len(),
@@ -66,7 +66,7 @@ pub fn html(report: &Report) -> String {
         return text;
     }
     format!(
-        "<p class=\"soft\">The model of resequencing (Kiesel and Scharf 2006, derived anew): each loss costs its detection time, and every later message of the stream waits with it. It ignores windows and bundling: a message that waits at the sender for a window that a loss has halved is late in the measurement only. Plateau: the share of transactions that take longer than a round trip.</p>{text}"
+        "<p class=\"soft\">The model of resequencing (Kiesel and Scharf 2006, derived anew): each loss costs its detection time, and every later message of the stream waits with it. It ignores windows and bundling: messages that wait at the sender because a loss has halved the window are late only in the measurement. Plateau: the share of transactions that take longer than a round trip.</p>{text}"
     )
 }
 
@@ -118,7 +118,7 @@ fn misses(rows: &[Row<'_>]) -> String {
     };
     let lines: String = transports.iter().map(line).collect();
     format!(
-        "<div class=\"scroll\"><table><caption>Where neither is so, and how many times the closed form the measurement is there</caption>\
+        "<div class=\"scroll\"><table><caption>The other points, and the ratio of the measurement to the closed form</caption>\
          <tr><th>transport</th><th>means</th><th>times</th><th>plateaus</th><th>times</th></tr>{lines}</table></div>"
     )
 }

@@ -31,7 +31,7 @@ pub fn html(report: &Report) -> String {
     format!(
         "<p>{} {}</p>
 <div class=\"scroll\"><table><tr><th></th>{}</tr>{body}</table></div>
-<p class=\"soft\">Not excluded: nothing contradicts, but some intervals are too wide to tell.</p>",
+<p class=\"soft\">Not excluded: no contradiction, but some confidence intervals are too wide.</p>",
         escape(&layout.variants_about),
         verdict(&rows),
         head.collect::<String>()
@@ -70,7 +70,7 @@ fn verdict(rows: &[Row<'_>]) -> String {
         titles => format!("<b>{}</b>", escape(&titles.join("; "))),
     };
     format!(
-        "The conclusion agrees with {} of {} settings: {}. With all columns agree: {}.",
+        "The conclusion agrees with {} of {} settings: {}. Settings that agree with all columns: {}.",
         agreeing.len(),
         rows.len(),
         told(&agreeing),

@@ -37,7 +37,7 @@ pub fn html(report: &Report) -> String {
         return String::new();
     }
     format!(
-        "<p>Each bar is one file of a page, from when the browser learned of it to its last octet; colours show what it waited for. The page is \
+        "<p>Each bar is one file of a page, from the time at which the browser learned of it to its last octet; colours show what it waited for. The page is \
          the one with the median time among the first 64 pages of the first repetition.</p>{}",
         side_by_side(report, &figures)
     )
@@ -52,7 +52,7 @@ fn figure(index: usize, place: &str, pages: &[(&Cell, &Waterfall)]) -> Option<St
     let id = format!("waterfall-{index}");
     let (svg, table, caption) = (draw(&id, &title, pages).inline(), table(pages), escape(&title));
     Some(format!(
-        "<figure id=\"{id}\">{svg}<figcaption>{caption}</figcaption><details><summary>the numbers</summary>\
+        "<figure id=\"{id}\">{svg}<figcaption>{caption}</figcaption><details><summary>numbers</summary>\
          <div class=\"scroll\">{table}</div></details></figure>"
     ))
 }
@@ -129,7 +129,7 @@ fn table(pages: &[(&Cell, &Waterfall)]) -> String {
         })
         .collect();
     format!(
-        "<table><tr><th>ms</th><th>file</th><th>octets</th><th>stream</th><th>named at</th>{heads}<th>there at</th></tr>{rows}</table>"
+        "<table><tr><th>ms</th><th>file</th><th>octets</th><th>stream</th><th>known at</th>{heads}<th>complete at</th></tr>{rows}</table>"
     )
 }
 

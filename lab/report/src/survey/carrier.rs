@@ -54,7 +54,7 @@ impl Carrier {
 pub(super) fn silence(cell: &Cell) -> String {
     let (name, runs) = (&cell.transport, cell.runs.len());
     let missing = runs - cell.recovered().unwrap_or(runs);
-    format!("{missing} of {runs} runs of {name} deliver nothing any more")
+    format!("in {missing} of {runs} runs of {name} nothing more is delivered")
 }
 
 /// Describes the state of a point that does not carry its load.
@@ -72,7 +72,7 @@ pub(super) fn overload(cell: &Cell) -> String {
     });
     match &cell.stopped {
         _ if !cell.mostly_collapsed() => {
-            format!("the response times of {name} grow as long as it runs{load}")
+            format!("the response times of {name} keep growing{load}")
         }
         Some(why) => {
             format!("{collapsed} of {runs} runs of {name} ended early or fell behind ({why}{})", lost())

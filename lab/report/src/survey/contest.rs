@@ -245,13 +245,13 @@ impl<'d> Contest<'d> {
     /// Describes how many repetitions ended early, if any; their signs had to agree.
     fn unended(&self) -> String {
         if self.is_of_halves {
-            return ", in both halves of runs of this length: there is no steady state".to_owned();
+            return ", in both halves of runs of this length, so there is no steady state".to_owned();
         }
         let [pairs, others] = [self.challenger, self.yardstick].map(|cell| cell.of_runs(self.metric).len());
         let pairs = pairs.min(others) as u64;
         match pairs - self.repetitions().min(pairs) {
             0 => String::new(),
-            without => format!("; {without} of {pairs} that did not end count as the worst"),
+            without => format!("; {without} of {pairs} that did not finish count as the worst"),
         }
     }
 
@@ -433,7 +433,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
             let extent = contest.extent().map_or(String::new(), |extent| format!(" of {extent}"));
             let runs = format!("{n} paired runs{extent}{}", contest.unended());
             let basis = match contest.is_exact() {
-                true => format!("exact: nothing is random here, {n} runs are alike"),
+                true => format!("exact: nothing is random, and {n} runs are equal"),
                 false => format!("95 % CI {} {}; {runs}", size.ends(), size.unit),
             };
             let is_same = Contest::that_matters(metric, challenger, yardstick).outcome() == Outcome::Same;
@@ -619,7 +619,7 @@ mod tests {
             "fast recovers and TCP does not: 3 of 3 runs of TCP deliver nothing any more"
         );
         let contest = Contest::that_matters(Metric::Outage, &dead, &slow);
-        assert_eq!((contest.outcome(), contest.is_safe()), (Outcome::Worse, true), "nothing is random here");
+        assert_eq!((contest.outcome(), contest.is_safe()), (Outcome::Worse, true), "nothing is random");
         let once = [&disrupted("fast", &[250.0], true), &disrupted("TCP", &[360_000.0], false)];
         assert!(
             of(once[0], once[1])
@@ -679,7 +679,10 @@ mod tests {
         let (bbr, cubic) = (drifting("BBR", [43, 56]), drifting("CUBIC", [95, 134]));
         let text = says(&bbr, &cubic);
         assert!(text.starts_with("BBR is 57 % faster than CUBIC"), "{text}");
-        assert!(text.contains("in both halves of runs of this length: there is no steady state"), "{text}");
+        assert!(
+            text.contains("in both halves of runs of this length, so there is no steady state"),
+            "{text}"
+        );
         let outcome = |a, b| Contest::that_matters(Metric::ResponseTime, a, b).outcome();
         assert_eq!((outcome(&bbr, &cubic), outcome(&cubic, &bbr)), (Outcome::Better, Outcome::Worse));
         // One that is faster at first and slower later is undecided.

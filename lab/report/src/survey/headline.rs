@@ -121,7 +121,7 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
     );
     let unknown = count(Outcome::Unknown);
     if unknown > 0 {
-        text += &format!("; in {unknown} neither carries the load, or there is no steady state");
+        text += &format!("; in {unknown} neither transport carries the load, or there is no steady state");
     }
     let lossy = contests.into_iter().filter(counts);
     if let Some(losses) = lossy.max_by(by_lost).and_then(Contest::losses) {
@@ -255,7 +255,7 @@ impl Line<'_, '_> {
             }
             _ if self.contests.iter().all(|(_, contest)| contest.repetitions() < 2) => {
                 format!(
-                    "{name} and {other} met in one repetition a point; run more repetitions for a confidence interval"
+                    "{name} and {other} were compared in one repetition per point; run more repetitions for a confidence interval"
                 )
             }
             _ => format!("No clear difference between {name} and {other} anywhere"),

@@ -37,10 +37,10 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
         id: String::new(),
         name: String::new(),
         caption: format!(
-            "Response time by when a message was due, around the moment when {what} ({} s){at}",
+            "Response time over the time at which a message was due, around the time at which {what} ({} s){at}",
             number(*first)
         ),
-        basis: "the first repetition of each transport; of many messages the slowest".to_owned(),
+        basis: "the first repetition of each transport; where there are many messages, the slowest".to_owned(),
         note: Some(
             "The line at 0 is the event. A bar at the upper edge: messages that never arrived.".to_owned(),
         ),
@@ -48,7 +48,7 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
         is_ccdf: false,
         choice,
         metric: Metric::ResponseTime,
-        x: Axis::new(x, "s since the event, when the message was due"),
+        x: Axis::new(x, "time at which the message was due, in s since the event"),
         y: Axis::new(
             Scale::Log { min: least / 1.3, max: (most * 1.6).max(least * 2.0) },
             "response time (ms)",

@@ -52,7 +52,7 @@ fn silence(cell: &Cell) -> String {
     open.map_or(String::new(), |outage| {
         let end = (outage.since + outage.longest).as_secs_f64();
         format!(
-            "nothing is delivered any more, until the run ends at {} s: {} messages are lost",
+            "nothing more is delivered until the run ends at {} s: {} messages are lost",
             number(rounded(end)),
             number(outage.lost as f64)
         )
@@ -70,8 +70,8 @@ fn backlog(cell: &Cell) -> String {
     let mut text = format!("; {} messages {verb}", number(rounded(late)));
     if let (Some(first), Some(last)) = (time(cell, Metric::BacklogFirst), time(cell, Metric::BacklogLast)) {
         text += &match first == last {
-            true => format!(", and come after {first}"),
-            false => format!(", the first comes after {first}, the last after {last}"),
+            true => format!(", and arrive after {first}"),
+            false => format!(", the first arrives after {first}, the last after {last}"),
         };
     }
     text

@@ -66,7 +66,7 @@ fn drawing(id: &str, points: &[&ComparedPoint]) -> Option<Svg> {
         let first = points.first().map(|compared| (along.of)(&compared.conditions));
         points.iter().any(|compared| Some((along.of)(&compared.conditions)) != first)
     })?;
-    let mut svg = Svg::new(id, WIDTH, HEIGHT, "Model beside kernel: mean response time of the median run");
+    let mut svg = Svg::new(id, WIDTH, HEIGHT, "Model and kernel: mean response time of the median run");
     let variants = variants(points);
     let count = variants.len() as f64;
     let width = ((WIDTH - LEFT - NAMES * count - LEFT * (count - 1.0)) / count).min(560.0);

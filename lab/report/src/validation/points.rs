@@ -82,13 +82,7 @@ fn higher(validation: &Validation) -> &'static str {
 /// Explains the columns of the table.
 pub(super) fn legend(validation: &Validation) -> String {
     format!(
-        "Times in ms, each of the median run with its 95 % interval over the runs. Off: the model's less \
-             Linux's, in percent with its interval, and in units of the tolerance. {}: in how many of all pairs of a run of \
-             Linux and one of the model (even: 50 %), and how likely ranks so uneven are by chance. Where two numbers stand \
-             with a stroke between, Linux is the first. Collapsed: runs that fell more than a second behind. D: the \
-             Kolmogorov–Smirnov distance, which counts any shift however small. W1: the Wasserstein distance. Repetitions: \
-             those of Linux, and how many it would take for a point that says little. Open a point for the commands that show \
-             its packets in both worlds.",
+        "Times are in ms, of the median run, with the 95 % confidence interval over runs. Off: model minus Linux, in percent with its interval, and as a multiple of the tolerance. {}: the share of pairs (one run of Linux, one of the model) in which that is so, 50 % if there is no difference, and the p-value. a / b: Linux, model. Collapsed: runs that fell more than 1 s behind schedule. D: Kolmogorov–Smirnov distance, to which any shift contributes. W1: Wasserstein distance. Repetitions: of Linux, and how many an imprecise point needs. Expand a point for the commands that show its packets in both worlds.",
         higher(validation)
     )
 }

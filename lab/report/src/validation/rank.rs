@@ -46,7 +46,7 @@ impl Validation {
         let Some(rank) = self.rank().filter(|rank| rank.half_width.is_finite()) else { return String::new() };
         let even = (rank.mean - 0.5).abs() <= rank.half_width;
         let verdict = match (even, rank.mean > 0.5) {
-            (true, _) => "as runs of one distribution do",
+            (true, _) => "as for runs of one distribution",
             (false, true) => "so the kernel's are higher",
             (false, false) => "so the kernel's are lower",
         };
@@ -83,7 +83,7 @@ mod tests {
         let model: Vec<u64> = (20..60).collect();
         let same = compared(POINT, &[22, 30, 38, 45, 57], &model);
         let words = validation(vec![same]).rank_in_words();
-        assert!(words.ends_with("as runs of one distribution do"), "{words}");
+        assert!(words.ends_with("as for runs of one distribution"), "{words}");
         let slower = compared(POINT, &[50, 52, 55, 58, 59], &model);
         let words = validation(vec![slower]).rank_in_words();
         assert!(words.ends_with("so the kernel's are higher"), "{words}");

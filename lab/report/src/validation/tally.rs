@@ -30,8 +30,7 @@ impl Tally {
     pub fn certainty(&self) -> String {
         let Self { points, agree, say_little, say_little_and_agree } = self;
         format!(
-            "{say_little} say little, because their repetitions leave more open than the tolerance, and {say_little_and_agree} of \
-             these agree; of the others, {} of {} do",
+            "{say_little} are imprecise, because their uncertainty exceeds the tolerance, and {say_little_and_agree} of these agree; of the others, {} of {} agree",
             agree - say_little_and_agree,
             points - say_little,
         )

@@ -40,9 +40,7 @@ impl<H: Host> Interpreter<H> {
                 Ok(if self.procedures.contains_key(*name) { (*name).to_owned() } else { String::new() })
             }
             ("info", ["script"]) => Ok(self.variables.get("::argv0").unwrap_or_default().to_owned()),
-            ("info", _) => {
-                usage(at, "info exists name; hol reads no other info than exists, procs and script")
-            }
+            ("info", _) => usage(at, "info exists name; supported are exists, procs and script"),
             ("lassign", [_, ..]) => self.assign_each(&words[1], &words[2..]),
             ("lassign", _) => usage(at, "lassign list name …"),
             _ => return None,

@@ -218,7 +218,7 @@ impl<H: Host> Interpreter<H> {
             frame.own.insert(name.clone(), value);
         }
         if let Some(word) = arguments.next() {
-            let problem = format!("\"{}\" takes {last} values; leave this one out", words[0].text);
+            let problem = format!("\"{}\" has {last} parameters; remove this value", words[0].text);
             return Err(WordError { at: word.at, problem }.into());
         }
         self.variables.enter(frame);

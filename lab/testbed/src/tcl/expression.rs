@@ -68,9 +68,7 @@ impl<H: Host> Interpreter<H> {
         let value = expression.choice(true)?;
         match expression.parser.peek() {
             None => Ok(value),
-            Some(c) => {
-                wrong(expression.parser.place(), format!("{c:?} has no meaning in an expression here"))
-            }
+            Some(c) => wrong(expression.parser.place(), format!("{c:?} is not supported in an expression")),
         }
     }
 
@@ -171,7 +169,7 @@ impl<H: Host> Expression<'_, '_, H> {
             }
             Some(c) if c.is_ascii_digit() || c == '.' => self.number(at),
             Some(c) if c.is_ascii_alphabetic() => self.function(at, live),
-            Some(c) => wrong(at, format!("{c:?} stands where a value is expected")),
+            Some(c) => wrong(at, format!("{c:?} where a value is expected")),
             None => wrong(at, "the expression ends where a value is expected"),
         }
     }
@@ -205,10 +203,7 @@ impl<H: Host> Expression<'_, '_, H> {
             _ => {}
         }
         if RANDOM.contains(&name.as_str()) {
-            return wrong(
-                at,
-                format!("{name}() gives other numbers than in ns; write the number that you want"),
-            );
+            return wrong(at, format!("{name}() returns other numbers than in ns; write the number instead"));
         }
         if let Some((_, function)) = PAIRED.iter().find(|(known, _)| *known == name) {
             return self.paired(at, &name, *function, live);
@@ -306,7 +301,7 @@ fn truth(text: &str, at: usize) -> Result<bool, WordError> {
     match text {
         MEASURED => error_at(
             at,
-            "what happens here depends on what the run measures; a script is read before its run, so write what it does",
+            "this depends on results of the run, but a script is evaluated before; write the commands without the condition",
         ),
         "true" | "yes" | "on" => Ok(true),
         "false" | "no" | "off" => Ok(false),

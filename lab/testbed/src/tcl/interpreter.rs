@@ -157,7 +157,7 @@ impl<H: Host> Interpreter<H> {
         let own = COMMANDS.into_iter().chain(self.host.names());
         let near = nearest(name, own.chain(self.procedures.keys().map(String::as_str)));
         let cure = near.map_or_else(
-            || "of ns, hol reads nodes, links, LANs, agents of TCP, UDP and SCTP, FTP and CBR".to_owned(),
+            || "hol supports nodes, links, LANs, agents of TCP, UDP and SCTP, FTP and CBR of ns".to_owned(),
             |near| format!("did you mean \"{near}\"?"),
         );
         let problem = format!("unknown command \"{name}\"; {cure}");

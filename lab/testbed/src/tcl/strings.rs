@@ -87,8 +87,7 @@ fn formatted(at: usize, form: &str, values: &[Word]) -> Result<String, WordError
             .ok_or_else(|| wrong(format!("the % in {form:?} is followed by no letter such as d, f or s")))?;
         let (flags, kind) = (&rest[..length], &rest[length..=length]);
         rest = &rest[length + 1..];
-        let value =
-            values.next().ok_or_else(|| wrong(format!("{form:?} wants more values than stand here")))?;
+        let value = values.next().ok_or_else(|| wrong(format!("{form:?} needs more values")))?;
         let plain = flags.trim_start_matches(['-', '0', '+', ' ']);
         let (width, precision) = plain.split_once('.').unwrap_or((plain, "6"));
         let width = width.parse::<usize>().unwrap_or(0).min(WIDEST);

@@ -113,22 +113,22 @@ impl Workload for Files {
     fn check_own(&self) -> Result<(), WorkloadError> {
         let files = |problem| Err(WorkloadError::Files(problem));
         if self.files == 0 || self.deeds.is_empty() {
-            return files("a batch needs one of the `files` and one of the `deeds` at least");
+            return files("a batch needs at least one of the `files` and one of the `deeds`");
         }
         let Some(kept) = self.kept() else {
-            return files("`deeds` gets or removes a file that is not there; \"put\" it first");
+            return files("`deeds` gets or removes a file before it exists; \"put\" it first");
         };
         if self.block.0 == 0 || self.block.0 > WorkloadError::MAX_SIZE - frame::HEADER as u64 {
             return files("`block` needs at least 1 octet and less than 16 MiB");
         }
         if self.size.0.saturating_mul(kept) > Self::MOST_KEPT {
             return files(
-                "a server keeps 256 MiB at most; lower `size`, or `remove` each file before the next",
+                "a server stores at most 256 MiB; lower `size`, or `remove` each file before the next",
             );
         }
         if self.requests() > Self::MOST_REQUESTS {
             return files(
-                "a batch has 1048576 requests at most; lower `files`, or raise `block` or `messages`",
+                "a batch has at most 1048576 requests; lower `files`, or raise `block` or `messages`",
             );
         }
         Ok(())

@@ -61,7 +61,7 @@ impl Head {
     }
 }
 
-const PARTS: Malformed = Malformed("parts of a frame that no streamer makes");
+const PARTS: Malformed = Malformed("invalid parts of a frame");
 
 impl Frames {
     /// Creates an empty buffer.

@@ -84,7 +84,7 @@ impl Workload for Media {
                 "the group smaller",
             ),
             (_, true, _) => {
-                (format!("`interleave` has a unit wait up to {} ms", ms(cycle)), "the cycle shorter")
+                (format!("`interleave` delays a unit by up to {} ms", ms(cycle)), "the cycle shorter")
             }
             (_, _, true) => (
                 format!("`fec` and `interleave` together take {} ms", ms(group + cycle)),

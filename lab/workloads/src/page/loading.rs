@@ -151,7 +151,7 @@ impl PageLoad {
     pub(super) fn receive(&mut self, number: u32, octets: u32) -> Result<Part, &'static str> {
         let place = self.place(number).ok_or("a response to no request")?;
         let missing = &mut self.missing[self.known[place].file];
-        *missing = missing.checked_sub(octets).ok_or("a response longer than it was to be")?;
+        *missing = missing.checked_sub(octets).ok_or("a response longer than announced")?;
         let is_last = *missing == 0;
         let is_first = place == 0 && !std::mem::replace(&mut self.heard, true);
         Ok(Part { is_first, is_last })

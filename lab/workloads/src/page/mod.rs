@@ -54,10 +54,10 @@ impl Workload for Page {
         let Self { document, objects, size, waves, request, head, .. } = self;
         let page = |problem| Err(WorkloadError::Page(problem));
         if document.0 == 0 && *objects == 0 {
-            return page("it has neither a `document` nor `objects`; give it one of them");
+            return page("the page has neither a `document` nor `objects`; set one of them");
         }
         if document.0 > 0 && !Self::is_possible(document.0) {
-            return page("`document` needs at least 16 octets and at most 1 GiB; \"0B\" stands for none");
+            return page("`document` needs at least 16 octets and at most 1 GiB; \"0B\" means none");
         }
         if !size.is_possible(Self::is_possible) {
             return page(
@@ -67,7 +67,7 @@ impl Workload for Page {
         }
         if *waves == 0 || *waves > (*objects).max(1) {
             return page(
-                "`waves` has to be between 1 and the number of `objects`: each wave has one at least",
+                "`waves` has to be between 1 and the number of `objects`, because each wave has at least one",
             );
         }
         if !(Frame::LEAST..=Frame::MOST).contains(&request.0) {

@@ -54,7 +54,7 @@ impl InteractiveGuest for Guest {
     fn write_step(&mut self, step: &[u8]) -> Result<(), KernelError> {
         if step.len() > shared_memory::MAX_FRAGMENT {
             let what = format!("a line that takes {} octets with its variables", step.len());
-            let why = format!("{} are the most; have it read a file", shared_memory::MAX_FRAGMENT);
+            let why = format!("the maximum is {}; read the input from a file", shared_memory::MAX_FRAGMENT);
             return Err(KernelError::Unsupported { what, why });
         }
         self.gates.shared_memory.write(FragmentKind::Step, step).map_err(self.memory_error("write"))

@@ -108,7 +108,9 @@ fn refusal(messages: &str) -> String {
     let why = ours.and_then(|line| line.split_once("cannot be preloaded (")?.1.split_once(')'));
     match why {
         Some((why, _)) => {
-            format!("the loader refused the library: {why}; set TMPDIR to a directory to load programs from")
+            format!(
+                "the loader refused the library: {why}; set TMPDIR to a directory from which programs may be loaded"
+            )
         }
         None => "QEMU did not load the library".to_owned(),
     }

@@ -51,7 +51,7 @@ impl Engine for Qemu {
             Some(module) => Err(KernelError::ModuleMissing {
                 directory: image.modules(),
                 module,
-                cure: "programs need it; `hol kernel fetch` and `use` take it along now, so run it again",
+                cure: "programs need it; repeat `hol kernel fetch` or `use`, which now include it",
             }),
             None => Ok(()),
         }

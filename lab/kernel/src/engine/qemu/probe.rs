@@ -58,9 +58,9 @@ fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
     let number = edition.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
     let version = number.unwrap_or("of unknown version").to_owned();
     let stepping = if lockstep::LIBRARY.is_empty() {
-        Stepping::Absent("its library could not be built when hol was".to_owned())
+        Stepping::Absent("its library could not be built together with hol".to_owned())
     } else if !version.starts_with(TRIED) {
-        Stepping::Absent(format!("it was tried with QEMU {TRIED}x only"))
+        Stepping::Absent(format!("it was only tested with QEMU {TRIED}x"))
     } else {
         lockstep::read_report(directory, &String::from_utf8_lossy(&loaded.stderr))
     };

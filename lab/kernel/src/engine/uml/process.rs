@@ -149,7 +149,7 @@ impl Process {
 fn mail(path: &Path) -> Result<Mail, String> {
     let octets = fs::read(path).map_err(|_| "left no mail".to_owned())?;
     Mail::from_octets(&octets)
-        .map_err(|_| format!("left mail that was cut short after {} octets", octets.len()))
+        .map_err(|_| format!("left a result that is truncated after {} octets", octets.len()))
 }
 
 /// Pins it to the processor, and disables address space randomisation, on which the size of its memory depends.

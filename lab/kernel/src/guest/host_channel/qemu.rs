@@ -41,7 +41,7 @@ pub(in crate::guest) fn await_root() -> Result<(), GuestError> {
         }
         std::thread::park_timeout(STEP);
     }
-    let cause = "this kernel has no driver for memory that does not forget (nfit, nd_pmem)";
+    let cause = "this kernel has no driver for persistent memory (nfit, nd_pmem)";
     Err(format!("{ROOT_DEVICE} does not appear: {cause}").into())
 }
 
@@ -75,7 +75,7 @@ impl HostChannel for Qemu {
     fn send(&self, message: &[u8]) -> Result<(), GuestError> {
         let shared_memory = shared_memory()?;
         shared_memory::fragments(message).try_for_each(|(kind, part)| {
-            shared_memory.write(kind, part).map_err(|e| format!("cannot write to the exchange: {e}"))?;
+            shared_memory.write(kind, part).map_err(|e| format!("cannot write to the shared memory: {e}"))?;
             pass_gate()
         })
     }

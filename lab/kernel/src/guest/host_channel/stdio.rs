@@ -27,7 +27,7 @@ impl HostChannel for StdioChannel {
 
     fn send_result(&self, mail: &Mail) -> Result<(), GuestError> {
         let octets = encode(mail)?;
-        stdout().write_all(&octets).map_err(|e| format!("cannot write what came of the run: {e}").into())
+        stdout().write_all(&octets).map_err(|e| format!("cannot write the result of the run: {e}").into())
     }
 
     fn shut_down(&self) -> Result<(), GuestError> {

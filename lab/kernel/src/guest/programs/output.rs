@@ -38,7 +38,7 @@ impl Programs<'_> {
         match self.files() {
             Ok(files) => ProgramOutput { facts, files, caution: None },
             Err(problem) => {
-                let caution = Some(format!("what is in /{OUT} was not brought: {problem}"));
+                let caution = Some(format!("the files in /{OUT} were not collected: {problem}"));
                 ProgramOutput { facts, files: Vec::new(), caution }
             }
         }

@@ -87,10 +87,12 @@ impl Process {
         let started = wall();
         let child = container.pid_namespace.spawn(&mut command).map_err(|problem| match problem.kind() {
             io::ErrorKind::NotFound => {
-                format!("{first} is not there; it, or its interpreter, is missing in the root")
+                format!(
+                    "{first} not found: the program, or its interpreter, is missing in the root file system"
+                )
             }
             _ => match problem.raw_os_error() {
-                Some(libc::ENOEXEC) => format!("{first} is no program for this machine's architecture"),
+                Some(libc::ENOEXEC) => format!("{first} is not a program for this machine's architecture"),
                 _ => format!("cannot start {first}: {problem}"),
             },
         })?;
@@ -190,7 +192,7 @@ impl Process {
     /// Returns its last lines as a clause for an error message.
     pub(super) fn stderr_clause(&self) -> String {
         if self.was_out_of_memory() {
-            return "; it took more memory than the node has".to_owned();
+            return "; it used more memory than the node has".to_owned();
         }
         let [stdout, stderr] = self.output();
         let said = if stderr.trim().is_empty() { stdout } else { stderr };
@@ -286,7 +288,7 @@ fn excerpt(octets: &[u8]) -> String {
     }
     let left_out = octets.len() - 2 * EXCERPT;
     format!(
-        "{}\n[{left_out} octets are left out here]\n{}",
+        "{}\n[{left_out} octets omitted]\n{}",
         text(&octets[..EXCERPT]),
         text(&octets[octets.len() - EXCERPT..])
     )

@@ -111,7 +111,7 @@ impl<'s> Shell<'s> {
     /// Starts a line as the last of [`lines`](Self::lines).
     fn start(&mut self, program: &Program) -> Result<(), GuestError> {
         let container = self.programs.containers.get(program.node.as_str());
-        let container = container.ok_or_else(|| format!("{} has no place for programs", program.node))?;
+        let container = container.ok_or_else(|| format!("{} has no container for programs", program.node))?;
         let number = self.programs.processes.len() + self.started;
         self.started += 1;
         let command = Command::Line(shell_state::save_on_exit(&program.command.line()));
