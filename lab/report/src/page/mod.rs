@@ -247,7 +247,7 @@ pub(crate) mod tests {
         report.share = 0.05;
         report.judged[0].findings[0].1.holds = None;
         let html = report.html();
-        let quick = html.find("A quick look: a twentieth of the study").expect("it is said");
+        let quick = html.find("A quick run with a twentieth of the study").expect("it is said");
         assert!(quick < html.find("class=\"question\"").unwrap());
         assert!(html.contains("open in it: <a href=\"#x-1\">x-1</a>."), "{html}");
     }
