@@ -3,11 +3,11 @@
 
 use hol_rtp::parity::{self, Parity};
 use hol_rtp::ulpfec::Protection;
-use hol_rtp::{Adus, Deinterleaver, Frames, Header, mpa};
+use hol_rtp::{AduConverter, Deinterleaver, FrameRestorer, Header, mpa};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|packets: Vec<Vec<u8>>| {
-    let (mut adus, mut deinterleaver, mut frames) = (Adus::default(), Deinterleaver::default(), Frames::default());
+    let (mut adus, mut deinterleaver, mut frames) = (AduConverter::default(), Deinterleaver::default(), FrameRestorer::default());
     let mut come: Vec<(u8, &[u8])> = Vec::new();
     for packet in &packets {
         let Ok((header, payload)) = Header::read(packet) else { continue };
@@ -15,7 +15,7 @@ fuzz_target!(|packets: Vec<Vec<u8>>| {
         if let Ok((_, frame)) = mpa::read(payload) {
             let _ = adus.next(frame);
         }
-        for piece in hol_rtp::pieces(payload).unwrap_or_default() {
+        for piece in hol_rtp::fragments(payload).unwrap_or_default() {
             for adu in deinterleaver.push(piece.octets.to_vec()).unwrap_or_default() {
                 let _ = frames.push(&adu);
             }

@@ -1,4 +1,5 @@
-//! Builds the library that keeps QEMU's threads in step, and the one that tests it, and puts them into the program.
+//! Builds the library that keeps QEMU's threads in step, and the library that tests it, and embeds both in
+//! the program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +15,7 @@ fn main() {
         let library = PathBuf::from(variable("OUT_DIR")).join(library);
         if !built(source, &library) {
             println!(
-                "cargo::warning={source} was not built: on a busy machine the kernel world may not repeat itself"
+                "cargo::warning={source} was not built: on a busy machine, runs of the kernel world may not be repeatable"
             );
             fs::write(&library, []).expect("the build directory can be written");
         }

@@ -1,4 +1,4 @@
-//! Puts the studies and the compiler's version into the program.
+//! Embeds the studies and the compiler's version in the program.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `hol bench`: how fast this program is, over whole runs.
+//! `hol bench`: measures the speed of this program over whole runs.
 
 use std::hint::black_box;
 
@@ -22,13 +22,14 @@ const QUESTION: &str = "
 
 /// Measure the speed of hol itself: 80,000 SIMCO transactions at 1 % loss on one core.
 ///
-/// Endpoints, network and records are included. `scripts/bench-against-ns2` measures ns-2 beside it, where that is installed.
+/// Endpoints, network and records are included. `scripts/bench-against-ns2` also measures ns-2, if it is
+/// installed.
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// Number of measurements of each
+    /// Number of measurements of each benchmark
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     times: u32,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -47,7 +48,7 @@ struct Speed {
 }
 
 impl Bench {
-    /// Measures, then says how fast it was.
+    /// Measures, then prints the speed.
     pub fn run(&self) -> Result<(), Failure> {
         let experiment = Experiment::parse("bench", &Source::new("bench", QUESTION))?;
         let speeds = experiment.points.iter().map(|point| self.measure(point));

@@ -1,4 +1,4 @@
-//! A small complementary distribution in the terminal: both axes logarithmic, 80 columns.
+//! Draws a small complementary distribution in the terminal: both axes logarithmic, 80 columns.
 
 use hol_base::Duration;
 use hol_measure::Distribution;
@@ -12,7 +12,7 @@ const MARKS: [char; 6] = ['●', '○', '▲', '△', '■', '□'];
 /// A curve and its name.
 pub type Curve<'a> = (&'a str, &'a Distribution);
 
-/// Draws the share of messages that take longer, over the time; nothing without completed messages.
+/// Draws the share of messages that take longer over the time; nothing without completed messages.
 pub fn draw(curves: &[Curve<'_>]) -> String {
     let Some(frame) = Frame::around(curves) else { return String::new() };
     let mut cells = vec![[None; WIDTH]; HEIGHT];

@@ -1,18 +1,18 @@
-//! `hol compare`: transports side by side.
+//! `hol compare`: compares transports under one set of conditions.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use clap::Args;
 use hol_base::Duration;
-use hol_lab::{Archive, Experiment, Finished, Manifest, Plan, PointResult, Results, Store, execute};
+use hol_lab::{Archive, Experiment, Manifest, Plan, PointResult, Results, RunResults, Store, execute};
 use hol_measure::Distribution;
 use hol_network::{NetworkSpec, Settings};
 use hol_report::data::Cell;
 use hol_report::survey::{lead, outage, verdict};
 
+use crate::comparison_steps::ComparisonSteps;
 use crate::failure::Failure;
-use crate::growth::Growth;
 use crate::number::positive;
 use crate::progress::{Progress, ProgressOutput};
 use crate::question::Question;
@@ -24,7 +24,7 @@ use crate::{ccdf, report, row};
 /// Processor time of a comparison that nobody limits.
 const BUDGET: &str = "5s";
 
-const TEACH: &str = "compare what? Name two or more transports, as in\n  \
+const TEACH: &str = "name two or more transports, as in\n  \
     hol compare tcp sctp:streams=1 sctp:streams=8 --loss 1%\n\
     `hol list` shows all transports, `hol list tcp` the options of one";
 
@@ -36,7 +36,7 @@ Examples:
 
 /// Compare transports under one set of conditions.
 ///
-/// Every transport meets the same losses in the same repetition, so that differences are paired.
+/// In the same repetition every transport meets the same losses, so that results are compared in pairs.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Compare {
@@ -51,8 +51,8 @@ pub struct Compare {
     /// Record a time series with this interval: windows, round-trip times, queues; needs --out
     #[arg(long, value_name = "10ms", requires = "out", allow_hyphen_values = true)]
     series: Option<String>,
-    /// Add repetitions until every sentence is safe, for at most this processor time; not with --count or --repetitions.
-    /// The time is counted in packets, so every machine does the same [default: 5s]
+    /// Add repetitions until every sentence is certain, up to this processor time; not with --count or
+    /// --repetitions. The time is counted in packets, so every machine does the same [default: 5s]
     #[arg(long, value_name = "5s", allow_hyphen_values = true)]
     budget: Option<String>,
     /// Print one JSON object per line and transport
@@ -64,7 +64,7 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// Runs all transports, then says what came out.
+    /// Runs all transports, then prints the results.
     pub fn run(&self) -> Result<(), Failure> {
         self.question.give_secret()?;
         let (results, outcome) = self.measure()?;
@@ -87,12 +87,13 @@ impl Compare {
     fn measure(&self) -> Result<(Vec<PointResult>, Result<(), Failure>), Failure> {
         let mut experiment = self.experiment()?;
         let growth = self.growth(&experiment)?;
-        let mut finished = Finished::default();
+        let mut finished = RunResults::default();
         let mut run = |experiment: &Experiment, is_quiet| {
             measured_beyond(&mut finished, experiment, &Archive::default(), self.jobs, is_quiet || self.json)
         };
         if growth.is_some() {
-            experiment = Growth::first(&experiment, &run(&Growth::pilot(&experiment), true)?);
+            experiment =
+                ComparisonSteps::first(&experiment, &run(&ComparisonSteps::pilot(&experiment), true)?);
         }
         if let (Some(out), Some(_)) = (&self.out, growth) {
             experiment = gone_on(experiment, out)?;
@@ -114,16 +115,16 @@ impl Compare {
     }
 
     /// How the comparison grows; `None` where somebody says how much it takes, or packets are not simulated here.
-    fn growth(&self, experiment: &Experiment) -> Result<Option<Growth>, Failure> {
+    fn growth(&self, experiment: &Experiment) -> Result<Option<ComparisonSteps>, Failure> {
         let budget = self.budget.as_deref().unwrap_or(BUDGET);
         let wrong = |problem: String| Failure::Usage(format!("--budget {budget}: {problem}"));
         let time: Duration = budget.parse().map_err(|e| wrong(format!("{e}")))?;
         let is_simulated = experiment.points.iter().all(|point| point.world.is_default());
         if self.budget.is_some() && !(is_simulated && self.question.is_open()) {
-            let problem = "the model world alone has a budget, and only without --count and --repetitions";
+            let problem = "only the model world supports it, and only without --count and --repetitions";
             return Err(wrong(problem.to_owned()));
         }
-        Ok((is_simulated && self.question.is_open()).then(|| Growth::within(time)))
+        Ok((is_simulated && self.question.is_open()).then(|| ComparisonSteps::within(time)))
     }
 
     /// Runs an experiment, and keeps the results in a directory, with their report.
@@ -141,7 +142,7 @@ impl Compare {
         Ok(results)
     }
 
-    /// What is compared under which conditions.
+    /// Returns the experiment that the flags describe.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
         if self.transports.is_empty() {
             return Err(Failure::Usage(TEACH.to_owned()));
@@ -155,8 +156,7 @@ impl Compare {
                 Ok(Experiment::parse("compare", &source)?)
             }
             Some(sweep) => Err(Failure::Usage(format!(
-                "--set {sweep}: compare takes one set of conditions; `hol init` writes the same question to a file, and \
-                 `hol run` runs that with a [sweep]"
+                "--set {sweep}: `hol compare` uses one set of conditions; write the options to a file with `hol init`, add a [sweep], and run it with `hol run`"
             ))),
         }
     }
@@ -180,15 +180,15 @@ pub fn measured(
     archive: &Archive,
     jobs: Option<usize>,
     is_quiet: bool,
-) -> Result<(Vec<PointResult>, Finished), Failure> {
-    let mut finished = Finished::default();
+) -> Result<(Vec<PointResult>, RunResults), Failure> {
+    let mut finished = RunResults::default();
     let results = measured_beyond(&mut finished, experiment, archive, jobs, is_quiet)?;
     Ok((results, finished))
 }
 
 /// The same where some runs are finished.
 fn measured_beyond(
-    finished: &mut Finished,
+    finished: &mut RunResults,
     experiment: &Experiment,
     archive: &Archive,
     jobs: Option<usize>,
@@ -209,15 +209,16 @@ fn measured_beyond(
     Ok(plan.results(finished))
 }
 
-/// Fails if runs did.
-pub fn complete(finished: &Finished) -> Result<(), Failure> {
+/// Returns an error if runs failed.
+pub fn complete(finished: &RunResults) -> Result<(), Failure> {
     let failed = finished.failed().count();
     finished.failed().next().map_or(Ok(()), |first| {
-        Err(Failure::Failed(format!("{failed} runs failed and are missing above; the first is {first}")))
+        Err(Failure::Failed(format!("{failed} runs failed and are missing above; the first: {first}")))
     })
 }
 
-/// What a disruption of the path cost each, and the differences of all others to the first, in sentences.
+/// Describes the effect of a disruption of the path on each transport, and the differences of all others
+/// from the first.
 pub fn verdicts(cells: &[Cell]) -> String {
     let outages: String = cells.iter().filter_map(outage).map(|sentence| sentence + "\n").collect();
     outages + &differences(cells)
@@ -272,7 +273,7 @@ fn parts(cell: &Cell) -> String {
     match &cell.split {
         _ if cell.latency.completed() == 0 => "nothing completed".to_owned(),
         Some(parts) => split(parts),
-        None => "not seen: sockets do not tell when a packet left or came".to_owned(),
+        None => "not available: sockets do not report when packets are sent or arrive".to_owned(),
     }
 }
 

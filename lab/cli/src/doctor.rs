@@ -1,4 +1,4 @@
-//! `hol doctor`: what works on this machine, and what to do about the rest.
+//! `hol doctor`: checks what works on this machine, and how to get the rest.
 
 use std::env;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::terminal::say;
 /// Check what works on this machine.
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -39,7 +39,7 @@ enum Found {
 }
 
 impl Doctor {
-    /// Looks at everything; fails if something is missing that is needed.
+    /// Checks everything; returns an error if something necessary is missing.
     pub fn run(&self) -> Result<(), Failure> {
         let findings = examine();
         for Finding { name, found, needed } in &findings {
@@ -129,15 +129,15 @@ fn wall() -> Found {
                 .to_owned(),
         ),
         Some(version @ ..6) => Found::Part(format!(
-            "Landlock {version} does not keep guests from all of files, TCP and signals; Linux 6.12 does"
+            "Landlock {version} does not restrict the files, TCP and signals of guests completely; Linux 6.12 does"
         )),
-        Some(version) => Found::Whole(format!("Landlock {version} keeps guests from files, TCP and signals")),
+        Some(version) => Found::Whole(format!("Landlock {version} restricts the files, TCP and signals of guests")),
     }
 }
 
 /// The kernels of the kernel world, that which is taken first.
 fn kernels() -> Result<String, &'static str> {
-    let cure = "`hol kernel fetch` gets one for --world kernel";
+    let cure = "`hol kernel fetch` downloads one for --world kernel";
     let chosen = Image::find(None).map_err(|_| cure)?.release;
     let mut releases: Vec<String> = Image::list().into_iter().map(|image| image.release).collect();
     releases.sort_by_key(|release| *release != chosen);

@@ -1,4 +1,4 @@
-//! `hol exec`: programs of one's own, over each transport.
+//! `hol exec`: runs the user's own programs over each transport.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use clap::Args;
 use hol_lab::{Archive, Experiment, PointResult, WorldName};
 use hol_measure::{Distribution, RecordKind};
 use hol_report::data::Cell;
-use hol_scenario::ProgramFacts;
+use hol_scenario::ProgramResult;
 use toml::{Table, Value};
 
 use crate::compare::{complete, measured, verdicts};
@@ -17,9 +17,9 @@ use crate::row::{self, Row};
 use crate::service::{Service, table};
 use crate::terminal::say;
 
-const TEACH: &str = "run what? Name transports, then a program behind --, as in\n  \
+const TEACH: &str = "name transports, then a program after --, as in\n  \
     hol exec tcp sctp mptcp --loss 1% --server nginx --listens 80 -- curl -so /dev/null http://server/\n\
-    `hol exec --help` says more";
+    see `hol exec --help`";
 
 /// So many lines of what a program printed are shown.
 const LINES: usize = 12;
@@ -32,9 +32,10 @@ Examples:
 
 /// Run unmodified programs of this machine between two hosts of a simulated network, over each transport.
 ///
-/// The command behind -- runs on the host `client`, that of --server on the host `server`; each sees the other by its name.
-/// Both run on a stock Linux kernel in virtual time: same seed, same result. Their TCP sockets become SCTP's or MPTCP's where
-/// such a transport is named, without a change to the programs.
+/// The command after -- runs on the host `client`, that of --server on the host `server`; each host knows
+/// the other by its name. Both run on a stock Linux kernel in virtual time: same seed, same result. For
+/// transports other than tcp, the kernel gives their TCP sockets SCTP or MPTCP instead, without a change to
+/// the programs.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Exec {
@@ -67,7 +68,7 @@ pub struct Exec {
 }
 
 impl Exec {
-    /// Runs it over all transports, then says what came out.
+    /// Runs the programs over all transports, then prints the results.
     pub fn run(&self) -> Result<(), Failure> {
         let archive = self.out.as_deref().map_or_else(Archive::default, Archive::of_files);
         let (results, finished) = measured(&self.experiment()?, &archive, self.jobs, self.json)?;
@@ -80,14 +81,14 @@ impl Exec {
         complete(&finished)
     }
 
-    /// The experiment that these flags describe.
+    /// Returns the experiment that these flags describe.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
         if self.transports.is_empty() || self.command.is_empty() {
             return Err(Failure::Usage(TEACH.to_owned()));
         }
         if let Some(sweep) = self.conditions.sweep() {
             return Err(Failure::Usage(format!(
-                "--set {sweep}: exec takes one set of conditions; a file with [[program]] and [sweep] is for `hol run`"
+                "--set {sweep}: `hol exec` uses one set of conditions; write a file with [[program]] and [sweep], and run it with `hol run`"
             )));
         }
         let mut source = over(&self.transports)?;
@@ -190,8 +191,8 @@ fn told(result: &PointResult) -> String {
 }
 
 /// What it had of the processor, and what to do where that is more than a tenth of its time: then not the network alone was measured.
-fn share(program: &ProgramFacts) -> String {
-    let ProgramFacts { started, ended, processor, .. } = program;
+fn share(program: &ProgramResult) -> String {
+    let ProgramResult { started, ended, processor, .. } = program;
     let used = processor.as_millis_f64();
     let whole =
         started.zip(*ended).map_or(f64::INFINITY, |(start, end)| end.as_millis_f64() - start.as_millis_f64());
@@ -205,13 +206,13 @@ fn share(program: &ProgramFacts) -> String {
     }
     let part = 100.0 * used / whole;
     format!(
-        "{text}, {part:.0} % of its time: how fast that is counts, too; `hol kernel build` makes a kernel on which computing takes no time"
+        "{text}, {part:.0} % of its time, so the speed of the processor affects the result; `hol kernel build` builds a kernel on which computing takes no time"
     )
 }
 
 /// How a program ended in the first repetition, and the first that it printed.
-fn said(program: &ProgramFacts) -> String {
-    let ProgramFacts { node, command, status, stdout, stderr, .. } = program;
+fn said(program: &ProgramResult) -> String {
+    let ProgramResult { node, command, status, stdout, stderr, .. } = program;
     let mut text = format!("  {command} on {node}: {status}{}\n", share(program));
     for (name, output) in [("stdout", stdout), ("stderr", stderr)] {
         let lines: Vec<&str> = output.lines().collect();
@@ -232,11 +233,11 @@ mod tests {
     fn a_large_share_of_the_processor_is_told_with_the_cure() {
         let of = |processor| {
             let (started, ended) = (Some(Duration::from_millis(100)), Some(Duration::from_millis(300)));
-            share(&ProgramFacts {
+            share(&ProgramResult {
                 started,
                 ended,
                 processor: Duration::from_millis(processor),
-                ..ProgramFacts::default()
+                ..ProgramResult::default()
             })
         };
         assert_eq!((of(0), of(20)), (String::new(), ", 20.0 ms of processor".to_owned()));

@@ -1,5 +1,5 @@
-//! Commands that are programs of their own, so that `hol` builds without them: `hol serve` starts `hol-serve`, `hol simco`
-//! starts `simcod`.
+//! Commands that are separate programs, so that `hol` builds without them: `hol serve` starts `hol-serve`,
+//! `hol simco` starts `simcod`.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,13 +15,13 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub struct External {
-    /// See `hol serve --help` or `hol simco --help`, which are answered by that program
+    /// Arguments of that program; see `hol serve --help` or `hol simco --help`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     arguments: Vec<OsString>,
 }
 
 impl External {
-    /// Becomes `hol-serve`, which runs experiments with this `hol`.
+    /// Replaces this process with `hol-serve`, which runs experiments with this `hol`.
     pub fn serve(&self) -> Result<(), Failure> {
         let hol = env::current_exe().map_err(Failure::failed)?;
         self.replace(
@@ -32,7 +32,7 @@ impl External {
         )
     }
 
-    /// Becomes `simcod`.
+    /// Replaces this process with `simcod`.
     pub fn simco(&self) -> Result<(), Failure> {
         self.replace("simcod", "cargo install --path middlebox/simcod", "simcod", &[])
     }
@@ -41,7 +41,7 @@ impl External {
     fn replace(&self, name: &str, install: &str, package: &str, first: &[OsString]) -> Result<(), Failure> {
         let program = companion(name, env!("CARGO_PKG_VERSION")).map_err(|problem| {
             Failure::Failed(format!(
-                "{problem}. It is a program of its own: `{install}` in the clone builds it, or install the package {package}"
+                "{problem}. It is a separate program: build it with `{install}` in the clone, or install the package {package}"
             ))
         })?;
         let error = Command::new(&program).args(first).args(&self.arguments).exec();

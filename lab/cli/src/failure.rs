@@ -1,4 +1,4 @@
-//! How a command ends when it does not end well.
+//! Failures of commands.
 
 use std::fmt::{self, Display};
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::terminal::note;
 use hol_lab::{InputError, LabError};
 
-/// Why a command did not do what was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
     /// The user has to change what he wrote: exit code 2.
@@ -16,12 +16,12 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A failure that is no fault of the command line.
+    /// Creates a failure that is not an error in the command line.
     pub fn failed(problem: impl Display) -> Self {
         Self::Failed(problem.to_string())
     }
 
-    /// Says it, and gives the exit code.
+    /// Prints the failure, and returns the exit code.
     pub fn report(self) -> ExitCode {
         note!("error: {self}");
         ExitCode::from(if let Self::Usage(_) = self { 2 } else { 1 })

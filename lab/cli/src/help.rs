@@ -1,4 +1,4 @@
-//! `hol help`: of a command, of a table of experiment files, of any option or key by its name.
+//! `hol help`: explains a command, a table of experiment files, or any option or key by its name.
 
 use clap::{Arg, Args, Command, CommandFactory};
 use hol_lab::{Section, reference, schema};
@@ -14,19 +14,20 @@ const EXAMPLES: &str = "\
 Examples:
   hol help run         a command
   hol help network     a table of experiment files: keys, units, defaults
-  hol help lifetime    whatever has that name: option of a transport, flag or key
-  hol help schema      a JSON Schema, by which editors complete and check experiment files";
+  hol help lifetime    an option of a transport, a flag or a key
+  hol help schema      a JSON Schema for editors, which then complete and check experiment files";
 
 /// Explain a command, a table of experiment files, or an option or key by its name
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Help {
-    /// A command, transport, option, path, flag, key, table or kind of workload; `reference` for all of experiment files, or `schema`
+    /// A command, transport, option, path, flag, key, table or workload; `reference` for all keys of
+    /// experiment files, or `schema`
     topic: Vec<String>,
 }
 
 impl Help {
-    /// Prints it.
+    /// Prints the explanation.
     pub fn run(&self) -> Result<(), Failure> {
         let mut command = Cli::command();
         command.build();
@@ -141,7 +142,7 @@ fn sentence(text: &str) -> String {
 
 fn unknown(words: &[&str]) -> Failure {
     Failure::Usage(format!(
-        "nothing is called {:?}; `hol` shows the commands, `hol list` the transports, `hol help experiment` the keys of experiment files",
+        "unknown topic {:?}; `hol` lists the commands, `hol list` the transports, `hol help experiment` the keys of experiment files",
         words.join(" ")
     ))
 }

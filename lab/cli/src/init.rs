@@ -1,4 +1,4 @@
-//! `hol init`: a question as a file, with what else could be asked.
+//! `hol init`: writes a question as an experiment file, with further keys as comments.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use crate::terminal::say;
 /// Transports of a file for which none is named.
 const TRANSPORTS: [&str; 2] = ["tcp", "sctp:streams=8"];
 
-/// Write an experiment file from a question; `hol run` gives the answer that `hol compare` gives with the same options.
+/// Write an experiment file with the same options as `hol compare`; `hol run` then gives the same answer.
 #[derive(Debug, Args)]
 pub struct Init {
     /// The file to write, NAME.toml [default: standard output], and what to compare [default: tcp sctp:streams=8]
@@ -31,66 +31,66 @@ type Note = (&'static str, &'static str, &'static str);
 /// The keys of an experiment that are not in a table, in their order in the file.
 const TOP: [Note; 11] = [
     ("title", "", "\"What is compared\""),
-    ("transports", "What is compared, in order; `hol list tcp` shows the options of one.", "[]"),
-    ("messages", "Messages over all repetitions together.", "10000"),
-    ("repetitions", "Independent runs, each with its own losses; all transports meet the same ones.", "10"),
-    ("precision", "Repeat until the mean is known this well; takes repetitions = \"5..40\".", "\"1%\""),
-    ("seed", "Where all randomness comes from.", "1"),
+    ("transports", "Transports to compare, in order; `hol list tcp` shows the options of one.", "[]"),
+    ("messages", "Number of messages of all repetitions together.", "10000"),
     (
-        "world",
-        "Where it runs: our endpoints on simulated links, or Linux in a virtual machine.",
-        "\"kernel\"",
+        "repetitions",
+        "Number of independent runs; each has its own losses, the same for all transports.",
+        "10",
     ),
-    ("records", "Keep the records of single messages too.", "\"all\""),
+    ("precision", "Repeat until the mean is this precise; needs repetitions = \"5..40\".", "\"1%\""),
+    ("seed", "Seed of all random numbers.", "1"),
+    ("world", "World: simulated endpoints and links, or Linux in a virtual machine.", "\"kernel\""),
+    ("records", "Also keep the records of all messages.", "\"all\""),
     ("series", "Sample each run at this interval: windows, round-trip times, queues.", "\"10ms\""),
-    ("timeline", "Keep what is delivered in each such part of a run, too.", "\"1s\""),
+    ("timeline", "Also count deliveries per interval of this length.", "\"1s\""),
     ("topology", "An ns script as the network.", "\"testlink.ns\""),
 ];
 
 /// Those of `[network]`.
 const NETWORK: [Note; 12] = [
-    ("path", "A path by name; the keys below replace its own. `hol list paths` shows all.", "\"lte\""),
+    ("path", "A path by name; the keys below override its settings. `hol list paths` shows all.", "\"lte\""),
     (
         "rate",
-        "Of the link in each direction; [network.up] and [network.down] would say it for one.",
+        "Settings of the link in both directions; [network.up] and [network.down] override one.",
         "\"100Mbit\"",
     ),
     ("delay", "One way.", "\"10ms\""),
-    ("jitter", "The delay varies by up to this much.", "\"0s\""),
+    ("jitter", "The delay varies by up to this in both directions.", "\"0s\""),
     (
         "jitter_distribution",
-        "How it varies: \"normal\", \"pareto\" or \"paretonormal\"; needs jitter.",
+        "Distribution of the jitter: \"normal\", \"pareto\" or \"paretonormal\"; needs jitter.",
         "\"uniform\"",
     ),
-    ("jitter_correlation", "How much of it is the packet's before; needs jitter.", "\"0%\""),
+    ("jitter_correlation", "Correlation with the jitter of the previous packet; needs jitter.", "\"0%\""),
     (
         "loss",
-        "Of packets in each direction; in bursts it is { good_to_bad = \"1%\", bad_to_good = \"25%\" }.",
+        "Packet loss in each direction; for bursts { good_to_bad = \"1%\", bad_to_good = \"25%\" }.",
         "\"0%\"",
     ),
-    ("queue", "What waits before the link: packets, or octets as in \"64KiB\".", "\"1000p\""),
+    ("queue", "Capacity of the queue: packets, or octets as in \"64KiB\".", "\"1000p\""),
     (
         "discipline",
-        "Which packets are dropped when they queue up: \"red\", \"codel\" and \"pie\" drop early, \"fq_codel\" has flows take turns, \"dualpi2\" keeps L4S flows apart.",
+        "Queueing discipline: \"red\", \"codel\" and \"pie\" drop early, \"fq_codel\" serves flows in turns, \"dualpi2\" separates L4S flows.",
         "\"droptail\"",
     ),
     (
         "police",
-        "Drops what comes out of the link faster than { rate = \"1Mbit\", burst = \"10kB\" }.",
+        "Drop packets that leave the link faster than { rate = \"1Mbit\", burst = \"10kB\" }.",
         "\"none\"",
     ),
-    ("channel", "Links that name the same one transmit one packet at a time over all of them.", "\"own\""),
+    ("channel", "Links that name the same channel transmit one packet at a time.", "\"own\""),
     ("mtu", "The longest IP packet.", "\"1500B\""),
 ];
 
 /// Those of `[workload]`.
 const WORKLOAD: [Note; 6] = [
-    ("kind", "What the application does; `hol list` says what each is.", "\"simco\""),
-    ("rate", "Messages a second, whatever happened to those before.", "\"100/s\""),
+    ("kind", "Workload; `hol list` describes each.", "\"simco\""),
+    ("rate", "Messages per second, independent of earlier messages.", "\"100/s\""),
     ("arrivals", "How they are spaced.", "\"periodic\""),
-    ("size", "Of a message; not for simco and media.", "\"128B\""),
+    ("size", "Octets per message; not for simco and media.", "\"128B\""),
     ("start", "When it connects.", "\"0s\""),
-    ("late_limit", "The run ends when a message is handed to the transport later than this.", "\"10s\""),
+    ("late_limit", "Abort the run if a message is passed to the transport later than this.", "\"10s\""),
 ];
 
 /// What may follow.
@@ -116,7 +116,7 @@ impl Init {
             .and_then(|mut file| file.write_all(text.as_bytes()));
         match written {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Failure::Usage(format!(
-                "{}: is there already; name another file, or remove it",
+                "{}: already exists; choose another file, or remove it",
                 path.display()
             ))),
             Err(error) => Err(LabError::file("write", path, error).into()),
@@ -127,7 +127,7 @@ impl Init {
         }
     }
 
-    /// Where the file is to be, if not on standard output, and its text.
+    /// Returns the path of the file, if not standard output, and its text.
     pub fn file(&self) -> Result<(Option<&Path>, String), Failure> {
         let (file, transports) = match self.words.split_first() {
             Some((first, rest)) if first.ends_with(".toml") => (Some(Path::new(first)), rest),
@@ -151,8 +151,8 @@ fn text(mut keys: Table) -> String {
     let mut text =
         "# An experiment of headofline: hol run FILE. Every quantity is text with its unit.\n".to_owned();
     text += &section(&TOP, keys);
-    text += &format!("\n# What lies between client and server.\n[network]{}", section(&NETWORK, network));
-    text += &format!("\n# What the application does.\n[workload]{}", section(&WORKLOAD, workload));
+    text += &format!("\n# The network between client and server.\n[network]{}", section(&NETWORK, network));
+    text += &format!("\n# The workload.\n[workload]{}", section(&WORKLOAD, workload));
     text + &if sweep.is_empty() { SWEEP.to_owned() } else { format!("\n[sweep]{}", section(&[], sweep)) }
 }
 

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::row::json;
 use crate::terminal::{note, say};
 
-/// Fetch, build, choose and list kernels for the kernel world.
+/// Fetch, build, select and list kernels for the kernel world.
 #[derive(Debug, Args)]
 pub struct Kernel {
     #[command(subcommand)]
@@ -20,23 +20,23 @@ pub struct Kernel {
 enum What {
     /// Download a kernel package of Debian without installing it
     Fetch {
-        /// How its version begins, as in 7.3, 6.12 or 6.1
+        /// First part of the version, such as 7.3, 6.12 or 6.1
         #[arg(default_value = DEFAULT_SERIES)]
         version: String,
         #[command(flatten)]
         from: Source,
     },
-    /// Build a kernel that runs as a program of this host, for --world kernel:uml; takes minutes, once
+    /// Build a kernel for --world kernel:uml, which runs as a program of this host; takes minutes, once
     Build {
-        /// The series, as in 6.12
+        /// Series of the kernel, such as 6.12
         #[arg(default_value = DEFAULT_SERIES)]
         series: String,
         #[command(flatten)]
         from: Source,
     },
-    /// Use an existing kernel from now on
+    /// Make an existing kernel the default
     Use {
-        /// A bzImage such as /boot/vmlinuz-6.12.0-amd64, or the release of a kernel of the list
+        /// A bzImage such as /boot/vmlinuz-6.12.0-amd64, or the release of a kernel in the list
         image: PathBuf,
         /// The directory of its modules [default: lib/modules/RELEASE beside boot]
         #[arg(long, value_name = "DIR")]
@@ -44,7 +44,7 @@ enum What {
     },
     /// List the available kernels
     List {
-        /// One JSON object a line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
@@ -53,14 +53,14 @@ enum What {
 /// Where a package comes from.
 #[derive(Debug, Args)]
 struct Source {
-    /// Search this suite alone, as in trixie-backports [default: the package sources of this machine, then the backports and releases
-    /// of Debian]
+    /// Search only this suite, such as trixie-backports [default: the package sources of this machine, then
+    /// the backports and releases of Debian]
     #[arg(long)]
     suite: Option<String>,
-    /// The mirror of Debian [default: that of this machine, or http://deb.debian.org/debian]
+    /// Mirror of Debian [default: that of this machine, or http://deb.debian.org/debian]
     #[arg(long, value_name = "URL")]
     mirror: Option<String>,
-    /// The keyring with Debian's keys [default: that of the package debian-archive-keyring]
+    /// Keyring with Debian's keys [default: that of the package debian-archive-keyring]
     #[arg(long, value_name = "FILE")]
     keyring: Option<PathBuf>,
 }
@@ -73,7 +73,7 @@ impl Source {
 }
 
 impl Kernel {
-    /// Does it.
+    /// Executes the subcommand.
     pub fn run(&self) -> Result<(), Failure> {
         match &self.what {
             What::Fetch { version, from } => {
@@ -129,7 +129,7 @@ fn ready(image: &Image) {
     say(&format!("{} is ready: {}\n", image.release, image.directory.display()));
     if !image.has_sctp() {
         note!(
-            "warning: it has no SCTP; for that take a distribution's standard kernel, as `hol kernel fetch` does"
+            "warning: this kernel has no SCTP; a distribution's standard kernel has it, as `hol kernel fetch` downloads"
         );
     }
     say_engine(image);

@@ -1,19 +1,18 @@
-//! The `hol` command, and its command lines without what they would run.
+//! The `hol` command; also parses command lines without running them.
 #![warn(clippy::print_stdout, clippy::print_stderr)] // They panic when the reader went away: `say` and `note!` do not.
 
 mod advise;
-mod attended;
 mod bench;
-mod captured;
+mod capture_file;
 mod ccdf;
 mod client;
 mod compare;
+mod comparison_steps;
 mod decompressed;
 mod doctor;
 mod exec;
 mod external;
 mod failure;
-mod growth;
 mod help;
 mod init;
 mod kernel;
@@ -31,6 +30,7 @@ mod peer;
 mod plan;
 mod points;
 mod progress;
+mod progress_args;
 mod question;
 mod replay;
 mod report;
@@ -56,7 +56,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
-use hol_lab::{Experiment, Finished, Plan};
+use hol_lab::{Experiment, Plan, RunResults};
 use hol_terminal as terminal;
 
 /// Shows what a transport protocol does to your application.
@@ -85,7 +85,7 @@ enum Command {
     Init(init::Init),
     /// Run an experiment file
     Run(run::Run),
-    /// Show what an experiment file asks for, and how long it takes
+    /// Show the points of an experiment file, and how long they take
     Plan(plan::Plan),
     /// Join the parts of an experiment from several machines
     Merge(merge::Merge),
@@ -95,7 +95,7 @@ enum Command {
     Reproduce(reproduce::Reproduce),
     /// Write the report of a result directory again
     Report(report::Report),
-    /// Write a report as one HTML file that a person can send
+    /// Write a report as one HTML file for sharing
     Share(share::Share),
     /// Repeat runs of a result directory and compare their digests
     Verify(verify::Verify),
@@ -107,9 +107,9 @@ enum Command {
     Packetdrill(packetdrill::Packetdrill),
     /// Draw the network of an ns script or an experiment
     Topology(topology::Topology),
-    /// Learn the network of an experiment from a capture
+    /// Derive the network of an experiment from a capture
     Path(path::Path),
-    /// Make a workload of a capture: the sizes and times of its messages
+    /// Derive a workload from a capture: the sizes and times of its messages
     Replay(replay::Replay),
     /// Measure the speed of hol itself
     Bench(bench::Bench),
@@ -118,17 +118,17 @@ enum Command {
     Statistics(statistics::Statistics),
     /// List studies, stacks, transports with their options, and workloads
     List(list::List),
-    /// Fetch, build, choose and list kernels for the kernel world
+    /// Fetch, build, select and list kernels for the kernel world
     Kernel(kernel::Kernel),
-    /// Serve another host's live experiments, or route between two hosts
+    /// Run a part of another host's live experiments, or emulate the path between two hosts
     Live(live::Live),
-    /// Ask a middlebox to let flows pass, or be one: RFC 4540 (starts `simcod`)
+    /// Send requests to a middlebox, or be one: RFC 4540 (starts `simcod`)
     Simco(external::External),
-    /// The lab in the browser (starts `hol-serve`)
+    /// Serve the lab to browsers (starts `hol-serve`)
     Serve(external::External),
     /// Send an experiment to a server or a cluster
     Submit(submit::Submit),
-    /// Watch an experiment of a server
+    /// Print the events of an experiment on a server
     Watch(client::Watch),
     /// Fetch the results of an experiment from a server
     Get(client::Get),
@@ -136,13 +136,13 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Explain a command, or the keys of experiment files: `hol help run`, `hol help network`
     Help(help::Help),
-    /// Print what a shell needs to complete commands: `hol completions bash`, zsh, fish
+    /// Print the shell completions: `hol completions bash`, zsh, fish
     Completions(manual::Completions),
     /// Write the manual pages to a directory
     Manual(manual::Manual),
 }
 
-/// Does what the command line asks for, and gives the exit code.
+/// Executes the command line, and returns the exit code.
 pub fn main() -> ExitCode {
     // The kernel world runs this very program inside its virtual machine.
     if hol_kernel::guest::is_guest() {
@@ -190,8 +190,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Reads a command line and the files that it names as far as the first run, which is not begun; what is wrong is as `hol` says it.
-/// Only commands that plan runs go further than the line itself.
+/// Parses a command line and reads the files that it names, up to the first run, which is not started;
+/// errors are those of `hol`. Only commands that plan runs read files.
 pub fn rehearse(line: impl IntoIterator<Item = OsString>) -> Result<(), String> {
     let planned = match Cli::try_parse_from(line).map_err(|problem| problem.to_string())?.command {
         Command::Compare(command) => command.experiment().map(|experiment| list(&experiment)),
@@ -209,5 +209,5 @@ pub fn rehearse(line: impl IntoIterator<Item = OsString>) -> Result<(), String> 
 /// All that a plan says without a run.
 fn list(experiment: &Experiment) {
     let plan = Plan::new([experiment]);
-    assert!(!plan.wanted(&Finished::default()).is_empty() && !plan.to_string().is_empty());
+    assert!(!plan.wanted(&RunResults::default()).is_empty() && !plan.to_string().is_empty());
 }

@@ -1,4 +1,4 @@
-//! `hol list`: everything that can be named on the command line.
+//! `hol list`: lists everything that can be named on the command line.
 
 use clap::Args;
 use hol_lab::Study;
@@ -15,18 +15,18 @@ use crate::transport_option;
 const EXAMPLES: &str = "\
 Examples:
   hol list           transports, workloads, stacks, studies
-  hol list sctp      every option of a transport, its default and where that comes from
+  hol list sctp      every option of a transport, its default and the source of it
   hol list paths     rates, delays and queues of the paths by name
-  hol list --json    all of it, for programs";
+  hol list --json    everything, for programs";
 
 /// List transports, workloads, paths, stacks and studies; or the options of one transport.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct List {
-    /// List the options of this transport, or `paths`
+    /// Transport whose options are listed, or `paths`
     #[arg(value_name = "TRANSPORT", value_parser = topic)]
     topic: Option<Topic>,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -69,7 +69,7 @@ impl List {
             (Some(Topic::Options(kind)), false) => say(&options(kind)),
             (Some(Topic::Paths), false) => {
                 say(&format!(
-                    "{}\nhol help NAME shows the settings of one, and what of them is measured\n",
+                    "{}\nhol help NAME shows the settings of a path, and which of them are measured\n",
                     named_path::table()
                 ));
             }
@@ -91,7 +91,7 @@ fn names() -> String {
     }
     text += "\npaths (--path NAME; hol list paths shows their rates, delays and queues):\n";
     for path in NamedPath::ALL {
-        text += &format!("  {:<18} {}\n", path.name(), path.about());
+        text += &format!("  {:<18} {}\n", path.name(), path.summary());
     }
     text += "\nstacks (option stack=NAME):\n";
     for stack in stacks() {
@@ -110,7 +110,7 @@ fn names() -> String {
     text
 }
 
-/// A transport's options with the values that they have when none is given.
+/// Returns a transport's options with their default values.
 pub fn options(kind: Kind) -> String {
     let name = kind.name();
     let lines =
@@ -132,7 +132,7 @@ fn list_for_programs() {
 }
 
 fn paths_for_programs() {
-    NamedPath::ALL.iter().for_each(|path| plain("path", path.name(), path.about()));
+    NamedPath::ALL.iter().for_each(|path| plain("path", path.name(), path.summary()));
 }
 
 fn plain(what: &'static str, name: &str, about: &str) {

@@ -1,4 +1,4 @@
-//! `hol live`: this host for the live world of another one.
+//! `hol live`: makes this host a part of another host's live world.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use hol_live::{DEFAULT_PORT, Ports, Router, SECRET_VARIABLE, Secret, Server, Ser
 use crate::failure::Failure;
 use crate::terminal::{note, say};
 
-/// Be the other host of a live world.
+/// Run a part of another host's live world.
 #[derive(Debug, Args)]
 pub struct Live {
     #[command(subcommand)]
@@ -21,45 +21,49 @@ pub struct Live {
 enum What {
     /// Run this host's endpoints of experiments that another host starts with --world live --peer
     ///
-    /// Whoever knows the secret may have this host send and receive messages of any workload, on ports that the kernel chooses or
-    /// --ports names; nobody else is heard. One client is served at a time.
+    /// Anyone who knows the secret can make this host send and receive messages of any workload, on ports
+    /// that the kernel chooses or --ports names; all other connections are rejected. One client is served at
+    /// a time.
     Serve {
         #[command(flatten)]
         open: Open,
-        /// The ports that servers may have, as 7641 or 7641-7650, where a firewall is in the way: one for each flow of an experiment
-        /// that has its server here [default: those that the kernel has free]
+        /// Ports for servers, such as 7641 or 7641-7650, if a firewall is in the way: one for each flow of
+        /// an experiment whose server is on this host [default: free ports]
         #[arg(long, value_name = "FIRST-LAST")]
         ports: Option<Ports>,
     },
-    /// Emulate the path between two other hosts, whose packets pass through this one (--router)
+    /// Emulate the path between two other hosts whose packets pass through this host (--router)
     ///
-    /// While a run is under way, packets between them are delayed, lost and queued here by netem, on the interfaces towards them; what was
-    /// there before is put back after each run, and when this ends, however it does. Needs CAP_NET_ADMIN and sch_netem.
+    /// During a run netem delays, drops and queues packets between them on the interfaces towards them. The
+    /// previous queueing disciplines are restored after each run, and when this command ends for any reason.
+    /// Needs CAP_NET_ADMIN and sch_netem.
     Route {
         #[command(flatten)]
         open: Open,
     },
-    /// Wait for `hol live route` to end, and put back what it had in force
+    /// Wait for the end of `hol live route`, and restore the interfaces
     #[command(hide = true)]
     Guard,
 }
 
-/// How other hosts come here.
+/// How other hosts connect to this one.
 #[derive(Debug, Args)]
 struct Open {
-    /// Where to listen for the host with the experiment (TCP); [::]:7640 is for IPv6, and IPv4 too
+    /// Address and TCP port on which to listen for the host with the experiment; [::]:7640 is for IPv6 and
+    /// IPv4
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)))]
     listen: SocketAddr,
-    /// The secret that all hosts know, in a file [default: $HOL_LIVE_SECRET, or one that is made now and printed]
+    /// File with the secret that all hosts share [default: $HOL_LIVE_SECRET, or a new secret, which is
+    /// printed]
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
-    /// End when the first client has gone
+    /// Stop after the first client
     #[arg(long)]
     once: bool,
 }
 
 impl Live {
-    /// Does it.
+    /// Executes the subcommand.
     pub fn run(&self) -> Result<(), Failure> {
         match &self.what {
             What::Serve { open, ports } => open.serve("peer", || Ok(Service::Ends(*ports))),

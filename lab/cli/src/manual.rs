@@ -1,4 +1,4 @@
-//! What shells and `man` know of the commands, made of the commands themselves.
+//! Completions for shells and pages for `man`, generated from the commands.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,14 +10,14 @@ use crate::Cli;
 use crate::failure::Failure;
 use crate::terminal::say;
 
-/// Print what a shell needs to complete commands: hol completions bash >> ~/.bash_completion
+/// Print the completions of commands for a shell: hol completions bash >> ~/.bash_completion
 #[derive(Debug, Args)]
 pub struct Completions {
     shell: Shell,
 }
 
 impl Completions {
-    /// Prints it.
+    /// Prints the completions.
     pub fn run(&self) -> Result<(), Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "hol", &mut script);
@@ -26,15 +26,15 @@ impl Completions {
     }
 }
 
-/// Write the manual, a page for each command: hol manual ~/.local/share/man/man1
+/// Write the manual, one page per command: hol manual ~/.local/share/man/man1
 #[derive(Debug, Args)]
 pub struct Manual {
-    /// Where; it is made if it is not there
+    /// Directory for the pages; created if missing
     directory: PathBuf,
 }
 
 impl Manual {
-    /// Writes it.
+    /// Writes the manual.
     pub fn run(&self) -> Result<(), Failure> {
         let directory = self.directory.as_path();
         let failed = |error| Failure::failed(format!("{}: {error}", directory.display()));

@@ -1,4 +1,4 @@
-//! `hol merge`: what several machines did of one experiment becomes one result directory.
+//! `hol merge`: joins the results of several machines in one result directory.
 
 use std::path::PathBuf;
 
@@ -10,21 +10,21 @@ use crate::run::conclude;
 use crate::terminal::{grouped, note};
 
 const AFTER: &str = "\
-The result is what `hol run FILE` would have given on one machine: the same digests, tables and report, whatever the order of
+The result is the same as that of `hol run FILE` on one machine: the same digests, tables and report, whatever the order of
 the parts. A run that is in two of them has to be the same in both.
 
   hol run FILE --shard 1/2 --out one              on one machine
   hol run FILE --shard 2/2 --out two              on another, or later
   hol merge one two --out results/all";
 
-/// Join the parts of an experiment that `hol run --shard` has done
+/// Join the parts of an experiment that were run with `hol run --shard`
 #[derive(Debug, Args)]
 #[command(after_help = AFTER)]
 pub struct Merge {
-    /// Result directories of the parts; a complete one may be among them
+    /// Result directories of the parts; one of them may be complete
     #[arg(required = true, value_name = "DIR")]
     parts: Vec<PathBuf>,
-    /// Directory for the joined results; runs that it already has are kept, so parts may be added later
+    /// Directory for the joined results; existing runs in it are kept, so parts may be added later
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Print one JSON object per line and point, in the order of the plan
@@ -33,11 +33,11 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// Joins what there is, and fails if that is not all.
+    /// Joins the parts; returns an error if runs are missing.
     pub fn run(&self) -> Result<(), Failure> {
         let merged = merge(&self.parts, &self.out, std::env::args().collect())?;
         if merged.repeated > 0 {
-            note!("{} runs are in several parts, and are the same there", grouped(merged.repeated));
+            note!("{} runs are in several parts, with equal results", grouped(merged.repeated));
         }
         let results = merged.store.write_tables(&merged.finished)?;
         conclude(&results, &self.out, self.json)?;
@@ -48,7 +48,7 @@ impl Merge {
         let of: Vec<String> = merged.lacking.iter().map(of).collect();
         let whose = if of.is_empty() { String::new() } else { format!(" ({})", of.join(", ")) };
         Err(Failure::Failed(format!(
-            "{} of {} runs are missing{whose}: merge what has them as well, or have `hol run FILE --out {}` do them",
+            "{} of {} runs are missing{whose}: also merge the directories that have them, or run `hol run FILE --out {}`",
             grouped(results.missing),
             grouped(results.wanted),
             self.out.display()

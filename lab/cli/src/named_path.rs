@@ -1,4 +1,4 @@
-//! Paths by name: `hol list paths`, `hol help lte`.
+//! Named paths: `hol list paths`, `hol help lte`.
 
 use hol_base::QueueLimit;
 use hol_network::{CodelSpec, Discipline, DualPi2Spec, FairSpec, NamedPath, NetworkSpec, PieSpec, Settings};
@@ -16,7 +16,7 @@ pub fn table() -> String {
     aligned(&rows.collect::<Vec<_>>(), |column| NUMBERS.contains(&column))
 }
 
-/// Returns the file of a path, if one has this name.
+/// Returns the file of a path, if there is a path with this name.
 pub fn explained(name: &str) -> Option<String> {
     let path: NamedPath = name.parse().ok()?;
     Some(format!("Path by name, as in --path {path}, or path = \"{path}\" in [network]:\n\n{}", path.text()))

@@ -1,4 +1,4 @@
-//! The classic trace format of ns-2, which half a literature's awk scripts read.
+//! Writes the trace format of ns-2, for which many awk scripts exist.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ pub struct Ns2Trace<W> {
     nodes: Nodes,
     /// The number before the first of the data, by source and destination.
     origins: BTreeMap<(End, End), u32>,
-    /// How many packets were sent.
+    /// Number of packets sent.
     pub packets: u64,
     /// The first error; nothing is written after it.
     failed: Option<io::Error>,
@@ -36,12 +36,12 @@ pub struct Ns2Trace<W> {
 type End = (NodeId, u16);
 
 impl<W: Write> Ns2Trace<W> {
-    /// A trace of what happens on `topology`.
+    /// Creates a trace of the packets on `topology`.
     pub fn new(out: W, topology: &Topology) -> Self {
         Self { out, nodes: Nodes::new(topology), origins: BTreeMap::new(), packets: 0, failed: None }
     }
 
-    /// What was written to, or the error that ended it.
+    /// Returns the destination, or the error that ended the trace.
     pub fn finish(self) -> io::Result<W> {
         self.failed.map_or(Ok(self.out), Err)
     }

@@ -1,6 +1,6 @@
-//! Whole numbers on the command line; what does not fit is told the range.
+//! Whole numbers on the command line; an error contains the range.
 
-/// From 0 on.
+/// Parses a number from 0 on.
 pub fn whole(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| match meant(text) {
         Some(number) => format!("write {number}"),
@@ -14,7 +14,7 @@ fn meant(text: &str) -> Option<u64> {
     (number.fract() == 0.0 && (0.0..1e15).contains(&number)).then_some(number as u64)
 }
 
-/// From 1 on.
+/// Parses a number from 1 on.
 pub fn positive(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| match meant(text).filter(|number| *number > 0) {

@@ -1,6 +1,6 @@
-//! What `hol` and `hol --help` say: what it does, three examples, and the commands in groups.
+//! The output of `hol` and `hol --help`: what it does, three examples, and the commands in groups.
 
-/// At most 25 lines of 100 columns.
+/// The text, at most 25 lines of 100 columns.
 pub const OVERVIEW: &str = "\
 hol shows what a transport protocol does to your application, in a simulator and on Linux itself.
 

@@ -1,10 +1,10 @@
-//! `hol packetdrill`: scripts of packets against our endpoints.
+//! `hol packetdrill`: plays packetdrill scripts against the model's endpoints.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hol_packetdrill::{Fault, PlayError, Rules, play_file};
+use hol_packetdrill::{ErrorOrigin, PlayError, PlayRules, play_file};
 use hol_stack::Kind;
 
 use crate::failure::Failure;
@@ -18,23 +18,24 @@ const MOST_CONSTRUCTS: usize = 20;
 
 /// Play packetdrill scripts against the model's endpoints
 ///
-/// Prints a line for each script: `passed`; `departs` with the line, what it expects and what the endpoint did; or `not read` with the
-/// line and what the player does not know there. Exit code 0 says that all have passed.
+/// Prints a line for each script: `passed`; `departs`, with the line of the script, the expected and the
+/// actual packet; or `not read`, with the line and the unsupported part. The exit code is 0 if all have
+/// passed.
 #[derive(Debug, Args)]
 pub struct Packetdrill {
-    /// Scripts, or folders whose *.pkt files are played
+    /// Scripts, or directories whose *.pkt files are played
     #[arg(required = true, value_name = "FILE-OR-FOLDER")]
     places: Vec<PathBuf>,
-    /// The stack whose behaviour the endpoints have, as `hol list` names it
+    /// Stack of the endpoints; `hol list` shows all
     #[arg(long, default_value = "linux-6.12")]
     stack: String,
-    /// A name for which `#ifdef` holds; may be given several times [default: Linux]
+    /// Name that `#ifdef` treats as defined; may be repeated [default: Linux]
     #[arg(long, value_name = "NAME")]
     define: Vec<String>,
-    /// Let nothing leave that the script does not name, and let no call block
+    /// Fail if a packet is sent that the script does not contain, or if a call blocks
     #[arg(long)]
     strict: bool,
-    /// One JSON object a script
+    /// Print one JSON object per script
     #[arg(long)]
     json: bool,
 }
@@ -61,7 +62,7 @@ impl Verdict {
     fn of(played: &Result<(), PlayError>) -> Self {
         match played {
             Ok(()) => Self::Passed,
-            Err(mistake) if mistake.fault() == Fault::Endpoint => Self::Departs,
+            Err(mistake) if mistake.fault() == ErrorOrigin::Endpoint => Self::Departs,
             Err(_) => Self::NotRead,
         }
     }
@@ -86,7 +87,7 @@ impl Tally {
 }
 
 impl Packetdrill {
-    /// Plays them; one that does not pass is a failure.
+    /// Plays the scripts; returns an error if one does not pass.
     pub fn run(&self) -> Result<(), Failure> {
         let rules = self.rules()?;
         let mut tallies: Vec<(&Path, Tally)> = Vec::new();
@@ -111,23 +112,23 @@ impl Packetdrill {
         }
         match total.all() - total.count(Verdict::Passed) {
             0 => Ok(()),
-            others => Err(Failure::Failed(format!("{others} of {} scripts do not pass", total.all()))),
+            others => Err(Failure::Failed(format!("{others} of {} scripts failed", total.all()))),
         }
     }
 
-    fn rules(&self) -> Result<Rules, Failure> {
+    fn rules(&self) -> Result<PlayRules, Failure> {
         let names: Vec<&str> = Kind::Tcp.stacks().map(|stack| stack.name).collect();
         if !names.contains(&self.stack.as_str()) {
             let problem = format!("unknown stack {:?}; known: {}", self.stack, names.join(", "));
             return Err(Failure::Usage(problem));
         }
-        let mut rules = Rules::packetdrill(&self.stack);
+        let mut rules = PlayRules::packetdrill(&self.stack);
         if !self.define.is_empty() {
             rules.defines.clone_from(&self.define);
         }
         if self.strict {
             rules.strict = true;
-            rules.tolerance = Rules::strict().tolerance;
+            rules.tolerance = PlayRules::strict().tolerance;
         }
         Ok(rules)
     }
@@ -154,8 +155,8 @@ impl Packetdrill {
 }
 
 /// An endpoint that panics departs, and the other scripts are played.
-fn play(script: &Path, rules: &Rules) -> Result<(), PlayError> {
-    std::panic::catch_unwind(|| play_file(script, rules)).unwrap_or_else(|_| Err(PlayError::panics()))
+fn play(script: &Path, rules: &PlayRules) -> Result<(), PlayError> {
+    std::panic::catch_unwind(|| play_file(script, rules)).unwrap_or_else(|_| Err(PlayError::panic_of()))
 }
 
 /// The scripts of a place, in order.
@@ -171,7 +172,7 @@ fn scripts(place: &Path) -> Result<Vec<PathBuf>, Failure> {
     found.sort();
     if found.is_empty() {
         return Err(Failure::Usage(format!(
-            "{}: no scripts are there; their names end in .pkt",
+            "{}: no scripts found; their names end in .pkt",
             place.display()
         )));
     }
@@ -181,7 +182,7 @@ fn scripts(place: &Path) -> Result<Vec<PathBuf>, Failure> {
 fn collect(folder: &Path, nested: usize, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let failed = |problem: &dyn std::fmt::Display| Failure::Usage(format!("{}: {problem}", folder.display()));
     if nested > MOST_NESTED {
-        return Err(failed(&format!("folders are more than {MOST_NESTED} deep")));
+        return Err(failed(&format!("directories are nested more than {MOST_NESTED} deep")));
     }
     for entry in std::fs::read_dir(folder).map_err(|error| failed(&error))? {
         let entry = entry.map_err(|error| failed(&error))?.path();

@@ -1,4 +1,4 @@
-//! `hol path`: the network of an experiment from packets of a real one.
+//! `hol path`: derives the network of an experiment from a packet capture.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use hol_passive::PathLearner;
 
-use crate::captured::{self, Captured};
+use crate::capture_file::{self, CaptureResult};
 use crate::failure::Failure;
 use crate::tc;
 use crate::terminal::{note, say};
 
-/// Learn what a path is like.
+/// Derive the network of an experiment from a capture or from tc.
 #[derive(Debug, Args)]
 pub struct Path {
     #[command(subcommand)]
@@ -20,54 +20,57 @@ pub struct Path {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make the [network] of an experiment from a capture: rate, delay, jitter, loss and its bursts, reordering, MTU
+    /// Derive the [network] of an experiment from a capture: rate, delay, jitter, loss and its bursts,
+    /// reordering, MTU
     Learn(Learn),
-    /// Make the [network] of an experiment from lines of tc: netem, tbf, htb, pfifo, codel, fq_codel, pie, dualpi2, red
+    /// Convert lines of tc to the [network] of an experiment: netem, tbf, htb, pfifo, codel, fq_codel, pie,
+    /// dualpi2, red
     Tc(Tc),
 }
 
-/// A line shapes what leaves one interface: that of the client, and with --down that of the server.
+/// Each line shapes the packets that leave one interface: that of the client, and with --down that of the
+/// server.
 #[derive(Debug, Args)]
 struct Tc {
-    /// Lines as for tc, as in "qdisc add dev eth0 root netem delay 50ms loss 1% rate 10mbit"
+    /// Arguments of tc, such as "qdisc add dev eth0 root netem delay 50ms loss 1% rate 10mbit"
     #[arg(value_name = "LINE", required = true)]
     lines: Vec<String>,
-    /// Lines for the way back
+    /// Arguments of tc for the reverse direction
     #[arg(long, value_name = "LINE")]
     down: Vec<String>,
 }
 
-/// A capture at one place of the path is enough, at either end or between. Comments say how sure each value is, and what the
-/// capture does not show.
+/// One capture is enough, at either end of the path or between. Comments state the uncertainty of each
+/// value, and what the capture does not show.
 #[derive(Debug, Args)]
 struct Learn {
-    /// A capture (pcap or pcapng) of TCP or SCTP; - is standard input
+    /// Capture (pcap or pcapng) of TCP or SCTP; - is standard input
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
     /// Use the packets of this interface [default: the one with the most packets]
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
-    /// The path to or from this host [default: between the two that exchanged the most packets]
+    /// Estimate the path to or from this host [default: between the two that exchanged the most packets]
     #[arg(long, value_name = "ADDRESS")]
     host: Option<IpAddr>,
 }
 
 impl Path {
-    /// Reads the capture, and says the table.
+    /// Reads the capture, and prints the table.
     pub fn run(&self) -> Result<(), Failure> {
         let Learn { capture, interface, host } = match &self.command {
             Command::Learn(learn) => learn,
             Command::Tc(lines) => return lines.run(),
         };
         let take = |learner: &mut PathLearner, at, ip: &[u8]| learner.see(at, ip);
-        let Captured { of: learner, notes } = captured::read(capture, interface.as_deref(), take)?;
+        let CaptureResult { of: learner, notes } = capture_file::read(capture, interface.as_deref(), take)?;
         let place = capture.display();
         let learned = learner.finish(*host).map_err(|problem| match host {
-            Some(host) => Failure::Usage(format!("--host {host}: {place} has no packets of it")),
+            Some(host) => Failure::Usage(format!("--host {host}: {place} has no packets from or to it")),
             None => Failure::failed(format!("{place}: {problem}")),
         })?;
         let mut text =
-            format!("# Learnt by `hol path learn` from {}.\n", captured::one_line(&place.to_string()));
+            format!("# Estimated by `hol path learn` from {}.\n", capture_file::one_line(&place.to_string()));
         for words in notes {
             note!("note: {words}");
             text += &format!("# Note: {words}.\n");
@@ -84,7 +87,7 @@ impl Tc {
             |line: &String| tc::read(line).map_err(|problem| Failure::Usage(format!("{line}: {problem}")));
         let all = |lines: &[String]| lines.iter().map(read).collect::<Result<Vec<_>, _>>();
         let network = tc::network(&all(&self.lines)?, &all(&self.down)?).map_err(Failure::Usage)?;
-        say(&format!("# Made by `hol path tc`.\n{network}"));
+        say(&format!("# Converted by `hol path tc`.\n{network}"));
         Ok(())
     }
 }

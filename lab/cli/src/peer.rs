@@ -1,4 +1,4 @@
-//! The other hosts of a live world, and the secret that all know.
+//! The other hosts of a live world, and the shared secret.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,14 @@ use hol_live::{Secret, VIA};
 
 use crate::failure::Failure;
 
-/// Where the other hosts are.
+/// The other hosts of a live world.
 #[derive(Debug, Args)]
 pub struct Peer {
-    /// Run over the network to this host, on which `hol live serve` runs; with several hosts, name the node of each
+    /// Run between this host and another one on which `hol live serve` runs; with several hosts, name the
+    /// node of each
     #[arg(long, value_name = "[NODE=]HOST[:PORT]")]
     peer: Vec<String>,
-    /// Let this host, on which `hol live route` runs, emulate the path: --delay, --loss and others
+    /// Host that emulates the path (--delay, --loss and others), on which `hol live route` runs
     #[arg(long, value_name = "HOST[:PORT]", requires = "peer")]
     router: Option<String>,
     /// File with the secret that both hosts share [default: $HOL_LIVE_SECRET]
@@ -23,14 +24,14 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Has runs use the secret: to be called before the first.
+    /// Sets the secret for runs; to be called before the first run.
     pub fn give_secret(&self) -> Result<(), Failure> {
         let Some(file) = &self.secret_file else { return Ok(()) };
         Secret::read(file).map_err(|problem| Failure::Usage(format!("--secret-file {problem}")))?.give();
         Ok(())
     }
 
-    /// The world that was asked for, with the other host in its name.
+    /// Returns the name of the world, including the other host.
     pub fn world(&self, asked: Option<&String>) -> Result<Option<String>, InputError> {
         let peers = self.peer.join(",");
         match asked.map(String::as_str) {
@@ -41,14 +42,12 @@ impl Peer {
             }
             Some(other) => Err(InputError {
                 place: format!("--peer {peers}"),
-                problem: format!(
-                    "another host is for --world live, and --world says {other:?}; leave one out"
-                ),
+                problem: format!("--peer needs --world live, but --world is {other:?}; omit one of the two"),
             }),
         }
     }
 
-    /// Whether another host was named.
+    /// Returns whether another host was named.
     pub fn is_there(&self) -> bool {
         !self.peer.is_empty()
     }

@@ -1,4 +1,4 @@
-//! `hol plan`: what an experiment asks for, and how long it takes here and on several machines.
+//! `hol plan`: shows the points of an experiment, and how long they take on this machine and on several.
 
 use clap::Args;
 use hol_lab::{Estimate, Plan as Runs};
@@ -6,15 +6,15 @@ use hol_lab::{Estimate, Plan as Runs};
 use crate::failure::Failure;
 use crate::number::positive;
 use crate::progress::patience;
-use crate::run::{Asked, cost};
+use crate::run::{ExperimentArgs, cost};
 use crate::run_plan::threads;
 use crate::terminal::{note, say};
 
-/// Show the points of an experiment file and how long they take, and run nothing
+/// Show the points of an experiment file, and how long they take, without running them
 #[derive(Debug, Args)]
 pub struct Plan {
     #[command(flatten)]
-    asked: Asked,
+    asked: ExperimentArgs,
     /// Number of runs in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
@@ -27,7 +27,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Says what the experiment comes to.
+    /// Prints the points and the estimate.
     pub fn run(&self) -> Result<(), Failure> {
         self.asked.give_secret()?;
         let experiment = self.asked.experiment()?;
@@ -49,6 +49,6 @@ fn parts(runs: &Runs, of: usize, jobs: usize) -> String {
     let time = |work: u64| patience(least * work as f64 / all as f64 / jobs as f64);
     let (least, most) = (work.iter().min().copied().unwrap_or(0), work.iter().max().copied().unwrap_or(0));
     let idle = work.iter().filter(|work| **work == 0).count();
-    let idle = if idle > 0 { format!("; {idle} of them have nothing to do") } else { String::new() };
+    let idle = if idle > 0 { format!("; {idle} of them are empty") } else { String::new() };
     format!("{of} parts of {} to {} each with {jobs} jobs{idle}\n", time(least), time(most))
 }

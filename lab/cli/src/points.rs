@@ -1,9 +1,9 @@
-//! What points say so far, for programs that watch a directory being filled.
+//! Writes preliminary results of points, for programs that watch a directory during a run.
 
 use std::collections::BTreeSet;
 
 use hol_lab::table::object;
-use hol_lab::{Ended, Finished, LabError, PointId, Results, Stopwatch, Store};
+use hol_lab::{Ended, LabError, PointId, Results, RunResults, Stopwatch, Store};
 
 use crate::terminal::note;
 
@@ -14,7 +14,7 @@ const TIMES: f64 = 50.0;
 /// Points in a look; others wait for the next.
 const MOST: usize = 64;
 
-/// Which points have other numbers than were told.
+/// The points whose results have changed since they were last reported.
 pub struct Points {
     watch: Stopwatch,
     next: f64,
@@ -28,13 +28,13 @@ impl Default for Points {
 }
 
 impl Points {
-    /// Notes a run that has ended. Now and then the tables of what was `finished` before it are written, and points that have changed
-    /// are told on standard error, a JSON object a line.
+    /// Notes a run that has ended. From time to time the tables of what was `finished` before are written,
+    /// and points that have changed are reported on standard error, one JSON object per line.
     pub fn show(
         &mut self,
         ended: Option<Ended<'_>>,
         store: &Store,
-        finished: &Finished,
+        finished: &RunResults,
     ) -> Result<(), LabError> {
         let now = self.watch.seconds();
         if now >= self.next && !self.changed.is_empty() {

@@ -1,4 +1,5 @@
-//! How far it is: a bar with the time left on a terminal, a plain line now and then elsewhere, JSON for programs.
+//! Shows progress: a bar with the remaining time on a terminal, a plain line from time to time elsewhere,
+//! JSON for programs.
 
 use std::io::{self, IsTerminal};
 
@@ -18,7 +19,7 @@ const OBJECT_EVERY: f64 = 1.0;
 const NEARLY: f64 = 0.99;
 const MANY: u64 = 50;
 
-/// Who is told.
+/// The form of progress output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressOutput {
     /// Nobody.
@@ -29,7 +30,7 @@ pub enum ProgressOutput {
     Programs,
 }
 
-/// Shows on standard error how far a plan is.
+/// Shows the progress of a plan on standard error.
 pub struct Progress {
     display: Display,
     watch: Stopwatch,
@@ -59,18 +60,19 @@ struct Last {
 }
 
 impl Progress {
-    /// A display that fits standard error.
+    /// Creates a display that suits standard error.
     pub fn new(telling: ProgressOutput) -> Self {
         let kept = hol_lab::Progress::default();
         Self { display: Display::new(telling), watch: Stopwatch::start(), last: None, kept }
     }
 
-    /// The same where earlier processes have done `kept` of it. Programs are told of all of it, people of what is left.
+    /// Sets how much earlier processes have done, `kept`. Programs get the progress of everything, people
+    /// that of the rest.
     pub fn after(self, kept: hol_lab::Progress) -> Self {
         Self { kept, ..self }
     }
 
-    /// Shows that it is this far now.
+    /// Shows the current progress.
     pub fn show(&mut self, now: hol_lab::Progress) {
         let elapsed = self.watch.seconds();
         let failed = if now.failed > 0 { format!(", {} failed", now.failed) } else { String::new() };
@@ -107,7 +109,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(&self) {
         if let Display::Bar(bar) = &self.display {
             bar.finish_and_clear();
@@ -192,7 +194,7 @@ fn object(
     } })
 }
 
-/// A time in seconds as people say it: `1.5 s`, `40 s`, `12 min`, `3.5 h`.
+/// Formats a time in seconds for people: `1.5 s`, `40 s`, `12 min`, `3.5 h`.
 pub fn patience(seconds: f64) -> String {
     match seconds {
         s if s < 10.0 => format!("{s:.1} s"),

@@ -10,25 +10,25 @@ use crate::failure::Failure;
 use crate::number::{positive, whole};
 use crate::peer::Peer;
 
-/// What is sent over what.
+/// The workload and the conditions of a comparison.
 #[derive(Debug, Args)]
 pub struct Question {
-    /// What the application does [default: rpc; simco with --mix or --filter]
+    /// Workload [default: rpc; simco with --mix or --filter]
     #[arg(long, value_name = "KIND", value_parser = workloads())]
     workload: Option<String>,
-    /// Messages a second [default: 100/s]
+    /// Messages per second [default: 100/s]
     #[arg(long, value_name = "100/s", allow_hyphen_values = true)]
     rate: Option<String>,
-    /// Spacing of messages [default: poisson for rpc, otherwise periodic]
+    /// Distribution of the intervals between messages [default: poisson for rpc, otherwise periodic]
     #[arg(long, value_parser = ["periodic", "poisson"])]
     arrivals: Option<String>,
-    /// Octets of rpc's requests, or their mix [default: 200B]
+    /// Octets of rpc's requests, or sizes with weights [default: 200B]
     #[arg(long, value_name = "200B", allow_hyphen_values = true)]
     request: Option<String>,
-    /// Octets of rpc's replies, or their mix with weights, as in 1kB=9,200kB=1 [default: 1kB]
+    /// Octets of rpc's replies, or sizes with weights, as in 1kB=9,200kB=1 [default: 1kB]
     #[arg(long, value_name = "1kB", allow_hyphen_values = true)]
     reply: Option<String>,
-    /// Message size in octets, of echo, pingpong, oneway and bulk [default: 128B]
+    /// Octets per message of echo, pingpong, oneway and bulk [default: 128B]
     #[arg(long, value_name = "128B", allow_hyphen_values = true)]
     size: Option<String>,
     /// Weights of simco's requests [default: enable=1]
@@ -37,7 +37,7 @@ pub struct Question {
     /// Packet filter of simco's server; nftables in the kernel world only [default: none]
     #[arg(long, value_parser = ["none", "nftables"])]
     filter: Option<String>,
-    /// Messages of all repetitions together [default: 10000]
+    /// Number of messages of all repetitions together [default: 10000]
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     count: Option<u64>,
     #[command(flatten)]
@@ -47,13 +47,14 @@ pub struct Question {
 /// Network, repetitions, seed and world of a comparison.
 #[derive(Debug, Args)]
 pub struct Conditions {
-    /// Path by name, with its delay, jitter, loss, rate and queue, which options replace; `hol list paths` shows them [default: none]
+    /// Path by name, with its delay, jitter, loss, rate and queue, which other options override; `hol list
+    /// paths` shows them [default: none]
     #[arg(long, value_name = "NAME", value_parser = paths())]
     path: Option<String>,
     /// One-way delay, the same in both directions [default: 10ms]
     #[arg(long, value_name = "10ms", allow_hyphen_values = true)]
     delay: Option<String>,
-    /// Round-trip propagation delay, instead of --delay: half of it each way
+    /// Round-trip propagation delay, instead of --delay: half of it in each direction
     #[arg(long, value_name = "20ms", allow_hyphen_values = true, conflicts_with = "delay")]
     rtt: Option<String>,
     /// Packet loss in each direction [default: 0%]
@@ -62,10 +63,10 @@ pub struct Conditions {
     /// Bit rate in each direction [default: 100Mbit]
     #[arg(long, value_name = "100Mbit", allow_hyphen_values = true)]
     bandwidth: Option<String>,
-    /// Queue length in front of the link [default: 1000p]
+    /// Capacity of the queue in each direction [default: 1000p]
     #[arg(long, value_name = "1000p", allow_hyphen_values = true)]
     queue: Option<String>,
-    /// Independent repetitions; each has its own losses, the same for all transports [default: 10]
+    /// Number of independent repetitions; each has its own losses, the same for all transports [default: 10]
     #[arg(long, value_name = "R", value_parser = positive, allow_negative_numbers = true)]
     repetitions: Option<usize>,
     /// Seed of all random numbers [default: 1]
@@ -98,12 +99,12 @@ const DEFAULTS: [(&str, &str); 4] =
     [("messages", "10000"), ("repetitions", "10"), ("seed", "1"), ("workload.kind", "rpc")];
 
 impl Question {
-    /// The experiment that these flags describe.
+    /// Returns the experiment that these flags describe.
     pub fn experiment(&self, transports: &[String]) -> Result<Experiment, InputError> {
         Experiment::parse("compare", &self.source(transports)?)
     }
 
-    /// The same as the file that it could stand in.
+    /// Returns the experiment as the text of a file.
     pub fn source(&self, transports: &[String]) -> Result<Source, InputError> {
         let mut source = over(transports)?;
         self.apply(&mut source)?;
@@ -118,12 +119,12 @@ impl Question {
         Ok(source)
     }
 
-    /// Has runs use the secret that was named.
+    /// Sets the secret for runs, if one was named.
     pub fn give_secret(&self) -> Result<(), Failure> {
         self.conditions.give_secret()
     }
 
-    /// Whether nobody says how much to run.
+    /// Returns whether the user does not say how much to run.
     pub fn is_open(&self) -> bool {
         let sets = |key: &str| self.conditions.sets(key);
         self.count.is_none()
@@ -131,17 +132,17 @@ impl Question {
             && !["messages", "repetitions", "precision"].into_iter().any(sets)
     }
 
-    /// What was set beside the flags.
+    /// Describes the settings other than these flags.
     pub fn overrides(&self) -> String {
         self.conditions.overrides()
     }
 
-    /// The first setting that makes a sweep of the question.
+    /// Returns the first setting that makes the question a sweep.
     pub fn sweep(&self) -> Option<&str> {
         self.conditions.sweep()
     }
 
-    /// Sets what the given flags say, over what the source says.
+    /// Sets the given flags, in addition to the source.
     pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
         let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));
         let flags = [
@@ -161,7 +162,7 @@ impl Question {
 }
 
 impl Conditions {
-    /// Sets what the given flags say, over what the source says.
+    /// Sets the given flags, in addition to the source.
     pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
         let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));
         let flags = [
@@ -179,7 +180,7 @@ impl Conditions {
         set_all(source, &self.settings)
     }
 
-    /// Has runs use the secret that was named.
+    /// Sets the secret for runs, if one was named.
     pub fn give_secret(&self) -> Result<(), Failure> {
         self.peer.give_secret()
     }
@@ -189,19 +190,20 @@ impl Conditions {
         self.settings.iter().any(|setting| setting.split('=').next().is_some_and(|set| set.trim() == key))
     }
 
-    /// Whether it was said how often.
+    /// Returns whether the user says how many repetitions to run.
     pub const fn repeats(&self) -> bool {
         self.repetitions.is_some()
     }
 
-    /// What no summary of the other flags shows: `, path lte, with network.up.loss=100%`.
+    /// Describes settings that a summary of the other flags does not show: `, path lte, with
+    /// network.up.loss=100%`.
     pub fn overrides(&self) -> String {
         let path = self.path.as_ref().map_or(String::new(), |name| format!(", path {name}"));
         let given = self.settings.join(" ");
         if given.is_empty() { path } else { format!("{path}, with {given}") }
     }
 
-    /// The first setting that makes a sweep of the question.
+    /// Returns the first setting that makes the question a sweep.
     pub fn sweep(&self) -> Option<&str> {
         let is_sweep = |setting: &&String| {
             let key = setting.split(['=', '.']).next().unwrap_or_default().trim();
@@ -237,7 +239,7 @@ fn set_flags<const N: usize>(
     Ok(())
 }
 
-/// An experiment of the command line over these transports.
+/// Returns an experiment of the command line over these transports.
 pub fn over(transports: &[String]) -> Result<Source, InputError> {
     for (transport, number) in transports.iter().zip(1..) {
         let place = format!("transport {number}");

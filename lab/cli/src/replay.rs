@@ -1,4 +1,5 @@
-//! `hol replay`: a capture as an experiment, whose messages have the sizes and times of those that were captured.
+//! `hol replay`: converts a capture to an experiment whose messages have the sizes and times of the captured
+//! ones.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -11,7 +12,7 @@ use hol_lab::LabError;
 use hol_passive::{CapturedExchange, CapturedMessages, MessageReconstructor, PathLearner};
 use hol_workloads::{Exchange, WorkloadError};
 
-use crate::captured::{self, Captured};
+use crate::capture_file::{self, CaptureResult};
 use crate::failure::Failure;
 use crate::terminal::{note, say};
 
@@ -20,17 +21,17 @@ Examples:
   hol replay capture.pcapng mine.toml      the sizes and times of its messages
   hol run mine.toml                        the same messages over other transports";
 
-/// Make a workload of a capture: the sizes and times of its messages, and the network that it shows.
+/// Derive a workload from a capture: the sizes and times of its messages, and its network.
 ///
-/// The messages of all connections become those of one workload, due at the times at which they were sent, over whichever transports
-/// the experiment names. SCTP and UDP mark messages; of TCP a segment with PSH ends one.
+/// The messages of all connections become those of one workload, due at the times at which they were sent,
+/// over the transports of the experiment. SCTP and UDP mark messages; in TCP a segment with PSH ends one.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Replay {
-    /// A capture (pcap or pcapng) of TCP, SCTP or UDP; - is standard input
+    /// Capture (pcap or pcapng) of TCP, SCTP or UDP; - is standard input
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
-    /// The experiment to write, NAME.toml [default: standard output]
+    /// Experiment file to write, NAME.toml [default: standard output]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// Use the packets of this interface [default: the one with the most packets]
@@ -39,7 +40,7 @@ pub struct Replay {
     /// Use only packets from and to this host
     #[arg(long, value_name = "ADDRESS")]
     host: Option<IpAddr>,
-    /// Take at most this many messages, from the first one on
+    /// Use at most this many messages, from the first one on
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     most: usize,
 }
@@ -54,18 +55,17 @@ impl Replay {
             learner.see(at, ip);
             listener.see(at, ip);
         };
-        let Captured { of: (learner, listener), mut notes } =
-            captured::read(&self.capture, self.interface.as_deref(), take)?;
+        let CaptureResult { of: (learner, listener), mut notes } =
+            capture_file::read(&self.capture, self.interface.as_deref(), take)?;
         let place = self.capture.display();
-        let nothing =
-            |_| Failure::failed(format!("{place}: nobody says anything in it over TCP, SCTP or UDP"));
+        let nothing = |_| Failure::failed(format!("{place}: it contains no data over TCP, SCTP or UDP"));
         let heard = listener.finish(self.host).map_err(nothing)?;
         let exchanges = self.settle(&heard, &mut notes);
         notes.iter().for_each(|words| note!("note: {words}"));
         let notes: String = notes.iter().map(|words| format!("# Note: {words}.\n")).collect();
         let head = format!(
-            "# Made by `hol replay` from {}: {} messages.\n{notes}",
-            captured::one_line(&place.to_string()),
+            "# Converted by `hol replay` from {}: {} messages.\n{notes}",
+            capture_file::one_line(&place.to_string()),
             exchanges.len()
         );
         // The path of those that are heard; with other hosts' packets beside them it is that of the busiest pair.
@@ -79,26 +79,24 @@ impl Replay {
         let all = heard.exchanges.len();
         if all > self.most {
             notes.push(format!(
-                "{all} messages are in it, of which the first {} are taken: --most N",
+                "the capture has {all} messages, of which the first {} are used: --most N",
                 self.most
             ));
         }
         if heard.unasked > 0 {
-            notes.push(format!("{} messages that nobody had asked for are left out", heard.unasked));
+            notes.push(format!("{} messages without a request are ignored", heard.unasked));
         }
         let taken = &heard.exchanges[..all.min(self.most)];
         let are_answered = taken.iter().any(|exchange| exchange.reply > 0);
         let silent = taken.iter().filter(|exchange| are_answered && exchange.reply == 0).count();
         if silent > 0 {
-            notes.push(format!("{silent} messages had no reply, and have one of 8 octets here"));
+            notes.push(format!("{silent} messages had no reply; here they have one of 8 octets"));
         }
         let is_possible = |octets: u64| (WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE).contains(&octets);
         let unfit =
             taken.iter().filter(|e| !is_possible(e.octets) || e.reply > 0 && !is_possible(e.reply)).count();
         if unfit > 0 {
-            notes.push(format!(
-                "{unfit} messages are shorter or longer than a message here can be (8 octets, 16 MiB)"
-            ));
+            notes.push(format!("{unfit} messages are shorter or longer than supported (8 octets, 16 MiB)"));
         }
         let size = |octets: u64| ByteCount(octets.clamp(WorkloadError::MIN_SIZE, WorkloadError::MAX_SIZE));
         let exchange = |exchange: &CapturedExchange| Exchange {
@@ -117,7 +115,7 @@ impl Replay {
         let file = OpenOptions::new().write(true).create_new(true).open(path);
         match file.and_then(|mut file| file.write_all(text.as_bytes())) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Failure::Usage(format!(
-                "{}: is there already; name another file, or remove it",
+                "{}: already exists; choose another file, or remove it",
                 path.display()
             ))),
             Err(error) => Err(LabError::file("write", path, error).into()),
@@ -133,13 +131,13 @@ impl Replay {
 fn table(heard: &CapturedMessages, exchanges: &[Exchange]) -> String {
     let messages = exchanges.len() * REPETITIONS;
     let mut text = format!(
-        "transports = [\"tcp\", \"sctp:streams=8\", \"quic\"]\n# Over all repetitions together: each has all messages.\n\
+        "transports = [\"tcp\", \"sctp:streams=8\", \"quic\"]\n# Number of messages of all repetitions together; each repetition has all of them.\n\
          messages = {messages}\nrepetitions = {REPETITIONS}\n\n[workload]\nkind = \"replay\"\n"
     );
     if heard.is_turned {
-        text += "# Only the side to which connections were opened said something.\nfrom = \"server\"\nto = \"client\"\n";
+        text += "# Only the side that accepted connections sent data.\nfrom = \"server\"\nto = \"client\"\n";
     }
-    text += "# When it is sent, its octets, and those of the reply.\nexchanges = [\n";
+    text += "# Time, octets, and octets of the reply.\nexchanges = [\n";
     for exchange in exchanges {
         text += &format!("  \"{exchange}\",\n");
     }

@@ -1,4 +1,4 @@
-//! `hol report`: draws a result directory again, from what is in it, or two of them beside each other.
+//! `hol report`: draws the report of a result directory again, or of two directories in comparison.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,11 @@ use time::OffsetDateTime;
 use crate::failure::Failure;
 use crate::terminal::{note, say};
 
-/// Draw the report and the figures of a result directory again; nothing is run.
+/// Write the report and the figures of a result directory again; nothing is run.
 ///
-/// Two directories, of one study or experiment in the model world and in the kernel world: the model's report, with what each
-/// world says of each claim and whether their points agree. It is both-worlds.html beside the model's report.
+/// With two directories of one study or experiment, in the model world and in the kernel world: writes the
+/// model's report with both verdicts on each claim, and whether the points agree, as both-worlds.html in the
+/// model's directory.
 #[derive(Debug, Args)]
 pub struct Report {
     /// Result directory of `hol run` or `hol reproduce`, complete or not
@@ -65,12 +66,12 @@ impl Report {
 fn load(dir: &Path) -> Result<Results, Failure> {
     let results = Results::load(dir)?;
     if !results.complete() {
-        note!("warning: {} is not complete; what is missing is left out", dir.display());
+        note!("warning: {} is incomplete; missing runs are left out", dir.display());
     }
     Ok(results)
 }
 
-/// Writes the report into `dir`: where its page is, and what it says in short.
+/// Writes the report into `dir`; returns the path of its page, and a summary.
 pub fn draw(results: &Results, dir: &Path) -> Result<(PathBuf, hol_report::Report), Failure> {
     let report = hol_report::write(results, dir).map_err(Failure::failed)?;
     Ok((dir.join("report.html"), report))

@@ -1,15 +1,15 @@
-//! `hol reproduce`: a study.
+//! `hol reproduce`: runs a study.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
 use hol_lab::{Experiment, Manifest, Plan, Repetitions, Study, WorldName};
-use hol_report::claims::{Judged, Verdict};
+use hol_report::claims::{JudgedClaim, Verdict};
 
-use crate::attended::ProgressArgs;
 use crate::failure::Failure;
 use crate::number::positive;
+use crate::progress_args::ProgressArgs;
 use crate::report;
 use crate::row::{SweepRow, json};
 use crate::run::cost;
@@ -20,22 +20,24 @@ const EXAMPLES: &str = "\
 Examples:
   hol reproduce ikr53 --quick          a twentieth of the messages, in seconds
   hol reproduce ikr53                  all of them
-  hol reproduce tickets --only pion218 one public report, its numbers beside ours
-  hol list                             the studies there are";
+  hol reproduce tickets --only pion218 one public report, compared with our numbers
+  hol list                             all studies";
 
-/// Run a study: all its experiments, its figures by their numbers, and a verdict on each of its claims.
+/// Run a study: all its experiments, its figures with their numbers in the paper, and a verdict on each of
+/// its claims.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Reproduce {
-    /// The study, such as ikr53
+    /// Name of the study, such as ikr53
     study: String,
-    /// A twentieth of the messages: a first look in seconds
+    /// Run a twentieth of the messages, for a first look in seconds
     #[arg(long)]
     quick: bool,
-    /// Number of repetitions, each as long as the study's; choose few in the kernel world [default: the study's]
+    /// Number of repetitions, of the same length as the study's; choose few in the kernel world [default:
+    /// the study's]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     repetitions: Option<Repetitions>,
-    /// The result directory [default: results/STUDY, with what is asked for behind it]
+    /// Result directory [default: results/STUDY, with the other options appended]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Number of runs in parallel [default: all cores]
@@ -58,12 +60,12 @@ pub struct Reproduce {
 }
 
 impl Reproduce {
-    /// Runs what is missing, then writes the report.
+    /// Performs the missing runs, then writes the report.
     pub fn run(&self) -> Result<(), Failure> {
         self.attended.attend()?;
         let study = Study::load(&self.study, self.quick)?;
         if study.file("claims.toml").is_none() {
-            let problem = format!("{0} makes no claims to judge; it is for `hol validate {0}`", study.name);
+            let problem = format!("{0} has no claims; use `hol validate {0}`", study.name);
             return Err(Failure::Usage(problem));
         }
         let out = self.out.clone().unwrap_or_else(|| self.default_directory(&study));
@@ -75,7 +77,7 @@ impl Reproduce {
         let command = std::env::args().collect();
         let manifest = Manifest::new(study.title, Some(study.name), &experiments, command);
         let filling =
-            RunOptions { jobs: self.jobs, telling: self.attended.telling(self.json), extends: false };
+            RunOptions { jobs: self.jobs, telling: self.attended.progress_output(self.json), extends: false };
         let results = fill(&out, manifest, filling)?;
         let (page, report) = report::draw(&results, &out)?;
         if self.json {
@@ -116,8 +118,7 @@ impl Reproduce {
         if let Some(range) =
             ranged.filter(|_| !study.experiments.iter().filter(|(name, _)| wanted(name)).all(precise))
         {
-            let problem =
-                format!("--repetitions {range}: {} asks for no precision; give one number", study.name);
+            let problem = format!("--repetitions {range}: {} has no precision; give one number", study.name);
             return Err(Failure::Usage(problem));
         }
         let repeated = |experiment: Experiment| match self.repetitions {
@@ -145,7 +146,7 @@ impl Reproduce {
         }
         if placed.iter().all(|experiment| experiment.points.is_empty()) {
             let why: Vec<String> = left_out.into_keys().collect();
-            return Err(Failure::Usage(format!("nothing is left to run: {}", why.join("; "))));
+            return Err(Failure::Usage(format!("no points are left to run: {}", why.join("; "))));
         }
         for (why, points) in left_out {
             note!("left out {points} points: {why}");
@@ -155,7 +156,7 @@ impl Reproduce {
 }
 
 /// Prints the numbers of a report beside those measured, unless none of its points was measured.
-fn say_numbers(judged: &Judged) {
+fn say_numbers(judged: &JudgedClaim) {
     let findings = judged.findings.iter().map(|(_, finding)| finding);
     let rows: Vec<&String> = findings.flat_map(|finding| &finding.rows).collect();
     if !rows.is_empty() {
@@ -167,10 +168,10 @@ fn say_numbers(judged: &Judged) {
 const fn words(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Reproduced => "reproduced",
-        Verdict::PeriodOnly => "reproduced only with the settings of the time",
-        Verdict::OpenToday => "with the settings of the time; not decided today",
+        Verdict::PeriodOnly => "reproduced only with the settings of the paper's time",
+        Verdict::OpenToday => "reproduced with the settings of the paper's time; undecided with today's",
         Verdict::NotToday => {
-            "not reproduced today; the stack of the time does not tell, or is not in this world"
+            "not reproduced today; undecided, or not available in this world, with the stack of the paper's time"
         }
         Verdict::NotReproduced => "not reproduced",
         Verdict::NotDecidable => "not decided here",

@@ -1,4 +1,4 @@
-//! What is said of one point: for people a line of a table, for programs a JSON object.
+//! The results of a point: a line of a table for people, a JSON object for programs.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 pub use crate::terminal::json;
 use crate::terminal::{grouped, table};
 
-/// One transport under one set of conditions; unknown numbers are null.
+/// The results of one transport under one set of conditions; unknown numbers are null.
 #[derive(Debug, Serialize)]
 pub struct Row<'r> {
     world: String,
@@ -58,7 +58,7 @@ pub struct Row<'r> {
 }
 
 impl<'r> Row<'r> {
-    /// The numbers of a point.
+    /// Returns the results of a point.
     pub fn of(result: &'r PointResult) -> Self {
         let point = &result.point;
         let latency = result.latency();
@@ -135,7 +135,7 @@ fn half_width(interval: Option<Interval>) -> Option<f64> {
     interval.map(|interval| interval.half_width).filter(|half| half.is_finite())
 }
 
-/// A row of a sweep: which point it is, and its numbers.
+/// A row of a sweep: the point, and its results.
 #[derive(Debug, Serialize)]
 pub struct SweepRow<'r> {
     experiment: &'r str,
@@ -147,7 +147,7 @@ pub struct SweepRow<'r> {
 }
 
 impl<'r> SweepRow<'r> {
-    /// The numbers of a point.
+    /// Returns the results of a point.
     pub fn of(result: &'r PointResult) -> Self {
         let point = &result.point;
         let axes = point.axes.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
@@ -155,8 +155,8 @@ impl<'r> SweepRow<'r> {
     }
 }
 
-/// A table of points for people, times in ms, and one of their flows as a whole where there are any. `label` names a
-/// point under `head`.
+/// Returns a table of points for people, times in ms, and a second one of their flows if there are any.
+/// `label` names a point under `head`.
 pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) -> String) -> String {
     let tabulate = |heads: &[&str], cells: fn(&PointResult) -> Vec<String>| {
         let heads = [head].iter().chain(heads).map(|head| (*head).to_owned()).collect();
@@ -193,7 +193,7 @@ pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) 
         )
 }
 
-/// A table of the messages of one class of sizes, times in ms, a line for each transport.
+/// Returns a table of one class of message sizes, times in ms, a line for each transport.
 pub fn class(name: &str, cells: &[Cell]) -> String {
     let heads = [name, "mean ± 95 % ms", "median", "p99", "p99.9", "failed"].map(str::to_owned);
     let row = |cell: &Cell| {
@@ -313,8 +313,8 @@ fn interval(interval: Option<Interval>) -> String {
 /// At most so many warnings of a kind have a line each.
 const FEW: usize = 3;
 
-/// Why runs ended before everything was done, and means that are not as precise as was asked for: a line for each point, or where many
-/// points have a warning of a kind, one for all of them.
+/// Returns why runs ended early, and which means are less precise than requested: a line for each point, or
+/// one for all if many points have the same warning.
 pub fn warnings(results: &[PointResult]) -> String {
     let kinds: [fn(&PointResult) -> Vec<String>; 4] = [
         |result| ended_early(result).into_iter().collect(),
@@ -351,7 +351,7 @@ fn imprecise(result: &PointResult) -> Option<String> {
         Some(share) => format!("{:.1} %", share * 100.0),
         None => "an unknown share".to_owned(),
     };
-    Some(format!("the mean is known to {reached} after {count} repetitions, not to {asked}"))
+    Some(format!("the precision of the mean is {reached} after {count} repetitions, not {asked}"))
 }
 
 fn unsteady(result: &PointResult) -> Option<String> {
@@ -377,13 +377,13 @@ fn untold(result: &PointResult) -> Vec<String> {
         let missing = ended.clone().filter(|run| run.defined(name).is_none()).count();
         (missing > 0).then(|| {
             let runs = result.runs.len();
-            format!("metric {name}: {} finds no number in {missing} of {runs} runs", reading.find)
+            format!("metric {name}: no number found by {} in {missing} of {runs} runs", reading.find)
         })
     };
     result.point.metrics().filter_map(of).collect()
 }
 
-/// Where a message's time went, largest part first.
+/// Describes the delay components of a message, the largest first.
 pub fn split(split: &MeanDelayBreakdown) -> String {
     let total =
         split.slip + split.service + split.sender + split.recovery + split.network + split.head_of_line;
@@ -400,7 +400,7 @@ pub fn split(split: &MeanDelayBreakdown) -> String {
     shown.map(|(name, ms)| format!("{name} {} ms", short(*ms))).collect::<Vec<_>>().join(" + ")
 }
 
-/// Three digits that count.
+/// Formats a number with three significant digits.
 pub fn short(value: f64) -> String {
     match value.abs() {
         v if v >= 100.0 => format!("{value:.0}"),
@@ -410,7 +410,7 @@ pub fn short(value: f64) -> String {
     }
 }
 
-/// A JSON value without the quotes of a string.
+/// Returns a JSON value without the quotes of a string.
 pub fn text(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

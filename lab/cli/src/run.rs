@@ -1,17 +1,19 @@
-//! `hol run`: an experiment file.
+//! `hol run`: runs an experiment file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hol_lab::{Estimate, Experiment, Keep, Manifest, Plan, Point, PointResult, Results, Shard, Source};
+use hol_lab::{
+    Estimate, Experiment, Manifest, Plan, Point, PointResult, RecordsKept, Results, Shard, Source,
+};
 use serde::Serialize;
 
-use crate::attended::ProgressArgs;
 use crate::failure::Failure;
 use crate::number::positive;
 use crate::peer::Peer;
 use crate::progress::patience;
+use crate::progress_args::ProgressArgs;
 use crate::question::set_all;
 use crate::report;
 use crate::row::{self, SweepRow, json, warnings};
@@ -24,15 +26,15 @@ Examples:
   hol run mine.toml --set network.delay=50ms --out results/slow
   hol run mine.toml --plan                             what it would run, and how long that takes";
 
-/// Run an experiment file: every point of its sweep, repeated, on all cores.
+/// Run an experiment file: every point of its sweep, with all repetitions, on all cores.
 ///
-/// Finished runs are kept as they come. After Ctrl-C, or worse, the same command goes on where it stopped.
+/// Finished runs are kept. After an interruption, the same command continues.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Run {
     #[command(flatten)]
-    asked: Asked,
-    /// The result directory [default: results/NAME of the file]
+    asked: ExperimentArgs,
+    /// Result directory [default: results/NAME of the file]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Number of runs in parallel [default: all cores]
@@ -41,7 +43,7 @@ pub struct Run {
     /// Continue in a directory with results of a different experiment, and reuse the runs that match
     #[arg(long)]
     extend: bool,
-    /// Do one part of all runs, such as 2/4 for the second of four; `hol merge` joins the parts
+    /// Perform one part of the runs, such as 2/4 for the second of four; `hol merge` joins the parts
     #[arg(long, value_name = "I/N", conflicts_with = "extend")]
     shard: Option<Shard>,
     /// Show the points and their cost without running them
@@ -54,10 +56,11 @@ pub struct Run {
     attended: ProgressArgs,
 }
 
-/// An experiment file, and what the command line has otherwise.
+/// An experiment file, and the overrides of the command line.
 #[derive(Debug, Args)]
-pub struct Asked {
-    /// Experiment file; - is standard input. experiments/hello.toml is a commented example, `hol init` writes one
+pub struct ExperimentArgs {
+    /// Experiment file; - is standard input. experiments/hello.toml is a commented example, `hol init`
+    /// writes a file
     file: PathBuf,
     /// Set a key, as in network.loss=1%; a swept key gets this one value
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -68,7 +71,8 @@ pub struct Asked {
     world: Option<String>,
     #[command(flatten)]
     peer: Peer,
-    /// Also write a record of every message as Parquet files; flow 0 is the workload, the others are background
+    /// Also write the records of all messages as Parquet files; flow 0 is the workload, the others are
+    /// background
     #[arg(long)]
     records: bool,
     /// Record a time series with this interval, as Parquet files and in the report: windows, round-trip times, queues
@@ -77,7 +81,7 @@ pub struct Asked {
 }
 
 impl Run {
-    /// Runs what is missing, then says what came out.
+    /// Performs the missing runs, then prints the results.
     pub fn run(&self) -> Result<(), Failure> {
         self.attended.attend()?;
         self.asked.give_secret()?;
@@ -99,8 +103,11 @@ impl Run {
             None => experiment.name,
         };
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(name));
-        let filling =
-            RunOptions { jobs: self.jobs, telling: self.attended.telling(self.json), extends: self.extend };
+        let filling = RunOptions {
+            jobs: self.jobs,
+            telling: self.attended.progress_output(self.json),
+            extends: self.extend,
+        };
         let results = fill(&out, manifest, filling)?;
         match self.shard {
             Some(shard) => part(shard, &results, &out, self.json),
@@ -108,24 +115,24 @@ impl Run {
         }
     }
 
-    /// The experiment with all that the options say.
+    /// Returns the experiment with all options applied.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
         self.asked.experiment()
     }
 }
 
-impl Asked {
-    /// Has runs use the secret that was named.
+impl ExperimentArgs {
+    /// Sets the secret for runs, if one was named.
     pub fn give_secret(&self) -> Result<(), Failure> {
         self.peer.give_secret()
     }
 
-    /// The experiment with all that the options say.
+    /// Returns the experiment with all options applied.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
         let source = self.source()?;
         let mut experiment = Experiment::parse(&source.stem(), &source)?;
         if self.records {
-            experiment.records = Keep::All;
+            experiment.records = RecordsKept::All;
         }
         Ok(experiment)
     }
@@ -144,11 +151,11 @@ impl Asked {
 }
 
 /// For who runs it elsewhere.
-impl Asked {
-    /// What `hol run` is given for the same, later.
+impl ExperimentArgs {
+    /// Returns the arguments of `hol run` for the same experiment.
     pub fn words(&self) -> Result<Vec<String>, Failure> {
         if self.file == Path::new("-") {
-            return Err(Failure::Usage("-: what runs later cannot read it; give a file".into()));
+            return Err(Failure::Usage("-: standard input cannot be read again later; give a file".into()));
         }
         let mut words = vec![self.file.to_string_lossy().into_owned()];
         words.extend(self.settings.iter().flat_map(|setting| ["--set".to_owned(), setting.clone()]));
@@ -159,7 +166,7 @@ impl Asked {
         Ok(words)
     }
 
-    /// The experiment as one file that names no other.
+    /// Returns the experiment as one file that names no other.
     pub fn alone(&self) -> Result<String, Failure> {
         let mut source = self.source()?;
         if self.records {
@@ -170,24 +177,24 @@ impl Asked {
         Ok(text)
     }
 
-    /// The file as it is; for who does not take what the command line says otherwise.
+    /// Returns the file as it is, without the overrides of the command line.
     pub fn as_written(&self) -> Result<(&Path, String), Failure> {
         let is_placed = self.world.is_some() || self.peer.is_there();
         if !self.settings.is_empty() || is_placed || self.records || self.series.is_some() {
             return Err(Failure::Usage(
-                "--set, --world, --peer, --router, --records and --series: a server takes the file alone; write them into it"
+                "--set, --world, --peer, --router, --records and --series: not possible on a server; write them into the file"
                     .into(),
             ));
         }
         let text = std::fs::read_to_string(&self.file);
         let text = text.map_err(|e| {
-            Failure::Usage(format!("{}: {e}; name a file that is there", self.file.display()))
+            Failure::Usage(format!("{}: {e}; give the path of an existing file", self.file.display()))
         })?;
         Ok((&self.file, text))
     }
 }
 
-/// Says what came out, and draws it.
+/// Prints the results, and draws them.
 pub fn conclude(results: &Results, out: &Path, is_json: bool) -> Result<(), Failure> {
     let (page, drawn) = report::draw(results, out)?;
     if is_json {
@@ -216,7 +223,8 @@ fn part(shard: Shard, results: &Results, out: &Path, is_json: bool) -> Result<()
     complete(results, out)
 }
 
-/// The list of points, and about how long they take: from what their repetitions need at least to what a precision may ask for.
+/// Describes the points and the approximate time that they take: with the least number of repetitions, and
+/// with the most that a precision may require.
 pub fn cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String {
     if is_json {
         return plan

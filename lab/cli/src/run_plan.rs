@@ -1,10 +1,10 @@
-//! Fills a result directory: as far as it is, on all cores, until it is done or interrupted.
+//! Performs the missing runs of a result directory, on all cores, until all are done or the user interrupts.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hol_lab::{Finished, Job, Manifest, Plan, Results, Stopwatch, Store, execute};
+use hol_lab::{Job, Manifest, Plan, Results, RunResults, Stopwatch, Store, execute};
 
 use crate::failure::Failure;
 use crate::points::Points;
@@ -17,18 +17,19 @@ const PATIENCE: f64 = 5.0;
 /// Set by Ctrl-C and by SIGTERM.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// How many runs go on at the same time.
+/// Returns the number of runs in parallel.
 pub fn threads(jobs: Option<usize>) -> usize {
     jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Ends the work and the runs that have begun; the second time at once: finished runs are on the disk.
+/// Makes Ctrl-C stop the plan and the current runs, and a second Ctrl-C this process at once: finished runs
+/// are on the disk.
 pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(1);
         }
-        note!("\nstopping; runs that have begun are dropped");
+        note!("\nstopping; unfinished runs are discarded");
     };
     match ctrlc::set_handler(handler) {
         // A comparison that grows asks again at each step.
@@ -37,19 +38,19 @@ pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
     }
 }
 
-/// How a directory is filled.
+/// How the runs of a directory are performed.
 #[derive(Debug, Clone, Copy)]
 pub struct RunOptions {
     /// Number of runs in parallel.
     pub jobs: Option<usize>,
-    /// Who is told how far it is.
+    /// Form of progress output.
     pub telling: ProgressOutput,
-    /// Whether it may have been asked something else before.
+    /// Whether the directory may have results of a different experiment.
     pub extends: bool,
 }
 
-/// Does what is not done yet of `manifest` in `dir`, and writes the tables. Runs that failed are missing in them:
-/// [`complete`] says so.
+/// Performs the missing runs of `manifest` in `dir`, and writes the tables. Failed runs are missing in the
+/// tables: [`complete`] returns them as an error.
 pub fn fill(dir: &Path, manifest: Manifest, filling: RunOptions) -> Result<Results, Failure> {
     let RunOptions { jobs, telling, extends } = filling;
     let stop = stop_on_interrupt()?;
@@ -59,12 +60,12 @@ pub fn fill(dir: &Path, manifest: Manifest, filling: RunOptions) -> Result<Resul
     let plan = Plan::of_manifest(store.manifest());
     let known = finished.runs().count();
     if known > 0 && !quiet {
-        note!("going on in {}: {} runs are there already", dir.display(), grouped(known as u64));
+        note!("continuing in {}: {} runs are already done", dir.display(), grouped(known as u64));
     }
     let watch = Stopwatch::start();
-    carry_out(&plan, &mut store, &mut finished, jobs, telling)?;
+    execute_plan(&plan, &mut store, &mut finished, jobs, telling)?;
     if !quiet && watch.seconds() > PATIENCE {
-        note!("the runs are over; reading them for tables, figures and report");
+        note!("all runs are done; creating tables, figures and report");
     }
     // A part of the runs is no table: it may have the second repetition of a point, and not the first.
     let results = match store.manifest().shard {
@@ -79,19 +80,18 @@ pub fn fill(dir: &Path, manifest: Manifest, filling: RunOptions) -> Result<Resul
     }
     let missing = plan.wanted(&finished).len();
     Err(Failure::Failed(format!(
-        "interrupted with {} runs done and at least {} to do; run the same command again to go on, \
-         `hol report {}` draws what is there",
+        "interrupted with {} runs done and at least {} to do; run the same command again to continue, or `hol report {}` for a report of the finished runs",
         grouped(finished.runs().count() as u64),
         grouped(missing as u64),
         dir.display()
     )))
 }
 
-/// Does what `plan` wants beyond `finished`, and keeps each run in `store` as it ends.
-pub fn carry_out(
+/// Performs the runs of `plan` that are not in `finished`, and adds each to `store` as it ends.
+pub fn execute_plan(
     plan: &Plan,
     store: &mut Store,
-    finished: &mut Finished,
+    finished: &mut RunResults,
     jobs: Option<usize>,
     telling: ProgressOutput,
 ) -> Result<(), Failure> {
@@ -113,7 +113,7 @@ pub fn carry_out(
 }
 
 /// What runs of `plan` in `finished` come to.
-fn kept(plan: &Plan, finished: &Finished) -> hol_lab::Progress {
+fn kept(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     let mut seen = BTreeSet::new();
     let points = plan.points().iter().filter(|point| seen.insert(point.id));
     let jobs = points.flat_map(|point| {
@@ -128,7 +128,7 @@ fn kept(plan: &Plan, finished: &Finished) -> hol_lab::Progress {
 }
 
 /// What is wanted beyond `finished`, of which nothing is done.
-fn missing(plan: &Plan, finished: &Finished) -> hol_lab::Progress {
+fn missing(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     let jobs = plan.wanted(finished);
     jobs.iter().fold(hol_lab::Progress::default(), |sum, job| hol_lab::Progress {
         runs_wanted: sum.runs_wanted + 1,
@@ -138,19 +138,18 @@ fn missing(plan: &Plan, finished: &Finished) -> hol_lab::Progress {
     })
 }
 
-/// Says where what runs were made on was not at its best, a line for each way in which.
-pub fn warn_of_engine(finished: &Finished) {
+/// Prints a warning for each way in which the engine of runs was not at its best.
+pub fn warn_of_engine(finished: &RunResults) {
     let facts = finished.runs().filter_map(|run| run.facts.as_ref());
     let warnings = facts.filter_map(|facts| facts.caution.as_ref());
     warnings.collect::<BTreeSet<_>>().iter().for_each(|warning| note!("warning: {warning}"));
 }
 
-/// Fails if runs of the directory failed: how many, where to look, what to do.
+/// Returns an error if runs of the directory failed: how many, where to look, what to do.
 pub fn complete(results: &Results, dir: &Path) -> Result<(), Failure> {
     let Some(first) = results.failed.first() else { return Ok(()) };
     Err(Failure::Failed(format!(
-        "{} of {} runs failed and are missing above; the first is {first}\n{} has a log of each; run the same \
-         command again to try them again",
+        "{} of {} runs failed and are missing above; the first: {first}\n{} has a log of each; run the same command again to retry them",
         grouped(results.failed.len() as u64),
         grouped(results.wanted),
         dir.join("failed").display()

@@ -1,4 +1,4 @@
-//! The flags that describe a service beside what is asked, and where programs come from.
+//! The flags that describe the server's program, and the source of programs.
 
 use clap::Args;
 use hol_lab::{InputError, Source};
@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 use crate::failure::Failure;
 
-/// What runs on the server, and what both hosts have.
+/// The program on the server, and the files of both hosts.
 #[derive(Debug, Args)]
 pub struct Service {
     /// Command line of the server
@@ -27,12 +27,12 @@ pub struct Service {
 }
 
 impl Service {
-    /// Whether any of the flags was given that describe programs.
+    /// Returns whether any of these flags was given.
     pub const fn is_given(&self) -> bool {
         self.server.is_some() || !self.files.is_empty()
     }
 
-    /// The server, if there is one, and the client, which is these keys of a [[program]].
+    /// Returns the programs: the server, if there is one, and the client, given as keys of a [[program]].
     pub fn programs(&self, client: Table) -> Result<Vec<Value>, Failure> {
         let files = self.files.iter().map(|file| content(file)).collect::<Result<Table, Failure>>()?;
         let program = |node: &str, keys: Table| {
@@ -53,13 +53,13 @@ impl Service {
         Ok(server.chain([program("client", client)]).collect())
     }
 
-    /// Sets where programs come from.
+    /// Sets the source of programs.
     pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
         self.root.iter().try_for_each(|root| source.set("--root", "root", &format!("{root:?}")))
     }
 }
 
-/// A table of these.
+/// Returns a table of these entries.
 pub fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
     entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }

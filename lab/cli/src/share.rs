@@ -1,4 +1,4 @@
-//! `hol share`: a report as one file.
+//! `hol share`: writes a report as one file.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -13,15 +13,15 @@ use crate::terminal::{note, say};
 /// A longer file stays in the result directory: some mail servers refuse more than 10 MB.
 const LONGEST: u64 = 2 << 20;
 
-/// Write a report as one HTML file that a person can send.
+/// Write a report as one HTML file for sharing.
 ///
-/// The figures and tables to which the report links are in the file, as downloads; opening it needs no network and no other file.
-/// Files of more than 2 MiB are left out.
+/// The file contains the figures and tables to which the report links, as downloads; opening it needs no
+/// network and no other file. Files of more than 2 MiB are left out.
 #[derive(Debug, Args)]
 pub struct Share {
     /// Result directory of `hol run`, `hol reproduce` or `hol compare --out`
     dir: PathBuf,
-    /// The file to write [default: DIR.html]
+    /// File to write [default: DIR.html]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

@@ -1,7 +1,8 @@
-//! `hol statistics`: how often the sentences of `hol compare` are right, where the truth is known.
+//! `hol statistics`: counts how often the sentences of `hol compare` are right, where the truth is known.
 //!
-//! The truth is a pool of many runs. A trial draws repetitions from it, as a seed would, and asks what `hol compare` would say of
-//! them; its interval has to cover the pool's mean, its winner has to be the pool's.
+//! The truth is a pool of many runs. A trial draws repetitions from it, as a seed would, and evaluates what
+//! `hol compare` would print; its interval has to contain the pool's mean, and its winner has to be the
+//! pool's.
 
 use clap::Args;
 use hol_base::Seed;
@@ -11,8 +12,8 @@ use hol_report::data::Cell;
 use hol_report::survey::{Contest, Outcome, lead};
 
 use crate::compare::measured;
+use crate::comparison_steps::with;
 use crate::failure::Failure;
-use crate::growth::with;
 use crate::number::positive;
 use crate::terminal::say;
 
@@ -144,16 +145,17 @@ const TRUTHS: [Truth; 11] = [
 /// Takes minutes; docs/statistics.md has the tables.
 #[derive(Debug, Args)]
 pub struct Statistics {
-    /// Sentences of each truth
+    /// Number of trials per known truth
     #[arg(long, value_name = "N", value_parser = positive, default_value = "1000")]
     trials: usize,
-    /// Runs that a truth is made of
+    /// Number of runs in the pool of a known truth
     #[arg(long, value_name = "N", value_parser = positive, default_value = "400")]
     pool: usize,
-    /// Only the truths whose name has this in it
+    /// Only known truths whose name contains this text
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Fail if more than one sentence in a hundred names the wrong winner, or more than six find a difference between equals
+    /// Fail if more than one sentence in a hundred names the wrong winner, or more than six find a
+    /// difference where there is none
     #[arg(long)]
     require: bool,
 }
@@ -198,7 +200,7 @@ impl Statistics {
         }
         match is_right || !self.require {
             true => Ok(()),
-            false => Err(Failure::Failed("more sentences are wrong than may be".to_owned())),
+            false => Err(Failure::Failed("more sentences are wrong than the limits permit".to_owned())),
         }
     }
 

@@ -1,12 +1,12 @@
-//! `hol path tc`: the network of an experiment from lines of `tc`.
+//! `hol path tc`: derives the network of an experiment from lines of `tc`.
 
 use std::fmt::Write;
 
 use hol_base::{BitRate, ByteCount, Duration, Ratio};
 
-/// A direction as its queueing disciplines make it.
+/// One direction of a link, shaped by queueing disciplines.
 #[derive(Debug, Default, PartialEq)]
-pub struct Shaped {
+pub struct ShapedDirection {
     /// Keys and values of a direction's table, with the quotes of TOML.
     keys: Vec<(&'static str, String)>,
     /// What whoever reads it should know.
@@ -18,8 +18,8 @@ const PACKET: u64 = 1514;
 /// Packets that netem holds unless told otherwise. tc-netem(8).
 const NETEM_LIMIT: u64 = 1000;
 
-/// Reads a line such as `qdisc add dev eth0 root netem delay 50ms`; the problem names the word.
-pub fn read(line: &str) -> Result<Shaped, String> {
+/// Parses a line such as `qdisc add dev eth0 root netem delay 50ms`; an error names the word.
+pub fn read(line: &str) -> Result<ShapedDirection, String> {
     let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "\\").collect();
     let at = words.iter().position(|word| DISCIPLINES.iter().any(|(known, _)| known == word));
     let Some(at) = at else {
@@ -27,12 +27,12 @@ pub fn read(line: &str) -> Result<Shaped, String> {
         return Err(format!("it contains no queueing discipline that hol supports; hol supports {known}"));
     };
     let (_, read) = DISCIPLINES.iter().find(|(known, _)| *known == words[at]).expect("it was found");
-    let mut shaped = Shaped::default();
+    let mut shaped = ShapedDirection::default();
     read(&mut shaped, &mut Words { words: &words[at + 1..] })?;
     Ok(shaped)
 }
 
-type Reader = fn(&mut Shaped, &mut Words<'_>) -> Result<(), String>;
+type Reader = fn(&mut ShapedDirection, &mut Words<'_>) -> Result<(), String>;
 
 const DISCIPLINES: [(&str, Reader); 10] = [
     ("netem", netem),
@@ -125,14 +125,14 @@ fn count(word: &str) -> Option<u64> {
     word.parse().ok()
 }
 
-impl Shaped {
+impl ShapedDirection {
     fn say(&mut self, key: &'static str, value: impl std::fmt::Display) {
         self.keys.push((key, format!("\"{value}\"")));
     }
 }
 
 /// tc-netem(8).
-fn netem(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
+fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let (mut delay, mut speed, mut limit) = (Duration::ZERO, None, NETEM_LIMIT);
     while let Some(word) = words.next() {
         match word {
@@ -142,7 +142,7 @@ fn netem(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
                 if let Some(jitter) = words.optional(time).filter(|jitter| *jitter > Duration::ZERO) {
                     shaped.say("jitter", jitter);
                     shaped.notes.push(
-                        "netem lets later packets overtake where the delay varies by more than their distance; hol keeps their order"
+                        "netem lets later packets overtake if the delay varies by more than their distance; hol keeps their order"
                             .to_owned(),
                     );
                     if let Some(correlation) = words.optional(share) {
@@ -153,7 +153,7 @@ fn netem(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
             "distribution" => {
                 let kind = words.value(word)?;
                 if !["uniform", "normal", "pareto", "paretonormal"].contains(&kind) {
-                    return Err(format!("distribution {kind}: hol has uniform, normal, pareto, paretonormal, or a file in the experiment"));
+                    return Err(format!("distribution {kind} is not supported; use uniform, normal, pareto, paretonormal, or a file in the experiment"));
                 }
                 shaped.say("jitter_distribution", kind);
             }
@@ -163,24 +163,23 @@ fn netem(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
                 let own = words.read(word, share)?;
                 shaped.say(key, own);
                 if words.optional(share).is_some_and(|correlation| !correlation.is_zero()) {
-                    return Err(format!("{word} with a correlation: hol draws each packet anew; leave it out"));
+                    return Err(format!("{word} with a correlation is not supported, because hol draws each packet independently; omit the correlation"));
                 }
             }
             "rate" => {
                 speed = Some(words.read(word, rate)?);
                 if words.optional(count).is_some_and(|overhead| overhead > 0) {
-                    return Err("rate with an overhead: write network.overhead in the experiment".to_owned());
+                    return Err("rate with an overhead is not supported; use network.overhead in the experiment".to_owned());
                 }
             }
-            "ecn" => return Err("netem's ecn marks instead of losing; hol marks in queues: discipline = { codel = { ecn = true } }".to_owned()),
+            "ecn" => return Err("netem's ecn is not supported, because hol marks packets only in queues; use discipline = { codel = { ecn = true } }".to_owned()),
             "reorder" | "gap" | "slot" => {
                 return Err(format!(
-                    "{word}: netem sends some packets at once and delays the others, which hol has not; it has `reorder` and `reorder_by`, \
-                     a share that is delayed by more"
+                    "{word}: not supported: netem sends some packets at once and delays the others; use `reorder` and `reorder_by`, which delay a share of the packets by more"
                 ));
             }
             "seed" => drop(words.next()),
-            other => return Err(format!("{other:?} of netem is not read")),
+            other => return Err(format!("option {other:?} of netem is not supported")),
         }
     }
     shaped.keys.insert(0, ("delay", format!("\"{delay}\"")));
@@ -189,13 +188,13 @@ fn netem(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
 }
 
 /// netem's limit counts what is under way in it, too (net/sched/sch_netem.c, netem_enqueue), and hol's queue what waits.
-fn hold(shaped: &mut Shaped, speed: Option<BitRate>, delay: Duration, limit: u64) {
+fn hold(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, limit: u64) {
     let most = limit as f64 * PACKET as f64 * 8.0 / delay.as_secs_f64();
     let own = speed.map_or(f64::INFINITY, |speed| speed.bits_per_second() as f64);
     if most.is_finite() && most <= own {
         if let Some(most) = BitRate::from_bits_per_second(most as u64) {
             let said = format!(
-                "netem holds {limit} packets, those under way among them: {most} at {delay}, and more is dropped"
+                "netem holds {limit} packets, including those in transit: {most} at {delay}; further packets are dropped"
             );
             shaped.notes.push(said);
             shaped.say("rate", most);
@@ -208,14 +207,12 @@ fn hold(shaped: &mut Shaped, speed: Option<BitRate>, delay: Duration, limit: u64
         shaped.say("rate", speed);
         shaped.say("queue", format!("{}p", (limit - under_way.min(limit)).max(1)));
         if under_way > 0 {
-            shaped
-                .notes
-                .push(format!("of netem's limit of {limit} packets {under_way} full ones are under way"));
+            shaped.notes.push(format!("{under_way} full packets of netem's limit of {limit} are in transit"));
         }
     }
 }
 
-fn loss(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
+fn loss(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     match words.value("loss")? {
         "gemodel" => {
             let begins = words.read("gemodel", share)?;
@@ -231,13 +228,13 @@ fn loss(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
             }
             shaped.keys.push(("loss", table + " }"));
         }
-        "state" => return Err("loss state: hol has gemodel, a Gilbert-Elliott link".to_owned()),
+        "state" => return Err("loss state is not supported; use gemodel, a Gilbert-Elliott link".to_owned()),
         first => {
             let word = if first == "random" { words.value("loss random")? } else { first };
             let own = share(word).ok_or_else(|| format!("loss {word}: write a percentage such as 1%"))?;
             if words.optional(share).is_some_and(|correlation| !correlation.is_zero()) {
                 return Err(
-                    "loss with a correlation: netem's makes fewer losses than it says; write loss gemodel"
+                    "loss with a correlation is not supported, because netem then loses fewer packets than configured; use loss gemodel"
                         .to_owned(),
                 );
             }
@@ -248,7 +245,7 @@ fn loss(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
 }
 
 /// tc-tbf(8).
-fn tbf(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
+fn tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let (mut speed, mut burst, mut limit, mut latency) = (None, 0, None, None);
     while let Some(word) = words.next() {
         match word {
@@ -261,7 +258,11 @@ fn tbf(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
             "limit" => limit = Some(words.read(word, octets)?),
             "latency" => latency = Some(words.read(word, time)?),
             "mtu" | "minburst" | "mpu" => drop(words.next()),
-            other => return Err(format!("{other:?} of tbf is not read; rate, burst, limit and latency are")),
+            other => {
+                return Err(format!(
+                    "option {other:?} of tbf is not supported; supported are rate, burst, limit and latency"
+                ));
+            }
         }
     }
     let speed = speed.ok_or("tbf has no rate")?;
@@ -278,36 +279,38 @@ fn tbf(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
 }
 
 /// A class with a rate, tc-htb(8).
-fn htb(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
+fn htb(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let (mut speed, mut ceiling) = (None, None);
     while let Some(word) = words.next() {
         match word {
             "rate" => speed = Some(words.read(word, rate)?),
             "ceil" => ceiling = Some(words.read(word, rate)?),
             "default" | "burst" | "cburst" | "prio" | "r2q" | "quantum" => drop(words.next()),
-            other => return Err(format!("{other:?} of htb is not read; rate and ceil are")),
+            other => {
+                return Err(format!("option {other:?} of htb is not supported; supported are rate and ceil"));
+            }
         }
     }
     // A class alone may borrow all up to its ceiling.
-    shaped.say("rate", ceiling.or(speed).ok_or("this line of htb has no rate; give that of its class")?);
+    shaped.say("rate", ceiling.or(speed).ok_or("this line of htb has no rate; use the rate of its class")?);
     Ok(())
 }
 
-fn fifo(shaped: &mut Shaped, words: &mut Words<'_>, unit: &str) -> Result<(), String> {
+fn fifo(shaped: &mut ShapedDirection, words: &mut Words<'_>, unit: &str) -> Result<(), String> {
     while let Some(word) = words.next() {
         match word {
             "limit" => {
                 let limit = words.read(word, octets)?;
                 shaped.say("queue", format!("{limit}{unit}"));
             }
-            other => return Err(format!("{other:?} of a fifo is not read; limit is")),
+            other => return Err(format!("option {other:?} of a fifo is not supported; supported is limit")),
         }
     }
     Ok(())
 }
 
 /// tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-dualpi2(8).
-fn managed(shaped: &mut Shaped, words: &mut Words<'_>, name: &'static str) -> Result<(), String> {
+fn managed(shaped: &mut ShapedDirection, words: &mut Words<'_>, name: &'static str) -> Result<(), String> {
     let mut keys = Vec::new();
     while let Some(word) = words.next() {
         match (name, word) {
@@ -333,7 +336,7 @@ fn managed(shaped: &mut Shaped, words: &mut Words<'_>, name: &'static str) -> Re
             ("codel" | "fq_codel" | "pie", "ecn") => keys.push("ecn = true".to_owned()),
             ("codel" | "fq_codel" | "pie", "noecn") => keys.push("ecn = false".to_owned()),
             ("fq_codel", "memory_limit" | "drop_batch") => drop(words.next()),
-            (_, other) => return Err(format!("{other:?} of {name} is not read")),
+            (_, other) => return Err(format!("option {other:?} of {name} is not supported")),
         }
     }
     let table = format!("{{ {name} = {{ {} }} }}", keys.join(", "));
@@ -342,7 +345,7 @@ fn managed(shaped: &mut Shaped, words: &mut Words<'_>, name: &'static str) -> Re
 }
 
 /// tc-red(8).
-fn red(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
+fn red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let mut keys = Vec::new();
     while let Some(word) = words.next() {
         match word {
@@ -358,17 +361,18 @@ fn red(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
             }
             "bandwidth" | "burst" => drop(words.next()),
             "ecn" => keys.push("ecn = true".to_owned()),
-            other => return Err(format!("{other:?} of red is not read")),
+            other => return Err(format!("option {other:?} of red is not supported")),
         }
     }
     shaped.keys.push(("discipline", format!("{{ red = {{ {} }} }}", keys.join(", "))));
     Ok(())
 }
 
-/// The `[network]` of a direction from the client, and of the way back if it has lines of its own.
-pub fn network(up: &[Shaped], down: &[Shaped]) -> Result<String, String> {
+/// Returns the `[network]` of the direction from the client, and of the reverse direction if it has lines of
+/// its own.
+pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<String, String> {
     let mut text =
-        "[network]\n# What no line says is as fast as it may be.\nrate = \"10Gbit\"\ndelay = \"0s\"\n"
+        "[network]\n# Defaults, if the lines set nothing: no limit.\nrate = \"10Gbit\"\ndelay = \"0s\"\n"
             .to_owned();
     for (name, lines) in [("up", up), ("down", down)] {
         if lines.is_empty() {
@@ -380,7 +384,7 @@ pub fn network(up: &[Shaped], down: &[Shaped]) -> Result<String, String> {
             shaped.notes.iter().for_each(|note| text += &format!("# {note}.\n"));
             for (key, value) in &shaped.keys {
                 if said.contains(key) {
-                    return Err(format!("two lines say `{key}`; join them into one"));
+                    return Err(format!("two lines set `{key}`; combine them in one"));
                 }
                 said.push(key);
                 text += &format!("{key} = {value}\n");

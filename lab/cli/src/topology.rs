@@ -1,4 +1,4 @@
-//! `hol topology`: a network drawn, and what became of its nodes and links.
+//! `hol topology`: draws a network, and lists its nodes and links.
 
 use std::path::{Path, PathBuf};
 
@@ -11,9 +11,9 @@ use hol_testbed::{Script, mapping, write};
 use crate::failure::Failure;
 use crate::terminal::{say, table};
 
-/// Draw the network of an ns script or an experiment, and say which addresses and lines it has.
+/// Draw the network of an ns script or an experiment, and print its addresses and links.
 ///
-/// Scripts are those of ns-2 and Emulab. What they say without meaning here is listed as ignored.
+/// Scripts are those of ns-2 and Emulab. Commands that have no effect here are listed as ignored.
 #[derive(Debug, Args)]
 pub struct Topology {
     /// An ns script, or an experiment file (*.toml)
@@ -28,7 +28,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Reads, draws and writes.
+    /// Reads the network, draws it and writes the lists.
     pub fn run(&self) -> Result<(), Failure> {
         let (network, ignored) = self.network()?;
         let place = self.file.display();

@@ -1,4 +1,4 @@
-//! `hol trace`: the packets of one run, as text or as a capture file.
+//! `hol trace`: shows the packets of one run, as text or as a capture file.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -30,7 +30,7 @@ Examples:
 
 /// Show the packets of one run, or write them to a capture file.
 ///
-/// The run is one of those that `hol compare` with the same flags measures, or one of an experiment file.
+/// The run is one of those that `hol compare` performs with the same flags, or one of an experiment file.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Trace {
@@ -46,7 +46,7 @@ pub struct Trace {
     /// Take the run from this experiment file instead; - is standard input
     #[arg(long, value_name = "FILE")]
     experiment: Option<PathBuf>,
-    /// Which of the experiment's points, as `hol run --plan` numbers them
+    /// Number of the experiment's point, as `hol run --plan` lists them
     #[arg(
         long,
         value_name = "N",
@@ -55,7 +55,7 @@ pub struct Trace {
         requires = "experiment"
     )]
     point: usize,
-    /// Which repetition, from 0
+    /// Index of the repetition, from 0
     #[arg(long, value_name = "R", default_value_t = 0, allow_negative_numbers = true)]
     repetition: u32,
     /// Write a capture (pcapng) for Wireshark and tshark instead of text; - is standard output, as in --pcap - | tshark -r -
@@ -70,7 +70,7 @@ pub struct Trace {
     /// Draw the packets between client and server as a sequence diagram instead; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pcap", "waterfall", "ns2"])]
     svg: Option<PathBuf>,
-    /// Also run it in this world and show the packets of both side by side, as in --beside kernel:uml
+    /// Also run it in this world, and show the packets of both side by side, as in --beside kernel:uml
     #[arg(long, value_name = "WORLD", conflicts_with_all = ["pcap", "waterfall", "svg", "ns2", "at"])]
     beside: Option<WorldName>,
     /// Write the classic trace format of ns-2 instead, for awk; - is standard output
@@ -79,7 +79,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Does the run, and shows its packets.
+    /// Performs the run, and shows its packets.
     pub fn run(&self) -> Result<(), Failure> {
         self.question.give_secret()?;
         let point = self.chosen_point()?;
@@ -118,7 +118,7 @@ impl Trace {
         }
     }
 
-    /// The point whose run is shown.
+    /// Returns the point whose run is shown.
     pub fn chosen_point(&self) -> Result<Point, Failure> {
         // `hol trace mine.toml` is an experiment, not a transport.
         let file =
@@ -138,7 +138,7 @@ impl Trace {
     fn show_page(&self, point: &Point, number: Option<u64>) -> Result<(), Failure> {
         let world = point.world.open().map_err(LabError::from)?;
         if point.workload.record_kind() != RecordKind::Page {
-            let problem = "--waterfall: it is drawn of pages; take --workload page";
+            let problem = "--waterfall needs pages; use --workload page";
             return Err(Failure::Usage(problem.to_owned()));
         }
         let run = world.run(&point.scenario(self.repetition), point.seed_of(self.repetition));
@@ -172,14 +172,11 @@ impl Trace {
         let size = workload.size().and_then(|size| u32::try_from(size).ok());
         let sequence = Sequence::new(&watch, &run.records, size);
         if sequence.arrows.is_empty() {
-            let problem = "no message was sent between the two ends, so there is nothing to draw";
+            let problem = "no message was sent between the two ends, so the diagram would be empty";
             return Err(Failure::failed(format!("--svg: {problem}")));
         }
         if watch.left_out > 0 {
-            note!(
-                "note: {} packets that were sent later are not drawn; ask for fewer messages",
-                watch.left_out
-            );
+            note!("note: {} later packets are not drawn; run fewer messages", watch.left_out);
         }
         let picture = sequence::draw("sequence", &point.to_string(), &sequence).standalone();
         let mut file = create(path)?;
@@ -194,10 +191,10 @@ impl Trace {
         let world = point.world.open().map_err(LabError::from)?;
         let Some(hops) = world.hops() else {
             let problem = format!(
-                "world {} sees packets at the ends only, not hop by hop as in a trace of ns-2",
+                "world {} captures packets only at the ends, not hop by hop as in a trace of ns-2",
                 world.name()
             );
-            return Err(Failure::Usage(format!("--ns2: {problem}; take --world model, or --pcap")));
+            return Err(Failure::Usage(format!("--ns2: {problem}; use --world model, or --pcap")));
         };
         let wrong = |error| cannot_write(path, &error);
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
@@ -253,7 +250,7 @@ fn beside(point: &Point, other: &WorldName) -> Result<(), Failure> {
     }
     let [(here, first), (there, second)] = &traces[..] else { unreachable!("two worlds") };
     say(&format!(
-        "  {here:>12} {there:>12}  ms; = the same, ~ another time, ! another window, - + in one world alone\n"
+        "  {here:>12} {there:>12}  ms; = equal, ~ different time, ! different window, - + in one world only\n"
     ));
     for line in hol_differential::beside(first, second) {
         let colour_of = match &line {
@@ -306,7 +303,7 @@ impl PacketObserver for At<'_> {
     }
 }
 
-/// The point of this number.
+/// Returns the point with this number.
 pub fn point_of(experiment: Experiment, number: usize) -> Result<Point, Failure> {
     let count = experiment.points.len();
     experiment.points.into_iter().nth(number).ok_or_else(|| {
@@ -314,7 +311,7 @@ pub fn point_of(experiment: Experiment, number: usize) -> Result<Point, Failure>
     })
 }
 
-/// Writes the packets that `look` shows, at interfaces of these names, and tells how many there are.
+/// Writes the packets that `look` shows, at interfaces of these names, and returns their number.
 pub fn write_capture(
     path: &Path,
     mut names: Vec<String>,
@@ -348,7 +345,7 @@ fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Says what was written, beside it.
+/// Prints what was written.
 pub fn written(path: &Path, what: &str) {
     if is_standard(path) {
         note!("standard output: {what}");

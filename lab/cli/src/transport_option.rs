@@ -1,26 +1,26 @@
-//! The options of transports, with their values when none is given, from the tables that give them their meaning.
+//! The options of transports with their defaults, from the tables that define them.
 
 use hol_stack::{Kind, TransportSpec, stack};
 
-/// What may stand behind the name of a transport, as in `sctp:streams=8`.
+/// An option of a transport, as in `sctp:streams=8`.
 #[derive(Debug)]
 pub struct TransportOption {
-    /// Its name.
+    /// Name of the option.
     pub name: String,
-    /// What it is when nobody says anything; `None` for those that are off then.
+    /// Default of the option; `None` for an option that is off by default.
     pub default: Option<String>,
-    /// What it does.
+    /// What the option does.
     pub about: &'static str,
 }
 
-/// All of a transport. Those of `mptcp` are those of `tcp`.
+/// Returns all options of a transport. Those of `mptcp` are those of `tcp`.
 pub fn of(kind: Kind) -> Vec<TransportOption> {
     let uses = kind.uses().iter();
     let uses = uses.map(|&(name, about)| TransportOption { name: name.to_owned(), default: None, about });
     let spec: TransportSpec = kind.name().parse().expect("a protocol alone is a transport");
     let file = stack(spec.stack()).map_or("", |stack| stack.text);
     let section = if kind == Kind::Mptcp { Kind::Tcp } else { kind };
-    let behaviour = spec.behaviour().iter().map(|(name, value)| TransportOption {
+    let behaviour = spec.option_values().iter().map(|(name, value)| TransportOption {
         name: name.clone(),
         default: Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
         about: meaning(file, section, name),
@@ -29,7 +29,7 @@ pub fn of(kind: Kind) -> Vec<TransportOption> {
 }
 
 impl TransportOption {
-    /// A line for people.
+    /// Returns the option as a line for people.
     pub fn line(&self) -> String {
         let Self { name, default, about } = self;
         let set = default.as_ref().map_or_else(|| name.clone(), |value| format!("{name}={value}"));

@@ -1,4 +1,4 @@
-//! `hol verify`: same settings, same seed, same result.
+//! `hol verify`: repeats runs and compares the results.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -23,13 +23,13 @@ pub struct Verify {
     /// Number of runs in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 impl Verify {
-    /// Repeats the runs; a difference is a failure that names it.
+    /// Repeats the runs; returns an error that names the differences, if there are any.
     pub fn run(&self) -> Result<(), Failure> {
         let results = Results::load(&self.dir)?;
         self.check(&results)?;
@@ -47,16 +47,18 @@ impl Verify {
             return Err(Failure::Failed(format!("{} of {done} runs differ", differences.len())));
         }
         if stop.load(Ordering::Relaxed) {
-            let problem = format!("interrupted; the {done} runs that were repeated are the same");
+            let problem = format!("interrupted; the {done} repeated runs are equal");
             return Err(Failure::Failed(problem));
         }
         if self.json {
             return Ok(());
         }
-        say(&format!("{} runs repeated, all digests are the same\n", grouped(done as u64)));
+        say(&format!("{} runs repeated, all digests are equal\n", grouped(done as u64)));
         if results.missing > 0 {
             let (missing, wanted) = (grouped(results.missing), grouped(results.wanted));
-            say(&format!("{missing} of {wanted} runs are missing; the command that began them goes on\n"));
+            say(&format!(
+                "{missing} of {wanted} runs are missing; repeat the command that created the directory\n"
+            ));
         }
         Ok(())
     }
@@ -66,14 +68,13 @@ impl Verify {
         repeatable(results)?;
         let dir = self.dir.display();
         if results.points.iter().all(|point| point.runs.is_empty()) {
-            let problem = format!("{dir}: nothing to verify, no runs are there; run the experiment first");
+            let problem = format!("{dir}: no runs to verify; run the experiment first");
             return Err(Failure::Failed(problem));
         }
         match results.points.iter().find(|point| point.point.identity() != point.point.id) {
             None => Ok(()),
             Some(changed) => Err(Failure::Failed(format!(
-                "{dir}: {}: this program (version {}) has other settings behind these names than the one that \
-                 ran it (version {}); verify with that one",
+                "{dir}: {}: in this program (version {}) these names mean other settings than in the one that performed the runs (version {}); use that version",
                 changed.point,
                 env!("CARGO_PKG_VERSION"),
                 results.manifest.version

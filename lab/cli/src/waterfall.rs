@@ -1,7 +1,7 @@
-//! `hol trace --waterfall`: a page of a run, file by file, as bars of letters.
+//! `hol trace --waterfall`: draws a page of a run file by file, as bars of letters.
 
 use hol_base::Duration;
-use hol_measure::waterfall::Bar;
+use hol_measure::waterfall::WaterfallFile;
 use hol_measure::{DelayComponent, Record, RecordKind, Waterfall, WaterfallBuilder};
 
 use crate::terminal::aligned;
@@ -36,7 +36,7 @@ pub fn text(page: &Waterfall) -> String {
     format!("page {}, {} files, {took}\n\n{table}\n{meanings}\n", page.page, page.files.len())
 }
 
-fn row(file: usize, bar: &Bar, end: Duration) -> Vec<String> {
+fn row(file: usize, bar: &WaterfallFile, end: Duration) -> Vec<String> {
     let place = |at: Duration| (WIDTH * at.as_nanos() as f64 / end.as_nanos().max(1) as f64).round() as usize;
     let mut line = " ".repeat(place(bar.known));
     let mut at = bar.known;

@@ -113,7 +113,7 @@ impl KeySpace {
     pub(crate) fn options(&self, protocol: &str, rng: &mut Rng) -> Vec<(String, String)> {
         let Ok(spec) = protocol.parse::<TransportSpec>() else { return Vec::new() };
         let varied = |(key, value): (&String, &toml::Value)| Some((key.clone(), vary(value, rng)?));
-        let mut options: Vec<(String, String)> = spec.behaviour().iter().filter_map(varied).collect();
+        let mut options: Vec<(String, String)> = spec.option_values().iter().filter_map(varied).collect();
         let extra: &[(&str, &str)] = match protocol {
             "tcp" => &[
                 ("connections", "3"),

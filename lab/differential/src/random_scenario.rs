@@ -32,7 +32,7 @@ pub(crate) fn computes_in_no_time(world: &str) -> bool {
 
 /// Returns whether the model's endpoints of a protocol take time to wake their program.
 fn has_wakeup(protocol: &str) -> bool {
-    protocol.parse::<TransportSpec>().is_ok_and(|spec| spec.behaviour().contains_key("wakeup"))
+    protocol.parse::<TransportSpec>().is_ok_and(|spec| spec.option_values().contains_key("wakeup"))
 }
 
 /// One scenario, as the keys that it sets.

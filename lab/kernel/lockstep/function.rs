@@ -21,7 +21,7 @@ pub(crate) struct Function<F> {
 }
 
 impl<F: Copy> Function<F> {
-    /// The C library's function, in front of which this library has one of the same name.
+    /// Returns the C library's function, in front of which this library has one of the same name.
     ///
     /// # Safety
     /// `F` must be the type of the function with this name.
@@ -30,7 +30,7 @@ impl<F: Copy> Function<F> {
         Self { name, whose: RTLD_NEXT, address: AtomicPtr::new(null_mut()), kind: PhantomData }
     }
 
-    /// A function of QEMU, which exports it for its modules and plugins.
+    /// Returns a function of QEMU, which exports it for its modules and plugins.
     ///
     /// # Safety
     /// `F` must be the type of the function with this name.

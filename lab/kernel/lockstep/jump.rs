@@ -1,12 +1,12 @@
 //! Jumps over idle time in the processor thread.
 //!
-//! When the guest halts, QEMU's processor thread wakes its main thread. That sets the clock to the next timer and runs the timer, which
-//! wakes the processor thread: two context switches, a third of a run's processor time. The processor thread holds the big lock too when
-//! it is about to sleep, so it may do the same itself. It is the same timer at the same time, and so the same run.
+//! When the guest halts, QEMU's processor thread wakes its main thread. That sets the clock to the next
+//! timer and runs the timer, which wakes the processor thread: two context switches, a third of a run's
+//! processor time. The processor thread also holds the big lock when it is about to sleep, so it may do the
+//! same itself. It is the same timer at the same time, and so the same run.
 //!
-//! Wake-ups of other threads are held back until the processor thread really sleeps. They only announce that the clock has advanced, and no
-//! timer of those threads depends on that.
-//! went on, and no timer of theirs counts on that.
+//! Wake-ups of other threads are held back until the processor thread really sleeps. They only announce that
+//! the clock has advanced, and no timer of those threads depends on that.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
@@ -66,8 +66,8 @@ pub(crate) fn is_possible() -> bool {
     POSSIBLE.load(SeqCst)
 }
 
-/// Called when the processor thread is about to sleep: sets the clock to the next timer and runs it. Returns whether the guest then has
-/// something to do; if not, QEMU has to proceed in its own way.
+/// Sets the clock to the next timer and runs it; called when the processor thread is about to sleep. Returns
+/// whether the guest then has something to do; if not, QEMU has to proceed in its own way.
 pub(crate) fn to_next_timer() -> bool {
     let Some(qemu) = Qemu::get().ok().filter(Qemu::is_halted) else { return false };
     (qemu.warp)();

@@ -81,6 +81,7 @@ pub(crate) fn prepare() -> Option<()> {
     is_open(false).then_some(())
 }
 
+/// Returns whether another speed was requested.
 pub(crate) fn is_asked_for() -> bool {
     asked_for().is_some()
 }
@@ -91,8 +92,8 @@ fn asked_for() -> Option<u32> {
     Some(*digit as u32 - u32::from(b'0'))
 }
 
-/// Called before the processor resumes a guest that has booted at one instruction per nanosecond: the instructions counted so far took a
-/// nanosecond each, and the clock must not go back.
+/// Keeps the clock from going back; called before the processor resumes a guest that has booted at one
+/// instruction per nanosecond, so that the instructions counted so far took a nanosecond each.
 pub(crate) fn go_on() {
     // SAFETY: so QEMU 7.2 declares it.
     static COUNT: Function<extern "C" fn() -> i64> = unsafe { Function::of_qemu(c"icount_get_raw") };
@@ -105,7 +106,7 @@ pub(crate) fn go_on() {
         // SAFETY: it is what `icount_get` reads, and this thread has the lock that its writers take.
         let before = unsafe { *jumped };
         if !is_at(shift, count, before) {
-            report::end(b"its clock does not count as it was changed to");
+            report::end(b"its clock does not run at the requested pace");
         }
         // SAFETY: the same.
         unsafe { *jumped = before + count - (count >> shift) };

@@ -1,7 +1,7 @@
 //! Builds a kernel for User-Mode Linux from the distribution's source, in the cache; needs no privileges.
 //!
-//! Its configuration is the list `uml/options`; its changes are the patches beside that list, which are under the
-//! kernel's licence.
+//! Its configuration is the list `uml/options`; its changes are the patches in the same directory, which are
+//! under the kernel's licence.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::KernelError;
 use crate::cache::cache;
 use crate::image::Image;
-use crate::package_source::{PackageSource, Wanted, files, run};
+use crate::package_source::{PackageQuery, PackageSource, files, run};
 use crate::scratch;
 
 const OPTIONS: &str = include_str!("../uml/options");
@@ -54,7 +54,7 @@ pub fn build(series: &str, source: &PackageSource, tell: impl Fn(&str)) -> Resul
     let choose = |names: &[String]| names.contains(&package).then(|| vec![package.clone()]);
     let version = |name: &str| name.strip_prefix(SOURCE).map(str::to_owned);
     let what = format!("package {package}");
-    let wanted = Wanted { what, cure: "", start: SOURCE, choose: &choose, version: &version };
+    let wanted = PackageQuery { what, cure: "", start: SOURCE, choose: &choose, version: &version };
     let unpacked = source.obtain(&wanted, work.path(), &tell)?;
     let source = work.path().join("linux");
     unpack(&unpacked, &source)?;
@@ -82,7 +82,7 @@ fn unpack(unpacked: &Path, source: &Path) -> Result<(), KernelError> {
     let is_archive = |path: &PathBuf| path.to_string_lossy().ends_with(".tar.xz");
     let archive = files(&place)?.into_iter().find(is_archive);
     let archive =
-        archive.ok_or_else(|| KernelError::image(&place, "the package holds no linux-source-*.tar.xz"))?;
+        archive.ok_or_else(|| KernelError::image(&place, "the package contains no linux-source-*.tar.xz"))?;
     fs::create_dir(source).map_err(|e| KernelError::file("create", source, e))?;
     let mut tar = Command::new("tar");
     run(tar.arg("-xJf").arg(archive).arg("-C").arg(source).arg("--strip-components=1"), "tar").map(drop)
@@ -103,7 +103,7 @@ fn configure(source: &Path) -> Result<(), KernelError> {
     let made = fs::read_to_string(&path).map_err(|e| KernelError::file("read", &path, e))?;
     match missing_option(&made) {
         Some(option) => {
-            Err(KernelError::image(source, format!("this kernel cannot have {option}; build 6.12")))
+            Err(KernelError::image(source, format!("this kernel does not support {option}; build 6.12")))
         }
         None => Ok(()),
     }

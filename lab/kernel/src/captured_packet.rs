@@ -7,11 +7,12 @@ use hol_scenario::{Packet, PacketEvent, PacketObserver};
 /// A packet captured at an interface of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedPacket {
-    /// Time since the first attempt to connect.
+    /// Time of the capture since the first attempt to connect.
     pub time: Time,
     /// Index into [`Scenario::interfaces`](hol_scenario::Scenario::interfaces).
     pub interface: usize,
-    /// Sent or received; `lost` and `corrupted` are derived from the capture at the other end.
+    /// Whether the packet was sent or received; `lost` and `corrupted` are derived from the capture at the
+    /// other end.
     pub fate: TapEvent,
     /// The packet, starting with its IP header.
     pub octets: Vec<u8>,

@@ -2,7 +2,7 @@
 
 use hol_base::Ratio;
 use hol_network::{Ip, Topology};
-use hol_scenario::{Facts, FilterFacts, Floor, LineFacts, Scenario, check_quic};
+use hol_scenario::{BaselineDelay, FilterReport, KernelReport, LinkDirectionCounters, Scenario, check_quic};
 use hol_sockets::Sysctl;
 use hol_stack::{Kind, TransportSpec, linux_version};
 use hol_workloads::WorkloadSpec;
@@ -23,21 +23,20 @@ const SPACING_PART: u64 = 50;
 /// The largest deviation of losses from the expected number, in standard deviations.
 const DEVIATIONS: f64 = 6.0;
 
-/// Refuses, by name, what the kernel of `image` does not support.
+/// Returns an error that names the first feature that the kernel of `image` does not support.
 pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
     if scenario.transport.kind() == Kind::Sctp && !scenario.transport.is_our_own() && !image.has_sctp() {
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module: modules::SCTP,
-            cure: "this kernel runs the other transports; for SCTP take a distribution's standard kernel, as \
-                   `hol kernel fetch` does",
+            cure: "this kernel runs the other transports; for SCTP use a distribution's standard kernel, as `hol kernel fetch` downloads",
         });
     }
     if let Some(module) = image.missing_of_filter().filter(|_| scenario.filtered().is_some()) {
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module,
-            cure: "it is part of nftables; `hol kernel fetch` and `use` take it along now, so run it again",
+            cure: "it is part of nftables; repeat `hol kernel fetch` or `use`, which now include it",
         });
     }
     check_any_kernel(scenario, image.version())?;
@@ -45,34 +44,33 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module: modules::DUALPI2,
-            cure: "Debian's kernels have none; take the model world, or a kernel of your own (`hol kernel use PATH`)",
+            cure: "Debian's kernels do not have it; use the model world, or a kernel of your own (`hol kernel use PATH`)",
         });
     }
     engine::of(image).check(scenario, image)?;
     programs(scenario)
 }
 
-/// Refuses, by name, what a kernel of release `kernel` does not support, whatever its modules are.
+/// Returns an error that names the first feature that a kernel of release `kernel` does not support,
+/// whatever its modules are.
 pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), KernelError> {
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
     if scenario.network.client_moves() && scenario.transport.kind() == Kind::Udp {
-        let why = "Linux sends no datagrams from an address that is gone, and nobody opens another socket; take the model world, or \
-                   changes = \"route\", where the client keeps its address";
+        let why = "Linux sends no datagrams from a removed address, and the client does not open another socket; use the model world, or changes = \"route\", with which the client keeps its address";
         return Err(unsupported("network.handover", why.to_owned()));
     }
     if scenario.network.client_moves() && scenario.transport.is_our_own() {
-        let why = "what this program speaks over UDP does not migrate here; take tcp or sctp, or changes = \"route\", where the client \
-                   keeps its address";
+        let why = "transports of this program over UDP cannot migrate; use tcp or sctp, or changes = \"route\", with which the client keeps its address";
         return Err(unsupported("network.handover", why.to_owned()));
     }
     let plan = netem::plan(&scenario.network)?;
     if plan.has_dualpi2() && linux_version(kernel) < DUALPI2 {
-        let why = "Linux has DualPI2 since 6.17; take --world kernel:7.3 or the model world";
+        let why = "Linux has DualPI2 since 6.17; use --world kernel:7.3 or the model world";
         return Err(unsupported("network.discipline", why.to_owned()));
     }
     let network = plan.network;
     if scenario.network.client_moves() && network.ip() == Ip::V6 {
-        let why = "addresses come and go over IPv4 alone here; remove `ip`, or take changes = \"route\" or the model world";
+        let why = "address changes are only supported over IPv4; remove `ip`, or use changes = \"route\" or the model world";
         return Err(unsupported("network.handover", why.to_owned()));
     }
     let mut flows = Flows { kernel, network: &network, settled: Vec::new() };
@@ -80,7 +78,7 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
     for (number, entry) in (1..).zip(&scenario.background).filter(|(_, entry)| entry.count > 0) {
         let what = format!("[[background]] number {number}");
         if scenario.filtered() == Some(entry.workload.to()) {
-            let why = "the packet filter of a host is its middlebox's alone; let this end on another node";
+            let why = "only the middlebox of a host may use its packet filter; move this end to another node";
             return Err(unsupported(&what, why.to_owned()));
         }
         flows.add(&what, &entry.transport, &entry.workload)?;
@@ -115,8 +113,8 @@ impl<'s> Flows<'s> {
         transport: &TransportSpec,
         workload: &'s WorkloadSpec,
     ) -> Result<(), KernelError> {
-        if transport.behaviour().get("congestion").is_some_and(|name| name.as_str() == Some("prague")) {
-            let why = "Linux has no Prague (https://github.com/L4STeam/linux has); take the model world";
+        if transport.option_values().get("congestion").is_some_and(|name| name.as_str() == Some("prague")) {
+            let why = "Linux has no Prague (https://github.com/L4STeam/linux has); use the model world";
             return Err(unsupported(what, why.to_owned()));
         }
         check_quic(transport, workload, self.network).map_err(|problem| unsupported(what, problem))?;
@@ -136,7 +134,7 @@ fn programs(scenario: &Scenario) -> Result<(), KernelError> {
     if scenario.runs_programs() && (kind == Kind::Udp || scenario.transport.is_our_own()) {
         return Err(KernelError::Unsupported {
             what: kind.name().to_owned(),
-            why: "what programs send over UDP they send so anyway; name what their TCP is to become: tcp, sctp or mptcp".to_owned(),
+            why: "the UDP of programs is never replaced; name the transport for their TCP sockets: tcp, sctp or mptcp".to_owned(),
         });
     }
     Root::of(scenario).map(drop)
@@ -152,18 +150,18 @@ fn quarrel(
         let theirs = &others.iter().find(|their| their.name == *name && their.value != *value)?.value;
         if name.starts_with("module/") {
             return Some(format!(
-                "it needs {name} = {value}, which holds for all nodes, and another flow needs {theirs}; let both have one"
+                "it needs {name} = {value}, which applies to all nodes, but another flow needs {theirs}; use the same value for both"
             ));
         }
         let node = node?;
         Some(format!(
-            "it needs {name} = {value} on node {node:?}, where another flow needs {theirs}; let it run between other nodes"
+            "it needs {name} = {value} on node {node:?}, but another flow needs {theirs} there; move one of them to other nodes"
         ))
     })
 }
 
-/// Refuses a run whose own measurements show that its conditions were not the configured ones.
-pub(crate) fn check_valid(scenario: &Scenario, facts: &Facts) -> Result<(), KernelError> {
+/// Returns an error if a run's own measurements show that its conditions were not the configured ones.
+pub(crate) fn check_valid(scenario: &Scenario, facts: &KernelReport) -> Result<(), KernelError> {
     facts.floor.iter().try_for_each(on_time)?;
     facts.filter.iter().try_for_each(in_force)?;
     let plan = netem::plan(&scenario.network)?;
@@ -174,8 +172,8 @@ pub(crate) fn check_valid(scenario: &Scenario, facts: &Facts) -> Result<(), Kern
 }
 
 /// Checks that a link's measured delay and spacing match its configured delay and rate.
-fn on_time(floor: &Floor) -> Result<(), KernelError> {
-    let Floor { name, delay, expected_delay, spacing, expected_spacing } = floor;
+fn on_time(floor: &BaselineDelay) -> Result<(), KernelError> {
+    let BaselineDelay { name, delay, expected_delay, spacing, expected_spacing } = floor;
     let slack = SPACING_SLACK.max(expected_spacing / SPACING_PART);
     for (what, measured, within) in [
         ("a datagram took", delay, expected_delay.saturating_sub(ROUNDING)..=expected_delay + DELAY_SLACK),
@@ -188,7 +186,7 @@ fn on_time(floor: &Floor) -> Result<(), KernelError> {
         if !within.contains(measured) {
             let (least, most) = within.into_inner();
             return Err(MachineFault::Invalid(format!(
-                "{name}: {what} {measured} ns before the run; {least} to {most} were due"
+                "{name}: {what} {measured} ns before the run; expected {least} to {most}"
             ))
             .into());
         }
@@ -197,27 +195,27 @@ fn on_time(floor: &Floor) -> Result<(), KernelError> {
 }
 
 /// Checks that the packet filter holds exactly the rules that the middlebox granted, apart from those that expired meanwhile.
-fn in_force(filter: &FilterFacts) -> Result<(), KernelError> {
+fn in_force(filter: &FilterReport) -> Result<(), KernelError> {
     /// One for each direction of the data.
     const ELEMENTS_OF_A_RULE: usize = 2;
-    let FilterFacts { rules, ending, missing, surplus } = filter;
+    let FilterReport { rules, ending, missing, surplus } = filter;
     if *missing <= ending * ELEMENTS_OF_A_RULE && *surplus == 0 {
         return Ok(());
     }
     Err(MachineFault::Invalid(format!(
-        "of {rules} rules in force {missing} elements were not in the packet filter, and {surplus} were there for no rule"
+        "{missing} elements of the {rules} rules in force were missing in the packet filter, and {surplus} of its elements belong to no rule"
     ))
     .into())
 }
 
 /// Checks that losses occur. Too many may be due to the queue, and are not the machine's fault.
-fn lossy_enough(line: &LineFacts, loss: Ratio) -> Result<(), KernelError> {
+fn lossy_enough(line: &LinkDirectionCounters, loss: Ratio) -> Result<(), KernelError> {
     let (sent, loss) = (line.sent as f64, loss.value());
     let (expected, deviation) = (sent * loss, (sent * loss * (1.0 - loss)).sqrt());
     if (line.dropped as f64) < expected - DEVIATIONS * deviation - 1.0 {
-        let LineFacts { name, sent, dropped } = line;
+        let LinkDirectionCounters { name, sent, dropped } = line;
         return Err(MachineFault::Invalid(format!(
-            "{name} lost {dropped} of {sent} packets, about {expected:.0} were due"
+            "{name} lost {dropped} of {sent} packets; expected about {expected:.0}"
         ))
         .into());
     }
@@ -228,8 +226,8 @@ fn lossy_enough(line: &LineFacts, loss: Ratio) -> Result<(), KernelError> {
 mod tests {
     use super::*;
 
-    fn line(sent: u64, dropped: u64) -> LineFacts {
-        LineFacts { name: "link/1/up".to_owned(), sent, dropped }
+    fn line(sent: u64, dropped: u64) -> LinkDirectionCounters {
+        LinkDirectionCounters { name: "link/1/up".to_owned(), sent, dropped }
     }
 
     #[test]
@@ -243,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_packet_filter_that_does_not_hold_what_was_granted_is_not_valid() {
-        let filter = |missing, surplus| FilterFacts { rules: 1000, ending: 3, missing, surplus };
+        let filter = |missing, surplus| FilterReport { rules: 1000, ending: 3, missing, surplus };
         assert!(in_force(&filter(6, 0)).is_ok());
         for wrong in [filter(7, 0), filter(0, 1)] {
             assert!(in_force(&wrong).unwrap_err().to_string().contains("of 1000 rules"));
@@ -252,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_line_outside_its_limits_is_named_with_the_measured_and_the_due() {
-        let floor = Floor {
+        let floor = BaselineDelay {
             name: "link/1/up".to_owned(),
             delay: 10_150_000,
             expected_delay: 10_121_120,
@@ -260,9 +258,9 @@ mod tests {
             expected_spacing: 121_120,
         };
         assert!(on_time(&floor).is_ok());
-        let late = on_time(&Floor { delay: 10_400_000, ..floor.clone() }).unwrap_err().to_string();
+        let late = on_time(&BaselineDelay { delay: 10_400_000, ..floor.clone() }).unwrap_err().to_string();
         assert!(late.contains("link/1/up: a datagram took 10400000 ns"), "{late}");
-        let fast = on_time(&Floor { spacing: 80_000, ..floor }).unwrap_err().to_string();
+        let fast = on_time(&BaselineDelay { spacing: 80_000, ..floor }).unwrap_err().to_string();
         assert!(fast.contains("every 80000 ns") && fast.contains("91120 to 151120"), "{fast}");
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cache::cache;
 
-/// Why the kernel world did not run something; each message says what to do.
+/// Why the kernel world could not do something; each message says how to correct it.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// A program of the host is missing.
@@ -19,11 +19,11 @@ pub enum KernelError {
     },
     /// No kernel has been fetched or adopted.
     #[error(
-        "there is no kernel yet; `hol kernel fetch` gets one, `hol kernel use PATH` takes one that you have"
+        "no kernel is available; download one with `hol kernel fetch`, or use your own with `hol kernel use PATH`"
     )]
     NoKernel,
     /// No kernel of this name.
-    #[error("no kernel {wanted:?}; there are {known}")]
+    #[error("no kernel {wanted:?}; available: {known}")]
     UnknownKernel {
         /// The requested name.
         wanted: String,
@@ -32,7 +32,7 @@ pub enum KernelError {
     },
     /// No kernel for User-Mode Linux of this name.
     #[error(
-        "there is no kernel {wanted:?} for User-Mode Linux; `hol kernel build` makes one, in some minutes"
+        "no kernel {wanted:?} for User-Mode Linux is available; build one with `hol kernel build`, which takes some minutes"
     )]
     NotBuilt {
         /// The requested name.
@@ -93,7 +93,7 @@ pub enum KernelError {
         cure: &'static str,
     },
     /// The kernel does not support what the scenario asks for.
-    #[error("the kernel world cannot do `{what}`: {why}")]
+    #[error("the kernel world does not support `{what}`: {why}")]
     Unsupported {
         /// The key, with its value.
         what: String,
@@ -102,7 +102,7 @@ pub enum KernelError {
     },
     /// There is not enough memory for several virtual machines.
     #[error(
-        "{machines} virtual machines at a time need {needed} MiB of memory and {free} MiB are free; {}",
+        "{machines} simultaneous virtual machines need {needed} MiB of memory, but only {free} MiB are free; {}",
         memory_cure(*.fitting)
     )]
     Memory {
@@ -128,14 +128,16 @@ pub enum KernelError {
     },
 }
 
-/// How a virtual machine may fail.
+/// A failure of a virtual machine.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineFault {
     /// It ended unexpectedly.
-    #[error("the machine ended before its work did: {0}")]
+    #[error("the virtual machine ended before its job: {0}")]
     Ended(String),
     /// It took too long.
-    #[error("the machine was still {doing} after {seconds} s and was ended; {LIMIT} gives it longer")]
+    #[error(
+        "the virtual machine was still {doing} after {seconds} s and was stopped; set a longer limit with {LIMIT}"
+    )]
     TooLong {
         /// What it was doing.
         doing: &'static str,
@@ -151,7 +153,7 @@ pub enum MachineFault {
         said: String,
     },
     /// The program in the guest failed.
-    #[error("inside the machine: {0}")]
+    #[error("inside the virtual machine: {0}")]
     Guest(String),
     /// One of the user's programs could not be run, or failed.
     #[error("{0}")]
@@ -161,14 +163,15 @@ pub enum MachineFault {
     Invalid(String),
 }
 
-/// The environment variable with the wall-clock limit of a run.
+/// Name of the environment variable with the wall-clock limit of a run.
 pub(crate) const LIMIT: &str = "HOL_RUN_LIMIT";
 
-/// A guest's console output. Displayed are its last lines.
+/// The console output of a guest. Its display form is the last lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Console(String);
 
 impl Console {
+    /// Creates a console from its output.
     pub(crate) fn new(octets: &[u8]) -> Self {
         Self(String::from_utf8_lossy(octets).into_owned())
     }
@@ -186,7 +189,7 @@ impl fmt::Display for Console {
         let last = &lines[lines.len().saturating_sub(LINES)..];
         match last {
             [] => Ok(()),
-            last => write!(f, "\nthe last it wrote to its console:\n{}", last.join("\n")),
+            last => write!(f, "\nend of its console output:\n{}", last.join("\n")),
         }
     }
 }
@@ -211,11 +214,12 @@ impl From<MachineFault> for KernelError {
 }
 
 impl KernelError {
-    /// Returns whether the user has to change the input, and not the machine.
+    /// Returns whether the user has to change the input rather than the machine.
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::Unsupported { .. } | Self::UnknownKernel { .. })
     }
 
+    /// Adds the console output to the error.
     pub(crate) fn with_console(self, console: Console) -> Self {
         match self {
             Self::Machine { fault, .. } => Self::Machine { fault, console },
@@ -223,19 +227,21 @@ impl KernelError {
         }
     }
 
+    /// Creates the error of a file.
     pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
         let full = matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
         let passing = path.starts_with(std::env::temp_dir()) && !path.starts_with(cache());
         let cure = match (action, full, passing) {
-            (_, true, true) => "; free some space, or set TMPDIR to a place that has it",
-            (_, true, false) => "; free some space, or set XDG_CACHE_HOME to a place that has it",
+            (_, true, true) => "; free some space, or set TMPDIR to a directory with space",
+            (_, true, false) => "; free some space, or set XDG_CACHE_HOME to a directory with space",
             ("read", ..) => "",
-            (_, false, true) => "; set TMPDIR to a directory that can be written",
-            (_, false, false) => "; set XDG_CACHE_HOME to a directory that can be written",
+            (_, false, true) => "; set TMPDIR to a writable directory",
+            (_, false, false) => "; set XDG_CACHE_HOME to a writable directory",
         };
         Self::File { path: path.to_owned(), action, source, cure }
     }
 
+    /// Creates the error of a kernel in the cache.
     pub(crate) fn image(path: &Path, problem: impl Into<String>) -> Self {
         Self::Image { path: path.to_owned(), problem: problem.into() }
     }

@@ -1,11 +1,11 @@
-//! Gets a distribution's kernel into the cache: downloaded and unpacked, not installed.
+//! Downloads a distribution's kernel and unpacks it into the cache, without installing it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cache::cache;
 use crate::image::{Image, version_key};
-use crate::package_source::{PackageSource, Wanted};
+use crate::package_source::{PackageQuery, PackageSource};
 use crate::{KernelError, scratch};
 
 /// The series that is fetched by default.
@@ -16,14 +16,14 @@ pub const DEFAULT_SERIES: &str = "6.12";
 pub fn fetch(wanted: &str, source: &PackageSource, tell: impl Fn(&str)) -> Result<Image, KernelError> {
     let work = scratch::directory(&cache(), "fetch")?;
     let what = format!("kernel {wanted} for amd64");
-    let cure = ", or take a kernel that you have with `hol kernel use PATH`";
+    let cure = ", or use your own kernel with `hol kernel use PATH`";
     let choose = |names: &[String]| packages(names, wanted);
-    let kernel = Wanted { what, cure, start: "linux-", choose: &choose, version: &series };
+    let kernel = PackageQuery { what, cure, start: "linux-", choose: &choose, version: &series };
     let unpacked = source.obtain(&kernel, work.path(), &tell)?;
     let image = image(&unpacked).ok_or_else(|| {
         KernelError::image(
             &unpacked,
-            format!("the packages of {wanted} hold no kernel image; name another version"),
+            format!("the packages of {wanted} contain no kernel image; choose another version"),
         )
     })?;
     Image::adopt(&image, None)

@@ -11,9 +11,9 @@ use crate::{KernelError, modules, replace, scratch};
 /// A kernel in the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
-    /// Its release, as in `uname -r`.
+    /// Release of the kernel, as printed by `uname -r`.
     pub release: String,
-    /// Its directory in the cache.
+    /// Directory of the kernel in the cache.
     pub directory: PathBuf,
 }
 
@@ -38,7 +38,7 @@ impl Image {
         self.directory.join(if self.is_user_mode() { "linux" } else { "vmlinuz" })
     }
 
-    /// Returns whether it is a program of the host, for User-Mode Linux.
+    /// Returns whether the kernel is a program of the host, for User-Mode Linux.
     pub fn is_user_mode(&self) -> bool {
         kind(&self.release).1
     }
@@ -58,12 +58,12 @@ impl Image {
         }
     }
 
-    /// Returns whether it has SCTP, as a module or built in.
+    /// Returns whether the kernel has SCTP, as a module or built in.
     pub fn has_sctp(&self) -> bool {
         self.has_module(modules::SCTP)
     }
 
-    /// Returns whether it has a module, loadable or built in.
+    /// Returns whether the kernel has a module, loadable or built in.
     pub(crate) fn has_module(&self, name: &str) -> bool {
         self.modules().join(modules::file(name)).is_file() || modules::is_built_in(&self.directory, name)
     }
@@ -78,6 +78,7 @@ impl Image {
         modules::missing_of_root(&self.directory, &self.modules())
     }
 
+    /// Returns the directory of the kernel's modules.
     pub(crate) fn modules(&self) -> PathBuf {
         self.directory.join("modules")
     }
@@ -93,8 +94,8 @@ impl Image {
         images
     }
 
-    /// Returns the kernel that `wanted` names, as in `6.12`, `uml` or `6.12-uml`; without it the default one, or the newest of a
-    /// distribution.
+    /// Returns the kernel that `wanted` names, such as `6.12`, `uml` or `6.12-uml`; without it the default
+    /// kernel, or else the newest of a distribution.
     pub fn find(wanted: Option<&str>) -> Result<Self, KernelError> {
         let images = Self::list();
         let named = fs::read_to_string(kernels().join(DEFAULT)).ok();
@@ -131,13 +132,12 @@ impl Image {
             None => beside(path, &release).ok_or_else(|| {
                 KernelError::image(
                     path,
-                    format!("where are the modules of {release}? Name their directory with --modules"),
+                    format!("the modules of {release} were not found; give their directory with --modules"),
                 )
             })?,
         };
         if lacks_namespaces(&directory, path, &release) {
-            let problem = "this kernel has no network namespaces (CONFIG_NET_NS), of which the hosts of a network are made; take a \
-                           distribution's standard kernel, as `hol kernel fetch` does";
+            let problem = "this kernel has no network namespaces (CONFIG_NET_NS), of which the hosts of a network are made; use a distribution's standard kernel, as `hol kernel fetch` downloads";
             return Err(KernelError::image(path, problem));
         }
         let image = Self::of(release);
@@ -176,7 +176,7 @@ impl Image {
         self.make_default()
     }
 
-    /// Makes it the default kernel.
+    /// Makes this kernel the default.
     pub fn make_default(&self) -> Result<(), KernelError> {
         let path = kernels().join(DEFAULT);
         replace::file(&path, self.release.as_bytes())
@@ -232,7 +232,7 @@ fn release(octets: &[u8]) -> Result<String, String> {
     let whole = (sectors + 1) * 512 + number(SYSSIZE, 4) * 16;
     if octets.len() + 16 < whole {
         return Err(format!(
-            "the image is truncated: {} of {whole} octets; get it again, with `hol kernel fetch` or `use`",
+            "the image is truncated: {} of {whole} octets; fetch or add it again with `hol kernel fetch` or `use`",
             octets.len()
         ));
     }
@@ -241,7 +241,7 @@ fn release(octets: &[u8]) -> Result<String, String> {
     let release = String::from_utf8_lossy(word).into_owned();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_' | '~');
     if release.is_empty() || release.starts_with('.') || !release.chars().all(plain) {
-        return Err("the image does not name its version".to_owned());
+        return Err("the image does not contain its version".to_owned());
     }
     Ok(release)
 }

@@ -67,8 +67,8 @@ impl InitialFiles {
         Ok(())
     }
 
-    /// Returns whether a directory holds all files as [`write_to`](Self::write_to) wrote them. After a power failure a file may be
-    /// shorter, and Linux lets a process in a Landlock sandbox change modes.
+    /// Returns whether a directory contains all files as [`write_to`](Self::write_to) wrote them. After a
+    /// power failure a file may be shorter, and Linux lets a process in a Landlock sandbox change modes.
     pub(crate) fn is_in(&self, directory: &Path) -> bool {
         let is_there = |(place, octets): &(String, Vec<u8>)| {
             let is_whole = |found: fs::Metadata| {

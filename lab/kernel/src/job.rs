@@ -1,11 +1,11 @@
 //! The job that the host gives to a guest, and the guest's report.
 
-use hol_scenario::{Facts, RunEnd, Scenario};
+use hol_scenario::{KernelReport, RunEnd, Scenario};
 use serde::{Deserialize, Serialize};
 
 use crate::mailbox::Mail;
 
-/// The name that QEMU gives the file with a job.
+/// Name of the file in which QEMU provides the job.
 pub(crate) const FILE: &str = "opt/headofline/job";
 
 /// One run, as the host describes it to the guest.
@@ -46,7 +46,7 @@ impl JobResult {
 /// The guest's report of a run, without records and packets.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Report {
-    pub(crate) facts: Facts,
+    pub(crate) facts: KernelReport,
     /// The measured flow, then background flows, then onward flows.
     pub(crate) flows: Vec<FlowReport>,
     /// Packets that the endpoints' interfaces sent.
@@ -55,15 +55,15 @@ pub(crate) struct Report {
     pub(crate) secrets: String,
 }
 
-/// How a flow ended.
+/// The guest's report of a flow.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct FlowReport {
-    /// When every connection was open, in ns from its first attempt.
+    /// When every connection was open, in ns from the first attempt.
     pub(crate) connected: Option<u64>,
-    /// When it ended, in ns from the beginning of the run.
+    /// When the flow ended, in ns from the beginning of the run.
     pub(crate) ended: u64,
-    /// Why it ended.
+    /// Why the flow ended.
     pub(crate) stopped: RunEnd,
-    /// Whether it is a background flow that was stopped because the measured flow had ended.
+    /// Whether the flow is a background flow that was stopped because the measured flow had ended.
     pub(crate) was_stopped: bool,
 }

@@ -1,21 +1,24 @@
-//! The kernel world: a Linux kernel under a virtual clock, a distribution's in a virtual machine or one that was built to be
-//! a program of the host.
+//! The kernel world: a Linux kernel under a virtual clock, either a distribution's kernel in a virtual
+//! machine or a kernel built to run as a program of the host.
 //!
-//! QEMU runs a distribution's kernel without help of the processor and counts instructions for a clock, which jumps over idle
-//! time; so a run needs no rights, takes less than the time it simulates, and repeats itself exactly. Where it does not,
-//! its [`Provenance`] says so. The program inside is this program again. Each run goes on from a
-//! snapshot of one boot. User-Mode Linux runs a kernel of its own ([`build()`]) for less, with a clock that stands still
-//! while anything computes, and boots for each run. `local_kernel` is for the live world: the same network on this machine's own kernel, by
-//! the real clock.
+//! QEMU runs a distribution's kernel without hardware virtualisation and counts instructions for a clock,
+//! which jumps over idle time; so a run needs no privileges, takes less than the time it simulates, and is
+//! exactly repeatable. If it is not, its [`Provenance`] says so. The program inside is this program again.
+//! Each run starts from a snapshot of one boot. User-Mode Linux runs a kernel of its own ([`build()`]) at
+//! lower cost, with a clock that stands still while anything computes, and boots for each run.
+//! `local_kernel` is for the live world: the same network on this machine's own kernel, by the real clock.
 //!
-//! Host side: `image`, `modules`, `fetch` and `build` provide a kernel from a `package_source` (`replace` installs its files), `program`, `archive` and
-//! `initial_files` make its initial file system, `engine` has the contract of engines and two implementations, `world` runs
-//! scenarios. `netem` and `check` refuse what cannot be done. `cache_lock` keeps cache entries in use from being removed.
-//! Guest side: `guest`. Between them: `job` goes in; `mailbox`, `packed_records`, `packed_samples` and `captured_packet` come back;
-//! `packet_match` matches the captures of both ends, `program_records` measures the connections of programs in them. `session` is an
-//! interactive guest, `session_step` its protocol, `shared_memory` the channel of that protocol in QEMU.
+//! Host side: `image`, `modules`, `fetch` and `build` provide a kernel from a `package_source` (`replace`
+//! installs its files), `program`, `archive` and `initial_files` make its initial file system, `engine` has
+//! the contract of engines and two implementations, `world` runs scenarios. `netem` and `check` refuse
+//! unsupported features. `cache_lock` keeps cache entries in use from being removed. Guest side: `guest`.
+//! Between them: `job` goes in; `mailbox`, `packed_records`, `packed_samples` and `captured_packet` come
+//! back; `packet_match` matches the captures of both ends, `program_records` measures the connections of
+//! programs in them. `session` is an interactive guest, `session_step` its protocol, `shared_memory` the
+//! channel of that protocol in QEMU.
 //!
-//! What a transaction costs, where, and what would make it cheaper: `docs/kernel-cost.md`; the other engine: `docs/kernel-uml.md`.
+//! The cost of a transaction and how to reduce it: `docs/kernel-cost.md`; the other engine:
+//! `docs/kernel-uml.md`.
 
 mod archive;
 mod build;

@@ -27,11 +27,11 @@ use crate::{KernelError, check, netem};
 /// The interval at which an observer is asked whether a run continues.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Refuses, by name, what no kernel supports and what would change this machine.
+/// Returns an error that names the first feature that no kernel supports or that would change this machine.
 pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
     let unsupported = |what: String, why: String| Err(KernelError::Unsupported { what, why });
     if let Some(program) = scenario.programs.first() {
-        let why = "it would run unconfined on this machine; take --world kernel";
+        let why = "programs would run unconfined on this machine; use --world kernel";
         return unsupported(format!("[[program]] on {:?}", program.node), why.to_owned());
     }
     let kernel = kernel_version();
@@ -43,8 +43,7 @@ pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
         for Sysctl { name, value } in all.iter().filter(|setting| setting.name.starts_with("module/")) {
             if let Some(now) = setting(name).filter(|now| now != value) {
                 let why = format!(
-                    "it needs {name} = {value}, which holds for the whole machine, and this machine has {now}; \
-                     set it (`echo {value} > /sys/{name}`), or take --world kernel"
+                    "it needs {name} = {value}, which applies to the whole machine, but this machine has {now}; set it (`echo {value} > /sys/{name}`), or use --world kernel"
                 );
                 return unsupported(transport.to_string(), why);
             }
@@ -57,7 +56,7 @@ pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// Returns the settings that affect the results, which are those of the namespaces.
+/// Returns the settings of the namespaces, which affect the results.
 pub fn decides(scenario: &Scenario) -> Value {
     json!(transport_settings(&scenario.transport, &kernel_version()))
 }
@@ -67,8 +66,7 @@ pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) 
     let inside = thread::spawn(move || {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|problem| {
             format!(
-                "it needs network namespaces, and this user may not make one ({problem}): run it as root, or as the root of \
-                 namespaces of its own: `unshare --map-root-user --net hol …`"
+                "it needs network namespaces, which this user may not create ({problem}): run it as root, or in a user namespace: `unshare --map-root-user --net hol …`"
             )
         })?;
         work()
@@ -76,7 +74,8 @@ pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) 
     inside.join().expect("nothing panics in there")
 }
 
-/// Runs a scenario while the `observer` wants it to; passes nothing to it yet. `program` is this program, or behaves like it.
+/// Runs a scenario as long as the `observer` continues; passes no records to it yet. `program` is this
+/// program, or behaves like it.
 pub fn run(
     program: &Path,
     scenario: &Scenario,
@@ -115,11 +114,9 @@ fn perform(
     if let Some(facts) = &mut run.course.facts {
         // A machine with a real clock and other work cannot promise more.
         let caution = check::check_valid(&job.scenario, facts).err();
-        facts.warn(
-            caution.map(|problem| {
-                format!("{problem}; is this machine busy? Take another one, or --world kernel")
-            }),
-        );
+        facts.warn(caution.map(|problem| {
+            format!("{problem}; this machine may be busy: use another one, or --world kernel")
+        }));
     }
     Ok((run, seen))
 }
@@ -143,7 +140,7 @@ fn run_process(
     let status = child.end().map_err(|e| KernelError::file("wait for", program, e))?;
     let console = Console::new(&whole(&mut said)?);
     let mail = Mail::from_octets(&whole(&mut mail)?).map_err(|_| {
-        let ended = MachineFault::Ended(format!("its process ended with {status} and left no mail"));
+        let ended = MachineFault::Ended(format!("its process ended with {status} and without a result"));
         KernelError::from(ended).with_console(console.clone())
     })?;
     Ok((mail, console))

@@ -8,7 +8,7 @@ pub(crate) const ADDRESS: u64 = 256 << 20;
 /// The size of the memory in octets.
 pub(crate) const SIZE: u64 = 64 << 20;
 
-/// Magic, then the lengths of the five parts.
+/// Octets of the header: magic, then the lengths of the five parts.
 pub(crate) const HEAD: usize = 48;
 const MAGIC: u64 = u64::from_le_bytes(*b"hol-mail");
 
@@ -21,7 +21,7 @@ pub(crate) struct Mail {
     pub(crate) records: Vec<u8>,
     /// The packed packets, if the job asked for a capture.
     pub(crate) packets: Vec<u8>,
-    /// What programs wrote for the user, as a tar archive.
+    /// Files that programs wrote for the user, as a tar archive.
     pub(crate) files: Vec<u8>,
     /// The packed samples, if the job asked for a time series.
     pub(crate) samples: Vec<u8>,
@@ -47,12 +47,12 @@ pub(crate) enum MailError {
 impl fmt::Display for MailError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => f.write_str("it paused without a result"),
+            Self::Missing => f.write_str("the guest stopped without a result"),
             Self::TooLong(length) => {
                 let most = SIZE >> 20;
                 write!(
                     f,
-                    "its result takes {length} octets, more than {most} MiB; ask for fewer messages a run, or a longer interval of `series`"
+                    "the result of the guest has {length} octets, more than {most} MiB; run fewer messages per run, or set a longer interval of `series`"
                 )
             }
         }

@@ -4,7 +4,8 @@ use std::fs;
 
 use crate::{Image, KernelError, engine};
 
-/// Refuses `machines` simultaneous virtual machines with `image` if they do not fit into the free memory.
+/// Returns an error if `machines` simultaneous virtual machines with `image` do not fit into the free
+/// memory.
 pub(crate) fn memory_for(image: &Image, machines: usize) -> Result<(), KernelError> {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     // A system that does not say what is free is no reason to refuse.

@@ -57,10 +57,10 @@ const FILTER: [&str; 9] = [
 /// The modules for a root of the user's programs: persistent memory and two file systems.
 const ROOT: [&str; 6] = ["libnvdimm", "nfit", "nd_btt", "nd_pmem", "erofs", "overlay"];
 
-/// The discipline DualPI2.
+/// The module of the discipline DualPI2.
 pub(crate) const DUALPI2: &str = "sch_dualpi2";
 
-/// SCTP itself.
+/// The module of SCTP.
 pub(crate) const SCTP: &str = "sctp";
 
 /// The file in which a kernel lists its built-in modules.
@@ -74,7 +74,7 @@ pub(crate) fn files() -> impl Iterator<Item = String> {
     at_boot().chain([file(MAILBOX)]).chain(of_filter()).chain(of_root())
 }
 
-/// Returns the modules that are loaded before there is a job, in order.
+/// Returns the modules that are loaded before a job arrives, in order.
 pub(crate) fn at_boot() -> impl Iterator<Item = String> {
     MODULES.iter().map(|wanted| wanted.name).filter(|name| *name != MAILBOX).map(file)
 }
@@ -103,6 +103,7 @@ fn missing(wanted: &[&'static str], image: &Path, modules: &Path) -> Option<&'st
     wanted.iter().copied().find(|name| !modules.join(file(name)).is_file() && !is_built_in(image, name))
 }
 
+/// Returns the file of a module.
 pub(crate) fn file(name: &str) -> String {
     format!("{name}.ko")
 }
@@ -121,8 +122,7 @@ pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Kernel
                 return Err(KernelError::ModuleMissing {
                     directory: directory.to_owned(),
                     module: name,
-                    cure: "take a distribution's standard kernel (not its cloud or minimal variant), \
-                           or name another directory with --modules",
+                    cure: "use a distribution's standard kernel (not its cloud or minimal variant), or give another directory with --modules",
                 });
             }
             None => {}

@@ -1,7 +1,8 @@
-//! Translates the `[network]` table to what the kernel supports.
+//! Translates the `[network]` table to queueing disciplines of the kernel.
 //!
-//! The delay of a link is before its queue, so changes of the stages behind it take effect one delay later. A new rate applies to packets
-//! that arrive at the queue later; those in it leave at the old rate, except in queues behind a pacer.
+//! The delay of a link is before its queue, so changes of the stages behind it take effect one delay later.
+//! A new rate applies to packets that arrive at the queue later; those in it leave at the old rate, except
+//! in queues behind a pacer.
 
 use hol_base::{Duration, Seed};
 use hol_network::{Discipline, LinkChange, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology};
@@ -15,7 +16,7 @@ pub(crate) struct BuildableNetwork {
     pub(crate) network: Topology,
     /// The largest IP packet of all interfaces, in octets, as found by path MTU discovery.
     pub(crate) mtu: u32,
-    /// By [`LinkId`].
+    /// The link directions by [`LinkId`].
     pub(crate) lines: Vec<Line>,
 }
 
@@ -31,7 +32,7 @@ impl BuildableNetwork {
         self.lines.iter().any(|line| matches!(line.settings.discipline, Discipline::DualPi2(_)))
     }
 
-    /// Prepares each link for any change, whatever the experiment says.
+    /// Prepares each link for any change, whatever events the experiment has.
     pub(crate) fn let_anything_change(&mut self) {
         for line in &mut self.lines {
             // Losses by number take no change, and who asks for one is told.
@@ -41,7 +42,7 @@ impl BuildableNetwork {
     }
 }
 
-/// Returns the network to build, or refuses what the kernel does not support.
+/// Returns the network to build, or an error that names the first feature that the kernel does not support.
 pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> {
     let network = match Topology::new(spec) {
         Ok(network) => network,
@@ -49,7 +50,7 @@ pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> 
     };
     let mtu = u32::try_from(network.smallest_mtu()).ok().filter(|mtu| *mtu <= 65_535);
     let Some(mtu) = mtu else {
-        return refuse("network.mtu", "an interface takes at most 65535 octets; lower it");
+        return refuse("network.mtu", "an interface supports at most 65535 octets; lower it");
     };
     let lines = Line::all(&network)?;
     behind_the_delay(&lines, network.changes())?;
@@ -78,7 +79,7 @@ fn behind_the_delay(
             LinkChange::Loss(LossSpec::Packets(_)) => {
                 return refuse(
                     "network.events: loss = { drop = … }",
-                    "its filter counts from the start of the run; give the line this loss from the beginning",
+                    "its filter counts from the start of the run; set this loss from the start",
                 );
             }
             LinkChange::Rate(rate) => {

@@ -9,7 +9,8 @@ use std::process::Command;
 use crate::KernelError;
 use crate::image::version_key;
 
-/// Where packages come from. By default from the first that has them: the package sources of this machine, then the suites of Debian.
+/// Where packages come from. By default the first of these that has them: the package sources of this
+/// machine, then the suites of Debian.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackageSource {
     /// The only suite to search, as in `trixie-backports`.
@@ -38,25 +39,26 @@ const MIRROR: &str = "http://deb.debian.org/debian";
 const KEYRINGS: [&str; 2] =
     ["/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/debian-archive-keyring.pgp"];
 
-/// What is wanted of a list of packages.
-pub(crate) struct Wanted<'a> {
-    /// What it is, for messages.
+/// What to search for in a list of packages.
+pub(crate) struct PackageQuery<'a> {
+    /// What the packages contain, for messages.
     pub(crate) what: String,
-    /// What else a user may do if there is none; empty, or starting with ", ".
+    /// What else a user may do if there are none; empty, or starting with ", ".
     pub(crate) cure: &'static str,
-    /// How the names of its packages start.
+    /// The start of the names of the packages.
     pub(crate) start: &'a str,
-    /// Returns the packages to download, of all that a source has.
+    /// Returns the packages to download, from all that a source has.
     pub(crate) choose: &'a dyn Fn(&[String]) -> Option<Vec<String>>,
-    /// Returns the version in the name of a package that would be another choice.
+    /// Returns the version in the name of a package that would be an alternative.
     pub(crate) version: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl PackageSource {
-    /// Downloads what is `wanted` to the directory `work` and unpacks it there; returns the directory. Calls `tell` before each step.
+    /// Downloads the `wanted` packages to the directory `work` and unpacks them there; returns the
+    /// directory. Calls `tell` before each step.
     pub(crate) fn obtain(
         &self,
-        wanted: &Wanted,
+        wanted: &PackageQuery,
         work: &Path,
         tell: &impl Fn(&str),
     ) -> Result<PathBuf, KernelError> {
@@ -72,7 +74,7 @@ impl PackageSource {
         let keyring = self.keyring()?;
         let suites = self.suite.as_deref().map_or(SUITES.to_vec(), |suite| vec![suite]);
         for suite in suites {
-            tell(&format!("looking in {suite} of {mirror}"));
+            tell(&format!("searching {suite} of {mirror}"));
             let apt = match Apt::of_suite(suite, &mirror, &keyring, work)? {
                 Ok(apt) => apt,
                 // Another suite may be there, or be signed with a key that is known.
@@ -114,7 +116,7 @@ impl PackageSource {
                 .iter()
                 .map(PathBuf::from)
                 .find(|keyring| keyring.is_file())
-                .ok_or_else(|| packages("there is no keyring with the keys of Debian".to_owned(), cure)),
+                .ok_or_else(|| packages("no keyring with the keys of Debian was found".to_owned(), cure)),
         }
     }
 }
@@ -129,26 +131,31 @@ struct Search {
 
 impl Search {
     /// Returns the packages to download, if `apt` knows them.
-    fn look(&mut self, apt: &Apt, place: &str, wanted: &Wanted) -> Result<Option<Vec<String>>, KernelError> {
+    fn look(
+        &mut self,
+        apt: &Apt,
+        place: &str,
+        wanted: &PackageQuery,
+    ) -> Result<Option<Vec<String>>, KernelError> {
         let names = apt.names(wanted.start)?;
         self.see(place, &names, wanted);
         Ok((wanted.choose)(&names))
     }
 
-    fn see(&mut self, place: &str, names: &[String], wanted: &Wanted) {
+    fn see(&mut self, place: &str, names: &[String], wanted: &PackageQuery) {
         self.places.push(place.to_owned());
         let versions = names.iter().filter_map(|name| (wanted.version)(name));
         self.versions.extend(versions.map(|version| (version_key(&version), version)));
     }
 
-    fn failed(self, wanted: &Wanted) -> KernelError {
+    fn failed(self, wanted: &PackageQuery) -> KernelError {
         let Self { places, versions, mut problems } = self;
         if places.is_empty() && !problems.is_empty() {
             return problems.remove(0).into();
         }
         let versions: Vec<_> = versions.into_iter().map(|(_, version)| version).collect();
         let known = if versions.is_empty() { "no other".to_owned() } else { versions.join(", ") };
-        let mut cure = format!("there is {known}; name another suite with --suite{}", wanted.cure);
+        let mut cure = format!("available: {known}; choose another suite with --suite{}", wanted.cure);
         for Problem { what, cure: advice, .. } in problems {
             cure.push_str(&format!("\nnot searched: {what}; {advice}"));
         }
@@ -288,11 +295,11 @@ fn problem(suite: &str, mirror: &str, keyring: &Path, said: &str) -> Problem {
         return of_suite(format!("{mirror} has no suite {suite}"), cure);
     }
     if has(&["is expired", "is not valid yet"]) {
-        let cure = "check the clock of this machine, or take another mirror with --mirror";
-        return of_suite(format!("the lists of {suite} of {mirror} are not of today"), cure);
+        let cure = "check the clock of this machine, or use another mirror with --mirror";
+        return of_suite(format!("the lists of {suite} of {mirror} are outdated"), cure);
     }
-    let cure = "check the network and apt's proxy, or take another mirror with --mirror";
-    let what = format!("{mirror} does not answer, or not with the lists of {suite}");
+    let cure = "check the network and apt's proxy, or use another mirror with --mirror";
+    let what = format!("{mirror} does not answer, or does not have the lists of {suite}");
     Problem { what, cure, said: said.to_owned(), is_of_suite: false }
 }
 
@@ -300,8 +307,7 @@ fn problem(suite: &str, mirror: &str, keyring: &Path, said: &str) -> Problem {
 fn download_failed(error: KernelError) -> KernelError {
     match error {
         KernelError::Program { said, .. } if !is_full(&said) => {
-            let cure = "`apt-get update` renews old package lists of this machine; --suite does without them, and --mirror takes \
-                        another mirror";
+            let cure = "update the package lists of this machine with `apt-get update`, or bypass them with --suite or --mirror";
             packages("the download failed".to_owned(), format!("{cure}\n{said}"))
         }
         other => other,
@@ -331,7 +337,7 @@ fn last_lines(said: &str) -> &str {
     said.rmatch_indices('\n').nth(LINES - 1).map_or(said, |(at, _)| &said[at + 1..])
 }
 
-/// Returns what a program of `package` prints, if it succeeds.
+/// Runs a program of `package` and returns its output, if it succeeds.
 pub(crate) fn run(command: &mut Command, package: &'static str) -> Result<String, KernelError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.env("LC_ALL", "C").output();
@@ -342,7 +348,7 @@ pub(crate) fn run(command: &mut Command, package: &'static str) -> Result<String
     let whole = String::from_utf8_lossy(&output.stderr);
     let mut said = last_lines(whole.trim()).to_owned();
     if is_full(&whole) {
-        said.push_str("\nfree some space, or set XDG_CACHE_HOME to a place that has it");
+        said.push_str("\nfree some space, or set XDG_CACHE_HOME to a directory with space");
     }
     Err(KernelError::Program { program, said })
 }
@@ -359,8 +365,8 @@ mod tests {
         }
     }
 
-    fn kernel() -> Wanted<'static> {
-        Wanted {
+    fn kernel() -> PackageQuery<'static> {
+        PackageQuery {
             what: "kernel 9".to_owned(),
             cure: "",
             start: "linux-",

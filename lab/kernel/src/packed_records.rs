@@ -1,7 +1,7 @@
 //! The binary format of records between guest and host: fixed length, little-endian.
 
 use hol_base::Time;
-use hol_measure::{Leg, Outcome, Record, RecordKind};
+use hol_measure::{Outcome, Record, RecordKind, TransferTimes};
 
 /// Length of a record in octets: id, scheduled, the five times of both legs, both sizes, parent, stream, flow, kind, flags.
 const LENGTH: usize = 8 * 12 + 4 + 4 + 4 + 2 + 2 + 1 + 1;
@@ -31,7 +31,7 @@ pub(crate) fn pack(flows: &[Vec<Record>]) -> Vec<u8> {
     {
         let Record { id, kind, parent, stream, size, reply_size, scheduled, request, reply, outcome } =
             record;
-        let present = |leg: &Option<Leg>, flag| if leg.is_some() { flag } else { 0 };
+        let present = |leg: &Option<TransferTimes>, flag| if leg.is_some() { flag } else { 0 };
         let flags = *outcome as u8 | present(request, HAS_REQUEST) | present(reply, HAS_REPLY);
         let legs = [request, reply].map(|leg| times(&leg.unwrap_or_default()));
         for number in [*id, scheduled.as_nanos()].iter().chain(legs.as_flattened()) {
@@ -88,14 +88,20 @@ fn record(octets: &[u8]) -> Option<(u16, Record)> {
     Some((u16::from_le_bytes([f0, f1]), record))
 }
 
-fn times(leg: &Leg) -> [u64; 5] {
-    let Leg { written, first_sent, last_sent, arrived, delivered } = *leg;
+fn times(leg: &TransferTimes) -> [u64; 5] {
+    let TransferTimes { written, first_sent, last_sent, arrived, delivered } = *leg;
     [written, first_sent, last_sent, arrived, delivered].map(Time::as_nanos)
 }
 
-fn leg(numbers: &[u64]) -> Leg {
+fn leg(numbers: &[u64]) -> TransferTimes {
     let time = |index: usize| Time::from_nanos(numbers[index]);
-    Leg { written: time(0), first_sent: time(1), last_sent: time(2), arrived: time(3), delivered: time(4) }
+    TransferTimes {
+        written: time(0),
+        first_sent: time(1),
+        last_sent: time(2),
+        arrived: time(3),
+        delivered: time(4),
+    }
 }
 
 #[cfg(test)]
@@ -105,7 +111,7 @@ mod tests {
     #[test]
     fn records_come_out_as_they_went_in() {
         let time = Time::from_millis;
-        let leg = Leg {
+        let leg = TransferTimes {
             written: time(1),
             first_sent: time(2),
             last_sent: time(3),

@@ -19,7 +19,7 @@ pub(crate) fn parts(path: &Path, place: &str) -> Result<Vec<Part>, KernelError> 
     Ok(parts)
 }
 
-/// Returns the loader and the libraries, as the loader itself finds them.
+/// Returns the loader and the libraries of a program, as the loader itself finds them.
 pub(crate) fn libraries(path: &Path) -> Result<Vec<PathBuf>, KernelError> {
     let missing = |_| KernelError::ProgramMissing { program: "ldd".to_owned(), package: "libc-bin" };
     let mut ldd = Command::new("ldd");

@@ -11,11 +11,11 @@ use crate::cache::cache;
 pub struct Provenance {
     /// The name of the engine: `qemu`.
     pub engine: String,
-    /// Its version: `7.2.22`.
+    /// Version of the engine: `7.2.22`.
     pub version: String,
-    /// Whether its threads step in a fixed order.
+    /// Whether the engine's threads step in a fixed order.
     pub stepping: Stepping,
-    /// Instructions per ns of the processor, if the user's programs run and computing takes time.
+    /// Instructions per ns of the processor, if user programs run and computing takes time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions_per_ns: Option<u32>,
     /// Properties of the host that the user's programs can see despite the isolation.
@@ -34,13 +34,13 @@ pub enum Stepping {
 }
 
 impl Provenance {
-    /// Returns the consequence of the mode and what to do about it, unless it is the best mode.
+    /// Returns the consequence of the mode, and how to avoid it; `None` for the best mode.
     pub fn warning(&self) -> Option<String> {
         let Self { engine, version, stepping: Stepping::Absent(reason), .. } = self else { return None };
         let snapshots = cache().join("snapshots");
         Some(format!(
             "{engine} {version} does not step exactly ({reason}): runs are slower, and the digests of two runs with one \
-             seed may differ; take QEMU 7.2, as Debian 12 has it, or if it is that, remove {} to have it tested again",
+             seed may differ; use QEMU 7.2, as in Debian 12; if you do, remove {} to repeat the test",
             snapshots.display()
         ))
     }

@@ -1,4 +1,4 @@
-//! Temporary directories. A killed process cannot remove its own, so the next process does.
+//! Temporary directories. A killed process cannot remove its directories, so the next process does.
 
 use std::fs;
 use std::path::Path;

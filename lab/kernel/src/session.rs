@@ -62,7 +62,8 @@ impl Session {
 
     /// Passes the packets of [`GuestMessage::Packets`](crate::GuestMessage::Packets) to the `witness`.
     pub fn packets(&self, octets: &[u8], witness: &mut dyn PacketObserver) -> Result<(), KernelError> {
-        let malformed = || KernelError::from(MachineFault::Guest("its packets make no sense".to_owned()));
+        let malformed =
+            || KernelError::from(MachineFault::Guest("the packets of the guest cannot be parsed".to_owned()));
         let packets = packet_match::assign_fates(captured_packet::unpack(octets).ok_or_else(malformed)?);
         captured_packet::show_to(
             PacketCapture { packets, ..PacketCapture::default() },

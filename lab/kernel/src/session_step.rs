@@ -21,7 +21,7 @@ pub enum Action {
     Packets,
 }
 
-/// An action, and the times at which it is interrupted when it is replayed.
+/// An action, and the times at which a replay interrupts it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// The action.
@@ -50,7 +50,7 @@ pub struct StepResult {
 pub struct LineOutcome {
     /// The exit code as a shell reports it: 128 plus the number of the signal if one ended it.
     pub exit_code: i32,
-    /// Whether it exceeded the memory limit of a program.
+    /// Whether the line exceeded the memory limit of a program.
     pub exceeded_memory: bool,
     /// The state of the shell for the next line on the same node; `None` if the shell did not save it.
     pub shell_state: Option<ShellState>,
@@ -74,7 +74,7 @@ pub trait SessionObserver {
     fn next_control(&mut self) -> StepControl;
 }
 
-/// Whether a step goes on.
+/// Whether a step continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepControl {
     /// The step goes on.

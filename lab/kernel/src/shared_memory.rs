@@ -1,9 +1,10 @@
-//! The channel between the host and an interactive guest in QEMU: memory behind the mailbox, backed by a file of the host.
-//! Its content is from the side that had the last turn.
+//! The channel between the host and an interactive guest in QEMU: memory behind the mailbox, backed by a
+//! file of the host. Its content is from the side that had the last turn.
 //!
-//! A guest that has written a message writes to a gate, which stays shut until the host has read the message: QEMU stands still in
-//! the middle of that instruction, whole. To pause the machine would not do: before QEMU's main thread hears of that, it may take
-//! the guest for idle and set its clock to the next timer. Of two gates, passed in turn, one can be shut again in peace.
+//! A guest that has written a message writes to a gate, a pipe that stays full until the host has read the
+//! message: QEMU blocks in the middle of that instruction. Pausing the machine would not do: before QEMU's
+//! main thread handles the pause, it may consider the guest idle and set its clock to the next timer. There
+//! are two gates, used in turn, so that one can be filled again while the guest waits at the other.
 
 use std::fs::File;
 use std::io;
@@ -11,12 +12,12 @@ use std::os::unix::fs::FileExt;
 
 use crate::mailbox;
 
-/// Where the memory begins, in octets.
+/// Address of the shared memory, in octets.
 pub(crate) const ADDRESS: u64 = mailbox::ADDRESS + mailbox::SIZE;
-/// How long it is, in octets.
+/// Size of the shared memory in octets.
 pub(crate) const SIZE: u64 = 4 << 20;
 
-/// The ports that are gates.
+/// I/O ports of the gates.
 pub(crate) const GATES: [u64; 2] = [0xe9, 0xea];
 
 /// Offset of the number of interrupts by the host; the guest reads it during its turn.
@@ -41,7 +42,7 @@ pub(crate) enum FragmentKind {
 /// The kinds of fragments of a guest's message.
 pub(crate) const MESSAGE_FRAGMENTS: [FragmentKind; 2] = [FragmentKind::Part, FragmentKind::End];
 
-/// The shared memory as one side accesses it.
+/// The shared memory, as one side accesses it.
 #[derive(Debug)]
 pub(crate) struct SharedMemory {
     memory: File,

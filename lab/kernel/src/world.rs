@@ -25,7 +25,7 @@ use crate::{
     program_records,
 };
 
-/// The wall-clock limit of a run unless the user sets another: this, and an amount for each message.
+/// The default wall-clock limit of a run: this, plus an amount for each message.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 const LIMIT_PER_MESSAGE: Duration = Duration::from_millis(50);
 
@@ -44,12 +44,12 @@ impl Kernel {
         Self { image, program, instance: Mutex::new(None) }
     }
 
-    /// Finds the kernel whose release begins with `release`; the default one if that is empty.
+    /// Returns the kernel whose release begins with `release`; the default kernel if that is empty.
     pub fn find(release: &str) -> Result<Self, KernelError> {
         Image::find(Some(release).filter(|release| !release.is_empty())).map(|image| Self::new(image, None))
     }
 
-    /// Returns a warning about the mode in which it runs here, and what to do about it.
+    /// Returns a warning about the mode in which the kernel runs on this host, and how to avoid it.
     pub fn warning(&self) -> Result<Option<String>, KernelError> {
         Ok(engine::of(&self.image).provenance(&self.image, true)?.warning())
     }
@@ -59,6 +59,7 @@ impl Kernel {
         !self.image.is_user_mode()
     }
 
+    /// Returns the kernel in the cache.
     pub(crate) const fn image(&self) -> &Image {
         &self.image
     }
@@ -167,12 +168,13 @@ impl World for Kernel {
     }
 }
 
-/// Returns a transport, and the settings of it that the kernel of release `kernel` or our own endpoint applies.
+/// Returns a transport, and those of its settings that the kernel of release `kernel` or our own endpoint
+/// applies.
 pub(crate) fn transport_settings(transport: &TransportSpec, kernel: &str) -> [Value; 2] {
     let settings = hol_sockets::sysctls(transport, kernel).unwrap_or_default();
     let settings = if transport.is_our_own() {
         // Our own endpoint applies every setting.
-        json!(transport.behaviour())
+        json!(transport.option_values())
     } else {
         json!(settings.iter().map(|set| [set.name, &set.value]).collect::<Vec<_>>())
     };
@@ -185,15 +187,15 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
     let Report { mut facts, flows, packets, secrets } = match serde_json::from_slice(&mail.text) {
         Ok(JobResult::Done(report)) => *report,
         Ok(JobResult::Failed(problem)) => return Err(guest(problem)),
-        Ok(JobResult::ShellEnded) => return Err(guest("it was no run".to_owned())),
+        Ok(JobResult::ShellEnded) => return Err(guest("the guest did not report a run".to_owned())),
         Err(problem) => return Err(guest(problem.to_string())),
     };
     let records = packed_records::unpack(&mail.records, flows.len());
-    let records = records.ok_or_else(|| guest("its records make no sense".to_owned()))?;
+    let records = records.ok_or_else(|| guest("the records of the guest cannot be parsed".to_owned()))?;
     let captured = captured_packet::unpack(&mail.packets);
-    let captured = captured.ok_or_else(|| guest("its packets make no sense".to_owned()))?;
+    let captured = captured.ok_or_else(|| guest("the packets of the guest cannot be parsed".to_owned()))?;
     let samples = packed_samples::unpack(&mail.samples);
-    let samples = samples.ok_or_else(|| guest("its time series make no sense".to_owned()))?;
+    let samples = samples.ok_or_else(|| guest("the time series of the guest cannot be parsed".to_owned()))?;
     let mut flows = flows.into_iter().zip(records);
     let Some((measured, mut records)) = flows.next() else {
         return Err(guest("nothing was measured".to_owned()));

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use hol_base::Duration;
 
 use crate::error::LabError;
-use crate::experiment::Keep;
+use crate::experiment::RecordsKept;
 use crate::manifest::Manifest;
 use crate::point::{Point, RunKey};
 use crate::records::RecordsFile;
 use crate::series::SeriesFile;
 
-/// The destination of large files, if they are kept.
+/// The destination of large files, if the result directory keeps them.
 #[derive(Debug, Clone, Default)]
 pub struct Archive {
     records: Option<PathBuf>,
@@ -37,7 +37,7 @@ fn table(dir: &Path, key: RunKey) -> PathBuf {
 
 /// Returns the Parquet files of a run that a result directory keeps.
 pub(crate) fn tables_of(manifest: &Manifest, key: RunKey) -> Vec<PathBuf> {
-    let records = (manifest.records == Keep::All).then_some(RECORDS);
+    let records = (manifest.records == RecordsKept::All).then_some(RECORDS);
     let series = manifest.series.map(|_| SERIES);
     records.into_iter().chain(series).map(|dir| table(Path::new(dir), key)).collect()
 }
@@ -55,7 +55,7 @@ pub(crate) fn files_of(key: RunKey) -> PathBuf {
 impl Archive {
     /// Creates the archive of a result directory.
     pub(crate) fn of(dir: &Path, manifest: &Manifest) -> Self {
-        let records = (manifest.records == Keep::All).then(|| dir.join(RECORDS));
+        let records = (manifest.records == RecordsKept::All).then(|| dir.join(RECORDS));
         let series = manifest.series.map(|_| dir.join(SERIES));
         Self { records, series, interval: manifest.series, ..Self::of_files(&dir.join(FILES)) }
     }
@@ -75,7 +75,8 @@ impl Archive {
         Self { files: Some(dir.to_owned()), ..Self::default() }
     }
 
-    /// Extracts a run's files, a tar archive, to `<point>-<repetition>`, and replaces those of an earlier try.
+    /// Extracts a run's files, a tar archive, to `<point>-<repetition>`, and replaces those of an earlier
+    /// attempt.
     pub(crate) fn unpack(&self, key: RunKey, files: &[u8]) -> Result<(), LabError> {
         let Some(dir) = self.files.as_ref().filter(|_| !files.is_empty()) else { return Ok(()) };
         let place = dir.join(name(key));

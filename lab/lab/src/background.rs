@@ -6,27 +6,28 @@ use hol_workloads::{Bulk, WorkloadSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::settled;
+use crate::resolved_transport;
 
 /// Background flows that compete with the measured one, all with the same workload.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
     /// Transport of the background flows. Default: that of the measured workload.
-    #[serde(default, with = "settled::if_any", skip_serializing_if = "Option::is_none")]
+    #[serde(default, with = "resolved_transport::if_any", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub transport: Option<TransportSpec>,
     /// Workload of each background flow. Default `bulk`: a greedy sender.
     #[serde(default = "greedy")]
     pub workload: WorkloadSpec,
-    /// Number of messages after which each background flow closes its connections. Default: none; it sends until the workload
-    /// has ended.
+    /// Number of messages that each background flow sends before it closes its connections. Default:
+    /// unlimited, until the workload has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
     /// Number of background flows. Default 1.
     #[serde(default = "one")]
     pub count: u16,
-    /// Random delay of each background flow of up to this long after the workload's `start`. Default 1 s.
+    /// Start each background flow at a random time of up to this long after the workload's `start`. Default
+    /// 1 s.
     #[serde(default = "second")]
     pub spread: Duration,
 }
@@ -42,12 +43,13 @@ const fn second() -> Duration {
 }
 
 impl Background {
-    /// Returns the entry with every default filled in, except the transport, which is not repeated if it is the workload's.
+    /// Returns the entry with every default filled in, except for the transport, which is left out if it is
+    /// the workload's.
     pub(crate) fn settled(self) -> Self {
         Self { workload: self.workload.settled(), ..self }
     }
 
-    /// Returns the background traffic of a workload over `transport`.
+    /// Returns the background traffic for a workload over `transport`.
     pub(crate) fn beside(&self, transport: &TransportSpec) -> hol_scenario::Background {
         let Self { transport: own, workload, messages, count, spread } = self.clone();
         let transport = own.unwrap_or_else(|| transport.clone());

@@ -8,13 +8,13 @@ use hol_scenario::{Better, MetricReader};
 /// A metric that an experiment defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DefinedMetric {
-    /// Its name.
+    /// Name of the metric.
     pub name: &'static str,
-    /// Its unit; empty if it has none.
+    /// Unit of the metric; empty if it has none.
     pub unit: &'static str,
-    /// Whether it is a time.
+    /// Whether the metric is a time.
     pub is_time: bool,
-    /// Which of two values is better.
+    /// Which of two values is the better one.
     pub better: Better,
     /// The words for the first of two values if it is better, and if it is worse: faster and slower for a time.
     pub(crate) comparatives: [&'static str; 2],

@@ -71,11 +71,11 @@ pub enum LabError {
     #[error(transparent)]
     World(#[from] RunError),
     /// All of the first runs failed.
-    #[error("the first {0} runs all failed, the last: {1}")]
+    #[error("the first {0} runs all failed; the last error: {1}")]
     Hopeless(u64, String),
     /// An assertion of this program failed in a run; the message before this one says which.
     #[error(
-        "{point}: repetition {repetition} (seed {seed}) broke an assertion; please report it with these words"
+        "{point}: repetition {repetition} (seed {seed}) failed an assertion, which is a bug of hol; please report it with this message"
     )]
     Broken {
         /// A description of the point.
@@ -88,7 +88,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// Returns whether the user has to change the input, and not the machine.
+    /// Returns whether the user has to change the input rather than the machine.
     pub const fn is_usage(&self) -> bool {
         matches!(
             self,
@@ -104,13 +104,13 @@ impl LabError {
         let cure = match source.kind() {
             io::ErrorKind::NotFound => "check the name, or create it first",
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                "change its permissions, or choose another place with --out"
+                "change its permissions, or choose another directory with --out"
             }
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 "free some space and run the same command again: finished runs are kept"
             }
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-                "something else has this name; choose another place with --out"
+                "another file has this name; choose another directory with --out"
             }
             io::ErrorKind::IsADirectory => "name a file in it",
             io::ErrorKind::InvalidData => "save it as UTF-8 text",

@@ -17,8 +17,8 @@ use crate::axes::{Assignment, combinations};
 use crate::background::Background;
 use crate::error::InputError;
 use crate::figure::{self, FigureRequest};
-use crate::named::{Named, over};
 use crate::named_paths;
+use crate::named_transport::{NamedTransport, over};
 use crate::onward::Onward;
 use crate::permission;
 use crate::point::{Point, PointId};
@@ -45,19 +45,19 @@ const SHORTEST_PART: Duration = Duration::from_millis(1);
 /// An experiment: networks, transports, workload, and the number of repetitions.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// The name of its file without the extension.
+    /// Name of the experiment: that of its file without the extension.
     pub name: String,
-    /// Its title, one line.
+    /// Title of the experiment, one line.
     pub title: String,
     /// Whether the records of single messages are kept.
-    pub records: Keep,
+    pub records: RecordsKept,
     /// The interval of the time series; `None`: none is recorded.
     pub series: Option<Duration>,
     /// The points of all combinations of the axes; the transports are the first axis.
     pub points: Vec<Point>,
-    /// The figures that the file asks for; empty: figures are chosen by the axes.
+    /// The figures that the file asks for; if empty, the axes determine the figures.
     pub figures: Vec<FigureRequest>,
-    /// The statements of its topology's script that have no effect, with line and reason.
+    /// The statements of the topology's script that have no effect, with line and reason.
     pub ignored: Vec<String>,
     /// The SHA-256 of its file and of the text files that it names, by path.
     pub inputs: BTreeMap<String, String>,
@@ -66,7 +66,7 @@ pub struct Experiment {
 /// Which records of single messages are kept beside the summaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Keep {
+pub enum RecordsKept {
     /// None: a digest stands for them.
     #[default]
     None,
@@ -74,7 +74,7 @@ pub enum Keep {
     All,
 }
 
-/// An experiment file as written, one value for each swept key.
+/// The contents of an experiment file, one value for each swept key.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Experiment", description = "An experiment of headofline, for `hol run`.")]
@@ -100,7 +100,7 @@ pub(crate) struct File {
     timeline: Option<Spanned<Duration>>,
     /// Keep the records of all messages as Parquet files. Default none.
     #[serde(default)]
-    records: Keep,
+    records: RecordsKept,
     /// Sample each run at this interval into Parquet files: windows, round-trip times, queues. Default none.
     #[schemars(with = "Option<Duration>")]
     series: Option<Spanned<Duration>>,
@@ -111,11 +111,11 @@ pub(crate) struct File {
     #[schemars(with = "Option<String>")]
     pub(crate) world: Spanned<WorldName>,
     /// The transports to compare.
-    #[schemars(with = "Vec<Named>")]
-    transports: Spanned<Vec<Named>>,
-    /// Further figures of the report, besides those that every report has.
+    #[schemars(with = "Vec<NamedTransport>")]
+    transports: Spanned<Vec<NamedTransport>>,
+    /// Further figures of the report.
     #[serde(default, rename = "figure")]
-    figures: Vec<figure::Written>,
+    figures: Vec<figure::FigureTable>,
     /// An ns script that defines the network. Its path is relative to this file.
     // It is read before; here only if it is swept.
     #[schemars(with = "Option<String>")]
@@ -189,7 +189,7 @@ fn no_hosts() -> Spanned<BTreeMap<String, HostSpec>> {
 }
 
 impl Experiment {
-    /// Reads an experiment called `name`, and checks that this machine can run every point.
+    /// Parses an experiment called `name`, and checks that this machine can run every point.
     pub fn parse(name: &str, source: &Source) -> Result<Self, InputError> {
         let (mut experiment, places) = Self::read(name, source)?;
         for (index, (point, place)) in experiment.points.iter_mut().zip(places).enumerate() {
@@ -202,18 +202,20 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// Reads an experiment called `name` without checking that this machine can run it.
+    /// Parses an experiment called `name` without checking that this machine can run it.
     pub fn anywhere(name: &str, source: &Source) -> Result<Self, InputError> {
         Self::read(name, source).map(|(experiment, _)| experiment)
     }
 
-    /// Returns why this machine cannot run it: the first point whose world is missing or does not support it; `None` if it can.
-    pub fn misfit(&self) -> Option<String> {
+    /// Returns why this machine cannot run the experiment: the first point whose world is missing or does
+    /// not support it; `None` if it can.
+    pub fn why_unsupported(&self) -> Option<String> {
         let placed = self.points.iter().map(|point| point.clone().placed(&point.world));
         placed.filter_map(Result::err).map(|problem| problem.to_string()).next()
     }
 
-    /// Reads an experiment called `name` without checking its worlds; returns for each point where the file names its world.
+    /// Parses an experiment called `name` without checking its worlds; returns for each point where the file
+    /// names its world.
     pub(crate) fn read(name: &str, source: &Source) -> Result<(Self, Vec<Range<usize>>), InputError> {
         let mut table = source.table()?;
         let combinations = combinations(&mut table, source)?;
@@ -243,7 +245,7 @@ impl Experiment {
                 let (file, table) = (own.as_ref().unwrap_or(file), own_table.as_ref().unwrap_or(&table));
                 let axes = step.iter().map(|set| (set.key.clone(), set.text())).collect();
                 let point = file.point(name, index, twin, axes);
-                point.scenario(0).check().map_err(|e| file.misfit(&e, table, step, source))?;
+                point.scenario(0).check().map_err(|e| file.why_unsupported(&e, table, step, source))?;
                 points.push(point.settled());
                 places.push(file.world.span());
             }
@@ -260,7 +262,8 @@ impl Experiment {
         Ok((Self { name, title, records, series, points, figures, ignored, inputs }, places))
     }
 
-    /// Moves the experiment to another world; returns why each point was left out that this world cannot run.
+    /// Moves the experiment to another world; returns each point that this world cannot run, with the
+    /// reason.
     pub fn in_world(mut self, world: &WorldName) -> Result<(Self, Vec<String>), InputError> {
         let place = format!("--world {world}");
         let there = world.open().and_then(|world| world.provenance());
@@ -272,12 +275,13 @@ impl Experiment {
         Ok((self, refused))
     }
 
-    /// Returns whether it names a world other than the default.
+    /// Returns whether the experiment names a world other than the default.
     pub fn names_a_world(&self) -> bool {
         self.points.iter().any(|point| !point.world.is_default())
     }
 
-    /// Returns the experiment with a twentieth of the messages, but at least 100 in each repetition, for a first look.
+    /// Returns the experiment with a twentieth of the messages, but at least 100 in each repetition, for a
+    /// quick overview.
     pub fn quick(mut self) -> Self {
         for point in &mut self.points {
             let least = 100 * u64::from(point.repetitions.least);
@@ -487,7 +491,7 @@ impl File {
 
     /// A name that two transports have which are not the same.
     fn shared_label(&self) -> Option<&str> {
-        let mut known: BTreeMap<&str, &Named> = BTreeMap::new();
+        let mut known: BTreeMap<&str, &NamedTransport> = BTreeMap::new();
         let mut transports = self.transports.get_ref().iter();
         let other = transports.find(|named| {
             let first = *known.entry(&named.label).or_insert(named);
@@ -510,7 +514,7 @@ impl File {
     }
 
     /// Returns the error of keys that contradict each other, at the position of the first of them or of their table.
-    fn misfit(
+    fn why_unsupported(
         &self,
         error: &ScenarioError,
         table: &DeTable<'_>,
@@ -573,7 +577,7 @@ impl File {
     }
 
     fn point(&self, experiment: &str, transport: usize, twin: u32, axes: Vec<(String, String)>) -> Point {
-        let Named { spec, label, .. } = self.transports.get_ref()[transport].clone();
+        let NamedTransport { spec, label, .. } = self.transports.get_ref()[transport].clone();
         let label = if twin == 0 { label } else { format!("{label} ({})", twin + 1) };
         Point {
             id: PointId(0),

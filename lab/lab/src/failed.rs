@@ -1,4 +1,4 @@
-//! Runs that failed. The sweep continues without them, and the next one repeats them.
+//! Runs that failed. The sweep continues without them, and the next sweep repeats them.
 
 use std::fmt;
 
@@ -9,20 +9,20 @@ use crate::point::RunKey;
 /// A run that failed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FailedRun {
-    /// The point and repetition.
+    /// Point and repetition of the run.
     #[serde(flatten)]
     pub key: RunKey,
-    /// A description of its point.
+    /// Description of the run's point.
     pub name: String,
     /// What happened, and what to do.
     pub failed: String,
-    /// The output of its machine, which is stored in a separate file and not in the journal.
+    /// Output of the run's machine, which is stored in a separate file and not in the journal.
     #[serde(skip)]
     pub log: String,
 }
 
 impl FailedRun {
-    /// Returns the name of its log file in the result directory.
+    /// Returns the name of the run's log file in the result directory.
     pub fn log_file(key: RunKey) -> String {
         format!("failed/{}-{}.log", key.point, key.repetition)
     }

@@ -1,7 +1,9 @@
-//! The known differences between the model world and Linux 6.12, and the range of conditions in which both were compared.
+//! The known differences between the model world and Linux 6.12, and the range of conditions in which both
+//! were compared.
 //!
-//! `hol validate --random` draws scenarios from these ranges. A report of the model world names the differences that affect its own
-//! points, and the values outside of the ranges. `docs/fidelity.md` has all differences.
+//! `hol validate --random` draws scenarios from these ranges. A report of the model world names the
+//! differences that affect its own points, and the values outside of the ranges. `docs/fidelity.md` lists
+//! all differences.
 
 use hol_base::QueueLimit;
 use hol_network::{LossSpec, Settings};
@@ -42,11 +44,11 @@ const STACK: &str = "linux-6.12";
 /// A known difference between the model and Linux 6.12.
 #[derive(Debug)]
 pub struct KnownDifference {
-    /// What differs: a sentence without its full stop.
+    /// Description of the difference, without a full stop.
     pub what: &'static str,
     /// The size of the difference.
     pub size: &'static str,
-    /// Where it matters.
+    /// Conditions under which the difference matters.
     pub matters: &'static str,
     /// Whether it affects a point; `None` if it changes packets but no value of a report.
     touches: Option<fn(&Point) -> bool>,
@@ -55,14 +57,14 @@ pub struct KnownDifference {
 /// All known differences, those with the largest effect on results first.
 pub const KNOWN: &[KnownDifference] = &[
     KnownDifference {
-        what: "SCTP over the loopback interface, whose MTU is 64 KiB, stalls in Linux and not in the model",
+        what: "SCTP over the loopback interface, whose MTU is 64 KiB, stalls in Linux but not in the model",
         size: "throughput by a factor of 60",
         matters: "an MTU above 9000",
         touches: Some(|point| is_sctp(point) && point.network.mtu.0 > LARGE_MTU),
     },
     KnownDifference {
         what: "A packet that arrives exactly when a queue of a few packets drains may be dropped in one world only",
-        size: "single packets, and the timeout that one of them may cost",
+        size: "single packets, and a timeout if one of them is lost",
         matters: "queues of about 5 packets",
         touches: Some(|point| {
             point.network.directions().iter().any(
@@ -80,14 +82,14 @@ pub const KNOWN: &[KnownDifference] = &[
         }),
     },
     KnownDifference {
-        what: "UDP: where nobody listens, Linux answers with ICMP port unreachable; the model sends no ICMP",
+        what: "UDP: to a port without a listener, Linux replies with ICMP port unreachable; the model sends no ICMP",
         size: "packets of the return path",
         matters: "a server that does not listen",
         touches: Some(|point| point.transport.kind() == Kind::Udp && !point.workload.listens),
     },
     KnownDifference {
         what: "TCP: Linux takes an approximate cube root for CUBIC's curve (`cubic_root`), the model the exact one",
-        size: "0.2 % of the time to the plateau: the window grows by a segment a few acknowledgments earlier or later",
+        size: "0.2 % of the time to the plateau: a segment is added to the window a few acknowledgments earlier or later",
         matters: "traces after losses on slow paths",
         touches: None,
     },
@@ -111,7 +113,7 @@ const SHORT_QUEUE: u64 = 10;
 pub struct Fidelity {
     /// The known differences that affect at least one of the points.
     pub known: Vec<&'static KnownDifference>,
-    /// The conditions outside of those that were compared, each once.
+    /// Each condition that is outside of the compared ranges.
     pub outside: Vec<String>,
 }
 
@@ -201,11 +203,11 @@ fn outside(points: &[&Point]) -> Vec<String> {
     stacks.sort_unstable();
     stacks.dedup();
     let stacks = stacks.into_iter().filter(|stack| *stack != STACK);
-    let stacks = stacks.map(|stack| format!("the stack {stack}: only {STACK} was compared"));
+    let stacks = stacks.map(|stack| format!("the stack {stack} (only {STACK} was compared)"));
     let any = |is_there: fn(&Point) -> bool| points.iter().any(|point| is_there(point));
     let kinds = [
         (any(|point| !point.background.is_empty()), "traffic of others"),
-        (any(|point| !point.onward.is_empty()), "servers that ask others"),
+        (any(|point| !point.onward.is_empty()), "servers with onward requests"),
         (any(has_graph), "routers and shared segments"),
         (any(|point| point.network.trace.is_some()), "a trace of rates and delays"),
     ];

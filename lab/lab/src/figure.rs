@@ -1,4 +1,4 @@
-//! `[[figure]]`: a figure that an experiment asks for, in place of those chosen by its axes.
+//! `[[figure]]`: a figure that an experiment asks for instead of those that its axes determine.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub struct FigureRequest {
     /// The swept key with a panel for each value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panels: Option<String>,
-    /// The name of a metric, one of [`METRICS`].
+    /// Name of the metric to draw, which may be one of `[program.metrics]`. Default `response-time`.
     pub metric: String,
 }
 
@@ -27,19 +27,19 @@ pub struct FigureRequest {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Figure")]
-pub(crate) struct Written {
+pub(crate) struct FigureTable {
     /// The swept key along the horizontal axis.
     #[schemars(with = "String")]
     over: Spanned<String>,
     /// Draw one panel for each value of this swept key.
     #[schemars(with = "Option<String>")]
     panels: Option<Spanned<String>>,
-    /// Metric to draw, also one of a program by its name. Default `response-time`.
+    /// Name of the metric to draw, which may be one of `[program.metrics]`. Default `response-time`.
     #[schemars(with = "Option<String>", extend("examples" = METRICS))]
     metric: Option<Spanned<String>>,
 }
 
-impl Written {
+impl FigureTable {
     /// Returns the figure, or an error if its keys are not swept or no point has its metric.
     pub(crate) fn settled(
         &self,
@@ -68,16 +68,13 @@ impl Written {
         let panels = self.panels.as_ref().map(key).transpose()?;
         let over = key(&self.over)?;
         if let Some(panels) = self.panels.as_ref().filter(|panels| panels.get_ref() == self.over.get_ref()) {
-            return Err((
-                panels.span(),
-                "the panels are over another key than the horizontal axis".to_owned(),
-            ));
+            return Err((panels.span(), "the panels need another key than the horizontal axis".to_owned()));
         }
         if let Some(panels) =
             self.panels.as_ref().filter(|panels| advance_together(&over, panels.get_ref(), points))
         {
             let problem =
-                format!("{:?} advances with {over:?}, so that each panel had one place", panels.get_ref());
+                format!("{:?} advances with {over:?}, so each panel would have one point", panels.get_ref());
             return Err((panels.span(), problem));
         }
         Ok(FigureRequest { over, panels, metric })

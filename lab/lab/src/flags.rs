@@ -1,6 +1,6 @@
 //! The flags of `hol compare`, and the keys of experiment files that they set.
 
-/// Each flag and the key that it sets, in the order of the help text.
+/// Each flag with the key that it sets, in the order of the help text.
 pub const FLAGS: [(&str, &str); 18] = [
     ("--workload", "workload.kind"),
     ("--rate", "workload.rate"),

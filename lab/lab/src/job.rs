@@ -1,11 +1,11 @@
-//! A run that has to be done.
+//! A run to be performed.
 
 use crate::point::{Point, RunKey};
 
-/// One repetition of a point.
+/// One repetition of a point, to be performed.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'p> {
-    /// Its point.
+    /// Point of the run.
     pub point: &'p Point,
     /// The index of the repetition, from 0.
     pub repetition: u32,
@@ -17,12 +17,12 @@ impl Job<'_> {
         RunKey { point: self.point.id, repetition: self.repetition }
     }
 
-    /// Returns the number of its messages.
+    /// Returns the number of messages in the run.
     pub fn messages(&self) -> u64 {
         self.point.messages_in(self.repetition)
     }
 
-    /// Returns its approximate processor time, in µs.
+    /// Returns the approximate processor time of the run, in µs.
     pub fn work(&self) -> u64 {
         let cost = self.point.world.open().map(|world| world.cost());
         cost.map_or(0, |cost| cost.run.saturating_add(cost.message.saturating_mul(self.messages())))

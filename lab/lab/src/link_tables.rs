@@ -5,7 +5,8 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::InputError;
 
-/// Changes each table of the network in `table` that describes a link: each of `paths`, each of `links`, and `[network]` itself.
+/// Calls a function for each table of the network in `table` that describes a link: each of `paths`, each of
+/// `links`, and `[network]` itself.
 pub(crate) fn each_link<'s>(
     table: &mut DeTable<'s>,
     mut change: impl FnMut(&mut DeTable<'s>) -> Result<(), InputError>,

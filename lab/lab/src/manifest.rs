@@ -7,7 +7,7 @@ use hol_base::Duration;
 use hol_measure::nanoseconds;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Experiment, Keep};
+use crate::experiment::{Experiment, RecordsKept};
 use crate::figure::FigureRequest;
 use crate::origin::Origin;
 use crate::point::Point;
@@ -20,29 +20,30 @@ pub const FORMAT: u32 = 3;
 /// The contents of `manifest.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The version of the directory's layout.
+    /// Version of the directory's layout.
     pub format: u32,
-    /// The program's version.
+    /// Version of the program.
     pub version: String,
-    /// The command line that created it.
+    /// Command line that created the directory.
     pub command: Vec<String>,
     /// The program and the files that it read.
     #[serde(default, skip_serializing_if = "Origin::is_unknown")]
     pub origin: Origin,
-    /// The name of the study, if it is one.
+    /// Name of the study, if the experiments are one.
     pub study: Option<String>,
-    /// The title, one line.
+    /// Title of the experiments, one line.
     pub title: String,
     /// The world: `"model"`, or `"kernel:"` with the kernel's release.
     pub world: String,
-    /// What the world ran on, as far as results may depend on it; empty if this program's version decides everything.
+    /// What the world ran on, as far as results may depend on it; empty if this program's version decides
+    /// everything.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub provenance: String,
-    /// The part of the plan that it holds; `None`: the whole plan.
+    /// The part of the plan in this directory; `None`: the whole plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
     /// Whether the records of single messages are kept.
-    pub records: Keep,
+    pub records: RecordsKept,
     /// How often runs are looked at for their time series, if they are.
     #[serde(
         default,
@@ -51,7 +52,7 @@ pub struct Manifest {
         with = "nanoseconds::if_any"
     )]
     pub series: Option<Duration>,
-    /// The machine that created it.
+    /// The machine that created the directory.
     pub host: Host,
     /// Name and title of each experiment.
     pub experiments: Vec<(String, String)>,
@@ -62,7 +63,7 @@ pub struct Manifest {
     pub points: Vec<Point>,
 }
 
-/// The machine, on which speeds depend but not results.
+/// A description of the machine, which influences speeds but not results.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     /// The model of the processor.
@@ -85,7 +86,7 @@ fn wishes(experiments: &[Experiment]) -> BTreeMap<String, Vec<FigureRequest>> {
 impl Manifest {
     /// Creates the manifest of `experiments`, run by the command line `command`.
     pub fn new(title: &str, study: Option<&str>, experiments: &[Experiment], command: Vec<String>) -> Self {
-        let keep = experiments.iter().any(|e| e.records == Keep::All);
+        let keep = experiments.iter().any(|e| e.records == RecordsKept::All);
         let files = match study {
             Some(study) => study::hashes(study),
             None => experiments.iter().flat_map(|e| e.inputs.clone()).collect(),
@@ -100,7 +101,7 @@ impl Manifest {
             world: each_once(experiments, |point| point.world.to_string()),
             provenance: each_once(experiments, |point| point.provenance.clone()),
             shard: None,
-            records: if keep { Keep::All } else { Keep::None },
+            records: if keep { RecordsKept::All } else { RecordsKept::None },
             series: experiments.iter().filter_map(|e| e.series).min(),
             host: Host::this(),
             experiments: experiments.iter().map(|e| (e.name.clone(), e.title.clone())).collect(),
@@ -109,7 +110,7 @@ impl Manifest {
         }
     }
 
-    /// Returns whether both describe the same runs, so that one can continue with the other's.
+    /// Returns whether both manifests describe the same runs, so that one can be continued with the other.
     pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
         let ask = |m: &Self| {
             let points = m.points.iter().map(|p| (p.id, p.experiment.clone(), p.repetitions, p.precision));

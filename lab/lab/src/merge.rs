@@ -1,4 +1,5 @@
-//! Joins the results of several machines that have run parts of one plan. The result is the same as that of one machine.
+//! Merges the results of several machines that have run parts of one plan. The result is the same as that of
+//! one machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,11 +9,11 @@ use std::path::{Path, PathBuf};
 use crate::archive::{files_of, tables_of};
 use crate::error::LabError;
 use crate::failed::FailedRun;
-use crate::finished::Finished;
 use crate::manifest::Manifest;
 use crate::plan::Plan;
 use crate::point::RunKey;
 use crate::run_result::RunResult;
+use crate::run_results::RunResults;
 use crate::shard::{Shard, shares};
 use crate::store::{Store, is_begun, load};
 use crate::verify::differences;
@@ -23,15 +24,16 @@ pub struct MergeResult {
     /// The joined result directory.
     pub store: Store,
     /// All runs.
-    pub finished: Finished,
+    pub finished: RunResults,
     /// The number of runs that several parts had, with equal results.
     pub repeated: u64,
-    /// The parts that are incomplete, and how many of their runs are missing; empty if it is unknown how the plan was divided.
+    /// Parts that are incomplete, and how many of their runs are missing; empty if it is unknown how the
+    /// plan was divided.
     pub lacking: Vec<(Shard, u64)>,
 }
 
-/// Joins `parts` in `out`, which is new or has some of them already. A directory of parts stands for all of them. Does not change the
-/// parts.
+/// Merges `parts` in `out`, which is new or has some of them already. A directory of parts stands for all of
+/// them. Does not change the parts.
 pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<MergeResult, LabError> {
     let parts = parts.iter().map(|dir| expand(dir)).collect::<Result<Vec<_>, LabError>>()?.concat();
     let read =
@@ -39,7 +41,7 @@ pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merg
     let Some((first, (manifest, _))) = read.first() else {
         return Err(LabError::Directory {
             path: out.to_owned(),
-            problem: "there are no parts to join".into(),
+            problem: "no parts to join were found".into(),
         });
     };
     let manifest = Manifest { shard: None, command, ..manifest.clone() };
@@ -107,7 +109,7 @@ fn check_same(first: &Path, manifest: &Manifest, dir: &Path, other: &Manifest) -
         (_, false) => {
             format!("ran on {}, and {} on {}", other.provenance, first.display(), manifest.provenance)
         }
-        (true, true) => format!("holds another experiment or other settings than {}", first.display()),
+        (true, true) => format!("contains another experiment or other settings than {}", first.display()),
     };
     let problem =
         format!("{what}; leave it out, or run that part again with the version and settings of the others");
@@ -183,7 +185,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 fn lacking(
     shards: impl Iterator<Item = Option<Shard>>,
     store: &Store,
-    finished: &Finished,
+    finished: &RunResults,
 ) -> Vec<(Shard, u64)> {
     let divisions: Option<Vec<usize>> = shards.map(|shard| shard.map(Shard::of)).collect();
     let Some(&[of, ref others @ ..]) = divisions.as_deref() else { return Vec::new() };

@@ -63,33 +63,34 @@ pub enum Metric {
 pub struct MetricInfo {
     /// The metric.
     pub metric: Metric,
-    /// Its name in experiments and claims.
+    /// Name of the metric in experiments and claims.
     pub name: &'static str,
-    /// Its title on axes.
+    /// Title of the metric on axes.
     pub title: &'static str,
-    /// Its unit.
+    /// Unit of the metric.
     pub unit: &'static str,
-    /// Which of two values is better.
+    /// Which of two values is the better one.
     pub better: Better,
     /// The words for the first of two values if it is better, and if it is worse.
     pub comparatives: [&'static str; 2],
     /// The word for two equal values.
     pub equal: &'static str,
-    /// Its largest possible value, if there is one.
+    /// Largest possible value of the metric, if there is one.
     pub most: Option<f64>,
-    /// Whether it is meaningless where the load was not carried. A throughput shows what was carried.
+    /// Whether the metric is meaningless if the load was not carried. A throughput is not: it shows what was
+    /// carried.
     pub needs_load: bool,
-    /// Whether it is a duration with one value for each run.
+    /// Whether the metric is a duration with one value per run.
     pub is_time_of_run: bool,
-    /// The column of the means in a figure's CSV file.
+    /// Name of the column with the means in a figure's CSV file.
     pub column: &'static str,
-    /// The column of its closed form in that file, and a description of the closed form.
+    /// Name of the column with the closed form in that file, and a description of the closed form.
     pub theory: Option<[&'static str; 2]>,
-    /// Which points have it; `None`: all.
+    /// Which points have the metric; `None`: all.
     pub needs: Option<MetricRequirement>,
     /// How the value of a run is computed.
     pub extract: Extract,
-    /// Its columns in the tables of points.
+    /// Columns of the metric in the tables of points.
     pub columns: &'static [Column],
 }
 
@@ -114,9 +115,9 @@ pub enum Extract {
 /// A column of a table of points.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// Its name, which ends with the unit.
+    /// Name of the column, which ends with the unit.
     pub name: &'static str,
-    /// Whether the terminal's rows have it too.
+    /// Whether the terminal prints the column, too.
     pub is_printed: bool,
     /// Returns the value of a point.
     pub of: fn(&PointResult) -> Value,
@@ -156,14 +157,14 @@ const FLOWS: MetricRequirement = MetricRequirement {
     cure: "use a workload without replies (oneway, bulk), or add a [[background]]; pages, batches and programs have none",
 };
 const FRAMES: MetricRequirement =
-    MetricRequirement { is_met: Point::is_played, cure: "frames of media have one; take the workload media" };
+    MetricRequirement { is_met: Point::is_played, cure: "only frames have one; use the workload media" };
 const DISRUPTED: MetricRequirement = MetricRequirement {
     is_met: |point| point.is_disrupted(),
-    cure: "a link that goes down (down = true in [[network.events]]) and a client that moves ([network.handover]) have one",
+    cure: "only disruptions have one: add [[network.events]] with down = true, or [network.handover]",
 };
 const COMPETITORS: MetricRequirement = MetricRequirement {
     is_met: |point| point.competitors() > 0,
-    cure: "write a [[background]] that competes with the workload",
+    cure: "add a [[background]] that competes with the workload",
 };
 
 /// Every metric, in the order of tables.
@@ -189,7 +190,7 @@ pub const TABLE: [MetricInfo; 17] = [
         unit: "kbit/s",
         better: Better::More,
         column: "throughput_kbps",
-        theory: Some(["ceiling_kbps", "the most that the line carries with the headers of this transport"]),
+        theory: Some(["ceiling_kbps", "the link's capacity less the headers of this transport"]),
         needs: Some(FLOWS),
         extract: Extract::Run(|_, run| throughput(run)),
         columns: &[
@@ -458,7 +459,7 @@ impl Metric {
         TABLE.iter().find(|info| info.name == name).map(|info| info.metric)
     }
 
-    /// Returns its properties.
+    /// Returns the properties of the metric.
     pub fn info(self) -> MetricInfo {
         if let Self::Defined(defined) = self {
             return MetricInfo {
@@ -477,7 +478,7 @@ impl Metric {
         *TABLE.iter().find(|info| info.metric == self).expect("every metric has an entry")
     }
 
-    /// Returns the value of a run.
+    /// Returns the value of the metric in a run.
     pub fn of_run(self, point: &Point, run: &RunResult) -> Option<f64> {
         match (self, self.info().extract) {
             (Self::Defined(defined), _) => run.defined(defined.name),
@@ -486,7 +487,7 @@ impl Metric {
         }
     }
 
-    /// Returns the title of the axis of its means.
+    /// Returns the title of an axis of means.
     pub fn axis(self) -> String {
         let MetricInfo { title, unit, .. } = self.info();
         match self {
@@ -496,7 +497,7 @@ impl Metric {
         }
     }
 
-    /// Returns the title of the axis of its distribution.
+    /// Returns the title of an axis of the distribution.
     pub fn time_axis(self) -> String {
         let info = self.info();
         match info.is_time_of_run {
@@ -505,7 +506,7 @@ impl Metric {
         }
     }
 
-    /// Returns the title of the axis that shows the fraction above a time.
+    /// Returns the title of the axis of the share of messages above a time.
     pub fn share_axis(self) -> &'static str {
         match self.info().is_time_of_run {
             true => "share of runs that took longer",
@@ -513,7 +514,7 @@ impl Metric {
         }
     }
 
-    /// Returns the value that stands for a repetition without one where only the order counts.
+    /// Returns the value that stands for a repetition without a value where only the order counts.
     pub fn worst(self) -> f64 {
         self.gain(f64::NEG_INFINITY)
     }
@@ -526,7 +527,8 @@ impl Metric {
         }
     }
 
-    /// Returns the largest difference that counts as zero, in its unit: times are whole nanoseconds.
+    /// Returns the largest difference that counts as zero, in the unit of the metric: times are whole
+    /// nanoseconds.
     pub fn resolution(self) -> f64 {
         match self {
             Self::Defined(_) => 0.0,
@@ -535,7 +537,7 @@ impl Metric {
         }
     }
 
-    /// Returns by how much the first of two values is better, from the difference between them.
+    /// Returns by how much the first of two values is better, given the difference between them.
     pub fn gain(self, difference: f64) -> f64 {
         match self.info().better {
             Better::Less => -difference,

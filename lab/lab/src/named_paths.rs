@@ -1,6 +1,8 @@
-//! `path = "lte"`: puts the settings of a named path in place of its name, so that a result names every setting.
+//! `path = "lte"`: replaces the name of a path with the path's settings, so that a result contains every
+//! setting.
 //!
-//! This precedes deserialization, because afterwards a key that the file sets cannot be told from a default.
+//! This precedes deserialization, because afterwards a key that the file sets cannot be distinguished from a
+//! default.
 
 use hol_network::NamedPath;
 use toml::Spanned;
@@ -13,12 +15,12 @@ use crate::source::{Source, replaced};
 /// Keys of the long form, which has no path of its own.
 const OF_LONG_FORM: [&str; 3] = ["nodes", "links", "lans"];
 
-/// Replaces every `path` in the network of `table` by its settings.
+/// Replaces every `path` in the network of `table` with its settings.
 pub(crate) fn put_in_place(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     each_link(table, |link| {
         let has_links = OF_LONG_FORM.iter().any(|key| link.contains_key(*key));
         if let Some(name) = link.get("path").filter(|_| has_links) {
-            let problem = "`path` is one link, and this network has several; give each its own, as in \
+            let problem = "`path` describes one link, but this network has several; set it for each, as in \
                            links = [{ from = \"client\", to = \"router\", path = \"lte\" }]";
             return Err(source.error(&name.span(), problem));
         }
@@ -32,7 +34,8 @@ fn replace(own: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     let Some(name) = own.remove("path") else { return Ok(()) };
     let path = match name.get_ref() {
         DeValue::String(name) => name.parse::<NamedPath>(),
-        _ => Err("a path is a name in quotes, as in path = \"lte\"; `hol list paths` shows all".to_owned()),
+        _ => Err("`path` needs a name in quotes, as in path = \"lte\"; `hol list paths` shows all names"
+            .to_owned()),
     };
     let path = path.map_err(|problem| source.error(&name.span(), problem))?;
     let settings = DeTable::parse(path.text()).expect("a test reads every path").into_inner();
@@ -142,7 +145,7 @@ mod tests {
             ("network.path = 4", "t.toml:3:16", "path = \"lte\""),
             ("network.paths = [{}, { path = 'moon' }]", "t.toml:3:31", "known: wifi, lte"),
             ("[sweep]\n'network.path' = ['lte', 'moon']", "t.toml:4:26", "known: wifi, lte"),
-            ("[network]\npath = 'lte'\nnodes = ['client', 'server']", "t.toml:4:8", "give each its own"),
+            ("[network]\npath = 'lte'\nnodes = ['client', 'server']", "t.toml:4:8", "set it for each"),
             ("[network]\npath = 'lte'\ndelay = '1ms'", "t.toml:4:8", "lower one or raise the other"),
         ] {
             let error = parse(text).expect_err(text).to_string();

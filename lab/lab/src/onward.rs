@@ -5,7 +5,7 @@ use hol_workloads::WorkloadSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::settled;
+use crate::resolved_transport;
 
 /// Requests of a server to another server, one for each request that it receives; a server with several sends them one after
 /// another.
@@ -13,7 +13,7 @@ use crate::settled;
 #[serde(deny_unknown_fields)]
 pub struct Onward {
     /// Transport of these requests. Default: that of the measured workload.
-    #[serde(default, with = "settled::if_any", skip_serializing_if = "Option::is_none")]
+    #[serde(default, with = "resolved_transport::if_any", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub transport: Option<TransportSpec>,
     /// Workload of these requests: `from` is the server that sends them, `to` the server that replies.
@@ -21,9 +21,9 @@ pub struct Onward {
 }
 
 impl Onward {
-    /// Returns the onward flow of a workload over `transport`.
-    pub(crate) fn beside(&self, transport: &TransportSpec) -> hol_scenario::Onward {
+    /// Returns the onward flow for a workload over `transport`.
+    pub(crate) fn beside(&self, transport: &TransportSpec) -> hol_scenario::OnwardRequests {
         let Self { transport: own, workload } = self.clone();
-        hol_scenario::Onward { transport: own.unwrap_or_else(|| transport.clone()), workload }
+        hol_scenario::OnwardRequests { transport: own.unwrap_or_else(|| transport.clone()), workload }
     }
 }

@@ -11,13 +11,14 @@ use crate::worlds::WorldName;
 /// The family of worlds that open sockets of this machine.
 const LIVE: &str = "live";
 
-/// What an experiment may use of the machine that reads it. Everything by default; a server for strangers grants less. It is checked
-/// with the values of each point, before any file is opened and any world is looked for.
+/// What an experiment may use of the machine that reads it. By default everything; a public server grants
+/// less. The permission is checked with the values of each point, before any file is opened and any world is
+/// started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permission {
-    /// Whether it may have programs, and a root for them: they are files of this machine.
+    /// Whether the experiment may run programs and name a root for them; both are files of this machine.
     pub programs: bool,
-    /// The names of the worlds of the family `live` that it may name; `None`: all.
+    /// Names of the `live` worlds that the experiment may use; `None`: all.
     pub live: Option<Vec<String>>,
     /// The largest number of nodes.
     pub nodes: usize,
@@ -25,7 +26,7 @@ pub struct Permission {
     pub links: usize,
     /// The largest number of points.
     pub points: usize,
-    /// The largest number of routes, over all points.
+    /// The largest total number of routes of all points.
     pub routes: usize,
 }
 
@@ -43,10 +44,9 @@ impl Default for Permission {
 }
 
 impl Permission {
-    /// Checks a file; returns the position of what it must not have, and the problem.
+    /// Checks a file; returns the position of the part that is not permitted, and the problem.
     pub(crate) fn check(&self, file: &File) -> Result<(), (Range<usize>, String)> {
-        const PROGRAMS: &str = "an experiment with programs would read files of this server's machine; use a workload, or ask whoever \
-                                runs the server to start it with --programs";
+        const PROGRAMS: &str = "an experiment with programs would read files of the server's machine; use a workload, or ask the operator of the server to start it with --programs";
         let own_root = (*file.root.get_ref() != Root::Host).then(|| file.root.span());
         let program = file.programs.first().map(|program| program.span());
         if let Some(span) = program.or(own_root).filter(|_| !self.programs) {
@@ -62,14 +62,13 @@ impl Permission {
             return Ok(());
         }
         Err(format!(
-            "the world \"{world}\" would send packets from this server's machine; take \"model\" or \"kernel\", or ask whoever runs \
-             the server to start it with --live \"{world}\""
+            "the world \"{world}\" would send packets from this server's machine; use \"model\" or \"kernel\", or ask the operator of the server to start it with --live \"{world}\""
         ))
     }
 
     /// Checks the size of all points that have been read: their number, and the sum of their routes.
     pub(crate) fn check_size(&self, points: usize, routes: usize) -> Result<(), String> {
-        let cure = "sweep fewer values, or use `hol run` on a machine of yours";
+        let cure = "sweep fewer values, or use `hol run` on your own machine";
         if points > self.points {
             return Err(format!("more than {} points; {cure}", self.points));
         }
@@ -79,12 +78,12 @@ impl Permission {
         Ok(())
     }
 
-    /// Checks the size of a network, before routes are computed: there is one from every node to every address.
+    /// Checks the size of a network before routes are computed: one from every node to every address.
     pub fn check_network(&self, network: &NetworkSpec) -> Result<(), String> {
         let links = network.paths.len() + network.links.len() + network.lans.len();
         let members: usize = network.lans.iter().map(|lan| lan.nodes.len()).sum();
         let Self { nodes: most_nodes, links: most_links, .. } = self;
-        let cure = "take a smaller network, or `hol run` on a machine of yours";
+        let cure = "use a smaller network, or `hol run` on your own machine";
         if network.nodes.len() > *most_nodes {
             return Err(format!("{} nodes are more than {most_nodes}; {cure}", network.nodes.len()));
         }
@@ -97,7 +96,7 @@ impl Permission {
     }
 }
 
-/// Returns how many routes a network has: from every node to every address.
+/// Returns the number of routes in a network: one from every node to every address.
 pub(crate) fn routes(network: &NetworkSpec) -> usize {
     let stations: usize = network.lans.iter().map(|lan| lan.nodes.len()).sum();
     let lines = (network.paths.len() + network.links.len()).max(1);

@@ -1,4 +1,4 @@
-//! The list of runs that have to be done, which is deterministic.
+//! The list of runs to be performed, which is deterministic.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,11 +8,11 @@ use hol_measure::Precision;
 use hol_scenario::World;
 
 use crate::experiment::Experiment;
-use crate::finished::Finished;
 use crate::job::Job;
 use crate::manifest::Manifest;
 use crate::point::{Point, RunKey};
 use crate::repetitions::Repetitions;
+use crate::run_results::RunResults;
 use crate::shard::{Share, shares};
 use crate::worlds::WorldName;
 
@@ -35,19 +35,20 @@ impl Plan {
         Self { points, share: None }
     }
 
-    /// Creates the plan of a manifest: all of its points, or its part of them.
+    /// Creates the plan of a manifest: all of its points, or the part in its directory.
     pub fn of_manifest(manifest: &Manifest) -> Self {
         let points = manifest.points.clone();
         let share = manifest.shard.map(|shard| shard.share(&points));
         Self { points, share }
     }
 
-    /// Returns the approximate processor time of each part, in µs, with the least number of repetitions, if the plan is divided into `of`.
+    /// Returns the approximate processor time of each part, in µs, with the least number of repetitions, if
+    /// the plan is divided into `of` parts.
     pub fn work_of_parts(&self, of: usize) -> Vec<u64> {
         shares(&self.points, of).iter().map(Share::work).collect()
     }
 
-    /// Returns whether a run is to be done here.
+    /// Returns whether a run is to be performed on this machine.
     pub(crate) fn includes(&self, key: RunKey) -> bool {
         self.share.as_ref().is_none_or(|share| share.includes(key))
     }
@@ -59,10 +60,10 @@ impl Plan {
 
     /// Returns the number of messages of all points, with the least number of repetitions.
     pub fn messages(&self) -> u64 {
-        self.wanted(&Finished::default()).iter().map(Job::messages).fold(0, u64::saturating_add)
+        self.wanted(&RunResults::default()).iter().map(Job::messages).fold(0, u64::saturating_add)
     }
 
-    /// Returns the number of messages with the largest number of repetitions that a precision may need.
+    /// Returns the number of messages with the largest number of repetitions that `precision` may require.
     pub fn messages_at_most(&self) -> u64 {
         let mut seen = BTreeSet::new();
         let of = |point: &Point| {
@@ -73,9 +74,9 @@ impl Plan {
         points.map(of).fold(0, u64::saturating_add).max(self.messages())
     }
 
-    /// Returns the runs to do next, the longest first; of equal ones the first repetitions, so that an interrupted sweep has results of
-    /// every point. Empty when every point is precise enough.
-    pub fn wanted(&self, finished: &Finished) -> Vec<Job<'_>> {
+    /// Returns the runs to perform next, the longest first; of equal ones the first repetitions, so that an
+    /// interrupted sweep has results of every point. Empty when every point is precise enough.
+    pub fn wanted(&self, finished: &RunResults) -> Vec<Job<'_>> {
         let mut seen = BTreeSet::new();
         let mut jobs = Vec::new();
         for point in &self.points {
@@ -102,7 +103,7 @@ pub(crate) fn by_world(jobs: &[Job<'_>]) -> Vec<(Arc<dyn World>, usize)> {
 }
 
 /// Returns how many repetitions a point needs. The decision depends on the results only in the order of the repetitions.
-pub(crate) fn repetitions_wanted(point: &Point, finished: &Finished) -> u32 {
+pub(crate) fn repetitions_wanted(point: &Point, finished: &RunResults) -> u32 {
     let Repetitions { least, most } = point.repetitions;
     let Some(precision) = point.precision else { return least };
     let relative = precision.value();
@@ -139,7 +140,7 @@ mod tests {
         Plan::new([&Experiment::parse("test", &Source::new("test", text)).unwrap()])
     }
 
-    fn finish(plan: &Plan, finished: &mut Finished, means_ms: impl Fn(u32) -> u64) {
+    fn finish(plan: &Plan, finished: &mut RunResults, means_ms: impl Fn(u32) -> u64) {
         for job in plan.wanted(finished) {
             finished.insert(RunResult::with_mean(job.key(), means_ms(job.repetition)));
         }
@@ -147,14 +148,14 @@ mod tests {
 
     #[test]
     fn repetitions_end_when_the_mean_is_precise() {
-        let (plan, mut finished) = (plan(), Finished::default());
+        let (plan, mut finished) = (plan(), RunResults::default());
         finish(&plan, &mut finished, |_| 20);
         assert_eq!((finished.runs().count(), plan.wanted(&finished).len()), (3, 0));
     }
 
     #[test]
     fn repetitions_go_on_to_their_limit_while_the_mean_is_uncertain() {
-        let (plan, mut finished) = (plan(), Finished::default());
+        let (plan, mut finished) = (plan(), RunResults::default());
         let mut counts = Vec::new();
         while !plan.wanted(&finished).is_empty() {
             finish(&plan, &mut finished, |repetition| 20 + u64::from(repetition % 2) * 20);
@@ -169,7 +170,7 @@ mod tests {
         assert!(Plan::of_points(vec![point.clone()]).messages_at_most() > 6 * plan().messages());
         point.precision = None;
         let plan = Plan::of_points(vec![point]);
-        let mut finished = Finished::default();
+        let mut finished = RunResults::default();
         finish(&plan, &mut finished, |repetition| 20 + u64::from(repetition));
         assert_eq!((finished.runs().count(), plan.wanted(&finished).len()), (3, 0));
         assert_eq!(plan.messages_at_most(), plan.messages());
@@ -178,7 +179,7 @@ mod tests {
     #[test]
     fn the_stop_depends_on_the_repetitions_in_their_order_and_not_on_what_else_is_done() {
         let (plan, point) = (plan(), plan().points[0].id);
-        let mut finished = Finished::default();
+        let mut finished = RunResults::default();
         for repetition in (0..8).rev() {
             // Precise after four; the others must not count.
             let mean = [20_000, 20_300, 20_150, 20_150, 90_000, 1, 5, 7][repetition as usize];

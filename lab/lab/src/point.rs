@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::background::Background;
 use crate::onward::Onward;
 use crate::repetitions::Repetitions;
-use crate::settled;
+use crate::resolved_transport;
 use crate::worlds::WorldName;
 
 /// A hash of everything that decides the results of a point's runs, including the version of this program.
@@ -27,32 +27,34 @@ pub struct PointId(pub u64);
 pub struct RunKey {
     /// The point.
     pub point: PointId,
-    /// The index of the repetition, from 0.
+    /// Index of the repetition, from 0.
     pub repetition: u32,
 }
 
 /// One combination of the values of an experiment's axes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Point {
-    /// Equal for two points with the same results.
+    /// Identifier of the point, equal for two points with the same results.
     pub id: PointId,
-    /// The experiment's name: that of its file without the extension.
+    /// Name of the experiment: that of its file without the extension.
     pub experiment: String,
     /// The name of the transport in figures and tables.
     pub label: String,
     /// The transport.
-    #[serde(with = "settled")]
+    #[serde(with = "resolved_transport")]
     pub transport: TransportSpec,
-    /// How often the same transport stands before it: it is run again, to see what differs by chance.
+    /// How many earlier transports of the experiment are the same: a transport listed twice is run again, to
+    /// show the differences by chance.
     #[serde(default, skip_serializing_if = "is_first")]
     pub twin: u32,
     /// The swept keys with their values as written, in the order of the file.
     pub axes: Vec<(String, String)>,
-    /// The number of messages over the least number of repetitions.
+    /// Number of messages over the least number of repetitions.
     pub messages: u64,
     /// The number of repetitions.
     pub repetitions: Repetitions,
-    /// Repetitions end when the half width of the mean's confidence interval is below this fraction of the mean.
+    /// Largest half width of the mean's confidence interval, as a share of the mean, at which repetitions
+    /// end.
     pub precision: Option<Ratio>,
     /// Keep what is delivered in each part of a run that is so long.
     #[serde(
@@ -80,7 +82,7 @@ pub struct Point {
     /// The user's programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
-    /// The origin of programs and of the files that they need.
+    /// The file system from which nodes take programs and the files that they need.
     #[serde(default, skip_serializing_if = "is_host")]
     pub root: Root,
     /// The world.
@@ -92,7 +94,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// Returns the point with every default filled in, and the id of its settings.
+    /// Returns the point with every default filled in, and with the identifier of its settings.
     pub(crate) fn settled(mut self) -> Self {
         self.workload = self.workload.settled();
         self.background = self.background.into_iter().map(Background::settled).collect();
@@ -110,7 +112,7 @@ impl Point {
         Ok(self)
     }
 
-    /// Returns the id of these settings in this version of the program.
+    /// Returns the identifier of these settings in this version of the program.
     pub fn identity(&self) -> PointId {
         let Self {
             messages,
@@ -165,7 +167,7 @@ impl Point {
         PointId(digester.finish().0 as u64)
     }
 
-    /// Returns the number of messages of one repetition; the sum over all repetitions is exactly `messages`.
+    /// Returns the number of messages in one repetition; the sum over all repetitions is exactly `messages`.
     pub fn messages_in(&self, repetition: u32) -> u64 {
         let least = u64::from(self.repetitions.least);
         self.messages / least + u64::from(u64::from(repetition) < self.messages % least)
@@ -190,12 +192,12 @@ impl Point {
         self.workload.rate().map_or(by_pace, |rate| rate.per_second())
     }
 
-    /// Whether the path itself changes during a run, by events, a trace or a handover.
+    /// Returns whether the path itself changes during a run, by events, a trace or a handover.
     pub fn path_changes(&self) -> bool {
         !self.network.events.is_empty() || self.network.trace.is_some() || self.network.handover.is_some()
     }
 
-    /// Whether a link goes down during a run, or the client moves.
+    /// Returns whether a link goes down during a run, or the client moves.
     pub fn is_disrupted(&self) -> bool {
         !self.network.disruptions().is_empty()
     }
@@ -221,7 +223,7 @@ impl Point {
             .map(|(name, reading)| (name.as_str(), reading))
     }
 
-    /// Returns whether its records are frames, which have a playout time.
+    /// Returns whether the records are frames, which have a playout time.
     pub fn is_played(&self) -> bool {
         self.workload.record_kind() == RecordKind::Frame
     }

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// Calls `work` for each item, in order, on `threads` threads, and passes each result to `take` on this thread, after the messages that
-/// `work` sent before it. `work` can see whether anybody still receives these.
+/// Calls `work` for each item, in order, on `threads` threads, and passes each result to `take` on this
+/// thread, after the messages that `work` sent before it. `work` can check whether these are still received.
 ///
-/// Once `stop` is set no further item is started; those that were started are finished and taken. An error of `take` ends everything.
-/// everything.
+/// Once `stop` is set no further item is started; items that were started are finished, and their results
+/// passed on. An error of `take` ends everything.
 pub(crate) fn for_each<T: Sync, R: Send, E>(
     items: &[T],
     threads: usize,

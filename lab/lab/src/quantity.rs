@@ -1,8 +1,8 @@
-//! Swept values as numbers.
+//! The values of swept keys as numbers.
 
 use hol_base::{BitRate, ByteCount, Duration, Frequency, QueueLimit, Ratio};
 
-/// The quantity of a number.
+/// The physical quantity of a number, which determines its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// Seconds.
@@ -22,7 +22,8 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Reads a swept value, as `10ms`, `0.5%` or `12p`, in the unit of its quantity; `reno` has none.
+    /// Parses a swept value, such as `10ms`, `0.5%` or `12p`, in the unit of its quantity; `None` for a word
+    /// such as `reno`.
     pub fn read(text: &str) -> Option<(Self, f64)> {
         let text = text.trim();
         let time = || text.parse::<Duration>().ok().map(|time| (Self::Time, time.as_secs_f64()));
@@ -41,8 +42,8 @@ impl Quantity {
         time().or_else(rate).or_else(size).or_else(share).or_else(often).or_else(packets).or_else(plain)
     }
 
-    /// Returns the number that a table of results has beside the `value` of a swept key, with the ending of its column. A plain number is
-    /// one already.
+    /// Returns the number that a table of results has in addition to the `value` of a swept key, with the
+    /// suffix of its column; `None` for a plain number.
     pub(crate) fn cell(value: &str) -> Option<(&'static str, f64)> {
         let (quantity, number) = Self::read(value)?;
         let (ending, unit) = match quantity {

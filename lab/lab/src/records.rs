@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use hol_base::Time;
-use hol_measure::{Leg, Outcome, Record};
+use hol_measure::{Outcome, Record, TransferTimes};
 
 use crate::error::LabError;
 use crate::point::Point;
@@ -36,7 +36,7 @@ const COLUMNS: [Column; 16] = [
     ("reply_delivered_ns", |r| time(r.reply, |leg| leg.delivered)),
 ];
 
-fn time(leg: Option<Leg>, of: fn(&Leg) -> Time) -> Option<u64> {
+fn time(leg: Option<TransferTimes>, of: fn(&TransferTimes) -> Time) -> Option<u64> {
     leg.as_ref().map(|leg| of(leg).as_nanos())
 }
 
@@ -56,7 +56,7 @@ const SCHEMA: &str = "4";
 /// The number of rows in a group; at most so many records of a flow wait to be written.
 const GROUP: usize = 1 << 17;
 
-/// A file that is being written.
+/// A Parquet file that is being written.
 pub(crate) struct RecordsFile {
     file: RowsFile,
     flows: Vec<Waiting>,

@@ -8,13 +8,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// `10`, or `"5..40"`: at least, and at most when a precision asks for more.
+/// A number of repetitions: `10`, or `"5..40"` for at least 5, and at most 40 if a precision requires more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(into = "String")]
 pub struct Repetitions {
-    /// Always done.
+    /// Repetitions that are always performed.
     pub least: u32,
-    /// Never more.
+    /// Maximum number of repetitions.
     pub most: u32,
 }
 
@@ -27,7 +27,8 @@ impl Repetitions {
         Self { least: count, most: count }
     }
 
-    /// Returns how many repetitions to have next when `done` were not precise enough: half as many again, to keep all cores busy.
+    /// Returns the number of repetitions to reach next when `done` were not precise enough: half as many
+    /// again, to keep all cores busy.
     pub fn after(self, done: u32) -> u32 {
         (done + done.div_ceil(2)).clamp(self.least, self.most)
     }

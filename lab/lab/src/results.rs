@@ -11,12 +11,12 @@ use hol_workloads::SizeClass;
 
 use crate::defined_metric::DefinedMetric;
 use crate::failed::FailedRun;
-use crate::finished::Finished;
 use crate::manifest::Manifest;
 use crate::metric::Metric;
 use crate::plan::{Plan, repetitions_wanted};
 use crate::point::{Point, RunKey};
 use crate::run_result::RunResult;
+use crate::run_results::RunResults;
 
 /// The contents of a result directory.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub struct Results {
     pub manifest: Manifest,
     /// The points in the order of the plan.
     pub points: Vec<PointResult>,
-    /// The number of runs that all points need; a run that points share counts once.
+    /// Number of runs that all points need; a run that points share counts once.
     pub wanted: u64,
     /// The number of runs that are missing.
     pub missing: u64,
@@ -38,24 +38,24 @@ pub struct Results {
 pub struct PointResult {
     /// The point.
     pub point: Point,
-    /// Its runs in the order of the repetitions.
+    /// Runs of the point in the order of the repetitions.
     pub runs: Vec<Arc<RunResult>>,
-    /// Whether it has all the repetitions that it needs.
+    /// Whether the point has all the repetitions that it needs.
     pub complete: bool,
 }
 
-/// The messages of a class of sizes, of all repetitions.
+/// The results of a class of message sizes, over all repetitions.
 #[derive(Debug, Clone, Default)]
 pub struct ClassResult {
-    /// Their latencies.
+    /// Response times of the messages.
     pub latency: Distribution,
-    /// The mean of each repetition that has one, in ms.
+    /// Mean response time of each repetition that has one, in ms.
     pub means_ms: Vec<f64>,
 }
 
 impl Results {
     /// Assigns the runs to their points.
-    pub fn new(manifest: Manifest, finished: &Finished) -> Self {
+    pub fn new(manifest: Manifest, finished: &RunResults) -> Self {
         let points = manifest.points.iter().map(|point| PointResult::new(point, finished)).collect();
         let wanted = manifest.points.iter().map(|point| (point.id, repetitions_wanted(point, finished)));
         let keys = |(point, count)| (0..count).map(move |repetition| RunKey { point, repetition });
@@ -83,7 +83,7 @@ impl Results {
 }
 
 impl PointResult {
-    fn new(point: &Point, finished: &Finished) -> Self {
+    fn new(point: &Point, finished: &RunResults) -> Self {
         let wanted = repetitions_wanted(point, finished) as usize;
         let runs: Vec<Arc<RunResult>> = finished.of(point.id).take(wanted).cloned().collect();
         Self { point: point.clone(), complete: runs.len() == wanted, runs }
@@ -127,7 +127,8 @@ impl PointResult {
         self.runs.iter().filter(|run| run.collapsed() || (is_due && run.summary.backlog_grew())).count()
     }
 
-    /// Returns whether the mean latency would be the same in longer runs, as far as the results show. True for programs, which are finite.
+    /// Returns whether longer runs would have the same mean latency, as far as the results show. True for
+    /// programs, which are finite.
     pub fn is_steady(&self) -> bool {
         if self.point.workload.is_programs() {
             return true;
@@ -136,7 +137,8 @@ impl PointResult {
         is_steady(&halves.collect::<Vec<_>>())
     }
 
-    /// Returns whether the mean is as precise as the experiment demands; `None` if it does not.
+    /// Returns whether the mean is as precise as the experiment requires; `None` if it requires no
+    /// precision.
     pub fn precise(&self) -> Option<bool> {
         let asked = self.point.precision?.value();
         Some(self.mean_ms().is_some_and(|mean| mean.relative() <= asked))
@@ -149,7 +151,8 @@ impl PointResult {
         all
     }
 
-    /// Returns the messages of each class of sizes, by its name; none where all sizes are the same, or an older version wrote the runs.
+    /// Returns the results of each class of message sizes, by name; none if all sizes are the same, or if an
+    /// older version wrote the runs.
     pub fn classes(&self) -> Vec<(String, ClassResult)> {
         let of_class = |(index, class): (usize, SizeClass)| {
             let runs: Option<Vec<&Summary>> = self.runs.iter().map(|run| run.classes.get(index)).collect();
@@ -163,7 +166,8 @@ impl PointResult {
         self.point.workload.classes().into_iter().enumerate().filter_map(of_class).collect()
     }
 
-    /// Returns the mean time in each stage of a completed message, in ms; `None` if no message was completed.
+    /// Returns the mean delay of a completed message by component, in ms; `None` if no message was
+    /// completed.
     pub fn split_ms(&self) -> Option<MeanDelayBreakdown> {
         let mut total = TotalDelayBreakdown::default();
         self.runs.iter().for_each(|run| total.merge(&run.summary.split));
@@ -199,11 +203,11 @@ impl PointResult {
     pub fn defined(&self) -> impl Iterator<Item = DefinedMetric> {
         self.point.metrics().map(|(name, reading)| DefinedMetric::new(name, reading))
     }
-    /// How many runs delivered nothing after a disruption of the path.
+    /// Returns the number of runs in which nothing was delivered after a disruption of the path.
     pub fn not_recovered(&self) -> usize {
         self.runs.iter().filter(|run| !run.recovered()).count()
     }
-    /// Returns the wall-clock time of its runs, in seconds.
+    /// Returns the wall-clock time of the point's runs, in seconds.
     pub fn wall_s(&self) -> f64 {
         self.runs.iter().map(|run| run.wall_s).sum()
     }
@@ -218,6 +222,7 @@ impl PointResult {
         self.runs.iter().find_map(|run| run.stopped.as_deref())
     }
 
+    /// Returns the sum of a value over all runs.
     pub(crate) fn over_runs(&self, value: impl Fn(&RunResult) -> Option<f64>) -> Option<Interval> {
         Interval::of(&self.runs.iter().filter_map(|run| value(run)).collect::<Vec<_>>(), CONFIDENCE)
     }
@@ -229,7 +234,7 @@ impl PointResult {
 
 impl Plan {
     /// Returns the points with the completed runs, without a directory.
-    pub fn results(&self, finished: &Finished) -> Vec<PointResult> {
+    pub fn results(&self, finished: &RunResults) -> Vec<PointResult> {
         self.points().iter().map(|point| PointResult::new(point, finished)).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! `rtt = "40ms"`: puts half of a round trip in place of it, as the one-way `delay` of both directions.
+//! `rtt = "40ms"`: replaces the round-trip time with half of it as the one-way `delay` of both directions.
 //!
 //! This precedes deserialization, so that the key can be an axis and a result has one setting for the delay.
 
@@ -12,7 +12,7 @@ use crate::error::InputError;
 use crate::link_tables::each_link;
 use crate::source::Source;
 
-/// Halves every `rtt` in the network of `table`.
+/// Replaces every `rtt` in the network of `table` with half of it as `delay`.
 pub(crate) fn halve(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     each_link(table, |link| replace(link, source))
 }
@@ -21,7 +21,7 @@ fn replace(own: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     let Some(rtt) = own.remove("rtt") else { return Ok(()) };
     let refuse = |problem: String| Err(source.error(&rtt.span(), problem));
     if own.contains_key("delay") {
-        return refuse("`rtt` and `delay` are two names of one thing; remove one".to_owned());
+        return refuse("`rtt` and `delay` set the same value; remove one of them".to_owned());
     }
     let text = rtt.get_ref().as_str().unwrap_or_default();
     let half = match text.parse::<Duration>() {

@@ -15,7 +15,7 @@ use parquet::schema::parser::parse_message_type;
 use crate::error::LabError;
 use crate::point::Point;
 
-/// A file that is being written.
+/// A Parquet file that is being written.
 pub(crate) struct RowsFile {
     path: PathBuf,
     part: PathBuf,
@@ -25,7 +25,7 @@ pub(crate) struct RowsFile {
     repetition: i64,
 }
 
-/// Rows that are written together, column by column in the order of the schema.
+/// A group of rows that are written together, column by column in the order of the schema.
 pub(crate) struct Group<'f> {
     group: SerializedRowGroupWriter<'f, File>,
     rows: usize,
@@ -86,6 +86,7 @@ impl Drop for RowsFile {
 }
 
 impl Group<'_> {
+    /// Writes one number in every row.
     pub(crate) fn same_number(&mut self, number: i64) -> Result<(), ParquetError> {
         self.column::<Int64Type>(&vec![number; self.rows], None)
     }
@@ -94,11 +95,13 @@ impl Group<'_> {
         self.column::<ByteArrayType>(&vec![ByteArray::from(text); self.rows], None)
     }
 
+    /// Writes a column of texts.
     pub(crate) fn texts<'t>(&mut self, texts: impl Iterator<Item = &'t str>) -> Result<(), ParquetError> {
         let texts: Vec<ByteArray> = texts.map(ByteArray::from).collect();
         self.column::<ByteArrayType>(&texts, None)
     }
 
+    /// Writes a column of texts, some of which may be absent.
     pub(crate) fn texts_if_any(
         &mut self,
         texts: impl Iterator<Item = Option<String>>,
@@ -107,10 +110,12 @@ impl Group<'_> {
         self.column::<ByteArrayType>(&texts, Some(&present))
     }
 
+    /// Writes a column of numbers.
     pub(crate) fn numbers(&mut self, numbers: impl Iterator<Item = i64>) -> Result<(), ParquetError> {
         self.column::<Int64Type>(&numbers.collect::<Vec<_>>(), None)
     }
 
+    /// Writes a column of numbers, some of which may be absent.
     pub(crate) fn numbers_if_any(
         &mut self,
         numbers: impl Iterator<Item = Option<u64>>,

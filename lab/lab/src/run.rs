@@ -24,8 +24,8 @@ pub(crate) enum Outcome {
     Interrupted,
 }
 
-/// Performs `job` and writes its records to the `archive`. `tell` is called from time to time with the number of newly settled messages,
-/// and returns whether the run continues.
+/// Performs `job` and writes its records to the `archive`. `tell` is called regularly with the number of
+/// newly settled messages, and returns whether the run continues.
 pub(crate) fn run(
     job: Job<'_>,
     archive: &Archive,

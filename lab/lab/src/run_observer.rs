@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hol_base::{Duration, Time};
 use hol_measure::{
-    Course, Outage, OutagesBuilder, Record, RecordKind, Summarizer, Summary, Timeline, TimelineBuilder,
+    Outage, OutageCurve, OutagesBuilder, Record, RecordKind, Summarizer, Summary, Timeline, TimelineBuilder,
     TransferBuilder, Waterfall, WaterfallBuilder,
 };
 use hol_scenario::{Observer, Sample};
@@ -46,26 +46,27 @@ struct Kind {
 }
 
 /// The summaries of a run's records.
-pub(crate) struct Said {
-    /// The summary of the kind of records that the workload is measured by.
+pub(crate) struct RecordSummaries {
+    /// Summary of the kind of records by which the workload is measured.
     pub(crate) summary: Summary,
-    /// The time from their first message sent to the last delivered.
+    /// Time from the first of these messages sent to the last delivered.
     pub(crate) span: Duration,
-    /// The deliveries of that kind in each part of the run.
+    /// Deliveries of this kind of records over time.
     pub(crate) timeline: Option<Timeline>,
-    /// What each disruption of the path cost them …
+    /// Effect of each disruption of the path on these messages.
     pub(crate) outages: Vec<Outage>,
-    /// … and how long they took around the first.
-    pub(crate) course: Course,
-    /// The summaries of the classes of sizes.
+    /// Response times around the first disruption.
+    pub(crate) course: OutageCurve,
+    /// Summaries of the classes of message sizes.
     pub(crate) classes: Vec<Summary>,
-    /// The summaries of other kinds.
+    /// Summaries of the other kinds of records.
     pub(crate) other: BTreeMap<RecordKind, Summary>,
-    /// The waterfall of one of its pages, if one is drawn.
+    /// Waterfall of one page, if one is drawn.
     pub(crate) waterfall: Option<Waterfall>,
 }
 
 impl<'a> RunObserver<'a> {
+    /// Creates an observer of a run that writes to these files.
     pub(crate) fn new(
         part: Option<Duration>,
         file: Option<RecordsFile>,
@@ -87,7 +88,7 @@ impl<'a> RunObserver<'a> {
         }
     }
 
-    /// Adds the waterfall of one of its pages.
+    /// Also builds the waterfall of one page.
     pub(crate) fn with_waterfall(self) -> Self {
         Self { waterfall: Some(WaterfallBuilder::default()), ..self }
     }
@@ -98,24 +99,24 @@ impl<'a> RunObserver<'a> {
         Self { measured: kind, classes, ..self }
     }
 
-    /// The same of a run whose path is disrupted at these times.
+    /// Also measures the effect of disruptions of the path at these times.
     pub(crate) fn with_disruptions(self, disruptions: Vec<Time>) -> Self {
         Self { disruptions, ..self }
     }
 
-    /// Adds sampling at an `interval`; samples are written to `series`.
+    /// Also samples at an `interval`; samples are written to `series`.
     pub(crate) fn looking(self, interval: Option<Duration>, series: Option<SeriesFile>) -> Self {
         Self { interval, series, ..self }
     }
 
     /// Finishes a run that has `ended` and returns the summaries; the workload is measured by records of `kind`.
-    pub(crate) fn finish(self, kind: RecordKind, ended: Time) -> Result<Said, LabError> {
+    pub(crate) fn finish(self, kind: RecordKind, ended: Time) -> Result<RecordSummaries, LabError> {
         self.problem.map_or(Ok(()), Err)?;
         self.file.map_or(Ok(()), RecordsFile::finish)?;
         self.series.map_or(Ok(()), |series| series.finish(ended))?;
         let waterfall = self.waterfall.and_then(WaterfallBuilder::finish);
         let classes = self.classes.into_iter().map(|(_, summarizer)| summarizer.finish()).collect();
-        Ok(Said { waterfall, classes, ..Said::of(self.kinds, kind, ended) })
+        Ok(RecordSummaries { waterfall, classes, ..RecordSummaries::of(self.kinds, kind, ended) })
     }
 
     /// Returns the error that ended the run while its records were written.
@@ -185,7 +186,7 @@ impl Observer for RunObserver<'_> {
     }
 }
 
-impl Said {
+impl RecordSummaries {
     fn of(mut kinds: Vec<Kind>, kind: RecordKind, ended: Time) -> Self {
         let at = kinds.iter().position(|of| of.kind == kind);
         let own = at.map_or_else(|| Kind::new(kind, None, Vec::new()), |at| kinds.swap_remove(at));

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use hol_base::{Duration, Time};
-use hol_measure::{Course, Outage, RecordKind, Summary, Timeline, Waterfall, nanoseconds};
+use hol_measure::{Outage, OutageCurve, RecordKind, Summary, Timeline, Waterfall, nanoseconds};
 use hol_network::Drops;
-use hol_scenario::{BackgroundRun, Facts, RunEnd, RunSummary};
+use hol_scenario::{BackgroundRun, KernelReport, RunEnd, RunSummary};
 use hol_transport::Statistics;
 use serde::{Deserialize, Serialize};
 
 use crate::point::RunKey;
-use crate::run_observer::Said;
+use crate::run_observer::RecordSummaries;
 
 /// The stored result of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -18,9 +18,9 @@ pub struct RunResult {
     /// The point and repetition.
     #[serde(flatten)]
     pub key: RunKey,
-    /// The summary of the kind of records that the workload is measured by, with the digest.
+    /// Summary of the kind of records by which the workload is measured, with the digest.
     pub summary: Summary,
-    /// The summaries of the workload's classes of sizes, in their order.
+    /// Summaries of the workload's classes of message sizes, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Summary>,
     /// The summaries of other kinds of records.
@@ -29,15 +29,15 @@ pub struct RunResult {
     /// The time from the first message sent to the last delivered.
     #[serde(rename = "span_ns", with = "nanoseconds")]
     pub span: Duration,
-    /// The deliveries in each part of the run, if the experiment asks for a timeline.
+    /// Deliveries over time, if the experiment asks for a timeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
-    /// What each disruption of the path cost, where there are some.
+    /// Effect of each disruption of the path, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
-    /// Of the first repetition: how long messages took around the first disruption.
+    /// Response times around the first disruption; only of the first repetition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub course: Option<Box<Course>>,
+    pub course: Option<Box<OutageCurve>>,
     /// When the transport told the application that the connection had failed, since the start of the run, if it did.
     #[serde(
         default,
@@ -46,10 +46,10 @@ pub struct RunResult {
         with = "nanoseconds::if_any"
     )]
     pub failed_at: Option<Duration>,
-    /// The waterfall of one page, file by file, if this is the first repetition and it loads pages.
+    /// Waterfall of one page, file by file, if this is the first repetition and the workload loads pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waterfall: Option<Box<Waterfall>>,
-    /// The time from the workload's start until it was connected; `None` if it never was.
+    /// Time from the workload's start until it was connected; `None` if it never was.
     #[serde(rename = "connect_time_ns", with = "nanoseconds::if_any")]
     pub connect_time: Option<Duration>,
     /// The result of each background flow.
@@ -60,21 +60,22 @@ pub struct RunResult {
     /// Packets that did not arrive, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_lost: Option<u64>,
-    /// How often a queue set a packet's ECN field to CE, if one did.
+    /// How often a queue set a packet's ECN field to CE; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_marked: Option<u64>,
     /// The counters of both endpoints, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
-    /// Why it ended early, if it did.
+    /// Why the run ended early, if it did.
     pub stopped: Option<String>,
     /// The wall-clock time of the run, in seconds.
     pub wall_s: f64,
-    /// Whether the records tell when the first packet of a message was sent and when the last arrived, so that the delay can be split.
+    /// Whether the records contain when the first packet of a message was sent and when the last one
+    /// arrived, so that the delay can be decomposed.
     pub sees_passage: bool,
     /// What a world other than the model reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub facts: Option<Box<Facts>>,
+    pub facts: Option<Box<KernelReport>>,
 }
 
 /// The result of a background flow.
@@ -82,10 +83,10 @@ pub struct RunResult {
 pub struct Share {
     /// Octets delivered during the run's `span`.
     pub octets: u64,
-    /// The time from its start until it was connected; `None` if it never was.
+    /// Time from the flow's start until it was connected; `None` if it never was.
     #[serde(rename = "connect_time_ns", with = "nanoseconds::if_any")]
     pub connect_time: Option<Duration>,
-    /// Why it ended before the workload, if it did.
+    /// Why the flow ended before the workload, if it did.
     pub stopped: Option<String>,
 }
 
@@ -98,14 +99,15 @@ pub struct Counts {
     pub timeout_retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Timeouts after another timeout without an acknowledgement in between, of TCP and SCTP. `None` in results of older versions.
+    /// Timeouts after another timeout without an acknowledgement in between, of TCP and SCTP. `None` in
+    /// results of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoffs: Option<u64>,
     /// Tail loss probes.
     pub tail_loss_probes: u64,
     /// Reductions of ssthresh.
     pub congestion_events: u64,
-    /// Data that arrived more than once.
+    /// Data segments or DATA chunks that arrived more than once.
     pub duplicates: u64,
 }
 
@@ -116,25 +118,29 @@ impl RunResult {
         programs.iter().find_map(|program| program.metrics.get(name)).copied()
     }
 
-    /// The longest time without a delivery around a disruption, in ms; `None` where there was none, or nothing came after one.
+    /// Returns the longest time without a delivery around a disruption, in ms; `None` if there was no
+    /// disruption, or if nothing was delivered after one.
     pub fn outage_ms(&self) -> Option<f64> {
         let longest = self.outages.iter().map(|outage| outage.longest).max()?;
         self.recovered().then(|| longest.as_millis_f64())
     }
 
-    /// Whether something was delivered after each disruption.
+    /// Returns whether something was delivered after each disruption.
     pub fn recovered(&self) -> bool {
         self.outages.iter().all(|outage| outage.is_over)
     }
 
-    /// Returns whether it did not carry its load: it ended early, or was more than a second behind its schedule.
+    /// Returns whether the run did not carry its load: it ended early, or was more than a second behind
+    /// schedule.
     pub fn collapsed(&self) -> bool {
         self.stopped.is_some() || self.summary.fell_behind()
     }
 
-    /// Creates the result of a run from its outcome and the summaries of its records; it took `wall_s` seconds.
-    pub(crate) fn of(key: RunKey, course: RunSummary, said: Said, wall_s: f64) -> Self {
-        let Said { summary, span, timeline, outages, course: around, classes, other, waterfall } = said;
+    /// Creates the result of a run that took `wall_s` seconds from its outcome and the summaries of its
+    /// records.
+    pub(crate) fn of(key: RunKey, course: RunSummary, said: RecordSummaries, wall_s: f64) -> Self {
+        let RecordSummaries { summary, span, timeline, outages, course: around, classes, other, waterfall } =
+            said;
         let is_drawn = key.repetition == 0 && !outages.is_empty();
         let has_failed = matches!(course.stopped, RunEnd::Failed { .. });
         Self {
@@ -189,9 +195,9 @@ impl RunResult {
     /// Returns a run with one message that took this many ms.
     pub(crate) fn with_mean(key: RunKey, ms: u64) -> Self {
         use hol_base::Time;
-        use hol_measure::{Leg, Outcome, Record, summarize};
+        use hol_measure::{Outcome, Record, TransferTimes, summarize};
         let end = Time::from_millis(ms);
-        let leg = Leg { arrived: end, delivered: end, ..Leg::default() };
+        let leg = TransferTimes { arrived: end, delivered: end, ..TransferTimes::default() };
         let (scheduled, outcome) = (Time::ZERO, Outcome::Completed);
         let record = Record {
             id: 0,

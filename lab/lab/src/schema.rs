@@ -78,26 +78,26 @@ fn join_kinds(workload: &mut Value) {
 /// The keys of one table, for the reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// How the table is written: `[network]`.
+    /// Name of the table as written in a file: `[network]`.
     pub table: String,
-    /// Its description.
+    /// Description of the table.
     pub about: String,
-    /// Its keys, by name.
+    /// Keys of the table, by name.
     pub keys: Vec<Key>,
-    /// The names of keys with the same meaning as in `[network]`, whose values are inherited from there.
+    /// Names of the keys of `[network]` that the table also has; the values there are the defaults.
     pub inherited: Vec<String>,
 }
 
 /// A key of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
-    /// Its name.
+    /// Name of the key.
     pub name: String,
-    /// The type of its value: a time, a table, one of several words.
+    /// Type of the value: a time, a table, one of several words.
     pub value: String,
-    /// Its description, with the default.
+    /// Description of the key, with the default.
     pub about: String,
-    /// Whether it is required.
+    /// Whether the key is required.
     pub is_required: bool,
 }
 
@@ -151,7 +151,7 @@ pub fn reference() -> Vec<Section> {
     all
 }
 
-/// The keys whose values are tables and never lists.
+/// The keys whose values are always tables and never lists.
 #[derive(Debug, Default)]
 pub(crate) struct TableKeys {
     /// Keys whose value may be a table.

@@ -20,8 +20,9 @@ const QUEUED: f64 = 1e6;
 /// The prefix of an experiment's lines in a script.
 pub const MARK: &str = "#hol ";
 
-/// Returns the experiment in the `#hol` lines of a script, each at its line and column, so that errors refer to the script.
-pub(crate) fn spoken(text: &str) -> Option<String> {
+/// Returns the experiment in the `#hol` lines of a script. Each is at its line and column, so that errors
+/// refer to the script.
+pub(crate) fn hol_lines(text: &str) -> Option<String> {
     let line = |line: &str| match line.strip_prefix(MARK) {
         Some(said) => format!("{:width$}{said}\n", "", width = MARK.len()),
         None => "\n".to_owned(),
@@ -29,7 +30,8 @@ pub(crate) fn spoken(text: &str) -> Option<String> {
     text.lines().any(|line| line.starts_with(MARK)).then(|| text.lines().map(line).collect())
 }
 
-/// Returns the script as an experiment. It contains `topology = name`, and the command line can override it like any other.
+/// Converts the script to an experiment. The result contains `topology = name`, and the command line can
+/// override its keys.
 pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputError> {
     let programs: String = script.programs.iter().map(|own| program(own, script)).collect();
     let Some((measured, beside)) = script.flows.split_first() else {
@@ -46,8 +48,7 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
             ));
         }
         let problem = format!(
-            "the script starts no FTP, CBR or program, so there is nothing to run; name its network in an experiment with \
-             topology = {name:?}, or let it start traffic"
+            "the script starts no FTP, CBR or program; add traffic, or use its network in an experiment with topology = {name:?}"
         );
         return Err(InputError { place: name.to_owned(), problem });
     };

@@ -50,25 +50,26 @@ impl Shard {
         self.of
     }
 
-    /// Returns its runs.
+    /// Returns the runs of this part.
     pub(crate) fn share(self, points: &[Point]) -> Share {
         shares(points, self.of).swap_remove(self.number - 1)
     }
 }
 
 impl Share {
+    /// Returns whether a run belongs to this part.
     pub(crate) fn includes(&self, key: RunKey) -> bool {
         self.points.contains(&key.point) || self.runs.contains(&key)
     }
 
-    /// Returns the approximate processor time, in µs.
+    /// Returns the approximate processor time of the runs, in µs.
     pub(crate) fn work(&self) -> u64 {
         self.work
     }
 }
 
-/// Divides the runs into parts of about equal processor time: the longest first, each to the part with the least so far. The division
-/// depends only on the points, so that each machine computes the same one.
+/// Divides the runs into parts of about equal processor time: the longest first, each to the part with the
+/// least so far. The division depends only on the points, so each machine computes the same one.
 pub(crate) fn shares(points: &[Point], of: usize) -> Vec<Share> {
     let mut units = units(points);
     units.sort_by_key(|(work, _)| Reverse(*work));
@@ -115,7 +116,9 @@ impl FromStr for Shard {
             .filter(|(number, of)| (1..=*of).contains(number) && *of <= MOST)
             .map(|(number, of)| Self { of, number })
             .ok_or_else(|| {
-                format!("{text:?} is not a shard; write 1/4 to 4/4 for the parts of four, {MOST} at most")
+                format!(
+                    "{text:?} is not a shard; write 1/4 to 4/4 for the parts of four (maximum {MOST} parts)"
+                )
             })
     }
 }
@@ -144,8 +147,8 @@ impl TryFrom<String> for Shard {
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
-    use crate::finished::Finished;
     use crate::plan::Plan;
+    use crate::run_results::RunResults;
     use crate::source::Source;
 
     fn points(text: &str) -> Vec<Point> {
@@ -166,7 +169,7 @@ mod tests {
     fn every_run_is_in_one_part_and_the_parts_take_about_the_same_time() {
         let points = points("repetitions = 7\n[sweep]\nmessages = [100, 1000, 7000]");
         let plan = Plan::of_points(points.clone());
-        let all = plan.wanted(&Finished::default());
+        let all = plan.wanted(&RunResults::default());
         let longest = all.iter().map(Job::work).max().unwrap();
         for of in [1, 2, 3, 5, 13, 14, 40] {
             let shares = shares(&points, of);

@@ -1,4 +1,4 @@
-//! The text of an experiment with the overrides of the command line; every value knows its position.
+//! The text of an experiment with the overrides of the command line; the position of every value is known.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -56,7 +56,7 @@ struct Override {
 }
 
 impl Source {
-    /// Creates an experiment from its text; messages call it `name`.
+    /// Creates an experiment from its text; error messages call it `name`.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let (name, text) = (name.into(), text.into());
         Self {
@@ -101,7 +101,7 @@ impl Source {
         Ok(Self { directory, ..Self::new(path.display().to_string(), text) })
     }
 
-    /// Returns the experiment of an ns script: that of its `#hol` lines, or else its own traffic.
+    /// Returns the experiment in an ns script: its `#hol` lines, or else its traffic.
     pub fn of_script(name: &str, text: &str, permission: &Permission) -> Result<Self, InputError> {
         Self::new(name, "").permitted(permission.clone()).with_script(text)
     }
@@ -111,7 +111,7 @@ impl Source {
         let name = self.name.clone();
         let script = self.read_script(&name, text, Path::new(""))?;
         let with_text = |experiment: String| Self { text: experiment, ..self }.with_file(&name, text);
-        let Some(experiment) = script::spoken(text) else {
+        let Some(experiment) = script::hol_lines(text) else {
             return Ok(with_text(script::experiment(&name, &script)?));
         };
         let mut source = with_text(experiment);
@@ -126,17 +126,17 @@ impl Source {
         script.map_err(|e| InputError { place: e.place, problem: e.problem })
     }
 
-    /// With the directory in which files are looked for that it names.
+    /// Sets the directory of the files that the experiment names.
     pub fn within(self, directory: PathBuf) -> Self {
         Self { directory: Some(directory), ..self }
     }
 
-    /// With what it may use of this machine.
+    /// Sets what the experiment may use of this machine.
     pub fn permitted(self, permission: Permission) -> Self {
         Self { permission, ..self }
     }
 
-    /// Returns what it may use of this machine.
+    /// Returns what the experiment may use of this machine.
     pub(crate) fn permission(&self) -> &Permission {
         &self.permission
     }
@@ -152,12 +152,13 @@ impl Source {
         self
     }
 
-    /// Returns its name in messages.
+    /// Returns the name of the experiment in error messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Overrides the dotted `key`. `value` is TOML, or text that needs no quotes; messages name `origin`.
+    /// Overrides the dotted `key`. `value` is TOML, or text that needs no quotes; error messages name
+    /// `origin`.
     pub fn set(&mut self, origin: &str, key: &str, value: &str) -> Result<(), InputError> {
         let refuse = |problem: String| InputError { place: origin.to_owned(), problem };
         let path = key_path(key)
@@ -321,7 +322,8 @@ impl Source {
         InputError { place: self.place(span.start), problem: problem.into() }
     }
 
-    /// An error about a dotted key that the command line may have set, and that stands at `span` otherwise.
+    /// Creates an error about a dotted key: it names the command line if that has set the key, and else the
+    /// position `span`.
     pub(crate) fn error_of(&self, key: &str, span: &Range<usize>, problem: impl Into<String>) -> InputError {
         let path = key_path(key).unwrap_or_default();
         match self.overrides.iter().rfind(|set| set.path.starts_with(&path)) {
@@ -330,7 +332,7 @@ impl Source {
         }
     }
 
-    /// Converts an error of the TOML reader, and adds what to do.
+    /// Converts an error of the TOML parser, and adds what to do.
     pub(crate) fn explain(&self, error: impl Into<ReadError>) -> InputError {
         let error = error.into();
         self.error(&error.span().unwrap_or(0..0), plain_words(error.message()))

@@ -13,13 +13,14 @@ use crate::run_result::{Counts, RunResult};
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
 impl PointResult {
-    /// Returns by how much the mean response time may rise by timeouts that did not occur in its runs. Zero if no packet can be lost, if
-    /// nothing is retransmitted, or if the world does not count timeouts.
+    /// Returns by how much the mean response time may rise by timeouts that did not occur in the point's
+    /// runs. Zero if no packet can be lost, if nothing is retransmitted, or if the world does not count
+    /// timeouts.
     pub fn allowance(&self) -> Allowance {
         self.stalls().map_or(Allowance::default(), |stalls| stalls.allowance())
     }
 
-    /// Returns the timeouts of all runs; `None` if there can be none, or they are not counted.
+    /// Returns the timeouts of all runs; `None` if timeouts are impossible or not counted.
     pub fn stalls(&self) -> Option<Stalls> {
         let counts: Vec<&Counts> = self.runs.iter().map(|run| run.counts.as_ref()).collect::<Option<_>>()?;
         let lost: u64 = self.runs.iter().map(|run| run.packets_lost).sum::<Option<_>>()?;
@@ -67,7 +68,7 @@ impl Point {
 fn stall(point: &Point) -> Duration {
     let [up, down] = point.network.directions();
     let round_trip = up.delay + down.delay;
-    let least = point.transport.behaviour().get("rto_min").and_then(|value| value.as_str()?.parse().ok());
+    let least = point.transport.option_values().get("rto_min").and_then(|value| value.as_str()?.parse().ok());
     least.unwrap_or(round_trip + round_trip + MAX_ACK_DELAY) + round_trip
 }
 

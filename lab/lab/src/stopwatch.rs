@@ -1,4 +1,4 @@
-//! The wall clock, for speeds and progress and never for results.
+//! Measures wall-clock time, for speeds and progress and never for results.
 
 #![expect(clippy::disallowed_types, reason = "the one place where real time passes")]
 

@@ -1,4 +1,4 @@
-//! The result directory, which keeps every finished run if the program is killed at any time.
+//! A result directory that keeps every finished run even if the program is killed.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::archive::Archive;
 use crate::error::LabError;
 use crate::failed::FailedRun;
-use crate::finished::Finished;
 use crate::manifest::{FORMAT, Manifest};
 use crate::results::Results;
+use crate::run_results::RunResults;
 use crate::sweep::Ended;
 use crate::table;
 
@@ -26,8 +26,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Creates a result directory, or continues one of the same experiment; returns the runs that it has.
-    pub fn open(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
+    /// Creates a result directory, or continues one of the same experiment; returns the runs in it.
+    pub fn open(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
         match begun(dir)? {
             Some(old) => {
                 check_same(dir, &old, &manifest)?;
@@ -47,33 +47,33 @@ impl Store {
     }
 
     /// Continues a directory of any experiment: runs count for every point with their settings.
-    pub fn extend(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
+    pub fn extend(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
         begun(dir)?;
         Self::begin(dir, manifest)
     }
 
     /// Continues a directory of the same experiment; the runs of any other are deleted.
-    pub fn renew(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
+    pub fn renew(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
         match begun(dir)? {
             Some(old) if old.asks_the_same(&manifest) => Self::attach(dir, old),
             _ => {
                 let (store, _) = Self::begin(dir, manifest)?;
                 let emptied = store.journal.set_len(0);
                 emptied.map_err(|e| LabError::file("write", &dir.join(JOURNAL), e))?;
-                Ok((store, Finished::default()))
+                Ok((store, RunResults::default()))
             }
         }
     }
 
     /// Writes the manifest, and continues with the runs that exist.
-    fn begin(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
+    fn begin(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
         let text = serde_json::to_string_pretty(&manifest).expect("a manifest is JSON");
         write_whole(&dir.join(MANIFEST), text.as_bytes())?;
         Self::attach(dir, manifest)
     }
 
     /// Locks the journal and reads it.
-    fn attach(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
+    fn attach(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
         let path = dir.join(JOURNAL);
         let journal = OpenOptions::new().create(true).append(true).open(&path);
         let journal = journal.map_err(|e| LabError::file("write", &path, e))?;
@@ -84,17 +84,18 @@ impl Store {
         Ok((Self { dir: dir.to_owned(), manifest, journal }, finished))
     }
 
-    /// Returns its path.
+    /// Returns the path of the directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Returns its manifest.
+    /// Returns the manifest of the directory.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Adds a run as one line of the journal, written at once. A failed run has a log file until it succeeds.
+    /// Appends a run to the journal as one line, written at once. A failed run has a log file until it
+    /// succeeds.
     pub fn append(&mut self, ended: Ended<'_>) -> Result<(), LabError> {
         let line = match ended {
             Ok(run) => {
@@ -114,17 +115,17 @@ impl Store {
     fn write_log(&self, run: &FailedRun) -> Result<(), LabError> {
         let dir = self.dir.join(FAILED);
         fs::create_dir_all(&dir).map_err(|e| LabError::file("create", &dir, e))?;
-        let text = format!("{run}\n\nall that its machine had to say:\n{}", run.log);
+        let text = format!("{run}\n\nconsole output of its machine:\n{}", run.log);
         write_whole(&self.dir.join(FailedRun::log_file(run.key)), text.as_bytes())
     }
 
-    /// Returns the destination of records, time series and program files, as the manifest says.
+    /// Returns where records, time series and program files go, according to the manifest.
     pub fn archive(&self) -> Archive {
         Archive::of(&self.dir, &self.manifest)
     }
 
     /// Writes the tables of the points in `finished`, each atomically.
-    pub fn write_tables(&self, finished: &Finished) -> Result<Results, LabError> {
+    pub fn write_tables(&self, finished: &RunResults) -> Result<Results, LabError> {
         let results = Results::new(self.manifest.clone(), finished);
         let rows = table::rows(&results.points);
         write_whole(&self.dir.join("points.csv"), table::csv(&rows).as_bytes())?;
@@ -148,7 +149,7 @@ pub(crate) fn is_begun(dir: &Path) -> bool {
 }
 
 /// Returns the manifest and the runs of a directory.
-pub(crate) fn load(dir: &Path) -> Result<(Manifest, Finished), LabError> {
+pub(crate) fn load(dir: &Path) -> Result<(Manifest, RunResults), LabError> {
     let manifest = read_manifest(dir)?;
     let (finished, _) = read_journal(&dir.join(JOURNAL))?;
     Ok((manifest, finished))
@@ -204,8 +205,8 @@ fn read_manifest(dir: &Path) -> Result<Manifest, LabError> {
 }
 
 /// Returns the runs of a journal, and the length of its complete lines.
-fn read_journal(path: &Path) -> Result<(Finished, u64), LabError> {
-    let (mut finished, mut whole) = (Finished::default(), 0);
+fn read_journal(path: &Path) -> Result<(RunResults, u64), LabError> {
+    let (mut finished, mut whole) = (RunResults::default(), 0);
     let unread = |e| LabError::file("read", path, e);
     let mut journal = match File::open(path) {
         Ok(file) => BufReader::new(file),
@@ -240,16 +241,16 @@ fn check_same(dir: &Path, old: &Manifest, new: &Manifest) -> Result<(), LabError
         return Ok(());
     }
     let what = if old.version == new.version {
-        "holds another experiment or other settings"
+        "contains another experiment or other settings"
     } else {
-        "was begun by another version of this program"
+        "was created by another version of this program"
     };
-    let problem = format!("{what} ({:?}); choose another place with --out, or remove it", old.title);
+    let problem = format!("{what} ({:?}); choose another directory with --out, or remove it", old.title);
     Err(LabError::Directory { path: dir.to_owned(), problem })
 }
 
 fn no_manifest(dir: &Path) -> LabError {
-    let problem = format!("{MANIFEST} is missing; restore it, or take another directory");
+    let problem = format!("{MANIFEST} is missing; restore it, or use another directory");
     LabError::Directory { path: dir.to_owned(), problem }
 }
 
@@ -264,7 +265,7 @@ fn check_empty(dir: &Path) -> Result<(), LabError> {
         None => Ok(()),
         Some(_) => Err(LabError::Directory {
             path: dir.to_owned(),
-            problem: "has other things in it; choose a new place with --out".to_owned(),
+            problem: "contains other files; choose another directory with --out".to_owned(),
         }),
     }
 }
@@ -273,8 +274,7 @@ fn lock(dir: &Path, journal: &File) -> Result<(), LabError> {
     match journal.try_lock() {
         Err(TryLockError::WouldBlock) => Err(LabError::Directory {
             path: dir.to_owned(),
-            problem: "another hol is filling it now; wait for it, or choose another place with --out"
-                .to_owned(),
+            problem: "another hol writes to it; wait, or choose another directory with --out".to_owned(),
         }),
         // A file system without locks is accepted.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
@@ -386,7 +386,7 @@ mod tests {
         let mut store = Store::open(dir.path(), manifest(one)).unwrap().0;
         store.append(Ok(&run(0))).unwrap();
         drop(store);
-        let runs = |opened: (Store, Finished)| opened.1.runs().count();
+        let runs = |opened: (Store, RunResults)| opened.1.runs().count();
         assert_eq!(runs(Store::extend(dir.path(), manifest(two)).unwrap()), 1);
         assert_eq!(runs(Store::renew(dir.path(), manifest(two)).unwrap()), 1);
         assert_eq!(runs(Store::renew(dir.path(), manifest(one)).unwrap()), 0);

@@ -18,9 +18,9 @@ const NOT_EXPERIMENTS: [&str; 2] = ["claims.toml", "figures.toml"];
 /// The reproduction of a published evaluation.
 #[derive(Debug, Clone)]
 pub struct Study {
-    /// Its name, as in `hol reproduce ikr53`.
+    /// Name of the study, as in `hol reproduce ikr53`.
     pub name: &'static str,
-    /// Its title: the heading of its README.md.
+    /// Title of the study: the heading of its README.md.
     pub title: &'static str,
     /// The experiments in order of name. [`Experiment::in_world`] removes the points that a world does not support.
     pub experiments: Vec<(String, Experiment)>,
@@ -37,7 +37,7 @@ impl Study {
     pub fn load(name: &str, quick: bool) -> Result<Self, LabError> {
         let Some((name, files)) = STUDIES.iter().find(|(known, _)| *known == name) else {
             let known = Self::all().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
-            let problem = format!("no such study; known are {known}");
+            let problem = format!("unknown study; known: {known}");
             return Err(InputError { place: name.to_owned(), problem }.into());
         };
         let mut experiments = Vec::new();
@@ -52,7 +52,7 @@ impl Study {
         Ok(Self { name, title: title(name, files), experiments, files })
     }
 
-    /// Returns the text of one of its files, such as `claims.toml`.
+    /// Returns the text of one of the study's files, such as `claims.toml`.
     pub fn file(&self, name: &str) -> Option<&'static str> {
         text(self.files, name)
     }
@@ -84,6 +84,6 @@ mod tests {
             let study = Study::load(name, true).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(study.name, name);
         }
-        assert!(Study::load("ikr35", false).unwrap_err().to_string().contains("known are"));
+        assert!(Study::load("ikr35", false).unwrap_err().to_string().contains("known: "));
     }
 }

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::archive::Archive;
 use crate::error::LabError;
 use crate::failed::FailedRun;
-use crate::finished::Finished;
 use crate::job::Job;
 use crate::plan::{Plan, by_world};
 use crate::pool;
 use crate::run::{self, Outcome};
 use crate::run_result::RunResult;
+use crate::run_results::RunResults;
 use crate::stopwatch::Stopwatch;
 
 /// If this many runs fail before one is completed, the sweep ends.
@@ -28,17 +28,17 @@ pub type Ended<'r> = Result<&'r RunResult, &'r FailedRun>;
 pub struct Progress {
     /// Runs that have ended.
     pub runs: u64,
-    /// Runs that are needed as far as is known.
+    /// Number of runs needed, as far as is known.
     pub runs_wanted: u64,
     /// Runs that failed, which `runs` includes.
     pub failed: u64,
     /// Messages that are settled, including those of runs in progress.
     pub messages: u64,
-    /// Messages of all runs that are needed as far as is known.
+    /// Number of messages in all runs needed, as far as is known.
     pub messages_wanted: u64,
-    /// The approximate processor time of what is done, in µs.
+    /// Approximate processor time of what has been done, in µs.
     pub work: u64,
-    /// The approximate processor time of all runs that are needed as far as is known.
+    /// Approximate processor time of all runs needed, as far as is known, in µs.
     pub work_wanted: u64,
 }
 
@@ -59,19 +59,18 @@ struct Step {
     work: u64,
 }
 
-/// Performs the runs of `plan` that are not in `finished`, on `threads` threads. `stop` ends it, and interrupts runs that can be
-/// interrupted.
-/// The records of each run go to the `archive`. `done` is called on this thread with each result, in the order in which runs end;
-/// results do not depend on that order. It is called without a result when a run has progressed. Its last argument holds the runs
-/// that ended before. A failed run is not repeated.
-/// finished before. A failed run is not repeated.
+/// Performs the runs of `plan` that are not in `finished`, on `threads` threads. `stop` ends it, and
+/// interrupts runs that can be interrupted. The records of each run go to the `archive`. `done` is called on
+/// this thread with each result, in the order in which runs end; results do not depend on that order. When a
+/// run has progressed, `done` is called without a result. Its last argument holds the runs that ended
+/// before. A failed run is not repeated.
 pub fn execute(
     plan: &Plan,
-    finished: &mut Finished,
+    finished: &mut RunResults,
     threads: usize,
     stop: &AtomicBool,
     archive: &Archive,
-    mut done: impl FnMut(Option<Ended<'_>>, Progress, &Finished) -> Result<(), LabError>,
+    mut done: impl FnMut(Option<Ended<'_>>, Progress, &RunResults) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
     let mut progress = Progress::default();
     let mut given_up = BTreeSet::new();
@@ -189,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_long_run_tells_how_far_it_is_and_comes_to_the_whole() {
-        let (plan, mut finished) = (plan(200_000), Finished::default());
+        let (plan, mut finished) = (plan(200_000), RunResults::default());
         let mut seen = Vec::new();
         let stop = AtomicBool::new(false);
         execute(&plan, &mut finished, 1, &stop, &Archive::default(), |ended, now, _| {
@@ -197,7 +196,7 @@ mod tests {
             Ok(())
         })
         .unwrap();
-        let work = plan.wanted(&Finished::default())[0].work();
+        let work = plan.wanted(&RunResults::default())[0].work();
         // Three steps of 65,536 messages and the end; a slow machine tells more often.
         assert!(seen.len() >= 4, "{seen:?}");
         assert_eq!(seen.last(), Some(&(true, 200_000, work)));
@@ -206,7 +205,7 @@ mod tests {
 
     #[test]
     fn an_interruption_ends_a_run_that_has_begun() {
-        let (plan, mut finished) = (plan(1_000_000_000), Finished::default());
+        let (plan, mut finished) = (plan(1_000_000_000), RunResults::default());
         let stop = AtomicBool::new(false);
         execute(&plan, &mut finished, 1, &stop, &Archive::default(), |ended, _, _| {
             assert!(ended.is_none());

@@ -9,7 +9,7 @@ use crate::metric::{Metric, TABLE};
 use crate::quantity::Quantity;
 use crate::results::PointResult;
 
-/// One row: name and value of each column, in order.
+/// A row: name and value of each column, in order.
 pub type Row = Vec<(String, Value)>;
 
 /// Returns the table of the points of a result directory.

@@ -23,10 +23,10 @@ pub(crate) fn script_name(
     let Some(value) = table.get("topology") else { return Ok(None) };
     match value.get_ref() {
         DeValue::String(name) => Ok(Some(Spanned::new(value.span(), name.to_string()))),
-        _ => {
-            Err(source
-                .error(&value.span(), "this is the name of an ns script, as in topology = \"testlink.ns\""))
-        }
+        _ => Err(source.error(
+            &value.span(),
+            "this has to be the name of an ns script, as in topology = \"testlink.ns\"",
+        )),
     }
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn merge<'s>(
                 continue;
             }
             if OF_SCRIPT.contains(&key.get_ref().as_ref()) {
-                let problem = format!("the script says what {:?} are; leave them out here", key.get_ref());
+                let problem = format!("the script defines {:?}; remove them here", key.get_ref());
                 return Err(source.error(&key.span(), problem));
             }
             network.remove(&key);
@@ -83,7 +83,7 @@ fn refine<'s>(
         };
         for (key, value) in settings {
             if key.get_ref() == "path" {
-                let problem = "the script sets the rate, delay and queue of its links, which replace those of a path; set single keys";
+                let problem = "the script sets the rate, delay and queue of its links, which would override those of a path; set single keys instead";
                 return Err(source.error(&key.span(), problem));
             }
             let path = [list, name.get_ref(), key.get_ref()].map(str::to_owned);
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(queues, ["6p", "32p"]);
         assert_eq!(
             experiment.ignored,
-            ["link.ns:5: tb-set-hardware $client pc850: hosts are those of the experiment's world"]
+            ["link.ns:5: tb-set-hardware $client pc850: hosts are determined by the experiment's world"]
         );
     }
 
@@ -160,7 +160,7 @@ mod tests {
                 "write [network.links.testlink]",
             ),
             ("topology = 'link.ns'\n[network.links.testlink]\npath = 'lte'", "t.toml:5:1", "set single keys"),
-            ("topology = 'link.ns'\n[network]\npath = 'lte'", "t.toml:5:8", "give each its own"),
+            ("topology = 'link.ns'\n[network]\npath = 'lte'", "t.toml:5:8", "set it for each"),
             ("topology = 'link.ns'\n[network]\nrtae = '1Mbit'", "t.toml:5:1", "did you mean"),
             ("topology = 'link.ns'\n[sweep]\ntopology = ['link.ns']", "t.toml:5", "cannot be swept"),
         ] {

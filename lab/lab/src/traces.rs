@@ -7,7 +7,8 @@ use toml::Spanned;
 use crate::error::InputError;
 use crate::source::Source;
 
-/// Converts the network's trace to events, which become part of the point, so that the file is not needed any more.
+/// Converts the network's trace to events, which become part of the point, so that the file is no longer
+/// needed.
 pub(crate) fn play(network: &mut Spanned<NetworkSpec>, source: &Source) -> Result<(), InputError> {
     let place = network.span();
     let Some(trace) = network.as_mut().trace.take() else { return Ok(()) };

@@ -1,4 +1,5 @@
-//! Options of transports as keys: `sctp.rto_min` is that option of every `sctp` in `transports`, which keeps its name.
+//! Options of transports as keys: `sctp.rto_min` sets that option of every `sctp` in `transports`; names of
+//! transports do not change.
 
 use std::ops::Range;
 
@@ -10,12 +11,12 @@ use crate::axes::label;
 use crate::error::InputError;
 use crate::source::Source;
 
-/// Whether a key is an option of a transport.
+/// Returns whether a key is an option of a transport.
 pub(crate) fn is_option(path: &[String]) -> bool {
     path.len() == 2 && Kind::ALL.into_iter().any(|kind| kind.name() == path[0])
 }
 
-/// Takes the options out that the command line sets, and gives them to the transports.
+/// Removes the options that the command line sets, and assigns them to the transports.
 pub(crate) fn take_set(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     for kind in Kind::ALL {
         let is_set = |key: &str| source.is_set(&[kind.name().to_owned(), key.to_owned()]);
@@ -35,14 +36,16 @@ pub(crate) fn take_set(table: &mut DeTable<'_>, source: &Source) -> Result<(), I
     Ok(())
 }
 
-/// Gives an option to each transport of its kind.
+/// Sets an option of each transport of its kind.
 pub(crate) fn assign(
     table: &mut DeTable<'_>,
     path: &[String],
     span: &Range<usize>,
     value: &str,
 ) -> Result<(), String> {
-    let [kind, key] = path else { return Err("an option has a transport and a name".to_owned()) };
+    let [kind, key] = path else {
+        return Err("an option consists of a transport and a name, as in sctp.streams".to_owned());
+    };
     // What is no list is refused where it is read.
     let Some(DeValue::Array(transports)) = table.get_mut("transports").map(Spanned::as_mut) else {
         return Ok(());
@@ -60,7 +63,7 @@ pub(crate) fn assign(
             Spanned::new(span.clone(), DeValue::Table(renamed(named, transport.get_ref(), spec, span)));
     }
     match count {
-        0 => Err(format!("no transport is {kind}; name one in `transports`")),
+        0 => Err(format!("no transport of the experiment is {kind}; add one to `transports`")),
         _ => Ok(()),
     }
 }
@@ -86,7 +89,7 @@ fn with_option(spec: &str, key: &str, value: &str) -> Result<String, String> {
     };
     match spec.split_once(':') {
         Some((_, options)) if options.split(',').any(same) => {
-            Err(format!("{spec:?} has its own {key}; leave it out here or there"))
+            Err(format!("{spec:?} already sets {key}; remove one of the two"))
         }
         Some(_) => Ok(format!("{spec},{key}={value}")),
         None => Ok(format!("{spec}:{key}={value}")),
@@ -150,7 +153,7 @@ mod tests {
         source.set("--set tcp.cc=newreno", "tcp.cc", "\"newreno\"").unwrap();
         let experiment = Experiment::parse("a", &source).unwrap();
         assert_eq!(experiment.points[0].to_string(), "a: tcp");
-        assert_eq!(experiment.points[0].transport.behaviour()["congestion"].as_str(), Some("reno"));
+        assert_eq!(experiment.points[0].transport.option_values()["congestion"].as_str(), Some("reno"));
     }
 
     #[test]

@@ -49,7 +49,8 @@ impl BothWorlds {
 }
 
 impl Experiment {
-    /// Returns the experiment with another number of repetitions of the same length; the first ones stay the same.
+    /// Returns the experiment with another number of repetitions of the same length; the first repetitions
+    /// stay the same.
     pub fn repeated(mut self, times: impl Fn(Repetitions) -> Repetitions) -> Self {
         for point in &mut self.points {
             let repetitions = times(point.repetitions);
@@ -64,7 +65,7 @@ impl Experiment {
 }
 
 impl Point {
-    /// Returns whether `key` has this `value` at the point; `None` if points have no such key.
+    /// Returns whether `key` has this `value` at the point; `None` if the point has no such key.
     ///
     /// A key is `experiment`, `transport` (the label or the specification), or a swept key or its last part.
     pub fn is_where(&self, key: &str, value: &str) -> Option<bool> {
@@ -81,7 +82,7 @@ impl Point {
 }
 
 impl Manifest {
-    /// Returns the manifest for runs that are only valid for this very build, which its version names.
+    /// Returns a manifest for runs that are only valid for this build, with the build in its version.
     pub fn of_this_build(mut self) -> Result<Self, LabError> {
         let read = || std::env::current_exe().and_then(std::fs::read);
         let octets = read().map_err(|e: io::Error| LabError::file("read", Path::new("this program"), e))?;

@@ -17,7 +17,7 @@ use crate::run_result::RunResult;
 /// A run whose result has changed.
 #[derive(Debug, Clone)]
 pub struct Difference {
-    /// Its point.
+    /// Point of the run.
     pub point: Point,
     /// The index of the repetition, from 0.
     pub repetition: u32,
@@ -31,7 +31,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Repeats all runs of [`repeatable`] worlds, or `sample` of them spread evenly; returns how many were repeated, and those that differ.
+/// Repeats all runs of [`repeatable`] worlds, or `sample` of them spread evenly; returns the number of
+/// repeated runs, and those that differ.
 pub fn verify(
     results: &Results,
     sample: Option<usize>,
@@ -62,7 +63,7 @@ pub fn verify(
     Ok((done, differences))
 }
 
-/// Refuses runs of a world in which runs cannot be repeated.
+/// Returns an error if runs of a world cannot be repeated exactly.
 pub fn repeatable(results: &Results) -> Result<(), LabError> {
     let mut points = results.points.iter().map(|result| &result.point);
     match points.find(|point| point.world.open().is_ok_and(|world| !world.is_repeatable())) {

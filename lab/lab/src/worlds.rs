@@ -29,10 +29,11 @@ fn live(variant: &str) -> Result<Arc<dyn World>, RunError> {
     }
 }
 
-/// The name of a world: `"model"`; `"kernel"`, `"kernel:6.1"` for a certain one, `"kernel:uml"` for User-Mode Linux; `"live"` on this
-/// machine over loopback, `"live:namespaces"` over an emulated path within it, `"live:HOST"` to another machine that runs `hol live serve`,
-/// `"live:server=HOST,cross=OTHER"` between several, by the nodes that they are, `"live:HOST via ROUTER"` over a router that runs
-/// `hol live route`.
+/// The name of a world: `"model"`; `"kernel"`, `"kernel:6.1"` for a certain version, `"kernel:uml"` for
+/// User-Mode Linux; `"live"` on this machine over loopback, `"live:namespaces"` over an emulated path on
+/// this machine, `"live:HOST"` to another machine that runs `hol live serve`,
+/// `"live:server=HOST,cross=OTHER"` between several machines, by node, `"live:HOST via ROUTER"` over a
+/// router that runs `hol live route`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorldName(String);
@@ -54,7 +55,7 @@ impl WorldName {
         Self::of("kernel", if Image::list().iter().any(Image::is_user_mode) { "uml" } else { "" })
     }
 
-    /// Returns whether it is the default world.
+    /// Returns whether this is the default world.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }

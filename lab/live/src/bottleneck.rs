@@ -1,5 +1,5 @@
-//! The path that a router is to make in a network of several hosts: one link between two sides, which all
-//! flows cross.
+//! The path that a router shapes in a network of several hosts: one link between two sides, which all flows
+//! cross.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,19 @@ use hol_network::{LinkSpec, NetworkSpec};
 use hol_scenario::Scenario;
 use hol_traffic::Unsupported;
 
-use crate::bare::{as_it_is, otherwise};
+use crate::plain_network::{as_it_is, otherwise};
 
-/// The path that a scenario's flows pass.
+/// The path that a scenario's flows cross.
 #[derive(Debug, Default)]
 pub(crate) struct Bottleneck {
-    /// Its properties, from the measured client's side to the other.
+    /// Properties of the path, from the measured client's side to the other.
     pub(crate) network: NetworkSpec,
     /// The nodes on that side.
     near: BTreeSet<String>,
 }
 
 impl Bottleneck {
-    /// Finds the path: a network without nodes is one; otherwise it is the only link with settings.
+    /// Returns the path: a network without nodes is one; otherwise it is the only link with settings.
     pub(crate) fn of(scenario: &Scenario) -> Result<Self, Unsupported> {
         let spec = &scenario.network;
         if spec.nodes.is_empty() {
@@ -33,7 +33,7 @@ impl Bottleneck {
                 return refuse(
                     "links",
                     &format!(
-                        "a flow from {from:?} to {to:?} does not pass the link from {one:?} to {other:?}, which the router makes"
+                        "a flow from {from:?} to {to:?} does not cross the link from {one:?} to {other:?}, which the router emulates"
                     ),
                 );
             }
@@ -59,15 +59,15 @@ fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
     // Settings that a link cannot have apply to all.
     let beside = NetworkSpec { links: usual.links.clone(), ..spec.clone() };
     if let Some(key) = otherwise(&beside, &usual) {
-        return refuse(&key, "over a router one link has settings, and all else of [network] are names");
+        return refuse(
+            &key,
+            "with a router only one link may have settings; the rest of [network] may only name nodes",
+        );
     }
     let mut shaped = (0..spec.links.len()).filter(|place| spec.links[*place] != usual.links[*place]);
     match (shaped.next(), shaped.next()) {
         (Some(place), None) => Ok(place),
-        _ => refuse(
-            "links",
-            "a router makes one link: give delay, rate, loss … to that one, and nothing to others",
-        ),
+        _ => refuse("links", "a router emulates one link: set delay, rate, loss … only on that link"),
     }
 }
 
@@ -105,7 +105,7 @@ fn alone(link: &LinkSpec) -> NetworkSpec {
 }
 
 fn refuse<T>(key: &str, why: &str) -> Result<T, Unsupported> {
-    let why = format!("{why}; or take --world model or kernel");
+    let why = format!("{why}; or use --world model or kernel");
     Err(Unsupported { what: format!("network.{key}"), why })
 }
 
@@ -152,7 +152,7 @@ mod tests {
             (LINK, "delay = '1ms'", "`network.delay`"),
             (LINK, "events = [{ at = '1s', down = true, link = 'left-right' }]", "`network.events`"),
             (LINK, "ip = 'v6'", "`network.ip`"),
-            (&format!("{LINK}, {{ from = 'a', to = 'right' }}"), "", "does not pass the link"),
+            (&format!("{LINK}, {{ from = 'a', to = 'right' }}"), "", "does not cross the link"),
         ] {
             let problem = refusal(&scenario(links, more));
             assert!(problem.contains(words), "{links} {more}: {problem}");

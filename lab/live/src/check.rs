@@ -8,9 +8,9 @@ use hol_stack::Kind;
 use hol_traffic::Unsupported;
 use hol_workloads::Filter;
 
-use crate::bare::{as_it_is, otherwise};
 use crate::bottleneck::Bottleneck;
 use crate::host::{self, loopback};
+use crate::plain_network::{as_it_is, otherwise};
 use crate::router::lines;
 
 /// The path between the ends of flows.
@@ -24,17 +24,17 @@ pub(crate) enum Path {
     Routed,
 }
 
-/// Rejects, by name, what this machine cannot do, or would have to be changed for.
+/// Returns an error that names what this machine cannot do, or would have to be changed for.
 pub(crate) fn possible(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     scenario.check().map_err(|problem| refused("scenario", problem))?;
     network(scenario, path)?;
     if let Some(program) = scenario.programs.first() {
         let what = format!("[[program]] on {:?}", program.node);
-        return Err(refused(&what, "it would run unconfined on this machine; take --world kernel"));
+        return Err(refused(&what, "programs would run unconfined on this machine; use --world kernel"));
     }
     if let Some((name, _)) = scenario.hosts.iter().find(|(_, host)| host.filter != Filter::None) {
         let what = format!("hosts.{name}.filter");
-        return Err(refused(&what, "it would change this machine's packet filter; take --world kernel"));
+        return Err(refused(&what, "it would change this machine's packet filter; use --world kernel"));
     }
     flows(scenario, path)
 }
@@ -51,13 +51,15 @@ fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     let Some(key) = otherwise(spec, &NetworkSpec { ip, ..as_it_is(spec) }) else { return Ok(()) };
     let (what, who) = match path {
         Path::Loopback => {
-            ("this machine's loopback", "have namespaces of it make the path (--world live:namespaces)")
+            ("this machine's loopback", "emulate the path with namespaces (--world live:namespaces)")
         }
         Path::Between | Path::Routed => {
-            ("what lies between the hosts", "have a router make it (--router HOST)")
+            ("the network between the hosts", "emulate it with a router (--router HOST)")
         }
     };
-    let why = format!("the path is {what} as it is; remove the key, {who}, or take --world model or kernel");
+    let why = format!(
+        "the path is {what}, which hol does not change; remove the key, {who}, or use --world model or kernel"
+    );
     Err(refused(&format!("network.{key}"), why))
 }
 
@@ -67,7 +69,7 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     for assignment in &assignments {
         let transport = &assignment.transport;
         if transport.kind() == Kind::Unix && path != Path::Loopback {
-            let why = "both ends of a UNIX socket are on one host; take tcp, or leave out --peer";
+            let why = "both ends of a UNIX socket are on one host; use tcp, or omit --peer";
             return Err(refused(&transport.to_string(), why));
         }
         let asked = host::asked(transport).map_err(|problem| refused(&transport.to_string(), problem))?;
@@ -76,8 +78,7 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
             if here != value {
                 let name = host::dotted(name);
                 let why = format!(
-                    "it needs {name} = {value}, and this machine has {here}, which is not ours to change; \
-                     set it (`sysctl -w {name}='{value}'`), or take --world kernel"
+                    "it needs {name} = {value}, but this machine has {here}, which hol does not change; set it (`sysctl -w {name}='{value}'`), or use --world kernel"
                 );
                 return Err(refused(&transport.to_string(), why));
             }
@@ -98,8 +99,9 @@ pub(crate) fn protocols(scenario: &Scenario) -> Result<(), RunError> {
     all.iter().try_for_each(probe)
 }
 
+/// Creates the error of an unsupported feature.
 pub(crate) fn refused(what: &str, why: impl std::fmt::Display) -> RunError {
-    RunError::Refused(format!("the live world cannot do `{what}`: {why}"))
+    RunError::Refused(format!("the live world does not support `{what}`: {why}"))
 }
 
 #[cfg(test)]
@@ -156,7 +158,7 @@ mod tests {
     fn what_the_kernel_cannot_be_told_is_refused_by_the_option() {
         for (transport, words) in [
             ("quic:wakeup=1ms", "wakeup=1ms"),
-            ("quic:handshake_flight=300B", "600 octets at least"),
+            ("quic:handshake_flight=300B", "at least 600 octets"),
             ("tcp:hystart=false", "hystart=false"),
             ("tcp:stack=rfc", "stack=rfc"),
             ("tcp:max_retries=7", "sysctl -w net.ipv4.tcp_retries2='7'"),

@@ -1,18 +1,19 @@
-//! The clock of another host relative to ours: its offset before and after a run, and the uncertainty.
+//! The clock of another host relative to this host's: its offset before and after a run, and the
+//! uncertainty.
 //!
-//! A question and its answer take a round trip; the answer contains the other host's times. These lie between
-//! our two times, so the offset is known to within half the round trip, even on asymmetric paths. RFC 5905
-//! section 8
+//! A question and its answer take a round trip; the answer contains the other host's times. These lie
+//! between our two times, so the offset is known to within half the round trip, even on asymmetric paths.
+//! RFC 5905 section 8
 
-/// The times of a question and its answer, in ns, each on its host's clock.
+/// The times of a question and its answer, in ns, each on the clock of its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Comparison {
-    /// When we asked.
+    /// When this host asked.
     pub(crate) asked: u64,
-    /// When the question arrived there, and when the answer was sent.
+    /// When the question arrived at the other host, and when the answer was sent.
     pub(crate) received: u64,
     pub(crate) sent: u64,
-    /// When the answer arrived here.
+    /// When the answer arrived at this host.
     pub(crate) answered: u64,
 }
 
@@ -33,7 +34,7 @@ impl Comparison {
         self.asked.midpoint(self.answered)
     }
 
-    /// Returns the one with the shortest round trip, which waited least in queues.
+    /// Returns the comparison with the shortest round trip, which waited least in queues.
     pub(crate) fn best(all: impl IntoIterator<Item = Self>) -> Option<Self> {
         all.into_iter().min_by_key(|one| one.round_trip())
     }
@@ -47,8 +48,8 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// Converts a time of the other host to our clock, with an offset interpolated between the comparisons;
-    /// limited to the end of the last one.
+    /// Converts a time of the other host to this host's clock, with an offset interpolated between the
+    /// comparisons; limited to the end of the last one.
     pub(crate) fn here(&self, there: u64) -> u64 {
         let (first, last) = (self.before.offset(), self.after.offset());
         let passed = i128::from(there) - first - i128::from(self.before.middle());
@@ -57,12 +58,12 @@ impl Clocks {
         (i128::from(there) - offset).clamp(0, self.after.answered.into()) as u64
     }
 
-    /// Returns how far the other clock was ahead before the run.
+    /// Returns by how much the other clock was ahead before the run.
     pub(crate) fn offset(&self) -> i64 {
         narrow(self.before.offset())
     }
 
-    /// Returns how much faster it ran, in parts per 10⁹.
+    /// Returns by how much the other clock ran faster, in parts per 10⁹.
     pub(crate) fn drift(&self) -> i64 {
         let whole = i128::from(self.after.middle() - self.before.middle()).max(1);
         narrow((self.after.offset() - self.before.offset()) * 1_000_000_000 / whole)
@@ -73,6 +74,7 @@ impl Clocks {
         self.before.round_trip().max(self.after.round_trip()).div_ceil(2)
     }
 
+    /// Returns the shortest round trip of the comparisons.
     pub(crate) fn round_trip(&self) -> u64 {
         self.before.round_trip().min(self.after.round_trip())
     }

@@ -1,4 +1,4 @@
-//! `hol live serve`: this host has ends of flows whose other ends are on other hosts.
+//! The service of `hol live serve`: this host has ends of flows whose other ends are on other hosts.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex};
 
 use hol_base::Seed;
 use hol_scenario::Sample;
-use hol_sockets::{EndResult, LocalEnds, PeerReport, ReportRouter, Seen, TellOf};
+use hol_sockets::{CompactSenderSample, EndResult, LocalEnds, PeerReport, ReportOf, ReportRouter};
 
 use crate::check::{self, Path};
 use crate::control::{ControlError, MOST_SEEN, Outbox, Plan, Reply, Request};
 use crate::host;
-use crate::placement::Meeting;
+use crate::placement::AddressPair;
 use crate::ports::Ports;
 use crate::secret::Secret;
-use crate::service::Deeds;
+use crate::service::ClientService;
 use crate::session::say;
 
-const NO_RUN: &str = "no run is under way";
+const NO_RUN: &str = "no run is active";
 
 /// Maximum samples per control message.
 const PART: usize = 1 << 16;
@@ -26,7 +26,7 @@ const PART: usize = 1 << 16;
 pub(crate) struct Ends {
     outbox: Arc<Mutex<Outbox<TcpStream>>>,
     secret: Secret,
-    meeting: Meeting,
+    meeting: AddressPair,
     ports: Option<Ports>,
     post: ReportRouter,
     halves: Option<LocalEnds>,
@@ -46,7 +46,8 @@ impl Ends {
             // An IPv4 client may arrive at an IPv6 socket.
             address.map(|address| address.ip().to_canonical())
         };
-        let meeting = Meeting { first: address(stream.peer_addr())?, other: address(stream.local_addr())? };
+        let meeting =
+            AddressPair { first: address(stream.peer_addr())?, other: address(stream.local_addr())? };
         Ok(Self {
             outbox,
             secret,
@@ -77,7 +78,7 @@ impl Ends {
         self.ports.map_or(Ok(()), |ports| ports.give(&mut assignments, &here))?;
         let outbox = Arc::clone(&self.outbox);
         // The listener notices if sending fails.
-        let tell: Arc<TellOf> =
+        let tell: Arc<ReportOf> =
             Arc::new(move |flow: usize, news: PeerReport| drop(say(&outbox, &Reply::News(flow, news))));
         let secret = self.secret.of_run(&run);
         let listening =
@@ -106,7 +107,7 @@ impl Ends {
         let all = halves.iter().flat_map(|(flow, half)| half.seen().map(|seen| (*flow, seen)));
         let mut all = all.take(MOST_SEEN);
         loop {
-            let part: Vec<(usize, Seen)> = all.by_ref().take(PART).collect();
+            let part: Vec<(usize, CompactSenderSample)> = all.by_ref().take(PART).collect();
             if part.is_empty() {
                 return Ok(());
             }
@@ -115,7 +116,7 @@ impl Ends {
     }
 }
 
-impl Deeds for Ends {
+impl ClientService for Ends {
     fn answer(&mut self, request: Request) -> Option<Reply> {
         match request {
             Request::News(flow, news) => {

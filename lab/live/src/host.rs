@@ -1,4 +1,4 @@
-//! This machine, as far as results depend on it.
+//! The properties of this machine on which results depend.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use hol_stack::{TransportSpec, stack_of_linux};
 pub struct Host {
     /// The kernel's release and version.
     pub kernel: String,
-    /// Its clock source.
+    /// Name of the clock source.
     pub clocksource: String,
 }
 
@@ -42,7 +42,7 @@ fn needed(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     Ok(all.into_iter().filter(|setting| setting.name != BY_SOCKET).collect())
 }
 
-/// Returns the settings relevant to the measurement, as they are here.
+/// Returns the current values of the settings that are relevant to the measurement.
 pub(crate) fn settings(scenario: &Scenario) -> BTreeMap<String, String> {
     let wanted = needed(&scenario.transport).unwrap_or_default();
     wanted.into_iter().filter_map(|Sysctl { name, .. }| Some((name.to_owned(), setting(name)?))).collect()
@@ -54,7 +54,7 @@ pub(crate) fn asked(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupporte
     Ok(all.into_iter().filter(|setting| setting.name != BY_SOCKET).collect())
 }
 
-/// Returns where this machine differs from its Linux' stack without being asked to.
+/// Returns where this machine differs from the stack of its Linux without a request of the experiment.
 pub(crate) fn otherwise(scenario: &Scenario, here: &BTreeMap<String, String>) -> Option<String> {
     let wanted = needed(&scenario.transport).unwrap_or_default();
     let differs = wanted.iter().filter_map(|Sysctl { name, value }| {
@@ -64,7 +64,7 @@ pub(crate) fn otherwise(scenario: &Scenario, here: &BTreeMap<String, String>) ->
     let differs: Vec<String> = differs.collect();
     (!differs.is_empty()).then(|| {
         format!(
-            "this machine is left as it is, and stack {} says otherwise: {}; for equal conditions take --world kernel",
+            "hol does not change this machine, which differs from stack {}: {}; for equal conditions use --world kernel",
             stack_of_linux(&kernel_version()).name,
             differs.join(", ")
         )

@@ -6,22 +6,22 @@
 //! is rejected by name. A third machine between them, a [`Server`] with a [`Router`], shapes the path during
 //! a run and restores it afterwards.
 
-mod across;
-mod bare;
 mod bottleneck;
-mod cautions;
 mod check;
 mod clocks;
 mod control;
 mod ends;
 mod host;
+mod multi_host_run;
 mod namespaces;
-mod others;
+mod other_hosts;
 mod outcome;
+mod path_router;
 mod peer;
 mod place;
 mod placement;
 mod places;
+mod plain_network;
 mod ports;
 mod relay;
 mod router;
@@ -29,7 +29,7 @@ mod secret;
 mod server;
 mod service;
 mod session;
-mod via;
+mod warnings;
 mod world;
 
 pub use host::Host;

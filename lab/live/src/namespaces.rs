@@ -9,16 +9,16 @@ use hol_kernel::local_kernel;
 use hol_scenario::{Cost, Observer, PacketObserver, Run, RunError, RunSummary, Scenario, World};
 use serde_json::Value;
 
-use crate::cautions::{busy, waiting};
 use crate::check;
 use crate::host::Host;
 use crate::router;
+use crate::warnings::{busy, waiting};
 use crate::world::COST;
 
 /// The part after the colon in the world's name.
 pub const NAMESPACES: &str = "namespaces";
 
-/// Runs take turns: concurrent ones would disturb each other.
+/// The world of network namespaces. Runs take turns, because concurrent ones would disturb each other.
 #[derive(Debug)]
 pub struct Namespaces {
     /// The program that runs inside.
@@ -34,12 +34,12 @@ impl Namespaces {
         Self::running("/proc/self/exe".into())
     }
 
-    /// Creates the world with this program inside, which must be `hol`.
+    /// Creates the world with `program` inside, which must be `hol`.
     pub fn running(program: PathBuf) -> Self {
         Self { program, turn: Mutex::default(), lacks: OnceLock::new() }
     }
 
-    /// Returns what this machine lacks for it, with the fix.
+    /// Returns what this machine lacks for the world, with the remedy.
     pub fn lacks(&self) -> Option<&str> {
         self.lacks.get_or_init(|| local_kernel::in_namespace(router::has_emulators).err()).as_deref()
     }

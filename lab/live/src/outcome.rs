@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use hol_measure::Transfer;
-use hol_scenario::{BackgroundRun, Facts, Run, RunEnd, RunError, RunSummary, Scenario};
+use hol_scenario::{BackgroundRun, KernelReport, Run, RunEnd, RunError, RunSummary, Scenario};
 use hol_sockets::{FlowRun, FlowRuns, SocketsError};
 
-use crate::cautions::{busy, waiting};
 use crate::host::{self, Host};
+use crate::warnings::{busy, waiting};
 
 /// How often an observer is asked whether the run continues.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
@@ -54,9 +54,9 @@ fn beside(transfer: Option<Transfer>, flow: &FlowRun) -> BackgroundRun {
     BackgroundRun::during(transfer, &flow.records, flow.connected.map(since_start), stopped)
 }
 
-fn facts(scenario: &Scenario, measured: &FlowRun) -> Facts {
+fn facts(scenario: &Scenario, measured: &FlowRun) -> KernelReport {
     let (host, sysctls) = (Host::this(), host::settings(scenario));
-    Facts {
+    KernelReport {
         provenance: host.to_string(),
         caution: host::otherwise(scenario, &sysctls),
         kernel: host.kernel,
@@ -64,11 +64,11 @@ fn facts(scenario: &Scenario, measured: &FlowRun) -> Facts {
         sysctls,
         retransmissions: measured.client.retransmissions + measured.server.retransmissions,
         waited: measured.waited(),
-        ..Facts::default()
+        ..KernelReport::default()
     }
 }
 
-/// Returns the failure of this run only; what no machine can do was rejected before.
+/// Creates the error of this run; what no machine can do was rejected before.
 pub(crate) fn failed(problem: &SocketsError) -> RunError {
     RunError::Failed { problem: problem.to_string(), log: String::new() }
 }

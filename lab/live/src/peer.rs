@@ -6,29 +6,29 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hol_scenario::{RunError, Scenario};
 
-use crate::control::{ControlError, HostWords};
-use crate::place::{Duty, Place};
+use crate::control::{ControlError, HostDescription};
+use crate::place::{HostRole, Place};
 use crate::relay::Relay;
 use crate::secret::Secret;
 use crate::session::Session;
 
-/// A host's identity and the addresses over which it is reached.
+/// The identity of a host, and the addresses by which it is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Known {
-    pub(crate) host: HostWords,
-    /// Our address.
+pub(crate) struct PeerIdentity {
+    pub(crate) host: HostDescription,
+    /// Address of this host.
     pub(crate) own: IpAddr,
-    /// Its address.
+    /// Address of the other host.
     pub(crate) address: IpAddr,
 }
 
-/// Another host.
+/// Another host of a live world.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    duty: Duty,
+    duty: HostRole,
     pub(crate) place: Place,
     /// The identity at first contact, which all runs of a process share.
-    known: Mutex<Option<Known>>,
+    known: Mutex<Option<PeerIdentity>>,
     session: Mutex<Option<Session>>,
     /// Receives news of flows whose servers are there.
     relay: Relay,
@@ -37,7 +37,8 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn new(duty: Duty, place: Place, relay: Relay) -> Self {
+    /// Creates a host, without contacting it.
+    pub(crate) fn new(duty: HostRole, place: Place, relay: Relay) -> Self {
         Self { duty, place, known: Mutex::default(), session: Mutex::default(), relay, fit: Mutex::default() }
     }
 
@@ -45,7 +46,7 @@ impl Peer {
     pub(crate) fn with<T>(&self, work: impl FnOnce(&Session) -> Result<T, RunError>) -> Result<T, RunError> {
         let mut session = lock(&self.session);
         // The connection may have been lost since the last run.
-        if session.as_ref().is_some_and(|session| session.is_well().is_err()) {
+        if session.as_ref().is_some_and(|session| session.is_alive().is_err()) {
             *session = None;
         }
         if session.is_none() {
@@ -63,28 +64,28 @@ impl Peer {
 
     /// Checks that the host and path are the same, so that results are not mixed.
     fn is_the_same(&self, session: &Session) -> Result<(), RunError> {
-        let now = Known { host: session.host.clone(), own: session.own, address: session.address };
+        let now = PeerIdentity { host: session.host.clone(), own: session.own, address: session.address };
         let mut known = lock(&self.known);
         match known.get_or_insert_with(|| now.clone()) {
             before if *before == now => Ok(()),
             _ => {
                 let (what, place) = (self.duty.name(), &self.place);
                 Err(RunError::Unusable(format!(
-                    "{what} {place}: its kernel, clock or address is not what it was; run the same command again"
+                    "{what} {place}: its kernel, clock or address has changed; run the same command again"
                 )))
             }
         }
     }
 
-    /// Returns its identity and path.
-    pub(crate) fn known(&self) -> Result<Known, RunError> {
+    /// Returns the identity and the path of the host.
+    pub(crate) fn known(&self) -> Result<PeerIdentity, RunError> {
         if lock(&self.known).is_none() {
             self.with(|_| Ok(()))?;
         }
         Ok(lock(&self.known).clone().expect("it was asked"))
     }
 
-    /// Asks whether it can run a scenario, once for each set of transports.
+    /// Asks whether the host can run a scenario, once for each set of transports.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<BTreeMap<String, String>, RunError> {
         let transports = transports(scenario);
         if let Some(known) = lock(&self.fit).get(&transports) {
@@ -98,25 +99,25 @@ impl Peer {
         Ok(settings)
     }
 
-    /// Returns its relevant settings if it was contacted before: reading an experiment must not require the
-    /// host.
+    /// Returns the relevant settings of the host if it was contacted before: reading an experiment must not
+    /// require the host.
     pub(crate) fn settings(&self, scenario: &Scenario) -> Option<BTreeMap<String, String>> {
         let is_known = lock(&self.known).is_some();
         // A host that does not answer cannot run anything either.
         is_known.then(|| self.check(scenario).ok()).flatten()
     }
 
-    /// The host did not answer.
+    /// Creates the error of a host that did not answer.
     pub(crate) fn lost(&self, problem: &ControlError) -> RunError {
         RunError::Unusable(format!("{} {}: {problem}", self.duty.name(), self.place))
     }
 
-    /// The host cannot do what is requested.
+    /// Creates the error of a host that cannot do what is requested.
     pub(crate) fn refused(&self, why: &str) -> RunError {
         RunError::Refused(format!("on the {} {}: {why}", self.duty.name(), self.place))
     }
 
-    /// A failure of this run only.
+    /// Creates the error of a failure in this run only.
     pub(crate) fn broken(&self, problem: &str) -> RunError {
         let problem = format!("{} {}: {problem}", self.duty.name(), self.place);
         RunError::Failed { problem, log: String::new() }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// Default port of `hol live serve`.
 pub const DEFAULT_PORT: u16 = 7640;
 
-/// A host by name or address, and the port of its control channel.
+/// The name or address of a host, and the port of its control channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) host: String,
@@ -48,15 +48,15 @@ impl fmt::Display for Place {
 
 /// The role of another host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Duty {
+pub(crate) enum HostRole {
     /// It has the other ends of flows.
     Serves,
     /// It lies between both.
     Routes,
 }
 
-impl Duty {
-    /// Returns its name, which is also its flag.
+impl HostRole {
+    /// Returns the name of the role, which is also its flag.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Serves => "peer",
@@ -64,7 +64,7 @@ impl Duty {
         }
     }
 
-    /// Returns the command that runs there.
+    /// Returns the command that runs on the host.
     pub(crate) const fn command(self) -> &'static str {
         match self {
             Self::Serves => "hol live serve",

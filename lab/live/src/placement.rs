@@ -15,12 +15,12 @@ use crate::places::HERE;
 /// minutes and SCTP for four; QUIC gives up after its idle timeout.
 const CONNECTING: Duration = Duration::from_secs(20);
 
-/// The addresses of two hosts for each other.
+/// The addresses by which two hosts reach each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Meeting {
+pub(crate) struct AddressPair {
     /// The address of the host with the experiment.
     pub(crate) first: IpAddr,
-    /// The address of the other host, by which all others reach it too.
+    /// The address of the other host, by which all others reach it, too.
     pub(crate) other: IpAddr,
 }
 
@@ -30,15 +30,15 @@ pub(crate) struct Placement {
     /// The host number of each node.
     pub(crate) nodes: BTreeMap<String, usize>,
     /// The addresses between the first host and each of the others, by host number.
-    pub(crate) meetings: Vec<Meeting>,
+    pub(crate) meetings: Vec<AddressPair>,
     /// The number of the host with this view.
     pub(crate) own: usize,
 }
 
 impl Placement {
-    /// Returns the view of another host, which sees the first one and itself by the addresses in `meeting`;
-    /// `None` if it is invalid.
-    pub(crate) fn seen_by(mut self, meeting: Meeting) -> Option<Self> {
+    /// Returns the view of another host, which reaches the first one and itself by the addresses in
+    /// `meeting`; `None` if it is invalid.
+    pub(crate) fn seen_by(mut self, meeting: AddressPair) -> Option<Self> {
         let own = self.own.checked_sub(1)?;
         *self.meetings.get_mut(own)? = meeting;
         let exists = |host: &usize| *host <= self.meetings.len();
@@ -56,7 +56,7 @@ impl Placement {
         if host == HERE { self.meetings[other - 1].first } else { self.meetings[host - 1].other }
     }
 
-    /// Rejects a flow that would never leave its host.
+    /// Returns an error for a flow that would never leave its host.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), String> {
         flows(scenario, Seed(0)).iter().try_for_each(|flow| match self.hosts(flow) {
             [client, server] if client == server => Err(stays(flow)),
@@ -125,7 +125,7 @@ mod tests {
 
     /// The first host has another address towards each of the others.
     fn placement(nodes: &[(&str, usize)]) -> Placement {
-        let meeting = |host| Meeting { first: address(100 + host), other: address(host) };
+        let meeting = |host| AddressPair { first: address(100 + host), other: address(host) };
         let nodes = nodes.iter().map(|(node, host)| ((*node).to_owned(), *host)).collect();
         Placement { nodes, meetings: vec![meeting(1), meeting(2)], own: HERE }
     }
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn another_host_believes_its_own_eyes_and_nothing_that_makes_no_sense() {
-        let meeting = Meeting { first: address(200), other: address(201) };
+        let meeting = AddressPair { first: address(200), other: address(201) };
         let of = |own, nodes: &[(&str, usize)]| Placement { own, ..placement(nodes) }.seen_by(meeting);
         let seen = of(2, &[("client", 0), ("server", 2), ("a", 1), ("b", 2)]).unwrap();
         assert_eq!(sites(&seen).unwrap(), [[address(200), address(201)], [address(1), address(201)]]);

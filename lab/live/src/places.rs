@@ -15,7 +15,7 @@ pub(crate) const HERE: usize = 0;
 /// The other hosts, and their nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places {
-    /// Without duplicates.
+    /// The hosts, without duplicates.
     pub(crate) hosts: Vec<Place>,
     /// The host number of each node.
     nodes: BTreeMap<String, usize>,
@@ -24,8 +24,8 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Parses places separated by commas. One without a node name has all other nodes; without such a place
-    /// they are here.
+    /// Parses places separated by commas. A place without a node name has all other nodes; without such a
+    /// place those nodes are on this host.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let mut places = Self { hosts: Vec::new(), nodes: BTreeMap::new(), others: HERE };
         let node_of = |entry: &'_ str| entry.split_once('=').map(|(node, _)| node.trim().to_owned());
@@ -42,7 +42,7 @@ impl Places {
             };
             if !is_new {
                 let what = node.map_or("all other nodes".to_owned(), |node| format!("{node:?}"));
-                return Err(format!("{what} would be on two hosts; leave one of them out of {text:?}"));
+                return Err(format!("{what} would be on two hosts; remove one of them from {text:?}"));
             }
         }
         Ok(places)
@@ -56,7 +56,7 @@ impl Places {
         })
     }
 
-    /// Returns the hosts of a scenario's nodes; rejects impossible placements.
+    /// Returns the hosts of a scenario's nodes, or an error for an impossible placement.
     pub(crate) fn of(&self, scenario: &Scenario) -> Result<BTreeMap<String, usize>, String> {
         let network = Topology::new(&scenario.network).map_err(|problem| problem.to_string())?;
         let names = network.node_names();
@@ -67,7 +67,7 @@ impl Places {
         let first = scenario.workload.from();
         if self.nodes.contains_key(first) {
             return Err(format!(
-                "{first:?}, where the measured workload comes from, is this host; run it where {first:?} is to be"
+                "{first:?}, the client of the measured workload, is always this host; run the command on the host that is to be {first:?}"
             ));
         }
         let number = |name: &String| match self.nodes.get(name) {

@@ -20,7 +20,7 @@ impl FromStr for Ports {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         match (first.parse(), last.parse()) {
             (Ok(first), Ok(last)) if 0 < first && first <= last => Ok(Self { first, last }),
-            _ => Err("write PORT or FIRST-LAST, from 1 to 65535, as in 7641 or 7641-7650".to_owned()),
+            _ => Err("use PORT or FIRST-LAST, from 1 to 65535, such as 7641 or 7641-7650".to_owned()),
         }
     }
 }
@@ -33,7 +33,7 @@ impl fmt::Display for Ports {
 }
 
 impl Ports {
-    /// Assigns each local server its own port, whatever its protocol.
+    /// Assigns each local server a port, whatever its protocol.
     pub(crate) fn give(self, assignments: &mut [Assignment], here: &[Option<Side>]) -> Result<(), String> {
         let (has, wanted) =
             (self.last - self.first + 1, here.iter().filter(|end| **end == Some(Side::Server)).count());

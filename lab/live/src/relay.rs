@@ -1,26 +1,26 @@
-//! Forwards news of a flow's server to the host with its client, through the host with the experiment, since
-//! others know only that one.
+//! Forwards reports about a flow's server to the host with its client, through the host with the experiment,
+//! which alone knows all others.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hol_sockets::{PeerReport, ReportRouter, TellOf};
+use hol_sockets::{PeerReport, ReportOf, ReportRouter};
 
-/// The source and the destination of a flow's news.
+/// The source and the destination of a flow's reports.
 pub(crate) struct Route {
-    /// The number of its server's host.
+    /// Number of the host with the flow's server.
     pub(crate) from: usize,
-    /// Reports to the client's host; `None`: the client is local.
-    pub(crate) to: Option<Arc<TellOf>>,
+    /// Function that reports to the client's host; `None` if the client is local.
+    pub(crate) to: Option<Arc<ReportOf>>,
 }
 
-/// Forwards the news from one host.
+/// Forwards the reports of one host.
 #[derive(Clone, Default)]
 pub(crate) struct Relay {
     /// The number of that host.
     host: usize,
-    /// For local clients.
+    /// The router of reports for local clients.
     pub(crate) post: ReportRouter,
     /// By flow.
     routes: Arc<Mutex<BTreeMap<usize, Route>>>,
@@ -33,7 +33,7 @@ impl fmt::Debug for Relay {
 }
 
 impl Relay {
-    /// Returns a relay for the news of another host.
+    /// Returns a relay for the reports of another host.
     pub(crate) fn of(&self, host: usize) -> Self {
         Self { host, ..self.clone() }
     }
@@ -43,7 +43,7 @@ impl Relay {
         *self.routes.lock().unwrap_or_else(PoisonError::into_inner) = routes;
     }
 
-    /// Forwards news of a flow's server; ignored if the host does not have that server.
+    /// Forwards a report about a flow's server; ignored if the host does not have that server.
     pub(crate) fn bring(&self, flow: usize, news: PeerReport) {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         let to = match routes.get(&flow) {
@@ -66,7 +66,7 @@ mod tests {
     fn news_are_believed_of_the_servers_host_alone_and_go_to_the_clients() {
         let told = Arc::new(Mutex::new(Vec::new()));
         let tell = Arc::clone(&told);
-        let to: Arc<TellOf> = Arc::new(move |flow, _| tell.lock().unwrap().push(flow));
+        let to: Arc<ReportOf> = Arc::new(move |flow, _| tell.lock().unwrap().push(flow));
         let relay = Relay::default();
         relay.knows([(3, Route { from: 2, to: Some(to) })].into());
         let say = |host, flow| relay.of(host).bring(flow, PeerReport::default());

@@ -17,18 +17,18 @@ pub const SECRET_VARIABLE: &str = "HOL_LIVE_SECRET";
 static GIVEN: OnceLock<Secret> = OnceLock::new();
 
 impl Secret {
-    /// Takes the user's text, without surrounding blanks.
+    /// Creates the secret from the user's text, without surrounding blanks.
     pub fn new(text: &str) -> Result<Self, String> {
         match text.trim() {
             "" => {
-                Err("the secret is empty, so anybody would know it; `hol live serve` without one makes one"
+                Err("the secret is empty, so anybody would know it; without a secret `hol live serve` creates one"
                     .to_owned())
             }
             text => Ok(Self(text.as_bytes().to_vec())),
         }
     }
 
-    /// Reads it from a file.
+    /// Reads the secret from a file.
     pub fn read(file: &Path) -> Result<Self, String> {
         let text = fs::read_to_string(file);
         let place = file.display();
@@ -37,18 +37,19 @@ impl Secret {
         Self::new(&text).map_err(|problem| format!("{place}: {problem}"))
     }
 
-    /// Reads it from the environment, if set.
+    /// Reads the secret from the environment, if it is set there.
     pub fn of_environment() -> Result<Option<Self>, String> {
         let Some(text) = env::var_os(SECRET_VARIABLE) else { return Ok(None) };
         let text =
-            text.into_string().map_err(|_| format!("{SECRET_VARIABLE} is not UTF-8; take another secret"))?;
+            text.into_string().map_err(|_| format!("{SECRET_VARIABLE} is not UTF-8; use another secret"))?;
         Self::new(&text).map(Some).map_err(|problem| format!("{SECRET_VARIABLE}: {problem}"))
     }
 
     /// Generates a random secret; also returns its text.
     pub fn random() -> Result<(Self, String), String> {
         let mut octets = [0; 16];
-        getrandom::fill(&mut octets).map_err(|problem| format!("no randomness for a secret: {problem}"))?;
+        getrandom::fill(&mut octets)
+            .map_err(|problem| format!("no random numbers for a secret: {problem}"))?;
         let text: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
         Ok((Self(text.clone().into_bytes()), text))
     }
@@ -64,7 +65,7 @@ impl Secret {
         match GIVEN.get() {
             Some(secret) => Ok(secret.clone()),
             None => Self::of_environment()?.ok_or_else(|| {
-                format!("no secret; give --secret-file FILE or {SECRET_VARIABLE} as `hol live serve` says on the other host")
+                format!("no secret; give --secret-file FILE or {SECRET_VARIABLE}, with the secret that `hol live serve` prints on the other host")
             }),
         }
     }
@@ -74,6 +75,7 @@ impl Secret {
         proof(&self.0, &[b"headofline live run", run])
     }
 
+    /// Returns the octets of the secret.
     pub(crate) fn octets(&self) -> &[u8] {
         &self.0
     }

@@ -13,13 +13,13 @@ use hol_sockets::{Stop, monotonic};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 
-use crate::control::{ControlError, HostWords, Inbox, Outbox, Reply, Request, greet};
+use crate::control::{ControlError, HostDescription, Inbox, Outbox, Reply, Request, greet};
 use crate::ends::Ends;
 use crate::host::Host;
 use crate::ports::Ports;
 use crate::router::{Router, Routing};
 use crate::secret::Secret;
-use crate::service::Deeds;
+use crate::service::ClientService;
 use crate::session::{SILENCE, beat, prepare, say};
 
 /// Maximum connections at a time; further ones are closed at once.
@@ -27,7 +27,7 @@ const MOST_CONNECTIONS: usize = 16;
 /// How long a client waits for its predecessor to be gone.
 const TURN: Duration = Duration::from_secs(5);
 
-/// The service of a host.
+/// The service that a host provides.
 #[derive(Debug)]
 pub enum Service {
     /// It has ends of flows whose other ends another host has. Servers listen at these ports; `None`: at
@@ -37,7 +37,7 @@ pub enum Service {
     Router(Router),
 }
 
-/// Serves one client at a time, because concurrent runs would disturb each other.
+/// A server with one client at a time, because concurrent runs would disturb each other.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -59,13 +59,13 @@ impl Server {
         Ok(Self { listener, secret, service, stop: Stop::new()?, client, is_free, connections })
     }
 
-    /// Returns its address.
+    /// Returns the address of the server.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
     /// Serves one client after another until stopped, or with `once` the first that knows the secret. `tell`
-    /// reports clients and errors.
+    /// receives the clients and errors.
     pub fn run(&self, once: bool, tell: &(dyn Fn(String) + Sync)) -> io::Result<()> {
         thread::scope(|scope| {
             loop {
@@ -99,7 +99,7 @@ impl Server {
         })
     }
 
-    /// Stops taking clients.
+    /// Stops accepting clients.
     pub fn stop(&self) -> io::Result<()> {
         self.stop.raise()
     }
@@ -121,7 +121,7 @@ impl Server {
         let outbox = Arc::new(Mutex::new(outbox));
         // A bug of ours, whatever the client requested, must not keep others from being served.
         let run = AssertUnwindSafe(|| {
-            let deeds: Box<dyn Deeds + '_> = match &self.service {
+            let deeds: Box<dyn ClientService + '_> = match &self.service {
                 Service::Ends(ports) => {
                     Box::new(Ends::new(stream, Arc::clone(&outbox), self.secret.clone(), *ports)?)
                 }
@@ -181,10 +181,10 @@ fn in_time<T>(
 fn attend(
     mut inbox: Inbox<TcpStream>,
     outbox: &Arc<Mutex<Outbox<TcpStream>>>,
-    mut deeds: Box<dyn Deeds + '_>,
+    mut deeds: Box<dyn ClientService + '_>,
 ) -> Result<(), ControlError> {
     let Host { kernel, clocksource } = Host::this();
-    say(outbox, &Reply::Host(HostWords { kernel, clocksource }))?;
+    say(outbox, &Reply::Host(HostDescription { kernel, clocksource }))?;
     let weak = Arc::downgrade(outbox);
     thread::spawn(move || {
         beat(|| weak.upgrade().is_some_and(|outbox| say(&outbox, &Reply::Alive).is_ok()));
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
     use crate::control::Plan;
-    use crate::placement::{Meeting, Placement};
+    use crate::placement::{AddressPair, Placement};
 
     fn secret() -> Secret {
         Secret::new("known to both").unwrap()
@@ -256,7 +256,7 @@ mod tests {
         let here = Ipv4Addr::LOCALHOST.into();
         let placement = Placement {
             nodes: [("client".to_owned(), 0), ("server".to_owned(), 1)].into(),
-            meetings: vec![Meeting { first: here, other: here }],
+            meetings: vec![AddressPair { first: here, other: here }],
             own: 1,
         };
         let scenario = Scenario::alone(network, transport, workload, 10);

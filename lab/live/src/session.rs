@@ -11,18 +11,18 @@ use std::time::Duration;
 use hol_base::Seed;
 use hol_network::NetworkSpec;
 use hol_scenario::{RunError, Scenario, Side};
-use hol_sockets::{EndResult, PeerReport, Seen, TellOf, monotonic};
+use hol_sockets::{CompactSenderSample, EndResult, PeerReport, ReportOf, monotonic};
 
 use crate::clocks::Comparison;
 use crate::control::{
-    ControlError, HostWords, Inbox, LinkCounters, MOST_SEEN, Outbox, Plan, Reply, Request, greet,
+    ControlError, HostDescription, Inbox, LinkCounters, MOST_SEEN, Outbox, Plan, Reply, Request, greet,
 };
-use crate::place::{Duty, Place};
-use crate::placement::Meeting;
+use crate::place::{HostRole, Place};
+use crate::placement::AddressPair;
 use crate::relay::Relay;
 use crate::secret::Secret;
 
-/// A host that is silent for this long is gone.
+/// Time of silence after which a host is considered gone.
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 /// Keepalive interval.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(2);
@@ -36,11 +36,11 @@ const MOST_PINGS: usize = 16;
 const LEAST_PINGS: usize = 4;
 const PINGING: u64 = 1_000_000_000;
 
-/// The other host, and the path to it.
+/// The connection to the other host.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) host: HostWords,
-    /// Its address, and ours.
+    pub(crate) host: HostDescription,
+    /// Addresses of the other host and of this one.
     pub(crate) address: IpAddr,
     pub(crate) own: IpAddr,
     stream: TcpStream,
@@ -50,7 +50,12 @@ pub(crate) struct Session {
 
 impl Session {
     /// Connects to a host and performs the handshake.
-    pub(crate) fn open(duty: Duty, place: &Place, secret: &Secret, relay: Relay) -> Result<Self, RunError> {
+    pub(crate) fn open(
+        duty: HostRole,
+        place: &Place,
+        secret: &Secret,
+        relay: Relay,
+    ) -> Result<Self, RunError> {
         let unusable = |problem: String| RunError::Unusable(format!("{} {place}: {problem}", duty.name()));
         let address = resolve(duty, place).map_err(unusable)?;
         let stream = TcpStream::connect_timeout(&address, SILENCE)
@@ -61,7 +66,7 @@ impl Session {
         let host = match inbox.receive().map_err(|problem| unusable(problem.to_string()))? {
             Reply::Host(host) => host,
             Reply::Busy(other) => {
-                return Err(unusable(format!("it serves {other}; try again when that is done")));
+                return Err(unusable(format!("the host serves {other}; try again later")));
             }
             other => return Err(unusable(out_of_place(&other))),
         };
@@ -77,8 +82,8 @@ impl Session {
     }
 
     /// Returns the addresses of the two hosts.
-    pub(crate) fn meeting(&self) -> Meeting {
-        Meeting { first: self.own, other: self.address }
+    pub(crate) fn meeting(&self) -> AddressPair {
+        AddressPair { first: self.own, other: self.address }
     }
 
     fn say(&self, request: &Request) -> Result<(), ControlError> {
@@ -99,8 +104,8 @@ impl Session {
         Ok(self.hear(within)?.0)
     }
 
-    /// Returns whether the host is still there: during a run it sends only failures.
-    pub(crate) fn is_well(&self) -> Result<(), String> {
+    /// Returns whether the host is still reachable: during a run it sends only failures.
+    pub(crate) fn is_alive(&self) -> Result<(), String> {
         match self.replies.try_recv() {
             Ok(Ok((Reply::Failed(problem), _))) => Err(problem),
             Ok(Ok((other, _))) => Err(out_of_place(&other)),
@@ -149,7 +154,7 @@ impl Session {
         }
     }
 
-    /// Returns the relevant settings there if it can run a scenario, or the reason why not.
+    /// Returns the relevant settings of the host if it can run a scenario, or the reason why it cannot.
     pub(crate) fn check(
         &self,
         scenario: &Scenario,
@@ -160,7 +165,7 @@ impl Session {
         })
     }
 
-    /// Makes it listen for a run; returns the ports by flow.
+    /// Makes the host listen for a run; returns the ports by flow.
     pub(crate) fn plan(&self, plan: Plan) -> Result<Result<Vec<u16>, String>, ControlError> {
         self.ask_for(&Request::Plan(Box::new(plan)), PATIENCE, |reply| match reply {
             Reply::Ready { ports } => Ok(ports),
@@ -168,12 +173,12 @@ impl Session {
         })
     }
 
-    /// Starts its clients.
+    /// Starts the clients on the host.
     pub(crate) fn start(&self, ports: Vec<u16>) -> Result<(), ControlError> {
         self.say(&Request::Start { ports })
     }
 
-    /// Ends its clients.
+    /// Ends the clients on the host.
     pub(crate) fn end_clients(&self) -> Result<Result<(), String>, ControlError> {
         self.ask_for(&Request::EndClients, NOTES, |reply| match reply {
             Reply::ClientsEnded => Ok(()),
@@ -181,7 +186,7 @@ impl Session {
         })
     }
 
-    /// Ends everything there, and returns its results.
+    /// Ends everything on the host, and returns its results.
     pub(crate) fn end(&self) -> Result<Result<Vec<(usize, EndResult)>, String>, ControlError> {
         self.say(&Request::Over)?;
         let mut seen = Vec::new();
@@ -198,7 +203,7 @@ impl Session {
         }
     }
 
-    /// Returns the interfaces of a router between these two, or the reason why it is not.
+    /// Returns the interfaces of a router between these two, or the reason why it is not between them.
     pub(crate) fn between(
         &self,
         client: IpAddr,
@@ -231,8 +236,8 @@ impl Session {
         })
     }
 
-    /// Returns a function that reports local servers to it.
-    pub(crate) fn teller(&self) -> Arc<TellOf> {
+    /// Returns a function that reports local servers to the host.
+    pub(crate) fn teller(&self) -> Arc<ReportOf> {
         let outbox = Arc::clone(&self.outbox);
         // The listener notices if sending fails.
         Arc::new(move |flow: usize, news: PeerReport| drop(say(&outbox, &Request::News(flow, news))))
@@ -248,7 +253,7 @@ impl Drop for Session {
 /// Adds the samples to the ends of flows.
 fn with_seen(
     halves: Vec<(usize, EndResult)>,
-    seen: Vec<(usize, Seen)>,
+    seen: Vec<(usize, CompactSenderSample)>,
 ) -> Result<Vec<(usize, EndResult)>, ControlError> {
     let mut halves: BTreeMap<usize, EndResult> = halves.into_iter().collect();
     for (flow, seen) in seen {
@@ -261,7 +266,7 @@ fn with_seen(
     Ok(halves.into_iter().collect())
 }
 
-/// Sends by an outbox shared by several threads.
+/// Sends through an outbox shared by several threads.
 pub(crate) fn say<M: serde::Serialize>(
     outbox: &Mutex<Outbox<TcpStream>>,
     message: &M,
@@ -269,7 +274,7 @@ pub(crate) fn say<M: serde::Serialize>(
     outbox.lock().unwrap_or_else(PoisonError::into_inner).send(message)
 }
 
-/// Sends keepalives as long as that succeeds.
+/// Sends keepalives until that fails.
 pub(crate) fn beat(mut alive: impl FnMut() -> bool) {
     // Nobody sends on this channel: its timeouts are the ticks of a clock.
     let (_never, ticks) = channel::<()>();
@@ -307,21 +312,21 @@ fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), Con
 }
 
 /// Prefers an IPv4 address, at which a host listens by default.
-fn resolve(duty: Duty, place: &Place) -> Result<SocketAddr, String> {
+fn resolve(duty: HostRole, place: &Place) -> Result<SocketAddr, String> {
     let all = (place.host.as_str(), place.port).to_socket_addrs().map_err(|problem| {
-        format!("its address cannot be found: {problem}; write --{} HOST or HOST:PORT", duty.name())
+        format!("its address was not found: {problem}; use --{} HOST or HOST:PORT", duty.name())
     })?;
     all.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| "it has no address".to_owned())
 }
 
-fn unreached(problem: &std::io::Error, duty: Duty, place: &Place) -> String {
+fn unreached(problem: &std::io::Error, duty: HostRole, place: &Place) -> String {
     let (port, command) = (place.port, duty.command());
     match problem.kind() {
         std::io::ErrorKind::ConnectionRefused => {
-            format!("nobody listens at port {port}; start `{command}` there")
+            format!("no program listens on port {port}; start `{command}` there")
         }
         std::io::ErrorKind::TimedOut => format!(
-            "no answer within 10 s; is it up, does `{command}` run there, and does a firewall let TCP port {port} pass?"
+            "no answer within 10 s; check that the host is up, that `{command}` runs there, and that a firewall lets TCP port {port} pass"
         ),
         _ => format!("cannot connect to port {port}: {problem}"),
     }
@@ -330,7 +335,7 @@ fn unreached(problem: &std::io::Error, duty: Duty, place: &Place) -> String {
 fn out_of_place(reply: &Reply) -> String {
     let text = format!("{reply:?}");
     let name = text.split([' ', '(', '{']).next().unwrap_or_default();
-    format!("the other host said {name:?} out of place")
+    format!("the other host sent an unexpected {name:?}")
 }
 
 #[cfg(test)]
@@ -341,7 +346,7 @@ mod tests {
     fn what_was_seen_of_a_flow_that_has_no_end_there_is_refused_by_its_name() {
         let seen = |flow: usize| {
             let seen = r#"[9,0,"192.0.2.7",[1,null,null,null,null,null]]"#;
-            vec![(flow, serde_json::from_str::<Seen>(seen).unwrap())]
+            vec![(flow, serde_json::from_str::<CompactSenderSample>(seen).unwrap())]
         };
         assert!(with_seen(Vec::new(), Vec::new()).unwrap().is_empty());
         for flow in [0, usize::MAX] {

@@ -1,4 +1,4 @@
-//! The live world: scenarios in, records out, as in every world.
+//! The live world.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
@@ -6,27 +6,28 @@ use std::thread;
 
 use hol_base::Seed;
 use hol_scenario::{Cost, Observer, PacketObserver, Run, RunError, RunSummary, Scenario, World};
-use hol_sockets::{Assignment, Beginning, FlowRuns, SocketsError, Stop, Ties, assignments, run_tied};
+use hol_sockets::{Assignment, FlowRuns, RunLinks, RunStart, SocketsError, Stop, assignments, run_tied};
 use serde_json::{Value, json};
 
 use crate::check::{self, Path};
 use crate::host::{self, Host, loopback};
-use crate::others::Others;
+use crate::other_hosts::OtherHosts;
 use crate::outcome::{PATIENCE, failed, measured};
+use crate::path_router::PathRouter;
 use crate::places::Places;
-use crate::via::Via;
 
-/// Real time per run and per message, at 100 messages a second.
+/// Wall-clock time per run and per message, at 100 messages per second.
 pub(crate) const COST: Cost = Cost { run: 20_000, message: 10_000 };
 
-/// Separates a peer and a router in the name of a world.
+/// The word between a peer and a router in the name of a world.
 pub const VIA: &str = " via ";
 
-/// Both ends on this machine, or some on others. Runs take turns: concurrent ones would disturb each other.
+/// The live world: both ends on this machine, or some on others. Runs take turns, because concurrent ones
+/// would disturb each other.
 #[derive(Debug, Default)]
 pub struct Live {
     turn: Mutex<()>,
-    others: Option<Others>,
+    others: Option<OtherHosts>,
 }
 
 impl Live {
@@ -40,10 +41,10 @@ impl Live {
     /// `HOST via ROUTER`.
     pub fn with_peer(places: &str) -> Result<Self, String> {
         let (places, via) = match places.split_once(VIA) {
-            Some((places, router)) => (places, Some(Via::new(router.parse()?))),
+            Some((places, router)) => (places, Some(PathRouter::new(router.parse()?))),
             None => (places, None),
         };
-        Ok(Self { others: Some(Others::new(Places::new(places)?, via)), ..Self::default() })
+        Ok(Self { others: Some(OtherHosts::new(Places::new(places)?, via)), ..Self::default() })
     }
 
     fn perform(
@@ -69,15 +70,15 @@ impl Live {
     fn path(&self) -> Path {
         match &self.others {
             None => Path::Loopback,
-            Some(Others { via: None, .. }) => Path::Between,
-            Some(Others { via: Some(_), .. }) => Path::Routed,
+            Some(OtherHosts { via: None, .. }) => Path::Between,
+            Some(OtherHosts { via: Some(_), .. }) => Path::Routed,
         }
     }
 }
 
 impl World for Live {
     fn name(&self) -> String {
-        let Some(Others { places, via, .. }) = &self.others else { return "live".to_owned() };
+        let Some(OtherHosts { places, via, .. }) = &self.others else { return "live".to_owned() };
         let via = via.as_ref().map_or(String::new(), |via| format!("{VIA}{}", via.place()));
         format!("live:{places}{via}")
     }
@@ -94,7 +95,7 @@ impl World for Live {
         let transport = &scenario.transport;
         if transport.is_our_own() {
             // All of its options are set.
-            return json!([transport.to_string(), transport.behaviour()]);
+            return json!([transport.to_string(), transport.option_values()]);
         }
         let mut all = vec![json!(transport.to_string()), json!(host::settings(scenario))];
         let others = self.others.iter().flat_map(|others| others.settings(scenario));
@@ -120,9 +121,9 @@ impl World for Live {
 
     fn given_path(&self) -> Option<String> {
         match &self.others {
-            None => Some("over this machine's loopback as it is".to_owned()),
-            Some(Others { via: None, places, .. }) => Some(format!("over the path to {places} as it is")),
-            Some(Others { via: Some(_), .. }) => None,
+            None => Some("this machine's loopback interface".to_owned()),
+            Some(OtherHosts { via: None, places, .. }) => Some(format!("the path to {places}")),
+            Some(OtherHosts { via: Some(_), .. }) => None,
         }
     }
 
@@ -144,7 +145,7 @@ impl World for Live {
 
     fn trace(&self, _: &Scenario, _: Seed, _: &mut dyn PacketObserver) -> Result<Run, RunError> {
         Err(RunError::Refused(
-            "the live world does not see packets; take --world model or kernel, or let tcpdump look at the interface"
+            "the live world cannot capture packets; use --world model or kernel, or run tcpdump on the interface"
                 .to_owned(),
         ))
     }
@@ -180,12 +181,12 @@ fn run_all(
     stop: &Stop,
     interval: Option<hol_base::Duration>,
 ) -> Result<FlowRuns, SocketsError> {
-    let run = |flow: usize, ties: Ties<'_>| {
+    let run = |flow: usize, ties: RunLinks<'_>| {
         let assignment: &Assignment = &assignments[flow];
         stop.wait(assignment.workload.start)?;
         run_tied(assignment, ties, &mut |_| Ok(()))
     };
-    let measured = |ties: Ties<'_>| Ok((run(0, Ties { stop: Some(stop), ..ties })?, ()));
-    let beginning = Beginning::default();
+    let measured = |ties: RunLinks<'_>| Ok((run(0, RunLinks { stop: Some(stop), ..ties })?, ()));
+    let beginning = RunStart::default();
     FlowRuns::of(scenario, assignments, (&beginning, stop), interval, run, measured).map(|(runs, ())| runs)
 }

@@ -1,8 +1,8 @@
-//! What it costs to count a latency and to summarise a record.
+//! Measures the time to count a latency and to summarise a record.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hol_base::{Duration, Seed, Time};
-use hol_measure::{Leg, Outcome, Record, RecordKind, Recorder, summarize};
+use hol_measure::{Outcome, Record, RecordKind, Recorder, TransferTimes, summarize};
 
 const MESSAGES: u64 = 80_000;
 
@@ -18,7 +18,13 @@ fn latencies() -> Vec<Duration> {
 
 fn records() -> Vec<Record> {
     let leg = |written: Time, delivered: Time| {
-        Some(Leg { written, first_sent: written, last_sent: written, arrived: delivered, delivered })
+        Some(TransferTimes {
+            written,
+            first_sent: written,
+            last_sent: written,
+            arrived: delivered,
+            delivered,
+        })
     };
     let record = |(id, latency): (u64, &Duration)| {
         let scheduled = Time::from_millis(10 * id);

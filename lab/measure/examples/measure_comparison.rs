@@ -1,5 +1,6 @@
-//! Is one of two transports faster? Runs with the same seed met the same losses, so they are compared in pairs; and the distribution of
-//! the latencies of one run, in which messages that never arrived count.
+//! Tests whether one of two transports is faster. Runs with the same seed met the same losses, so they are
+//! compared in pairs. Also prints the distribution of the latencies of one run, including messages that
+//! never arrived.
 
 use hol_measure::base::Duration;
 use hol_measure::{CONFIDENCE, Recorder, compare_paired, compare_unpaired};
@@ -17,7 +18,7 @@ fn main() {
 
     let mut recorder = Recorder::new();
     (0..1000).for_each(|number| recorder.complete(Duration::from_micros(20_000 + 10 * number)));
-    (0..15).for_each(|_| recorder.miss());
+    (0..15).for_each(|_| recorder.count_failure());
     let latency = recorder.finish();
     for share in [0.5, 0.9, 0.99] {
         match latency.quantile(share) {

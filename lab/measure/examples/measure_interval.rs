@@ -1,5 +1,5 @@
-//! Statistics of a list of numbers, one on each line of the standard input, or of a list of its own if there are none: mean and median
-//! with their confidence intervals.
+//! Statistics of a list of numbers, one per line of the standard input, or of a built-in list: mean and
+//! median with their confidence intervals.
 
 use std::io::{IsTerminal, Read};
 

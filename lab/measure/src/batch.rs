@@ -1,16 +1,16 @@
-//! The mean of one long run: batch means, because neighbouring messages share their losses.
+//! The mean of one long run by batch means, because neighbouring messages share their losses.
 
 use crate::Interval;
 
 /// Fewer batches than this say too little about their own variance.
 const FEWEST: usize = 20;
 
-/// A run cut into batches long enough to be nearly independent.
+/// The mean of a run that is cut into batches long enough to be nearly independent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BatchMeans {
-    /// The mean with an interval over the batches.
+    /// The mean with its confidence interval over the batches.
     pub interval: Interval,
-    /// Samples in a batch.
+    /// Number of samples in a batch.
     pub batch: usize,
     /// Correlation of each batch's mean with the next one's.
     pub lag1: f64,
@@ -19,7 +19,7 @@ pub struct BatchMeans {
 impl BatchMeans {
     /// Leaves out the first `warm_up` samples and cuts the rest, in order, into `batches` equal parts.
     ///
-    /// What does not fill a batch counts as warm-up. `None` with fewer than 20 batches, or fewer
+    /// Samples that do not fill a batch count as warm-up. `None` with fewer than 20 batches, or fewer
     /// samples than batches.
     pub fn of(samples: &[f64], warm_up: usize, batches: usize, confidence: f64) -> Option<Self> {
         let kept = samples.get(warm_up..)?;
@@ -30,7 +30,8 @@ impl BatchMeans {
         Some(Self { interval: Interval::of(&means, confidence)?, batch, lag1: lag1(&means) })
     }
 
-    /// True if the batches are too short: their means still depend on each other (two-sided, about 5 %).
+    /// Returns whether the batches are too short: their means still depend on each other (two-sided, about 5
+    /// %).
     pub fn correlated(&self) -> bool {
         self.lag1.abs() > 1.96 / (self.interval.n as f64).sqrt()
     }

@@ -1,4 +1,5 @@
-//! The bias-corrected and accelerated bootstrap (Efron 1987): an interval that follows the samples' shape.
+//! The bias-corrected and accelerated bootstrap (Efron 1987): a confidence interval that follows the shape
+//! of the samples.
 
 use std::cell::RefCell;
 
@@ -12,8 +13,8 @@ const RESAMPLES: usize = 20_000;
 /// With less acceleration than this no end is half as far again as the other.
 const EVEN: f64 = 0.03;
 
-/// The ends of the interval of the mean, always resampled alike: same samples, same ends. `None` where the samples are so
-/// even that the interval would be nearly symmetric.
+/// Returns the ends of the mean's confidence interval. Resampling is always the same, so the same samples
+/// give the same ends. `None` where the samples are so even that the interval would be nearly symmetric.
 pub(crate) fn bca_of_mean(samples: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let n = samples.len() as f64;
     let mean = samples.iter().sum::<f64>() / n;

@@ -1,4 +1,4 @@
-//! A number and where it lies, when what is above it need not be as far as what is below.
+//! An estimate with a confidence interval that need not be symmetric.
 
 use std::fmt;
 
@@ -14,22 +14,22 @@ const SHAPELESS: usize = 8;
 /// An interval whose longer side is as many times the shorter is not printed as ±.
 const LOPSIDED: f64 = 1.5;
 
-/// A number with the ends of its confidence interval, in the unit of the samples.
+/// An estimate with the ends of its confidence interval, in the unit of the samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     /// The estimate.
     pub value: f64,
-    /// The lower end; infinite where the samples do not bound it.
+    /// The lower end; infinite if the samples do not bound it.
     pub low: f64,
-    /// The upper end; infinite where the samples do not bound it.
+    /// The upper end; infinite if the samples do not bound it.
     pub high: f64,
 }
 
 impl Bounds {
-    /// The mean of independent repetitions; `None` without any.
+    /// Returns the mean of independent repetitions; `None` without any.
     ///
-    /// Student's t, unless the repetitions are so skewed that a symmetric interval misleads: then the bias-corrected
-    /// accelerated bootstrap (Efron 1987).
+    /// The interval is Student's t, unless the repetitions are so skewed that a symmetric interval misleads:
+    /// then it is the bias-corrected accelerated bootstrap (Efron 1987).
     ///
     /// ```
     /// use hol_measure::Bounds;
@@ -46,13 +46,14 @@ impl Bounds {
         Some(skewed.filter(Self::is_lopsided).unwrap_or(symmetric))
     }
 
-    /// The same where the mean may rise by what the samples have not met.
+    /// Returns the bounds widened by `allowance`: the mean may rise by events that the samples have not met.
     pub fn allowing(self, unseen: Allowance) -> Self {
         let above = (self.high - self.value).hypot(unseen.half_width);
         Self { high: self.value + unseen.expected + above, ..self }
     }
 
-    /// The median of independent repetitions, between two of them by the binomial law; `None` without any.
+    /// Returns the median of independent repetitions, with an interval between order statistics by the
+    /// binomial law; `None` without any.
     pub fn of_median(samples: &[f64], confidence: f64) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -64,7 +65,7 @@ impl Bounds {
         Some(Self { value, low, high })
     }
 
-    /// A share of independent trials, by the score interval; `None` without any.
+    /// Returns a share of independent trials with its score interval; `None` without any.
     pub fn of_share(have: u64, of: f64, confidence: f64) -> Option<Self> {
         let value = have as f64 / of;
         let z = Normal::standard().inverse_cdf(0.5 + confidence / 2.0);
@@ -72,7 +73,7 @@ impl Bounds {
         (of > 0.0).then_some(Self { value, low, high })
     }
 
-    /// One end is much farther than the other.
+    /// Returns whether one end is much farther from the estimate than the other.
     pub fn is_lopsided(&self) -> bool {
         let (below, above) = (self.value - self.low, self.high - self.value);
         below.max(above) > LOPSIDED * below.min(above)
@@ -83,7 +84,7 @@ impl Bounds {
     }
 }
 
-/// The quantile `p` of sorted samples, between neighbours by proportion; `None` without any.
+/// Returns the quantile `p` of sorted samples, interpolated between neighbours; `None` without any.
 pub fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
     let place = p * (sorted.len().checked_sub(1)?) as f64;
     let (at, share) = (place.floor() as usize, place.fract());

@@ -1,16 +1,17 @@
-//! Where a latency is counted: the log-linear layout of HdrHistogram at four significant digits.
+//! The buckets in which latencies are counted: the log-linear layout of HdrHistogram at four significant
+//! digits.
 
 use hol_base::Duration;
 
 /// Bits that a bucket keeps of a value: its width is at most 2^-14 of it, its middle 0.003 % off.
 const SIGNIFICANT: u32 = 15;
 
-/// A span of latencies that are counted as one, by its place in ascending order.
+/// A range of latencies that are counted together, identified by its index in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Bucket(pub u32);
 
 impl Bucket {
-    /// The bucket that `latency` falls into.
+    /// Returns the bucket that contains `latency`.
     pub fn of(latency: Duration) -> Self {
         let nanos = latency.as_nanos();
         let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(SIGNIFICANT);
@@ -18,7 +19,7 @@ impl Bucket {
         Self((shift << (SIGNIFICANT - 1)) + (nanos >> shift) as u32)
     }
 
-    /// The middle of the bucket, rounded down.
+    /// Returns the middle of the bucket, rounded down.
     pub fn middle(self) -> Duration {
         let shift = (self.0 >> (SIGNIFICANT - 1)).saturating_sub(1);
         let mantissa = u64::from(self.0 - (shift << (SIGNIFICANT - 1)));

@@ -1,18 +1,19 @@
-//! How many latencies were counted where, in little room: a study holds those of thousands of runs at once.
+//! Compact counts of latencies: a study holds those of thousands of runs at once.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::bucket::Bucket;
 
-/// The filled buckets with their counts, ascending; a copy shares them.
+/// The filled buckets with their counts, ascending; copies share them.
 ///
-/// The gap to the bucket before and the count, each in seven bits an octet, the lowest first: mostly three octets a bucket.
+/// A bucket is the distance to the previous one and the count, each in seven bits per octet, the lowest
+/// first: mostly three octets per bucket.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Buckets(Arc<[u8]>);
 
 impl Buckets {
-    /// Bucket by bucket.
+    /// Iterates over the filled buckets.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Bucket, u64)> {
         let (mut rest, mut bucket) = (&*self.0, 0);
         std::iter::from_fn(move || {

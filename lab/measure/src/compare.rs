@@ -1,4 +1,5 @@
-//! Is one transport faster than another? Differences of means with interval, p value and verdict.
+//! Compares the latencies of two transports: difference of the means with confidence interval, p value and
+//! verdict.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -6,7 +7,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use crate::interval::{CONFIDENCE, Interval, moments, student_t, students_t};
 use crate::{Allowance, SignedRanks};
 
-/// What a comparison of latencies says.
+/// The verdict of a comparison of latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -20,14 +21,14 @@ pub enum Verdict {
     Undecided,
 }
 
-/// The first mean minus the second, and what follows.
+/// The first mean minus the second, with the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// First minus second, in the samples' unit, by what was seen alone.
+    /// First mean minus second, in the unit of the samples, by the samples alone.
     pub difference: Interval,
-    /// The lower end of its interval, with what the second may not have met yet.
+    /// Lower end of the confidence interval, with an allowance for what the second runs may not have met.
     pub low: f64,
-    /// The upper end of its interval, with what the first may not have met yet.
+    /// Upper end of the confidence interval, with an allowance for what the first runs may not have met.
     pub high: f64,
     /// Probability of a difference this large or larger if there were none (two-sided t test).
     pub p: f64,
@@ -35,9 +36,9 @@ pub struct Comparison {
     pub p_equivalent: f64,
     /// Probability of such a large difference if it were as large as the margin (one-sided).
     pub p_beyond: f64,
-    /// What the signs and ranks of the pairs say, a second way to the same verdict; `None` where nothing is paired.
+    /// The signed ranks of the pairs, a second way to the verdict; `None` for unpaired samples.
     pub ranks: Option<SignedRanks>,
-    /// What follows at the confidence asked for.
+    /// The verdict at the requested confidence.
     pub verdict: Verdict,
 }
 
@@ -53,10 +54,10 @@ struct Estimate {
 
 /// Compares repetitions that met the same seeds, pair by pair: same seed, same losses.
 ///
-/// `margin`: the largest difference that counts as none (0: only identical samples are).
+/// `margin`: the largest difference that counts as none (0: only identical samples are equal).
 ///
 /// # Panics
-/// If the two have different numbers of samples: then nothing is paired.
+/// If the two have different numbers of samples, so that they are not paired.
 ///
 /// ```
 /// use hol_measure::{Verdict, compare_paired};
@@ -69,8 +70,8 @@ pub fn compare_paired(first: &[f64], second: &[f64], margin: f64, confidence: f6
     compare_with_allowances(first, second, [Allowance::default(); 2], margin, confidence)
 }
 
-/// The same where the mean of the first and that of the second may rise by what their runs have not met: neither is called
-/// the lower one because it was lucky.
+/// Compares as [`compare_paired`], where both means may rise by what their runs have not met, so that
+/// neither is called lower because it was lucky.
 pub fn compare_with_allowances(
     first: &[f64],
     second: &[f64],
@@ -92,14 +93,16 @@ pub fn compare_with_allowances(
     Comparison { ranks, ..estimate.judge(margin, confidence) }
 }
 
-/// Compares the ratios of times that met the same seeds, pair by pair: the difference is that of their natural logarithms.
+/// Compares the ratios of times that met the same seeds, pair by pair: the difference is that of their
+/// natural logarithms.
 ///
-/// Times are skewed and their spread grows with them, so that a test of ratios claims what a test of differences misses. A rare
-/// long run weighs less in a ratio than in the mean that is spoken of: where the means go the other way, nothing is decided.
-/// `None` if a time is not positive. `unseen` is in the unit of the samples, `margin` a share of the second.
+/// Times are skewed and their spread grows with them, so a test of ratios finds what a test of differences
+/// misses. A rare long run weighs less in a ratio than in the mean that is reported: if the means go the
+/// other way, nothing is decided. `None` if a time is not positive. `unseen` is in the unit of the samples,
+/// `margin` a share of the second.
 ///
 /// # Panics
-/// If the two have different numbers of samples: then nothing is paired.
+/// If the two have different numbers of samples, so that they are not paired.
 pub fn compare_ratios(
     first: &[f64],
     second: &[f64],
@@ -161,8 +164,9 @@ impl Comparison {
         Self { p: 1.0, p_beyond: 1.0, verdict, ..self }
     }
 
-    /// The same where some pairs have no difference, because a run of them did not carry its load: `ranks` are those of all
-    /// pairs, and a difference of the others' means is believed only where the signs of all are as sure of it.
+    /// Returns the comparison corrected for pairs without a difference, in which a run did not carry its
+    /// load: `ranks` are those of all pairs, and a difference of the other pairs' means is accepted only if
+    /// the signs of all pairs confirm it.
     pub fn confirmed_by(self, ranks: SignedRanks, confidence: f64) -> Self {
         let [p, p_beyond] = [self.p, self.p_beyond].map(|p| p.max(ranks.p_of_signs()));
         let is_lower = ranks.lower > ranks.higher;
@@ -220,8 +224,9 @@ fn normal(confidence: f64) -> f64 {
     Normal::standard().inverse_cdf(0.5 + confidence / 2.0)
 }
 
-/// Adjusts p values of a family of tests so that at most the level's share of what is rejected is so by chance (Benjamini and
-/// Hochberg 1995): of a map it says how many fields may be wrong, where [`holm`] asks that none is.
+/// Adjusts the p values of a family of tests so that at most the level's share of the rejections is by
+/// chance (Benjamini and Hochberg 1995). For a map it limits the share of wrong fields, whereas [`holm`]
+/// requires that none is wrong.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*b].total_cmp(&p[*a]));
@@ -234,7 +239,8 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Adjusts p values of a family of tests (Holm 1979): reject where the result is below the family's level.
+/// Adjusts the p values of a family of tests (Holm 1979): reject where the result is below the family's
+/// level.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

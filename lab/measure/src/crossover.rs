@@ -1,12 +1,12 @@
-//! Where two curves cross, for example the rate from which SCTP beats TCP.
+//! Finds where two curves cross, for example the rate from which SCTP is faster than TCP.
 
 use hol_base::Seed;
 use serde::{Deserialize, Serialize};
 
-/// A place on a logarithmic axis where the sign of a difference changes, with its bootstrap interval.
+/// A point on a logarithmic axis where the sign of a difference changes, with its bootstrap interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Crossover {
-    /// The crossing of the means.
+    /// Where the means cross.
     pub x: f64,
     /// Lower end; the left end of the axis if the crossing may lie beyond it.
     pub low: f64,

@@ -1,6 +1,7 @@
-//! Finds where along an axis the better of two changes: brackets of the crossovers, as narrow as a stated precision.
+//! Finds crossovers along an axis: the better of two transports changes within a bracket that is narrowed to
+//! a given precision.
 
-/// Which of the two is better at one place on the axis.
+/// Which of the two is better at one point of the axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Winner {
     /// The first is better.
@@ -13,21 +14,22 @@ pub enum Winner {
     Unsure,
 }
 
-/// One place that was sampled.
+/// One point that was sampled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probe {
-    /// The place.
+    /// Value on the axis.
     pub x: f64,
-    /// Which is better there.
+    /// Which of the two is better there.
     pub winner: Winner,
 }
 
-/// An interval within which the better of the two changes: between neighbouring places that say different things for sure.
+/// An interval within which the better of the two changes, between neighbouring points with significant and
+/// different results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bracket {
-    /// The last place that says the one thing …
+    /// The last point with the result `before`.
     pub low: f64,
-    /// … and the first that says the other.
+    /// The first point with the result `after`.
     pub high: f64,
     /// The better one up to `low`.
     pub before: Winner,
@@ -35,22 +37,23 @@ pub struct Bracket {
     pub after: Winner,
 }
 
-/// How to look for crossovers.
+/// The settings of a search for crossovers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CrossoverSearch {
-    /// Equal steps stand for equal ratios.
+    /// Whether equal steps are equal ratios.
     pub logarithmic: bool,
-    /// A bracket is narrow enough when its ends are this near each other: as a share of the upper end on a
-    /// logarithmic axis, of the axis on another.
+    /// The precision: a bracket is narrow enough when the distance of its ends is at most this share of the
+    /// upper end on a logarithmic axis, or of the whole axis on a linear one.
     pub precision: f64,
-    /// Places that may be sampled beyond those given.
+    /// Maximum number of points sampled in addition to those given.
     pub most: usize,
 }
 
 impl CrossoverSearch {
-    /// Samples the places of `grid` (ascending), then between those that disagree; gives all probes, ascending.
+    /// Samples the points of `grid` (ascending), then between points that disagree; returns all probes,
+    /// ascending.
     ///
-    /// `round` gives a place that can be asked for, and `probe` says what it says.
+    /// `round` returns a nearby value that can be sampled, and `probe` samples it.
     pub fn run<E>(
         &self,
         grid: &[f64],
@@ -111,7 +114,7 @@ fn disagreeing_pairs(probes: &[Probe]) -> Vec<(usize, usize)> {
     pairs.map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// Returns where probes (ascending) show a crossover.
+/// Returns the brackets in which `probes` (ascending) show a crossover.
 pub fn brackets(probes: &[Probe]) -> Vec<Bracket> {
     let bracket = |(low, high): (usize, usize)| {
         let (a, b) = (probes[low], probes[high]);

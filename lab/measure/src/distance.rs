@@ -1,21 +1,23 @@
-//! How far two distributions are apart.
+//! Distances between two distributions.
 
 use crate::Distribution;
 use crate::bucket::Bucket;
 
 impl Distribution {
-    /// The Kolmogorov–Smirnov distance: the largest difference of the two shares at any latency.
+    /// Returns the Kolmogorov–Smirnov distance: the largest difference of the two cumulative shares at any
+    /// latency.
     ///
-    /// It asks how many messages differ, not by how much: two worlds whose latencies are all 1 µs apart have a
-    /// distance of 1.
+    /// The distance depends on how many messages differ, not by how much: two worlds whose latencies are all
+    /// 1 µs apart have a distance of 1.
     pub fn ks_distance(&self, other: &Distribution) -> Option<f64> {
         let (n, m) = (self.offered() as f64, other.offered() as f64);
         let gap = |(_, a, b): (Bucket, u64, u64)| (a as f64 / n - b as f64 / m).abs();
         (n > 0.0 && m > 0.0).then(|| self.steps(other).into_iter().map(gap).fold(0.0, f64::max))
     }
 
-    /// The Wasserstein-1 distance in ms: how much the completed messages' latencies would have to move, on the mean
-    /// over the messages, to turn one distribution into the other; never less than the difference of the means.
+    /// Returns the Wasserstein-1 distance in ms: by how much the latencies of completed messages would have
+    /// to change on average to turn one distribution into the other; never less than the difference of the
+    /// means.
     pub fn wasserstein_ms(&self, other: &Distribution) -> Option<f64> {
         let (n, m) = (self.completed() as f64, other.completed() as f64);
         let steps = self.steps(other);

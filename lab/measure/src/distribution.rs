@@ -1,18 +1,20 @@
-//! How the latencies of one or many runs are distributed, over all messages that were offered.
+//! The distribution of the latencies of one or many runs, over all offered messages.
 
 use hol_base::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::Bucket;
 use crate::buckets::Buckets;
-use crate::packed::Packed;
+use crate::packed::PackedDistribution;
 
-/// Latencies of messages, counted to four significant digits; total, squares, least and most are exact.
+/// The latencies of messages, counted to four significant digits; total, squares, minimum and maximum are
+/// exact.
 ///
-/// A message that never completed has an infinite latency: it is part of every share and quantile.
-/// Only filled buckets are kept, and copies share them, so that a study holds the distributions of thousands of runs at once.
+/// A message that never completed has an infinite latency, so it is part of every share and quantile. Only
+/// filled buckets are stored, and copies share them, so a study can hold the distributions of thousands of
+/// runs at once.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(try_from = "Packed", into = "Packed")]
+#[serde(try_from = "PackedDistribution", into = "PackedDistribution")]
 pub struct Distribution {
     pub(crate) offered: u64,
     pub(crate) completed: u64,
@@ -25,22 +27,23 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Messages offered, completed or not.
+    /// Returns the number of messages offered, completed or not.
     pub fn offered(&self) -> u64 {
         self.offered
     }
 
-    /// Messages that completed.
+    /// Returns the number of messages that completed.
     pub fn completed(&self) -> u64 {
         self.completed
     }
 
-    /// Exact mean latency in ms of the completed messages.
+    /// Returns the exact mean latency of the completed messages in ms.
     pub fn mean_ms(&self) -> Option<f64> {
         (self.completed > 0).then(|| self.total as f64 / self.completed as f64 / 1e6)
     }
 
-    /// Standard deviation in ms of the completed messages' latencies; `None` with fewer than two.
+    /// Returns the standard deviation of the completed messages' latencies in ms; `None` with fewer than
+    /// two.
     pub fn deviation_ms(&self) -> Option<f64> {
         let n = u128::from(self.completed);
         // n Σx² - (Σx)² is a whole number: no cancellation, however alike the latencies are.
@@ -48,24 +51,25 @@ impl Distribution {
         (n > 1).then(|| (spread as f64 / (n as f64 * (n - 1) as f64)).sqrt() / 1e6)
     }
 
-    /// The shortest latency.
+    /// Returns the shortest latency.
     pub fn min(&self) -> Option<Duration> {
         self.range.map(|(least, _)| least)
     }
 
-    /// The longest latency of a completed message.
+    /// Returns the longest latency of a completed message.
     pub fn max(&self) -> Option<Duration> {
         self.range.map(|(_, most)| most)
     }
 
-    /// The latency that a share `p` of the offered messages does not exceed; `None` if fewer completed.
+    /// Returns the latency that a share `p` of the offered messages does not exceed; `None` if fewer
+    /// completed.
     pub fn quantile(&self, p: f64) -> Option<Duration> {
         // The factor forgives products like 0.07 * 100 = 7.000000000000001.
         let rank = (p * self.offered as f64 * (1.0 - 1e-12)).ceil().max(1.0);
         self.at_rank(rank as u64)
     }
 
-    /// The `rank`-th shortest latency, from 1; `None` beyond the completed messages.
+    /// Returns the `rank`-th shortest latency, counted from 1; `None` beyond the completed messages.
     pub fn at_rank(&self, rank: u64) -> Option<Duration> {
         let mut seen = 0;
         let (bucket, _) = self.buckets.iter().find(|(_, count)| {
@@ -76,7 +80,7 @@ impl Distribution {
         Some(bucket.middle().clamp(least, most))
     }
 
-    /// The share of the offered messages that took longer than `latency` or never completed.
+    /// Returns the share of the offered messages that took longer than `latency` or never completed.
     pub fn share_above(&self, latency: Duration) -> Option<f64> {
         let bucket = Bucket::of(latency);
         let not_above = self.buckets.iter().take_while(|(other, _)| *other <= bucket);
@@ -116,7 +120,7 @@ mod tests {
     fn counted(nanos: &[u64], missed: usize) -> Distribution {
         let mut recorder = Recorder::new();
         nanos.iter().for_each(|ns| recorder.complete(Duration::from_nanos(*ns)));
-        (0..missed).for_each(|_| recorder.miss());
+        (0..missed).for_each(|_| recorder.count_failure());
         recorder.finish()
     }
 

@@ -1,14 +1,15 @@
-//! Is one share larger than another? Fisher's exact test of two counts.
+//! Fisher's exact test: whether one share is larger than another.
 
 use statrs::distribution::{Discrete, Hypergeometric};
 
 /// Probabilities that differ by less than this share are equal: they differ by rounding.
 const EQUAL: f64 = 1e-7;
 
-/// Probability of shares this uneven or more (two-sided) if both were samples of one: `(with, of)` for each, where `of` counts all.
+/// Returns the probability of shares this uneven or more (two-sided) if both were samples of one: `(with,
+/// of)` for each, where `of` counts all.
 ///
 /// # Panics
-/// If more have it than there are.
+/// If `with` is larger than `of`.
 ///
 /// ```
 /// // 3 of 40 runs failed with the one, 90 of 400 with the other.

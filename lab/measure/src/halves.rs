@@ -1,4 +1,5 @@
-//! Does a run's mean depend on how long the run is? The later half of its messages beside the earlier one.
+//! Compares the later half of a run's messages with the earlier one, to find whether the mean depends on the
+//! length of the run.
 
 use hol_base::Duration;
 use serde::{Deserialize, Serialize};
@@ -9,20 +10,20 @@ use crate::compare::compare_paired;
 const PARTS: usize = 64;
 /// So much of their mean may the halves of a run differ: then twice its length would change the mean by 5 %.
 const STEADY: f64 = 0.1;
-/// A difference of the halves' means that is less likely by chance is none of chance. It is asked of every point of a study, so one
-/// in twenty would take many means away.
+/// The significance level of a difference between the means of the halves. Every point of a study is tested,
+/// so one in twenty would discard many means.
 pub const UNSTEADY: f64 = 0.001;
 /// The same for the ranks: of ten repetitions all, or all but the one that differs least, go the same way.
 const RANKS_ALPHA: f64 = 0.005;
 /// Fewer repetitions have no ranks so unlikely.
 const RANKED: usize = 10;
 
-/// Completed messages and the sum of their latencies.
+/// A number of completed messages and the sum of their latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LatencySum {
-    /// Messages.
+    /// Number of completed messages.
     pub count: u64,
-    /// Nanoseconds.
+    /// Sum of the latencies in ns.
     pub nanos: u128,
 }
 
@@ -31,11 +32,11 @@ pub struct LatencySum {
 pub struct RunHalves {
     /// The messages that were due first.
     pub earlier: LatencySum,
-    /// The others.
+    /// The messages that were due later.
     pub later: LatencySum,
 }
 
-/// The halves of a run whose length is not known before its end.
+/// Builds the halves of a run whose length is not known before its end.
 #[derive(Debug, Default)]
 pub(crate) struct HalvesBuilder {
     parts: Vec<LatencySum>,
@@ -49,20 +50,22 @@ impl LatencySum {
         Self { count: self.count + other.count, nanos: self.nanos + other.nanos }
     }
 
+    /// Returns the mean latency in ms; `None` without completed messages.
     pub(crate) fn mean_ms(self) -> Option<f64> {
         (self.count > 0).then(|| self.nanos as f64 / self.count as f64 / 1e6)
     }
 }
 
 impl RunHalves {
-    /// The mean latency of the earlier and of the later half, in ms; `None` where one completed nothing.
+    /// Returns the mean latency of the earlier and of the later half, in ms; `None` if nothing completed in
+    /// one of them.
     pub fn means_ms(&self) -> Option<(f64, f64)> {
         self.earlier.mean_ms().zip(self.later.mean_ms())
     }
 }
 
 impl HalvesBuilder {
-    /// The next message; without a latency it never completed.
+    /// Adds the next message; `None` if it never completed.
     pub fn add(&mut self, latency: Option<Duration>) {
         if self.parts.is_empty() || self.filled == self.each {
             self.begin_part();
@@ -84,6 +87,7 @@ impl HalvesBuilder {
         self.filled = 0;
     }
 
+    /// Returns the halves.
     pub fn finish(&self) -> RunHalves {
         let (earlier, later) = self.parts.split_at(self.parts.len() / 2);
         let sum = |parts: &[LatencySum]| parts.iter().copied().fold(LatencySum::default(), LatencySum::add);
@@ -91,9 +95,9 @@ impl HalvesBuilder {
     }
 }
 
-/// Whether the repetitions of a point, by the means of their halves, show that a longer run would have another mean:
-/// the later half differs from the earlier one by more than a tenth, and both a test of means and one of ranks say that it
-/// is not by chance. One repetition shows nothing.
+/// Returns whether a longer run would have the same mean, by the means of the halves of a point's
+/// repetitions. False if the later half differs from the earlier one by more than a tenth, and both a test
+/// of means and a test of ranks find the difference significant. One repetition shows nothing.
 pub fn is_steady(halves: &[(f64, f64)]) -> bool {
     let (earlier, later): (Vec<f64>, Vec<f64>) = halves.iter().copied().unzip();
     let n = halves.len() as f64;

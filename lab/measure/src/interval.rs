@@ -1,4 +1,4 @@
-//! A mean and how well it is known: Student's t over independent repetitions.
+//! The mean with its confidence interval: Student's t over independent repetitions.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::Distribution;
 
-/// The probability that intervals cover the truth unless something else is asked for.
+/// The default confidence: the probability that intervals contain the true value.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// A mean with its confidence interval, in the unit of the samples.
@@ -15,24 +15,25 @@ pub const CONFIDENCE: f64 = 0.95;
 pub struct Interval {
     /// The mean of the samples.
     pub mean: f64,
-    /// Half the length of the interval; infinite (JSON: null) with fewer than two samples.
+    /// Half the width of the interval; infinite (JSON: null) with fewer than two samples.
     #[serde(with = "null_is_infinite")]
     pub half_width: f64,
     /// The number of independent samples.
     pub n: u64,
 }
 
-/// Where Student's t with `freedom` degrees of freedom leaves `1 - confidence` outside, both sides together.
+/// Returns the value of Student's t with `freedom` degrees of freedom that leaves `1 - confidence` outside,
+/// on both sides together.
 pub fn student_t(confidence: f64, freedom: f64) -> f64 {
     students_t(freedom).inverse_cdf(0.5 + confidence / 2.0)
 }
 
-/// The distribution of a mean of `freedom + 1` normal samples, in units of its standard error.
+/// Returns the distribution of a mean of `freedom + 1` normal samples, in units of its standard error.
 pub(crate) fn students_t(freedom: f64) -> StudentsT {
     StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are positive")
 }
 
-/// Mean and variance (n - 1 in the denominator) of at least two samples.
+/// Returns mean and variance (n - 1 in the denominator) of at least two samples.
 pub(crate) fn moments(samples: &[f64]) -> (f64, f64) {
     let n = samples.len() as f64;
     let mean = samples.iter().sum::<f64>() / n;
@@ -41,7 +42,8 @@ pub(crate) fn moments(samples: &[f64]) -> (f64, f64) {
 }
 
 impl Interval {
-    /// The interval of the mean of independent samples, one of each repetition; `None` without samples.
+    /// Returns the mean of independent samples, one per repetition, with its interval; `None` without
+    /// samples.
     ///
     /// ```
     /// use hol_measure::Interval;
@@ -60,9 +62,9 @@ impl Interval {
         Some(Self { mean, half_width: student_t(confidence, n as f64 - 1.0) * error, n: n as u64 })
     }
 
-    /// The interval that takes a run's latencies (ms) for independent, as the reports of 2006 did.
+    /// Returns the interval that treats a run's latencies (ms) as independent, as the reports of 2006 did.
     ///
-    /// It is too short: one loss delays many messages. Only for comparison with published intervals.
+    /// It is too short, because one loss delays many messages. Only for comparison with published intervals.
     pub fn naive(latency: &Distribution, confidence: f64) -> Option<Self> {
         let (mean, n) = (latency.mean_ms()?, latency.completed());
         let half_width = latency.deviation_ms().map_or(f64::INFINITY, |deviation| {
@@ -71,22 +73,22 @@ impl Interval {
         Some(Self { mean, half_width, n })
     }
 
-    /// The lower end.
+    /// Returns the lower end.
     pub fn low(&self) -> f64 {
         self.mean - self.half_width
     }
 
-    /// The upper end.
+    /// Returns the upper end.
     pub fn high(&self) -> f64 {
         self.mean + self.half_width
     }
 
-    /// True if `value` lies inside, ends included.
+    /// Returns whether `value` is in the interval, ends included.
     pub fn contains(&self, value: f64) -> bool {
         (self.low()..=self.high()).contains(&value)
     }
 
-    /// Half the length as a share of the mean.
+    /// Returns the half width as a share of the mean.
     pub fn relative(&self) -> f64 {
         self.half_width / self.mean.abs()
     }
@@ -113,9 +115,11 @@ impl fmt::Display for Interval {
 mod null_is_infinite {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+    /// Writes mean, half width and number of samples.
     pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
         value.is_finite().then_some(*value).serialize(to)
     }
+    /// Reads mean, half width and number of samples.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
         Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
     }

@@ -10,10 +10,10 @@ mod bootstrap;
 mod bounds;
 mod bucket;
 mod buckets;
-mod cause;
 mod compare;
 mod crossover;
 mod crossover_search;
+mod delay_component;
 mod distance;
 mod distribution;
 mod fisher;
@@ -41,23 +41,23 @@ pub use hol_base as base;
 
 pub use batch::BatchMeans;
 pub use bounds::{Bounds, quantile};
-pub use cause::DelayComponent;
 pub use compare::{
     Comparison, Verdict, benjamini_hochberg, compare_paired, compare_ratios, compare_unpaired,
     compare_with_allowances, holm,
 };
 pub use crossover::Crossover;
 pub use crossover_search::{Bracket, CrossoverSearch, Probe, Winner, brackets};
+pub use delay_component::DelayComponent;
 pub use distribution::Distribution;
 pub use fisher::fisher_exact;
 pub use halves::{LatencySum, RunHalves, UNSTEADY, is_steady};
 pub use interval::{CONFIDENCE, Interval, student_t};
-pub use outage::{Course, Outage, OutagesBuilder};
+pub use outage::{Outage, OutageCurve, OutagesBuilder};
 pub use playback::Playback;
 pub use precision::Precision;
 pub use quantile::{CcdfPoint, QuantileInterval};
 pub use rank_sum::RankSum;
-pub use record::{DelayBreakdown, Leg, Outcome, Record, RecordKind};
+pub use record::{DelayBreakdown, Outcome, Record, RecordKind, TransferTimes};
 pub use recorder::Recorder;
 pub use signed_ranks::SignedRanks;
 pub use stalls::{Allowance, RARE, Stalls};
@@ -65,5 +65,5 @@ pub use summary::{MeanDelayBreakdown, Summarizer, Summary, TotalDelayBreakdown, 
 pub use timeline::{Timeline, TimelineBuilder, TimelinePart};
 pub use transfer::{BackgroundTransfer, Transfer, TransferBuilder, jain};
 pub use trend::{Direction, Trend, isotonic_fit};
-pub use variance::{Block, Part, Variance};
+pub use variance::{Block, Variance, VarianceComponent};
 pub use waterfall::{Waterfall, WaterfallBuilder};

@@ -1,29 +1,29 @@
-//! A time as a whole number in files, where the name of the field has its unit.
+//! Times as integers in files, where the field's name contains the unit.
 
 use hol_base::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// As nanoseconds.
+/// Writes a time as nanoseconds.
 pub fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
     time.as_nanos().serialize(to)
 }
 
-/// From nanoseconds.
+/// Reads a time from nanoseconds.
 pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     u64::deserialize(from).map(Duration::from_nanos)
 }
 
-/// The same of a time that may be absent.
+/// Writes and reads a time that may be absent.
 pub mod if_any {
     use hol_base::Duration;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    /// As nanoseconds, or nothing.
+    /// Writes a time as nanoseconds, or nothing.
     pub fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
         time.map(Duration::as_nanos).serialize(to)
     }
 
-    /// From nanoseconds, or nothing.
+    /// Reads a time from nanoseconds, or nothing.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
         Ok(Option::<u64>::deserialize(from)?.map(Duration::from_nanos))
     }

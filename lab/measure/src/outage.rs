@@ -1,4 +1,5 @@
-//! What a failure on the path cost: how long nothing was delivered, and the backlog of messages that came late because of it.
+//! The cost of an event on the path: how long nothing was delivered, and the backlog of messages that were
+//! late because of it.
 
 use hol_base::{Duration, Time};
 use serde::{Deserialize, Serialize};
@@ -17,42 +18,47 @@ const BEFORE: usize = 64;
 const PARTS: u64 = 256;
 const GROWTH: f64 = 1.05;
 
-/// What an event cost the application.
+/// The effect of an event on the application.
 ///
-/// A message is late because of it if it was overdue when a long silence ended, or took longer than 99 of 100 messages that were
-/// delivered before the first event of the run and more than twice as long as the fastest one after this event: a path that is
-/// merely longer makes none late. A silence is long if it exceeds two usual ones and the time that messages take, and a message is
-/// overdue if it has taken longer than is usual; usual is what 99 of 100 did not exceed before the first event. The late messages
-/// are the backlog. It is gone once a message is on time that was due after the last of them had been delivered.
+/// A message is late because of the event if it was overdue when a long silence ended, or if it took longer
+/// than 99 of 100 messages that were delivered before the run's first event and more than twice as long as
+/// the fastest one after this event: a path that is merely longer makes none late. A silence is long if it
+/// exceeds two usual ones and the time that messages take, and a message is overdue if it has taken longer
+/// than usual; usual is what 99 of 100 did not exceed before the first event. The late messages are the
+/// backlog. The backlog ends with a message on time that was due after the last late message had been
+/// delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outage {
-    /// When the event was, since the start of the run.
+    /// Time of the event, since the start of the run.
     #[serde(rename = "at_ns", with = "nanoseconds")]
     pub at: Duration,
-    /// The last delivery before the longest time without one.
+    /// Time of the last delivery before the longest silence.
     #[serde(rename = "since_ns", with = "nanoseconds")]
     pub since: Duration,
-    /// The longest time without a delivery that ended after the event and began before the backlog was gone.
+    /// Longest silence: the longest time without a delivery that ended after the event and began before the
+    /// end of the backlog.
     #[serde(rename = "longest_ns", with = "nanoseconds")]
     pub longest: Duration,
-    /// Whether something was delivered after it; else it lasted until the run ended.
+    /// Whether anything was delivered after the silence; otherwise it lasted until the run ended.
     pub is_over: bool,
-    /// Messages in the backlog …
+    /// Number of late messages, which are the backlog.
     pub late: u64,
-    /// … and those of them that were never delivered.
+    /// Number of late messages that were never delivered.
     pub lost: u64,
-    /// From the event until the first of the backlog was delivered.
+    /// Time from the event until the first late message was delivered.
     #[serde(rename = "first_ns", with = "nanoseconds::if_any")]
     pub first: Option<Duration>,
-    /// From the event until the last of the backlog was delivered; `None` unless something was delivered after the outage.
+    /// Time from the event until the last late message was delivered; `None` unless something was delivered
+    /// after the outage.
     #[serde(rename = "last_ns", with = "nanoseconds::if_any")]
     pub last: Option<Duration>,
 }
 
-/// How long messages took around the first event of a run, as it is drawn.
+/// The response times around the first event of a run, for drawing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Course {
-    /// When a message was due, in ns since the event, and the ns that it took; `None` if it never arrived.
+pub struct OutageCurve {
+    /// When each message was due, in ns since the event, and its response time in ns; `None` if it never
+    /// arrived.
     pub messages: Vec<(i64, Option<u64>)>,
 }
 
@@ -69,7 +75,7 @@ impl Waiting {
     }
 }
 
-/// Reads records one by one, as they come.
+/// Finds outages in records that are added one by one.
 #[derive(Debug, Default)]
 pub struct OutagesBuilder {
     /// When the events are, ascending.
@@ -85,13 +91,13 @@ pub struct OutagesBuilder {
 }
 
 impl OutagesBuilder {
-    /// Of a run with events at these times.
+    /// Creates a builder for a run with events at these times.
     pub fn new(mut events: Vec<Time>) -> Self {
         events.sort();
         Self { events, ..Self::default() }
     }
 
-    /// The next message, in the order of the schedule.
+    /// Adds the next message, in the order of the schedule.
     pub fn add(&mut self, record: &Record) {
         let Some(first) = self.events.first() else { return };
         let due = record.scheduled;
@@ -114,9 +120,9 @@ impl OutagesBuilder {
         }
     }
 
-    /// What each event cost, in a run that ended then. Nothing without a delivery before the first event, and nothing of events after
-    /// the last message.
-    pub fn finish(self, ended: Time) -> (Vec<Outage>, Course) {
+    /// Returns the outage of each event, in a run that ended at this time. Returns nothing if nothing was
+    /// delivered before the first event, and nothing for events after the last message.
+    pub fn finish(self, ended: Time) -> (Vec<Outage>, OutageCurve) {
         let Self { events, before, silences, recent, last, mut after } = self;
         let (Some(first), Some(last)) = (events.first().copied(), last) else { return Default::default() };
         // What was never due was not missed.
@@ -235,7 +241,12 @@ impl Run {
     }
 
     /// The slowest message of each part of the time, and what never arrived.
-    fn course(&self, first: Time, recent: impl IntoIterator<Item = (Time, Duration)>, gone: Time) -> Course {
+    fn course(
+        &self,
+        first: Time,
+        recent: impl IntoIterator<Item = (Time, Duration)>,
+        gone: Time,
+    ) -> OutageCurve {
         let since = |due: Time| due.as_nanos() as i64 - first.as_nanos() as i64;
         let before = recent.into_iter().map(|(due, took)| (since(due), Some(took.as_nanos())));
         let mut messages: Vec<(i64, Option<u64>)> = before.collect();
@@ -261,19 +272,19 @@ impl Run {
             }
             at = own;
         }
-        Course { messages }
+        OutageCurve { messages }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Leg, Outcome, RecordKind};
+    use crate::{Outcome, RecordKind, TransferTimes};
 
     /// A message due at `due` ms that took so many ms.
     fn message(due: u64, took: Option<u64>) -> Record {
         let at = Time::from_millis(due);
-        let leg = |ms| Leg { delivered: Time::from_millis(due + ms), ..Leg::default() };
+        let leg = |ms| TransferTimes { delivered: Time::from_millis(due + ms), ..TransferTimes::default() };
         Record {
             id: 0,
             kind: RecordKind::Message,
@@ -293,7 +304,7 @@ mod tests {
     }
 
     /// A message each 50 ms, which takes 40 ms; `of` says how long those after an event at 1 s take.
-    fn outages(events: &[u64], of: impl Fn(u64) -> Option<u64>) -> (Vec<Outage>, Course) {
+    fn outages(events: &[u64], of: impl Fn(u64) -> Option<u64>) -> (Vec<Outage>, OutageCurve) {
         let mut outages = OutagesBuilder::new(events.iter().map(|at| Time::from_millis(*at)).collect());
         for due in (0..200).map(|count| 50 * count) {
             outages.add(&message(due, if due + 40 <= 1000 { Some(40) } else { of(due) }));

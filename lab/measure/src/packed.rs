@@ -1,4 +1,4 @@
-//! A distribution as compact JSON.
+//! A distribution in compact JSON.
 
 use hol_base::Duration;
 use serde::{Deserialize, Serialize};
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::bucket::Bucket;
 use crate::distribution::Distribution;
 
-/// What is stored: buckets as the gap to the one before and the count, squares as text
-/// because JSON numbers end at 64 bits.
+/// The stored form: each bucket is the distance to the previous one and the count; squares are text, because
+/// JSON numbers end at 64 bits.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Packed {
+pub(crate) struct PackedDistribution {
     offered: u64,
     total_ns: u128,
     squares_ns2: String,
@@ -18,20 +18,20 @@ pub(crate) struct Packed {
     buckets: Vec<(u32, u64)>,
 }
 
-/// A stored distribution that contradicts itself.
+/// The error of a stored distribution that contradicts itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PackedError {
     #[error("squares_ns2 is not a whole number below 2^128")]
     Squares,
-    #[error("buckets: a gap or a count is zero, or the numbers overflow")]
+    #[error("buckets: a distance or a count is zero, or the numbers overflow")]
     Buckets,
     #[error("more messages completed than were offered")]
     Offered,
-    #[error("range_ns must be there exactly if messages completed")]
+    #[error("range_ns must be present exactly if messages completed")]
     Range,
 }
 
-impl From<Distribution> for Packed {
+impl From<Distribution> for PackedDistribution {
     fn from(distribution: Distribution) -> Self {
         let Distribution { offered, completed: _, total, squares, range, buckets } = distribution;
         let mut next = 0;
@@ -46,10 +46,10 @@ impl From<Distribution> for Packed {
     }
 }
 
-impl TryFrom<Packed> for Distribution {
+impl TryFrom<PackedDistribution> for Distribution {
     type Error = PackedError;
-    fn try_from(packed: Packed) -> Result<Self, PackedError> {
-        let Packed { offered, total_ns, squares_ns2, range_ns, buckets: gaps } = packed;
+    fn try_from(packed: PackedDistribution) -> Result<Self, PackedError> {
+        let PackedDistribution { offered, total_ns, squares_ns2, range_ns, buckets: gaps } = packed;
         let mut buckets = Vec::with_capacity(gaps.len());
         let (mut next, mut completed) = (0u32, 0u64);
         for (gap, count) in gaps {
@@ -86,7 +86,7 @@ mod tests {
         let mut recorder = Recorder::new();
         (0..1000).for_each(|_| recorder.complete(Duration::from_nanos(5)));
         recorder.complete(Duration::from_nanos(9));
-        recorder.miss();
+        recorder.count_failure();
         let json = serde_json::to_string(&recorder.finish()).unwrap();
         let expected = r#"{"offered":1002,"total_ns":5009,"squares_ns2":"25081","range_ns":[5,9],"buckets":[[6,1000],[4,1]]}"#;
         assert_eq!(json, expected);

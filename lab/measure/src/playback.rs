@@ -1,25 +1,25 @@
-//! What a listener has of a medium: how many of its frames could be played, and how often something was missing.
+//! Playback quality of a medium: how many frames could be played, and how often some were missing.
 
 use hol_base::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::{Outcome, Record, nanoseconds};
 
-/// The frames of one run, in the order in which they are played.
+/// The playback of the frames of one run, in the order in which they are played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Playback {
-    /// Frames that there were.
+    /// Number of frames.
     pub frames: u64,
-    /// Frames of which everything was there when they were to be played.
+    /// Number of frames that were complete when they were to be played.
     pub playable: u64,
-    /// Runs of frames that could not be played.
+    /// Number of glitches: sequences of frames that could not be played.
     pub glitches: u64,
-    /// How long all of them sound.
+    /// Playing time of all frames.
     #[serde(rename = "lasts_ns", with = "nanoseconds")]
     pub lasts: Duration,
 }
 
-/// Reads frames one by one.
+/// Computes a playback from frames that are added one by one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlaybackBuilder {
     frames: u64,
@@ -31,12 +31,12 @@ pub(crate) struct PlaybackBuilder {
 }
 
 impl Playback {
-    /// The share of the frames that could be played, in percent.
+    /// Returns the share of frames that could be played, in percent.
     pub fn playable_percent(&self) -> f64 {
         100.0 * self.playable as f64 / self.frames as f64
     }
 
-    /// Glitches in a minute; `None` of a single frame, which does not tell how long it sounds.
+    /// Returns glitches per minute; `None` for a single frame, whose playing time is unknown.
     pub fn glitches_per_minute(&self) -> Option<f64> {
         let minutes = self.lasts.as_secs_f64() / 60.0;
         (minutes > 0.0).then(|| self.glitches as f64 / minutes)
@@ -44,7 +44,7 @@ impl Playback {
 }
 
 impl PlaybackBuilder {
-    /// With the first frame.
+    /// Creates a builder with the first frame.
     pub(crate) fn new(frame: &Record) -> Self {
         let sent = [frame.scheduled; 2];
         let mut first = Self { frames: 0, playable: 0, glitches: 0, is_playing: true, sent };
@@ -52,7 +52,7 @@ impl PlaybackBuilder {
         first
     }
 
-    /// The next frame.
+    /// Adds the next frame.
     pub(crate) fn add(&mut self, frame: &Record) {
         let is_playable = frame.outcome == Outcome::Completed;
         self.frames += 1;
@@ -63,6 +63,7 @@ impl PlaybackBuilder {
         self.sent = [self.sent[0].min(frame.scheduled), self.sent[1].max(frame.scheduled)];
     }
 
+    /// Returns the playback.
     pub(crate) fn finish(self) -> Playback {
         let Self { frames, playable, glitches, sent: [first, last], .. } = self;
         let gaps = frames.saturating_sub(1).max(1);

@@ -1,23 +1,23 @@
-//! When to stop repeating.
+//! Decides when a point has enough repetitions.
 
 use crate::{CONFIDENCE, Interval};
 
-/// Repeat until the mean is known well enough, within bounds.
+/// The requested precision: repeat until the mean is known well enough, within limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Precision {
-    /// Repetitions at least.
+    /// Minimum number of repetitions.
     pub min: u64,
-    /// Repetitions at most.
+    /// Maximum number of repetitions.
     pub max: u64,
-    /// Half width of the 95 % interval, as a share of the mean, that is good enough.
+    /// Largest acceptable half width of the 95 % confidence interval, as a share of the mean.
     pub relative: f64,
 }
 
 impl Precision {
-    /// True once the repetitions so far, in their order, suffice.
+    /// Returns whether the repetitions so far, in their order, suffice.
     ///
-    /// Ask after each repetition in turn, not when a batch of them is done: then the answer does not
-    /// depend on how many run at the same time.
+    /// Ask after each repetition in turn, not after a batch of them: then the answer does not depend on how
+    /// many run at the same time.
     pub fn reached(&self, means: &[f64]) -> bool {
         let n = means.len() as u64;
         let precise = || Interval::of(means, CONFIDENCE).is_some_and(|i| i.relative() <= self.relative);

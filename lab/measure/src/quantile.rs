@@ -1,7 +1,7 @@
-//! How well a distribution's quantiles and tail are known.
+//! Confidence intervals of quantiles and of the tail of a distribution.
 //!
-//! The intervals here take messages for independent. One loss delays many messages of one run, so
-//! they are a lower bound there; for a claim, use [`crate::Interval`] over repetitions.
+//! These intervals treat messages as independent. One loss delays many messages of a run, so within a run
+//! the intervals are too narrow; for a claim, use [`crate::Interval`] over repetitions.
 
 use hol_base::Duration;
 use serde::{Deserialize, Serialize};
@@ -9,16 +9,17 @@ use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
 use crate::Distribution;
 
-/// Where a quantile lies; an end is `None` where the samples do not bound it.
+/// The confidence interval of a quantile; an end is `None` if the samples do not bound it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuantileInterval {
     /// The lower end.
     pub low: Option<Duration>,
-    /// The upper end; `None` also if it is one of the messages that never completed.
+    /// The upper end; `None` also if it is a message that never completed.
     pub high: Option<Duration>,
 }
 
-/// A corner of the complementary distribution: from `latency` on, `share` of the offered messages take longer.
+/// A corner of the complementary distribution: from `latency` on, `share` of the offered messages take
+/// longer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CcdfPoint {
     /// The latency.
@@ -35,7 +36,8 @@ pub struct CcdfPoint {
 const TAIL: u64 = 10;
 
 impl Distribution {
-    /// The interval of the quantile `p` between two order statistics, by the binomial law.
+    /// Returns the confidence interval of the quantile `p` between two order statistics, by the binomial
+    /// law.
     pub fn quantile_interval(&self, p: f64, confidence: f64) -> QuantileInterval {
         let outside = (1.0 - confidence) / 2.0;
         let Some(below) = Binomial::new(p, self.offered()).ok().filter(|_| self.offered() > 0) else {
@@ -46,9 +48,9 @@ impl Distribution {
         QuantileInterval { low: if low > 0 { self.at_rank(low) } else { None }, high: self.at_rank(high) }
     }
 
-    /// The complementary distribution in ascending order of latency, `per_decade` points for each factor of
-    /// ten in the share, as far as ten messages remain: draw steps. The last point has the share of the one before it, which holds until
-    /// fewer than ten are later.
+    /// Returns the complementary distribution in ascending order of latency, `per_decade` points per factor
+    /// of ten in the share, as long as ten messages remain; to be drawn as steps. The last point has the
+    /// share of the one before it, which holds until fewer than ten are later.
     pub fn ccdf(&self, per_decade: u32, confidence: f64) -> Vec<CcdfPoint> {
         let step = 10f64.powf(-1.0 / f64::from(per_decade));
         let z = Normal::standard().inverse_cdf(0.5 + confidence / 2.0);
@@ -70,7 +72,7 @@ impl Distribution {
     }
 }
 
-/// The score interval of a share of `n` (Wilson 1927): never empty, never outside 0 to 1.
+/// Returns the score interval of a share of `n` (Wilson 1927): never empty, never outside 0 to 1.
 pub(crate) fn wilson(share: f64, n: f64, z: f64) -> (f64, f64) {
     let centre = share + z * z / (2.0 * n);
     let half = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
@@ -137,7 +139,7 @@ mod tests {
     fn messages_that_never_completed_stay_in_the_tail() {
         let mut recorder = Recorder::new();
         (0..80).for_each(|_| recorder.complete(Duration::from_millis(20)));
-        (0..20).for_each(|_| recorder.miss());
+        (0..20).for_each(|_| recorder.count_failure());
         let points = recorder.finish().ccdf(10, 0.95);
         assert_eq!(points.len(), 1);
         assert_eq!(points[0].share, 0.2);

@@ -1,26 +1,27 @@
-//! Does one of two rank above the other? The rank sum of unpaired repetitions (Mann and Whitney 1947): a rare run counts as one,
-//! however far off.
+//! The rank sum test of unpaired repetitions (Mann and Whitney 1947): whether one of two ranks above the
+//! other. A rare run counts as one, however extreme.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Up to so many in the smaller sample every choice of ranks is counted; beyond, their sum is as good as normal.
 const COUNTED: usize = 8;
 
-/// What the ranks of two samples say.
+/// The result of a rank sum test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RankSum {
-    /// Probability of superiority (A12, Vargha and Delaney 2000): the share of all pairs in which the first is higher, where equal
-    /// ones count half. One half if neither is higher.
+    /// Probability of superiority (A12, Vargha and Delaney 2000): the share of all pairs in which the first
+    /// is higher; equal ones count half. 0.5 if neither is higher.
     pub superiority: f64,
-    /// Probability of ranks this uneven or more if both were of one distribution (two-sided); 1 where nothing differs.
+    /// Probability of ranks this uneven or more if both samples had one distribution (two-sided); 1 if
+    /// nothing differs.
     pub p: f64,
 }
 
 impl RankSum {
-    /// Ranks the samples among each other; infinite ones are the last and equal to each other.
+    /// Ranks the samples together; infinite ones are the last and equal to each other.
     ///
-    /// Equal samples share their ranks. For a small sample the probability is that of just these ranks, ties included; else
-    /// it is the normal one with the ties in the variance.
+    /// Equal samples share their ranks. For a small sample the probability is exact, ties included;
+    /// otherwise it is the normal approximation with the ties in the variance.
     ///
     /// # Panics
     /// If a sample is not a number.

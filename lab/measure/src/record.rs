@@ -1,4 +1,4 @@
-//! One message's life.
+//! The record of one message.
 
 use hol_base::{Digester, Duration, Time};
 use serde::{Deserialize, Serialize};
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 pub struct Record {
     /// Number of the message in the order of the schedule, from 0.
     pub id: u64,
-    /// What it is.
+    /// What the record is about.
     pub kind: RecordKind,
-    /// The record that it is part of, by its number.
+    /// Number of the record of which this one is a part.
     pub parent: Option<u32>,
-    /// The stream (or connection) that it took.
+    /// Stream (or connection) that carried the message.
     pub stream: u16,
-    /// Octets of the request; of an object or a page those that were asked for.
+    /// Octets of the request; of an object or a page the octets requested.
     pub size: u32,
     /// Octets of the reply; 0 if there is none, or if its size is not known.
     pub reply_size: u32,
-    /// When it was to be sent: latency counts from here.
+    /// When the message was to be sent. Latency counts from this time.
     pub scheduled: Time,
-    /// When the request reached the other side's application; `None` if it never did.
-    pub request: Option<Leg>,
-    /// When the reply came back; `None` if it never did, or if the workload has no replies.
-    pub reply: Option<Leg>,
-    /// How it ended.
+    /// Transfer of the request to the other application; `None` if it never arrived.
+    pub request: Option<TransferTimes>,
+    /// Transfer of the reply; `None` if it never arrived, or if the workload has no replies.
+    pub reply: Option<TransferTimes>,
+    /// How the message ended.
     pub outcome: Outcome,
 }
 
@@ -52,18 +52,18 @@ pub enum RecordKind {
     Connection,
 }
 
-/// The times of one message on its way in one direction; ascending.
+/// The times of one message on its way in one direction, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Leg {
-    /// Handed to the transport by the application.
+pub struct TransferTimes {
+    /// When the application passed the message to the transport.
     pub written: Time,
-    /// Left the sender for the first time (the last octet of the message).
+    /// When the last octet of the message was sent for the first time.
     pub first_sent: Time,
-    /// The copy that completed the message left the sender.
+    /// When the copy that completed the message was sent.
     pub last_sent: Time,
-    /// Complete at the receiving transport.
+    /// When the message was complete at the receiving transport.
     pub arrived: Time,
-    /// Given to the receiving application.
+    /// When the message was delivered to the receiving application.
     pub delivered: Time,
 }
 
@@ -83,31 +83,31 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether it was delivered, be it too late.
+    /// Returns whether the message was delivered, in time or too late.
     pub const fn is_delivered(self) -> bool {
         matches!(self, Self::Completed | Self::Late)
     }
 }
 
-/// Where a message's time went. The parts add up to the whole.
+/// The delay of a message by component. The components add up to the latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DelayBreakdown {
-    /// Behind schedule before it was handed to the transport.
+    /// Time behind schedule, before the application passed the message to the transport.
     pub slip: Duration,
-    /// At the other side, from the delivery of the request until the transport took the reply.
+    /// Time at the other end, from the delivery of the request until the transport accepted the reply.
     pub service: Duration,
-    /// In the sender's buffer: window, Nagle, pacing.
+    /// Time in the sender's buffer: window, Nagle, pacing.
     pub sender: Duration,
-    /// From the first to the last transmission: detecting the loss and sending again.
+    /// Time from the first to the last transmission: loss detection and retransmission.
     pub recovery: Duration,
-    /// On the wire, in the queues, and until the receiving application has woken up.
+    /// Time on the wire, in queues, and until the receiving application has woken up.
     pub network: Duration,
-    /// Complete at the receiver, waiting for something sent earlier.
+    /// Head-of-line wait: the message was complete at the receiver, but data sent earlier were missing.
     pub head_of_line: Duration,
 }
 
 impl Record {
-    /// From the scheduled time to the end; `None` unless delivered.
+    /// Returns the time from the schedule to the end; `None` unless the message was delivered.
     pub fn latency(&self) -> Option<Duration> {
         let last = self.reply.or(self.request)?;
         self.outcome.is_delivered().then(|| last.delivered.since(self.scheduled))
@@ -118,7 +118,8 @@ impl Record {
         self.size.max(self.reply_size).into()
     }
 
-    /// Returns when its [`octets`](Self::octets) were delivered; `None` if they never were, or if it is made of other records.
+    /// Returns when the [`octets`](Self::octets) were delivered; `None` if they never were, or if the record
+    /// consists of others.
     pub fn carried(&self) -> Option<Time> {
         let leg = match self.kind {
             RecordKind::Transaction if self.reply_size > self.size => self.reply,
@@ -133,8 +134,8 @@ impl Record {
         leg.map(|leg| leg.delivered)
     }
 
-    /// Where the time went, both legs together; `None` unless delivered.
-    pub fn split(&self) -> Option<DelayBreakdown> {
+    /// Returns the delay by component, request and reply together; `None` unless the message was delivered.
+    pub fn breakdown(&self) -> Option<DelayBreakdown> {
         let request = self.request.filter(|_| self.outcome.is_delivered())?;
         let mut split =
             DelayBreakdown { slip: request.written.since(self.scheduled), ..DelayBreakdown::default() };
@@ -146,14 +147,14 @@ impl Record {
         Some(split)
     }
 
-    /// The same, a while later.
+    /// Returns the record with all times later by this span.
     pub fn later(self, by: Duration) -> Self {
-        let later = |leg: Option<Leg>| leg.map(|leg| leg.later(by));
+        let later = |leg: Option<TransferTimes>| leg.map(|leg| leg.later(by));
         let (request, reply) = (later(self.request), later(self.reply));
         Self { scheduled: self.scheduled + by, request, reply, ..self }
     }
 
-    /// Adds every field to a digest.
+    /// Adds every field of the record to a digest.
     pub fn digest(&self, digester: &mut Digester) {
         let (request, reply) = (self.request.unwrap_or_default(), self.reply.unwrap_or_default());
         let parent = self.parent.map_or(0, |parent| u64::from(parent) + 1);
@@ -179,7 +180,8 @@ impl Record {
 }
 
 impl RecordKind {
-    /// Whether it comes due by a schedule that the transport can fall behind; a page waits for connections of its own.
+    /// Returns whether the record is due by a schedule that the transport can fall behind; a page waits for
+    /// connections of its own.
     pub const fn has_schedule(self) -> bool {
         match self {
             Self::Message | Self::Transaction | Self::Frame => true,
@@ -187,12 +189,12 @@ impl RecordKind {
         }
     }
 
-    /// Whether it is done when it has been answered.
+    /// Returns whether the record ends with a reply.
     pub const fn has_reply(self) -> bool {
         !matches!(self, Self::Message | Self::Frame)
     }
 
-    /// In a word.
+    /// Returns the name of the kind, in the singular.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Message => "message",
@@ -207,7 +209,7 @@ impl RecordKind {
         }
     }
 
-    /// Several of them, in a word.
+    /// Returns the name of the kind, in the plural.
     pub const fn plural(self) -> &'static str {
         match self {
             Self::Message => "messages",
@@ -223,7 +225,7 @@ impl RecordKind {
     }
 }
 
-impl Leg {
+impl TransferTimes {
     fn later(self, by: Duration) -> Self {
         let Self { written, first_sent, last_sent, arrived, delivered } = self;
         let [written, first_sent, last_sent, arrived, delivered] =
@@ -233,14 +235,14 @@ impl Leg {
 }
 
 impl DelayBreakdown {
-    fn add_leg(&mut self, leg: &Leg) {
+    fn add_leg(&mut self, leg: &TransferTimes) {
         self.sender += leg.first_sent.since(leg.written);
         self.recovery += leg.last_sent.since(leg.first_sent);
         self.network += leg.arrived.since(leg.last_sent);
         self.head_of_line += leg.delivered.since(leg.arrived);
     }
 
-    /// The sum of the parts: the latency.
+    /// Returns the sum of the components, which is the latency.
     pub fn total(&self) -> Duration {
         self.slip + self.service + self.sender + self.recovery + self.network + self.head_of_line
     }
@@ -250,12 +252,17 @@ impl DelayBreakdown {
 mod tests {
     use super::*;
 
-    fn leg(times: [u64; 5]) -> Leg {
+    fn leg(times: [u64; 5]) -> TransferTimes {
         let [written, first_sent, last_sent, arrived, delivered] = times.map(Time::from_millis);
-        Leg { written, first_sent, last_sent, arrived, delivered }
+        TransferTimes { written, first_sent, last_sent, arrived, delivered }
     }
 
-    fn transaction(scheduled: Time, request: Option<Leg>, reply: Option<Leg>, outcome: Outcome) -> Record {
+    fn transaction(
+        scheduled: Time,
+        request: Option<TransferTimes>,
+        reply: Option<TransferTimes>,
+        outcome: Outcome,
+    ) -> Record {
         let (kind, parent) = (RecordKind::Transaction, None);
         Record { id: 0, kind, parent, stream: 0, size: 64, reply_size: 0, scheduled, request, reply, outcome }
     }
@@ -268,7 +275,7 @@ mod tests {
             Some(leg([49, 49, 49, 59, 59])),
             Outcome::Completed,
         );
-        let split = record.split().unwrap();
+        let split = record.breakdown().unwrap();
         assert_eq!(split.total(), record.latency().unwrap());
         let ms = Duration::from_millis;
         let expected = DelayBreakdown {
@@ -281,7 +288,7 @@ mod tests {
         };
         assert_eq!(split, expected);
         let later = record.later(ms(1000));
-        assert_eq!((later.scheduled, later.split()), (Time::from_millis(1001), Some(split)));
+        assert_eq!((later.scheduled, later.breakdown()), (Time::from_millis(1001), Some(split)));
     }
 
     #[test]
@@ -290,7 +297,7 @@ mod tests {
         let scheduled = Time::from_millis(1);
         let outcome = Outcome::Completed;
         let record = transaction(scheduled, request, reply, outcome);
-        let split = record.split().unwrap();
+        let split = record.breakdown().unwrap();
         assert_eq!((split.slip, split.service), (Duration::from_millis(1), Duration::from_millis(3)));
         assert_eq!(split.total(), record.latency().unwrap());
     }
@@ -343,6 +350,6 @@ mod tests {
     #[test]
     fn an_unfinished_message_has_no_latency() {
         let record = transaction(Time::ZERO, None, None, Outcome::Unfinished);
-        assert_eq!((record.latency(), record.split()), (None, None));
+        assert_eq!((record.latency(), record.breakdown()), (None, None));
     }
 }

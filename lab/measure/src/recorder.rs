@@ -1,4 +1,4 @@
-//! Counts latencies as they come: a few nanoseconds each.
+//! Counts latencies, in a few nanoseconds each.
 
 use hol_base::Duration;
 
@@ -28,7 +28,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Nothing offered yet.
+    /// Creates an empty recorder.
     pub fn new() -> Self {
         Self::default()
     }
@@ -50,11 +50,11 @@ impl Recorder {
     }
 
     /// Counts a message that was offered and never completed.
-    pub fn miss(&mut self) {
+    pub fn count_failure(&mut self) {
         self.offered += 1;
     }
 
-    /// Everything counted.
+    /// Returns the distribution of everything counted.
     pub fn finish(self) -> Distribution {
         let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         Distribution {

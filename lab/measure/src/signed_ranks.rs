@@ -1,4 +1,5 @@
-//! Is one of two mostly lower? Wilcoxon's signed ranks of paired repetitions: a rare run counts as one, however far off.
+//! Wilcoxon's signed rank test of paired repetitions: whether one of two is mostly lower. A rare run counts
+//! as one, however extreme.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
@@ -6,22 +7,22 @@ use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 /// Up to so many pairs every assignment of signs is counted; beyond, their sum is as good as normal.
 const COUNTED: usize = 60;
 
-/// What the signs and ranks of paired differences say.
+/// The result of a signed rank test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SignedRanks {
-    /// Pairs whose first is lower.
+    /// Number of pairs whose first is lower.
     pub lower: u64,
-    /// Pairs whose first is higher.
+    /// Number of pairs whose first is higher.
     pub higher: u64,
-    /// Probability of ranks this uneven or more if neither were lower (two-sided); 1 where no pair differs.
+    /// Probability of ranks this uneven or more if neither were lower (two-sided); 1 if no pair differs.
     pub p: f64,
 }
 
 impl SignedRanks {
-    /// Ranks the differences, first less second, of samples that belong together; infinite ones are the largest.
+    /// Ranks the differences, first minus second, of paired samples; infinite ones are the largest.
     ///
-    /// Pairs without a difference say nothing and are left out (Wilcoxon 1945). Equal sizes share their ranks, and the
-    /// probability is that of just these ranks, so that ties take nothing from it.
+    /// Pairs without a difference are left out (Wilcoxon 1945). Equal sizes share their ranks, and the
+    /// probability is exact for these ranks, so ties do not distort it.
     pub fn of(pairs: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let differs =
             |(a, b): (f64, f64)| (a != b).then_some(a - b).filter(|difference| !difference.is_nan());
@@ -36,7 +37,8 @@ impl SignedRanks {
         Self { lower, higher: differences.len() as u64 - lower, p }
     }
 
-    /// Probability of signs this uneven or more, whatever the sizes (the sign test, two-sided): for differences without a size.
+    /// Returns the probability of signs this uneven or more, whatever the sizes (the sign test, two-sided):
+    /// for differences without a size.
     pub fn p_of_signs(&self) -> f64 {
         let even = Binomial::new(0.5, self.lower + self.higher);
         even.map_or(1.0, |even| (2.0 * even.cdf(self.lower.min(self.higher))).min(1.0))

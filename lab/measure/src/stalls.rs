@@ -1,50 +1,51 @@
-//! What a mean has not seen: timeouts so rare that a sample of runs has few of them, and each stalls many messages.
+//! Allows for rare timeouts in a mean: a sample of runs contains few of them, and each stalls many messages.
 
 use statrs::distribution::{ContinuousCDF, Gamma};
 
 use crate::CONFIDENCE;
 
-/// Events of a kind that were seen as often say themselves what they cost.
+/// The number of events of a kind from which the sample itself shows what they cost.
 pub const RARE: u64 = 10;
 
-/// The retransmission timeouts of a point's runs, and what the next of them costs.
+/// The retransmission timeouts of a point's runs, and the cost of another one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stalls {
-    /// Expiries of the retransmission timer.
+    /// Number of expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Those of them that followed another: the timer had been doubled.
+    /// Number of expiries that followed another one, so that the timer had been doubled.
     pub backoffs: u64,
-    /// The probability that what a timeout sends again, or its acknowledgement, is lost.
+    /// Probability that a retransmission after a timeout, or its acknowledgement, is lost.
     pub lost_again: f64,
-    /// Seconds that a first timeout stalls a stream.
+    /// Seconds for which a first timeout stalls a stream.
     pub stall_s: f64,
-    /// Messages a second that wait for it; 0 where each message waits for the one before.
+    /// Messages per second that wait meanwhile; 0 if each message waits for the previous one anyway.
     pub rate: f64,
-    /// Messages over which the mean was taken.
+    /// Number of messages over which the mean was taken.
     pub messages: u64,
 }
 
-/// How much a mean may rise when what was not seen comes.
+/// By how much a mean may rise because of rare events that the runs did not meet.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Allowance {
-    /// What was due by the rates and did not come, in ms of the mean.
+    /// Effect on the mean, in ms, of the events that were expected and did not occur.
     pub expected: f64,
-    /// The error of that at the confidence of intervals, in the same unit.
+    /// Error of that effect at the confidence of intervals, in ms.
     pub half_width: f64,
 }
 
 impl Stalls {
-    /// Whether there were too few for the sample to say what they do to the mean.
+    /// Returns whether there were too few events to show their effect on the mean.
     ///
-    /// Timeouts are too few where there are fewer than [`RARE`], backoffs where some were due and fewer were seen.
+    /// Timeouts are too few below [`RARE`]; backoffs are too few below that number if some were expected.
     pub fn are_rare(&self) -> bool {
         self.timeouts < RARE || (self.backoffs < RARE && self.due() >= 0.05)
     }
 
-    /// What the sample lacks; nothing where every kind of event was seen often.
+    /// Returns the allowance for events that the sample lacks; zero if every kind of event was frequent.
     ///
-    /// The number of timeouts is Poisson, each is followed by a backoff with the probability that its retransmission is lost, and a
-    /// stall of `t` seconds delays the messages of that time by half of it. A doubled timer stalls three times as long.
+    /// The number of timeouts is Poisson; each is followed by a backoff with the probability that its
+    /// retransmission is lost; a stall of `t` seconds delays the messages of that time by half of it. A
+    /// doubled timer stalls three times as long.
     pub fn allowance(&self) -> Allowance {
         if self.messages == 0 {
             return Allowance::default();

@@ -1,4 +1,4 @@
-//! What one run says: counts, latencies, where the time went, the digest.
+//! The summary of one run: counts, latencies, delay components, digest.
 
 use hol_base::{Digest, Digester, Duration};
 use serde::{Deserialize, Serialize};
@@ -8,78 +8,79 @@ use crate::nanoseconds;
 use crate::playback::PlaybackBuilder;
 use crate::{DelayBreakdown, Distribution, Outcome, Playback, Record, RecordKind, Recorder, RunHalves};
 
-/// Everything that a run's records say, in the size that a study keeps for every run.
+/// The summary of a run's records, small enough that a study keeps it for every run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Messages that were to be sent.
     pub offered: u64,
-    /// Messages that were delivered (and answered); frames whenever they were.
+    /// Number of messages that were delivered (and answered); of frames also those that came too late.
     pub completed: u64,
-    /// Messages that the run ended without.
+    /// Number of messages that were unfinished when the run ended.
     pub unfinished: u64,
-    /// Messages that the transport gave up (partial reliability).
+    /// Number of messages that the transport gave up (partial reliability).
     pub abandoned: u64,
-    /// Messages that the other side refused.
+    /// Number of messages that the other end refused.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused: u64,
     /// Octets of the completed messages; of transactions those of the direction that carries more.
     pub bytes: u64,
-    /// Latencies from the scheduled time.
+    /// Latencies, counted from the scheduled time.
     pub latency: Distribution,
-    /// Where the completed messages' time went.
+    /// Sum of the completed messages' delays by component.
     pub split: TotalDelayBreakdown,
-    /// The longest that the transport had a message of a schedule wait before it took it; what it never took is not among
-    /// them.
+    /// Longest time that a scheduled message waited before the transport accepted it; messages never
+    /// accepted do not count.
     #[serde(rename = "behind_ns", default, with = "nanoseconds")]
     pub behind: Duration,
-    /// The earlier and the later half of the messages.
+    /// Latencies of the earlier and of the later half of the messages.
     #[serde(default)]
     pub halves: RunHalves,
-    /// What could be played, of frames.
+    /// Playback quality of frames; `None` for other records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub playback: Option<Playback>,
-    /// Over all records: same seed, same digest.
+    /// Digest over all records: same seed, same digest.
     #[serde(with = "as_text")]
     pub digest: Digest,
 }
 
-/// The time of many messages by cause, in ns summed over them.
+/// Sum of many messages' delays by component, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TotalDelayBreakdown {
-    /// Behind schedule before the transport had it.
+    /// Time behind schedule, before the transport accepted the messages.
     pub slip: u128,
-    /// At the server, until the transport took the reply; part of `slip` in results of older versions.
+    /// Time at the server, until the transport accepted the replies; part of `slip` in results of older
+    /// versions.
     #[serde(default)]
     pub service: u128,
-    /// In the sender's buffer.
+    /// Time in the sender's buffer.
     pub sender: u128,
-    /// From first to last transmission.
+    /// Time from first to last transmission.
     pub recovery: u128,
-    /// On the wire and in queues.
+    /// Time on the wire and in queues.
     pub network: u128,
-    /// Complete, but waiting for something sent earlier.
+    /// Head-of-line wait: complete, but data sent earlier were missing.
     pub head_of_line: u128,
 }
 
-/// The mean time of a message by cause, in ms; the parts add up to the mean latency.
+/// Mean delay of a message by component, in ms; the components add up to the mean latency.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct MeanDelayBreakdown {
-    /// Behind schedule before the transport had it.
+    /// Time behind schedule, before the transport accepted the message.
     pub slip: f64,
-    /// At the server, until the transport took the reply.
+    /// Time at the server, until the transport accepted the reply.
     #[serde(default)]
     pub service: f64,
-    /// In the sender's buffer.
+    /// Time in the sender's buffer.
     pub sender: f64,
-    /// From first to last transmission.
+    /// Time from first to last transmission.
     pub recovery: f64,
-    /// On the wire and in queues.
+    /// Time on the wire and in queues.
     pub network: f64,
-    /// Complete, but waiting for something sent earlier.
+    /// Head-of-line wait: complete, but data sent earlier were missing.
     pub head_of_line: f64,
 }
 
-/// Reads records one by one, as they come.
+/// Builds a summary from records that are added one by one.
 #[derive(Debug, Default)]
 pub struct Summarizer {
     latency: Recorder,
@@ -95,7 +96,7 @@ pub struct Summarizer {
     bytes: u64,
 }
 
-/// Reads every record once.
+/// Returns the summary of records.
 pub fn summarize(records: &[Record]) -> Summary {
     let mut summarizer = Summarizer::default();
     records.iter().for_each(|record| summarizer.add(record));
@@ -103,11 +104,11 @@ pub fn summarize(records: &[Record]) -> Summary {
 }
 
 impl Summarizer {
-    /// The next record.
+    /// Adds the next record.
     pub fn add(&mut self, record: &Record) {
         record.digest(&mut self.digester);
         self.offered += 1;
-        match record.split() {
+        match record.breakdown() {
             Some(parts) => {
                 self.completed += 1;
                 self.bytes += record.octets();
@@ -116,7 +117,7 @@ impl Summarizer {
                 self.halves.add(Some(parts.total()));
             }
             None => {
-                self.latency.miss();
+                self.latency.count_failure();
                 self.halves.add(None);
             }
         }
@@ -134,7 +135,7 @@ impl Summarizer {
         self.refused += u64::from(record.outcome == Outcome::Refused);
     }
 
-    /// What all of them say.
+    /// Returns the summary.
     pub fn finish(self) -> Summary {
         let Self { latency, digester, split, behind, halves, playback, .. } = self;
         let Self { offered, completed, abandoned, refused, bytes, .. } = self;
@@ -159,19 +160,19 @@ impl Summarizer {
 const COLLAPSED: Duration = Duration::from_secs(1);
 
 impl Summary {
-    /// The transport had a message wait for more than a second before it took it.
+    /// Returns whether a message waited for more than a second before the transport accepted it.
     pub fn fell_behind(&self) -> bool {
         self.behind > COLLAPSED
     }
 
-    /// The messages of the later half took more than a second, and twice as long as those of the earlier one: what the transport
-    /// has taken waits in its buffers, longer and longer.
+    /// Returns whether messages waited longer and longer in the transport's buffers: those of the later half
+    /// took more than a second, and twice as long as those of the earlier one.
     pub fn backlog_grew(&self) -> bool {
         let limit = COLLAPSED.as_millis_f64();
         self.halves.means_ms().is_some_and(|(earlier, later)| later > limit && later > 2.0 * earlier)
     }
 
-    /// Messages that were offered and not completed, for whatever reason.
+    /// Returns the number of messages that were offered and not completed, for whatever reason.
     pub fn failed(&self) -> u64 {
         self.offered - self.completed
     }
@@ -198,7 +199,7 @@ impl TotalDelayBreakdown {
         self.head_of_line += other.head_of_line;
     }
 
-    /// The share of each of `messages` messages, in ms.
+    /// Returns the mean per message in ms.
     pub fn mean(&self, messages: u64) -> MeanDelayBreakdown {
         let share = |total: u128| total as f64 / messages as f64 / 1e6;
         MeanDelayBreakdown {
@@ -222,9 +223,11 @@ mod as_text {
     use hol_base::Digest;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
+    /// Writes the total by component.
     pub fn serialize<S: Serializer>(digest: &Digest, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(digest)
     }
+    /// Reads the total by component.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Digest, D::Error> {
         String::deserialize(from)?.parse().map_err(D::Error::custom)
     }
@@ -235,11 +238,11 @@ mod tests {
     use hol_base::{Duration, Time};
 
     use super::*;
-    use crate::{Leg, RecordKind};
+    use crate::{RecordKind, TransferTimes};
 
     fn delivered(id: u64, scheduled: u64, times: [u64; 5]) -> Record {
         let [written, first_sent, last_sent, arrived, delivered] = times.map(Time::from_millis);
-        let request = Some(Leg { written, first_sent, last_sent, arrived, delivered });
+        let request = Some(TransferTimes { written, first_sent, last_sent, arrived, delivered });
         let scheduled = Time::from_millis(scheduled);
         Record {
             id,

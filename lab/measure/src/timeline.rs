@@ -1,4 +1,4 @@
-//! A run in equal parts of time, as iperf prints it.
+//! The deliveries of a run over time, in equal intervals as iperf prints them.
 
 use hol_base::{Duration, Time};
 use serde::{Deserialize, Serialize};
@@ -8,26 +8,26 @@ use crate::{LatencySum, Record, nanoseconds};
 /// Parts beyond so many are not kept.
 const MOST: usize = 1 << 16;
 
-/// What was delivered in each part of a run, from the time at which its first message was due.
+/// The deliveries in each interval of a run, from the time at which its first message was due.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// How long a part is.
+    /// Length of an interval.
     #[serde(rename = "part_ns", with = "nanoseconds")]
     pub part: Duration,
-    /// The parts that were over before the run was, in their order.
+    /// The intervals that ended before the run, in order.
     pub parts: Vec<TimelinePart>,
 }
 
-/// What was delivered (and answered) in a part.
+/// The deliveries of one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TimelinePart {
-    /// The messages, and how long they took from the time at which they were due.
+    /// Delivered (and answered) messages, and the sum of their latencies.
     pub messages: LatencySum,
-    /// Their octets.
+    /// Octets of these messages.
     pub octets: u64,
 }
 
-/// A timeline in the making.
+/// Builds a timeline from messages that are added one by one.
 #[derive(Debug)]
 pub struct TimelineBuilder {
     timeline: Timeline,
@@ -36,15 +36,15 @@ pub struct TimelineBuilder {
 }
 
 impl TimelineBuilder {
-    /// An empty one with parts of this length, which is not zero.
+    /// Creates a timeline with intervals of this length, which is not zero.
     pub const fn new(part: Duration) -> Self {
         Self { timeline: Timeline { part, parts: Vec::new() }, times: None }
     }
 
-    /// The next message, in the order of the schedule.
+    /// Adds the next message, in the order of the schedule.
     pub fn add(&mut self, record: &Record) {
         let (begin, last) = self.times.unwrap_or((record.scheduled, record.scheduled));
-        let Some(split) = record.split() else {
+        let Some(split) = record.breakdown() else {
             self.times = Some((begin, last));
             return;
         };
@@ -61,7 +61,7 @@ impl TimelineBuilder {
         *octets += u64::from(record.size);
     }
 
-    /// The whole parts: in the last one the run was over before it.
+    /// Returns the complete intervals; the last one, in which the run ended, is left out.
     pub fn finish(mut self) -> Timeline {
         let span = self.times.map_or(Duration::ZERO, |(begin, last)| last.since(begin));
         self.timeline.parts.truncate((span.as_nanos() / self.timeline.part.as_nanos()) as usize);
@@ -70,17 +70,17 @@ impl TimelineBuilder {
 }
 
 impl Timeline {
-    /// The middle of a part, in seconds since the first message was due.
+    /// Returns the middle of an interval, in seconds since the first message was due.
     pub fn middle_s(&self, part: usize) -> f64 {
         (part as f64 + 0.5) * self.part.as_secs_f64()
     }
 
-    /// The mean latency of what was delivered in a part, in ms; `None` if nothing was.
+    /// Returns the mean latency of the messages delivered in an interval, in ms; `None` if there were none.
     pub fn mean_ms(&self, part: usize) -> Option<f64> {
         self.parts.get(part)?.messages.mean_ms()
     }
 
-    /// What was delivered in a part, in kbit/s.
+    /// Returns the goodput of an interval, in kbit/s.
     pub fn kbps(&self, part: usize) -> Option<f64> {
         Some(self.parts.get(part)?.octets as f64 * 8e-3 / self.part.as_secs_f64())
     }
@@ -89,11 +89,11 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Leg, Outcome, RecordKind};
+    use crate::{Outcome, RecordKind, TransferTimes};
 
     fn sent(scheduled: u64, ms: Option<u64>) -> Record {
         let at = |ms| Time::from_millis(scheduled + ms);
-        let leg = |ms| Leg {
+        let leg = |ms| TransferTimes {
             written: at(0),
             first_sent: at(0),
             last_sent: at(0),

@@ -1,4 +1,4 @@
-//! A flow as a whole: how much of it arrived in what time, and how fairly flows share a line.
+//! The throughput of whole flows, and how fairly they share a link.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use crate::Record;
 pub struct Transfer {
     /// When the first message was handed to the transport.
     pub first: Time,
-    /// When the last was delivered (and answered), or was due if it never was.
+    /// When the last message was delivered (and answered), or was due if it never was.
     pub last: Time,
 }
 
-/// A transfer that may go on: reads records one by one, as they come.
+/// Computes the transfer from records that are added one by one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TransferBuilder {
     first: Option<Time>,
@@ -24,7 +24,7 @@ pub struct TransferBuilder {
     missed: Option<Time>,
 }
 
-/// What another flow carries during a transfer, while that goes on.
+/// The octets that a background flow carries during a transfer.
 #[derive(Debug, Clone)]
 pub struct BackgroundTransfer {
     /// Nothing before can be part of the transfer.
@@ -35,21 +35,22 @@ pub struct BackgroundTransfer {
 }
 
 impl Transfer {
-    /// From the first message to the last that was delivered or due; `None` if nothing was delivered.
+    /// Returns the time from the first message to the last that was delivered or due; `None` if nothing was
+    /// delivered.
     pub fn of(records: &[Record]) -> Option<Self> {
         let mut so_far = TransferBuilder::default();
         records.iter().for_each(|record| so_far.add(record));
         so_far.transfer()
     }
 
-    /// How long it took.
+    /// Returns the duration of the transfer.
     pub fn span(&self) -> Duration {
         self.last.since(self.first)
     }
 }
 
 impl TransferBuilder {
-    /// The next record.
+    /// Adds the next record.
     pub fn add(&mut self, record: &Record) {
         // A message that never arrived left no note of when it was written: not before it was due.
         let sent = record.request.map_or(record.scheduled, |leg| leg.written);
@@ -61,7 +62,7 @@ impl TransferBuilder {
         }
     }
 
-    /// From the first message to the last that was delivered or due; `None` if nothing was delivered.
+    /// Returns the transfer so far; `None` if nothing was delivered.
     pub fn transfer(&self) -> Option<Transfer> {
         let (first, last) = (self.first?, self.last?);
         Some(Transfer { first, last: self.missed.map_or(last, |missed| last.max(missed)) })
@@ -69,33 +70,33 @@ impl TransferBuilder {
 }
 
 impl BackgroundTransfer {
-    /// Beside a transfer that does not begin before `since`.
+    /// Creates a count for a transfer that does not start before `since`.
     pub const fn new(since: Time) -> Self {
         Self { since, octets: 0, outside: BTreeMap::new() }
     }
 
-    /// The other flow's next record.
+    /// Adds the next record of the background flow.
     pub fn add(&mut self, record: &Record) {
         if let Some(delivered) = record.carried().filter(|delivered| *delivered >= self.since) {
             *self.outside.entry(delivered).or_default() += record.octets();
         }
     }
 
-    /// Counts what was delivered during `transfer`, which only grows.
+    /// Counts the octets delivered during `transfer`, which only grows.
     pub fn count(&mut self, transfer: Transfer) {
         let during = transfer.first..=transfer.last;
         let inside: Vec<Time> = self.outside.range(during).map(|(delivered, _)| *delivered).collect();
         self.octets += inside.iter().filter_map(|delivered| self.outside.remove(delivered)).sum::<u64>();
     }
 
-    /// Octets that were delivered during the transfer.
+    /// Returns the octets delivered during the transfer.
     pub const fn octets(&self) -> u64 {
         self.octets
     }
 }
 
-/// Jain's fairness index of what flows got: 1 if all got the same, 1/n if one got everything; `None` if none got
-/// anything. Jain, Chiu, Hawe: DEC-TR-301, 1984.
+/// Returns Jain's fairness index of the flows' shares: 1 if all are equal, 1/n if one flow got everything;
+/// `None` if none got anything. Jain, Chiu, Hawe: DEC-TR-301, 1984.
 pub fn jain(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
@@ -105,12 +106,13 @@ pub fn jain(shares: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Leg, Outcome, RecordKind};
+    use crate::{Outcome, RecordKind, TransferTimes};
 
     fn record(scheduled: u64, written: u64, delivered: Option<u64>) -> Record {
         let [scheduled, written] = [scheduled, written].map(Time::from_millis);
         let delivered = delivered.map(Time::from_millis);
-        let request = delivered.map(|delivered| Leg { written, delivered, ..Leg::default() });
+        let request =
+            delivered.map(|delivered| TransferTimes { written, delivered, ..TransferTimes::default() });
         let outcome = if request.is_some() { Outcome::Completed } else { Outcome::Unfinished };
         Record {
             id: 0,

@@ -1,11 +1,11 @@
-//! Does a curve only fall, or only rise? Paired tests between neighbours, and a fit that may not turn.
+//! Tests whether a curve only falls or only rises: paired tests between neighbours, and a monotonic fit.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use crate::compare::{Verdict, compare_paired, holm};
 
-/// The way that a curve is claimed to go.
+/// The direction in which a curve is claimed to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -15,19 +15,21 @@ pub enum Direction {
     NonIncreasing,
 }
 
-/// What the repetitions say about a curve's direction.
+/// The result of a test of a curve's direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trend {
-    /// Steps (from level i to i + 1) that go the other way, significantly for the family of all steps.
+    /// Steps (from level i to i + 1) that go the other way significantly, corrected for the family of all
+    /// steps.
     pub violations: Vec<usize>,
-    /// Probability of so many repetitions going the right way from end to end by chance (sign test).
+    /// Probability that so many repetitions go in the claimed direction from end to end by chance (sign
+    /// test).
     pub p: f64,
-    /// The nearest curve to the means that goes the right way.
+    /// The monotonic curve nearest to the means.
     pub fit: Vec<f64>,
 }
 
 impl Trend {
-    /// Tests `levels`: one slice of repetitions for each place on the axis, paired by seed.
+    /// Tests `levels`: one slice of repetitions for each value on the axis, paired by seed.
     ///
     /// # Panics
     /// If the levels have different numbers of repetitions, or none.
@@ -45,7 +47,7 @@ impl Trend {
         Self { violations, p: sign_test(levels, direction), fit: isotonic_fit(&means, direction) }
     }
 
-    /// True unless a step contradicts the direction.
+    /// Returns whether no step contradicts the direction.
     pub fn holds(&self) -> bool {
         self.violations.is_empty()
     }
@@ -67,7 +69,7 @@ fn sign_test(levels: &[Vec<f64>], direction: Direction) -> f64 {
     }
 }
 
-/// The least-squares curve that never goes against `direction` (pool adjacent violators).
+/// Returns the least-squares curve that never goes against `direction` (pool adjacent violators).
 pub fn isotonic_fit(values: &[f64], direction: Direction) -> Vec<f64> {
     let sign = if direction == Direction::NonDecreasing { 1.0 } else { -1.0 };
     let mut pools: Vec<(f64, usize)> = Vec::new();

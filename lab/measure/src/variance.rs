@@ -1,27 +1,27 @@
-//! Which of two factors matters more: analysis of variance, two-way with fixed effects.
+//! Analysis of variance, two-way with fixed effects: which of two factors matters more.
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-/// Samples under the same conditions but for two factors: by the level of the first, of the second, then the
-/// repetitions, equally many everywhere.
+/// Samples under conditions that differ in two factors only: by level of the first factor, level of the
+/// second, and repetition; equally many everywhere.
 pub type Block = Vec<Vec<Vec<f64>>>;
 
-/// The variance within blocks, by cause.
+/// The variance within blocks, by source.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Variance {
-    /// What the first factor explains.
-    pub first: Part,
-    /// What the second explains.
-    pub second: Part,
-    /// What only both together explain.
-    pub interaction: Part,
-    /// What differs between repetitions.
-    pub error: Part,
+    /// Variance explained by the first factor.
+    pub first: VarianceComponent,
+    /// Variance explained by the second factor.
+    pub second: VarianceComponent,
+    /// Variance explained only by both factors together.
+    pub interaction: VarianceComponent,
+    /// Variance between repetitions.
+    pub error: VarianceComponent,
 }
 
-/// A part of the variance.
+/// A component of the variance.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Part {
+pub struct VarianceComponent {
     /// Sum of squares.
     pub squares: f64,
     /// Degrees of freedom.
@@ -29,8 +29,8 @@ pub struct Part {
 }
 
 impl Variance {
-    /// Pools the parts of all blocks; differences between blocks are nobody's effect. `None` if the samples leave
-    /// nothing to explain, or no repetition to tell chance by.
+    /// Pools the components of all blocks; differences between blocks are attributed to no factor. `None` if
+    /// the samples do not vary, or if there are no repetitions from which to estimate the error.
     pub fn within(blocks: &[Block]) -> Option<Self> {
         let variance = blocks.iter().map(of_block).fold(Self::default(), |total, block| Self {
             first: total.first + block.first,
@@ -41,18 +41,18 @@ impl Variance {
         (variance.total() > 0.0 && variance.error.freedom > 0.0).then_some(variance)
     }
 
-    /// The share of the variance that `part` explains: eta squared.
-    pub fn share(&self, part: Part) -> f64 {
+    /// Returns the share of the variance that `part` explains: eta squared.
+    pub fn share(&self, part: VarianceComponent) -> f64 {
         part.squares / self.total()
     }
 
-    /// Fisher's F of `part`: how much larger it is than chance alone would make it.
-    pub fn f(&self, part: Part) -> f64 {
+    /// Returns Fisher's F of `part`: the ratio of its mean square to that of the error.
+    pub fn f(&self, part: VarianceComponent) -> f64 {
         (part.squares / part.freedom) / (self.error.squares / self.error.freedom)
     }
 
-    /// The probability of an F so large or larger if `part` had no effect.
-    pub fn p(&self, part: Part) -> f64 {
+    /// Returns the probability of an F this large or larger if `part` had no effect.
+    pub fn p(&self, part: VarianceComponent) -> f64 {
         let null = FisherSnedecor::new(part.freedom, self.error.freedom);
         null.map_or(f64::NAN, |null| null.sf(self.f(part)))
     }
@@ -62,7 +62,7 @@ impl Variance {
     }
 }
 
-impl std::ops::Add for Part {
+impl std::ops::Add for VarianceComponent {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self { squares: self.squares + other.squares, freedom: self.freedom + other.freedom }
@@ -82,7 +82,7 @@ fn of_block(block: &Block) -> Variance {
     let grand = mean(&by_row);
 
     let [n, r, c] = [repetitions, rows, columns].map(|count| count as f64);
-    let part = |squares: f64, freedom: f64| Part { squares, freedom };
+    let part = |squares: f64, freedom: f64| VarianceComponent { squares, freedom };
     let first = part(n * c * spread(&by_row, grand), r - 1.0);
     let second = part(n * r * spread(&by_column, grand), c - 1.0);
     let between = n * cells.iter().map(|row| spread(row, grand)).sum::<f64>();

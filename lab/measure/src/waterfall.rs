@@ -1,48 +1,49 @@
-//! One page, file by file: when each was named, what it waited for, when it was there.
+//! The waterfall of one page: when each file became known, what it waited for, when it arrived.
 
 use hol_base::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::nanoseconds;
-use crate::{DelayComponent, Leg, Record, RecordKind};
+use crate::{DelayComponent, Record, RecordKind, TransferTimes};
 
-/// A page, file by file in the order in which they became known.
+/// The waterfall of a page: its files in the order in which they became known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waterfall {
-    /// The number of the page in its run, from 1.
+    /// Number of the page in its run, from 1.
     pub page: u64,
-    /// From the click to the last octet; `None` if that never came.
+    /// Time from the click to the last octet; `None` if it never came.
     #[serde(rename = "took_ns", with = "nanoseconds::if_any")]
     pub took: Option<Duration>,
-    /// Its files, the document first.
-    pub files: Vec<Bar>,
+    /// The files of the page, the document first.
+    pub files: Vec<WaterfallFile>,
 }
 
-/// A file of a page.
+/// One file of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bar {
-    /// The stream, or connection, that it came on.
+pub struct WaterfallFile {
+    /// Stream or connection that carried the file.
     pub stream: u16,
-    /// Its octets.
+    /// Size of the file in octets.
     pub octets: u32,
-    /// When it became known, since the click.
+    /// When the file became known, since the click.
     #[serde(rename = "known_ns", with = "nanoseconds")]
     pub known: Duration,
-    /// What it waited for from then on, one after the other, first its request and then itself; empty if it never came.
+    /// What the file waited for from then on: first the request, then the file itself; empty if it never
+    /// came.
     pub spans: Vec<Span>,
 }
 
-/// Some time of a file's life.
+/// A part of a file's delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// What it waited for.
+    /// What the file waited for.
     pub cause: DelayComponent,
-    /// How long.
+    /// How long the file waited.
     #[serde(rename = "ns", with = "nanoseconds")]
     pub lasts: Duration,
 }
 
-/// Takes the records of a run and keeps what its waterfall may need.
+/// Collects the records that a waterfall may need.
 #[derive(Debug, Default)]
 pub struct WaterfallBuilder {
     /// Each page with its files.
@@ -55,7 +56,7 @@ impl WaterfallBuilder {
     /// Nobody reads the bars of more files.
     const FILES: usize = 256;
 
-    /// The next record; a page comes before its files.
+    /// Adds the next record; a page comes before its files.
     pub fn add(&mut self, record: &Record) {
         match record.kind {
             RecordKind::Page if self.pages.len() < Self::PAGES => self.pages.push((*record, Vec::new())),
@@ -69,8 +70,8 @@ impl WaterfallBuilder {
         }
     }
 
-    /// The page of the median time among the first 64 of the run, pages that never came being the longest; `None` if it
-    /// has no page, or one with more files than can be drawn.
+    /// Returns the page with the median time among the first 64 of the run, where pages that never arrived
+    /// are the longest; `None` if there is no page, or if the page has too many files to draw.
     pub fn finish(mut self) -> Option<Waterfall> {
         let time = |page: &Record| page.latency().unwrap_or(Duration::MAX);
         self.pages.sort_by_key(|(page, _)| (time(page), page.id));
@@ -83,20 +84,20 @@ impl WaterfallBuilder {
 }
 
 impl Waterfall {
-    /// The `number`-th page of its run.
+    /// Returns the `number`-th page of the run.
     pub fn of(number: u64, page: &Record, files: &[Record]) -> Self {
-        let bars = files.iter().map(|file| Bar::of(file, page.scheduled)).collect();
+        let bars = files.iter().map(|file| WaterfallFile::of(file, page.scheduled)).collect();
         Self { page: number, took: page.latency(), files: bars }
     }
 
-    /// When the last of its files ended, since the click.
+    /// Returns when the last file ended, since the click.
     pub fn end(&self) -> Duration {
-        let last = self.files.iter().map(Bar::end).max().unwrap_or(Duration::ZERO);
+        let last = self.files.iter().map(WaterfallFile::end).max().unwrap_or(Duration::ZERO);
         self.took.unwrap_or(Duration::ZERO).max(last)
     }
 }
 
-impl Bar {
+impl WaterfallFile {
     fn of(file: &Record, click: Time) -> Self {
         let Record { stream, size: octets, .. } = *file;
         let came = file.latency().and(file.request.zip(file.reply));
@@ -104,16 +105,16 @@ impl Bar {
         Self { stream, octets, known: file.scheduled.since(click), spans }
     }
 
-    /// When it ended, since the click.
+    /// Returns when the file ended, since the click.
     pub fn end(&self) -> Duration {
         self.spans.iter().fold(self.known, |end, span| end + span.lasts)
     }
 }
 
 /// What a file waited for since it was known, without what took no time.
-fn spans(known: Time, request: Leg, reply: Leg) -> Vec<Span> {
-    let of = |leg: Leg, before: Time| {
-        let Leg { written, first_sent, last_sent, arrived, delivered } = leg;
+fn spans(known: Time, request: TransferTimes, reply: TransferTimes) -> Vec<Span> {
+    let of = |leg: TransferTimes, before: Time| {
+        let TransferTimes { written, first_sent, last_sent, arrived, delivered } = leg;
         let ends = [written, first_sent, last_sent, arrived, delivered];
         let begins = [before, written, first_sent, last_sent, arrived];
         let span =
@@ -129,9 +130,9 @@ mod tests {
     use super::*;
     use crate::Outcome;
 
-    fn leg(times: [u64; 5]) -> Leg {
+    fn leg(times: [u64; 5]) -> TransferTimes {
         let [written, first_sent, last_sent, arrived, delivered] = times.map(Time::from_millis);
-        Leg { written, first_sent, last_sent, arrived, delivered }
+        TransferTimes { written, first_sent, last_sent, arrived, delivered }
     }
 
     fn record(id: u64, kind: RecordKind, parent: Option<u32>, known: u64, end: Option<u64>) -> Record {

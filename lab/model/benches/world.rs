@@ -1,4 +1,5 @@
-//! Whole runs: what one transaction, or one object of a page, costs, with both endpoints, the network and the records.
+//! Measures whole runs: the time of one transaction, or of one object of a page, with both endpoints, the
+//! network and the records.
 
 use std::hint::black_box;
 

@@ -1,5 +1,5 @@
-//! The runs whose instructions `scripts/count-instructions` counts: `counted <what> <messages>` prints how many units of
-//! work that was, for the script to divide by.
+//! Performs the runs whose instructions `scripts/count-instructions` counts: `counted <what> <messages>`
+//! prints the number of units of work, by which the script divides.
 
 use hol_base::Seed;
 use hol_measure::Summarizer;

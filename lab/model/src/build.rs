@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use hol_base::{Seed, Time};
 use hol_network::{Network, Tap, Topology};
 use hol_scenario::{
-    BackgroundFlow, FIRST_CLIENT_PORT, Flow, FlowLimits, FlowTies, OnwardFlow, Scenario, ScenarioError,
-    lanes, server_port,
+    BackgroundFlow, FIRST_CLIENT_PORT, Flow, FlowLimits, OnwardFlow, OnwardLinks, Scenario, ScenarioError,
+    server_port, stream_layout,
 };
 use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, Host, Processor, WorkloadSpec};
@@ -14,7 +14,7 @@ use hol_workloads::{ENDLESS, Host, Processor, WorkloadSpec};
 use crate::demux::Demux;
 use crate::endpoints::{Endpoints, Place};
 use crate::flow_side::FlowSide;
-use crate::presence::Presence;
+use crate::host_addresses::HostAddresses;
 use crate::running_flow::RunningFlow;
 use crate::simulation::Simulation;
 use crate::wake_ups::WakeUps;
@@ -27,7 +27,7 @@ pub(crate) fn simulation<'t>(
 ) -> Result<Simulation<'t>, ScenarioError> {
     let topology = Topology::new(&scenario.network)?;
     let (wake_ups, background) = (WakeUps::default(), scenario.background_flows(seed).count());
-    let mut tied = scenario.tie_flows(background, |flow| wake_ups.of(flow)).into_iter();
+    let mut tied = scenario.link_onward_flows(background, |flow| wake_ups.of(flow)).into_iter();
     let mut builder = Builder {
         topology: &topology,
         processors: scenario.processors(),
@@ -50,7 +50,7 @@ pub(crate) fn simulation<'t>(
     let Builder { hosts, running_flows, first_client_port, .. } = builder;
     let network = Network::new(&topology, seed, tap);
     let wake_ups = (!scenario.onward.is_empty()).then_some(wake_ups);
-    let presence = Presence::new(&topology);
+    let presence = HostAddresses::new(&topology);
     Ok(Simulation::new(network, presence, hosts, running_flows, first_client_port, wake_ups))
 }
 
@@ -72,7 +72,7 @@ impl Builder<'_> {
         workload: &WorkloadSpec,
         messages: u64,
         seed: Seed,
-        FlowTies { asker, desk }: FlowTies,
+        OnwardLinks { asker, desk }: OnwardLinks,
     ) {
         let [client, server] = [workload.from(), workload.to()]
             .map(|name| self.topology.node(name).expect("a scenario is checked first"));
@@ -84,7 +84,7 @@ impl Builder<'_> {
         }
         let place = Place { client, server, port, first_client_port };
         let endpoints = Endpoints::new(transport, self.topology, place, seed);
-        let lanes = lanes(transport);
+        let lanes = stream_layout(transport);
         let flow_side = |application, node: &str| {
             let application = match self.processors.get(node).cloned() {
                 Some(processor) => processor.run(application),

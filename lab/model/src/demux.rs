@@ -2,8 +2,8 @@
 
 use hol_scenario::FIRST_CLIENT_PORT;
 
-/// The endpoints of one host, by their client's port. The port suffices, also for a multihomed peer, because the model gives every
-/// connection its own client port.
+/// The endpoints of one host, by the client's port. The port suffices, even for a multihomed peer, because
+/// the model gives every connection its own client port.
 #[derive(Debug, Default)]
 pub(crate) struct Demux {
     /// By client port, from the first one on: local port, remote port and endpoint.
@@ -14,7 +14,7 @@ pub(crate) struct Demux {
 
 /// The receiver of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taker {
+pub(crate) enum PacketReceiver {
     /// An endpoint.
     Endpoint(usize),
     /// The server of a flow: the packet comes from a new peer.
@@ -39,15 +39,15 @@ impl Demux {
     }
 
     /// Returns the receiver of a packet to port `local` from port `remote`.
-    pub(crate) fn taker(&self, local: u16, remote: u16) -> Taker {
+    pub(crate) fn packet_receiver(&self, local: u16, remote: u16) -> PacketReceiver {
         let bound = place_of(local, remote).and_then(|place| *self.bound.get(place)?);
         if let Some((ports, endpoint)) = bound
             && ports == (local, remote)
         {
-            return Taker::Endpoint(endpoint);
+            return PacketReceiver::Endpoint(endpoint);
         }
         let flow = self.listening.iter().find(|(port, _)| *port == local);
-        flow.map_or(Taker::Nobody, |(_, flow)| Taker::Server(*flow))
+        flow.map_or(PacketReceiver::Nobody, |(_, flow)| PacketReceiver::Server(*flow))
     }
 }
 
@@ -65,11 +65,14 @@ mod tests {
         let mut demux = Demux::default();
         demux.listen(80, 7);
         demux.bind(50000, 80, 3);
-        assert_eq!(demux.taker(80, 50002), Taker::Server(7));
+        assert_eq!(demux.packet_receiver(80, 50002), PacketReceiver::Server(7));
         demux.bind(80, 50002, 4);
-        assert_eq!(demux.taker(80, 50002), Taker::Endpoint(4));
-        assert_eq!(demux.taker(80, 50001), Taker::Server(7));
-        assert_eq!(demux.taker(50000, 80), Taker::Endpoint(3));
-        assert_eq!([demux.taker(81, 50002), demux.taker(81, 82)], [Taker::Nobody; 2]);
+        assert_eq!(demux.packet_receiver(80, 50002), PacketReceiver::Endpoint(4));
+        assert_eq!(demux.packet_receiver(80, 50001), PacketReceiver::Server(7));
+        assert_eq!(demux.packet_receiver(50000, 80), PacketReceiver::Endpoint(3));
+        assert_eq!(
+            [demux.packet_receiver(81, 50002), demux.packet_receiver(81, 82)],
+            [PacketReceiver::Nobody; 2]
+        );
     }
 }

@@ -13,7 +13,7 @@ use hol_workloads::LengthOf;
 
 use crate::connection::Connection;
 use crate::flow_side::Framing;
-use crate::presence::Presence;
+use crate::host_addresses::HostAddresses;
 
 /// The configuration that all endpoints of a flow share.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Endpoints {
     addresses: [Vec<Address>; 2],
     /// The port on which the server listens.
     pub(crate) port: u16,
-    /// The client ports reserved for the flow: the first, and how many.
+    /// The client ports reserved for the flow: the first one, and their number.
     pub(crate) own_ports: (u16, u16),
 }
 
@@ -85,7 +85,7 @@ impl Endpoints {
         Self { kind, seed, client, server, addresses, port, own_ports }
     }
 
-    /// Returns how messages are mapped to its connections.
+    /// Returns how messages are mapped to the connections of the flow.
     pub(crate) fn framing(&self, length_of: LengthOf) -> Framing {
         match self.kind {
             Kind::Tcp(_) | Kind::Quic { carriage: MessageMapping::Streams, .. } => Framing::octets(length_of),
@@ -96,19 +96,19 @@ impl Endpoints {
         }
     }
 
-    /// Returns the addresses from which the client connects (those that its host has, else the next one to be added), and those of the
-    /// server, starting with the one on the same path.
-    pub(crate) fn ends(&self, presence: &Presence) -> [Vec<Address>; 2] {
+    /// Returns the addresses from which the client connects (those that its host has, else the next one to
+    /// be added), and those of the server, starting with the one on the same path.
+    pub(crate) fn ends(&self, presence: &HostAddresses) -> [Vec<Address>; 2] {
         let [client, server] = &self.addresses;
-        let is_chosen = |address| match self.is_homeless(presence) {
+        let is_chosen = |address| match self.lacks_address(presence) {
             false => presence.has(address),
             true => presence.coming().is_none_or(|coming| coming == address),
         };
         hol_scenario::connection_addresses(client, server, is_chosen)
     }
 
-    /// Returns whether the client's host has no address now.
-    pub(crate) fn is_homeless(&self, presence: &Presence) -> bool {
+    /// Returns whether the client's host has no address at present.
+    pub(crate) fn lacks_address(&self, presence: &HostAddresses) -> bool {
         !self.addresses[0].iter().any(|address| presence.has(*address))
     }
 
@@ -137,7 +137,7 @@ impl Endpoints {
         }
     }
 
-    /// Creates the server's end of connection `number`, to the given one of its addresses.
+    /// Creates the server's end of connection `number`, at the given one of its addresses.
     pub(crate) fn listen(&self, number: usize, address: Address) -> Connection {
         let [_, server] = &self.addresses;
         let rng = self.rng("server", number);

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 #[derive(Debug)]
 pub(crate) struct FlowSide {
     pub(crate) application: Box<dyn Application>,
-    /// The index of each connection's endpoint in the simulation.
+    /// Index of each connection's endpoint in the simulation.
     pub(crate) sockets: Vec<usize>,
     /// The number of connections that have closed in an orderly way.
     pub(crate) closed: usize,
@@ -33,12 +33,14 @@ pub(crate) enum Framing {
 }
 
 impl Framing {
+    /// Encodes a message for a byte stream.
     pub(crate) const fn octets(length_of: LengthOf) -> Self {
         Self::Octets { length_of, framers: Vec::new() }
     }
 }
 
 impl FlowSide {
+    /// Creates an end without connections.
     pub(crate) fn new(application: Box<dyn Application>, framing: Framing) -> Self {
         Self { application, sockets: Vec::new(), closed: 0, held: VecDeque::new(), framing }
     }
@@ -75,6 +77,7 @@ impl FlowSide {
         if reads { self.held.pop_front() } else { None }
     }
 
+    /// Returns whether all connections have closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed == self.sockets.len()
     }

@@ -6,17 +6,17 @@
 //! limit of the model.
 
 mod build;
+mod closed_port;
 mod connection;
 mod demux;
 mod endpoints;
 mod flow_side;
-mod presence;
+mod host_addresses;
 mod recording;
-mod refused;
 mod running_flow;
 mod sampling;
 mod simulation;
-mod stray;
+mod unsupported;
 mod wake_ups;
 
 use hol_base::{Seed, Time};
@@ -45,11 +45,11 @@ impl World for Model {
 
     fn decides(&self, scenario: &Scenario) -> Value {
         let transport = &scenario.transport;
-        json!({ "spec": transport.to_string(), "stack": transport.stack(), "behaviour": transport.behaviour() })
+        json!({ "spec": transport.to_string(), "stack": transport.stack(), "behaviour": transport.option_values() })
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {
-        refused::check(scenario).map_err(RunError::Refused)
+        unsupported::check(scenario).map_err(RunError::Refused)
     }
 
     fn cost(&self) -> Cost {
@@ -109,7 +109,7 @@ pub fn follow(
     observer: &mut dyn Observer,
 ) -> Result<RunSummary, RunError> {
     scenario.check().map_err(|problem| RunError::Refused(problem.to_string()))?;
-    refused::check(scenario).map_err(RunError::Refused)?;
+    unsupported::check(scenario).map_err(RunError::Refused)?;
     let simulation = build::simulation(scenario, seed, tap);
     let mut simulation = simulation.map_err(|problem| RunError::Refused(problem.to_string()))?;
     let mut recording = simulation.recording(observer);

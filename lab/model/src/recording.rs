@@ -6,7 +6,7 @@ use hol_scenario::{Observer, RunError, Sample};
 
 use crate::running_flow::RunningFlow;
 
-/// The destination of records, and what later results need to know of the records that were passed on.
+/// The destination of records, with the totals of the records that were passed on.
 pub(crate) struct Recording<'o> {
     observer: &'o mut dyn Observer,
     /// The transfer of the measured flow so far.
@@ -49,6 +49,7 @@ impl<'o> Recording<'o> {
         self.observer.interval()
     }
 
+    /// Passes on a sample.
     pub(crate) fn sample(&mut self, sample: &Sample) {
         self.observer.sample(sample);
     }

@@ -4,7 +4,7 @@ use hol_base::{Duration, Time};
 use hol_measure::Record;
 use hol_scenario::{Flow, FlowProgress, Side};
 use hol_transport::Event;
-use hol_workloads::{ConnectionId, Input, Reading};
+use hol_workloads::{ConnectionId, Input, LedgerJoin};
 
 use crate::endpoints::Endpoints;
 use crate::flow_side::FlowSide;
@@ -16,22 +16,24 @@ pub(crate) struct RunningFlow {
     pub(crate) server: FlowSide,
     pub(crate) flow: Flow,
     pub(crate) endpoints: Endpoints,
-    reading: Reading,
+    reading: LedgerJoin,
     /// Whether its client has begun to close the connections.
     closing: bool,
 }
 
 impl RunningFlow {
+    /// Creates a flow that has not started.
     pub(crate) fn new(
         [client, server]: [FlowSide; 2],
         flow: Flow,
         endpoints: Endpoints,
-        reading: Reading,
+        reading: LedgerJoin,
     ) -> Self {
         Self { client, server, flow, endpoints, reading, closing: false }
     }
 
     #[inline]
+    /// Returns the end with this role.
     pub(crate) fn flow_side(&mut self, role: Side) -> &mut FlowSide {
         match role {
             Side::Client => &mut self.client,
@@ -46,11 +48,13 @@ impl RunningFlow {
         self.flow.limits().tally(client, server)
     }
 
-    /// Notes that it begins to close in an orderly way. Returns false if it has begun before, or if not every message is settled.
+    /// Notes that the flow starts to close in an orderly way. Returns false if it has started before, or if
+    /// not every message is settled.
     pub(crate) fn begins_to_close(&mut self) -> bool {
         self.flow.is_finished() && !std::mem::replace(&mut self.closing, true)
     }
 
+    /// Returns whether all connections have closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.client.is_closed() && self.server.is_closed()
     }
@@ -61,7 +65,8 @@ impl RunningFlow {
         reading.settle(client.application.ledger(), server.application.ledger(), record);
     }
 
-    /// Removes all other records and passes each to `record`: those of messages that are under way and will never be settled.
+    /// Removes all other records and passes each to `record`: those of messages in flight, which will never
+    /// be settled.
     pub(crate) fn settle_all(&mut self, record: impl FnMut(Record)) {
         let Self { client, server, reading, .. } = self;
         reading.settle_all(client.application.ledger(), server.application.ledger(), record);

@@ -15,6 +15,7 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
+    /// Creates the times of samples at this interval.
     pub(crate) fn new(interval: Option<Duration>) -> Self {
         Self { interval, next: if interval.is_some() { Time::ZERO } else { Time::MAX } }
     }
@@ -25,12 +26,13 @@ impl Ticks {
         self.next
     }
 
+    /// Advances to the next sample.
     pub(crate) fn advance(&mut self) {
         self.next = self.interval.map_or(Time::MAX, |interval| self.next + interval);
     }
 }
 
-/// Returns the samples of an end of a connection: one for each path if it has sent data.
+/// Returns the samples of an end of a connection: one for each path on which it has sent data.
 pub(crate) fn senders(
     at: Time,
     (flow, connection, side): (u32, u32, Side),

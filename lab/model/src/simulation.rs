@@ -7,13 +7,13 @@ use hol_transport::{Command, Endpoint, Event, Input, Output, Statistics, drain};
 use hol_wire::Address;
 use hol_workloads::{ConnectionId, Outgoing, Output as Answer};
 
+use crate::closed_port;
 use crate::connection::Connection;
-use crate::demux::{Demux, Taker};
-use crate::presence::Presence;
+use crate::demux::{Demux, PacketReceiver};
+use crate::host_addresses::HostAddresses;
 use crate::recording::Recording;
 use crate::running_flow::RunningFlow;
 use crate::sampling::{self, Ticks};
-use crate::stray;
 use crate::wake_ups::WakeUps;
 
 /// The state of a run.
@@ -23,7 +23,7 @@ use crate::wake_ups::WakeUps;
 pub(crate) struct Simulation<'t> {
     network: Network<'t>,
     /// The addresses that hosts have now.
-    presence: Presence,
+    presence: HostAddresses,
     /// Sockets that connect as soon as their host has an address again.
     homeless: Vec<usize>,
     /// By node.
@@ -57,9 +57,10 @@ impl<'t> Simulation<'t> {
     /// The longest duration of an orderly close, including TIME-WAIT and lost packets.
     const CLOSING: Duration = Duration::from_secs(600);
 
+    /// Creates a simulation at the start of the run.
     pub(crate) fn new(
         network: Network<'t>,
-        presence: Presence,
+        presence: HostAddresses,
         hosts: Vec<Demux>,
         running_flows: Vec<RunningFlow>,
         free_port: u16,
@@ -140,8 +141,8 @@ impl<'t> Simulation<'t> {
         recording.settle_all(&mut self.running_flows)
     }
 
-    /// Aborts the background flows, then closes the measured flow in an orderly way; returns when that was done, `None` if it did not
-    /// succeed.
+    /// Aborts the background flows, then closes the measured flow in an orderly way; returns when that was
+    /// done, or `None` if it failed.
     pub(crate) fn close(&mut self) -> Option<Time> {
         for running_flow in MEASURED + 1..self.running_flows.len() {
             self.abort(running_flow);
@@ -171,14 +172,17 @@ impl<'t> Simulation<'t> {
         Recording::new(observer, &self.running_flows)
     }
 
+    /// Returns the number of packets sent by hosts.
     pub(crate) fn packets(&self) -> u64 {
         self.network.packets()
     }
 
+    /// Returns how often a queue marked a packet.
     pub(crate) fn marked(&self) -> u64 {
         self.network.marked()
     }
 
+    /// Returns the packets that did not arrive, by reason.
     pub(crate) fn drops(&self) -> Drops {
         self.network.drops()
     }
@@ -252,11 +256,13 @@ impl<'t> Simulation<'t> {
 
     fn receive(&mut self, arrival: Arrival) {
         let (remote, local) = arrival.packet.ports();
-        let socket = match self.hosts[usize::from(arrival.node.0)].taker(local, remote) {
-            Taker::Endpoint(socket) => socket,
-            Taker::Server(running_flow) => self.accept(running_flow, remote, arrival.packet.destination),
-            Taker::Nobody => {
-                if let Some(answer) = stray::answer(&arrival.packet) {
+        let socket = match self.hosts[usize::from(arrival.node.0)].packet_receiver(local, remote) {
+            PacketReceiver::Endpoint(socket) => socket,
+            PacketReceiver::Server(running_flow) => {
+                self.accept(running_flow, remote, arrival.packet.destination)
+            }
+            PacketReceiver::Nobody => {
+                if let Some(answer) = closed_port::answer(&arrival.packet) {
                     self.network.send(self.now, arrival.node, answer);
                 }
                 return;
@@ -282,7 +288,7 @@ impl<'t> Simulation<'t> {
         let port = if number < usize::from(own) { Some(first + number as u16) } else { self.next_port() };
         let RunningFlow { endpoints, flow, .. } = &mut self.running_flows[running_flow];
         let Some(port) = port else { return flow.note_failure("no dynamic port is free") };
-        let (remote, is_homeless) = (endpoints.port, endpoints.is_homeless(&self.presence));
+        let (remote, is_homeless) = (endpoints.port, endpoints.lacks_address(&self.presence));
         let connection = endpoints.connect(number, port, endpoints.ends(&self.presence));
         let socket = self.add(running_flow, Side::Client, connection, (port, remote));
         if is_homeless {

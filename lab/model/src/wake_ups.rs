@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use hol_workloads::Bell;
+use hol_workloads::WakeCallback;
 
 /// The callbacks that wake flows, and the flows that were woken.
 #[derive(Debug, Clone, Default)]
@@ -10,7 +10,7 @@ pub(crate) struct WakeUps(Arc<Mutex<Vec<usize>>>);
 
 impl WakeUps {
     /// Returns the callback that wakes a flow.
-    pub(crate) fn of(&self, running_flow: usize) -> Bell {
+    pub(crate) fn of(&self, running_flow: usize) -> WakeCallback {
         let Self(take_woken) = self.clone();
         Box::new(move || take_woken.lock().expect("nobody panics with it").push(running_flow))
     }

@@ -4,19 +4,20 @@ use hol_base::{Ratio, Rng, Seed};
 
 /// An effect that hits each packet independently.
 #[derive(Debug)]
-pub(crate) struct Chance {
+pub(crate) struct RandomEffect {
     probability: f64,
     rng: Rng,
 }
 
-impl Chance {
+impl RandomEffect {
+    /// Creates an effect of this probability.
     pub(crate) fn new(ratio: Ratio, seed: Seed) -> Self {
         Self { probability: ratio.value(), rng: seed.rng() }
     }
 
     /// Returns whether the next packet is hit. At probability zero it draws nothing, since the stream is its
     /// own.
-    pub(crate) fn strikes(&mut self) -> bool {
+    pub(crate) fn hits_next(&mut self) -> bool {
         self.probability > 0.0 && self.rng.chance(self.probability)
     }
 }

@@ -48,8 +48,7 @@ impl Channel {
         }
     }
 
-    /// Adjusts the blocked links after the transmission of `sender`, which was to end at `due`, got another
-    /// end.
+    /// Adjusts the blocked links after the end of the transmission of `sender` has moved from `due`.
     pub(crate) fn moved(&self, sender: usize, due: Time, links: &mut [Link]) {
         let until = links[sender].sends_until(Time::ZERO).unwrap_or(due);
         for member in &self.members {

@@ -27,11 +27,9 @@ pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
     }
     match spec {
         _ if long && !spec.paths.is_empty() => mixed("paths", "write them as `links`"),
-        _ if long && spec.up.is_some() => mixed("up", "put it into its link"),
-        _ if long && spec.down.is_some() => mixed("down", "put it into its link"),
-        _ if long && spec.handover.is_some() => {
-            mixed("handover", "write, instead of `nodes`, paths = [{}, {}]")
-        }
+        _ if long && spec.up.is_some() => mixed("up", "move it to its link"),
+        _ if long && spec.down.is_some() => mixed("down", "move it to its link"),
+        _ if long && spec.handover.is_some() => mixed("handover", "use paths = [{}, {}] instead of `nodes`"),
         _ if !long && !spec.links.is_empty() => Err(NetworkError::NodesMissing { key: "links" }),
         _ if !long && !spec.lans.is_empty() => Err(NetworkError::NodesMissing { key: "lans" }),
         _ if spec.paths.first().is_some_and(|path| path.backup) => Err(NetworkError::BackupFirst),

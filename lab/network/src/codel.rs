@@ -38,9 +38,10 @@ impl Default for CodelSpec {
 }
 
 impl CodelSpec {
+    /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(self) -> Option<&'static str> {
         if self.target == Duration::ZERO {
-            return Some("`target` is 0, so everybody waits too long; raise it");
+            return Some("`target` is 0, so every packet exceeds it; raise it");
         }
         (self.interval <= self.target).then_some("`interval` is not above `target`; raise it")
     }
@@ -48,20 +49,20 @@ impl CodelSpec {
 
 /// A queued packet.
 #[derive(Debug)]
-pub(crate) struct Waiting {
-    /// When it was queued.
+pub(crate) struct QueuedPacket {
+    /// When the packet was queued.
     pub(crate) since: Time,
     pub(crate) transit: Transit,
 }
 
-impl Waiting {
+impl QueuedPacket {
     fn mark(&mut self) -> bool {
         self.transit.packet.ecn.mark()
     }
 }
 
 /// A packet taken from the head of a queue, and the octets left behind it.
-pub(crate) type Taken = Option<(Waiting, u64)>;
+pub(crate) type Taken = Option<(QueuedPacket, u64)>;
 
 /// The control state. RFC 8289 section 5.3: `count`, `lastcount`, `first_above_time`, `drop_next`,
 /// `dropping`.
@@ -103,6 +104,7 @@ impl InverseRoot {
 }
 
 impl Codel {
+    /// Creates the control state of an empty queue.
     pub(crate) fn new(spec: CodelSpec, enough: u64) -> Self {
         Self {
             spec,
@@ -197,7 +199,7 @@ impl Codel {
 
     /// Returns whether delays have exceeded the target for an interval.
     fn is_late(&mut self, now: Time, first: &Taken) -> bool {
-        let waits_long = |(waiting, behind): &(Waiting, u64)| {
+        let waits_long = |(waiting, behind): &(QueuedPacket, u64)| {
             now.since(waiting.since) >= self.spec.target && *behind > self.enough
         };
         if !first.as_ref().is_some_and(waits_long) {
@@ -223,7 +225,7 @@ impl Codel {
 #[derive(Debug)]
 pub(crate) struct CodelQueue {
     codel: Codel,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedPacket>,
     /// Octets including those beyond IP.
     octets: u64,
     overhead: u64,
@@ -235,24 +237,29 @@ impl CodelQueue {
         Self { codel: Codel::new(spec, enough), waiting: VecDeque::new(), octets: 0, overhead }
     }
 
+    /// Returns the packets marked so far.
     pub(crate) fn marked(&self) -> u64 {
         self.codel.marked
     }
 
+    /// Returns the queued packets and their octets.
     pub(crate) fn waiting(&self) -> (u64, u64) {
         (self.waiting.len() as u64, self.octets - self.waiting.len() as u64 * self.overhead)
     }
 
+    /// Queues a packet, or drops it if there is no room.
     pub(crate) fn push(&mut self, now: Time, transit: Transit) {
         self.octets += transit.length() + self.overhead;
-        self.waiting.push_back(Waiting { since: now, transit });
+        self.waiting.push_back(QueuedPacket { since: now, transit });
     }
 
+    /// Returns the packet to transmit now.
     pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(Transit)) -> Option<Transit> {
         let Self { codel, waiting, octets, overhead } = self;
         codel.next(now, || take(waiting, octets, *overhead), lose)
     }
 
+    /// Removes all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.octets = 0;
         std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.transit)
@@ -260,7 +267,7 @@ impl CodelQueue {
 }
 
 /// Takes the head of `queue` and updates the count of `octets`.
-pub(crate) fn take(queue: &mut VecDeque<Waiting>, octets: &mut u64, overhead: u64) -> Taken {
+pub(crate) fn take(queue: &mut VecDeque<QueuedPacket>, octets: &mut u64, overhead: u64) -> Taken {
     let first = queue.pop_front()?;
     *octets -= first.transit.length() + overhead;
     Some((first, *octets))
@@ -282,7 +289,7 @@ mod tests {
         let mut dropped = Vec::new();
         for at in times {
             let since = Time::from_nanos(at.saturating_sub(wait) * MS);
-            let take = || Some((Waiting { since, transit: transit() }, behind));
+            let take = || Some((QueuedPacket { since, transit: transit() }, behind));
             codel.next(Time::from_nanos(at * MS), take, |_| dropped.push(at)).expect("a packet");
         }
         dropped
@@ -354,7 +361,7 @@ mod tests {
                 let take = || {
                     let mut transit = transit();
                     transit.packet.ecn = ecn;
-                    Some((Waiting { since, transit }, 100_000))
+                    Some((QueuedPacket { since, transit }, 100_000))
                 };
                 let leaves = codel.next(Time::from_nanos(at * MS), take, |_| dropped.push(at));
                 if leaves.is_some_and(|transit| transit.packet.ecn == Ecn::Congested) {
@@ -376,7 +383,7 @@ mod tests {
         let mut leaves = |wait: u64, ecn: Ecn| {
             let mut transit = transit();
             transit.packet.ecn = ecn;
-            let waiting = Waiting { since: Time::from_nanos((10 - wait) * MS), transit };
+            let waiting = QueuedPacket { since: Time::from_nanos((10 - wait) * MS), transit };
             let mut waiting = Some((waiting, 100_000));
             let first =
                 codel.next(Time::from_nanos(10 * MS), || waiting.take(), |_| panic!("nobody is dropped"));

@@ -1,4 +1,4 @@
-//! When a path is lost during a run: its link goes down, or the client moves away from it.
+//! Disruptions of a path during a run: its link goes down, or the client moves away from it.
 
 use hol_base::Duration;
 
@@ -10,17 +10,17 @@ use crate::spec::NetworkSpec;
 /// Of a link that goes up and down all the time the first ones.
 const MOST: usize = 64;
 
-/// Something that may interrupt the traffic.
+/// An event that may interrupt the traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disruption {
     /// Time since the start of the run.
     pub at: Duration,
-    /// What happens, as a sentence without its end: `path 1 goes down`.
+    /// A description without a full stop, such as `path 1 goes down`.
     pub what: String,
 }
 
 impl NetworkSpec {
-    /// Returns the times at which a link goes down, loses everything, or the client moves, in their order.
+    /// Returns when a link goes down or loses everything, or the client moves, in order of time.
     pub fn disruptions(&self) -> Vec<Disruption> {
         let failures = self.events.iter().filter(|event| event.is_failure()).map(Disruption::of);
         let moves = self.handover.iter().flat_map(HandoverSpec::disruptions);

@@ -72,12 +72,12 @@ impl Distribution {
                 };
                 if numbers.last().is_some_and(|last| *last > number) {
                     return refuse(
-                        "is below the number before it; a distribution is a list of quantiles: sort it",
+                        "is below the number before it; a distribution is an ascending list of quantiles; sort it",
                     );
                 }
                 if numbers.len() == MOST {
                     return refuse(
-                        "is number 16385, and netem takes no more than 16384; leave out every other",
+                        "is number 16385, but netem accepts at most 16384; remove every other number",
                     );
                 }
                 numbers.push(number);
@@ -86,16 +86,17 @@ impl Distribution {
         if numbers.is_empty() {
             return Err((
                 1,
-                "no number: a distribution is a list of quantiles, 8192 for one `jitter`".to_owned(),
+                "has no number: a distribution is a list of quantiles, 8192 for one `jitter`".to_owned(),
             ));
         }
         Ok(Self::Table(numbers.into()))
     }
 
+    /// Returns what is wrong with the table and how to fix it.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         match self {
             Self::File(_) => {
-                Some("a file is read with the experiment that names it; here give its numbers, as `table`")
+                Some("a file can only be named in an experiment; give its numbers here, as `table`")
             }
             Self::Table(numbers) if numbers.is_empty() || numbers.len() > MOST => {
                 Some("`table` has to have 1 to 16384 numbers")

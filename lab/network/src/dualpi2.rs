@@ -8,7 +8,7 @@ use hol_wire::Ecn;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::codel::{Waiting, take};
+use crate::codel::{QueuedPacket, take};
 use crate::transit::Transit;
 
 /// The parameters of DualPI2; the defaults are those of Linux (`dualpi2_reset_default`).
@@ -52,13 +52,13 @@ impl DualPi2Spec {
         let gains = [self.alpha, self.beta];
         match self {
             Self { target: Duration::ZERO, .. } => {
-                Some("`target` is 0, which every packet exceeds; 15ms is usual")
+                Some("`target` is 0, which every packet exceeds; the usual value is 15ms")
             }
             Self { update, .. } if update < Duration::from_millis(1) => {
-                Some("`update` is below 1ms; 16ms is usual")
+                Some("`update` is below 1ms; the usual value is 16ms")
             }
             _ if !gains.iter().all(|gain| (1.0 / 256.0..=1e6).contains(gain)) => {
-                Some("`alpha` and `beta` are between 1/256 and 1000000 Hz; 0.16 and 3.2 are usual")
+                Some("`alpha` and `beta` are between 1/256 and 1000000 Hz; the usual values are 0.16 and 3.2")
             }
             Self { coupling: 0, .. } => {
                 Some("`coupling` is at least 1; 2 gives both queues' flows the same rate")
@@ -101,7 +101,7 @@ enum Action {
 /// The packets of one of the two queues.
 #[derive(Debug, Default)]
 struct Queues {
-    packets: [VecDeque<Waiting>; 2],
+    packets: [VecDeque<QueuedPacket>; 2],
     /// Octets of each, including those beyond IP.
     octets: [u64; 2],
 }
@@ -156,10 +156,12 @@ impl DualPi2Queue {
         queue
     }
 
+    /// Returns the packets marked so far.
     pub(crate) fn marked(&self) -> u64 {
         self.marked
     }
 
+    /// Returns the queued packets and their octets.
     pub(crate) fn waiting(&self) -> (u64, u64) {
         let packets: u64 = self.queues.packets.iter().map(|queue| queue.len() as u64).sum();
         (packets, self.octets() - packets * self.overhead)
@@ -178,14 +180,14 @@ impl DualPi2Queue {
         }
         let class = Class::of(transit.packet.ecn) as usize;
         self.queues.octets[class] += transit.length() + self.overhead;
-        self.queues.packets[class].push_back(Waiting { since: now, transit });
+        self.queues.packets[class].push_back(QueuedPacket { since: now, transit });
     }
 
     /// Returns the packet to transmit now; `lose` takes packets that are dropped before it. `__dualpi2_qdisc_dequeue`.
     pub(crate) fn pop(&mut self, now: Time, mut lose: impl FnMut(Transit)) -> Option<Transit> {
         self.catch_up(now);
         loop {
-            let Some((class, Waiting { since, mut transit }, change)) = self.take() else {
+            let Some((class, QueuedPacket { since, mut transit }, change)) = self.take() else {
                 self.reset_credit();
                 return None;
             };
@@ -208,7 +210,7 @@ impl DualPi2Queue {
 
     /// Takes the next packet, with its queue and what it changes of the credit if it is sent. RFC 9332 section 4.2.2;
     /// `dequeue_packet`.
-    fn take(&mut self) -> Option<(Class, Waiting, i64)> {
+    fn take(&mut self) -> Option<(Class, QueuedPacket, i64)> {
         let [has_low, has_classic] = [Class::Low, Class::Classic].map(|class| !self.queues.is_empty(class));
         let class = if has_low && (!has_classic || self.credit <= 0) { Class::Low } else { Class::Classic };
         let Queues { packets, octets } = &mut self.queues;
@@ -279,6 +281,7 @@ impl DualPi2Queue {
         self.probability = (self.probability + change).clamp(0.0, 1.0);
     }
 
+    /// Removes all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         std::mem::take(&mut self.queues).packets.into_iter().flatten().map(|waiting| waiting.transit)
     }

@@ -19,43 +19,38 @@ pub enum NetworkError {
     )]
     JitterMissing { link: String, key: &'static str },
     #[error(
-        "{link}: `jitter_correlation` is for jitter that is uniform or normal, and it is {distribution}; leave it out, or take \"normal\""
+        "{link}: `jitter_correlation` is only for uniform or normal jitter, and the distribution is {distribution}; remove it, or use \"normal\""
     )]
     JitterCorrelation { link: String, distribution: String },
     #[error("{link}: `jitter_distribution`: {problem}")]
     Distribution { link: String, problem: &'static str },
-    #[error(
-        "{link}: `reorder` needs `reorder_by`, the time that a packet is held back; add reorder_by = \"5ms\""
-    )]
+    #[error("{link}: `reorder` needs `reorder_by`, the delay of reordered packets; add reorder_by = \"5ms\"")]
     ReorderByMissing { link: String },
     #[error(
-        "{link}: `reorder_by` does nothing without `reorder`, the share of packets held back; add reorder = \"1%\""
+        "{link}: `reorder_by` does nothing without `reorder`, the share of reordered packets; add reorder = \"1%\""
     )]
     ReorderMissing { link: String },
     #[error(
-        "{link}: `mtu` is {mtu} octets, but every host of IP{ip} has to take at least {}, and no link here carries less", .ip.least_mtu()
+        "{link}: `mtu` is {mtu} octets, but every host of IP{ip} has to accept at least {}, so no link may carry less", .ip.least_mtu()
     )]
     MtuTooSmall { link: String, mtu: u64, ip: Ip },
-    #[error("{link}: `queue` holds nothing, not even the packet in transmission; it needs at least \"1p\"")]
+    #[error("{link}: `queue` has no room, not even for the packet in transmission; it needs at least \"1p\"")]
     QueueHoldsNothing { link: String },
     #[error(
-        "{link}: `police`: a `burst` of {burst} octets is less than `mtu`, {mtu}, so the longest packets would never pass, or more than \
-         a bucket holds, 1000000000; choose one between"
+        "{link}: `police`: a `burst` of {burst} octets is less than `mtu`, {mtu}, so the longest packets would never pass, or more than the maximum of 1000000000; choose a value between"
     )]
     Burst { link: String, burst: u64, mtu: u64 },
     #[error(
-        "{link}: nobody else is on its `channel` {channel:?}; name the same one on the links that share it, or leave it out"
+        "{link}: no other link is on its `channel` {channel:?}; name the same channel on the links that share it, or remove the key"
     )]
     ChannelOfOne { link: String, channel: String },
     #[error("{link}: `discipline`: {problem}")]
     Discipline { link: String, problem: &'static str },
     #[error(
-        "`path` = \"{0}\" has not been replaced by its settings, which happens in experiment files alone; write those that `hol help {0}` shows"
+        "`path` = \"{0}\" is only available in experiment files; use the settings that `hol help {0}` shows"
     )]
     PathByName(NamedPath),
-    #[error(
-        "`rtt` = \"{0}\" has not been halved, which happens in experiment files alone; write `delay`, which is one way"
-    )]
+    #[error("`rtt` = \"{0}\" is only available in experiment files; use `delay`, which is one-way")]
     RoundTrip(Duration),
     #[error("`{key}` belongs to the short form and `nodes` to the long one; {cure}")]
     MixedForms { key: &'static str, cure: &'static str },
@@ -67,11 +62,11 @@ pub enum NetworkError {
     NodeTwice(String),
     #[error("{place} names {node:?}, which is not in `nodes`")]
     UnknownNode { place: String, node: String },
-    #[error("{place} connects {node:?} with itself")]
+    #[error("{place} connects {node:?} to itself")]
     SelfLink { place: String, node: String },
     #[error("{place} has {count} nodes; a LAN needs 2 to 250")]
     LanSize { place: String, count: usize },
-    #[error("{place} has {nodes} nodes and {addresses} addresses; give each node one, or leave them out")]
+    #[error("{place} has {nodes} nodes and {addresses} addresses; give each node one, or none")]
     AddressCount { place: String, nodes: usize, addresses: usize },
     #[error("{second} has the address {address} of {first}; give it another one")]
     AddressTwice { address: Address, first: String, second: String },
@@ -82,14 +77,13 @@ pub enum NetworkError {
     #[error("no route from {from:?} to {to:?}; add a link")]
     NoWay { from: String, to: String },
     #[error(
-        "{nodes} nodes with {addresses} addresses need more than {most} routes; take fewer nodes, or LANs, where a node has one \
-         address"
+        "{nodes} nodes with {addresses} addresses need more than {most} routes; use fewer nodes, or LANs, in which a node has one address"
     )]
     TooManyRoutes { nodes: usize, addresses: usize, most: usize },
-    #[error("{0} paths, links and LANs are too many; the maximum is 30000")]
+    #[error("there are {0} paths, links and LANs; the maximum is 30000")]
     TooMany(usize),
     #[error(
-        "`backup` is set on the first of `paths`, where connections begin; put the path that waits after one that does not"
+        "`backup` is set on the first of `paths`, where connections begin; put the backup path after another one"
     )]
     BackupFirst,
     #[error("`handover` needs two paths, not {paths}; write paths = [{{}}, {{}}]")]
@@ -97,10 +91,12 @@ pub enum NetworkError {
     #[error("{link}: `loss`: {problem}")]
     Loss { link: String, problem: &'static str },
     #[error(
-        "the event at {at} changes the loss of {link}, and so do the bursts of its `loss`, which last a time; leave one of both out"
+        "the event at {at} changes the loss of {link}, and so do the bursts of its `loss`, which are defined in time; remove one of the two"
     )]
     EventInBursts { at: Duration, link: String },
-    #[error("the event at {at} has `loss` in bursts of time, which begin with the run; give it to the link")]
+    #[error(
+        "the event at {at} has `loss` with bursts in time, which begin with the run; move it to the link"
+    )]
     EventOfBursts { at: Duration },
     #[error("the event at {at} changes nothing; give it one of down, rate, loss, delay")]
     EventWithoutChange { at: Duration },

@@ -21,7 +21,7 @@ pub struct EventSpec {
     /// Name of the link or LAN (long form). Default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// True: the link goes down, and packets on it are lost. False: the link works again.
+    /// `true`: the link goes down, and packets on it are lost; `false`: it works again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
     /// The new bit rate, from the next bit on.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use hol_wire::Address;
 
-use crate::codel::{Codel, CodelSpec, Waiting, take};
+use crate::codel::{Codel, CodelSpec, QueuedPacket, take};
 use crate::transit::Transit;
 
 /// The parameters of FQ-CoDel; the defaults are those of RFC 8290 section 5.2, and of Linux.
@@ -44,14 +44,15 @@ impl FairSpec {
     /// Maximum number of queues in Linux.
     pub const MOST_FLOWS: u32 = 65_536;
 
+    /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(self) -> Option<&'static str> {
         match self.quantum.0 {
-            0..256 => return Some("`quantum` is below 256B, the least that Linux takes; raise it"),
-            1_048_577.. => return Some("`quantum` is above 1MiB, the most that Linux takes; lower it"),
+            0..256 => return Some("`quantum` is below 256B, Linux's minimum; raise it"),
+            1_048_577.. => return Some("`quantum` is above 1MiB, Linux's maximum; lower it"),
             _ => {}
         }
         if !(1..=Self::MOST_FLOWS).contains(&self.flows) {
-            return Some("`flows` is not between 1 and 65536; 1024 is usual");
+            return Some("`flows` is not between 1 and 65536; the usual value is 1024");
         }
         self.codel().problem()
     }
@@ -65,7 +66,7 @@ impl FairSpec {
 /// The packets of a flow, or of several with the same hash.
 #[derive(Debug)]
 struct Flow {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedPacket>,
     /// Queued octets including those beyond IP.
     octets: u64,
     /// Octets left to send in this turn.
@@ -120,10 +121,12 @@ impl FairQueue {
         }
     }
 
+    /// Returns the packets marked so far.
     pub(crate) fn marked(&self) -> u64 {
         self.flows.iter().map(|flow| flow.codel.marked()).sum()
     }
 
+    /// Returns the queued packets and their octets.
     pub(crate) fn waiting(&self) -> (u64, u64) {
         (self.packets, self.octets - self.packets * self.overhead)
     }
@@ -138,7 +141,7 @@ impl FairQueue {
         let place = self.place(&transit);
         let length = transit.length() + self.overhead;
         let flow = &mut self.flows[place];
-        flow.waiting.push_back(Waiting { since: now, transit });
+        flow.waiting.push_back(QueuedPacket { since: now, transit });
         flow.octets += length;
         if !flow.is_listed {
             flow.is_listed = true;
@@ -178,6 +181,7 @@ impl FairQueue {
         }
     }
 
+    /// Removes all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.new.clear();
         self.old.clear();
@@ -216,7 +220,7 @@ impl FairQueue {
         let longest = (0..self.flows.len()).rev().max_by_key(|place| self.flows[*place].octets);
         let flow = &mut self.flows[longest.expect("there is a flow")];
         let (half, mut dropped, mut gone) = (flow.octets / 2, 0, 0);
-        while let Some(Waiting { transit, .. }) = flow.waiting.pop_front() {
+        while let Some(QueuedPacket { transit, .. }) = flow.waiting.pop_front() {
             let length = transit.length() + self.overhead;
             (dropped, gone) = (dropped + 1, gone + length);
             lose(transit);

@@ -147,7 +147,7 @@ fn sensible<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error>
         return Ok(value);
     }
     Err(serde::de::Error::custom(format_args!(
-        "{value} is neither a speed nor a length of a handover: it has to be above zero, such as 12.5, and at most 1000000"
+        "{value} is not a valid speed or length of a handover; use a number above zero, such as 12.5, and at most 1000000"
     )))
 }
 

@@ -43,7 +43,7 @@ impl Ip {
         matches!((self, address), (Self::V4, Address::V4(_)) | (Self::V6, Address::V6(_)))
     }
 
-    /// Returns the octets of the IP header.
+    /// Returns the length of the IP header in octets.
     pub const fn header(self) -> usize {
         match self {
             Self::V4 => Ipv4Header::LENGTH,
@@ -51,6 +51,7 @@ impl Ip {
         }
     }
 
+    /// Returns whether this is the default version.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -8,7 +8,6 @@
 //! `loss` and its `timed_bursts`, `chance` (duplication, corruption, reordering), `police`. `named_path` has the paths of `paths/`, `trace` converts files to events, `link`
 //! combines the effects, `channel` makes links take turns.
 
-mod agenda;
 mod build;
 mod chance;
 mod channel;
@@ -20,6 +19,7 @@ mod distribution;
 mod dualpi2;
 mod error;
 mod event;
+mod event_queue;
 mod fair;
 mod handover;
 mod identifier;
@@ -46,7 +46,6 @@ mod transmitter;
 
 pub use {hol_base as base, hol_wire as wire};
 
-pub use agenda::EventQueue;
 pub use codel::CodelSpec;
 pub use discipline::Discipline;
 pub use disruption::Disruption;
@@ -54,6 +53,7 @@ pub use distribution::Distribution;
 pub use dualpi2::DualPi2Spec;
 pub use error::NetworkError;
 pub use event::{EventSpec, LinkDirection};
+pub use event_queue::EventQueue;
 pub use fair::FairSpec;
 pub use handover::{HandoverChange, HandoverSpec};
 pub use identifier::{InterfaceId, LinkId, NodeId};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use hol_base::{BitRate, Duration, Ratio, Seed, Time};
 use hol_wire::Packet;
 
-use crate::chance::Chance;
+use crate::chance::RandomEffect;
 use crate::link_change::LinkChange;
 use crate::loss::Loss;
 use crate::observer::Observer;
@@ -44,9 +44,9 @@ pub(crate) struct Link {
     /// Its packet number.
     sending: Option<u32>,
     loss: Loss,
-    duplication: Chance,
-    corruption: Chance,
-    reordering: Chance,
+    duplication: RandomEffect,
+    corruption: RandomEffect,
+    reordering: RandomEffect,
     reorder_by: Duration,
     propagation: Propagation,
     /// In ascending order of arrival.
@@ -57,7 +57,7 @@ pub(crate) struct Link {
 impl Link {
     /// Creates a link whose effects draw from their own streams, derived from `seed` by name.
     pub(crate) fn new(settings: &Settings, seed: Seed) -> Self {
-        let chance = |ratio: Ratio, name| Chance::new(ratio, seed.derive(name));
+        let chance = |ratio: Ratio, name| RandomEffect::new(ratio, seed.derive(name));
         Self {
             mtu: settings.mtu.0,
             up: true,
@@ -78,20 +78,22 @@ impl Link {
         }
     }
 
-    /// Returns when it acts next: a packet arrives or a transmission starts; [`Time::MAX`] if neither.
+    /// Returns when the link acts next, because a packet arrives or a transmission starts; [`Time::MAX`] if
+    /// neither.
     #[inline]
     pub(crate) fn next_action(&self) -> Time {
         let arrival = self.in_flight.front().map_or(Time::MAX, |flight| flight.arrives);
         if self.queue.is_empty() { arrival } else { arrival.min(self.free_at()) }
     }
 
-    /// Returns when it may transmit the next packet.
+    /// Returns when the link may transmit the next packet.
     #[inline]
     pub(crate) fn free_at(&self) -> Time {
         self.transmitter.free_at().max(self.silent_until)
     }
 
-    /// Returns the packets queued or in transmission and their octets, as the limit of the queue counts them.
+    /// Returns the packets queued or in transmission and their octets, as the limit of the queue counts
+    /// them.
     pub(crate) fn backlog(&self, now: Time) -> (u64, u64) {
         let (packets, octets) = self.queue.waiting();
         match self.transmitter.free_at() > now {
@@ -105,7 +107,7 @@ impl Link {
         Some(self.transmitter.free_at()).filter(|until| *until > now)
     }
 
-    /// Returns until when other links use its channel.
+    /// Returns the time until which other links use the channel.
     pub(crate) fn silent_until(&self) -> Time {
         self.silent_until
     }
@@ -115,7 +117,7 @@ impl Link {
         self.silent_until = until;
     }
 
-    /// Returns the packets marked with congestion by its queue.
+    /// Returns the packets that the link's queue has marked with congestion.
     pub(crate) fn marked(&self) -> u64 {
         self.queue.marked() + self.red.as_ref().map_or(0, Red::marked)
     }
@@ -125,7 +127,7 @@ impl Link {
         !self.queue.is_empty() && self.free_at() <= now
     }
 
-    /// Accepts a packet from a node; all transmissions due before have been started.
+    /// Accepts a packet from a node; all transmissions due before must have been started.
     #[inline]
     pub(crate) fn offer(&mut self, now: Time, mut transit: Transit, observer: &mut Observer<'_>) {
         if !self.up {
@@ -152,7 +154,7 @@ impl Link {
         }
     }
 
-    /// Starts the next transmission when it is allowed.
+    /// Starts the next transmission, if it is due.
     pub(crate) fn start_next(&mut self, observer: &mut Observer<'_>) {
         self.start(self.free_at(), observer);
     }
@@ -230,7 +232,7 @@ impl Link {
         let Some(red) = &mut self.red else { return false };
         let idle = now.saturating_since(self.transmitter.free_at().max(self.silent_until));
         let (packets, octets) = self.queue.waiting();
-        red.strikes(packets, octets, idle, self.transmitter.rate()) && !red.marks(packet)
+        red.hits_next(packets, octets, idle, self.transmitter.rate()) && !red.marks(packet)
     }
 
     #[inline]
@@ -240,10 +242,10 @@ impl Link {
         self.sending = Some(transit.number);
         let departs = self.transmitter.transmit(now, self.in_service);
         // Every effect draws for every packet, so that one does not shift the draws of another.
-        let lost = self.loss.strikes();
-        let duplicated = self.duplication.strikes();
-        let corrupted = self.corruption.strikes();
-        let held_back = self.reordering.strikes();
+        let lost = self.loss.hits_next();
+        let duplicated = self.duplication.hits_next();
+        let corrupted = self.corruption.hits_next();
+        let held_back = self.reordering.hits_next();
         if lost {
             return observer.lose(now, &transit, TapEvent::Lost);
         }

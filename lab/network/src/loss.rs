@@ -74,9 +74,9 @@ pub struct ExplicitLoss {
 }
 
 impl LossSpec {
-    /// Returns the share of packets lost in the long run; of a Gilbert–Elliott model the loss of its states,
+    /// Returns the long-run share of lost packets; of a Gilbert–Elliott model the loss of its states,
     /// weighted by their durations.
-    pub fn in_the_long_run(&self) -> f64 {
+    pub fn long_run_loss(&self) -> f64 {
         let (bad, good, loss_bad, loss_good) = match self {
             Self::Independent(ratio) => return ratio.value(),
             Self::Packets(_) => return 0.0,
@@ -125,7 +125,7 @@ impl LossTable {
                 drop: Some(drop),
             } => {
                 if drop.contains(&0) {
-                    return Err(E::custom("`drop` counts packets from 1, so 0 names none"));
+                    return Err(E::custom("`drop` counts packets from 1; 0 is not a packet"));
                 }
                 Ok(LossSpec::Packets(ExplicitLoss { drop }))
             }
@@ -187,7 +187,7 @@ impl<'de> Deserialize<'de> for LossSpec {
 impl fmt::Display for LossSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = || {
-            let percent = self.in_the_long_run() * 100.0;
+            let percent = self.long_run_loss() * 100.0;
             // Two digits.
             let unit = 10f64.powf(1.0 - percent.max(1e-9).log10().floor());
             (percent * unit).round() / unit
@@ -221,6 +221,7 @@ enum Process {
 }
 
 impl Loss {
+    /// Creates a loss model whose draws derive from `seed`.
     pub(crate) fn new(spec: &LossSpec, seed: Seed) -> Self {
         Self { process: Process::new(spec), rng: seed.rng() }
     }
@@ -232,7 +233,7 @@ impl Loss {
 
     /// Returns whether the next packet is lost. It always draws, even at probability zero, so that the k-th
     /// packet of every transport gets the k-th draw.
-    pub(crate) fn strikes(&mut self) -> bool {
+    pub(crate) fn hits_next(&mut self) -> bool {
         let rng = &mut self.rng;
         match &mut self.process {
             Process::Independent(probability) => rng.chance(*probability),
@@ -324,7 +325,7 @@ mod tests {
     fn independent_loss_keeps_the_binomial_bound() {
         let mut loss = Loss::new(&LossSpec::Independent(ratio("2%")), Seed(5));
         let n = 200_000;
-        let lost = (0..n).filter(|_| loss.strikes()).count() as f64;
+        let lost = (0..n).filter(|_| loss.hits_next()).count() as f64;
         let deviation = (f64::from(n) * 0.02 * 0.98).sqrt();
         assert!((lost - f64::from(n) * 0.02).abs() < 4.0 * deviation, "{lost}");
     }
@@ -337,11 +338,11 @@ mod tests {
             loss_good: Ratio::ZERO,
             loss_bad: ratio("100%"),
         };
-        assert!((LossSpec::Bursts(model).in_the_long_run() - 0.01 / 0.21).abs() < 1e-12);
+        assert!((LossSpec::Bursts(model).long_run_loss() - 0.01 / 0.21).abs() < 1e-12);
         let mut loss = Loss::new(&LossSpec::Bursts(model), Seed(9));
         let (n, mut lost, mut bursts, mut before) = (400_000, 0, 0, false);
         for _ in 0..n {
-            let now = loss.strikes();
+            let now = loss.hits_next();
             lost += i32::from(now);
             bursts += i32::from(now && !before);
             before = now;
@@ -354,7 +355,7 @@ mod tests {
     #[test]
     fn explicit_loss_counts_from_one() {
         let mut loss = Loss::new(&LossSpec::Packets(ExplicitLoss { drop: vec![7, 3] }), Seed(0));
-        let lost: Vec<u32> = (1..=8).filter(|_| loss.strikes()).collect();
+        let lost: Vec<u32> = (1..=8).filter(|_| loss.hits_next()).collect();
         assert_eq!(lost, [3, 7]);
     }
 
@@ -362,7 +363,7 @@ mod tests {
     fn the_kth_packet_meets_the_kth_draw_at_any_probability() {
         let pattern = |percent: &str| {
             let mut loss = Loss::new(&LossSpec::Independent(ratio(percent)), Seed(4));
-            (0..5000).map(|_| loss.strikes()).collect::<Vec<_>>()
+            (0..5000).map(|_| loss.hits_next()).collect::<Vec<_>>()
         };
         let (some, more) = (pattern("1%"), pattern("3%"));
         assert!(some.iter().zip(&more).all(|(some, more)| !some || *more), "a loss at 1 % is a loss at 3 %");

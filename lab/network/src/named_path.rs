@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Generates the names from the files.
 macro_rules! named_paths {
     ($($variant:ident = $name:literal,)*) => {
-        /// A path whose settings are a file of `paths/`.
+        /// A named path: its settings are a file of `paths/`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[expect(missing_docs, reason = "the files say what they are")]
         pub enum NamedPath {
@@ -18,17 +18,18 @@ macro_rules! named_paths {
         }
 
         impl NamedPath {
-            /// All of them, in the order of lists.
+            /// All named paths, in the order of lists.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// Returns its name.
+            /// Returns the name of the path.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
                 }
             }
 
-            /// Returns its file: comments with the sources, and the keys of a `[network]` table, without `path`.
+            /// Returns the path's file: comments with the sources, and the keys of a `[network]` table,
+            /// without `path`.
             pub const fn text(self) -> &'static str {
                 match self {
                     $(Self::$variant => include_str!(concat!("../paths/", $name, ".toml")),)*
@@ -51,12 +52,12 @@ named_paths! {
 }
 
 impl NamedPath {
-    /// Returns the first line of its file: what it is.
-    pub fn about(self) -> &'static str {
+    /// Returns a summary of the path: the first line of its file.
+    pub fn summary(self) -> &'static str {
         self.text().lines().next().unwrap_or_default().trim_start_matches('#').trim()
     }
 
-    /// Returns the short form of its sources, the second line of its file.
+    /// Returns the short form of the path's sources: the second line of its file.
     pub fn source(self) -> &'static str {
         let line = self.text().lines().nth(1).unwrap_or_default();
         line.strip_prefix("# Source: ").unwrap_or_default()
@@ -97,7 +98,7 @@ mod tests {
         for path in NamedPath::ALL.iter().copied() {
             let topology = Topology::new(&spec(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
             assert_eq!(topology.links().len(), 2, "{path}");
-            assert!(path.about().len() > 20 && !path.source().is_empty(), "{path}");
+            assert!(path.summary().len() > 20 && !path.source().is_empty(), "{path}");
             let comments: Vec<&str> = path.text().lines().filter(|line| line.starts_with("# ")).collect();
             for part in ["# Measured: ", "# Our choice: "] {
                 assert!(comments.iter().any(|line| line.starts_with(part)), "{path}: {part}");

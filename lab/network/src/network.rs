@@ -5,8 +5,8 @@ use std::sync::Arc;
 use hol_base::{Seed, Time};
 use hol_wire::Packet;
 
-use crate::agenda::EventQueue;
 use crate::channel::Channel;
+use crate::event_queue::EventQueue;
 use crate::identifier::{InterfaceId, NodeId};
 use crate::link::Link;
 use crate::observer::Observer;
@@ -43,7 +43,7 @@ pub struct Network<'t> {
 pub struct Backlog {
     /// Packets queued and in transmission.
     pub packets: u64,
-    /// Octets of these IP packets.
+    /// IP octets of these packets.
     pub octets: u64,
     /// Packets dropped on the link so far.
     pub drops: Drops,
@@ -87,17 +87,17 @@ impl<'t> Network<'t> {
         }
     }
 
-    /// Returns when it acts next; [`Time::MAX`] if no packet is in flight.
+    /// Returns when the network acts next; [`Time::MAX`] if no packet is in flight.
     pub fn next_action(&self) -> Time {
         self.agenda.first().0
     }
 
-    /// Returns the packets sent by nodes, without forwarding.
+    /// Returns the number of packets sent by nodes, without forwarding.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Returns the packets that did not arrive.
+    /// Returns the number of packets that did not arrive, by reason.
     pub fn drops(&self) -> Drops {
         self.observer.drops()
     }
@@ -123,7 +123,7 @@ impl<'t> Network<'t> {
         self.forward(now, node, number, packet);
     }
 
-    /// Runs until `now` or until the next packet reaches its node; `None` when nothing is left.
+    /// Runs until `now` or until the next packet reaches its destination; `None` when nothing is left.
     pub fn poll(&mut self, now: Time) -> Option<Arrival> {
         loop {
             let (at, component) = self.agenda.first();

@@ -6,6 +6,7 @@ use crate::identifier::InterfaceId;
 use crate::tap::{Drops, Tap, TapEvent, TapPoint};
 use crate::transit::Transit;
 
+/// Counts dropped packets and passes every packet to the tap.
 pub(crate) struct Observer<'t> {
     names: Vec<String>,
     /// Drops by sending interface.
@@ -14,10 +15,12 @@ pub(crate) struct Observer<'t> {
 }
 
 impl<'t> Observer<'t> {
+    /// Creates an observer without drops.
     pub(crate) fn new(names: Vec<String>, tap: Option<&'t mut dyn Tap>) -> Self {
         Self { drops: vec![Drops::default(); names.len()], names, tap }
     }
 
+    /// Returns the drops so far.
     pub(crate) fn drops(&self) -> Drops {
         self.drops.iter().fold(Drops::default(), |all, one| all.with(one))
     }
@@ -37,7 +40,7 @@ impl<'t> Observer<'t> {
         }
     }
 
-    /// Reports a packet lost before the other interface.
+    /// Reports a packet lost on the way to the other interface.
     pub(crate) fn lose(&mut self, now: Time, transit: &Transit, event: TapEvent) {
         self.count(transit.from, event);
         self.see(now, transit.from, transit, event);

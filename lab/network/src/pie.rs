@@ -7,7 +7,7 @@ use hol_base::{Duration, Rng, Seed, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::codel::{Waiting, take};
+use crate::codel::{QueuedPacket, take};
 use crate::tap::TapEvent;
 use crate::transit::Transit;
 
@@ -40,12 +40,13 @@ impl PieSpec {
     /// Maximum of `alpha` and `beta` in `tc`.
     const MOST: u8 = 32;
 
+    /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(self) -> Option<&'static str> {
         if self.target == Duration::ZERO {
-            return Some("`target` is 0, so everybody waits too long; raise it");
+            return Some("`target` is 0, so every packet exceeds it; raise it");
         }
         if self.update < Duration::from_millis(1) {
-            return Some("`update` is below 1ms; 15ms is usual");
+            return Some("`update` is below 1ms; the usual value is 15ms");
         }
         (self.alpha.max(self.beta) > Self::MOST)
             .then_some("`alpha` and `beta` are at most 32, which stands for 2; lower them")
@@ -91,7 +92,7 @@ impl Pie {
 
     /// Returns whether to drop an arriving packet; `is_short` if fewer octets are queued than two of the
     /// longest packets have. RFC 8033 section 4.1; drops are spread as in section 5.4.
-    fn strikes(&mut self, is_short: bool) -> bool {
+    fn hits_next(&mut self, is_short: bool) -> bool {
         let is_well = self.qdelay < self.spec.target / 2 && self.drop_prob < 0.2;
         if self.burst_allowance > Duration::ZERO || is_well || is_short {
             return false;
@@ -169,7 +170,7 @@ fn damping(drop_prob: f64) -> f64 {
 #[derive(Debug)]
 pub(crate) struct PieQueue {
     pie: Pie,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedPacket>,
     /// Octets including those beyond IP.
     octets: u64,
     overhead: u64,
@@ -186,10 +187,12 @@ impl PieQueue {
         Self { pie, waiting: VecDeque::new(), octets: 0, overhead, enough: 2 * longest, marked: 0 }
     }
 
+    /// Returns the packets marked so far.
     pub(crate) fn marked(&self) -> u64 {
         self.marked
     }
 
+    /// Returns the queued packets and their octets.
     pub(crate) fn waiting(&self) -> (u64, u64) {
         (self.waiting.len() as u64, self.octets - self.waiting.len() as u64 * self.overhead)
     }
@@ -206,11 +209,11 @@ impl PieQueue {
         if !has_room {
             self.pie.accu_prob = 0.0;
             lose(transit, TapEvent::QueueFull);
-        } else if self.pie.strikes(self.octets < self.enough) && !self.marks(&mut transit) {
+        } else if self.pie.hits_next(self.octets < self.enough) && !self.marks(&mut transit) {
             lose(transit, TapEvent::DroppedEarly);
         } else {
             self.octets += transit.length() + self.overhead;
-            self.waiting.push_back(Waiting { since: now, transit });
+            self.waiting.push_back(QueuedPacket { since: now, transit });
         }
     }
 
@@ -222,14 +225,16 @@ impl PieQueue {
         marked
     }
 
+    /// Returns the packet to transmit now.
     pub(crate) fn pop(&mut self, now: Time) -> Option<Transit> {
         let Self { pie, waiting, octets, overhead, .. } = self;
         pie.catch_up(now, waiting.is_empty());
-        let (Waiting { since, transit }, behind) = take(waiting, octets, *overhead)?;
+        let (QueuedPacket { since, transit }, behind) = take(waiting, octets, *overhead)?;
         pie.leaves(now, since, behind == 0);
         Some(transit)
     }
 
+    /// Removes all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.octets = 0;
         std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.transit)
@@ -312,7 +317,7 @@ mod tests {
     fn rfc8033_5_4_drops_keep_their_distance() {
         let mut pie = queue(PieSpec::default()).pie;
         (pie.drop_prob, pie.burst_allowance, pie.qdelay) = (0.125, Duration::ZERO, MS * 100);
-        let struck: Vec<usize> = (0..100_000).filter(|_| pie.strikes(false)).collect();
+        let struck: Vec<usize> = (0..100_000).filter(|_| pie.hits_next(false)).collect();
         let gaps: Vec<usize> = struck.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert_eq!(gaps.iter().min(), Some(&7), "the sum of the probabilities comes to 0.85 first");
         assert!(gaps.iter().max() <= Some(&68), "and never above 8.5");

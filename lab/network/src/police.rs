@@ -31,7 +31,7 @@ impl TokenBucket {
     /// Maximum octets whose parts fit into 63 bits.
     pub const MOST: u64 = 1_000_000_000;
 
-    /// Returns the capacity in parts.
+    /// Returns the capacity of the bucket in parts of tokens.
     pub const fn most(self) -> u64 {
         self.burst.0 * Self::PARTS
     }
@@ -41,8 +41,8 @@ impl TokenBucket {
         self.rate.bits_per_second().min(self.most())
     }
 
-    /// Returns the nanoseconds in which an empty bucket fills.
-    pub fn filling(self) -> u64 {
+    /// Returns the time in which an empty bucket fills, in nanoseconds.
+    pub fn fill_time(self) -> u64 {
         self.most().div_ceil(self.gain())
     }
 }
@@ -108,7 +108,7 @@ impl Police {
 
     /// Returns whether an IP packet of `length` octets finds enough tokens, and takes them.
     pub(crate) fn admits(&mut self, now: Time, length: u64) -> bool {
-        let waited = now.since(self.since).as_nanos().min(self.bucket.filling());
+        let waited = now.since(self.since).as_nanos().min(self.bucket.fill_time());
         // Limited to the capacity before and after, the sums fit into 64 bits.
         let gained = (waited * self.bucket.gain()).min(self.bucket.most());
         self.tokens = (self.tokens + gained).min(self.bucket.most());

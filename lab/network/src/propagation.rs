@@ -19,6 +19,7 @@ pub(crate) struct Propagation {
 }
 
 impl Propagation {
+    /// Creates a delay whose jitter derives from `seed`.
     pub(crate) fn new(settings: &Settings, seed: Seed) -> Self {
         let Settings { delay, jitter, .. } = *settings;
         Self { delay, jitter, variation: Variation::of(settings), rng: seed.rng(), latest: Time::ZERO }

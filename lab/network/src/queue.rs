@@ -103,6 +103,7 @@ impl Queue {
     }
 
     #[inline]
+    /// Returns whether no packet is queued.
     pub(crate) fn is_empty(&self) -> bool {
         self.packets == 0
     }
@@ -177,7 +178,7 @@ impl Queue {
         }
     }
 
-    /// Takes all queued packets.
+    /// Removes all queued packets.
     pub(crate) fn drain(&mut self) -> Vec<Transit> {
         self.packets = 0;
         match &mut self.order {

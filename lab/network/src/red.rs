@@ -57,7 +57,7 @@ impl RedSpec {
     /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         match self.thresholds() {
-            None => Some("`min` and `max` count different things; give both in packets or both in octets"),
+            None => Some("`min` and `max` have different units; give both in packets or both in octets"),
             Some((min, max)) if min >= max => Some("`min` is not below `max`; raise `max`"),
             _ if !(self.weight > 0.0 && self.weight <= 1.0) => {
                 Some("`weight` has to be above 0 and at most 1")
@@ -83,6 +83,7 @@ pub(crate) struct Red {
 }
 
 impl Red {
+    /// Creates the state of an empty queue; draws derive from `seed`.
     pub(crate) fn new(discipline: Discipline, seed: Seed) -> Option<Self> {
         let Discipline::Red(spec) = discipline else { return None };
         let (min, max) = spec.thresholds().expect("checked with the topology");
@@ -92,7 +93,7 @@ impl Red {
 
     /// Returns whether to drop a packet that finds `packets` packets with `octets` octets queued, on a link
     /// of `rate` that has been idle for `idle`.
-    pub(crate) fn strikes(&mut self, packets: u64, octets: u64, idle: Duration, rate: BitRate) -> bool {
+    pub(crate) fn hits_next(&mut self, packets: u64, octets: u64, idle: Duration, rate: BitRate) -> bool {
         let queue = match self.spec.min {
             QueueLimit::Packets(_) => packets,
             QueueLimit::Bytes(_) => octets,
@@ -120,6 +121,7 @@ impl Red {
         marked
     }
 
+    /// Returns the packets marked so far.
     pub(crate) fn marked(&self) -> u64 {
         self.marked
     }
@@ -154,7 +156,7 @@ mod tests {
     fn share(spec: RedSpec, queue: u64) -> f64 {
         let mut red = red(RedSpec { weight: 1.0, ..spec });
         let rate: BitRate = "1Mbit".parse().unwrap();
-        let dropped = (0..20_000).filter(|_| red.strikes(queue, 0, Duration::ZERO, rate)).count();
+        let dropped = (0..20_000).filter(|_| red.hits_next(queue, 0, Duration::ZERO, rate)).count();
         dropped as f64 / 20_000.0
     }
 
@@ -183,12 +185,12 @@ mod tests {
         let mut red = red(RedSpec::default());
         let rate: BitRate = "400kbit".parse().unwrap();
         for _ in 0..500 {
-            red.strikes(20, 0, Duration::ZERO, rate);
+            red.hits_next(20, 0, Duration::ZERO, rate);
         }
         assert!((red.average - 20.0 * (1.0 - 0.998_f64.powi(500))).abs() < 1e-9);
         // 500 octets are 10 ms, so 10 s are 1000 steps.
         let before = red.average;
-        red.strikes(0, 0, Duration::from_secs(10), rate);
+        red.hits_next(0, 0, Duration::from_secs(10), rate);
         assert!((red.average - before * 0.998_f64.powi(1001)).abs() < 1e-9);
     }
 

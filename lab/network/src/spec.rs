@@ -134,9 +134,9 @@ macro_rules! settings {
             /// Changes during the run.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub events: Vec<EventSpec>,
-            /// A file next to the experiment with more events: a table with `time` and some of `rate`,
-            /// `delay`, `loss` (CSV), or the times at which a packet may leave (mahimahi). One file per
-            /// direction: `{ up = "a.csv", down = "b.csv" }`.
+            /// A file with more events, relative to the experiment file: a table with `time` and some of
+            /// `rate`, `delay`, `loss` (CSV), or the times at which a packet may leave (mahimahi). One file
+            /// per direction: `{ up = "a.csv", down = "b.csv" }`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace: Option<TraceSpec>,
             /// Move the client from the first of two paths to the second. Over QUIC, and over UDP in the
@@ -231,6 +231,7 @@ macro_rules! settings {
         }
 
         impl PathSpec {
+            /// Returns the overrides of both directions.
             pub(crate) fn overrides(&self) -> Overrides {
                 Overrides { $($field: self.$field.clone(),)* }
             }
@@ -241,6 +242,7 @@ macro_rules! settings {
                 Self { from, to, name: None, addresses: Vec::new(), path: None, rtt: None, $($field: None,)* up: None, down: None }
             }
 
+            /// Returns the overrides of both directions.
             pub(crate) fn overrides(&self) -> Overrides {
                 Overrides { $($field: self.$field.clone(),)* }
             }
@@ -251,6 +253,7 @@ macro_rules! settings {
                 Self { nodes, name: None, addresses: Vec::new(), $($field: None,)* }
             }
 
+            /// Returns the overrides of the LAN.
             pub(crate) fn overrides(&self) -> Overrides {
                 Overrides { $($field: self.$field.clone(),)* }
             }
@@ -270,8 +273,8 @@ settings! {
     /// `"pareto"` or `"paretonormal"`, as in tc-netem; or `{ file = "measured.dist" }` in its format. A
     /// negative delay becomes zero. Default `"uniform"`.
     jitter_distribution: Distribution = Distribution::Uniform,
-    /// Correlation with the jitter of the packet before. Uniform: j = correlation · j + (1 − correlation) ·
-    /// new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
+    /// Correlation with the jitter of the previous packet. Uniform: j = correlation · j + (1 − correlation)
+    /// · new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
     /// Default 0 %.
     jitter_correlation: Ratio = Ratio::ZERO,
     /// Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts are counted in packets or last a time, or
@@ -304,7 +307,7 @@ settings! {
 }
 
 impl Settings {
-    /// The channel of a link that shares none.
+    /// The channel of a link that does not share one.
     pub const OWN_CHANNEL: &'static str = "own";
 
     /// Returns these settings with the overrides of a table, then of one of its directions.

@@ -13,9 +13,9 @@ pub trait Tap {
 /// An interface of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TapPoint<'a> {
-    /// Its index among all interfaces of the network.
+    /// Index of the interface among all interfaces of the network.
     pub interface: usize,
-    /// Its name, such as `client:1`.
+    /// Name of the interface, such as `client:1`.
     pub name: &'a str,
 }
 
@@ -70,27 +70,27 @@ impl TapEvent {
 /// How many packets ended before their destination, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Drops {
-    /// Lost on a link.
+    /// Packets lost on a link.
     pub loss: u64,
-    /// Dropped by a queue, full or early.
+    /// Dropped by a queue, because it was full or by early detection.
     pub queue: u64,
-    /// Dropped by a policer.
+    /// Packets dropped by a policer.
     pub police: u64,
-    /// Arrived with a wrong checksum.
+    /// Packets that arrived with a wrong checksum.
     pub corrupt: u64,
-    /// Longer than a link's MTU.
+    /// Packets longer than a link's MTU.
     pub mtu: u64,
-    /// Sent on, or in flight on, a link that was down.
+    /// Packets that were sent on, or in flight on, a link that was down.
     pub down: u64,
 }
 
 impl Drops {
-    /// Returns the total.
+    /// Returns the number of all dropped packets.
     pub const fn total(self) -> u64 {
         let Self { loss, queue, police, corrupt, mtu, down } = self;
         loss + queue + police + corrupt + mtu + down
     }
-    /// Returns the sum of both.
+    /// Returns the sum of both counts.
     pub(crate) const fn with(self, other: &Self) -> Self {
         let Self { loss, queue, police, corrupt, mtu, down } = *other;
         Self {

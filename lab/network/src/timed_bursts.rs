@@ -1,4 +1,4 @@
-//! When the bursts of links begin and end whose loss comes in bursts of time.
+//! Schedules the beginnings and ends of loss bursts that are defined in time.
 
 use hol_base::{Duration, Rng, Seed, Time};
 
@@ -15,9 +15,10 @@ const MOST_BURSTS: u64 = 36_000;
 const SHORTEST_CYCLE: Duration = Duration::from_millis(100);
 
 impl TimedBursts {
+    /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(self) -> Option<&'static str> {
         (self.good_for + self.bad_for < SHORTEST_CYCLE)
-            .then_some("`good_for` and `bad_for` are below 100ms together; raise one, or take good_to_bad and bad_to_good")
+            .then_some("`good_for` and `bad_for` are below 100ms together; raise one, or use good_to_bad and bad_to_good")
     }
 
     /// Returns the changes of a link, by time.
@@ -91,13 +92,13 @@ mod tests {
     #[test]
     fn bursts_without_end_and_events_of_the_same_loss_are_refused() {
         for (text, cure) in [
-            ("loss = { good_for = '50ms', bad_for = '40ms' }", "take good_to_bad"),
+            ("loss = { good_for = '50ms', bad_for = '40ms' }", "use good_to_bad"),
             ("loss = { good_for = '0s', bad_for = '0s' }", "raise one"),
             (
                 "up.loss = { good_for = '5s', bad_for = '1s' }\nevents = [{ at = '1s', loss = '1%' }]",
-                "leave one of both out",
+                "remove one of the two",
             ),
-            ("events = [{ at = '1s', loss = { good_for = '5s', bad_for = '1s' } }]", "give it to the link"),
+            ("events = [{ at = '1s', loss = { good_for = '5s', bad_for = '1s' } }]", "move it to the link"),
         ] {
             let error = topology(text).expect_err(text).to_string();
             assert!(error.contains(cure), "{text}: {error}");

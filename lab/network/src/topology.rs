@@ -22,27 +22,27 @@ pub struct Topology {
     pub(crate) segments: Vec<Segment>,
     /// For each node, the route to every foreign address, ascending by address.
     pub(crate) routes: Arc<Vec<Vec<Route>>>,
-    /// In ascending order of time.
+    /// The changes of links, in order of time.
     pub(crate) changes: Vec<ScheduledChange>,
-    /// In ascending order of time.
+    /// The changes of addresses, in order of time.
     pub(crate) address_changes: Vec<AddressChange>,
-    /// In ascending order of time.
+    /// The changes of routes, in order of time.
     pub(crate) route_changes: Vec<RouteChange>,
 }
 
 /// An interface of a node on a segment.
 #[derive(Debug, Clone, Copy)]
 pub struct Interface {
-    /// Its node.
+    /// The node of the interface.
     pub node: NodeId,
-    /// Its address.
+    /// The address of the interface.
     pub address: Address,
 }
 
 /// A link direction before the run: its name, which also names its random streams, and its settings.
 #[derive(Debug)]
 pub struct LinkPlan {
-    /// `link/1/up`, `link/1/down`, `lan/2`.
+    /// Name of the link direction: `link/1/up`, `link/1/down`, `lan/2`.
     pub name: String,
     /// Every setting, defaults included.
     pub settings: Settings,
@@ -51,11 +51,11 @@ pub struct LinkPlan {
 /// A link or a LAN: interfaces that reach each other in one hop.
 #[derive(Debug)]
 pub struct Segment {
-    /// Its name in events and drawings.
+    /// Name of the segment in events and drawings.
     pub label: String,
-    /// In the order of the table.
+    /// The interfaces, in the order of the table.
     pub interfaces: Vec<InterfaceId>,
-    /// The links between them.
+    /// The link directions between the interfaces.
     pub medium: Medium,
 }
 
@@ -89,11 +89,11 @@ pub struct Route {
 /// A scheduled change of a link.
 #[derive(Debug, Clone)]
 pub struct ScheduledChange {
-    /// Since the start of the run.
+    /// Time since the start of the run.
     pub at: Time,
     /// The link.
     pub link: LinkId,
-    /// What happens.
+    /// The change.
     pub change: LinkChange,
 }
 
@@ -106,7 +106,7 @@ pub struct AddressChange {
     pub node: NodeId,
     /// The address.
     pub address: Address,
-    /// True if the address is added, false if it is removed.
+    /// Whether the address is added; otherwise it is removed.
     pub comes: bool,
 }
 
@@ -235,12 +235,14 @@ impl Topology {
         senders
     }
 
+    /// Returns the name of a node.
     pub(crate) fn node_name(&self, node: NodeId) -> &str {
         &self.nodes[usize::from(node.0)]
     }
 }
 
 impl Medium {
+    /// Returns the link directions of the segment.
     pub(crate) fn links(self, which: LinkDirection) -> Vec<LinkId> {
         match (self, which) {
             (Self::Link { up, down }, LinkDirection::Both) => vec![up, down],

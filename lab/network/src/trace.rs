@@ -182,7 +182,7 @@ fn opportunities(text: &str) -> Result<Vec<Step>, TraceError> {
         let ms: u64 = words.parse().map_err(|_| {
             refuse(
                 line,
-                &format!("{words:?} is not a whole number of milliseconds, as the lines before have"),
+                &format!("{words:?} is not a whole number of milliseconds, as on the previous lines"),
             )
         })?;
         if count == MOST_LINES {
@@ -201,7 +201,7 @@ fn opportunities(text: &str) -> Result<Vec<Step>, TraceError> {
         }
     }
     if end == 0 {
-        return Err(refuse(1, "a trace that ends at 0 ms lasts no time; give it times above"));
+        return Err(refuse(1, "the trace ends at 0 ms; it needs later times"));
     }
     // The last slot ends with the trace, which begins again there.
     let slots = end.div_ceil(bin);
@@ -262,7 +262,7 @@ fn is_plain(words: &str) -> bool {
 fn plain(text: &str) -> Result<Vec<Step>, TraceError> {
     let columns = [(Column::Time, "s"), (Column::Rate, "Mbit")];
     rows(lines(text), |line, words| {
-        let problem = format!("{words:?} is not a time in s and rate in Mbit/s, as the lines before have");
+        let problem = format!("{words:?} is not a time in s and a rate in Mbit/s, as on the previous lines");
         let (time, rate) = pair(words).ok_or_else(|| refuse(line, &problem))?;
         row(line, &format!("{time},{rate}"), &columns)
     })
@@ -282,12 +282,12 @@ fn drive(text: &str, direction: LinkDirection) -> Result<Vec<Step>, TraceError> 
     let place = |name: &str| words.split(',').position(|column| column.trim() == name);
     let places = place(DRIVE_TIME).zip(place(rate));
     let (time, rate) =
-        places.ok_or_else(|| refuse(line, &format!("there is no column {DRIVE_TIME} or {rate}")))?;
+        places.ok_or_else(|| refuse(line, &format!("the column {DRIVE_TIME} or {rate} is missing")))?;
     let columns = [(Column::Time, "s"), (Column::Rate, "kbit")];
     rows(lines, |line, words| {
         let cells: Vec<&str> = words.split(',').map(str::trim).collect();
         let seconds = cells.get(time).and_then(|cell| seconds_of(cell));
-        let problem = "its time is none such as 2019.12.14_10.16.30";
+        let problem = "the time is not of the form 2019.12.14_10.16.30";
         let seconds = seconds.ok_or_else(|| refuse(line, problem))?;
         // A dash or nothing: no change.
         let rate = cells.get(rate).filter(|cell| cell.parse::<f64>().is_ok()).unwrap_or(&"");
@@ -344,7 +344,7 @@ fn header(line: usize, words: &str) -> Result<Vec<(Column, &str)>, TraceError> {
         return Err(refuse(line, "a table has one column `time` and at least one of rate, delay and loss"));
     }
     if [Column::Rate, Column::Delay, Column::Loss].into_iter().any(|column| count(column) > 1) {
-        return Err(refuse(line, "a column stands twice; leave one out"));
+        return Err(refuse(line, "a column occurs twice; remove one"));
     }
     Ok(columns)
 }
@@ -376,7 +376,7 @@ fn rows<'t>(
         let (mut step, stands_still) = read(line, words)?;
         let origin = *origin.get_or_insert(if step.at > CALENDAR { step.at } else { Duration::ZERO });
         if step.at < origin {
-            return Err(refuse(line, "its time is before the first; sort the lines"));
+            return Err(refuse(line, "the time is before the first one; sort the lines"));
         }
         step.at -= origin;
         if let Some(last) = steps.last().filter(|last| last.at > step.at) {
@@ -388,7 +388,7 @@ fn rows<'t>(
         }
         let gap = step.at.saturating_sub(steps.last().map_or(Duration::ZERO, |last| last.at));
         if is_gap(&steps, gap) {
-            let problem = "after the line before, a hundred times as long as between the others: a gap; give it a line of its own";
+            let problem = "after the previous line, a hundred times as long as between the others; add a line for the gap";
             return Err(refuse(line, &format!("{gap} {problem}")));
         }
         if let Some(stopped) = still.filter(|_| step.rate.is_some()) {
@@ -401,7 +401,7 @@ fn rows<'t>(
     if let Some(stopped) = still {
         return Err(refuse(
             steps[stopped].line,
-            "a rate of 0 for ever: nothing passes from here on; give a later line a rate",
+            "the rate remains 0 until the end; add a later line with a rate",
         ));
     }
     Ok(steps)
@@ -586,7 +586,7 @@ mod tests {
             ("time,rate\n0s,-1Mbit\n", "line 2: "),
             ("5\n3\n", "line 2: 3 ms is before 5 ms"),
             ("5\nx\n", "line 2: \"x\" is not a whole number"),
-            ("0\n0\n", "lasts no time"),
+            ("0\n0\n", "it needs later times"),
             (&format!("time,rate\n{many}"), "line 100002: more than 100000 changes"),
             (&format!("time,rate\n{even}9000s,2Mbit\n"), "line 32: 8971s after the line before"),
         ] {

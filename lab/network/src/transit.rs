@@ -9,7 +9,7 @@ use crate::identifier::InterfaceId;
 pub struct Transit {
     /// The interface where the hop starts.
     pub from: InterfaceId,
-    /// The interface where it ends.
+    /// The interface where the hop ends.
     pub to: InterfaceId,
     /// The packet's number among all packets sent by nodes, from 0; the same on every hop.
     pub number: u32,
@@ -19,6 +19,7 @@ pub struct Transit {
 }
 
 impl Transit {
+    /// Creates the first hop of a packet.
     pub(crate) fn new(from: InterfaceId, to: InterfaceId, number: u32, packet: Packet) -> Self {
         let length = packet.length() as u64;
         Self { from, to, number, packet, length }
@@ -37,7 +38,7 @@ pub(crate) mod tests {
     use super::Transit;
     use crate::identifier::InterfaceId;
 
-    /// A datagram of so many octets with IP's and UDP's headers.
+    /// Returns a hop of a datagram of this many octets, with IP and UDP headers.
     pub(crate) fn transit(length: usize, ecn: Ecn) -> Transit {
         let payload = vec![0; length - 28].into();
         let datagram =

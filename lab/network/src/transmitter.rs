@@ -15,10 +15,12 @@ pub(crate) struct Transmitter {
 }
 
 impl Transmitter {
+    /// Creates an idle transmitter.
     pub(crate) fn new(rate: BitRate, overhead: u64) -> Self {
         Self { rate, overhead, free_at: Time::ZERO, carried: 0 }
     }
 
+    /// Returns the rate.
     pub(crate) fn rate(&self) -> BitRate {
         self.rate
     }

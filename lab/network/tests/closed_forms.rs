@@ -19,7 +19,7 @@ fn packet(number: u32, length: usize) -> Packet {
         window: 0,
         options: tcp::Options::default(),
         payload: Bytes::from(vec![0; length - 40]),
-        stamp: hol_wire::Stamp::default(),
+        stamp: hol_wire::SendTimes::default(),
     };
     Packet::new(hol_wire::ipv4(10, 0, 1, 1), SERVER_ADDRESS, segment)
 }

@@ -1,4 +1,4 @@
-//! The cost of measuring a packet: downloads over TCP, each packet seen as sent and as received.
+//! Measures the time to process a packet of TCP downloads, each seen as sent and as received.
 
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -6,7 +6,7 @@ use hol_base::Time;
 use hol_network::TapEvent;
 use hol_passive::{ObservedPacket, measure};
 use hol_wire::tcp::{Flags, Options, Segment, SeqNum, Timestamps};
-use hol_wire::{Packet, Stamp};
+use hol_wire::{Packet, SendTimes};
 
 const SIGHTINGS: usize = 100_000;
 const CONNECTIONS: u16 = 20;
@@ -17,7 +17,7 @@ fn segment(port: u16, down: bool, seq: u32, flags: Flags, payload: &[u8]) -> Vec
     let (source_port, destination_port) = if down { (80, port) } else { (port, 80) };
     let (from, to) = if down { (server, client) } else { (client, server) };
     let options = Options { timestamps: Some(Timestamps { value: seq, echo: 0 }), ..Options::default() };
-    let (payload, stamp) = (Bytes::copy_from_slice(payload), Stamp::default());
+    let (payload, stamp) = (Bytes::copy_from_slice(payload), SendTimes::default());
     let (seq, ack) = (SeqNum(seq), SeqNum(0));
     let segment =
         Segment { source_port, destination_port, seq, ack, flags, window: 500, options, payload, stamp };

@@ -14,8 +14,8 @@ pub(crate) struct Associations {
 const MOST: usize = 1 << 16;
 
 impl Associations {
-    /// Returns the sockets over which the association of this packet was opened, from and to; those of the packet itself if that is
-    /// unknown, or if it is of another protocol.
+    /// Returns the sockets between which the association of this packet was opened; those of the packet
+    /// itself if the association is unknown, or if the packet is of another protocol.
     pub fn sockets(&mut self, own: [SocketAddr; 2], tags: Option<(u32, Option<u32>)>) -> [SocketAddr; 2] {
         let Some((tag, announced)) = tags else { return own };
         let [from, to] = own;

@@ -1,25 +1,26 @@
-//! A connection reconstructed from packets, and what its streams carry.
+//! A connection reconstructed from packets, and the messages on its streams.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_measure::{Leg, Outcome, Record, RecordKind};
+use hol_measure::{Outcome, Record, RecordKind, TransferTimes};
 
-use crate::copies::{Cargo, Copy};
+use crate::copies::{Copy, PacketContent};
+use crate::delivery_history::{Arrival, DeliveryHistory};
 use crate::http::{Exchange, Transaction};
-use crate::passage::{Arrival, Passage};
 use crate::reassembly::Reassembly;
 use crate::timetable::Timetable;
 use crate::totals::TransportTotals;
 
-/// A TCP or MPTCP connection, an SCTP association, or a pair of UDP sockets. Direction 0 is from its opener.
+/// A TCP or MPTCP connection, an SCTP association, or a pair of UDP sockets. Direction 0 is from the host
+/// that opened it.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub protocol: Protocol,
     pub carried: TransportTotals,
-    passages: [Passage; 2],
+    passages: [DeliveryHistory; 2],
     pieces: [Reassembly<Piece>; 2],
     /// TCP and MPTCP use stream 0.
     streams: BTreeMap<u16, Stream>,
@@ -34,7 +35,7 @@ pub(crate) struct Connection {
     is_refused: bool,
 }
 
-/// The transport.
+/// The transport of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Tcp,
@@ -46,7 +47,7 @@ pub(crate) enum Protocol {
 /// A part of a stream.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    /// `None` for unordered messages, which have no position in a stream.
+    /// Stream of the data; `None` for unordered messages, which have no position in a stream.
     pub stream: Option<u16>,
     pub payload: Bytes,
 }
@@ -75,7 +76,7 @@ impl Connection {
         }
     }
 
-    /// Handles sending of a range of a direction's sequence space; `piece` extracts what is sent for the
+    /// Handles that a range of a direction's sequence space was sent; `piece` extracts what is sent for the
     /// first time. Returns whether any of it is a retransmission.
     pub fn depart(
         &mut self,
@@ -111,22 +112,22 @@ impl Connection {
         }
     }
 
-    /// Handles the arrival of a copy.
+    /// Handles the arrival of a copy of a packet.
     pub fn arrive(&mut self, copy: Copy, now: Time) {
-        let Cargo { direction, ranges, closes, .. } = copy.cargo;
+        let PacketContent { direction, ranges, closes, .. } = copy.cargo;
         for range in ranges {
             self.passages[direction].arrive(range, Arrival { sent: copy.sent, at: now });
         }
         self.closed[direction] |= closes;
     }
 
-    /// Handles any of its packets.
+    /// Handles any packet of the connection.
     pub fn see(&mut self, direction: usize, now: Time) {
         self.span[1] = now;
         self.is_answered |= direction == 1;
     }
 
-    /// Adds a subflow. RFC 8684 section 3.2.
+    /// Adds a subflow to the connection. RFC 8684 section 3.2.
     pub fn join(&mut self) {
         self.subflows += 1;
     }
@@ -138,15 +139,15 @@ impl Connection {
         self.is_refused |= self.subflows == 0 && self.closed != [true; 2];
     }
 
-    /// Sets whether it is TCP or MPTCP, which its first data decides. RFC 8684 section 3.
+    /// Sets whether the connection is TCP or MPTCP, which its first data decides. RFC 8684 section 3.
     pub fn agree(&mut self, protocol: Protocol) {
         if self.carried.octets == [0; 2] {
             self.protocol = protocol;
         }
     }
 
-    /// Returns its record, then those of its transactions, as the `number`-th connection. Ids and parents are
-    /// not set yet.
+    /// Returns the connection's record, then those of its transactions, as the `number`-th connection. Ids
+    /// and parents are not set yet.
     pub fn records(mut self, number: usize) -> Vec<Record> {
         for direction in (0..2).filter(|direction| self.is_whole(*direction)).collect::<Vec<_>>() {
             self.streams.values_mut().for_each(|stream| stream.exchange.close(direction));
@@ -166,7 +167,9 @@ impl Connection {
 
     /// A connection has no request and reply: it lasts from its first packet to its last.
     fn record(&self, number: usize) -> Record {
-        let leg = |at| Some(Leg { written: at, first_sent: at, last_sent: at, arrived: at, delivered: at });
+        let leg = |at| {
+            Some(TransferTimes { written: at, first_sent: at, last_sent: at, arrived: at, delivered: at })
+        };
         let [first, last] = self.span;
         let octets = self.carried.octets[0] + self.carried.octets[1];
         Record {
@@ -187,7 +190,7 @@ impl Connection {
     /// after everything has arrived, since a program may keep it for later. UDP has no end and cannot fail.
     fn outcome(&self) -> Outcome {
         let is_closed = self.closed == [true; 2] || self.protocol == Protocol::Udp;
-        let is_idle = self.is_answered && self.passages.iter().all(Passage::is_through);
+        let is_idle = self.is_answered && self.passages.iter().all(DeliveryHistory::is_through);
         match (self.is_refused, is_closed || is_idle) {
             (true, _) => Outcome::Refused,
             (false, true) => Outcome::Completed,
@@ -244,9 +247,9 @@ fn record(stream: u16, transaction: &Transaction, [requests, replies]: &[Timetab
 
 /// A reply sent before its whole request had arrived (RFC 9112 section 9.3) starts at that arrival, so that
 /// time counts only once.
-fn not_before(leg: Leg, earliest: Time) -> Leg {
-    let Leg { written, first_sent, last_sent, arrived, delivered } = leg;
+fn not_before(leg: TransferTimes, earliest: Time) -> TransferTimes {
+    let TransferTimes { written, first_sent, last_sent, arrived, delivered } = leg;
     let [written, first_sent, last_sent, arrived, delivered] =
         [written, first_sent, last_sent, arrived, delivered].map(|time| time.max(earliest));
-    Leg { written, first_sent, last_sent, arrived, delivered }
+    TransferTimes { written, first_sent, last_sent, arrived, delivered }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use hol_base::Time;
 use smallvec::SmallVec;
 
-/// Packets in flight, or never to arrive.
+/// Packets that are in flight or were lost.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     /// By fingerprint, then in the order of sending.
@@ -17,24 +17,24 @@ pub(crate) struct Copies {
 /// A sent packet.
 #[derive(Debug, Clone)]
 pub(crate) struct Copy {
-    /// When it was sent.
+    /// When the packet was sent.
     pub sent: Time,
-    /// Its content.
-    pub cargo: Cargo,
+    /// Content of the packet for its connection.
+    pub cargo: PacketContent,
 }
 
 /// The content of a packet for its connection.
 #[derive(Debug, Clone)]
-pub(crate) struct Cargo {
-    /// The connection's number.
+pub(crate) struct PacketContent {
+    /// Index of the connection.
     pub connection: usize,
-    /// 0 from its opener, 1 to it.
+    /// Direction: 0 from the host that opened the connection, 1 to it.
     pub direction: usize,
     /// Ranges of the direction's sequence space.
     pub ranges: SmallVec<[Range<u64>; 2]>,
-    /// The sender has nothing more to send.
+    /// Whether the sender has nothing more to send.
     pub closes: bool,
-    /// Retransmitted segments or chunks.
+    /// Number of retransmitted segments or chunks.
     pub repeated: u64,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Cargo {
 pub(crate) struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// Returns the fingerprint; `None` if too short for a packet.
+    /// Returns the fingerprint; `None` if there are too few octets for a packet.
     pub fn of(packet: &[u8]) -> Option<Self> {
         let mut print = [0; 32];
         let header = match packet.first()? >> 4 {
@@ -76,13 +76,14 @@ impl Copies {
         self.sent += 1;
     }
 
-    /// Takes an arrived packet. Links keep the order of indistinguishable packets.
+    /// Takes the oldest copy of a packet that has arrived. Links keep the order of indistinguishable
+    /// packets.
     pub fn take_oldest(&mut self, print: Fingerprint) -> Option<Copy> {
         let key = *self.under_way.range((print, 0)..=(print, u64::MAX)).next()?.0;
         self.under_way.remove(&key)
     }
 
-    /// Takes a packet lost on the way; losses are noted at sending.
+    /// Takes the newest copy of a packet that was lost on the way; losses are reported at sending.
     pub fn take_newest(&mut self, print: Fingerprint) -> Option<Copy> {
         let key = *self.under_way.range((print, 0)..=(print, u64::MAX)).next_back()?.0;
         self.under_way.remove(&key)
@@ -117,8 +118,13 @@ mod tests {
     fn of_equal_copies_the_first_arrives_and_the_last_is_lost() {
         let mut copies = Copies::default();
         let print = Fingerprint::of(&packet()).unwrap();
-        let cargo =
-            Cargo { connection: 0, direction: 0, ranges: SmallVec::new(), closes: false, repeated: 0 };
+        let cargo = PacketContent {
+            connection: 0,
+            direction: 0,
+            ranges: SmallVec::new(),
+            closes: false,
+            repeated: 0,
+        };
         for ms in [1, 2, 3] {
             copies.add(print, Copy { sent: Time::from_millis(ms), cargo: cargo.clone() });
         }

@@ -1,14 +1,14 @@
 //! Passive measurement: reconstructs application behaviour from packets alone.
 //!
-//! [`measure`] takes the packets seen at the ends of a run and returns a record for each connection (TCP,
-//! MPTCP, SCTP, UDP) and for each HTTP/1 request with its response, for any program.
+//! [`measure`] takes the packets captured at the ends of a run and returns a record for each connection
+//! (TCP, MPTCP, SCTP, UDP) and for each HTTP/1 request with its response, for any program.
 //!
 //! `copies` matches arriving packets with those sent; `tcp`, `mptcp`, `sctp` and `udp` find the connection
-//! and the position of data; `passage` stores when data were sent and arrived, `reassembly` orders them for
-//! `http`; `connection` and `timetable` make records.
+//! and the position of data; `delivery_history` stores when data were sent and arrived, `reassembly` orders
+//! them for `http`; `connection` and `timetable` make records.
 //!
-//! [`PathLearner`] takes the packets at one place and estimates the path between two hosts (`path`);
-//! [`MessageReconstructor`] reconstructs the messages of applications (`messages`).
+//! [`PathLearner`] takes the packets captured at one place and estimates the path between two hosts
+//! (`path`); [`MessageReconstructor`] reconstructs the messages of applications (`messages`).
 //!
 //! Invisible in packets: when a program wrote (assumed: when its last octet was first sent) and when it read
 //! (assumed: when everything before had arrived). Not parsed: IP fragments, associations that began before
@@ -18,15 +18,15 @@
 mod associations;
 mod connection;
 mod copies;
+mod delivery_history;
 mod http;
 mod messages;
 mod mptcp;
 mod observer;
-mod passage;
 mod path;
-mod places;
 mod reassembly;
 mod sctp;
+mod sequence_positions;
 mod spans;
 mod tcp;
 mod timetable;

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::associations::Associations;
-use crate::path::{Conversation, EstimateError, Says, Sight, Twice};
-use crate::places::Places;
+use crate::path::{Conversation, DuplicateFilter, EstimateError, ParsedPacket, TransportContent};
+use crate::sequence_positions::SequencePositions;
 use crate::spans::Spans;
 
 /// Reconstructs the messages that applications exchange.
@@ -19,7 +19,7 @@ pub struct MessageReconstructor {
     by_sockets: BTreeMap<[SocketAddr; 2], usize>,
     talks: Vec<Talk>,
     associations: Associations,
-    twice: Twice,
+    twice: DuplicateFilter,
     now: u64,
 }
 
@@ -33,7 +33,7 @@ struct Talk {
 /// The messages of one side.
 #[derive(Debug, Default)]
 struct Said {
-    places: Places,
+    places: SequencePositions,
     pieces: Spans<Piece>,
     /// Datagrams, which have no position.
     datagrams: Vec<Message>,
@@ -57,7 +57,7 @@ struct Message {
 /// A message and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapturedExchange {
-    /// Time since the first message, in ns.
+    /// Time of the message since the first message, in ns.
     pub at: u64,
     /// Octets of the message.
     pub octets: u64,
@@ -65,29 +65,29 @@ pub struct CapturedExchange {
     pub reply: u64,
 }
 
-/// The messages of applications.
+/// The messages that applications exchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedMessages {
-    /// The hosts that opened conversations, and their peers: of the first conversation.
+    /// The hosts that opened conversations, and their peers; of the first conversation.
     pub hosts: [IpAddr; 2],
-    /// In order of time.
+    /// The messages with their replies, in order of time.
     pub exchanges: Vec<CapturedExchange>,
-    /// Only the accepting side sent data: the messages are its own.
+    /// Whether only the accepting end sent data, so that the messages are those of that end.
     pub is_turned: bool,
-    /// Messages of that side before any request.
+    /// Number of messages of the accepting end before any request.
     pub unasked: u64,
-    /// Conversations with messages.
+    /// Number of conversations with messages.
     pub conversations: u64,
 }
 
 impl MessageReconstructor {
-    /// Takes a packet seen at this time, in ns, from its IP header on.
+    /// Handles a packet captured at this time, in ns, from its IP header on.
     pub fn see(&mut self, at: u64, ip: &[u8]) {
-        let Some(sight) = Sight::of(ip) else { return };
+        let Some(sight) = ParsedPacket::of(ip) else { return };
         // Keeps times ascending even if the clock steps back.
         self.now = self.now.max(at);
         let now = self.now;
-        if sight.says == Says::Nothing || self.twice.is_repeat(now, ip, &sight) {
+        if sight.says == TransportContent::Nothing || self.twice.is_repeat(now, ip, &sight) {
             return;
         }
         let sockets = [0, 1].map(|side| SocketAddr::new(sight.hosts[side], sight.ports[side]));
@@ -97,9 +97,10 @@ impl MessageReconstructor {
         talk.hear(now, side, &sight);
     }
 
-    fn find(&mut self, [from, to]: [SocketAddr; 2], says: &Says) -> &mut Talk {
+    fn find(&mut self, [from, to]: [SocketAddr; 2], says: &TransportContent) -> &mut Talk {
         let key = if from <= to { [from, to] } else { [to, from] };
-        let is_over = |talk: &Talk| matches!(says, Says::Numbered(says) if talk.conversation.is_over(says));
+        let is_over =
+            |talk: &Talk| matches!(says, TransportContent::Numbered(says) if talk.conversation.is_over(says));
         let known = self.by_sockets.get(&key).copied().filter(|index| !is_over(&self.talks[*index]));
         let index = known.unwrap_or(self.talks.len());
         if known.is_none() {
@@ -136,13 +137,13 @@ impl Talk {
         sides.iter().any(|side| self.said[*side].pieces.total() > 0 || !self.said[*side].datagrams.is_empty())
     }
 
-    fn hear(&mut self, at: u64, side: usize, sight: &Sight) {
+    fn hear(&mut self, at: u64, side: usize, sight: &ParsedPacket) {
         match &sight.says {
-            Says::Nothing => {}
-            Says::Datagram(octets) => {
+            TransportContent::Nothing => {}
+            TransportContent::Datagram(octets) => {
                 self.said[side].datagrams.push(Message { at, octets: (*octets).into() });
             }
-            Says::Numbered(says) => {
+            TransportContent::Numbered(says) => {
                 self.conversation.pass(at, side, sight.length, says);
                 says.first.into_iter().for_each(|first| self.said[side].places.begin(first));
                 for (datum, (octets, ends)) in says.data.iter().zip(&says.carries) {

@@ -26,12 +26,12 @@ struct DataPlaces {
     furthest: i64,
 }
 
-/// Ranges of a subflow, each with the offset to the position in the data.
+/// The mappings of a subflow: ranges, each with the offset to the position in the data.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings(Spans<i64>);
 
 impl Sessions {
-    /// Returns the connection that a SYN joins, and 1 if the other side opened that one. Section 3.2.
+    /// Returns the connection that a SYN joins, and 1 if the other end opened that connection. Section 3.2.
     pub fn joined(&self, option: &Mptcp) -> Option<(usize, usize)> {
         let Mptcp::Join { token, .. } = option else { return None };
         // The token is the receiver's; the opener of the connection has direction 0.
@@ -40,7 +40,7 @@ impl Sessions {
 
     /// Handles an option of a segment whose first octet is at offset `place` of its subflow; returns whether it is
     /// a DATA_FIN.
-    pub fn heed(
+    pub fn handle_option(
         &mut self,
         option: &Mptcp,
         index: usize,

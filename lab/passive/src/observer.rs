@@ -9,20 +9,20 @@ use hol_network::TapEvent;
 use hol_wire::{Packet, Transport};
 
 use crate::connection::{Connection, Protocol};
-use crate::copies::{Cargo, Copies, Copy, Fingerprint};
+use crate::copies::{Copies, Copy, Fingerprint, PacketContent};
 use crate::sctp::Associations;
 use crate::tcp::Subflows;
 use crate::totals::Totals;
-use crate::udp::Pairs;
+use crate::udp::UdpPairs;
 
 /// A packet at an interface of an end.
 #[derive(Debug, Clone, Copy)]
 pub struct ObservedPacket<'p> {
-    /// When.
+    /// When the packet was captured.
     pub time: Time,
-    /// Sent, received, or how it was lost; a loss on the way is reported at sending.
+    /// Whether the packet was sent, received or lost; a loss on the way is reported at sending.
     pub fate: TapEvent,
-    /// The packet from its IPv4 header on.
+    /// The packet from its IP header on.
     pub octets: &'p [u8],
 }
 
@@ -32,10 +32,10 @@ pub struct Traffic {
     /// A [`Connection`](hol_measure::RecordKind::Connection) for each TCP or MPTCP connection, SCTP
     /// association and pair of UDP sockets, from its first packet to its last, with the octets of both
     /// directions; a [`Transaction`](hol_measure::RecordKind::Transaction) for each HTTP/1 request, with the
-    /// octets of the request and the passage of its last octet and that of its response. In the order of
-    /// their starts; numbers count from 0.
+    /// octets of the request, and the times of the last octet of the request and of the response. In the
+    /// order of their starts; numbers count from 0.
     ///
-    /// The stream of a transaction is SCTP's, or else its connection's index among all connections.
+    /// The stream of a transaction is SCTP's, or else the index of its connection among all connections.
     pub records: Vec<Record>,
     /// Sums over all connections.
     pub totals: Totals,
@@ -44,8 +44,8 @@ pub struct Traffic {
 /// Measures the packets at the ends of a run, in order of time: each packet once as sent and, if it arrived,
 /// once as received.
 ///
-/// Arbitrary input is safe: packets that cannot be parsed are counted. A packet received without having been
-/// seen being sent counts as sent at that moment.
+/// Arbitrary input is safe: packets that cannot be parsed are counted. A packet that is received but was
+/// never seen as sent counts as sent at that moment.
 pub fn measure<'p>(sightings: impl IntoIterator<Item = ObservedPacket<'p>>) -> Traffic {
     let mut observer = Observer::default();
     sightings.into_iter().for_each(|sighting| observer.see(&sighting));
@@ -58,7 +58,7 @@ struct Observer {
     copies: Copies,
     subflows: Subflows,
     associations: Associations,
-    pairs: Pairs,
+    pairs: UdpPairs,
     connections: Vec<Connection>,
     unread: u64,
 }
@@ -107,7 +107,7 @@ impl Observer {
         Some(())
     }
 
-    fn depart(&mut self, octets: &[u8]) -> Option<Cargo> {
+    fn depart(&mut self, octets: &[u8]) -> Option<PacketContent> {
         let packet = Packet::parse(Bytes::copy_from_slice(octets)).ok()?;
         let (from, to) = packet.ports();
         let sockets = [SocketAddr::new(packet.source, from), SocketAddr::new(packet.destination, to)];

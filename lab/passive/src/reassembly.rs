@@ -1,4 +1,4 @@
-//! Orders pieces by their sequence space.
+//! Orders pieces of data by sequence number.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,7 +20,7 @@ impl<T> Default for Reassembly<T> {
 }
 
 impl<T> Reassembly<T> {
-    /// Adds a piece that overlaps no other.
+    /// Adds a piece that does not overlap any other.
     pub fn put(&mut self, range: Range<u64>, piece: T) {
         if range.start == self.next && self.ready.is_none() {
             self.next = range.end;

@@ -7,10 +7,11 @@ use hol_wire::sctp::{Chunk, DataFlags, Packet, Tsn, UserData};
 use smallvec::smallvec;
 
 use crate::connection::{Connection, Piece, Protocol};
-use crate::copies::Cargo;
-use crate::places::Places;
+use crate::copies::PacketContent;
+use crate::sequence_positions::SequencePositions;
 
-/// The associations. Packets are identified by their tags, whatever addresses they have: section 8.5.
+/// The associations of a capture. The tags of a packet identify its association, whatever its addresses are:
+/// section 8.5.
 #[derive(Debug, Default)]
 pub(crate) struct Associations {
     /// By source port, destination port and verification tag.
@@ -31,17 +32,22 @@ struct Tag {
 struct Association {
     connection: usize,
     /// Positions of the TSNs of each direction.
-    places: [Places; 2],
+    places: [SequencePositions; 2],
     is_aborted: bool,
 }
 
 impl Associations {
-    /// Handles a sent packet. Returns `None` if its association's INIT was not seen.
-    pub fn depart(&mut self, packet: &Packet, now: Time, connections: &mut Vec<Connection>) -> Option<Cargo> {
+    /// Handles a sent packet. Returns `None` if the INIT of its association was not seen.
+    pub fn depart(
+        &mut self,
+        packet: &Packet,
+        now: Time,
+        connections: &mut Vec<Connection>,
+    ) -> Option<PacketContent> {
         let (index, direction) = self.find(packet, now, connections)?;
         let association = &mut self.associations[index];
         let connection = &mut connections[association.connection];
-        let mut cargo = Cargo {
+        let mut cargo = PacketContent {
             connection: association.connection,
             direction,
             ranges: smallvec![],
@@ -110,7 +116,7 @@ impl Associations {
     }
 
     fn open(&mut self, initial_tsn: Tsn, now: Time, connections: &mut Vec<Connection>) -> usize {
-        let mut places = [Places::default(), Places::default()];
+        let mut places = [SequencePositions::default(), SequencePositions::default()];
         places[0].begin(initial_tsn.0);
         self.associations.push(Association { connection: connections.len(), places, is_aborted: false });
         connections.push(Connection::new(Protocol::Sctp, now));

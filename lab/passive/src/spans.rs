@@ -1,4 +1,4 @@
-//! A map from ranges of a sequence space to values; the first value stays.
+//! A map from ranges of a sequence space to values; a value is never replaced.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

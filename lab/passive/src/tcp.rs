@@ -10,9 +10,9 @@ use hol_wire::tcp::{Flags, Segment, SeqNum};
 use smallvec::{SmallVec, smallvec};
 
 use crate::connection::{Connection, Piece, Protocol};
-use crate::copies::Cargo;
+use crate::copies::PacketContent;
 use crate::mptcp::{Mappings, Sessions};
-use crate::places::Places;
+use crate::sequence_positions::SequencePositions;
 
 /// All subflows: connections of TCP, parts of connections of MPTCP.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ struct Subflow {
 #[derive(Debug, Default)]
 struct Side {
     /// The octet after the SYN has position 0.
-    places: Places,
+    places: SequencePositions,
     mappings: Mappings,
     /// Whether SYN and FIN have been sent.
     sent: Flags,
@@ -54,7 +54,7 @@ impl Subflows {
         segment: &Segment,
         now: Time,
         connections: &mut Vec<Connection>,
-    ) -> Cargo {
+    ) -> PacketContent {
         let (subflow, side) = self.find(sockets, segment, now, connections);
         let subflow = &mut self.subflows[subflow];
         let (index, direction) = (subflow.connection, side ^ subflow.turned);
@@ -66,7 +66,7 @@ impl Subflows {
         let place = side.place(segment);
         let option = segment.options.mptcp.as_deref();
         let data_fin = option.is_some_and(|option| {
-            self.sessions.heed(option, index, direction, connection, place, &mut side.mappings)
+            self.sessions.handle_option(option, index, direction, connection, place, &mut side.mappings)
         });
         if option.is_none() && !segment.payload.is_empty() {
             // RFC 8684 section 3.7: first data without the option mean plain TCP.
@@ -75,7 +75,7 @@ impl Subflows {
         let is_mptcp = connection.protocol == Protocol::Mptcp;
         let pieces =
             if is_mptcp { side.mappings.pieces(place, &segment.payload) } else { plain(place, segment) };
-        let mut cargo = Cargo {
+        let mut cargo = PacketContent {
             connection: index,
             direction,
             ranges: smallvec![],

@@ -1,9 +1,9 @@
-//! When each octet of a stream was sent, arrived, and could be delivered.
+//! When each octet of a stream was sent, when it arrived, and when it could be delivered.
 
 use hol_base::Time;
-use hol_measure::Leg;
+use hol_measure::TransferTimes;
 
-use crate::passage::Arrival;
+use crate::delivery_history::Arrival;
 
 /// The times of the octets of one direction of a stream.
 #[derive(Debug)]
@@ -34,14 +34,14 @@ impl Timetable {
         self.sent.get(at).map(|(_, sent)| *sent)
     }
 
-    /// Returns the leg of the data that end before `end`. A program's write is invisible; it counts as the
-    /// time when its last octet was first sent.
-    pub fn leg(&self, end: u64) -> Option<Leg> {
+    /// Returns the transfer times of the data that end before `end`. A program's write is invisible; it
+    /// counts as the time when its last octet was first sent.
+    pub fn leg(&self, end: u64) -> Option<TransferTimes> {
         let octet = end.checked_sub(1)?;
         let first_sent = self.first_sent(octet)?;
         let at = self.arrived.partition_point(|(end, ..)| *end <= octet);
         let (_, Arrival { sent: last_sent, at: arrived }, delivered) = *self.arrived.get(at)?;
-        Some(Leg { written: first_sent, first_sent, last_sent, arrived, delivered })
+        Some(TransferTimes { written: first_sent, first_sent, last_sent, arrived, delivered })
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
         let leg = |[first_sent, last_sent, arrived, delivered]: [u64; 4]| {
             let [first_sent, last_sent, arrived, delivered] =
                 [first_sent, last_sent, arrived, delivered].map(ms);
-            Some(Leg { written: first_sent, first_sent, last_sent, arrived, delivered })
+            Some(TransferTimes { written: first_sent, first_sent, last_sent, arrived, delivered })
         };
         assert_eq!(table.leg(100), leg([1, 31, 41, 41]));
         assert_eq!(table.leg(200), leg([2, 2, 12, 41]));

@@ -1,17 +1,18 @@
 //! Totals over all connections.
 
-/// Sums over a capture.
+/// Sums over all connections of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// TCP without MPTCP.
+    /// Sums over TCP connections without MPTCP.
     pub tcp: TransportTotals,
-    /// MPTCP, all subflows together.
+    /// Sums over MPTCP connections, all subflows together.
     pub mptcp: TransportTotals,
-    /// SCTP.
+    /// Sums over SCTP associations.
     pub sctp: TransportTotals,
-    /// UDP.
+    /// Sums over pairs of UDP sockets.
     pub udp: TransportTotals,
-    /// Packets of other protocols, or that cannot be parsed, and drops of packets not seen being sent.
+    /// Packets of other protocols, or that cannot be parsed, and drops of packets that were not seen as
+    /// sent.
     pub unread: u64,
 }
 
@@ -31,6 +32,7 @@ pub struct TransportTotals {
 }
 
 impl TransportTotals {
+    /// Adds a connection.
     pub(crate) fn add(&mut self, other: &Self) {
         self.connections += other.connections;
         self.packets += other.packets;

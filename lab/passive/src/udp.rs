@@ -1,4 +1,4 @@
-//! UDP: datagrams between two sockets are a connection, from the first to the last. RFC 768.
+//! Pairs of UDP sockets as connections, from the first datagram to the last. RFC 768.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,13 +8,13 @@ use hol_wire::udp::Datagram;
 use smallvec::smallvec;
 
 use crate::connection::{Connection, Protocol};
-use crate::copies::Cargo;
+use crate::copies::PacketContent;
 
-/// The pairs of sockets.
+/// The pairs of sockets that exchange datagrams.
 #[derive(Debug, Default)]
-pub(crate) struct Pairs(BTreeMap<(SocketAddr, SocketAddr), usize>);
+pub(crate) struct UdpPairs(BTreeMap<(SocketAddr, SocketAddr), usize>);
 
-impl Pairs {
+impl UdpPairs {
     /// Handles a datagram sent from one socket to another.
     pub fn depart(
         &mut self,
@@ -22,7 +22,7 @@ impl Pairs {
         datagram: &Datagram,
         now: Time,
         connections: &mut Vec<Connection>,
-    ) -> Cargo {
+    ) -> PacketContent {
         let (connection, direction) = match (self.0.get(&(from, to)), self.0.get(&(to, from))) {
             (Some(pair), _) => (*pair, 0),
             (None, Some(pair)) => (*pair, 1),
@@ -33,6 +33,6 @@ impl Pairs {
             }
         };
         connections[connection].carried.octets[direction] += datagram.payload.len() as u64;
-        Cargo { connection, direction, ranges: smallvec![], closes: false, repeated: 0 }
+        PacketContent { connection, direction, ranges: smallvec![], closes: false, repeated: 0 }
     }
 }

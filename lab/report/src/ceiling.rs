@@ -6,7 +6,8 @@ use hol_network::{Ip, Settings, Topology};
 use hol_stack::{Kind, TransportSpec};
 use hol_theory::Stream;
 
-/// Returns the largest possible throughput in kbit/s; `None` if messages do not go one way over one path.
+/// Returns the largest possible throughput in kbit/s; `None` unless messages go in one direction over one
+/// path.
 pub fn ceiling_kbps(point: &Point) -> Option<f64> {
     let (workload, topology) = (&point.workload, Topology::new(&point.network).ok()?);
     if workload.has_replies() || !point.network.paths.is_empty() {
@@ -36,7 +37,7 @@ fn on_wire(transport: &TransportSpec, size: u64, ip: Ip, line: &Settings) -> Opt
     match transport.kind() {
         // RFC 9293 section 3.1; the timestamps option with its padding (RFC 7323 appendix A).
         Kind::Tcp => {
-            let options = if transport.behaviour().get("timestamps")?.as_bool()? { 12 } else { 0 };
+            let options = if transport.option_values().get("timestamps")?.as_bool()? { 12 } else { 0 };
             let payload = mtu - ip - 20 - options;
             Some(size as f64 * (mtu + overhead) as f64 / payload as f64)
         }

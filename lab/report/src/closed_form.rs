@@ -15,7 +15,8 @@ pub fn mean(cell: &Cell) -> Option<f64> {
     Some(transfer.mean_response())
 }
 
-/// Returns the distribution of the closed form as (response time in ms, fraction longer); empty if it does not apply.
+/// Returns the distribution of the closed form as (response time in ms, share of messages that take longer);
+/// empty if it does not apply.
 pub fn ccdf(cell: &Cell) -> Vec<(f64, f64)> {
     let (Ok(transfer), Some(most)) = (applicable(cell), cell.latency.max()) else { return Vec::new() };
     let rtt = cell.conditions.rtt_ms();
@@ -58,7 +59,7 @@ fn recovery(spec: &TransportSpec) -> Option<Recovery> {
     if spec.gives_up() {
         return None;
     }
-    let behaviour = spec.behaviour();
+    let behaviour = spec.option_values();
     let time = |key: &str| -> Option<Duration> { behaviour.get(key)?.as_str()?.parse().ok() };
     match spec.kind() {
         Kind::Sctp => {

@@ -1,13 +1,13 @@
-//! The points that the report shows and judges, from any world.
+//! The points that the report shows, from any world.
 
 use std::collections::BTreeMap;
 
 use hol_measure::{
-    Course, Distribution, Interval, MeanDelayBreakdown, Outage, RecordKind, Stalls, Summary, Timeline,
+    Distribution, Interval, MeanDelayBreakdown, Outage, OutageCurve, RecordKind, Stalls, Summary, Timeline,
     Waterfall,
 };
 
-use crate::validation::Compared;
+use crate::validation::ComparedPoint;
 use hol_lab::Metric;
 
 /// All points of all experiments.
@@ -15,22 +15,22 @@ use hol_lab::Metric;
 pub struct Dataset {
     /// The points in the order of the experiments and their plans.
     pub cells: Vec<Cell>,
-    /// The comparison of the points that another world measured too; `None` without another world.
-    pub compared: Option<Vec<Compared>>,
+    /// The comparison with another world of the points measured in both; `None` without another world.
+    pub compared: Option<Vec<ComparedPoint>>,
     /// Planned points without a run: they failed, or the sweep was interrupted before.
     pub unmeasured: Vec<Cell>,
 }
 
-/// One point: one transport under one set of conditions.
+/// A point: one transport under one set of conditions.
 #[derive(Debug, Clone)]
 pub struct Cell {
-    /// The experiment's name, such as `exp1`.
+    /// Name of the experiment, such as `exp1`.
     pub experiment: String,
-    /// The transport's label, such as `SCTP-8 (2006)`.
+    /// Label of the transport, such as `SCTP-8 (2006)`.
     pub transport: String,
-    /// The transport's specification, such as `sctp:streams=8,stack=linux-2.6.16`.
+    /// Specification of the transport, such as `sctp:streams=8,stack=linux-2.6.16`.
     pub spec: String,
-    /// The kind of records that its runs summarise.
+    /// Kind of the records that the runs summarise.
     pub kind: RecordKind,
     /// The number of streams (or connections) over which messages are spread.
     pub streams: u16,
@@ -38,23 +38,23 @@ pub struct Cell {
     pub conditions: Conditions,
     /// The repetitions in their order: two points of an experiment have the same losses in the same repetition.
     pub runs: Vec<Summary>,
-    /// The repetitions of each class of sizes, by its name; empty if all sizes are the same.
+    /// The repetitions of each class of message sizes, by name; empty if all sizes are the same.
     pub classes: Vec<(String, Vec<Summary>)>,
     /// The deliveries over time of each repetition; empty if the experiment does not ask for them.
     pub timelines: Vec<Timeline>,
-    /// What each disruption of the path cost, for each run.
+    /// The effect of each disruption of the path, by run.
     pub outages: Vec<Vec<Outage>>,
-    /// Of the first repetition: how long messages took around the first disruption.
-    pub course: Option<Course>,
+    /// The response times around the first disruption, of the first repetition.
+    pub course: Option<OutageCurve>,
     /// The distribution of the response times of all repetitions.
     pub latency: Distribution,
-    /// The mean time in each stage of a message; `None` if the world does not observe it.
+    /// The mean delay of a message by component; `None` if the world does not observe it.
     pub split: Option<MeanDelayBreakdown>,
     /// Why a run ended early, if one did.
     pub stopped: Option<String>,
     /// Whether each run ended early; empty if none did.
     pub early: Vec<bool>,
-    /// Where time makes messages due: octets that it offers, and that were delivered, in Mbit/s.
+    /// Offered and delivered octets, in Mbit/s, if time makes messages due.
     pub load: Option<Load>,
     /// Whether longer runs would have the same mean response time, as far as the results show.
     pub steady: bool,
@@ -64,20 +64,20 @@ pub struct Cell {
     pub values: Vec<(Metric, Vec<Option<f64>>)>,
     /// The waterfall of a page of the first repetition, file by file.
     pub waterfall: Option<Waterfall>,
-    /// The metrics of its flows, if messages go one way or there is background traffic.
+    /// The metrics of the point's flows, if messages go in one direction or there is background traffic.
     pub flows: Option<Flows>,
 }
 
-/// What is asked of a transport, and what it delivers.
+/// The offered and the carried load of a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Load {
-    /// In Mbit/s.
+    /// Offered load in Mbit/s.
     pub offered: f64,
-    /// In Mbit/s, from the first message sent to the last delivered, the mean of all runs.
+    /// Carried load in Mbit/s, from the first message sent to the last delivered, the mean of all runs.
     pub carried: f64,
 }
 
-/// The metrics of a point's flows, each with its interval over the repetitions.
+/// The metrics of a point's flows, each with its confidence interval over the repetitions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flows {
     /// A description of the point with its axes.
@@ -99,14 +99,15 @@ pub struct Conditions {
     pub delay_ms: f64,
     /// The kind of workload and its message size, as in `echo 100B`.
     pub workload: String,
-    /// Whether messages are due at random times (Poisson) instead of regular ones.
+    /// Whether messages are due at random times (Poisson) rather than at regular ones.
     pub poisson: bool,
     /// Whether the path is one link, the same in both directions, with independent losses and no other impairment, and a load far below its
     /// rate.
     pub plain: bool,
-    /// The path itself changes during a run: by events, a trace or a handover.
+    /// Whether the path itself changes during a run, by events, a trace or a handover.
     pub changes: bool,
-    /// When a link goes down or the client moves, in s since the start of a run, and what happens.
+    /// The times at which a link goes down or the client moves, in s since the start of a run, with a
+    /// description.
     pub disruptions: Vec<(f64, String)>,
     /// The swept keys with their values as written, in the order of the file.
     pub axes: Vec<(String, String)>,
@@ -191,19 +192,20 @@ impl Cell {
         self.classes.iter().map(|(name, runs)| (name.as_str(), of_class(runs))).collect()
     }
 
-    /// Returns whether its records are frames, which have a playout time.
+    /// Returns whether the records are frames, which have a playout time.
     pub fn is_played(&self) -> bool {
         self.runs.iter().any(|run| run.playback.is_some())
     }
 
-    /// How many runs delivered something after each disruption of the path; `None` where there was none.
+    /// Returns the number of runs in which something was delivered after each disruption of the path; `None`
+    /// without disruptions.
     pub fn recovered(&self) -> Option<usize> {
         let recovered = |outages: &&Vec<Outage>| outages.iter().all(|outage| outage.is_over);
         let is_disrupted = self.outages.iter().any(|outages| !outages.is_empty());
         is_disrupted.then(|| self.outages.iter().filter(recovered).count())
     }
 
-    /// Whether nothing is random here: its repetitions have other seeds, and the same records.
+    /// Returns whether nothing is random: repetitions with different seeds have the same records.
     pub fn is_deterministic(&self) -> bool {
         self.runs.len() > 1 && self.runs.windows(2).all(|pair| pair[0].digest == pair[1].digest)
     }
@@ -226,7 +228,8 @@ impl Cell {
         self.early.iter().filter(|early| **early).count()
     }
 
-    /// Returns whether at least half of the runs were completed; otherwise the others are not representative.
+    /// Returns whether at least half of the runs were completed; otherwise the completed ones are not
+    /// representative.
     pub fn mostly_ended(&self) -> bool {
         2 * self.ended_early() <= self.runs.len()
     }
@@ -263,7 +266,7 @@ impl Cell {
         self.runs.iter().enumerate().map(|(at, run)| value(run).filter(|_| ended(at))).collect()
     }
 
-    /// Returns why it has no mean response time; `None` if it has one.
+    /// Returns why the point has no mean response time; `None` if it has one.
     pub fn why_no_mean(&self) -> Option<String> {
         let unsteady = || format!("no steady state: {}", self.why_unsteady());
         if self.steady { self.stopped.clone() } else { Some(unsteady()) }
@@ -297,7 +300,7 @@ pub fn record_noun<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> &'static st
     if cells.all(|cell| cell.kind == first) { first.plural() } else { "messages" }
 }
 
-/// Returns the last part of a swept key: `interval` of `workload.interval`.
+/// Returns the last part of a swept key: `interval` for `workload.interval`.
 pub fn short(key: &str) -> &str {
     match key {
         "background.count" => "competitors",
@@ -328,7 +331,7 @@ impl Dataset {
         labels
     }
 
-    /// Returns the cell (results of one point) of `transport` under the same conditions as `like`.
+    /// Returns the results of `transport` under the same conditions as `like`.
     pub fn beside(&self, like: &Cell, transport: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| {
             cell.transport == transport

@@ -1,4 +1,4 @@
-//! Converts a result directory to the points that the report shows.
+//! Converts a result directory to the points of the report.
 
 use hol_base::Duration;
 use hol_lab::metric::{Extract, MetricInfo, TABLE};
@@ -132,7 +132,7 @@ fn split(result: &PointResult) -> Option<MeanDelayBreakdown> {
 fn conditions(point: &Point) -> Conditions {
     let workload = &point.workload;
     let [up, down] = point.network.directions();
-    let loss = up.loss.in_the_long_run().max(down.loss.in_the_long_run());
+    let loss = up.loss.long_run_loss().max(down.loss.long_run_loss());
     Conditions {
         // Rounded, because converting the fraction to a percentage adds a small error.
         loss: (loss * 1e8).round() / 1e6,

@@ -9,7 +9,7 @@ use crate::closed_form;
 use crate::data::Cell;
 
 impl Cell {
-    /// Returns the value of each repetition; `None` if it has no meaningful one.
+    /// Returns the value of each repetition; `None` for a repetition without a meaningful one.
     pub fn of_runs(&self, metric: Metric) -> Vec<Option<f64>> {
         let needs_end = matches!(metric, Metric::ResponseTime | Metric::Tail);
         match metric.info().extract {
@@ -50,8 +50,8 @@ impl Cell {
         self.mean_of(Metric::ResponseTime)
     }
 
-    /// Returns the value of each repetition in each part of the time that all of them lasted, with the middle of the part in s; empty if no
-    /// timeline was recorded.
+    /// Returns the value of each repetition in each interval of the time that all of them lasted, with the
+    /// middle of the interval in s; empty if no timeline was recorded.
     pub fn over_time(&self, metric: Metric) -> Vec<(f64, Vec<f64>)> {
         let value = match metric {
             Metric::ResponseTime => Timeline::mean_ms,
@@ -64,7 +64,7 @@ impl Cell {
         (0..parts).map(|part| (first.middle_s(part), at(part))).collect()
     }
 
-    /// Returns the median over the repetitions; one without a value counts as the worst.
+    /// Returns the median over the repetitions; a repetition without a value counts as the worst.
     pub fn median(&self, metric: Metric) -> Option<Bounds> {
         let values: Vec<f64> =
             self.of_runs(metric).into_iter().map(|value| value.unwrap_or(metric.worst())).collect();
@@ -81,7 +81,7 @@ impl Cell {
         if metric.info().needs_load { self.collapsed() } else { self.missing(metric) }
     }
 
-    /// Returns why it has no mean, in a few words.
+    /// Returns why the metric has no mean, in a few words.
     pub fn why_none(&self) -> &'static str {
         if !self.mostly_ended() {
             "most runs ended early"
@@ -101,7 +101,7 @@ impl Cell {
                 for value in self.of_runs(metric) {
                     match value {
                         Some(ms) => recorder.complete(Duration::from_secs_f64(ms / 1000.0)),
-                        None => recorder.miss(),
+                        None => recorder.count_failure(),
                     }
                 }
                 recorder.finish()

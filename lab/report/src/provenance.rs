@@ -1,4 +1,4 @@
-//! The origin of the results, and what is needed to repeat them.
+//! The origin of the results, with everything that is needed to repeat them.
 
 use hol_lab::fidelity::Fidelity;
 use hol_lab::{Host, Origin, Results};
@@ -14,7 +14,7 @@ pub struct Provenance {
     pub command: String,
     /// The world: `model`.
     pub world: String,
-    /// The machine: processor, cores, system, compiler.
+    /// The machine: processor, cores, operating system, compiler.
     pub host: String,
     /// The distinct seeds of the experiments.
     pub seeds: Vec<u64>,
@@ -22,7 +22,7 @@ pub struct Provenance {
     pub digest: String,
     /// Whether no run is missing.
     pub complete: bool,
-    /// Whether runs can be repeated: not if time is real.
+    /// Whether runs can be repeated exactly, which is impossible with a real clock.
     pub repeatable: bool,
     /// Each experiment: name, title, number of points, number of transactions.
     pub experiments: Vec<(String, String, usize, u64)>,
@@ -39,7 +39,7 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Collects it from a result directory.
+    /// Collects the provenance from a result directory.
     pub fn of(results: &Results) -> Self {
         let manifest = &results.manifest;
         let mut seeds: Vec<u64> = results.points.iter().map(|result| result.point.seed).collect();

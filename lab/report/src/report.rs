@@ -7,7 +7,7 @@ use std::{fs, io};
 use hol_lab::toml_reader::from_text;
 use hol_lab::{LabError, Point, Results, Study};
 
-use crate::claims::{Judged, Kind, StudyClaims, Verdict, judge};
+use crate::claims::{JudgedClaim, Kind, StudyClaims, Verdict, judge};
 use crate::data::Dataset;
 use crate::figures::{Figure, StackView, StudyFigures, gather};
 use crate::over_time::{self, OverTime};
@@ -15,7 +15,7 @@ use crate::page;
 use crate::provenance::Provenance;
 use crate::region::{self, Region};
 use crate::sequence::{Diagram, diagrams};
-use crate::survey::{Survey, Surveyed};
+use crate::survey::{Survey, SurveyResults};
 use crate::two_worlds::{Kernel, Mismatch};
 
 /// The report of one result directory.
@@ -36,18 +36,18 @@ pub struct Report {
     /// The regions in which transports meet a requirement.
     pub regions: Vec<Region>,
     /// The answers of an experiment that is not a study; empty for a study.
-    pub surveys: Vec<Surveyed>,
+    pub surveys: Vec<SurveyResults>,
     /// The questions and claims of the study; empty for other experiments.
     pub claims: StudyClaims,
-    /// Its claims with verdicts.
-    pub judged: Vec<Judged>,
+    /// The claims of the study with their verdicts.
+    pub judged: Vec<JudgedClaim>,
     /// The kernel's results, if there are results of both worlds.
     pub kernel: Option<Kernel>,
-    /// The fraction of the study's messages that its points have here: 0.05 for a quick run, else 1.
+    /// Share of the study's messages that the points have: 0.05 for a quick run, otherwise 1.
     pub share: f64,
     /// Sequence diagrams of one lost message, for studies.
     pub diagrams: Vec<Diagram>,
-    /// Where the numbers come from.
+    /// The origin of the results.
     pub provenance: Provenance,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct StudyFiles {
 }
 
 impl StudyFiles {
-    /// Reads them; empty if the results are not of a study.
+    /// Reads the files of the study; empty if the results are not of a study.
     pub(crate) fn of(results: &Results) -> Result<Self, ReportError> {
         let (mut layout, claims, share) = match &results.manifest.study {
             Some(name) => {
@@ -78,8 +78,8 @@ impl StudyFiles {
         Ok(Self { layout, absent, claims, share })
     }
 
-    /// Judges the claims.
-    pub(crate) fn judge(&self, data: &Dataset) -> Vec<Judged> {
+    /// Judges the claims of the study.
+    pub(crate) fn judge(&self, data: &Dataset) -> Vec<JudgedClaim> {
         judge(&self.claims, &self.layout.views, &self.absent, data)
     }
 }
@@ -113,7 +113,7 @@ pub enum ReportError {
     },
 }
 
-/// Draws the report of `results` into `dir`: `report.html`, and `figures/` with an SVG and a CSV file each.
+/// Writes the report of `results` into `dir`: `report.html`, and `figures/` with an SVG and a CSV file each.
 pub fn write(results: &Results, dir: &Path) -> Result<Report, ReportError> {
     let mut report = Report::gather(results)?;
     let conditions = report.surveys.iter().flat_map(|survey| &survey.conditions);
@@ -166,7 +166,7 @@ impl Report {
     }
 
     /// Returns the claims of one kind, in the paper's order.
-    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Judged> {
+    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &JudgedClaim> {
         self.judged.iter().filter(move |judged| judged.claim.kind == kind)
     }
 

@@ -35,7 +35,7 @@ pub fn flow(transport: &str, axes: &[(&str, &str)], throughputs: &[f64], ceiling
     cell
 }
 
-/// Sets the values of a metric.
+/// Sets the values of a metric of a point.
 pub fn set(cell: &mut Cell, metric: Metric, values: Vec<Option<f64>>) {
     cell.values.retain(|(known, _)| *known != metric);
     cell.values.push((metric, values));

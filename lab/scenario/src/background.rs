@@ -15,12 +15,14 @@ pub struct Background {
     pub transport: TransportSpec,
     /// The workload of each of its flows.
     pub workload: WorkloadSpec,
-    /// Messages that each flow sends before it closes; `None`: it sends until the measured workload has ended.
+    /// Messages that each flow sends before it closes; `None`: the flow sends until the measured workload
+    /// has ended.
     pub messages: Option<u64>,
     /// The number of flows.
     pub count: u16,
-    /// Each flow starts at a random time within this duration after the workload's `start`: flows that start together stay in phase
-    /// (Floyd and Jacobson 1992, on phase effects), and every repetition would be the same.
+    /// Each flow starts at a random time within this duration after the workload's `start`. Flows that start
+    /// together would stay in phase (Floyd and Jacobson 1992, on phase effects), and every repetition would
+    /// be the same.
     pub spread: Duration,
 }
 
@@ -29,15 +31,16 @@ pub struct Background {
 pub struct BackgroundFlow<'s> {
     /// The transport of its messages.
     pub transport: &'s TransportSpec,
-    /// Its workload. The seed of the run has drawn the start.
+    /// The workload of the flow. The seed of the run has drawn the start.
     pub workload: WorkloadSpec,
-    /// The number of messages that it sends before it closes, or [`ENDLESS`].
+    /// Messages that the flow sends before it closes, or [`ENDLESS`].
     pub messages: u64,
-    /// The seed of its random numbers, so that no other flow's numbers depend on it.
+    /// The seed of the flow's random numbers, so that no other flow's numbers depend on it.
     pub seed: Seed,
 }
 
 impl Background {
+    /// Returns the flow with this index in a run with this seed.
     pub(crate) fn flow(&self, seed: Seed) -> BackgroundFlow<'_> {
         let spread = self.spread + self.workload.spread;
         let workload = WorkloadSpec { spread, ..self.workload.clone() }.started(seed);

@@ -10,11 +10,11 @@ use hol_measure::{Outcome, Record};
 use hol_stack::{Kind, TransportSpec};
 use hol_workloads::{HostSpec, WorkloadSpec};
 
-use crate::{Background, Onward, Run, RunEnd, RunError, Scenario, World};
+use crate::{Background, OnwardRequests, Run, RunEnd, RunError, Scenario, World};
 
 /// A scenario, and the end of its run that is expected in every world.
 #[derive(Debug, Clone)]
-pub struct Case {
+pub struct ConformanceCase {
     /// The transport, workload and fault, as text.
     pub name: String,
     /// The scenario.
@@ -236,7 +236,7 @@ fn keys(workload: &str) -> &'static str {
 }
 
 /// Returns all cases whose scenario is valid.
-pub fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<ConformanceCase> {
     let mut cases = Vec::new();
     for transport in TRANSPORTS {
         for workload in WORKLOADS {
@@ -263,7 +263,7 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Case> {
+fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<ConformanceCase> {
     let Fault { name, network, workload: faulty, expectation } = fault;
     // A greedy sender must still be sending when the fault occurs.
     let messages = if workload == "bulk" { 200 } else { 25 };
@@ -282,47 +282,47 @@ fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Case> 
     let workload_spec = read::<WorkloadSpec>(&format!("kind = '{workload}'\n{}\n{faulty}", keys(workload)));
     let network = read(&format!("rate = '10Mbit'\n{network}"));
     let scenario = Scenario::alone(network, spec, workload_spec, messages);
-    Some(Case { name: format!("{transport}, {workload}: {name}"), scenario, ends, completed })
+    Some(ConformanceCase { name: format!("{transport}, {workload}: {name}"), scenario, ends, completed })
 }
 
 /// Returns the case in which requests are sent during the handshake, if the transport can do that.
-fn early(transport: &str, fault: &Fault) -> Option<Case> {
-    let Case { mut scenario, name, ends, completed } = case(transport, "page", fault)?;
+fn early(transport: &str, fault: &Fault) -> Option<ConformanceCase> {
+    let ConformanceCase { mut scenario, name, ends, completed } = case(transport, "page", fault)?;
     let keys = format!("kind = 'page'\nearly = true\n{}\n{}", keys("page"), fault.workload);
     scenario.workload = read(&keys);
-    Some(Case { name: format!("{name}, and the browser is early"), scenario, ends, completed })
+    Some(ConformanceCase { name: format!("{name}, and the browser is early"), scenario, ends, completed })
 }
 
 /// Returns the same case between hosts whose processing of a message takes longer than its transmission.
-fn slow_hosts(case: Case) -> Case {
-    let Case { name, mut scenario, ends, completed } = case;
+fn slow_hosts(case: ConformanceCase) -> ConformanceCase {
+    let ConformanceCase { name, mut scenario, ends, completed } = case;
     for (node, service) in [("client", 2), ("server", 12)] {
         let service = Duration::from_millis(service);
         scenario.hosts.insert(node.to_owned(), HostSpec { service, ..HostSpec::default() });
     }
-    Case { name: format!("{name}, between slow hosts"), scenario, ends, completed }
+    ConformanceCase { name: format!("{name}, between slow hosts"), scenario, ends, completed }
 }
 
 /// Returns a case with more load than the link carries, and a late limit.
-fn overload(transport: &str) -> Case {
+fn overload(transport: &str) -> ConformanceCase {
     let workload = "kind = 'oneway'\nsize = '1000B'\nrate = '2000/s'\nlate_limit = '1s'";
     let spec = transport.parse().expect("a transport of ours");
     let scenario = Scenario::alone(read("rate = '1Mbit'"), spec, read(workload), 20_000);
     let name = format!("{transport}, oneway: more than the line carries");
-    Case { name, scenario, ends: ExpectedEnd::BehindSchedule, completed: 1..=19_999 }
+    ConformanceCase { name, scenario, ends: ExpectedEnd::BehindSchedule, completed: 1..=19_999 }
 }
 
 /// Returns a case with a message whose transfer takes longer than the stall timeout, though it progresses all the time.
-fn long_message(transport: &str) -> Case {
+fn long_message(transport: &str) -> ConformanceCase {
     let spec = transport.parse().expect("a transport of ours");
     let scenario =
         Scenario::alone(read("rate = '256kbit'"), spec, read("kind = 'oneway'\nsize = '12MiB'"), 1);
     let name = format!("{transport}, oneway: a message that takes longer than a stall");
-    Case { name, scenario, ends: ExpectedEnd::Finished, completed: 1..=1 }
+    ConformanceCase { name, scenario, ends: ExpectedEnd::Finished, completed: 1..=1 }
 }
 
 /// Returns a case with three background flows: one that ends, one that does not, and one to a server that never answers.
-fn beside_others(transport: &str) -> Case {
+fn beside_others(transport: &str) -> ConformanceCase {
     let other = |workload: &str, messages| Background {
         transport: transport.parse().expect("a transport of ours"),
         workload: read(workload),
@@ -338,17 +338,22 @@ fn beside_others(transport: &str) -> Case {
     let spec = transport.parse().expect("a transport of ours");
     let alone = Scenario::alone(read("rate = '10Mbit'"), spec, read("kind = 'echo'"), 50);
     let name = format!("{transport}, echo: beside others");
-    Case { name, scenario: Scenario { background, ..alone }, ends: ExpectedEnd::Finished, completed: 50..=50 }
+    ConformanceCase {
+        name,
+        scenario: Scenario { background, ..alone },
+        ends: ExpectedEnd::Finished,
+        completed: 50..=50,
+    }
 }
 
 /// Returns the cases between two programs of one host, where no packet is lost but the server may not listen.
-fn on_one_host(workload: &'static str) -> Vec<Case> {
+fn on_one_host(workload: &'static str) -> Vec<ConformanceCase> {
     let faults = ["nothing goes wrong", "nobody listens"];
     let faults = FAULTS.iter().filter(|fault| faults.contains(&fault.name));
     let cases = ["unix", "unix:connections=3"]
         .into_iter()
         .flat_map(|transport| faults.clone().filter_map(move |fault| case(transport, workload, fault)));
-    let here = |case: Case| {
+    let here = |case: ConformanceCase| {
         let mut case = case;
         case.scenario.workload.to = Some(case.scenario.workload.from().to_owned());
         case
@@ -357,19 +362,19 @@ fn on_one_host(workload: &'static str) -> Vec<Case> {
 }
 
 /// Returns a case in which the client changes its address while it loads a page, and has no address for a while.
-fn moving(transport: &str) -> Case {
+fn moving(transport: &str) -> ConformanceCase {
     let network = "rate = '2Mbit'\npaths = [{}, {}]\nhandover = { at = '0s', overlap = 2, attach = '600ms' }";
     let workload = "kind = 'page'\ndocument = '1kB'\nobjects = 3\nsize = '30kB'\nreopen = true";
     let spec = transport.parse().expect("a transport of ours");
     let scenario = Scenario::alone(read(network), spec, read(workload), 2);
     let name = format!("{transport}, page: the client moves");
-    Case { name, scenario, ends: ExpectedEnd::Finished, completed: 2..=2 }
+    ConformanceCase { name, scenario, ends: ExpectedEnd::Finished, completed: 2..=2 }
 }
 
 /// Returns a case in which the server sends requests to its firewall, then to another server, which sends requests to a third one.
-fn asking(transport: &str) -> Case {
+fn asking(transport: &str) -> ConformanceCase {
     let spec: TransportSpec = transport.parse().expect("a transport of ours");
-    let onward = |workload: &str| Onward { transport: spec.clone(), workload: read(workload) };
+    let onward = |workload: &str| OnwardRequests { transport: spec.clone(), workload: read(workload) };
     let onward = vec![
         onward("kind = 'simco'\nfrom = 'server'\nto = 'firewall'"),
         onward("kind = 'echo'\nfrom = 'server'\nto = 'second'"),
@@ -379,14 +384,19 @@ fn asking(transport: &str) -> Case {
     let network = read(&format!("rate = '10Mbit'\nnodes = {nodes}\nlans = [{{ nodes = {nodes} }}]"));
     let name = format!("{transport}, echo: the server asks others");
     let alone = Scenario::alone(network, spec, read("kind = 'echo'\nstart = '1s'"), 50);
-    Case { name, scenario: Scenario { onward, ..alone }, ends: ExpectedEnd::Finished, completed: 50..=50 }
+    ConformanceCase {
+        name,
+        scenario: Scenario { onward, ..alone },
+        ends: ExpectedEnd::Finished,
+        completed: 50..=50,
+    }
 }
 
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> T {
     toml::from_str(text).expect("a table of ours")
 }
 
-impl Case {
+impl ConformanceCase {
     /// Runs the case in a world. Returns how the run differs from the expectation, or why the world refuses the scenario.
     pub fn verdict(&self, world: &dyn World) -> Verdict {
         let run = match world.check(&self.scenario).and_then(|()| world.run(&self.scenario, Seed(1))) {
@@ -437,7 +447,7 @@ impl Case {
     }
 }
 
-impl Case {
+impl ConformanceCase {
     /// Returns how the requests of onward flows differ from one for each message, if they do.
     fn onward_mismatch(&self, run: &Run) -> Option<String> {
         let Scenario { background, onward, messages, .. } = &self.scenario;
@@ -483,7 +493,7 @@ impl ExpectedEnd {
     }
 }
 
-impl fmt::Display for Case {
+impl fmt::Display for ConformanceCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }

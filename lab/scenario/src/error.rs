@@ -29,12 +29,12 @@ pub enum ScenarioError {
     },
     /// A packet filter on a node whose middlebox is not measured.
     #[error(
-        "no middlebox is measured on {0:?}, so its packet filter has nothing to do; remove `filter`, or take simco"
+        "no middlebox is measured on {0:?}, so `filter` has no effect; remove it, or use the workload simco"
     )]
     NoMiddlebox(String),
     /// A `service` time on a node at which no flow ends.
     #[error(
-        "no flow ends on {0:?}, so its `service` has nothing to do; remove it, or name the node in `from` or `to`"
+        "no flow ends on {0:?}, so `service` has no effect; remove it, or name the node in `from` or `to`"
     )]
     IdleProcessor(String),
     /// A program with invalid keys.
@@ -47,37 +47,36 @@ pub enum ScenarioError {
     },
     /// No program whose end could end the run.
     #[error(
-        "the workload is programs, but every [[program]] is a service; add one without `ready`, take another `kind`, or on the \
-         command line `hol exec`"
+        "the workload is programs, but every [[program]] is a service; add one without `ready`, choose another `kind`, or use `hol exec`"
     )]
     NoProgram,
     /// A `start` or `spread` in the workload of programs, each of which has its own `start`.
     #[error(
-        "`start` and `spread` of the workload say nothing of programs; give each [[program]] its own `start`"
+        "`start` and `spread` of the workload do not apply to programs; give each [[program]] its own `start`"
     )]
     ProgramsStart,
     /// TLS for programs, which bring their own.
-    #[error("programs bring their own TLS; remove `tls` from the transport")]
+    #[error("programs use their own TLS; remove `tls` from the transport")]
     ProgramsTls,
     /// Programs in a scenario whose workload is not programs.
-    #[error("programs are no workload of a [[background]] or [[onward]]; add a [[program]] for each instead")]
+    #[error(
+        "programs cannot be the workload of a [[background]] or [[onward]]; add a [[program]] for each instead"
+    )]
     ProgramsBeside,
     /// A `service` time for datagrams, whose sender no flow control limits.
     #[error(
-        "{0:?} takes a `service` time for messages, but datagrams come however busy it is, and what its buffer lost nobody would say; \
-         take TCP or SCTP, or remove `service`"
+        "{0:?} has a `service` time, but datagrams arrive even while it is busy, and losses in its buffer would not be counted; use TCP or SCTP, or remove `service`"
     )]
     ServiceOfDatagrams(String),
     /// A workload from a node to itself.
     #[error("`from` and `to` are both {0:?}; name two nodes")]
     SameEnds(String),
     /// UNIX sockets between two hosts.
-    #[error("a UNIX socket joins programs of one node; say from = {0:?} and to = {0:?}")]
+    #[error("a UNIX socket connects programs on one node; use from = {0:?} and to = {0:?}")]
     TwoHosts(String),
     /// More connections than client ports.
     #[error(
-        "{0} connections in a run are more than the {1} dynamic ports (RFC 6335 section 6); lower a `count`, or of pages take \
-         fewer in a repetition: `messages`, or more repetitions"
+        "{0} connections in a run are more than the {1} dynamic ports (RFC 6335 section 6); lower a `count`; for pages, lower `messages` or use more repetitions"
     )]
     TooManyConnections(u64, usize),
     /// An invalid entry of the background.
@@ -98,29 +97,28 @@ pub enum ScenarioError {
     },
     /// An onward flow from a server that receives no requests.
     #[error(
-        "no request comes to {0:?}, which is to ask; let the workload, or an [[onward]] before this one, go `to` it"
+        "{0:?} receives no request that it could pass on; make it the `to` of the workload or of an earlier [[onward]]"
     )]
     AsksUnasked(String),
     /// Two flows that end at a server with onward flows, so that it is ambiguous which of them causes the onward requests.
     #[error(
-        "two flows end at {0:?}, which asks others, and does so for one flow only; let the other end at another node"
+        "two flows end at {0:?}, but a server with [[onward]] requests can have only one; move the other to another node"
     )]
     AskedByTwo(String),
     /// An onward flow whose workload has no replies.
-    #[error("{0} is not answered request by request; take echo or simco")]
+    #[error("{0} does not answer request by request; use echo or simco")]
     NotAnswered(&'static str),
     /// An onward flow with a schedule of its own.
     #[error(
-        "its requests come due when their server has one to answer; remove `rate`, `interval`, `arrivals`, `sources` and `late_limit`"
+        "its requests are due when the server receives a request; remove `rate`, `interval`, `arrivals`, `sources` and `late_limit`"
     )]
     OnwardLoad,
     /// A greedy sender over a transport that accepts any number of messages at once.
-    #[error("UDP does not set the pace of a greedy sender; give `interval` or `rate` a value above zero")]
+    #[error("UDP does not limit the rate of a greedy sender; set `interval` or `rate` to a value above zero")]
     NothingSetsThePace,
     /// A workload that waits for each reply, over a transport that may lose the reply.
     #[error(
-        "{0} over a transport that gives messages up would end with the first one; \
-         take TCP or SCTP without lifetime and retransmissions, or another workload such as echo"
+        "{0} over a transport that gives up messages would end with the first lost one; use TCP or SCTP without lifetime and retransmissions, or another workload such as echo"
     )]
     WaitsForTheLost(&'static str),
     /// A message that the socket refuses with EMSGSIZE.
@@ -133,6 +131,6 @@ pub enum ScenarioError {
     #[error("`messages` is 0; a run needs at least one")]
     NoMessages,
     /// More messages than 32-bit numbers can identify.
-    #[error("`messages` makes {0} in a run, which has at most {max}; take more repetitions", max = u32::MAX)]
+    #[error("`messages` results in {0} messages per run, but the maximum is {max}; use more repetitions", max = u32::MAX)]
     TooManyMessages(u64),
 }

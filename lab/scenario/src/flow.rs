@@ -134,12 +134,12 @@ impl Flow {
         Self { limits, requested: 0, open: 0, connected: None, abandoned: 0, progress, stopped: None }
     }
 
-    /// Returns the parameters that decide when it ends.
+    /// Returns the parameters that decide when the flow ends.
     pub const fn limits(&self) -> &FlowLimits {
         &self.limits
     }
 
-    /// Returns when it starts.
+    /// Returns when the flow starts.
     pub const fn start(&self) -> Time {
         self.limits.start
     }
@@ -154,17 +154,17 @@ impl Flow {
         self.connected
     }
 
-    /// Returns why it ended; `None` if it has not.
+    /// Returns why the flow ended; `None` if it has not.
     pub const fn stopped(&self) -> Option<&RunEnd> {
         self.stopped.as_ref()
     }
 
-    /// Returns whether every message was settled.
+    /// Returns whether every message was settled: delivered, lost or abandoned.
     pub fn is_finished(&self) -> bool {
         self.stopped == Some(RunEnd::Finished)
     }
 
-    /// Returns whether it ended before every message was settled. Its applications must then stop.
+    /// Returns whether the flow ended before every message was settled. Its applications must then stop.
     pub fn was_given_up(&self) -> bool {
         self.stopped.as_ref().is_some_and(|why| *why != RunEnd::Finished)
     }
@@ -216,7 +216,8 @@ impl Flow {
         self.stop(RunEnd::by(quit, now));
     }
 
-    /// Notes that a connection received invalid octets or that a system call failed. `reason` uses the RFC's words.
+    /// Notes that a connection received invalid octets or that a system call failed. `reason` uses the terms
+    /// of the RFC.
     pub fn note_failure(&mut self, reason: impl Into<Cow<'static, str>>) {
         self.stop(RunEnd::Failed { reason: reason.into() });
     }

@@ -7,20 +7,21 @@ use hol_workloads::WorkloadSpec;
 
 use crate::background::BackgroundFlow;
 use crate::onward::OnwardFlow;
-use crate::{Onward, Scenario, ScenarioError};
+use crate::{OnwardRequests, Scenario, ScenarioError};
 
 /// A flow as its table in the experiment defines it; an entry of the background stands for all its copies.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowSpec<'s> {
-    /// The position of its table.
+    /// Position of the flow's table.
     pub place: FlowPosition,
-    /// The transport of its messages.
+    /// Transport of the flow's messages.
     pub transport: &'s TransportSpec,
-    /// Its workload.
+    /// Workload of the flow.
     pub workload: &'s WorkloadSpec,
-    /// The number of messages that it sends; `None`: unlimited (background), or one for each request (onward).
+    /// Number of messages that the flow sends; `None`: unlimited (background), or one for each request
+    /// (onward).
     pub messages: Option<u64>,
-    /// The number of copies.
+    /// Number of copies of the flow.
     pub count: u16,
 }
 
@@ -56,12 +57,12 @@ impl FlowPosition {
 }
 
 impl<'s> FlowSpec<'s> {
-    /// Returns the two nodes between which it runs.
+    /// Returns the two nodes between which the flow runs.
     pub fn ends(&self) -> [&'s str; 2] {
         [self.workload.from(), self.workload.to()]
     }
 
-    /// Returns the least number of connections that all its copies open.
+    /// Returns the least number of connections that all copies of the flow open.
     pub(crate) fn connections(&self) -> u64 {
         // The number of connections of an endless flow is not limited.
         let messages = self.messages.unwrap_or(1);
@@ -115,12 +116,8 @@ impl Scenario {
             messages: entry.messages,
             count: entry.count,
         });
-        let onward = self.onward.iter().enumerate().map(|(index, Onward { transport, workload })| FlowSpec {
-            place: FlowPosition::Onward(index),
-            transport,
-            workload,
-            messages: None,
-            count: 1,
+        let onward = self.onward.iter().enumerate().map(|(index, OnwardRequests { transport, workload })| {
+            FlowSpec { place: FlowPosition::Onward(index), transport, workload, messages: None, count: 1 }
         });
         [self.measured_flow()].into_iter().chain(background).chain(onward)
     }
@@ -137,13 +134,14 @@ impl Scenario {
     /// Returns the onward flows in a run with this seed.
     pub fn onward_flows(&self, seed: Seed) -> impl Iterator<Item = OnwardFlow<'_>> {
         let seed = seed.derive("onward");
-        self.onward.iter().enumerate().map(move |(number, Onward { transport, workload })| {
+        self.onward.iter().enumerate().map(move |(number, OnwardRequests { transport, workload })| {
             let seed = seed.derive_index(number as u64);
             OnwardFlow { transport, workload: workload.started(seed), seed }
         })
     }
 }
 
+/// Checks that a node of the flow exists.
 pub(crate) fn check_node(topology: &Topology, key: &'static str, node: &str) -> Result<(), ScenarioError> {
     if topology.node(node).is_some() {
         return Ok(());

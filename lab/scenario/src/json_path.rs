@@ -20,7 +20,8 @@ enum Selector {
 }
 
 impl JsonPath {
-    /// Reads a query such as `$.end.streams[*].seconds`. The error names the first part that is not supported.
+    /// Parses a query such as `$.end.streams[*].seconds`. The error names the first part that is not
+    /// supported.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut rest = text.strip_prefix('$').ok_or("a path begins with $")?;
         let mut selectors = Vec::new();

@@ -1,4 +1,4 @@
-//! Metrics of programs: numbers that an experiment extracts from their output and files.
+//! Metrics of programs: numbers that an experiment extracts from the programs' output and files.
 
 use std::fmt;
 
@@ -13,21 +13,21 @@ use crate::json_path::JsonPath;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "MetricTable", into = "MetricTable")]
 pub struct MetricReader {
-    /// How the number is found.
-    pub find: Find,
+    /// How the number is found in the text.
+    pub find: MetricPattern,
     /// The output or file that is searched.
     pub from: Origin,
-    /// Which of several numbers counts.
-    pub take: Take,
-    /// Its unit; empty if it has none.
+    /// How several numbers are combined.
+    pub take: MetricAggregation,
+    /// Unit of the metric; empty if it has none.
     pub unit: String,
-    /// Which of two values is better.
+    /// Which of two values is the better one.
     pub better: Better,
 }
 
 /// How a number is found.
 #[derive(Debug, Clone)]
-pub enum Find {
+pub enum MetricPattern {
     /// The first group of a regular expression, or its whole match if it has no group.
     Regex(Regex),
     /// The numbers at a path of each JSON text. RFC 9535
@@ -46,10 +46,10 @@ pub enum Origin {
     File(String),
 }
 
-/// Which number, if there are several.
+/// How several numbers are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Take {
+pub enum MetricAggregation {
     /// Their mean.
     #[default]
     Mean,
@@ -91,7 +91,7 @@ pub(crate) struct MetricTable {
     from: Option<String>,
     /// How to combine several matches: `first` or `last`, their `mean` or `sum`, the `least` or `most`. Default `mean`.
     #[serde(default)]
-    take: Take,
+    take: MetricAggregation,
     /// Unit of the metric. Default none.
     #[serde(default)]
     unit: String,
@@ -106,12 +106,19 @@ impl TryFrom<MetricTable> for MetricReader {
     fn try_from(written: MetricTable) -> Result<Self, String> {
         let MetricTable { regex, json, from, take, unit, better } = written;
         let find = match (regex, json) {
-            (Some(regex), None) => Find::Regex(Regex::new(&regex).map_err(|problem| unread(&regex, &problem))?),
-            (None, Some(path)) => {
-                let wrong = |problem| format!("json = {path:?}: {problem}; write as in \"$.end.sum_received.seconds\"");
-                Find::Json(JsonPath::parse(&path).map_err(wrong)?)
+            (Some(regex), None) => {
+                MetricPattern::Regex(Regex::new(&regex).map_err(|problem| unread(&regex, &problem))?)
             }
-            _ => return Err("a metric is found by `regex`, as in \"took ([0-9.]+) ms\", or by `json`, as in \"$.end.seconds\"".to_owned()),
+            (None, Some(path)) => {
+                let wrong = |problem| {
+                    format!("json = {path:?}: {problem}; write as in \"$.end.sum_received.seconds\"")
+                };
+                MetricPattern::Json(JsonPath::parse(&path).map_err(wrong)?)
+            }
+            _ => return Err(
+                "a metric needs a `regex`, as in \"took ([0-9.]+) ms\", or a `json`, as in \"$.end.seconds\""
+                    .to_owned(),
+            ),
         };
         let from = from.map_or(Ok(Origin::Stdout), |from| match from.as_str() {
             "stdout" => Ok(Origin::Stdout),
@@ -129,8 +136,8 @@ impl TryFrom<MetricTable> for MetricReader {
 impl From<MetricReader> for MetricTable {
     fn from(MetricReader { find, from, take, unit, better }: MetricReader) -> Self {
         let (regex, json) = match find {
-            Find::Regex(regex) => (Some(regex.to_string()), None),
-            Find::Json(path) => (None, Some(path.to_string())),
+            MetricPattern::Regex(regex) => (Some(regex.to_string()), None),
+            MetricPattern::Json(path) => (None, Some(path.to_string())),
         };
         let from = match from {
             Origin::Stdout => None,
@@ -168,17 +175,17 @@ impl MetricReader {
     /// Returns the number in `text`; `None` if there is none.
     pub fn of(&self, text: &str) -> Option<f64> {
         let found = match &self.find {
-            Find::Regex(regex) => regex
+            MetricPattern::Regex(regex) => regex
                 .captures_iter(text)
                 .filter_map(|found| found.get(1).or_else(|| found.get(0))?.as_str().parse().ok())
                 .collect(),
-            Find::Json(path) => numbers(path, text),
+            MetricPattern::Json(path) => numbers(path, text),
         };
         self.take.of(&found)
     }
 }
 
-impl Take {
+impl MetricAggregation {
     fn of(self, numbers: &[f64]) -> Option<f64> {
         let (first, last) = (*numbers.first()?, *numbers.last()?);
         let sum: f64 = numbers.iter().sum();
@@ -207,7 +214,7 @@ fn numbers(path: &JsonPath, text: &str) -> Vec<f64> {
     all.flat_map(|value| path.query(&value).into_iter().filter_map(number).collect::<Vec<_>>()).collect()
 }
 
-impl PartialEq for Find {
+impl PartialEq for MetricPattern {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Regex(one), Self::Regex(other)) => one.as_str() == other.as_str(),
@@ -217,7 +224,7 @@ impl PartialEq for Find {
     }
 }
 
-impl fmt::Display for Find {
+impl fmt::Display for MetricPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Regex(regex) => write!(f, "regex {:?}", regex.as_str()),
@@ -269,8 +276,8 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_with_the_cure() {
         let problem = |toml: &str| read(toml).unwrap_err();
-        assert!(problem("unit = 'ms'").contains("by `regex`"));
-        assert!(problem("regex = 'a'\njson = '$'").contains("by `regex`"));
+        assert!(problem("unit = 'ms'").contains("a `regex`"));
+        assert!(problem("regex = 'a'\njson = '$'").contains("a `regex`"));
         assert!(problem("regex = 'a('").contains("without closing ')'"));
         assert!(problem("json = 'end.x'").contains("$.end"));
         assert!(problem("regex = 'a'\nfrom = 'out.txt'").contains("absolute path"));

@@ -10,11 +10,11 @@ use crate::transport_text;
 /// Requests of a server to another server, one for each request that it receives: a proxy asks its middlebox, then the next proxy. A
 /// server with several onward flows sends their requests one after another, in the order of the scenario, and then answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Onward {
+pub struct OnwardRequests {
     /// The transport of the requests.
     #[serde(with = "transport_text")]
     pub transport: TransportSpec,
-    /// The workload of the requests. `from` is the server; they have no schedule of their own.
+    /// The workload of the requests. `from` is the server; the requests have no schedule of their own.
     pub workload: WorkloadSpec,
 }
 
@@ -25,6 +25,6 @@ pub struct OnwardFlow<'s> {
     pub transport: &'s TransportSpec,
     /// The workload of the requests. The seed of the run has drawn the start.
     pub workload: WorkloadSpec,
-    /// The seed of its random numbers.
+    /// The seed of the flow's random numbers.
     pub seed: Seed,
 }

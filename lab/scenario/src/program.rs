@@ -20,8 +20,8 @@ pub struct Program {
     /// Start time, counted from when all services are ready; for a service, from the start of the run. Default at once.
     #[serde(default)]
     pub start: Duration,
-    /// When to send SIGTERM, from the same origin as `start`. Default: to services when all other programs have ended, to others
-    /// never.
+    /// When to send SIGTERM to the program, from the same origin as `start`. Default: to services when all
+    /// other programs have ended, to others never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
     /// When the program counts as ready. With this key it is a service: the run does not wait for it to end.
@@ -37,7 +37,7 @@ pub struct Program {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, crate::metric::MetricTable>")]
     pub metrics: BTreeMap<String, MetricReader>,
-    /// Files to add to its node, by absolute path.
+    /// Files to add to the program's node, by absolute path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, Content>,
 }
@@ -56,11 +56,11 @@ pub enum Command {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ready {
-    /// Ready once a socket of its node listens at this port, whatever the transport.
+    /// Ready once a socket on the program's node listens at this port, whatever the transport.
     Listens(u16),
-    /// Ready once this text appears on its standard output or standard error.
+    /// Ready once the program has printed this text on standard output or standard error.
     Prints(String),
-    /// Ready this long after its start.
+    /// Ready this long after the start of the program.
     After(Duration),
 }
 
@@ -78,7 +78,7 @@ pub enum Content {
     Size(ByteCount),
 }
 
-/// The origin of programs and of the files that they need.
+/// The file system from which nodes take programs and the files that they need.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Root {
@@ -144,11 +144,13 @@ impl Command {
 }
 
 impl Program {
-    /// Returns whether the run waits for its end; otherwise it is ended with the run.
+    /// Returns whether the run waits for the end of the program; otherwise the program is ended with the
+    /// run.
     pub const fn is_awaited(&self) -> bool {
         self.ready.is_none()
     }
 
+    /// Checks that the program does not contradict itself.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         if self.command.is_empty() {
             return Err("`command` is empty; name a program");
@@ -156,17 +158,17 @@ impl Program {
         let relative =
             |path: &&String| !path.starts_with('/') || path.contains("/../") || path.ends_with('/');
         if self.files.keys().any(|path| relative(&path)) {
-            return Err("`files` are named by their absolute path on the node, as in \"/srv/page.html\"");
+            return Err("`files` need absolute paths on the node, as in \"/srv/page.html\"");
         }
         if !self.metrics.keys().all(|name| is_name(name)) {
-            return Err("a metric has a name of letters, digits, - and _, as in page-time");
+            return Err("the name of a metric consists of letters, digits, - and _, as in page-time");
         }
         let named = |name: &String| !name.is_empty() && !name.contains(['=', '\0']);
         if !self.env.keys().all(named) {
-            return Err("a variable of `env` has a name without =");
+            return Err("the name of an `env` variable must not contain =");
         }
         if self.directory.as_ref().is_some_and(|directory| !directory.is_absolute()) {
-            return Err("`directory` is an absolute path on the node, as in \"/srv\"");
+            return Err("`directory` needs an absolute path on the node, as in \"/srv\"");
         }
         if self.stop.is_some_and(|stop| stop <= self.start) {
             return Err("`stop` is not after `start`");
@@ -230,14 +232,14 @@ mod tests {
         assert!(["page-time", "a_1"].into_iter().all(is_name));
         assert!(!["", "a b", "ü", "a.b"].into_iter().any(is_name));
         let problem = |more: &str| read(&format!("node = 'a'\ncommand = 'x'\n{more}")).unwrap().check();
-        assert!(problem("env.\"A=B\" = '1'").unwrap_err().contains("without ="));
-        assert!(problem("env.\"\" = '1'").unwrap_err().contains("without ="));
+        assert!(problem("env.\"A=B\" = '1'").unwrap_err().contains("must not contain ="));
+        assert!(problem("env.\"\" = '1'").unwrap_err().contains("must not contain ="));
         assert!(problem("directory = 'srv'").unwrap_err().contains("absolute"));
         assert!(
             problem("files.\"/srv/../x\" = { text = '' }").is_err()
                 && problem("files.\"/srv/\" = { text = '' }").is_err()
         );
-        assert!(problem("metrics.\"a b\" = { regex = '(x)' }").unwrap_err().contains("a metric has a name"));
+        assert!(problem("metrics.\"a b\" = { regex = '(x)' }").unwrap_err().contains("the name of a metric"));
         assert_eq!(problem("env.A = '1'\ndirectory = '/srv'\nfiles.\"/srv/x\" = { text = '' }"), Ok(()));
     }
 

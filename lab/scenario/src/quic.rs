@@ -1,4 +1,4 @@
-//! QUIC's requirements on the MTU of a path and the size of messages, in every world.
+//! QUIC's requirements on the MTU of a path and on the size of messages, in every world.
 
 use hol_network::Topology;
 use hol_quic::{Config, MessageMapping};
@@ -6,8 +6,9 @@ use hol_stack::{Protocol, TransportSpec};
 use hol_wire::udp::Datagram;
 use hol_workloads::WorkloadSpec;
 
-/// Checks that the path carries datagrams of 1200 octets (RFC 9000 section 14) and that each message fits into one DATAGRAM frame, if
-/// frames are used, because these are never fragmented. Accepts every other transport.
+/// Checks that the path carries datagrams of 1200 octets (RFC 9000 section 14) and that each message fits
+/// into one DATAGRAM frame, if such frames are used, because they are never fragmented. Accepts every other
+/// transport.
 pub fn check_quic(
     transport: &TransportSpec,
     workload: &WorkloadSpec,
@@ -20,14 +21,13 @@ pub fn check_quic(
     let least = Config::LEAST_MTU + headers;
     if mtu < least {
         return Err(format!(
-            "QUIC needs an MTU of {least} octets at least (RFC 9000 section 14), and the network has {mtu}; raise `mtu`"
+            "QUIC needs an MTU of at least {least} octets (RFC 9000 section 14), but the network has {mtu}; raise `mtu`"
         ));
     }
     let room = config.mtu.0.min(mtu - headers) - AROUND;
     match workload.longest() {
         Some(size) if *carriage == MessageMapping::Datagrams && size > room => Err(format!(
-            "a message of {size} octets does not fit into a DATAGRAM frame of {room}; lower `size`, or `packet` of media, raise the \
-             transport's `mtu`, or take quic without datagrams"
+            "a message of {size} octets does not fit into a DATAGRAM frame of {room}; lower `size`, or `packet` of media, raise the transport's `mtu`, or use quic without datagrams"
         )),
         _ => Ok(()),
     }

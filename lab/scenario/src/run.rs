@@ -7,46 +7,50 @@ use hol_measure::{BackgroundTransfer, Record, Transfer};
 use hol_network::Drops;
 use hol_transport::Statistics;
 
-use crate::{Facts, Observer, RunEnd, Sample};
+use crate::{KernelReport, Observer, RunEnd, Sample};
 
 /// The result of a run, without its records.
 #[derive(Debug, Clone)]
 pub struct RunSummary {
-    /// Whether the records tell when the first packet of a message was sent and when the last arrived. If not, the interval from
-    /// `last_sent` to `arrived` covers all the time from `written` to `delivered`.
+    /// Whether the records contain when the first packet of a message was sent and when the last one
+    /// arrived. If not, the interval from `last_sent` to `arrived` covers all the time from `written` to
+    /// `delivered`.
     pub sees_passage: bool,
     /// Packets that hosts transmitted.
     pub packets: u64,
-    /// Packets that did not arrive, by cause; `None` if the world does not know it.
+    /// Packets that did not arrive, by cause; `None` if the world does not know the number.
     pub drops: Option<Drops>,
-    /// How often a queue set a packet's ECN field to CE instead of dropping it; `None` if unknown.
+    /// How often a queue set a packet's ECN field to CE instead of dropping the packet; `None` if unknown.
     pub marked: Option<u64>,
     /// The counters of the client's and the server's endpoint, summed over all connections; `None` if unknown.
     pub endpoints: Option<[Statistics; 2]>,
     /// The time from the workload's start until every connection was open and the schedule began; `None` if that never happened.
     pub connect_time: Option<Duration>,
-    /// When the last message was settled or the run was given up. Closing the connections comes later and is not included.
+    /// When the last message was settled or the run was given up. Connections close later.
     pub ended: Time,
-    /// When every connection had closed in an orderly way; `None` if one did not, or if the world does not observe it.
+    /// When every connection had closed in an orderly way; `None` if one did not, or if the world does not
+    /// observe it.
     pub closed: Option<Time>,
     /// Why the run ended.
     pub stopped: RunEnd,
     /// How each background flow ended, in the order of the scenario.
     pub background: Vec<BackgroundRun>,
     /// What a world other than the model reports about itself.
-    pub facts: Option<Box<Facts>>,
-    /// The files that programs wrote for the user, as a tar archive with a directory for each node; empty if there are none.
+    pub facts: Option<Box<KernelReport>>,
+    /// The files that programs wrote for the user, as a tar archive with a directory for each node; empty if
+    /// there are none.
     pub files: Vec<u8>,
 }
 
 /// The result of a background flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackgroundRun {
-    /// The time from its start until it was connected.
+    /// Time from the flow's start until it was connected.
     pub connect_time: Option<Duration>,
-    /// Octets of its messages that were delivered during the measured [`Transfer`](hol_measure::Transfer).
+    /// Octets of the flow's messages that were delivered during the measured
+    /// [`Transfer`](hol_measure::Transfer).
     pub octets: u64,
-    /// Why it ended, if it ended before the measured workload.
+    /// Why the flow ended, if it ended before the measured workload.
     pub stopped: Option<RunEnd>,
 }
 
@@ -70,7 +74,8 @@ impl BackgroundRun {
 pub struct Run {
     /// The result without records.
     pub course: RunSummary,
-    /// One record for each message of the schedule, in its order, including those that never arrived.
+    /// One record for each message of the schedule, in the order of the schedule, including messages that
+    /// never arrived.
     pub records: Vec<Record>,
     /// The records of each background flow until the measured workload ended.
     pub background_records: Vec<Vec<Record>>,

@@ -58,7 +58,7 @@ impl RunEnd {
         (*self != Self::Finished).then(|| self.to_string())
     }
 
-    /// Returns the same end on a clock that started `by` earlier.
+    /// Returns the end on a clock that started `by` earlier.
     pub fn later(self, by: Duration) -> Self {
         match self {
             Self::BehindSchedule { message, scheduled, at } => {
@@ -97,12 +97,15 @@ impl fmt::Display for RunEnd {
                 )
             }
             Self::Stalled { since, at, outstanding } => {
-                write!(f, "stalled: nothing delivered from {since} to {at}, {outstanding} messages under way")
+                write!(
+                    f,
+                    "stalled: nothing delivered from {since} to {at}, {outstanding} messages outstanding"
+                )
             }
             Self::NotConnected { within } => write!(f, "not connected within {within}"),
             Self::OutOfTime { outstanding } => write!(
                 f,
-                "out of time with {outstanding} messages under way (without workload.late_limit they have all they need)"
+                "time limit reached with {outstanding} messages outstanding (without workload.late_limit there is no limit)"
             ),
             Self::Failed { reason } => write!(f, "connection failed: {reason}"),
             Self::Program { problem } => f.write_str(problem),

@@ -33,7 +33,8 @@ pub struct SenderSample {
     pub side: Side,
     /// The state of the path.
     pub path: PathState,
-    /// Data segments, DATA chunks or packets with data that the connection has retransmitted so far, on all paths.
+    /// Number of data segments, DATA chunks or packets with data that the connection has retransmitted so
+    /// far, on all paths.
     pub sent_again: Option<u64>,
 }
 
@@ -58,7 +59,7 @@ pub struct QueueSample {
     pub octets: u64,
     /// Packets that the queue has dropped so far, because it was full or by its discipline.
     pub dropped: u64,
-    /// Packets lost elsewhere on the link so far, such as by its loss; `None` if unknown.
+    /// Packets lost elsewhere on the link so far, such as by random loss; `None` if unknown.
     pub lost: Option<u64>,
 }
 
@@ -68,7 +69,8 @@ impl Sample {
     /// The shortest interval of samples.
     pub const SHORTEST_INTERVAL: Duration = Duration::from_micros(10);
 
-    /// Returns the sample with this flow index and on the clock of the run, which started `late` before the flow.
+    /// Returns the sample with this flow index, on the clock of the run, which started `late` before the
+    /// flow.
     #[must_use]
     pub fn of_flow(self, flow: u32, late: Duration) -> Self {
         let of = match self.of {
@@ -80,7 +82,7 @@ impl Sample {
 }
 
 impl Side {
-    /// Its name.
+    /// Returns the name of the end.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Client => "client",

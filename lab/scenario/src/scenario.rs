@@ -9,7 +9,7 @@ use hol_workloads::{Filter, HostSpec, Processor, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::flow_spec::check_node;
-use crate::{Background, CLIENT_PORTS, Onward, Program, Root, ScenarioError, transport_text};
+use crate::{Background, CLIENT_PORTS, OnwardRequests, Program, Root, ScenarioError, transport_text};
 
 /// One point of an experiment: a network, a transport, a workload, and background flows or programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,13 +24,13 @@ pub struct Scenario {
     pub transport: TransportSpec,
     /// The workload of the measured flow.
     pub workload: WorkloadSpec,
-    /// The number of messages (or transactions) that it sends.
+    /// The number of messages (or transactions) that the measured flow sends.
     pub messages: u64,
     /// The background traffic.
     pub background: Vec<Background>,
     /// The requests that servers send to other servers before they answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub onward: Vec<Onward>,
+    pub onward: Vec<OnwardRequests>,
     /// The user's programs on the nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
@@ -117,14 +117,14 @@ impl Scenario {
         for (index, program) in self.programs.iter().enumerate() {
             program.check().map_err(|problem| ScenarioError::Program { index, problem })?;
             if !program.metrics.keys().all(|name| names.insert(name)) {
-                let problem = "another program has a metric of this name; name each once";
+                let problem = "another program has a metric of this name; names must differ";
                 return Err(ScenarioError::Program { index, problem });
             }
         }
         Ok(())
     }
 
-    /// Returns whether programs are what is measured.
+    /// Returns whether the scenario measures programs.
     pub const fn runs_programs(&self) -> bool {
         self.workload.is_programs()
     }

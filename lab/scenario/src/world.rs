@@ -76,18 +76,18 @@ pub trait World: fmt::Debug + Send + Sync {
     }
 }
 
-/// A world that sees packets on every hop.
+/// A world that observes packets on every hop.
 pub trait Hops {
     /// Runs a scenario and passes the packets of every hop to `tap`.
     fn tap(&self, scenario: &Scenario, seed: Seed, tap: &mut dyn Tap) -> Result<Run, RunError>;
 }
 
-/// The approximate processor time that is needed, in µs.
+/// The approximate processor time of a run, in µs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
-    /// For a run.
+    /// Processor time of the run, without messages.
     pub run: u64,
-    /// For each of its messages.
+    /// Processor time of each message.
     pub message: u64,
 }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use hol_base::{Seed, Time};
 use hol_measure::Record;
-use hol_scenario::{FilterFacts, RunEnd, Sample, Side, WaitFacts};
+use hol_scenario::{FilterReport, ReadDelays, RunEnd, Sample, Side};
 use hol_stack::TransportSpec;
 use hol_transport::PathStatus;
 use hol_workloads::{HostSpec, Processor, WorkloadSpec};
@@ -24,7 +24,7 @@ pub struct Assignment {
     pub seed: Seed,
     /// The client's addresses.
     pub client: EndAddresses,
-    /// Whether the client's addresses come and go.
+    /// Whether the client's addresses change during the run.
     pub client_moves: bool,
     /// The server's addresses.
     pub server: EndAddresses,
@@ -33,14 +33,13 @@ pub struct Assignment {
     /// The processors of the client's and the server's host, which other flows may share; their clock counts
     /// ns since 1970.
     pub processors: [Option<Processor>; 2],
-    /// How its connections end.
+    /// How the flow's connections end.
     pub ending: Ending,
-    /// Whether waiting messages are passed to the kernel in groups, with reads between: real time passes
+    /// Whether waiting messages are passed to the kernel in groups, with reads in between: real time passes
     /// meanwhile, and a late sender could never catch up one message at a time.
     pub gathers: bool,
-    /// Whether the kernel is asked when it received what is read, to measure how long messages waited in the
-    /// sockets of TCP, MPTCP and UDP.
-    /// MPTCP and UDP.
+    /// Whether the kernel reports when it received data, to measure how long messages waited in the sockets
+    /// of TCP, MPTCP and UDP.
     pub stamps: bool,
 }
 
@@ -56,18 +55,18 @@ pub enum Ending {
 /// The addresses of one end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndAddresses {
-    /// At least one. SCTP uses all of them unless single-homed, the first as the primary path; other
+    /// At least one address. SCTP uses all of them unless single-homed, the first as the primary path; other
     /// transports use the first.
     pub addresses: Vec<IpAddr>,
-    /// The port; 0 lets the kernel choose. Parallel connections use consecutive client ports from this one,
-    /// as far as there are any.
+    /// The port; 0 lets the kernel choose. Parallel connections use consecutive client ports starting with
+    /// this one.
     pub port: u16,
 }
 
 /// The result of one flow. Times count from the first attempt to connect.
 #[derive(Debug, Clone)]
 pub struct FlowRun {
-    /// One record per scheduled message, in order, including those that never arrived.
+    /// One record per scheduled message, in order, including messages that never arrived.
     pub records: Vec<Record>,
     /// Wall clock at the first attempt to connect, in ns since 1970; captures count from there.
     pub epoch: u64,
@@ -77,28 +76,28 @@ pub struct FlowRun {
     pub ended: Time,
     /// Why the run ended.
     pub stopped: RunEnd,
-    /// Another thread stopped it.
+    /// Whether another thread stopped the flow.
     pub was_stopped: bool,
     /// The kernel's counters of the client's sockets.
     pub client: Counts,
     /// The kernel's counters of the server's sockets.
     pub server: Counts,
-    /// How long messages waited in the client's and the server's sockets, if the kernel was asked and could
-    /// tell.
-    pub waits: [Option<WaitFacts>; 2],
-    /// The secrets that decrypt its packets, as lines of a TLS key log; empty if nothing is encrypted.
+    /// How long messages waited in the client's and the server's sockets, if the kernel reported it.
+    pub waits: [Option<ReadDelays>; 2],
+    /// The secrets that decrypt the flow's packets, as lines of a TLS key log; empty if nothing is
+    /// encrypted.
     pub secrets: String,
     /// State changes of the paths of an SCTP association, in the order of the notifications.
     pub paths: Vec<PathChange>,
     /// The rules in the packet filter at the end, if there was one.
-    pub filter: Option<FilterFacts>,
-    /// Samples of its senders, if requested.
+    pub filter: Option<FilterReport>,
+    /// Samples of the flow's senders, if requested.
     pub samples: Vec<Sample>,
 }
 
 impl FlowRun {
     /// Returns how long messages waited in the sockets of each end, as far as known.
-    pub fn waited(&self) -> BTreeMap<Side, WaitFacts> {
+    pub fn waited(&self) -> BTreeMap<Side, ReadDelays> {
         let sides = [Side::Client, Side::Server].into_iter().zip(self.waits);
         sides.filter_map(|(side, waits)| Some((side, waits?))).collect()
     }
@@ -128,12 +127,12 @@ impl std::iter::Sum for Counts {
 /// A notification of a peer address change. RFC 6458 section 6.1.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathChange {
-    /// When it was read.
+    /// When the notification was read.
     pub at: Time,
     /// The end that was notified.
     pub end: Side,
     /// The peer's address.
     pub address: IpAddr,
-    /// Its new state.
+    /// The new state of the path.
     pub status: PathStatus,
 }

@@ -24,8 +24,8 @@ pub(crate) struct Clock {
 const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const STANDING: &str = "time-travel-clock";
 
-/// Readable from its set time, with the precision of the kernel's high-resolution timers; the timeouts of
-/// `epoll_wait` and `poll` have timer slack.
+/// An alarm, readable from its set time, with the precision of the kernel's high-resolution timers; the
+/// timeouts of `epoll_wait` and `poll` have timer slack.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timer: OwnedFd,
@@ -35,28 +35,30 @@ pub(crate) struct Alarm {
 impl Clock {
     const SECOND: u64 = 1_000_000_000;
 
+    /// Starts the clock.
     pub(crate) fn start() -> Self {
         let stands_still = clocksource() == STANDING;
         let start = monotonic();
         Self { start, standing: stands_still.then(|| Cell::new(start)) }
     }
 
-    /// Returns its creation time in ns on the kernel's monotonic clock.
+    /// Returns when the clock was created, in ns on the kernel's monotonic clock.
     pub(crate) fn origin(&self) -> u64 {
         self.start
     }
 
+    /// Returns the time of the last wake-up.
     pub(crate) fn now(&self) -> Time {
         let now = self.standing.as_ref().map_or_else(monotonic, Cell::get);
         Time::from_nanos(now - self.start)
     }
 
-    /// Notes a wake-up. Call after each wait.
+    /// Notes a wake-up; to be called after each wait.
     pub(crate) fn wake(&self) {
         self.standing.iter().for_each(|standing| standing.set(monotonic()));
     }
 
-    /// Returns the wall clock at its creation, in ns since 1970.
+    /// Returns the wall-clock time at which the clock was created, in ns since 1970.
     pub(crate) fn epoch(&self) -> u64 {
         epoch_of(self.start)
     }
@@ -68,7 +70,7 @@ impl Clock {
     }
 }
 
-/// Returns the kernel's name of its clock source; empty if there is none.
+/// Returns the kernel's name of the clock source; empty if there is none.
 pub fn clocksource() -> String {
     fs::read_to_string(SOURCE).unwrap_or_default().trim().to_owned()
 }
@@ -79,7 +81,7 @@ pub(crate) fn jiffy() -> Duration {
     Duration::from_nanos(tick.tv_sec as u64 * Clock::SECOND + tick.tv_nsec as u64)
 }
 
-/// Returns the wall clock at `origin` of the monotonic clock, in ns since 1970.
+/// Returns the wall-clock time at `origin` of the monotonic clock, in ns since 1970.
 pub(crate) fn epoch_of(origin: u64) -> u64 {
     // The wall clock is read between two readings, since a reading takes time too.
     let before = monotonic();
@@ -104,13 +106,14 @@ fn nanos(clock: ClockId) -> u64 {
 }
 
 impl Alarm {
+    /// Creates an alarm that is not set.
     pub(crate) fn new() -> io::Result<Self> {
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         Ok(Self { timer, set: Time::MAX })
     }
 
-    /// Sets the alarm, which also stops it ringing; [`Time::MAX`]: never.
+    /// Sets the alarm and ends a previous one; [`Time::MAX`] means never.
     pub(crate) fn set(&mut self, clock: &Clock, at: Time) -> io::Result<()> {
         if at == self.set {
             return Ok(());

@@ -12,14 +12,14 @@ use socket2::{MsgHdr, Protocol, Socket, Type};
 use crate::assignment::EndAddresses;
 use crate::error::SocketsError;
 use crate::ip_options::IpOptions;
-use crate::transceiver::{self, Family, Fault, refused};
+use crate::transceiver::{self, ConnectionFault, Family, refused};
 use crate::turns::{read_up_to, reads};
 
 /// Maximum datagrams per send (Linux' UDP_MAX_SEGMENTS), and their octets.
 const MOST_TOGETHER: usize = 64;
 const MOST_OCTETS: usize = 65_000;
 
-/// A connected socket, and the datagrams for which it has no room.
+/// A connected socket, and the datagrams that wait for room in it.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     pub(crate) socket: Socket,
@@ -38,7 +38,7 @@ pub(crate) struct Datagrams {
 }
 
 impl Datagrams {
-    /// Sockets of UDP.
+    /// The family of UDP sockets.
     pub(crate) const FAMILY: Family = Family {
         name: "UDP",
         kind: Type::DGRAM,
@@ -66,7 +66,7 @@ impl Datagrams {
         Ok(socket)
     }
 
-    /// Wraps a socket that is, or will be, connected to such an address.
+    /// Wraps a socket that is, or will be, connected to this address.
     pub(crate) fn over(socket: Socket, peer: IpAddr, gathers: bool) -> Self {
         let set = |name, value: libc::c_int| {
             system::set_option(&socket, libc::SOL_UDP, name, &value.to_ne_bytes()).is_ok()
@@ -100,7 +100,7 @@ impl Datagrams {
         !self.unsent.is_empty()
     }
 
-    /// Sends as much as there is room for.
+    /// Sends as many datagrams as there is room for.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         while let Some((_, ecn)) = self.unsent.front() {
             if *ecn != self.says {
@@ -165,17 +165,17 @@ impl Datagrams {
         self.socket.sendmsg(&MsgHdr::new().with_buffers(&all).with_control(&control), 0)
     }
 
-    /// Takes a datagram that arrived before the socket existed.
-    pub(crate) fn hear_early(&mut self, octets: Bytes, ecn: Ecn) {
+    /// Handles a datagram that arrived before the socket existed.
+    pub(crate) fn handle_early_datagram(&mut self, octets: Bytes, ecn: Ecn) {
         self.early.push_back((octets, ecn));
     }
 
-    /// Passes what has arrived to `take`, until others get their turn.
+    /// Passes what has arrived to `take`, at most as much as one turn permits.
     pub(crate) fn receive_all(
         &mut self,
         buffer: &mut [u8],
         mut take: impl FnMut(&[u8], Ecn),
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ConnectionFault> {
         read_up_to(reads(self.gathers), || {
             if let Some(Read { octets, ecn, each }) = self.receive(buffer)? {
                 octets.chunks(each).for_each(|octets| take(octets, ecn));
@@ -201,9 +201,9 @@ impl Datagrams {
 /// The datagrams of one read.
 pub(crate) struct Read<'b> {
     pub(crate) octets: &'b [u8],
-    /// The ECN mark of all.
+    /// ECN codepoint of all of the datagrams.
     pub(crate) ecn: Ecn,
-    /// The length of each datagram; the last may be shorter.
+    /// Length of each datagram; the last one may be shorter.
     pub(crate) each: usize,
 }
 

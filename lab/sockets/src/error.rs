@@ -34,7 +34,7 @@ pub enum SocketsError {
     #[error("in [workload]: {0}")]
     Workload(#[from] WorkloadError),
     /// The kernel rejected a resource shared with other runs.
-    #[error("cannot tie a run to others: {0}")]
+    #[error("cannot connect a run to others: {0}")]
     Tie(#[from] io::Error),
     /// The kernel rejected a call.
     #[error("cannot {doing}: {source}")]

@@ -15,26 +15,26 @@ use hol_workloads::{ConnectionId, Output, Progress};
 use socket2::Socket;
 
 use crate::assignment::{Assignment, EndAddresses, Ending, FlowRun, PathChange};
-use crate::bell::Bell;
 use crate::clock::{Alarm, Clock};
 use crate::datagrams::{self, Read};
+use crate::end_result::{EndResult, LocalData, Verdict};
 use crate::error::SocketsError;
-use crate::far::ReportReceiver;
 use crate::filter::Filter;
 use crate::flow_side::{FlowSide, Followed};
-use crate::half::{Aside, EndResult, Verdict};
-use crate::presence::Presence;
+use crate::host_addresses::HostAddresses;
+use crate::peer_report::ReportReceiver;
+use crate::read_delays::ReadDelayRecorder;
 use crate::referee::Referee;
 use crate::ticks::Ticks;
 use crate::token::Token;
-use crate::transceiver::{self, Fault, Heard, Opener, own_port, refused};
+use crate::transceiver::{self, ConnectionFault, Opener, SocketEvent, own_port, refused};
 use crate::turns::MOST_AT_ONCE;
-use crate::waits::Waits;
+use crate::wake_signal::WakeSignal;
 
-/// Moves the thread to the network of an end.
+/// A function that moves the thread to the network of an end.
 pub(crate) type Enter<'p> = &'p mut dyn FnMut(Side) -> io::Result<()>;
 
-/// All participants of a flow.
+/// The event loop of a flow, with both ends or one.
 pub(crate) struct EventLoop<'p> {
     pub(crate) assignment: &'p Assignment,
     pub(crate) enter: Enter<'p>,
@@ -42,33 +42,33 @@ pub(crate) struct EventLoop<'p> {
     pub(crate) alarm: Alarm,
     pub(crate) poller: Poller<Token>,
     pub(crate) opener: Box<dyn Opener>,
-    /// The server's socket: it accepts, or serves the first client; `None`: nobody listens, or the client has
-    /// it.
+    /// The server's socket: it accepts, or serves the first client; `None` if nobody listens, or if the
+    /// client has it.
     pub(crate) listener: Option<Socket>,
-    /// The server's address, with the port it got.
+    /// The server's address, with the port that the kernel chose.
     pub(crate) server_site: EndAddresses,
-    /// The addresses of the client's host, if they come and go.
-    pub(crate) presence: Option<Presence>,
-    /// Number of connections that wait for one.
+    /// The addresses of the client's host, if they change during the run.
+    pub(crate) presence: Option<HostAddresses>,
+    /// Number of connections that wait for an address.
     pub(crate) homeless: usize,
     /// The source port of each connection.
     pub(crate) client_ports: Vec<u16>,
     pub(crate) client: FlowSide,
     pub(crate) server: FlowSide,
-    pub(crate) bell: Option<Bell>,
+    pub(crate) bell: Option<WakeSignal>,
     pub(crate) filter: Option<Filter>,
     pub(crate) flow: Referee<'p>,
-    /// The other end is on another host.
+    /// Whether the other end is on another host.
     pub(crate) is_alone: bool,
-    /// News from that host.
+    /// Reports from the other host.
     pub(crate) mail: Option<ReportReceiver>,
-    /// Progress of its application.
+    /// Progress of the application on the other host.
     pub(crate) far_standing: Rc<Cell<Progress>>,
-    /// Clients on another host whose datagrams have their own socket.
+    /// Clients on another host whose datagrams have a socket of their own.
     pub(crate) met: BTreeMap<SocketAddr, ConnectionId>,
     pub(crate) was_stopped: bool,
     pub(crate) paths: Vec<PathChange>,
-    /// Sampling times, if requested.
+    /// Sampling times, if samples are requested.
     pub(crate) ticks: Option<Ticks>,
     /// Scratch space for reads.
     pub(crate) buffer: Box<[u8]>,
@@ -78,7 +78,7 @@ impl EventLoop<'_> {
     /// Sockets handled before the alarm is set again.
     const MOST_READY: usize = 64;
 
-    /// Runs until the flow has ended; returns the time.
+    /// Runs until the flow has ended; returns the time of its end.
     pub(crate) fn run(&mut self) -> Result<Time, SocketsError> {
         let mut ready = Events::with_capacity(Self::MOST_READY);
         self.serve(Side::Client)?;
@@ -106,12 +106,12 @@ impl EventLoop<'_> {
         let Assignment { transport, workload, .. } = self.assignment;
         let joined = client.join(server, workload.reading(transport.gives_up()));
         let (run, _) = joined.expect("the client's end has the rules");
-        self.let_go()?;
+        self.end_connections()?;
         Ok(run)
     }
 
-    /// Returns the local end, and its connections, which are to be ended after the other end has finished
-    /// too.
+    /// Returns the result of the local end, and its connections, which are to be ended after the other end
+    /// has finished, too.
     pub(crate) fn half(&mut self, ended: Time) -> Result<EndResult, SocketsError> {
         let [client, server] = self.halves(ended)?;
         Ok(if self.mail.is_some() { client } else { server })
@@ -138,9 +138,9 @@ impl EventLoop<'_> {
             ledger: std::mem::take(self.client.application.ledger()),
             origin,
             counts: self.client.counts(),
-            waits: self.client.waits.take().and_then(Waits::finish),
+            waits: self.client.waits.take().and_then(ReadDelayRecorder::finish),
             verdict: Some(verdict),
-            aside: Aside {
+            aside: LocalData {
                 paths: std::mem::take(&mut self.paths),
                 secrets: self.opener.secrets(),
                 filter: None,
@@ -151,19 +151,19 @@ impl EventLoop<'_> {
             ledger: std::mem::take(self.server.application.ledger()),
             origin,
             counts: self.server.counts(),
-            waits: self.server.waits.take().and_then(Waits::finish),
+            waits: self.server.waits.take().and_then(ReadDelayRecorder::finish),
             verdict: None,
-            aside: Aside {
+            aside: LocalData {
                 filter: self.filter.as_ref().map_or(Ok(None), Filter::held)?,
                 samples: of_server,
-                ..Aside::default()
+                ..LocalData::default()
             },
         };
         Ok([client, server])
     }
 
     /// Ends the connections as configured; dropping a socket alone would close it in order.
-    pub(crate) fn let_go(mut self) -> Result<(), SocketsError> {
+    pub(crate) fn end_connections(mut self) -> Result<(), SocketsError> {
         if self.assignment.ending == Ending::Abort {
             self.client.abort().and_then(|()| self.server.abort()).map_err(refused("set SO_LINGER"))?;
         }
@@ -190,7 +190,7 @@ impl EventLoop<'_> {
                 Ok(())
             }
             Token::Bell => {
-                self.bell.iter().for_each(Bell::silence);
+                self.bell.iter().for_each(WakeSignal::silence);
                 self.serve(Side::Client)?;
                 self.serve(Side::Server)
             }
@@ -280,7 +280,7 @@ impl EventLoop<'_> {
     }
 
     /// Accepts waiting connections.
-    fn accept(&mut self) -> Result<(), Fault> {
+    fn accept(&mut self) -> Result<(), ConnectionFault> {
         if !self.opener.accepts() {
             return self.meet_all();
         }
@@ -295,7 +295,7 @@ impl EventLoop<'_> {
 
     /// Accepts one connection per readiness event: Linux' SCTP sleeps until its next tick in an accept that
     /// finds none, although it is non-blocking (`sctp_wait_for_accept`).
-    fn accept_next(&mut self) -> Result<(), Fault> {
+    fn accept_next(&mut self) -> Result<(), ConnectionFault> {
         let Some(listener) = &self.listener else { return Ok(()) };
         let (from, transceiver) =
             match self.opener.accept(listener, &self.assignment.client, self.presence.is_some()) {
@@ -317,7 +317,7 @@ impl EventLoop<'_> {
     }
 
     /// Gives each client on another host whose datagrams have arrived its own socket, and passes them on.
-    fn meet_all(&mut self) -> Result<(), Fault> {
+    fn meet_all(&mut self) -> Result<(), ConnectionFault> {
         // A limited number at a time, since anybody may send some; then others get their turn.
         for _ in 0..Self::MOST_READY {
             let Some(listener) = &self.listener else { return Ok(()) };
@@ -331,7 +331,7 @@ impl EventLoop<'_> {
         Ok(())
     }
 
-    fn meet_one(&mut self, (from, octets, ecn): Early) -> Result<(), Fault> {
+    fn meet_one(&mut self, (from, octets, ecn): Early) -> Result<(), ConnectionFault> {
         if !self.is_ours(Some(from)) {
             return Ok(());
         }
@@ -342,7 +342,7 @@ impl EventLoop<'_> {
             _ => self.meet_at_once(from, &mut own, &mut strays)?,
         };
         for (octets, ecn) in own {
-            if self.server.hear_early(id, octets, ecn) {
+            if self.server.handle_early_datagram(id, octets, ecn) {
                 let ready = Ready { token: Token::Listener, readable: true, writable: true };
                 self.look_after(Side::Server, id, ready);
             }
@@ -357,8 +357,8 @@ impl EventLoop<'_> {
         from: SocketAddr,
         own: &mut Vec<(Bytes, Ecn)>,
         strays: &mut Vec<Early>,
-    ) -> Result<ConnectionId, Fault> {
-        let at = |_| Fault::Protocol("the server has no socket for another client");
+    ) -> Result<ConnectionId, ConnectionFault> {
+        let at = |_| ConnectionFault::Protocol("the server has no socket for another client");
         let socket = self.opener.listen(&self.server_site).map_err(at)?;
         socket.connect(&from.into())?;
         while let Ok((other, octets, ecn)) = early(&socket, &mut self.buffer) {
@@ -379,7 +379,7 @@ impl EventLoop<'_> {
     /// Handles added or removed addresses of the client: its connections are told, and those waiting for an
     /// address may open.
     fn follow(&mut self) -> Result<(), SocketsError> {
-        let changes = self.presence.as_mut().map_or(Ok(Vec::new()), Presence::changes);
+        let changes = self.presence.as_mut().map_or(Ok(Vec::new()), HostAddresses::changes);
         for change in changes.map_err(refused("read the kernel's routing"))? {
             self.client.follow(change, self.clock.now());
         }
@@ -513,9 +513,9 @@ fn early(socket: &Socket, buffer: &mut [u8]) -> io::Result<Early> {
     Ok((from, Bytes::copy_from_slice(octets), ecn))
 }
 
-fn note_path(end: Side, paths: &mut Vec<PathChange>) -> impl FnMut(Time, Heard) {
+fn note_path(end: Side, paths: &mut Vec<PathChange>) -> impl FnMut(Time, SocketEvent) {
     move |at, heard| {
-        if let Heard::Path(address, status) = heard {
+        if let SocketEvent::Path(address, status) = heard {
             paths.push(PathChange { at, end, address, status });
         }
     }

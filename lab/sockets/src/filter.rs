@@ -6,34 +6,34 @@ use std::rc::Rc;
 
 use hol_base::{Duration, Time};
 use hol_filter::{Config, Corrections, FilterError, Nftables, PacketFilter};
-use hol_scenario::FilterFacts;
+use hol_scenario::FilterReport;
 use hol_simco::{Change, Rule};
 use hol_workloads::RuleEnforcer;
 
 /// Lifetimes end early by at most this: the kernel's longest tick (CONFIG_HZ=100).
 const TICK: Duration = Duration::from_millis(10);
 
-/// A filter shared by the middlebox during the run and by the run afterwards.
+/// A packet filter shared by the middlebox during the run and by the run afterwards.
 #[derive(Clone)]
 pub(crate) struct Filter(Rc<RefCell<Inner>>);
 
 struct Inner {
     nftables: Nftables,
     /// The rules in it at the end, compared with those that the middlebox granted.
-    held: Option<Result<FilterFacts, FilterError>>,
+    held: Option<Result<FilterReport, FilterError>>,
 }
 
 impl Filter {
-    /// Creates a table without rules in the network of this thread; from now on only what rules allow is
-    /// forwarded.
+    /// Creates a table without rules in the network of this thread; from now on only packets that a rule
+    /// allows are forwarded.
     pub(crate) fn new() -> Result<Self, FilterError> {
         let mut nftables = Nftables::open(Config::new())?;
         nftables.reconcile(Time::ZERO, &[])?;
         Ok(Self(Rc::new(RefCell::new(Inner { nftables, held: None }))))
     }
 
-    /// Returns whether the kernel had the rules that the middlebox granted; nothing before the end.
-    pub(crate) fn held(&self) -> Result<Option<FilterFacts>, FilterError> {
+    /// Returns whether the kernel had the rules that the middlebox granted; `None` before the end.
+    pub(crate) fn held(&self) -> Result<Option<FilterReport>, FilterError> {
         self.0.borrow_mut().held.take().transpose()
     }
 }
@@ -47,7 +47,7 @@ impl RuleEnforcer for Filter {
         let Inner { nftables, held } = &mut *self.0.borrow_mut();
         let facts = |Corrections { missing, surplus }| {
             let ending = rules.iter().filter(|rule| rule.expires <= now + TICK).count();
-            FilterFacts { rules: rules.len(), ending, missing, surplus }
+            FilterReport { rules: rules.len(), ending, missing, surplus }
         };
         *held = Some(nftables.reconcile(now, rules).map(facts));
     }

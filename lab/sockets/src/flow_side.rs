@@ -6,23 +6,23 @@ use bytes::Bytes;
 use hol_base::Time;
 use hol_scenario::{Sample, SampleValue, SenderSample, Side};
 use hol_system::{Interest, Poller};
-use hol_transport::Passage;
+use hol_transport::DeliveryTimes;
 use hol_wire::Ecn;
 use hol_workloads::{Application, ConnectionId, Delivery, Input, Outgoing};
 
 use crate::assignment::Counts;
-use crate::presence::Change;
+use crate::host_addresses::Change;
+use crate::read_delays::ReadDelayRecorder;
 use crate::token::Token;
-use crate::transceiver::{Fault, Heard, Sent, Transceiver};
-use crate::waits::Waits;
+use crate::transceiver::{ConnectionFault, Sent, SocketEvent, Transceiver};
 
 /// An end of a flow.
 pub(crate) struct FlowSide {
     pub(crate) end: Side,
     pub(crate) application: Box<dyn Application>,
-    /// When it acts next by itself.
+    /// When the end acts next by itself.
     pub(crate) wake: Time,
-    /// Messages since others last got their turn.
+    /// Messages passed since the last turn of others.
     pub(crate) said: usize,
     /// Whether its connections have their own timers.
     timed: bool,
@@ -34,8 +34,8 @@ pub(crate) struct FlowSide {
     connections: Vec<Option<Connection>>,
     /// Counters of finished connections.
     past: Counts,
-    /// How long messages waited in their sockets, if requested.
-    pub(crate) waits: Option<Waits>,
+    /// How long messages waited in their sockets, if that is measured.
+    pub(crate) waits: Option<ReadDelayRecorder>,
     /// Connections that may hold back messages of the application.
     sending: Vec<ConnectionId>,
 }
@@ -68,11 +68,12 @@ pub(crate) enum Followed {
 }
 
 impl FlowSide {
+    /// Creates an end without connections.
     pub(crate) fn new(
         end: Side,
         application: Box<dyn Application>,
         (timed, gathers): (bool, bool),
-        waits: Option<Waits>,
+        waits: Option<ReadDelayRecorder>,
     ) -> Self {
         Self {
             end,
@@ -89,12 +90,12 @@ impl FlowSide {
         }
     }
 
-    /// Returns how many connections it has had.
+    /// Returns how many connections the end has had.
     pub(crate) fn connections(&self) -> usize {
         self.connections.len()
     }
 
-    /// Adds a connection, which is open when it becomes writable.
+    /// Adds a connection, which is open once it is writable.
     pub(crate) fn add(
         &mut self,
         poller: &Poller<Token>,
@@ -146,7 +147,7 @@ impl FlowSide {
         connections.try_for_each(|one| one.transceiver.socket().set_linger(Some(std::time::Duration::ZERO)))
     }
 
-    /// Returns whether its connections have their own timers.
+    /// Returns whether the connections have their own timers.
     pub(crate) fn has_timers(&self) -> bool {
         self.timed
     }
@@ -195,11 +196,11 @@ impl FlowSide {
         if has_opened { Followed::Opened } else { Followed::Nothing }
     }
 
-    /// Passes a datagram to a connection that came before its socket existed; returns false if it has
-    /// finished.
-    pub(crate) fn hear_early(&mut self, id: ConnectionId, octets: Bytes, ecn: Ecn) -> bool {
+    /// Passes on a datagram that came before the socket of its connection existed; returns false if the
+    /// connection has finished.
+    pub(crate) fn handle_early_datagram(&mut self, id: ConnectionId, octets: Bytes, ecn: Ecn) -> bool {
         let connection = self.connection(id);
-        connection.map(|connection| connection.transceiver.hear_early(octets, ecn)).is_some()
+        connection.map(|connection| connection.transceiver.handle_early_datagram(octets, ecn)).is_some()
     }
 
     /// Returns the application's input for an open connection.
@@ -210,14 +211,14 @@ impl FlowSide {
         }
     }
 
-    /// Reads a connection: passes its messages to the application, and other news to `tell`.
+    /// Reads a connection: passes its messages to the application, and other events to `tell`.
     pub(crate) fn read(
         &mut self,
         poller: &Poller<Token>,
         id: ConnectionId,
         buffer: &mut [u8],
         now: impl Fn() -> Time,
-        tell: impl FnMut(Time, Heard),
+        tell: impl FnMut(Time, SocketEvent),
     ) -> Followed {
         let at = now();
         self.listen(poller, id, now, tell, |transceiver, take| transceiver.receive(buffer, at, take))
@@ -229,8 +230,8 @@ impl FlowSide {
         poller: &Poller<Token>,
         id: ConnectionId,
         now: impl Fn() -> Time,
-        mut tell: impl FnMut(Time, Heard),
-        deed: impl FnOnce(&mut dyn Transceiver, &mut dyn FnMut(Heard)) -> Result<(), Fault>,
+        mut tell: impl FnMut(Time, SocketEvent),
+        deed: impl FnOnce(&mut dyn Transceiver, &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault>,
     ) -> Followed {
         let token = Token::Connection(self.end, id);
         let Self { application, connections, waits, .. } = self;
@@ -246,10 +247,10 @@ impl FlowSide {
         let is_over = connection.is_over;
         let result = deed(&mut *connection.transceiver, &mut |heard| match heard {
             _ if is_over => {}
-            Heard::Came(at) => came = at,
-            Heard::Message(stream, payload) => {
+            SocketEvent::Came(at) => came = at,
+            SocketEvent::Message(stream, payload) => {
                 followed = Followed::Delivered;
-                let passage = Passage::default();
+                let passage = DeliveryTimes::default();
                 let delivery = Delivery { connection: id, stream, payload, passage };
                 let now = now();
                 if let Some((waits, came)) = waits.as_mut().zip(came) {
@@ -257,12 +258,12 @@ impl FlowSide {
                 }
                 application.handle(now, Input::Message(delivery));
             }
-            Heard::Part => followed = Followed::Delivered,
-            Heard::Up(_) => is_up = true,
-            Heard::Room => application.handle(now(), Input::Writable(id)),
-            Heard::PeerClosed => application.handle(now(), Input::PeerClosed(id)),
-            Heard::Closed => has_closed = true,
-            other @ Heard::Path(..) => {
+            SocketEvent::Part => followed = Followed::Delivered,
+            SocketEvent::Up(_) => is_up = true,
+            SocketEvent::Room => application.handle(now(), Input::Writable(id)),
+            SocketEvent::PeerClosed => application.handle(now(), Input::PeerClosed(id)),
+            SocketEvent::Closed => has_closed = true,
+            other @ SocketEvent::Path(..) => {
                 followed = Followed::Nothing;
                 tell(now(), other);
             }
@@ -281,11 +282,11 @@ impl FlowSide {
             return self.open(id, now());
         }
         match result {
-            Err(Fault::PeerClosed) if connection.is_closing => {
+            Err(ConnectionFault::PeerClosed) if connection.is_closing => {
                 self.forget(id);
                 self.application.handle(now(), Input::Closed(id));
             }
-            Err(Fault::PeerClosed) if connection.is_open => {
+            Err(ConnectionFault::PeerClosed) if connection.is_open => {
                 connection.is_half_closed = true;
                 // Nothing more can be read, and it would be readable forever.
                 match connection.watch_for_room(poller, token, connection.waits_for_room()) {
@@ -315,7 +316,7 @@ impl FlowSide {
         Followed::Opened
     }
 
-    /// Watches its connections for data if the application reads.
+    /// Watches the connections for data if the application reads.
     pub(crate) fn watch_for_data(&mut self, poller: &Poller<Token>, now: Time) -> io::Result<()> {
         let reads = self.application.is_reading();
         if std::mem::replace(&mut self.reads, reads) == reads {
@@ -343,7 +344,7 @@ impl FlowSide {
         }
     }
 
-    /// Sends a message; the application gets it back if the transport rejects it.
+    /// Sends a message; if the transport rejects it, the application gets it back.
     pub(crate) fn send(&mut self, poller: &Poller<Token>, outgoing: Outgoing, now: Time) {
         let (end, id) = (self.end, outgoing.connection);
         let Some(connection) = self.connection(id) else { return };
@@ -362,8 +363,8 @@ impl FlowSide {
         }
     }
 
-    /// Flushes when the application has nothing more to send now, or others get their turn; returns false
-    /// after a failure.
+    /// Flushes when the application has nothing more to send now, or when its turn ends; returns false after
+    /// a failure.
     pub(crate) fn send_all(&mut self, poller: &Poller<Token>, now: Time) -> bool {
         let mut went_well = true;
         for id in std::mem::take(&mut self.sending) {
@@ -378,7 +379,7 @@ impl FlowSide {
         went_well
     }
 
-    /// Closes a connection for sending; it has finished when the peer has closed too.
+    /// Closes a connection for sending; the connection has finished when the peer has closed, too.
     pub(crate) fn close(&mut self, id: ConnectionId, now: Time) {
         let Some(connection) = self.connection(id) else { return };
         connection.is_closing = true;
@@ -390,7 +391,7 @@ impl FlowSide {
     }
 
     /// Ends a failed connection.
-    fn fail(&mut self, id: ConnectionId, now: Time, fault: &Fault) {
+    fn fail(&mut self, id: ConnectionId, now: Time, fault: &ConnectionFault) {
         self.forget(id);
         self.application.handle(now, Input::Failed(id, fault.reason()));
     }
@@ -417,7 +418,12 @@ impl FlowSide {
 }
 
 impl Connection {
-    fn becomes_writable(&mut self, poller: &Poller<Token>, token: Token, now: Time) -> Result<(), Fault> {
+    fn becomes_writable(
+        &mut self,
+        poller: &Poller<Token>,
+        token: Token,
+        now: Time,
+    ) -> Result<(), ConnectionFault> {
         if self.waits_for_room() {
             self.watch_for_room(poller, token, false)?;
         }
@@ -431,7 +437,7 @@ impl Connection {
         self.opens()
     }
 
-    fn opens(&mut self) -> Result<(), Fault> {
+    fn opens(&mut self) -> Result<(), ConnectionFault> {
         if let Some(error) = self.transceiver.error()? {
             return Err(error.into());
         }

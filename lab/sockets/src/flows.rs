@@ -4,14 +4,14 @@ use std::io;
 use std::thread;
 
 use hol_base::{Duration, Seed};
-use hol_scenario::{FIRST_CLIENT_PORT, FlowTies, Sample, Scenario, server_port};
+use hol_scenario::{FIRST_CLIENT_PORT, OnwardLinks, Sample, Scenario, server_port};
 use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, HostSpec, WorkloadSpec};
 
-use crate::{Assignment, Beginning, Bell, EndAddresses, Ending, FlowRun, SocketsError, Stop, Ties};
+use crate::{Assignment, EndAddresses, Ending, FlowRun, RunLinks, RunStart, SocketsError, Stop, WakeSignal};
 
 /// What distinguishes a flow from the others.
-struct Own<'s> {
+struct StreamKind<'s> {
     transport: &'s TransportSpec,
     workload: WorkloadSpec,
     messages: u64,
@@ -28,7 +28,7 @@ pub fn assignments(
     site: impl Fn(&str, u16) -> EndAddresses,
 ) -> Vec<Assignment> {
     let Scenario { transport, messages, .. } = scenario;
-    let background = scenario.background_flows(seed).map(|flow| Own {
+    let background = scenario.background_flows(seed).map(|flow| StreamKind {
         transport: flow.transport,
         workload: flow.workload,
         messages: flow.messages,
@@ -36,7 +36,7 @@ pub fn assignments(
         ending: if flow.messages == ENDLESS { Ending::Abort } else { Ending::Close },
         host: HostSpec::default(),
     });
-    let onward = scenario.onward_flows(seed).map(|flow| Own {
+    let onward = scenario.onward_flows(seed).map(|flow| StreamKind {
         transport: flow.transport,
         workload: flow.workload,
         messages: ENDLESS,
@@ -44,7 +44,7 @@ pub fn assignments(
         ending: Ending::Abort,
         host: HostSpec::default(),
     });
-    let measured = Own {
+    let measured = StreamKind {
         transport,
         workload: scenario.measured(seed),
         messages: *messages,
@@ -54,8 +54,8 @@ pub fn assignments(
     };
     let mut client_port = FIRST_CLIENT_PORT;
     let processors = scenario.processors();
-    let assignment = |(index, own): (usize, Own<'_>)| {
-        let Own { transport, workload, messages, seed, ending, host } = own;
+    let assignment = |(index, own): (usize, StreamKind<'_>)| {
+        let StreamKind { transport, workload, messages, seed, ending, host } = own;
         let ends = [workload.from(), workload.to()];
         let processors = ends.map(|name| processors.get(name).cloned());
         let [client, server] = [site(ends[0], client_port), site(ends[1], server_port(index))];
@@ -90,14 +90,14 @@ pub struct FlowRuns {
 
 impl FlowRuns {
     /// Runs the first flow with `measured`, and each other with `other` on its own thread until `stop` is
-    /// raised, at the latest when the first has ended. Each is sampled once per `interval`, if given.
+    /// raised, or until the first flow has ended. Each is sampled once per `interval`, if given.
     pub fn of<T, E: From<SocketsError> + From<io::Error>>(
         scenario: &Scenario,
         assignments: &[Assignment],
-        (beginning, stop): (&Beginning, &Stop),
+        (beginning, stop): (&RunStart, &Stop),
         interval: Option<Duration>,
-        other: impl Fn(usize, Ties<'_>) -> Result<FlowRun, SocketsError> + Sync,
-        measured: impl FnOnce(Ties<'_>) -> Result<(FlowRun, T), E>,
+        other: impl Fn(usize, RunLinks<'_>) -> Result<FlowRun, SocketsError> + Sync,
+        measured: impl FnOnce(RunLinks<'_>) -> Result<(FlowRun, T), E>,
     ) -> Result<(Self, T), E> {
         let mut ties = ties(scenario, assignments.len(), stop, beginning, interval)?.into_iter().enumerate();
         let (_, own) = ties.next().expect("a scenario has a flow that is measured");
@@ -117,7 +117,8 @@ impl FlowRuns {
         Ok((Self::since_the_first(flows, assignments), told))
     }
 
-    /// Shifts times: each flow counts from its own first attempt, which is not before its start time.
+    /// Shifts times from those of each flow, which count from its first attempt to connect, to those of the
+    /// first flow.
     pub(crate) fn since_the_first(mut flows: Vec<FlowRun>, assignments: &[Assignment]) -> Self {
         let due = assignments.iter().map(|assignment| assignment.workload.start.as_nanos());
         let epoch =
@@ -148,11 +149,11 @@ fn ties<'s>(
     scenario: &Scenario,
     flows: usize,
     stop: &'s Stop,
-    beginning: &'s Beginning,
+    beginning: &'s RunStart,
     interval: Option<Duration>,
-) -> io::Result<Vec<Ties<'s>>> {
+) -> io::Result<Vec<RunLinks<'s>>> {
     let ties = bonds(scenario, flows)?.into_iter().enumerate();
-    let ties = ties.map(|(flow, Bond { tied: FlowTies { asker, desk }, bell })| Ties {
+    let ties = ties.map(|(flow, SharedRequests { tied: OnwardLinks { asker, desk }, bell })| RunLinks {
         stop: (flow > 0).then_some(stop),
         asker,
         desk,
@@ -163,20 +164,20 @@ fn ties<'s>(
     Ok(ties.collect())
 }
 
-/// The shared desk of a flow's applications, and the bell that wakes them.
-pub(crate) struct Bond {
-    pub(crate) tied: FlowTies,
-    pub(crate) bell: Option<Bell>,
+/// The pending requests shared by a flow's applications, and the signal that wakes them.
+pub(crate) struct SharedRequests {
+    pub(crate) tied: OnwardLinks,
+    pub(crate) bell: Option<WakeSignal>,
 }
 
-/// Returns the bonds by flow.
-pub(crate) fn bonds(scenario: &Scenario, flows: usize) -> io::Result<Vec<Bond>> {
-    let bells = (0..flows).map(|_| Bell::new()).collect::<io::Result<Vec<Bell>>>()?;
+/// Returns the shared requests by flow.
+pub(crate) fn bonds(scenario: &Scenario, flows: usize) -> io::Result<Vec<SharedRequests>> {
+    let bells = (0..flows).map(|_| WakeSignal::new()).collect::<io::Result<Vec<WakeSignal>>>()?;
     let background = flows - 1 - scenario.onward.len();
-    let tied = scenario.tie_flows(background, |flow| bells[flow].ringer()).into_iter().zip(&bells);
+    let tied = scenario.link_onward_flows(background, |flow| bells[flow].ringer()).into_iter().zip(&bells);
     let bonds = tied.map(|(tied, bell)| {
         let bell = (tied.asker.is_some() || tied.desk.is_some()).then(|| bell.clone());
-        Bond { tied, bell }
+        SharedRequests { tied, bell }
     });
     Ok(bonds.collect())
 }

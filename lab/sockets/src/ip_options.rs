@@ -15,7 +15,7 @@ pub(crate) struct IpOptions {
     pub(crate) mtu_discover: c_int,
     /// The octet of the header with the ECN field.
     pub(crate) service: c_int,
-    /// Whether that octet is reported with each datagram.
+    /// Whether the octet with the ECN field is reported with each datagram.
     pub(crate) tells_service: c_int,
 }
 
@@ -44,7 +44,7 @@ pub(crate) const fn unspecified(address: IpAddr) -> IpAddr {
 }
 
 impl IpOptions {
-    /// Returns the names for a socket with such an address.
+    /// Returns the names for a socket with this address.
     pub(crate) const fn of(address: IpAddr) -> &'static Self {
         match address {
             IpAddr::V4(_) => &V4,
@@ -52,7 +52,7 @@ impl IpOptions {
         }
     }
 
-    /// Returns the octet of the header in an item of ancillary data, if it is one.
+    /// Returns the octet with the ECN field in an item of ancillary data, if the item contains it.
     pub(crate) fn service_in(level: c_int, kind: c_int, value: &[u8]) -> Option<u8> {
         match (level, kind) {
             (libc::IPPROTO_IP, libc::IP_TOS) => value.first().copied(),

@@ -1,77 +1,78 @@
-//! The workloads over the operating system's sockets: TCP, MPTCP, SCTP, UDP, UNIX sockets, and QUIC over UDP.
+//! Runs workloads over the operating system's sockets: TCP, MPTCP, SCTP, UDP, UNIX sockets, and QUIC over
+//! UDP.
 //!
 //! [`run`] drives both ends of one flow in one thread and event loop; [`FlowRuns`] runs all flows of a
-//! scenario, [`LocalEnds`] those ends that are on one of several hosts. The caller's `enter` moves the thread to
-//! the network in which an end's sockets are created, so the ends may be in two network namespaces.
-//! [`sysctls`] returns the settings that a transport needs in those namespaces; what the kernel cannot do is
-//! rejected before anything is opened. The kernel's routing socket reports changes of a client's addresses
-//! (`presence`), and its connections follow.
+//! scenario, [`LocalEnds`] those ends that are on one of several hosts. The caller's `enter` moves the
+//! thread to the network in which an end's sockets are created, so the ends may be in two network
+//! namespaces. [`sysctls`] returns the settings that a transport needs in those namespaces; what the kernel
+//! cannot do is rejected before anything is opened. The kernel's routing socket reports changes of a
+//! client's addresses (`host_addresses`), and its connections follow.
 //!
 //! Sockets do not report when a message left the sender or was complete at the receiver. So records have
-//! written = first sent = last sent and arrived = delivered, and all delay except the slip counts as
-//! `network`.
+//! written = first sent = last sent and arrived = delivered, and all delay except the time behind schedule
+//! counts as `network`.
 
 mod assignment;
-mod beginning;
-mod bell;
 mod clock;
+mod compact_sample;
 mod datagrams;
+mod end_result;
 mod error;
 mod event_loop;
-mod far;
 mod filter;
 mod flow_side;
 mod flows;
-mod half;
-mod halves;
+mod host_addresses;
 mod ip_options;
-mod moving;
+mod local_ends;
+mod mobile_association;
 mod mptcp;
 mod one_to_many;
 mod open;
 mod over_udp;
 mod own_sctp;
-mod presence;
+mod peer_report;
 mod quic;
+mod read_delays;
+mod receive_timestamps;
 mod referee;
+mod run_links;
+mod run_start;
 mod sctp;
 mod sctp_structures;
-mod seen;
 mod setting;
-mod stamps;
 mod stop;
 mod stream;
 mod tcp;
 mod ticks;
-mod ties;
 mod token;
 mod transceiver;
 mod tuning;
 mod turns;
 mod udp;
 mod unix;
-mod waits;
-mod wall;
+mod wake_signal;
+mod wall_clock_offset;
 
 use std::io;
 
 use hol_scenario::Side;
-use open::Here;
+use open::LocalEnd;
 
 pub use assignment::{Assignment, Counts, EndAddresses, Ending, FlowRun, PathChange};
-pub use beginning::Beginning;
-pub use bell::Bell;
 pub use clock::{clocksource, monotonic};
+pub use compact_sample::CompactSenderSample;
+pub use end_result::{EndResult, Verdict};
 pub use error::{SocketsError, Unsupported};
-pub use far::{PeerReport, ReportReceiver, ReportSender, Tell};
 pub use flows::{FlowRuns, assignments};
-pub use half::{EndResult, Verdict};
-pub use halves::{LocalEnds, ReportRouter, TellOf, joined};
-pub use seen::Seen;
+pub use local_ends::{LocalEnds, ReportOf, ReportRouter, joined};
+pub use peer_report::{PeerReport, ReportCallback, ReportReceiver, ReportSender};
+pub use run_links::RunLinks;
+pub use run_start::RunStart;
 pub use setting::{kernel_version, setting, setting_path};
 pub use stop::Stop;
-pub use ties::Ties;
 pub use tuning::{Sysctl, asked, sysctls};
+pub use wake_signal::WakeSignal;
 
 /// Runs `assignment` on this machine's kernel and clock. `enter` moves the calling thread to the network of
 /// an end's sockets; the thread is left in the client's.
@@ -79,48 +80,48 @@ pub fn run(
     assignment: &Assignment,
     enter: &mut dyn FnMut(Side) -> io::Result<()>,
 ) -> Result<FlowRun, SocketsError> {
-    run_tied(assignment, Ties::default(), enter)
+    run_tied(assignment, RunLinks::default(), enter)
 }
 
-/// As [`run`], tied to other runs.
+/// Runs `assignment` as [`run`] does, connected to other runs.
 pub fn run_tied(
     assignment: &Assignment,
-    ties: Ties<'_>,
+    ties: RunLinks<'_>,
     enter: &mut dyn FnMut(Side) -> io::Result<()>,
 ) -> Result<FlowRun, SocketsError> {
     assignment.check()?;
-    let mut event_loop = open::event_loop(assignment, Here::Both, ties, enter)?;
+    let mut event_loop = open::event_loop(assignment, LocalEnd::Both, ties, enter)?;
     let ended = event_loop.run()?;
     event_loop.finish(ended)
 }
 
-/// Runs only the client's end of a flow whose server listens on another host. `mail` delivers its news; only
-/// both hosts know `secret`.
+/// Runs only the client's end of a flow whose server listens on another host. `mail` delivers the server's
+/// reports; only both hosts know `secret`.
 pub fn run_client(
     assignment: &Assignment,
     (mail, secret): (ReportReceiver, &[u8; 32]),
-    ties: Ties<'_>,
+    ties: RunLinks<'_>,
 ) -> Result<EndResult, SocketsError> {
     assignment.check()?;
-    run_half(assignment, Here::Client(mail, secret), ties, &mut |_| ())
+    run_half(assignment, LocalEnd::Client(mail, secret), ties, &mut |_| ())
 }
 
 /// Runs only the server's end of a flow until it is stopped. `listens` gets the port; `tell` reports to the
 /// client's host.
 pub fn run_server(
     assignment: &Assignment,
-    (tell, secret): (Tell<'_>, &[u8; 32]),
-    ties: Ties<'_>,
+    (tell, secret): (ReportCallback<'_>, &[u8; 32]),
+    ties: RunLinks<'_>,
     listens: &mut dyn FnMut(u16),
 ) -> Result<EndResult, SocketsError> {
     assignment.check()?;
-    run_half(assignment, Here::Server(tell, secret), ties, listens)
+    run_half(assignment, LocalEnd::Server(tell, secret), ties, listens)
 }
 
 fn run_half(
     assignment: &Assignment,
-    here: Here<'_>,
-    ties: Ties<'_>,
+    here: LocalEnd<'_>,
+    ties: RunLinks<'_>,
     listens: &mut dyn FnMut(u16),
 ) -> Result<EndResult, SocketsError> {
     let stay = &mut |_| Ok(());
@@ -128,7 +129,7 @@ fn run_half(
     listens(event_loop.server_site.port);
     let ended = event_loop.run()?;
     let half = event_loop.half(ended)?;
-    event_loop.let_go()?;
+    event_loop.end_connections()?;
     Ok(half)
 }
 
@@ -138,7 +139,7 @@ impl Assignment {
         open::probe(self)
     }
 
-    /// Rejects contradictions and what the kernel cannot honour.
+    /// Returns an error for a contradiction, or for what the kernel cannot honour.
     pub fn check(&self) -> Result<(), SocketsError> {
         for (end, site) in [("client", &self.client), ("server", &self.server)] {
             if site.addresses.is_empty() {

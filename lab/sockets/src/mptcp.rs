@@ -5,9 +5,9 @@ use socket2::{Protocol, Socket, Type};
 
 use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
-use crate::stream::{Connection, Own};
+use crate::stream::{Connection, StreamKind};
 use crate::tcp::{self, Tcp};
-use crate::transceiver::{Family, Fault, Opener, Sending, Transceiver};
+use crate::transceiver::{ConnectionFault, Family, Opener, SenderState, Transceiver};
 use hol_system::{self as system, u32_at};
 
 /// Opens Multipath TCP connections.
@@ -53,15 +53,15 @@ const PEER: usize = 128 + 4;
 /// In `mptcpi_flags` of `struct mptcp_info`.
 const FALLBACK: u32 = 1;
 
-impl Own for Kind {
+impl StreamKind for Kind {
     /// Fails if the connection fell back to TCP, which would be measured under a wrong name.
-    fn opened(&self, socket: &Socket) -> Result<(), Fault> {
+    fn opened(&self, socket: &Socket) -> Result<(), ConnectionFault> {
         let mut info = [0; 12];
         system::option(socket, SOL_MPTCP, MPTCP_INFO, &mut info)
-            .map_err(|_| Fault::Protocol("fell back to TCP"))?;
+            .map_err(|_| ConnectionFault::Protocol("fell back to TCP"))?;
         match u32_at(&info, 8) {
             Some(flags) if flags & FALLBACK == 0 => Ok(()),
-            _ => Err(Fault::Protocol("fell back to TCP")),
+            _ => Err(ConnectionFault::Protocol("fell back to TCP")),
         }
     }
 
@@ -72,7 +72,7 @@ impl Own for Kind {
     }
 
     /// Returns a path for each subflow: both lists have the same order.
-    fn sending(&self, socket: &Socket) -> Option<Sending> {
+    fn sending(&self, socket: &Socket) -> Option<SenderState> {
         let infos = subflows(socket, MPTCP_TCPINFO, tcp::INFO_LENGTH);
         let addresses = subflows(socket, MPTCP_SUBFLOW_ADDRS, ADDRESSES_LENGTH);
         let told = infos.iter().zip(&addresses).filter_map(|(info, addresses)| {
@@ -80,7 +80,7 @@ impl Own for Kind {
             tcp::info_sending(info, peer.into(), false)
         });
         let (paths, again): (Vec<_>, Vec<u64>) = told.unzip();
-        (!paths.is_empty()).then(|| Sending { paths, again: again.iter().sum() })
+        (!paths.is_empty()).then(|| SenderState { paths, again: again.iter().sum() })
     }
 }
 

@@ -16,7 +16,7 @@ use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
 use crate::sctp::{Association, Sctp};
 use crate::sctp_structures as structures;
-use crate::transceiver::{Family, Fault, Heard, Opener, Sending, Sent, Transceiver};
+use crate::transceiver::{ConnectionFault, Family, Opener, SenderState, Sent, SocketEvent, Transceiver};
 
 /// Opens SCTP associations of one-to-many sockets.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Transceiver for Member {
         false
     }
 
-    fn opened(&mut self) -> Result<(), Fault> {
+    fn opened(&mut self) -> Result<(), ConnectionFault> {
         self.association.set_primary(self.to.port())?;
         Ok(self.association.set_stream_values()?)
     }
@@ -100,10 +100,15 @@ impl Transceiver for Member {
         self.association.send_to(Some(&to).filter(|_| !is_up), message)
     }
 
-    fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        now: Time,
+        take: &mut dyn FnMut(SocketEvent),
+    ) -> Result<(), ConnectionFault> {
         let mut number = self.association.number;
         let received = self.association.receive(buffer, now, &mut |heard| {
-            if let Heard::Up(own) = heard {
+            if let SocketEvent::Up(own) = heard {
                 number = own;
             }
             take(heard);
@@ -120,7 +125,7 @@ impl Transceiver for Member {
         self.association.counts()
     }
 
-    fn sending(&self) -> Option<Sending> {
+    fn sending(&self) -> Option<SenderState> {
         self.association.sending()
     }
 }
@@ -134,7 +139,7 @@ impl Transceiver for Branch {
         self.0.socket()
     }
 
-    fn opened(&mut self) -> Result<(), Fault> {
+    fn opened(&mut self) -> Result<(), ConnectionFault> {
         self.0.opened()
     }
 
@@ -142,7 +147,12 @@ impl Transceiver for Branch {
         self.0.send(message, now)
     }
 
-    fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        now: Time,
+        take: &mut dyn FnMut(SocketEvent),
+    ) -> Result<(), ConnectionFault> {
         self.0.receive(buffer, now, take)
     }
 
@@ -154,7 +164,7 @@ impl Transceiver for Branch {
         self.0.counts()
     }
 
-    fn sending(&self) -> Option<Sending> {
+    fn sending(&self) -> Option<SenderState> {
         self.0.sending()
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use hol_base::Time;
-use hol_scenario::{Flow, FlowLimits, Side, lanes};
+use hol_scenario::{Flow, FlowLimits, Side, stream_layout};
 use hol_stack::{Kind, Protocol, SocketStyle};
 use hol_system::{Interest, Poller};
 use hol_workloads::{Application, Filter as FilterKind, Host, Processor, RuleEnforcer};
@@ -14,37 +14,37 @@ use crate::assignment::{Assignment, EndAddresses};
 use crate::clock::{Alarm, Clock};
 use crate::error::SocketsError;
 use crate::event_loop::{Enter, EventLoop};
-use crate::far::{Absent, ReportReceiver, Tell};
 use crate::filter::Filter;
 use crate::flow_side::FlowSide;
+use crate::host_addresses::HostAddresses;
 use crate::mptcp::Mptcp;
 use crate::one_to_many::OneToMany;
 use crate::over_udp::OverUdp;
 use crate::own_sctp::OwnSctp;
-use crate::presence::Presence;
+use crate::peer_report::{RemoteApplication, ReportCallback, ReportReceiver};
 use crate::quic::Quic;
+use crate::read_delays::ReadDelayRecorder;
 use crate::referee::{Referee, Reporter};
+use crate::run_links::RunLinks;
 use crate::sctp::Sctp;
 use crate::tcp::Tcp;
 use crate::ticks::Ticks;
-use crate::ties::Ties;
 use crate::token::Token;
 use crate::transceiver::{Opener, own_port, refused};
 use crate::turns::{BUFFER, reads};
 use crate::udp::Udp;
 use crate::unix::Unix;
-use crate::waits::Waits;
 
 /// Which ends of a flow are local.
-pub(crate) enum Here<'p> {
+pub(crate) enum LocalEnd<'p> {
     Both,
     /// The client's; the server listens on another host and sends news; both hosts know the secret.
     Client(ReportReceiver, &'p [u8; 32]),
     /// The server's, which reports to the client's host.
-    Server(Tell<'p>, &'p [u8; 32]),
+    Server(ReportCallback<'p>, &'p [u8; 32]),
 }
 
-impl Here<'_> {
+impl LocalEnd<'_> {
     /// Returns the secret of both hosts.
     fn shared(&self) -> Option<&[u8; 32]> {
         match self {
@@ -58,12 +58,12 @@ impl Here<'_> {
 /// network.
 pub(crate) fn event_loop<'p>(
     assignment: &'p Assignment,
-    here: Here<'p>,
-    ties: Ties<'_>,
+    here: LocalEnd<'p>,
+    ties: RunLinks<'_>,
     enter: Enter<'p>,
 ) -> Result<EventLoop<'p>, SocketsError> {
     let Assignment { transport, workload, messages, seed, server, server_host, .. } = assignment;
-    let lanes = lanes(transport);
+    let stream_layout = stream_layout(transport);
     let opener = opener(assignment, &here);
     let poller = Poller::new().map_err(refused("make an epoll"))?;
     let alarm = Alarm::new().map_err(refused("make a timer"))?;
@@ -76,24 +76,24 @@ pub(crate) fn event_loop<'p>(
     };
     let lent = filter.clone().map(|filter| Box::new(filter) as Box<dyn RuleEnforcer>);
     let (server_site, listener) = match here {
-        Here::Client(..) => (server.clone(), None),
-        Here::Both | Here::Server(..) => listen(&*opener, transport.kind(), server)?,
+        LocalEnd::Client(..) => (server.clone(), None),
+        LocalEnd::Both | LocalEnd::Server(..) => listen(&*opener, transport.kind(), server)?,
     };
     // A server that does not listen only reserves the port.
     let listener = listener.filter(|_| workload.listens);
     // If both ends are local, the client's datagrams have their own socket before they arrive.
-    let is_watched = opener.accepts() || matches!(here, Here::Server(..));
+    let is_watched = opener.accepts() || matches!(here, LocalEnd::Server(..));
     if let Some(listener) = listener.as_ref().filter(|_| is_watched) {
         poller.add(listener, Token::Listener, Interest::Read).map_err(refused("watch the listener"))?;
     }
     enter(Side::Client).map_err(refused("enter the client's network"))?;
 
-    let presence = assignment.client_moves.then(Presence::watch).transpose();
+    let presence = assignment.client_moves.then(HostAddresses::watch).transpose();
     let presence = presence.map_err(refused("listen to the kernel's routing"))?;
     let heard =
         presence.as_ref().map_or(Ok(()), |events| poller.add(events, Token::Presence, Interest::Read));
     heard.map_err(refused("watch the kernel's routing"))?;
-    let Ties { stop, asker, desk, bell, beginning, interval } = ties;
+    let RunLinks { stop, asker, desk, bell, beginning, interval } = ties;
     stop.map_or(Ok(()), |stop| poller.add(stop, Token::Stop, Interest::Read))
         .map_err(refused("watch for the end"))?;
     let heard = bell.as_ref().map_or(Ok(()), |bell| poller.add(bell, Token::Bell, Interest::Read));
@@ -102,18 +102,20 @@ pub(crate) fn event_loop<'p>(
     let ticks = ticks.map_err(refused("make a timer"))?;
     let heard = ticks.as_ref().map_or(Ok(()), |ticks| poller.add(&ticks.alarm, Token::Tick, Interest::Read));
     heard.map_err(refused("watch the timer"))?;
-    let far = Absent::default();
+    let far = RemoteApplication::default();
     let far_standing = Rc::clone(&far.standing);
     let mut far = Some(far);
     let mut absent = || Box::new(far.take().expect("one end is here")) as Box<dyn Application>;
     let mut client = match asker {
-        _ if matches!(here, Here::Server(..)) => absent(),
-        Some(asker) => workload.asking(lanes, asker, *seed),
-        None => workload.client(lanes, *messages, *seed),
+        _ if matches!(here, LocalEnd::Server(..)) => absent(),
+        Some(asker) => workload.asking(stream_layout, asker, *seed),
+        None => workload.client(stream_layout, *messages, *seed),
     };
     let mut server = match here {
-        Here::Client(..) => absent(),
-        Here::Both | Here::Server(..) => workload.server(lanes, *messages, Host { filter: lent, desk }),
+        LocalEnd::Client(..) => absent(),
+        LocalEnd::Both | LocalEnd::Server(..) => {
+            workload.server(stream_layout, *messages, Host { filter: lent, desk })
+        }
     };
     client.ledger().make_room(*messages, 0);
     server.ledger().make_room(0, *messages);
@@ -124,12 +126,12 @@ pub(crate) fn event_loop<'p>(
     let [client, server] = [(client, 0), (server, 1)]
         .map(|(application, end)| on_its_host(application, assignment.processors[end].clone(), &clock));
     let held = (opener.has_timers(), assignment.gathers);
-    let waits = || assignment.stamps.then(|| Waits::since(clock.origin()));
+    let waits = || assignment.stamps.then(|| ReadDelayRecorder::since(clock.origin()));
     let rules = || Referee::Rules(Flow::new(FlowLimits::of(workload, transport, Time::ZERO)));
     let (is_alone, referee, mail) = match here {
-        Here::Both => (false, rules(), None),
-        Here::Client(mail, _) => (true, rules(), Some(mail)),
-        Here::Server(tell, _) => (true, Referee::Host(Reporter::new(tell)), None),
+        LocalEnd::Both => (false, rules(), None),
+        LocalEnd::Client(mail, _) => (true, rules(), Some(mail)),
+        LocalEnd::Server(tell, _) => (true, Referee::Host(Reporter::new(tell)), None),
     };
     let heard = mail.as_ref().map_or(Ok(()), |mail| poller.add(&mail.bell, Token::Far, Interest::Read));
     heard.map_err(refused("watch for the other host"))?;
@@ -177,10 +179,10 @@ fn listen(
     Ok((site, Some(listener)))
 }
 
-/// Listens briefly where the kernel finds a port.
+/// Listens briefly on a port of the kernel's choice.
 pub(crate) fn probe(assignment: &Assignment) -> Result<(), SocketsError> {
     let anywhere = EndAddresses { port: 0, ..assignment.server.clone() };
-    let opener = opener(assignment, &Here::Both);
+    let opener = opener(assignment, &LocalEnd::Both);
     opener.listen(&opener.place(&anywhere)).map(drop)
 }
 
@@ -196,8 +198,8 @@ fn on_its_host(
     }
 }
 
-fn opener(assignment: &Assignment, here: &Here<'_>) -> Box<dyn Opener> {
-    let length_of = assignment.workload.length_of(lanes(&assignment.transport));
+fn opener(assignment: &Assignment, here: &LocalEnd<'_>) -> Box<dyn Opener> {
+    let length_of = assignment.workload.length_of(stream_layout(&assignment.transport));
     let (gathers, stamps) = (assignment.gathers, assignment.stamps);
     match assignment.transport.protocol() {
         Protocol::Tcp { config, .. } => {
@@ -227,8 +229,8 @@ fn opener(assignment: &Assignment, here: &Here<'_>) -> Box<dyn Opener> {
         Protocol::Quic { config, carriage, .. } => {
             // Each host counts its endpoints from the first.
             let seed = match here {
-                Here::Server(..) => assignment.seed.derive("server"),
-                Here::Both | Here::Client(..) => assignment.seed,
+                LocalEnd::Server(..) => assignment.seed.derive("server"),
+                LocalEnd::Both | LocalEnd::Client(..) => assignment.seed,
             };
             Box::new(OverUdp(Quic::new(config, *carriage, length_of, seed, here.shared(), gathers)))
         }

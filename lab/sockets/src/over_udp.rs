@@ -8,7 +8,7 @@ use std::io;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_quic::{Next, Sending as Datagram};
+use hol_quic::{EndpointOutput, OutgoingDatagram as Datagram};
 use hol_scenario::Side;
 use hol_transport::{Command, Event, Received};
 use hol_wire::Ecn;
@@ -18,7 +18,7 @@ use socket2::Socket;
 use crate::assignment::{Counts, EndAddresses};
 use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
-use crate::transceiver::{Fault, Heard, Opener, Sending, Sent, Transceiver};
+use crate::transceiver::{ConnectionFault, Opener, SenderState, Sent, SocketEvent, Transceiver};
 
 /// A transport implemented by this program.
 pub(crate) trait Protocol {
@@ -46,7 +46,7 @@ pub(crate) trait Protocol {
 /// One end of a connection, without its socket.
 pub(crate) trait Endpoint {
     /// Returns the next action. After `Wait`, call it again at the next input or at the given time.
-    fn poll(&mut self, now: Time) -> Next<Datagram>;
+    fn poll(&mut self, now: Time) -> EndpointOutput<Datagram>;
 
     /// Takes a received datagram.
     fn hear(&mut self, now: Time, octets: &[u8], ecn: Ecn);
@@ -64,8 +64,12 @@ pub(crate) trait Endpoint {
     fn hold(&mut self, _holds: bool) {}
 
     /// Passes the messages in received data to `take`.
-    fn deliver(&mut self, received: Received, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        take(Heard::Message(received.stream, received.payload));
+    fn deliver(
+        &mut self,
+        received: Received,
+        take: &mut dyn FnMut(SocketEvent),
+    ) -> Result<(), ConnectionFault> {
+        take(SocketEvent::Message(received.stream, received.payload));
         Ok(())
     }
 
@@ -76,10 +80,10 @@ pub(crate) trait Endpoint {
     fn counts(&self) -> Counts;
 
     /// Returns its state as a sender; `None` if it has not sent data.
-    fn sending(&self) -> Option<Sending>;
+    fn sending(&self) -> Option<SenderState>;
 }
 
-/// Opens connections of such a transport.
+/// Opens connections of a transport of this program.
 pub(crate) struct OverUdp<P>(pub(crate) P);
 
 impl<P: Protocol> OverUdp<P> {
@@ -146,9 +150,9 @@ impl<E: Endpoint> Connection<E> {
         self.flush()?;
         loop {
             match self.endpoint.poll(now) {
-                Next::Transmit(Datagram { octets, ecn }) => self.datagrams.push(octets, ecn),
-                Next::Event(event) => self.events.push_back(event),
-                Next::Wait(until) => {
+                EndpointOutput::Transmit(Datagram { octets, ecn }) => self.datagrams.push(octets, ecn),
+                EndpointOutput::Event(event) => self.events.push_back(event),
+                EndpointOutput::Wait(until) => {
                     self.due = until.unwrap_or(Time::MAX);
                     return self.flush();
                 }
@@ -164,20 +168,20 @@ impl<E: Endpoint> Connection<E> {
     }
 
     /// Reports events.
-    fn tell(&mut self, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn tell(&mut self, take: &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault> {
         while let Some(event) = self.events.pop_front() {
             match event {
                 // Events of a connection that was never open are not reported further.
                 Event::Connected => {
-                    take(Heard::Up(0));
+                    take(SocketEvent::Up(0));
                     return Ok(());
                 }
                 Event::Received(received) => self.endpoint.deliver(received, take)?,
-                Event::Writable => take(Heard::Room),
-                Event::PeerClosed => take(Heard::PeerClosed),
-                Event::Closed => take(Heard::Closed),
-                Event::Failed { reason } => return Err(Fault::Protocol(reason.text())),
-                Event::Path { address, status } => take(Heard::Path(address, status)),
+                Event::Writable => take(SocketEvent::Room),
+                Event::PeerClosed => take(SocketEvent::PeerClosed),
+                Event::Closed => take(SocketEvent::Closed),
+                Event::Failed { reason } => return Err(ConnectionFault::Protocol(reason.text())),
+                Event::Path { address, status } => take(SocketEvent::Path(address, status)),
                 // Abandoned messages are not reported, for any protocol of this world.
                 Event::Abandoned { .. } | Event::Reconfigured { .. } => {}
             }
@@ -217,15 +221,20 @@ impl<E: Endpoint> Transceiver for Connection<E> {
         self.drive(now)
     }
 
-    fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        now: Time,
+        take: &mut dyn FnMut(SocketEvent),
+    ) -> Result<(), ConnectionFault> {
         let Self { datagrams, endpoint, .. } = self;
         datagrams.receive_all(buffer, |octets, ecn| endpoint.hear(now, octets, ecn))?;
         self.drive(now)?;
         self.tell(take)
     }
 
-    fn hear_early(&mut self, octets: Bytes, ecn: Ecn) {
-        self.datagrams.hear_early(octets, ecn);
+    fn handle_early_datagram(&mut self, octets: Bytes, ecn: Ecn) {
+        self.datagrams.handle_early_datagram(octets, ecn);
     }
 
     fn shutdown(&mut self, now: Time) -> io::Result<()> {
@@ -237,7 +246,7 @@ impl<E: Endpoint> Transceiver for Connection<E> {
         if self.begins || !self.events.is_empty() { Time::ZERO } else { self.due }
     }
 
-    fn act(&mut self, now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn act(&mut self, now: Time, take: &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault> {
         if std::mem::take(&mut self.begins) {
             self.endpoint.tell(now, Command::Connect);
         }
@@ -268,7 +277,7 @@ impl<E: Endpoint> Transceiver for Connection<E> {
         self.endpoint.counts()
     }
 
-    fn sending(&self) -> Option<Sending> {
+    fn sending(&self) -> Option<SenderState> {
         self.endpoint.sending()
     }
 }

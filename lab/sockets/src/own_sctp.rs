@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hol_base::{Duration, Rng, Seed, Time};
-use hol_quic::{Next, Sending as Datagram};
+use hol_quic::{EndpointOutput, OutgoingDatagram as Datagram};
 use hol_scenario::Side;
 use hol_sctp::{Config, Endpoint};
 use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Reliability};
@@ -21,9 +21,9 @@ use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
 use crate::ip_options::unspecified;
 use crate::over_udp;
-use crate::transceiver::{Sending, refused};
+use crate::transceiver::{SenderState, refused};
 
-/// Opens associations.
+/// Opens associations of this program's SCTP.
 #[derive(Debug)]
 pub(crate) struct OwnSctp {
     config: Arc<Config>,
@@ -37,6 +37,7 @@ impl OwnSctp {
     /// Octets of the UDP header, which shorten packets. RFC 6951 section 5.6.
     const ENCAPSULATION: u64 = 8;
 
+    /// Creates the opener.
     pub(crate) fn new(config: &Config, unordered: bool, reliability: Reliability, gathers: bool) -> Self {
         const ETHERNET: u64 = 1500;
         let room = if config.mtu.0 == 0 { ETHERNET } else { config.mtu.0 } - Self::ENCAPSULATION;
@@ -90,7 +91,7 @@ impl over_udp::Protocol for OwnSctp {
     }
 }
 
-/// One end of an association.
+/// One end of an association of this program's SCTP.
 #[derive(Debug)]
 pub(crate) struct Association {
     endpoint: Endpoint,
@@ -113,20 +114,20 @@ impl Association {
 }
 
 impl over_udp::Endpoint for Association {
-    fn poll(&mut self, now: Time) -> Next<Datagram> {
+    fn poll(&mut self, now: Time) -> EndpointOutput<Datagram> {
         self.rests_at = self.rests_at.filter(|at| now < *at);
         match self.endpoint.poll(now) {
             Output::Transmit(packet) => {
                 let Transport::Sctp(sctp) = &packet.transport else { unreachable!("it speaks SCTP") };
-                Next::Transmit(Datagram { octets: sctp.to_bytes(), ecn: packet.ecn })
+                EndpointOutput::Transmit(Datagram { octets: sctp.to_bytes(), ecn: packet.ecn })
             }
             Output::Event(event) => {
                 if matches!(event, Event::Closed) {
                     self.rests_at = Some(now + self.linger);
                 }
-                Next::Event(event)
+                EndpointOutput::Event(event)
             }
-            Output::Wait(until) => Next::Wait(Time::earliest([until, self.rests_at])),
+            Output::Wait(until) => EndpointOutput::Wait(Time::earliest([until, self.rests_at])),
         }
     }
 
@@ -170,9 +171,10 @@ impl over_udp::Endpoint for Association {
         }
     }
 
-    fn sending(&self) -> Option<Sending> {
+    fn sending(&self) -> Option<SenderState> {
         let mut paths = Vec::new();
         hol_transport::Endpoint::paths(&self.endpoint, &mut |path| paths.push(path));
-        (self.endpoint.statistics().data_sent > 0).then(|| Sending { paths, again: self.retransmissions() })
+        (self.endpoint.statistics().data_sent > 0)
+            .then(|| SenderState { paths, again: self.retransmissions() })
     }
 }

@@ -4,10 +4,13 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use hol_base::{Seed, Time};
-use hol_quic::{Config, Endpoint, KeyLog, MessageMapping, Next, Sealed, Sending as Datagram, Tls};
+use hol_quic::{
+    Config, EncryptedPackets, Endpoint, EndpointOutput, KeyLog, MessageMapping, OutgoingDatagram as Datagram,
+    Tls,
+};
 use hol_scenario::Side;
 use hol_system as system;
-use hol_transport::{Command, Framer, Message, Passage, Received, Reliability};
+use hol_transport::{Command, DeliveryTimes, Framer, Message, Received, Reliability};
 use hol_wire::{Address, Ecn, ip_header, udp};
 use hol_workloads::{LengthOf, Outgoing};
 use socket2::Socket;
@@ -17,7 +20,7 @@ use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
 use crate::ip_options::IpOptions;
 use crate::over_udp;
-use crate::transceiver::{Fault, Heard, Sending};
+use crate::transceiver::{ConnectionFault, SenderState, SocketEvent};
 
 /// Opens QUIC connections.
 pub(crate) struct Quic {
@@ -107,18 +110,18 @@ fn largest(socket: &Socket, peer: Address) -> Option<u64> {
 /// One end of a connection.
 pub(crate) struct Connection {
     peer: (Address, u16),
-    endpoint: Endpoint<Sealed>,
+    endpoint: Endpoint<EncryptedPackets>,
     /// For byte streams: a framer each.
     framing: Option<(LengthOf, Vec<Framer>)>,
 }
 
 impl over_udp::Endpoint for Connection {
-    fn poll(&mut self, now: Time) -> Next<Datagram> {
+    fn poll(&mut self, now: Time) -> EndpointOutput<Datagram> {
         self.endpoint.poll(now)
     }
 
     fn hear(&mut self, now: Time, octets: &[u8], ecn: Ecn) {
-        self.endpoint.hear_from(now, self.peer, octets, ecn);
+        self.endpoint.receive_datagram(now, self.peer, octets, ecn);
     }
 
     fn tell(&mut self, now: Time, command: Command) {
@@ -141,10 +144,14 @@ impl over_udp::Endpoint for Connection {
         self.endpoint.hold(holds);
     }
 
-    fn deliver(&mut self, received: Received, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn deliver(
+        &mut self,
+        received: Received,
+        take: &mut dyn FnMut(SocketEvent),
+    ) -> Result<(), ConnectionFault> {
         let Received { stream, payload, .. } = received;
         let Some((length_of, framers)) = &mut self.framing else {
-            take(Heard::Message(stream, payload));
+            take(SocketEvent::Message(stream, payload));
             return Ok(());
         };
         let place = usize::from(stream);
@@ -152,10 +159,10 @@ impl over_udp::Endpoint for Connection {
             framers.resize_with(place + 1, || Framer::new(*length_of));
         }
         let framer = &mut framers[place];
-        framer.push(payload, Passage::default());
-        take(Heard::Part);
+        framer.push(payload, DeliveryTimes::default());
+        take(SocketEvent::Part);
         while let Some(framed) = framer.next()? {
-            take(Heard::Message(stream, framed.payload));
+            take(SocketEvent::Message(stream, framed.payload));
         }
         Ok(())
     }
@@ -173,9 +180,9 @@ impl over_udp::Endpoint for Connection {
         }
     }
 
-    fn sending(&self) -> Option<Sending> {
+    fn sending(&self) -> Option<SenderState> {
         let mut paths = Vec::new();
         self.endpoint.path(&mut |path| paths.push(path));
-        self.endpoint.has_sent_data().then(|| Sending { paths, again: self.endpoint.packets_lost() })
+        self.endpoint.has_sent_data().then(|| SenderState { paths, again: self.endpoint.packets_lost() })
     }
 }

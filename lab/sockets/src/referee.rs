@@ -1,12 +1,12 @@
-//! Decides when a flow ends: its rules, on the client's host; the server's host reports to them.
+//! Decides when a flow ends: the rules of the flow, on the client's host; the server's host reports to them.
 
 use hol_base::{Duration, Time};
 use hol_scenario::{Flow, FlowProgress, RunEnd};
 use hol_workloads::{AbortReason, Progress};
 
-use crate::far::{PeerReport, Tell};
+use crate::peer_report::{PeerReport, ReportCallback};
 
-/// Where events are reported.
+/// Where the events of a flow are reported: to its rules, or to the other host.
 pub(crate) enum Referee<'p> {
     /// To the local rules.
     Rules(Flow),
@@ -17,7 +17,7 @@ pub(crate) enum Referee<'p> {
 /// Reports the local server to the other host, at limited intervals, because reports share the path of the
 /// measured flow.
 pub(crate) struct Reporter<'p> {
-    tell: Tell<'p>,
+    tell: ReportCallback<'p>,
     /// The news to report, if any.
     news: Option<PeerReport>,
     /// The earliest time of the next report.
@@ -28,7 +28,8 @@ pub(crate) struct Reporter<'p> {
 impl<'p> Reporter<'p> {
     const INTERVAL: Duration = Duration::from_millis(200);
 
-    pub(crate) fn new(tell: Tell<'p>) -> Self {
+    /// Creates a reporter that uses `tell`.
+    pub(crate) fn new(tell: ReportCallback<'p>) -> Self {
         Self { tell, news: None, next: Time::ZERO, stopped: None }
     }
 
@@ -57,6 +58,7 @@ fn tally(flow: &Flow, [client, server]: Standings) -> FlowProgress {
 }
 
 impl Referee<'_> {
+    /// Returns when every connection was open.
     pub(crate) fn connected(&self) -> Option<Time> {
         match self {
             Self::Rules(flow) => flow.connected(),
@@ -64,7 +66,7 @@ impl Referee<'_> {
         }
     }
 
-    /// Returns why the flow ended, once it has; without local rules, that it was told to.
+    /// Returns why the flow ended, once it has; on the server's host, that it was told to end.
     pub(crate) fn stopped(&self) -> Option<&RunEnd> {
         match self {
             Self::Rules(flow) => flow.stopped(),
@@ -81,6 +83,7 @@ impl Referee<'_> {
         }
     }
 
+    /// Ends the flow if it has stalled or its time is up.
     pub(crate) fn check(&mut self, now: Time, standings: Standings) {
         match self {
             Self::Rules(flow) => flow.check(now, tally(flow, standings)),
@@ -88,19 +91,23 @@ impl Referee<'_> {
         }
     }
 
+    /// Notes that the client requests a connection.
     pub(crate) fn note_opening(&mut self) {
         self.rules().note_opening();
     }
 
+    /// Notes that a connection of the client is open.
     pub(crate) fn note_opened(&mut self, now: Time) {
         self.rules().note_opened(now);
     }
 
+    /// Notes that the client sends a message.
     pub(crate) fn note_sending(&mut self, now: Time, standings: Standings) {
         let flow = self.rules();
         flow.note_sending(now, tally(flow, standings));
     }
 
+    /// Notes that the server has accepted a connection.
     pub(crate) fn note_accepted(&mut self, now: Time) {
         match self {
             Self::Rules(flow) => flow.note_accepted(now),
@@ -108,6 +115,7 @@ impl Referee<'_> {
         }
     }
 
+    /// Notes a delivery.
     pub(crate) fn note_delivery(&mut self, now: Time, standings: Standings) {
         match self {
             Self::Rules(flow) => flow.note_delivery(now, tally(flow, standings)),
@@ -115,6 +123,7 @@ impl Referee<'_> {
         }
     }
 
+    /// Notes that an application gives up.
     pub(crate) fn note_quit(&mut self, now: Time, quit: AbortReason) {
         match (self, quit) {
             (Self::Rules(flow), _) => flow.note_quit(now, quit),
@@ -125,6 +134,7 @@ impl Referee<'_> {
         }
     }
 
+    /// Notes that a connection failed.
     pub(crate) fn note_failure(&mut self, reason: &'static str) {
         match self {
             Self::Rules(flow) => flow.note_failure(reason),
@@ -132,7 +142,7 @@ impl Referee<'_> {
         }
     }
 
-    /// Handles news of the other host, whose application has the progress in `standings`.
+    /// Handles a report of the other host, whose application has the progress in `standings`.
     pub(crate) fn note_news(&mut self, now: Time, news: PeerReport, standings: Standings) {
         let flow = self.rules();
         if news.accepted {

@@ -13,20 +13,21 @@ use socket2::{MsgHdr, Protocol, SockAddr, Socket, Type};
 
 use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
-use crate::moving::{self, Moving};
-use crate::presence::Change;
+use crate::host_addresses::Change;
+use crate::mobile_association::{self, MobileAssociation};
 use crate::sctp_structures::{self as structures, SOL_SCTP};
 use crate::transceiver::{
-    self, Family, Fault, Heard, Opener, Sending, Sent, Transceiver, refused, whole_or_nothing,
+    self, ConnectionFault, Family, Opener, SenderState, Sent, SocketEvent, Transceiver, refused,
+    whole_or_nothing,
 };
 use hol_system as system;
 
-/// Opens SCTP associations.
+/// Opens SCTP associations of one-to-one sockets.
 #[derive(Debug)]
 pub(crate) struct Sctp {
     pub(crate) family: Family,
     pub(crate) config: hol_sctp::Config,
-    /// Number of associations.
+    /// Number of parallel associations.
     pub(crate) associations: u16,
     pub(crate) single_homed: bool,
     pub(crate) unordered: bool,
@@ -38,7 +39,7 @@ impl Sctp {
         name: "SCTP",
         kind: Type::STREAM,
         protocol: Protocol::SCTP,
-        cure: "load its module (modprobe sctp), take sctp:socket=own, or use the kernel world (--world kernel)",
+        cure: "load its module (modprobe sctp), use sctp:socket=own, or use the kernel world (--world kernel)",
     };
 
     /// Returns the addresses that are used.
@@ -68,7 +69,7 @@ impl Sctp {
     pub(crate) fn association(&self, socket: Socket, peer: &EndAddresses) -> Association {
         let control = structures::send_information(self.unordered, self.reliability);
         let primary = peer.addresses[0];
-        let moving = self.config.addip.then(Moving::default);
+        let moving = self.config.addip.then(MobileAssociation::default);
         let parts = BTreeMap::new();
         Association { socket, number: 0, primary, moving, control, config: self.config.clone(), parts }
     }
@@ -84,7 +85,7 @@ impl Opener for Sctp {
     fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = self.socket(client)?;
         if self.config.addip {
-            moving::prepare(&socket)?;
+            mobile_association::prepare(&socket)?;
         }
         let all = structures::addresses(self.addresses(server), server.port);
         transceiver::begin(system::set_option(&socket, SOL_SCTP, structures::CONNECTX, &all), server)?;
@@ -96,16 +97,16 @@ impl Opener for Sctp {
     }
 }
 
-/// One end of an association.
+/// One end of an association of the kernel.
 #[derive(Debug)]
 pub(crate) struct Association {
     pub(crate) socket: Socket,
-    /// Its number on a one-to-many socket; otherwise 0.
+    /// Number of the association on a one-to-many socket; otherwise 0.
     pub(crate) number: u32,
     /// The peer's address to use while it works.
     primary: IpAddr,
     /// The state of an association that may move.
-    moving: Option<Moving>,
+    moving: Option<MobileAssociation>,
     /// Ancillary data of each message, except the stream.
     control: Vec<u8>,
     config: hol_sctp::Config,
@@ -136,7 +137,7 @@ impl Association {
         })
     }
 
-    /// Sends a message; to this address if the association has no number yet.
+    /// Sends a message, to this address if the association has no number yet.
     pub(crate) fn send_to(&mut self, to: Option<&SockAddr>, message: &Outgoing) -> io::Result<Sent> {
         let of_its_own = |delivery: DeliveryOptions| {
             structures::send_information(delivery.unordered, delivery.reliability)
@@ -159,14 +160,14 @@ impl Transceiver for Association {
         &self.socket
     }
 
-    fn opened(&mut self) -> Result<(), Fault> {
+    fn opened(&mut self) -> Result<(), ConnectionFault> {
         let port = self.socket.peer_addr()?.as_socket().map_or(0, |peer| peer.port());
         self.set_primary(port)?;
         self.set_stream_values()?;
         self.moving.as_mut().map_or(Ok(()), |moving| moving.begin(&self.socket))
     }
 
-    fn follow(&mut self, change: Change) -> Result<(), Fault> {
+    fn follow(&mut self, change: Change) -> Result<(), ConnectionFault> {
         self.moving.as_mut().map_or(Ok(()), |moving| moving.change(&self.socket, change))
     }
 
@@ -174,7 +175,12 @@ impl Transceiver for Association {
         self.send_to(None, message)
     }
 
-    fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        _now: Time,
+        take: &mut dyn FnMut(SocketEvent),
+    ) -> Result<(), ConnectionFault> {
         let mut control = [0; structures::RECEIVE_INFORMATION];
         let read = system::receive(&self.socket, buffer, &mut control)?;
         let data = &buffer[..read.length];
@@ -182,13 +188,13 @@ impl Transceiver for Association {
             return structures::notification(data).map(|path| path.into_iter().for_each(take));
         }
         if data.is_empty() {
-            return Err(Fault::PeerClosed);
+            return Err(ConnectionFault::PeerClosed);
         }
         let (stream, unordered) = structures::stream(&control[..read.control_length]);
         let part = self.parts.entry((stream, unordered)).or_default();
         part.extend_from_slice(data);
         if read.flags & libc::MSG_EOR != 0 {
-            take(Heard::Message(stream, part.split().freeze()));
+            take(SocketEvent::Message(stream, part.split().freeze()));
         }
         Ok(())
     }
@@ -197,7 +203,7 @@ impl Transceiver for Association {
         structures::counts(&self.socket, self.number)
     }
 
-    fn sending(&self) -> Option<Sending> {
+    fn sending(&self) -> Option<SenderState> {
         structures::sending(&self.socket, self.number)
     }
 }

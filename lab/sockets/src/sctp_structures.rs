@@ -1,5 +1,5 @@
-//! The structures of SCTP's socket API, as octets: RFC 6458 defines them, `linux/sctp.h` their layout. Times
-//! are in ms.
+//! Encodes and parses the structures of SCTP's socket API: RFC 6458 defines them, `linux/sctp.h` their
+//! layout. Times are in ms.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,7 +12,7 @@ use socket2::Socket;
 use crate::assignment::Counts;
 use crate::clock::jiffy;
 use crate::error::SocketsError;
-use crate::transceiver::{Fault, Heard, Sending, refused};
+use crate::transceiver::{ConnectionFault, SenderState, SocketEvent, refused};
 use crate::tuning;
 use hol_system::{self as system, u16_at, u32_at};
 
@@ -26,7 +26,7 @@ const GET_PEER_ADDR_INFO: i32 = 15;
 const GET_PEER_ADDRS: i32 = 108;
 const GET_LOCAL_ADDRS: i32 = 109;
 const GET_ASSOC_STATS: i32 = 112;
-/// Message flag: the kernel itself made the message.
+/// Message flag of a notification, which the kernel itself made.
 pub(crate) const MSG_NOTIFICATION: i32 = 0x8000;
 /// Octets of ancillary data with `struct sctp_rcvinfo`, with a margin.
 pub(crate) const RECEIVE_INFORMATION: usize = 64;
@@ -51,12 +51,12 @@ const SHUTDOWN_EVENT: u16 = 0x8005;
 /// Octets of `struct sctp_paddr_change`, the longest notification.
 pub(crate) const LONGEST_NOTIFICATION: usize = 148;
 
-/// A socket option.
+/// A socket option with its value.
 #[derive(Debug)]
 pub(crate) struct Setting {
     pub(crate) name: i32,
     pub(crate) value: Vec<u8>,
-    /// For the error message.
+    /// Description of the option for the error message.
     pub(crate) doing: &'static str,
 }
 
@@ -244,7 +244,7 @@ pub(crate) fn subscribe_to_shutdown(socket: &Socket) -> Result<(), SocketsError>
 /// Sets buffers that differ from the kernel's default; the kernel silently applies its limits.
 pub(crate) fn set_buffers(socket: &Socket, config: &Config) -> Result<(), SocketsError> {
     let limited = |asked: usize, got: usize, limit| {
-        let why = format!("{limit} limits it to {got} octets where {asked} are needed");
+        let why = format!("{limit} limits it to {got} octets, but {asked} are needed");
         if asked == got { Ok(()) } else { Err(std::io::Error::other(why)) }
     };
     // The kernel doubles the value to make room for its bookkeeping.
@@ -313,7 +313,7 @@ fn socket_address(octets: &[u8]) -> Option<(SocketAddr, usize)> {
 const LIST_HEAD: usize = 8;
 const LIST: usize = LIST_HEAD + 8 * 28;
 
-/// RFC 6458 sections 8.1.9 and 8.3.1: sets a primary address of the peer, or one of ours.
+/// Encodes a primary address of the peer, or one of this end. RFC 6458 sections 8.1.9 and 8.3.1.
 pub(crate) fn primary(association: u32, address: SocketAddr) -> Vec<u8> {
     Octets::default().u32(association).storage(address).0
 }
@@ -334,7 +334,7 @@ pub(crate) fn send_information(unordered: bool, reliability: Reliability) -> Vec
     control
 }
 
-/// Returns the ancillary data that end the data. RFC 6458 section 5.3.4.
+/// Returns the ancillary data that mark the end of the data. RFC 6458 section 5.3.4.
 pub(crate) fn end_information(association: u32) -> Vec<u8> {
     let mut control = with_flags(EOF);
     set_place(&mut control, association, 0);
@@ -372,26 +372,26 @@ pub(crate) fn is_up(notification: &[u8]) -> Option<u32> {
     u32_at(notification, ASSOCIATION).filter(|_| up)
 }
 
-/// Parses a notification of a path, or that the association is up or has ended. RFC 6458 section 6.1.
-pub(crate) fn notification(octets: &[u8]) -> Result<Option<Heard>, Fault> {
+/// Parses a notification about a path, or that the association is up or has ended. RFC 6458 section 6.1.
+pub(crate) fn notification(octets: &[u8]) -> Result<Option<SocketEvent>, ConnectionFault> {
     const STATE: usize = 8;
     match u16_at(octets, 0) {
         Some(ASSOC_CHANGE) => match u16_at(octets, STATE) {
-            Some(0) => Ok(is_up(octets).map(Heard::Up)),
-            Some(1) => Err(Fault::Protocol("association lost")),
-            Some(2) => Err(Fault::Protocol("association restarted by the peer")),
-            Some(3) => Err(Fault::PeerClosed),
-            Some(4) => Err(Fault::Protocol("association could not be started")),
+            Some(0) => Ok(is_up(octets).map(SocketEvent::Up)),
+            Some(1) => Err(ConnectionFault::Protocol("association lost")),
+            Some(2) => Err(ConnectionFault::Protocol("association restarted by the peer")),
+            Some(3) => Err(ConnectionFault::PeerClosed),
+            Some(4) => Err(ConnectionFault::Protocol("association could not be started")),
             _ => Ok(None),
         },
         Some(PEER_ADDR_CHANGE) => Ok(path_change(octets)),
-        Some(SHUTDOWN_EVENT) => Err(Fault::PeerClosed),
+        Some(SHUTDOWN_EVENT) => Err(ConnectionFault::PeerClosed),
         _ => Ok(None),
     }
 }
 
 /// RFC 6458 section 6.1.2.
-fn path_change(octets: &[u8]) -> Option<Heard> {
+fn path_change(octets: &[u8]) -> Option<SocketEvent> {
     const ADDRESS: usize = 8;
     let (address, _) = socket_address(octets.get(ADDRESS..)?)?;
     let status = match u32_at(octets, ADDRESS + STORAGE)? {
@@ -400,7 +400,7 @@ fn path_change(octets: &[u8]) -> Option<Heard> {
         6 => PathStatus::PotentiallyFailed,
         _ => return None,
     };
-    Some(Heard::Path(address.ip(), status))
+    Some(SocketEvent::Path(address.ip(), status))
 }
 
 /// Returns the counters in `struct sctp_assoc_stats`; zero after the association has ended.
@@ -424,7 +424,7 @@ fn statistics(socket: &Socket, association: u32) -> Option<impl Fn(usize) -> u64
 
 /// Returns the state of an association as a sender: for each path the values of SCTP_GET_PEER_ADDR_INFO (RFC
 /// 6458 section 8.2.2), which lack ssthresh and the data in flight.
-pub(crate) fn sending(socket: &Socket, association: u32) -> Option<Sending> {
+pub(crate) fn sending(socket: &Socket, association: u32) -> Option<SenderState> {
     const UNORDERED_SENT: usize = 208;
     const ORDERED_SENT: usize = 224;
     let at = statistics(socket, association)?;
@@ -433,7 +433,7 @@ pub(crate) fn sending(socket: &Socket, association: u32) -> Option<Sending> {
     }
     let peers = peer_addresses(socket, association).ok()?;
     let paths = peers.into_iter().filter_map(|peer| path_state(socket, association, peer)).collect();
-    Some(Sending { paths, again: at(SENT_AGAIN) })
+    Some(SenderState { paths, again: at(SENT_AGAIN) })
 }
 
 /// `struct sctp_paddrinfo`.
@@ -546,7 +546,7 @@ mod tests {
         let change = |state| {
             Octets::default().u16(PEER_ADDR_CHANGE).u16(0).u32(148).address(address).zeros(112).u32(state)
         };
-        let Ok(Some(Heard::Path(ip, status))) = notification(&change(1).zeros(8).0) else {
+        let Ok(Some(SocketEvent::Path(ip, status))) = notification(&change(1).zeros(8).0) else {
             panic!("no path")
         };
         assert_eq!((ip, status), (address.ip(), PathStatus::Inactive));
@@ -555,7 +555,7 @@ mod tests {
         let up = Octets::default().u16(ASSOC_CHANGE).u16(0).u32(20).u16(0).zeros(6).u32(9).0;
         assert_eq!((is_up(&up), is_up(&lost), is_up(&up[..18])), (Some(9), None, None));
         let shutdown = Octets::default().u16(SHUTDOWN_EVENT).u16(0).u32(12).u32(9).0;
-        assert!(matches!(notification(&shutdown), Err(Fault::PeerClosed)));
+        assert!(matches!(notification(&shutdown), Err(ConnectionFault::PeerClosed)));
         for length in 0..lost.len().min(10) {
             assert!(notification(&lost[..length]).is_ok_and(|heard| heard.is_none()));
         }

@@ -1,4 +1,4 @@
-//! The kernel's settings.
+//! Reads the kernel's settings.
 
 use std::fs;
 

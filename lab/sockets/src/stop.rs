@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use hol_base::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-/// A stop signal: once raised, readable by every run that has it.
+/// A stop signal: once raised, it is readable by every run that has it.
 #[derive(Debug)]
 pub struct Stop(OwnedFd);
 
@@ -16,7 +16,7 @@ impl Stop {
         Ok(Self(eventfd(0, EventfdFlags::CLOEXEC)?))
     }
 
-    /// Stops the runs that have it, including those not yet started.
+    /// Stops the runs that have this signal, including those not yet started.
     pub fn raise(&self) -> io::Result<()> {
         rustix::io::write(&self.0, &1u64.to_ne_bytes())?;
         Ok(())

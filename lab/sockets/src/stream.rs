@@ -5,14 +5,14 @@ use std::net::Shutdown;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_transport::{Framer, Passage};
+use hol_transport::{DeliveryTimes, Framer};
 use hol_workloads::{LengthOf, Outgoing};
 use socket2::Socket;
 
 use crate::assignment::Counts;
-use crate::presence::Change;
-use crate::stamps::Stamped;
-use crate::transceiver::{Fault, Heard, Sending, Sent, Transceiver};
+use crate::host_addresses::Change;
+use crate::receive_timestamps::Stamped;
+use crate::transceiver::{ConnectionFault, SenderState, Sent, SocketEvent, Transceiver};
 
 /// One end of a connection.
 #[derive(Debug)]
@@ -41,33 +41,33 @@ struct Gathered {
 #[derive(Debug)]
 pub(crate) struct Connection<K> {
     pub(crate) stream: Stream,
-    /// The specifics of its kind.
+    /// Properties specific to the kind of socket.
     pub(crate) of: K,
 }
 
-/// What differs between kinds of stream sockets, as in [`Transceiver`].
-pub(crate) trait Own {
-    fn opened(&self, _socket: &Socket) -> Result<(), Fault> {
+/// The differences between kinds of stream sockets, as in [`Transceiver`].
+pub(crate) trait StreamKind {
+    fn opened(&self, _socket: &Socket) -> Result<(), ConnectionFault> {
         Ok(())
     }
 
-    fn follow(&self, _socket: &Socket, _change: Change) -> Result<(), Fault> {
+    fn follow(&self, _socket: &Socket, _change: Change) -> Result<(), ConnectionFault> {
         Ok(())
     }
 
     fn counts(&self, socket: &Socket) -> Counts;
 
-    fn sending(&self, _socket: &Socket) -> Option<Sending> {
+    fn sending(&self, _socket: &Socket) -> Option<SenderState> {
         None
     }
 }
 
-impl<K: Own> Transceiver for Connection<K> {
+impl<K: StreamKind> Transceiver for Connection<K> {
     fn socket(&self) -> &Socket {
         &self.stream.socket
     }
 
-    fn opened(&mut self) -> Result<(), Fault> {
+    fn opened(&mut self) -> Result<(), ConnectionFault> {
         self.of.opened(&self.stream.socket)
     }
 
@@ -79,7 +79,12 @@ impl<K: Own> Transceiver for Connection<K> {
         self.stream.send_all()
     }
 
-    fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        _now: Time,
+        take: &mut dyn FnMut(SocketEvent),
+    ) -> Result<(), ConnectionFault> {
         self.stream.receive(buffer, take)
     }
 
@@ -91,7 +96,7 @@ impl<K: Own> Transceiver for Connection<K> {
         self.stream.waits_for_room()
     }
 
-    fn follow(&mut self, change: Change) -> Result<(), Fault> {
+    fn follow(&mut self, change: Change) -> Result<(), ConnectionFault> {
         self.of.follow(&self.stream.socket, change)
     }
 
@@ -99,7 +104,7 @@ impl<K: Own> Transceiver for Connection<K> {
         self.of.counts(&self.stream.socket)
     }
 
-    fn sending(&self) -> Option<Sending> {
+    fn sending(&self) -> Option<SenderState> {
         self.of.sending(&self.stream.socket)
     }
 }
@@ -144,15 +149,19 @@ impl Stream {
     }
 
     /// Reads once.
-    fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        take: &mut dyn FnMut(SocketEvent),
+    ) -> Result<(), ConnectionFault> {
         let (length, came) = self.stamped.read(&self.socket, buffer)?;
         if length == 0 {
-            return Err(Fault::PeerClosed);
+            return Err(ConnectionFault::PeerClosed);
         }
-        take(Heard::Came(came));
-        self.framer.push(Bytes::copy_from_slice(&buffer[..length]), Passage::default());
+        take(SocketEvent::Came(came));
+        self.framer.push(Bytes::copy_from_slice(&buffer[..length]), DeliveryTimes::default());
         while let Some(framed) = self.framer.next()? {
-            take(Heard::Message(0, framed.payload));
+            take(SocketEvent::Message(0, framed.payload));
         }
         Ok(())
     }

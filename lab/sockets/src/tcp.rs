@@ -10,10 +10,10 @@ use socket2::{Protocol, Socket, TcpKeepalive, Type};
 
 use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
-use crate::presence::Change;
-use crate::stamps;
-use crate::stream::{Connection, Own, Stream};
-use crate::transceiver::{self, Family, Fault, Opener, Sending, Transceiver, refused};
+use crate::host_addresses::Change;
+use crate::receive_timestamps;
+use crate::stream::{Connection, Stream, StreamKind};
+use crate::transceiver::{self, ConnectionFault, Family, Opener, SenderState, Transceiver, refused};
 use hol_system::{self as system, u32_at};
 
 /// Opens TCP connections.
@@ -22,16 +22,16 @@ pub(crate) struct Tcp {
     pub(crate) family: Family,
     pub(crate) config: hol_tcp::Config,
     pub(crate) length_of: LengthOf,
-    /// Waiting messages are sent together.
+    /// Whether waiting messages are sent together.
     pub(crate) gathers: bool,
-    /// The kernel reports receive times.
+    /// Whether the kernel reports receive times.
     pub(crate) stamps: bool,
 }
 
 impl Tcp {
     pub(crate) const FAMILY: Family =
         Family { name: "TCP", kind: Type::STREAM, protocol: Protocol::TCP, cure: "use a kernel with IPv4" };
-    /// More than any number of parallel connections.
+    /// Backlog of a listener, more than any number of parallel connections.
     pub(crate) const BACKLOG: i32 = 1024;
 
     /// Sets the options of a bound socket; accepted sockets inherit them.
@@ -64,7 +64,7 @@ impl Tcp {
             socket.set_tcp_keepalive(&keepalive).map_err(refused("set SO_KEEPALIVE"))?;
         }
         if self.stamps {
-            stamps::ask(&socket);
+            receive_timestamps::ask(&socket);
         }
         Ok(socket)
     }
@@ -109,16 +109,16 @@ struct Kind {
     paced: bool,
 }
 
-impl Own for Kind {
+impl StreamKind for Kind {
     /// Linux does not end a connection whose address is gone; the system or its owner has to. Closed with
     /// RST, which reaches nobody, it leaves nothing behind.
-    fn follow(&self, socket: &Socket, change: Change) -> Result<(), Fault> {
+    fn follow(&self, socket: &Socket, change: Change) -> Result<(), ConnectionFault> {
         let own = socket.local_addr()?.as_socket().map(|own| own.ip());
         if !self.mortal || own.map(Change::Went) != Some(change) {
             return Ok(());
         }
         socket.set_linger(Some(std::time::Duration::ZERO))?;
-        Err(Fault::Protocol("the local address is gone"))
+        Err(ConnectionFault::Protocol("the local address is gone"))
     }
 
     fn counts(&self, socket: &Socket) -> Counts {
@@ -129,12 +129,12 @@ impl Own for Kind {
         }
     }
 
-    fn sending(&self, socket: &Socket) -> Option<Sending> {
+    fn sending(&self, socket: &Socket) -> Option<SenderState> {
         let mut info = [0; INFO_LENGTH];
         let length = system::option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).ok()?;
         let peer = socket.peer_addr().ok()?.as_socket()?.ip();
         let (path, again) = info_sending(&info[..length], peer, self.paced)?;
-        Some(Sending { paths: vec![path], again })
+        Some(SenderState { paths: vec![path], again })
     }
 }
 

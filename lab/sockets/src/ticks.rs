@@ -1,4 +1,4 @@
-//! When to sample connections: at multiples of an interval of the run's time.
+//! The sampling times of connections: multiples of an interval of the run's time.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use hol_scenario::Sample;
 
 use crate::clock::{Alarm, Clock};
 
-/// The alarm, and the samples.
+/// The alarm for samples, and the samples so far.
 #[derive(Debug)]
 pub(crate) struct Ticks {
     pub(crate) alarm: Alarm,

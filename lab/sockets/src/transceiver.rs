@@ -1,4 +1,4 @@
-//! A common interface to all protocols: opening sockets, sending and receiving messages.
+//! The common interface of all protocols: opening sockets, sending and receiving messages.
 
 use std::io;
 use std::net::{IpAddr, Shutdown, SocketAddr};
@@ -12,10 +12,10 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
+use crate::host_addresses::Change;
 use crate::ip_options::unspecified;
-use crate::presence::Change;
 
-/// How the sockets of a protocol are opened.
+/// Opens the sockets of a protocol.
 pub(crate) trait Opener {
     /// Returns the server's address, if the kernel cannot choose a port.
     fn place(&self, server: &EndAddresses) -> EndAddresses {
@@ -90,7 +90,7 @@ pub(crate) trait Transceiver {
     }
 
     /// Handles the opening of the connection, before the first message.
-    fn opened(&mut self) -> Result<(), Fault> {
+    fn opened(&mut self) -> Result<(), ConnectionFault> {
         Ok(())
     }
 
@@ -103,10 +103,15 @@ pub(crate) trait Transceiver {
     }
 
     /// Reads once and passes what is now complete to `take`. `buffer` is scratch space.
-    fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault>;
+    fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        now: Time,
+        take: &mut dyn FnMut(SocketEvent),
+    ) -> Result<(), ConnectionFault>;
 
     /// Takes a datagram that came before its socket existed; it is read first.
-    fn hear_early(&mut self, _octets: Bytes, _ecn: Ecn) {
+    fn handle_early_datagram(&mut self, _octets: Bytes, _ecn: Ecn) {
         unreachable!("it is accepted before anything comes");
     }
 
@@ -121,7 +126,7 @@ pub(crate) trait Transceiver {
     }
 
     /// Acts when it is due, or has room for what waited.
-    fn act(&mut self, _now: Time, _take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn act(&mut self, _now: Time, _take: &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault> {
         Ok(())
     }
 
@@ -147,7 +152,7 @@ pub(crate) trait Transceiver {
     }
 
     /// Handles an added or removed address of the host.
-    fn follow(&mut self, _: Change) -> Result<(), Fault> {
+    fn follow(&mut self, _: Change) -> Result<(), ConnectionFault> {
         Ok(())
     }
 
@@ -156,17 +161,17 @@ pub(crate) trait Transceiver {
 
     /// Returns its state as a sender, as far as the kernel reports it; `None` if it has not sent data, or has
     /// no congestion control.
-    fn sending(&self) -> Option<Sending> {
+    fn sending(&self) -> Option<SenderState> {
         None
     }
 }
 
-/// The state of a connection as a sender.
+/// The state of a connection's sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sending {
-    /// By address of the peer.
+pub(crate) struct SenderState {
+    /// State of each path, by address of the peer.
     pub(crate) paths: Vec<PathState>,
-    /// Data segments or DATA chunks retransmitted so far.
+    /// Number of data segments or DATA chunks retransmitted so far.
     pub(crate) again: u64,
 }
 
@@ -179,9 +184,9 @@ pub(crate) enum Sent {
     WouldBlock,
 }
 
-/// What a socket reports.
+/// An event of a socket.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum SocketEvent {
     /// The following messages arrived at this time of the wall clock, in ns since 1970; `None`: unknown.
     Came(Option<u64>),
     /// A message, and its stream.
@@ -202,7 +207,7 @@ pub(crate) enum Heard {
 
 /// Why a connection cannot continue.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum ConnectionFault {
     /// An error of the kernel.
     Kernel(io::Error),
     /// In words of the RFC.
@@ -211,13 +216,13 @@ pub(crate) enum Fault {
     PeerClosed,
 }
 
-impl Fault {
-    /// Returns whether there was merely nothing to do.
+impl ConnectionFault {
+    /// Returns whether there was just nothing to do.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self, Self::Kernel(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Returns the reason in words of the RFC.
+    /// Returns the reason in terms of the RFC.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Protocol(reason) => reason,
@@ -231,7 +236,7 @@ impl Fault {
                 Some(libc::EHOSTUNREACH) => "host unreachable",
                 Some(libc::ENETUNREACH) => "network unreachable",
                 Some(libc::EMSGSIZE) => "message too long",
-                Some(libc::EINVAL) => "invalid argument, such as a stream that the association has not",
+                Some(libc::EINVAL) => "invalid argument, such as a stream that the association does not have",
                 Some(libc::ENOBUFS | libc::ENOMEM) => "out of memory",
                 _ => "unexpected error of the operating system",
             },
@@ -239,35 +244,35 @@ impl Fault {
     }
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for ConnectionFault {
     fn from(error: io::Error) -> Self {
         Self::Kernel(error)
     }
 }
 
-impl From<FramingError> for Fault {
+impl From<FramingError> for ConnectionFault {
     fn from(error: FramingError) -> Self {
         Self::Protocol(error.0)
     }
 }
 
-/// A protocol, by its names for the kernel and for people.
+/// A protocol, with its names in the kernel and for people.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Family {
     pub(crate) name: &'static str,
     pub(crate) kind: Type,
     pub(crate) protocol: socket2::Protocol,
-    /// What to do if the kernel lacks it.
+    /// What to do if the kernel lacks the protocol.
     pub(crate) cure: &'static str,
 }
 
 impl Family {
-    /// Opens a socket bound to the first address of a site.
+    /// Opens a socket bound to the first address of an end.
     pub(crate) fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         self.socket_at(SocketAddr::new(site.addresses[0], site.port))
     }
 
-    /// Opens a socket for any address of a site.
+    /// Opens a socket for any address of an end.
     pub(crate) fn socket_for_all(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let address = match site.addresses[..] {
             [only] => only,
@@ -314,7 +319,7 @@ pub(crate) fn begin(connecting: io::Result<()>, server: &EndAddresses) -> Result
     }
 }
 
-/// Returns the first address of a site with its port.
+/// Returns the first address of an end with its port.
 pub(crate) fn address(site: &EndAddresses) -> SockAddr {
     SocketAddr::new(site.addresses[0], site.port).into()
 }

@@ -21,10 +21,10 @@ use crate::udp::Udp;
 /// A setting of a network namespace, or of a module, which is shared by all namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sysctl {
-    /// Its name below `/proc/sys`, such as `net/ipv4/tcp_sack`, or for a module below `/sys`, such as
-    /// `module/sctp/parameters/no_checksums`.
+    /// Name of the setting below `/proc/sys`, such as `net/ipv4/tcp_sack`, or for a module below `/sys`,
+    /// such as `module/sctp/parameters/no_checksums`.
     pub name: &'static str,
-    /// Its value.
+    /// Value of the setting.
     pub value: String,
 }
 
@@ -72,9 +72,9 @@ enum Means {
 use Means::{Fixed, Milliseconds, NewSysctl, Seconds, Socket, Sysctl as Setting};
 
 const BUILT_IN: &str = "it is built into Linux; remove it or use the model world";
-const ROUTE: &str = "Linux takes it from the route, which is not set here; remove it or use the model world";
-const APPLICATION: &str = "sockets have no SIP on top; remove it or use the model world";
-const AUTOTUNED: &str = "Linux adapts it as it goes and counts its own bookkeeping; remove it";
+const ROUTE: &str = "Linux takes it from the route, which hol does not set; remove it or use the model world";
+const APPLICATION: &str = "sockets do not implement SIP; remove it or use the model world";
+const AUTOTUNED: &str = "Linux adapts it automatically and includes its own overhead; remove it";
 
 const NOT_OF_MPTCP: &str =
     "MPTCP's sockets do not have it (net/mptcp/sockopt.c mptcp_setsockopt_sol_tcp); remove it";
@@ -192,7 +192,7 @@ const SCTP: &[(&str, Means)] = &[
     ("segmentation_offload", Fixed(BUILT_IN)),
     ("nagle_delays_retransmissions", Fixed(BUILT_IN)),
     ("cmt", Fixed("Linux' SCTP sends new data over one path at a time; remove it or use the model world")),
-    ("ecn", Fixed("Linux says ECT whatever net.sctp.ecn_enable is, and would heed no mark; remove it")),
+    ("ecn", Fixed("Linux sets ECT whatever net.sctp.ecn_enable is, but does not react to marks; remove it")),
     ("missing_reports", Fixed(BUILT_IN)),
     ("fast_retransmit_again", Fixed(BUILT_IN)),
     ("fast_retransmit_restarts_t3", Fixed(BUILT_IN)),
@@ -202,8 +202,8 @@ const SCTP: &[(&str, Means)] = &[
     ("partial_reliability", Socket),
     // SCTP_INTERLEAVING_SUPPORTED requests it, and the namespace has to allow it; since 4.16.
     ("interleaving", NewSysctl("net/sctp/intl_enable", flag)),
-    ("reconfig", Fixed("workloads ask for no re-configuration; remove it or use the model world")),
-    ("zero_checksum", Fixed("Linux has no RFC 9653, and nothing below it that finds errors as DTLS does; remove it")),
+    ("reconfig", Fixed("workloads request no re-configuration; remove it or use the model world")),
+    ("zero_checksum", Fixed("Linux does not implement RFC 9653, and no layer below detects errors as DTLS does; remove it")),
     ("scheduler", Socket),
     ("stream_values", Socket),
     ("fair_counts_last_fragment", Fixed(BUILT_IN)),
@@ -238,10 +238,10 @@ const SCTP: &[(&str, Means)] = &[
 
 /// The options of transports implemented by this program: all except those of the layers below.
 const OWN: &[(&str, Means)] = &[
-    ("wakeup", Fixed("the kernel wakes a program when it does; remove it or use the model world")),
+    ("wakeup", Fixed("the kernel decides when a program wakes up; remove it or use the model world")),
     (
         "zero_checksum",
-        Fixed("RFC 9653 wants DTLS below SCTP, and here is UDP; remove it or use the model world"),
+        Fixed("RFC 9653 requires DTLS below SCTP, but here it is UDP; remove it or use the model world"),
     ),
 ];
 
@@ -301,15 +301,15 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
     let own = stack_of_linux(kernel).name;
     if transport.stack() != DEFAULT_STACK && transport.stack() != own && is_of_a_kernel {
         let option = format!("stack={}", transport.stack());
-        return Err(Unsupported { option, why: "a kernel has a stack of its own; remove the option" });
+        return Err(Unsupported { option, why: "a kernel has its own stack; remove the option" });
     }
     let usual = usual(transport);
     let own = if is_of_a_kernel { with_stack(transport, own) } else { usual.clone() };
     let mut settings = of_hosts(transport, &own);
-    for (key, value) in transport.behaviour() {
+    for (key, value) in transport.option_values() {
         let means = means(transport, key);
-        let is_usual = usual.behaviour().get(key) == Some(value);
-        let value = if is_usual { &own.behaviour()[key] } else { value };
+        let is_usual = usual.option_values().get(key) == Some(value);
+        let value = if is_usual { &own.option_values()[key] } else { value };
         if let Some(setting) = setting(key, value, means, is_usual)?
             && !settings.contains(&setting)
         {
@@ -321,7 +321,8 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
     Ok(settings)
 }
 
-/// Returns those of [`sysctls`] that were requested explicitly and are not needed by the protocol alone.
+/// Returns those of [`sysctls`] that were requested explicitly; without those that the protocol always
+/// needs.
 pub fn asked(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
     let usual = transport.kind().name().parse().expect("a protocol alone is a transport");
     let usual = sysctls(&usual, kernel)?;
@@ -344,7 +345,7 @@ fn accurate_ecn(transport: &TransportSpec) -> Option<Sysctl> {
 
 /// Rejects contradictory combinations of options.
 fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported> {
-    let refuse = |key: &str, why| Err(unsupported(key, &transport.behaviour()[key], why));
+    let refuse = |key: &str, why| Err(unsupported(key, &transport.option_values()[key], why));
     if transport.is_our_own() && transport.has_no_checksums() {
         let option = "no_checksums".to_owned();
         return Err(Unsupported { option, why: "it is a setting of Linux' SCTP; remove it" });
@@ -354,7 +355,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
             if config.rto_min != config.rto_variance_floor {
                 return refuse(
                     "rto_min",
-                    "Linux bounds the RTO's variance by it; set rto_variance_floor to the same",
+                    "Linux limits the variance term of the RTO by it; set rto_variance_floor to the same value",
                 );
             }
             let keys = [
@@ -368,13 +369,10 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
                 return refuse(key, "Linux has it since 7.0; take --world kernel:7.3 or the model world");
             }
             if config.recovery != Recovery::Rack && linux_version(kernel) >= RACK_ALONE {
-                return refuse(
-                    "recovery",
-                    "this Linux has RACK alone; remove it or take --world kernel:6.12",
-                );
+                return refuse("recovery", "this Linux has only RACK; remove it or use --world kernel:6.12");
             }
             if config.keepalive_probes == 0 || config.keepalive_probes > MOST_PROBES {
-                return refuse("keepalive_probes", "Linux sends 1 to 127 (MAX_TCP_KEEPCNT)");
+                return refuse("keepalive_probes", "Linux supports 1 to 127 (MAX_TCP_KEEPCNT)");
             }
             if config.nagle == Nagle::Classic {
                 return refuse("nagle", "Linux has Minshall's variant; use nagle=minshall or nagle=off");
@@ -384,14 +382,14 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
             if config.streams > config.max_inbound_streams {
                 return refuse(
                     "streams",
-                    "the other end takes no more than max_inbound_streams; raise that too",
+                    "the other end accepts at most max_inbound_streams; raise that, too",
                 );
             }
             if config.scheduler == Scheduler::RrPacket {
-                return refuse("scheduler", "Linux has fcfs, rr, prio, fc and wfq; take one of them");
+                return refuse("scheduler", "Linux has fcfs, rr, prio, fc and wfq; use one of them");
             }
             if config.sack_delay > LONGEST_SACK_DELAY {
-                return refuse("sack_delay", "RFC 9260 section 6.2 and Linux allow 500ms at most");
+                return refuse("sack_delay", "RFC 9260 section 6.2 and Linux allow at most 500ms");
             }
             if let Reliability::Lifetime(time) = reliability
                 && (time.is_zero() || !is_whole_ms(*time))
@@ -401,32 +399,32 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
             }
         }
         Protocol::Quic { config, .. } if config.handshake_flight < Tls::LEAST_FLIGHT => {
-            return refuse("handshake_flight", "with a certificate in it, it has 600 octets at least");
+            return refuse("handshake_flight", "with a certificate it has at least 600 octets");
         }
         _ => {}
     }
     Ok(())
 }
 
-/// Rejects an assignment that the kernel cannot honour.
+/// Returns an error for an assignment that the kernel cannot honour.
 pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
     sysctls(&assignment.transport, &kernel_version())?;
     let is_one_to_one =
         matches!(assignment.transport.protocol(), Protocol::Sctp { socket: SocketStyle::OneToOne, .. });
     if is_one_to_one && assignment.workload.kind.workload().is_early() {
-        let why = "Linux lets one-to-one sockets send when the association is up; say socket=one-to-many, or leave it out";
+        let why = "one-to-one sockets of Linux can send only when the association is up; use socket=one-to-many, or omit the option";
         return Err(Unsupported { option: "early".to_owned(), why });
     }
     if let Protocol::Sctp { socket: SocketStyle::OneToMany, config, .. } = assignment.transport.protocol()
         && config.addip
     {
-        let why = "an association that moves has a one-to-one socket here; leave the option out";
+        let why = "an association that moves needs a one-to-one socket; omit the option";
         return Err(Unsupported { option: "socket=one-to-many".to_owned(), why });
     }
     match assignment.workload.longest() {
         Some(size) if assignment.transport.kind() == Kind::Udp && size > Udp::LONGEST => {
             let option = format!("size={size}");
-            Err(Unsupported { option, why: "a datagram takes 65507 octets at most" })
+            Err(Unsupported { option, why: "a datagram has at most 65507 octets" })
         }
         Some(size) if is_longer_than_buffer(&assignment.transport, size) => {
             let option = format!("size={size}");
@@ -447,7 +445,7 @@ fn of_hosts(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
     let set = |name, value: &str| Sysctl { name, value: value.to_owned() };
     let mut settings = Vec::new();
     if matches!(transport.kind(), Kind::Tcp | Kind::Mptcp) {
-        let octets = |key| own.behaviour()[key].as_str().unwrap_or_default().trim_end_matches('B');
+        let octets = |key| own.option_values()[key].as_str().unwrap_or_default().trim_end_matches('B');
         let sizes = |[default, most]: [_; 2]| format!("{LEAST_BUFFER} {} {}", octets(default), octets(most));
         settings.extend(BUFFERS.map(|(name, keys)| set(name, &sizes(keys))));
         let cache = transport.metrics_cache();
@@ -489,7 +487,7 @@ fn setting(key: &str, value: &Value, means: Means, is_usual: bool) -> Result<Opt
         },
         Seconds => match duration(value) {
             Some(time) if is_whole(time, 1_000_000_000) && time <= LONGEST_KEEPALIVE => Ok(None),
-            _ => unsupported("Linux counts it in whole seconds, 32767 at most"),
+            _ => unsupported("Linux counts it in whole seconds, at most 32767"),
         },
         Socket => Ok(None),
         Fixed(why) => unsupported(why),
@@ -547,7 +545,7 @@ mod tests {
             let mut known: Vec<&str> = table.iter().map(|(key, _)| *key).collect();
             known.sort_unstable();
             let usual: TransportSpec = kind.name().parse().unwrap();
-            let behaviours: Vec<&str> = usual.behaviour().keys().map(String::as_str).collect();
+            let behaviours: Vec<&str> = usual.option_values().keys().map(String::as_str).collect();
             let mut sorted = behaviours.clone();
             sorted.sort_unstable();
             assert_eq!(known, sorted, "{}", kind.name());

@@ -1,20 +1,23 @@
-//! How much one socket or application may do before others get their turn.
+//! Limits on the work of one socket or application in its turn.
 
-use crate::transceiver::Fault;
+use crate::transceiver::ConnectionFault;
 
-/// Messages sent by an end, or reads of its sockets, per turn in real time.
+/// Maximum number of messages that an end sends, or of reads from its sockets, per turn in real time.
 pub(crate) const MOST_AT_ONCE: usize = 64;
 
-/// Octets of the largest datagram: scratch space for reads.
+/// Octets of the largest datagram, the size of the buffer for reads.
 pub(crate) const BUFFER: usize = 1 << 16;
 
-/// Returns the reads of a socket per turn.
+/// Returns the number of reads from a socket per turn.
 pub(crate) const fn reads(gathers: bool) -> usize {
     if gathers { MOST_AT_ONCE } else { 1 }
 }
 
 /// Reads until nothing is left, at most `most` times.
-pub(crate) fn read_up_to(most: usize, mut one: impl FnMut() -> Result<(), Fault>) -> Result<(), Fault> {
+pub(crate) fn read_up_to(
+    most: usize,
+    mut one: impl FnMut() -> Result<(), ConnectionFault>,
+) -> Result<(), ConnectionFault> {
     for number in 0..most {
         match one() {
             Err(fault) if fault.is_idle() && number > 0 => return Ok(()),

@@ -12,16 +12,16 @@ use socket2::Socket;
 use crate::assignment::{Counts, EndAddresses};
 use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
-use crate::stamps::{self, Stamped};
-use crate::transceiver::{Fault, Heard, Opener, Sent, Transceiver, whole_or_nothing};
+use crate::receive_timestamps::{self, Stamped};
+use crate::transceiver::{ConnectionFault, Opener, Sent, SocketEvent, Transceiver, whole_or_nothing};
 use crate::turns::read_up_to;
 
 /// Opens pairs of UDP sockets, each connected to the other.
 #[derive(Debug)]
 pub(crate) struct Udp {
-    /// Datagrams read per turn.
+    /// Number of datagrams read per turn.
     pub(crate) reads: usize,
-    /// The kernel reports receive times.
+    /// Whether the kernel reports receive times.
     pub(crate) stamps: bool,
 }
 
@@ -32,7 +32,7 @@ impl Udp {
     fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = Datagrams::FAMILY.socket(site)?;
         if self.stamps {
-            stamps::ask(&socket);
+            receive_timestamps::ask(&socket);
         }
         Ok(socket)
     }
@@ -94,11 +94,16 @@ impl Transceiver for Messages {
         Ok(sent)
     }
 
-    fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        _now: Time,
+        take: &mut dyn FnMut(SocketEvent),
+    ) -> Result<(), ConnectionFault> {
         read_up_to(self.reads, || self.receive_one(buffer, take))
     }
 
-    fn hear_early(&mut self, octets: Bytes, _ecn: Ecn) {
+    fn handle_early_datagram(&mut self, octets: Bytes, _ecn: Ecn) {
         self.early.push_back(octets);
     }
 
@@ -108,7 +113,11 @@ impl Transceiver for Messages {
 }
 
 impl Messages {
-    fn receive_one(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn receive_one(
+        &mut self,
+        buffer: &mut [u8],
+        take: &mut dyn FnMut(SocketEvent),
+    ) -> Result<(), ConnectionFault> {
         let early = self.early.pop_front();
         let (datagram, came) = match &early {
             Some(datagram) => (&datagram[..], None),
@@ -122,8 +131,8 @@ impl Messages {
         };
         self.counts.packets_received += 1;
         if datagram.first_chunk().is_some_and(|name| self.seen.insert(*name)) {
-            take(Heard::Came(came));
-            take(Heard::Message(0, Bytes::copy_from_slice(datagram)));
+            take(SocketEvent::Came(came));
+            take(SocketEvent::Message(0, Bytes::copy_from_slice(datagram)));
         }
         Ok(())
     }
@@ -156,9 +165,9 @@ mod tests {
             network.send_to(message, to).unwrap();
             datagrams.receive(&mut [0; 100], Time::ZERO, &mut |one| heard.push(one)).unwrap();
         }
-        let payload = |heard: Heard| match heard {
-            Heard::Message(_, payload) => Some(payload),
-            Heard::Came(None) => None,
+        let payload = |heard: SocketEvent| match heard {
+            SocketEvent::Message(_, payload) => Some(payload),
+            SocketEvent::Came(None) => None,
             other => unreachable!("{other:?} is of no datagram, or nobody asked"),
         };
         let heard: Vec<Bytes> = heard.into_iter().filter_map(payload).collect();

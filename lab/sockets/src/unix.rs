@@ -1,4 +1,4 @@
-//! UNIX sockets between two programs of one host: a byte stream framed as TCP's, without a network.
+//! UNIX sockets between two programs of one host: a byte stream with framing as in TCP, without a network.
 
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::{io, process};
@@ -8,15 +8,15 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
-use crate::stream::{Connection, Own, Stream};
+use crate::stream::{Connection, Stream, StreamKind};
 use crate::tcp::Tcp;
-use crate::transceiver::{self, Fault, Opener, Transceiver, refused};
+use crate::transceiver::{self, ConnectionFault, Opener, Transceiver, refused};
 
 /// Opens pairs of UNIX sockets.
 #[derive(Debug)]
 pub(crate) struct Unix {
     pub(crate) length_of: LengthOf,
-    /// Waiting messages are sent together.
+    /// Whether waiting messages are sent together.
     pub(crate) gathers: bool,
 }
 
@@ -68,10 +68,10 @@ impl Opener for Unix {
 #[derive(Debug)]
 struct Kind;
 
-impl Own for Kind {
-    fn opened(&self, socket: &Socket) -> Result<(), Fault> {
+impl StreamKind for Kind {
+    fn opened(&self, socket: &Socket) -> Result<(), ConnectionFault> {
         let peer = socket.peer_addr();
-        peer.map(|_| ()).map_err(|_| Fault::Protocol("connection refused"))
+        peer.map(|_| ()).map_err(|_| ConnectionFault::Protocol("connection refused"))
     }
 
     /// The kernel has no counters.

@@ -1,7 +1,7 @@
-//! Agents: their classes and attributes, and the transport that does the same.
+//! Agents of ns: their classes and attributes, and the transport that behaves like each.
 //!
-//! ns's TCP counts packets of `packetSize_`, has no handshake and a window of at most `window_` packets
-//! (ns 2.35, `tcp/tcp.cc` `TcpAgent::window`); Emulab's agents are those of its hosts.
+//! ns's TCP counts packets of `packetSize_`, has no handshake and a window of at most `window_` packets (ns
+//! 2.35, `tcp/tcp.cc` `TcpAgent::window`); Emulab's agents are those of its hosts.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use hol_base::Duration;
 
 use crate::quantity::{positive, seconds, switch, whole};
 use crate::simulator::{Outcome, Simulator};
-use crate::tcl::{Complaint, MEASURED, Word, complain};
+use crate::tcl::{MEASURED, Word, WordError, error_at};
 
-/// An end of a flow.
+/// An agent: an end of a flow.
 #[derive(Debug)]
 pub(crate) struct Agent {
     pub at: usize,
     pub class: Class,
     pub node: Option<usize>,
     pub peer: Option<usize>,
-    /// When it was taken from its node.
+    /// When the agent was detached from its node.
     pub detached: Option<Duration>,
     /// What the script, or its class, sets.
     own: BTreeMap<String, Word>,
     congestion: &'static str,
 }
 
-/// What an agent does.
+/// The behaviour of an agent's class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// TCP: its options here, and whether it is ns's Tahoe, which hol lacks.
@@ -113,7 +113,7 @@ const DEFAULTS: [(&str, &str, &str); 22] = [
 const READ: [&str; 8] =
     ["window_", "packetSize_", "segsize_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "interval_"];
 
-/// Returns ns's own value of an attribute of a class.
+/// Returns ns's default of an attribute of a class.
 pub(crate) fn default_of(class: &str, attribute: &str) -> Option<&'static str> {
     let holds = |(above, name, _): &&(&str, &str, &str)| {
         *name == attribute && (class == *above || class.starts_with(&format!("{above}/")))
@@ -122,7 +122,7 @@ pub(crate) fn default_of(class: &str, attribute: &str) -> Option<&'static str> {
 }
 
 impl Agent {
-    /// Returns an agent of a class; `None` if there is none.
+    /// Returns an agent of a class; `None` for an unknown class.
     pub fn new(name: &str, at: usize, own: BTreeMap<String, Word>) -> Option<Self> {
         let (_, class) = AGENTS.iter().find(|(known, _)| *known == name)?;
         let (node, peer, detached) = (None, None, None);
@@ -134,7 +134,7 @@ impl Agent {
     }
 
     /// Returns an attribute, or ns's value of it.
-    fn number<T>(&self, name: &str, read: fn(&Word) -> Result<T, Complaint>) -> Result<T, Complaint> {
+    fn number<T>(&self, name: &str, read: fn(&Word) -> Result<T, WordError>) -> Result<T, WordError> {
         let usual = || {
             let text = default_of(self.name(), name).unwrap_or_default().to_owned();
             Word { text, at: self.at, verbatim: None }
@@ -142,24 +142,25 @@ impl Agent {
         self.own.get(name).map_or_else(|| read(&usual()), read)
     }
 
-    /// Returns octets of a packet: of TCP without its headers of 40 octets, of UDP all of it.
-    pub fn packet(&self) -> Result<u64, Complaint> {
+    /// Returns the octets of a packet: for TCP without headers of 40 octets, for UDP the whole packet.
+    pub fn packet(&self) -> Result<u64, WordError> {
         let is_full = self.own.contains_key("segsize_");
         self.number(if is_full { "segsize_" } else { "packetSize_" }, positive)
     }
 
-    /// Returns the transport that sends as this agent does, and what it is called; `most` octets are the most that the path takes.
+    /// Returns the transport that sends as this agent does, and its label; `most` is the largest packet of
+    /// the path in octets.
     pub fn transport(
         &self,
         sink: &Self,
         is_emulab: bool,
         most: u64,
-    ) -> Result<(String, Option<&'static str>), Complaint> {
+    ) -> Result<(String, Option<&'static str>), WordError> {
         let options = match self.class {
             Class::Udp => return Ok(("udp".to_owned(), None)),
             Class::Sctp => return Ok(("sctp".to_owned(), None)),
             Class::Sink { .. } => {
-                return complain(
+                return error_at(
                     self.at,
                     "this agent only receives; attach the application to the other one",
                 );
@@ -194,12 +195,12 @@ impl Agent {
     }
 }
 
-fn not_negative(word: &Word) -> Result<f64, Complaint> {
+fn not_negative(word: &Word) -> Result<f64, WordError> {
     if word.text.parse() == Ok(0.0) { Ok(0.0) } else { positive(word) }
 }
 
 impl Simulator<'_> {
-    /// A command of an agent.
+    /// Executes a command of an agent.
     pub(crate) fn agent(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         match (method.text.as_str(), &words[2..]) {
             ("set", [name]) => Ok(self.attribute_of(index, &name.text)),
@@ -235,8 +236,10 @@ impl Simulator<'_> {
             return self.ignore(words, "it only marks packets for traces, or counts them");
         }
         if self.is_emulab {
-            return self
-                .ignore(words, "Emulab's agents are those of its hosts, and hol's those of the transport");
+            return self.ignore(
+                words,
+                "agents of Emulab are those of its hosts, agents of hol those of the transport",
+            );
         }
         if self.now.is_some_and(|now| now > Duration::ZERO) {
             let problem =
@@ -253,9 +256,9 @@ impl Simulator<'_> {
             "reno" => "reno",
             "cubic" => "cubic",
             other => {
-                return complain(
+                return error_at(
                     name.at,
-                    format!("hol has no congestion control {other:?} of ns; it has reno and cubic"),
+                    format!("congestion control {other:?} of ns is not supported; use reno or cubic"),
                 );
             }
         };
@@ -264,9 +267,9 @@ impl Simulator<'_> {
 }
 
 impl Agent {
-    /// Returns what is wrong with the attributes that are set: each of them is read, is what ns has anyway, or changes what is sent
-    /// in a way that hol does not know.
-    pub fn check(&self) -> Result<(), Complaint> {
+    /// Returns what is wrong with the attributes that are set. Each must be supported, have ns's default, or
+    /// not affect what is sent.
+    pub fn check(&self) -> Result<(), WordError> {
         for (name, value) in &self.own {
             let usual = default_of(self.name(), name);
             let is_usual = usual.is_some_and(|usual| is_same(usual, &value.text));
@@ -279,11 +282,14 @@ impl Agent {
                 let class = self.name();
                 let problem = match usual {
                     Some(usual) => {
-                        format!("{name:?} of {class} changes what is sent, and hol has it only at {usual}")
+                        format!("{name:?} of {class} changes what is sent; hol supports only {usual}")
                     }
-                    None => format!("{name:?} of {class} is not read; hol reads {}", READ.join(", ")),
+                    None => format!(
+                        "attribute {name:?} of {class} is not supported; supported are {}",
+                        READ.join(", ")
+                    ),
                 };
-                return complain(value.at, problem);
+                return error_at(value.at, problem);
             }
         }
         // Checks their values.
@@ -293,7 +299,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Returns whether it begins slowly after each loss, which nothing here does.
+    /// Returns whether the agent is Tahoe, which returns to slow start after each loss; no transport here
+    /// does.
     pub const fn is_tahoe(&self) -> bool {
         matches!(self.class, Class::Tcp { is_tahoe: true, .. })
     }
@@ -310,6 +317,6 @@ fn is_same(one: &str, other: &str) -> bool {
 }
 
 /// Returns a whole number of packets to send.
-pub(crate) fn packets(word: &Word) -> Result<u64, Complaint> {
+pub(crate) fn packets(word: &Word) -> Result<u64, WordError> {
     whole(word)
 }

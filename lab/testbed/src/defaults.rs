@@ -1,4 +1,4 @@
-//! Defaults of classes: `Agent/TCP set window_ 20` holds for the agents that are made after it.
+//! Defaults of classes: `Agent/TCP set window_ 20` applies to agents that are created after it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use crate::tcl::{MEASURED, Word};
 pub(crate) struct Defaults(BTreeMap<String, BTreeMap<String, Word>>);
 
 impl Defaults {
-    /// Returns what holds for an object of a class: its own defaults go before those of the classes above it.
+    /// Returns the defaults of an object of a class; those of the class itself precede those of its
+    /// superclasses.
     pub fn of(&self, class: &str) -> BTreeMap<String, Word> {
         let ends = class.match_indices('/').map(|(end, _)| end).chain([class.len()]);
         let above = ends.filter_map(|end| self.0.get(&class[..end]));
@@ -35,20 +36,23 @@ const CLASSES: [(&str, Class); 18] = [
     ("CMUTrace", Class::Ignored("it only records")),
     ("QueueMonitor", Class::Ignored("it only records")),
     ("Animator", Class::Ignored("it only draws")),
-    ("DelayLink", Class::Ignored("links here keep the order of packets, and say their rate and delay")),
+    ("DelayLink", Class::Ignored("links of hol keep the order of packets, and have a rate and a delay")),
     ("AddrParams", Class::Ignored("addresses are chosen here")),
-    ("LL", Class::Ignored("links here have no such layer")),
-    ("Mac", Class::Ignored("LANs here have no such layer")),
-    ("Channel", Class::Ignored("LANs here have no such layer")),
-    ("RNG", Class::Ignored("randomness is that of the experiment's `seed`")),
-    ("RandomVariable", Class::Ignored("it holds for random variables, of which only uniform ones are read")),
-    ("Scheduler", Class::Ignored("how events are kept changes no result")),
-    ("Scheduler/RealTime", Class::Ignored("how events are kept changes no result")),
-    ("Simulator", Class::Ignored("it is about how ns itself is built")),
+    ("LL", Class::Ignored("links of hol have no such layer")),
+    ("Mac", Class::Ignored("LANs of hol have no such layer")),
+    ("Channel", Class::Ignored("LANs of hol have no such layer")),
+    ("RNG", Class::Ignored("random numbers derive from the experiment's `seed`")),
+    (
+        "RandomVariable",
+        Class::Ignored("it applies to random variables, of which only uniform ones are supported"),
+    ),
+    ("Scheduler", Class::Ignored("how events are stored does not change results")),
+    ("Scheduler/RealTime", Class::Ignored("how events are stored does not change results")),
+    ("Simulator", Class::Ignored("it concerns the internals of ns")),
 ];
 
 impl Simulator<'_> {
-    /// `CLASS set attribute value`, or without the value; `None` if it is no class.
+    /// Executes `CLASS set attribute value`, or the form without the value; `None` for an unknown class.
     pub(crate) fn class(&mut self, words: &[Word]) -> Option<Outcome> {
         let [class, set, attribute, value @ ..] = words else { return None };
         if set.text != "set" || value.len() > 1 {
@@ -58,7 +62,7 @@ impl Simulator<'_> {
         let Some((_, kind)) = CLASSES.iter().find(|(known, _)| *known == top) else {
             let is_class = class.text.starts_with(|c: char| c.is_ascii_uppercase());
             let problem = format!(
-                "defaults of {:?} are not supported; those of agents, applications and queues are",
+                "defaults of {:?} are not supported; supported are those of agents, applications and queues",
                 class.text
             );
             return is_class.then(|| self.unknown(class.at, problem));

@@ -1,4 +1,4 @@
-//! The network while its script runs, and the resulting specification.
+//! The network under construction while its script runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -10,23 +10,23 @@ use hol_network::{
 use hol_wire::Address;
 
 use crate::queue::Queue;
-use crate::tcl::{Complaint, complain};
+use crate::tcl::{WordError, error_at};
 
 /// The default queue of ns and Emulab, in packets.
 pub(crate) const DEFAULT_QUEUE: u64 = 50;
 
-/// Nodes and links, in the order of the script.
+/// The nodes and links so far, in the order of the script.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub nodes: Vec<Node>,
     pub segments: Vec<Segment>,
-    /// Changes during the run.
+    /// The changes during the run.
     pub events: Vec<Event>,
-    /// Where the script says that routes are found anew when a link goes down.
+    /// Where the script says that routes are recomputed when a link goes down.
     pub finds_new_routes: Option<usize>,
 }
 
-/// A change of a segment, or of one of its lines, during the run.
+/// A change of a segment, or of one of its directions, during the run.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub at: Duration,
@@ -36,9 +36,10 @@ pub(crate) struct Event {
 }
 
 #[derive(Debug)]
+/// A node.
 pub(crate) struct Node {
     pub name: Option<String>,
-    /// Its position in the script.
+    /// Position of the node in the script.
     pub at: usize,
 }
 
@@ -46,13 +47,13 @@ pub(crate) struct Node {
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub name: Option<String>,
-    /// By index into the nodes.
+    /// Indices of the nodes on the segment.
     pub members: Vec<usize>,
-    /// By member, if given in the script.
+    /// Addresses of the members, if the script gives them.
     pub addresses: Vec<Option<Ipv4Addr>>,
-    /// A link's two directions, the first away from its first member; or the single line of a LAN.
+    /// A link's two directions, the first away from its first member; or the single direction of a LAN.
     pub lines: Vec<Line>,
-    /// Where its only direction so far is made.
+    /// Position in the script of the link's only direction so far.
     pub missing: Option<usize>,
 }
 
@@ -71,6 +72,7 @@ pub(crate) fn plain_name(text: &str) -> String {
 }
 
 impl Segment {
+    /// Returns whether the segment is a link.
     pub fn is_link(&self) -> bool {
         self.lines.len() == 2
     }
@@ -78,9 +80,9 @@ impl Segment {
 
 impl Draft {
     /// Completes the network, with default names and addresses.
-    pub fn finish(mut self, is_emulab: bool) -> Result<NetworkSpec, Complaint> {
+    pub fn finish(mut self, is_emulab: bool) -> Result<NetworkSpec, WordError> {
         if self.nodes.is_empty() {
-            return complain(0, "the script describes no nodes; begin with set server [$ns node]");
+            return error_at(0, "the script describes no nodes; start with set server [$ns node]");
         }
         self.name_all();
         let names: Vec<String> =
@@ -90,19 +92,18 @@ impl Draft {
         for (index, node) in self.nodes.iter().enumerate() {
             if !connected.contains(&index) {
                 let problem =
-                    format!("node \"{}\" is on no link or LAN; connect it or leave it out", names[index]);
-                return complain(node.at, problem);
+                    format!("node \"{}\" is on no link or LAN; connect it or remove it", names[index]);
+                return error_at(node.at, problem);
             }
         }
         if let Some(at) = self.segments.iter().find_map(|segment| segment.missing) {
-            let problem =
-                "this link has one direction, and links here have two; add a simplex-link for the other";
-            return complain(at, problem);
+            let problem = "this link has one direction, but links need two; add a simplex-link for the other";
+            return error_at(at, problem);
         }
         let is_outage = |event: &&Event| event.change == LinkChange::Down;
         if let Some(at) = self.finds_new_routes.filter(|_| self.events.iter().any(|event| is_outage(&event)))
         {
-            return complain(at, "routes are static here, also when a link goes down; write Static");
+            return error_at(at, "only static routes are supported, even when a link goes down; use Static");
         }
         let mut network = NetworkSpec {
             events: self.event_specs(),

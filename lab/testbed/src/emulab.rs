@@ -1,14 +1,14 @@
-//! The commands of Emulab: `new Simulator`, and those that begin with `tb-`.
+//! Executes the commands of Emulab: `new Simulator`, and those that begin with `tb-`.
 
 use hol_network::{LinkChange, LossSpec};
 
 use crate::draft::Segment;
 use crate::quantity::{address, delay, loss, rate};
 use crate::simulator::{Object, Outcome, Simulator};
-use crate::tcl::{Word, complain};
+use crate::tcl::{Word, error_at};
 use crate::traffic::unknown_class;
 
-/// Commands that are not those of an object, and how they are written.
+/// The commands of Emulab that are not methods of an object, and their syntax.
 pub(crate) const COMMANDS: [(&str, &str); 16] = [
     ("new", "new Simulator"),
     ("tb-set-link-loss", "tb-set-link-loss $link 0.01, or tb-set-link-loss $from $to 0.01"),
@@ -29,11 +29,10 @@ pub(crate) const COMMANDS: [(&str, &str); 16] = [
 ];
 
 /// Why a member of a LAN has no settings of its own.
-const ONE_MEMBER: &str = "this sets the part of one node, and LANs here are alike for all their nodes; give the node a link \
-    of its own, with $ns duplex-link";
+const ONE_MEMBER: &str = "this sets the part of one node, but a LAN is the same for all its nodes; give the node its own link with $ns duplex-link";
 
 impl Simulator<'_> {
-    /// Carries out one of [`COMMANDS`], which is written in this `form`.
+    /// Executes one of [`COMMANDS`], whose syntax is `form`.
     pub(crate) fn emulab(&mut self, words: &[Word], form: &str) -> Outcome {
         match (words[0].text.as_str(), &words[1..]) {
             ("new", [class]) if class.text == "Simulator" => Ok(self.add(Object::Simulator)),
@@ -84,10 +83,10 @@ impl Simulator<'_> {
                 self.start_command(words[0].at, node, command)
             }
             (name, _) if name.starts_with("tb-set-node-lan-") || name == "tb-set-lan-simplex-params" => {
-                complain(words[0].at, format!("{name}: {ONE_MEMBER}"))
+                error_at(words[0].at, format!("{name}: {ONE_MEMBER}"))
             }
             ("tb-set-node-tarfiles", [node, rest @ ..]) => self.archives(node, rest),
-            _ => complain(words[0].at, format!("this is written {form}")),
+            _ => error_at(words[0].at, format!("the syntax is {form}")),
         }
     }
 
@@ -104,10 +103,10 @@ impl Simulator<'_> {
             self.draft.segments.iter().enumerate().filter_map(|(at, segment)| Some((at, on(segment)?)));
         match places.collect::<Vec<_>>()[..] {
             [(segment, place)] => self.set_address(segment, place, own),
-            ref places => complain(
+            ref places => error_at(
                 node.at,
                 format!(
-                    "this node is on {} links and LANs; say which with tb-set-ip-link or tb-set-ip-lan behind it",
+                    "this node is on {} links and LANs; choose one with tb-set-ip-link or tb-set-ip-lan",
                     places.len()
                 ),
             ),
@@ -118,9 +117,9 @@ impl Simulator<'_> {
         let own = address(word)?;
         let taken = self.draft.segments.iter().flat_map(|segment| &segment.addresses);
         if taken.flatten().any(|address| *address == own) {
-            return complain(
+            return error_at(
                 word.at,
-                format!("another interface has the address {own} already; give this one its own"),
+                format!("another interface already has the address {own}; give this one another"),
             );
         }
         self.draft.segments[segment].addresses[member] = Some(own);

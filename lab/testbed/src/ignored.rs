@@ -1,31 +1,30 @@
-//! Commands that matter only on a physical testbed.
+//! Commands that matter only on a physical testbed, and are ignored.
 
-/// Returns why a command has no meaning here; `None` for other commands.
+/// Returns why a command has no effect; `None` for other commands.
 pub(crate) fn reason(command: &str) -> Option<&'static str> {
     IGNORED.iter().find(|(known, _)| *known == command).map(|(_, reason)| *reason)
 }
 
-/// Returns the names of all commands that are ignored.
+/// Returns the names of all ignored commands.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     IGNORED.iter().map(|(name, _)| *name)
 }
 
-const HOSTS: &str = "hosts are those of the experiment's world";
-const SOFTWARE: &str = "what nodes have is what programs need of this machine, or a `root` of the experiment";
+const HOSTS: &str = "hosts are determined by the experiment's world";
+const SOFTWARE: &str = "the software of nodes is that of this machine, or a `root` of the experiment";
 const MACHINES: &str = "no machines are allocated";
 const SCREEN: &str = "it only draws or prints";
 
-const FILES: &str =
-    "the script itself opens no file and starts nothing; hol trace --ns2 writes what a run does";
+const FILES: &str = "scripts cannot open files or start programs; hol trace --ns2 writes a trace of a run";
 
 const IGNORED: [(&str, &str); 39] = [
     ("open", FILES),
     ("close", FILES),
     ("exec", FILES),
-    ("ns-random", "randomness is that of the experiment's `seed`"),
-    ("remove-all-packet-headers", "it is about how ns itself is built"),
-    ("add-packet-header", "it is about how ns itself is built"),
-    ("remove-packet-header", "it is about how ns itself is built"),
+    ("ns-random", "random numbers derive from the experiment's `seed`"),
+    ("remove-all-packet-headers", "it concerns the internals of ns"),
+    ("add-packet-header", "it concerns the internals of ns"),
+    ("remove-packet-header", "it concerns the internals of ns"),
     ("puts", SCREEN),
     ("flush", SCREEN),
     ("tb-set-hardware", HOSTS),

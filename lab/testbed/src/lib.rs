@@ -1,19 +1,21 @@
-//! ns scripts as networks: Emulab's testbed in a file.
+//! ns scripts as networks.
 //!
 //! [`Script::read`] converts a script in the language of ns-2 and Emulab to a
 //! [`NetworkSpec`](hol_network::NetworkSpec), [`write()`] a network to a script, and [`mapping()`] lists
 //! nodes and links as in Emulab's mails.
 //!
-//! A script is run as Tcl does, and what it does at times of its run (`$ns at`) in their order: links change as events of the
-//! network, and applications send as [`Flow`]s, FTP and CBR over the common agents; Emulab's start commands and program agents
-//! become [`Program`]s. Ignored, and listed, is only what draws, records or is about machines; all else that is not understood is
-//! reported together. A LAN is one link shared by its members, where Emulab's switch has two for each of them; commands about a
-//! single member's are rejected.
+//! A script is executed as Tcl would, and commands at times of its run (`$ns at`) in the order of time: link
+//! changes become events of the network; applications send as [`Flow`]s, FTP and CBR over the common agents;
+//! Emulab's start commands and program agents become [`Program`]s. Only commands that draw, record or
+//! concern machines are ignored, and listed; all other unsupported commands are reported together. A LAN is
+//! one link shared by its members, where Emulab's switch has two for each of them; commands about a single
+//! member's are rejected.
 //!
-//! A script that sources `tb_compat.tcl`, or has commands of Emulab, has Emulab's defaults; others have those of ns 2.35.
+//! A script that sources `tb_compat.tcl`, or has commands of Emulab, has Emulab's defaults; others have
+//! those of ns 2.35.
 //!
-//! `tcl` is the language; `simulator` and `emulab` have its commands about networks; `agents`, `traffic`, `queue` and `loss` what
-//! its objects become.
+//! `tcl` is the language; `simulator` and `emulab` have its commands about networks; `agents`, `traffic`,
+//! `queue` and `loss` convert its objects.
 
 mod agents;
 mod defaults;

@@ -1,13 +1,13 @@
-//! ns's error models: which packets a direction of a link loses.
+//! Error models of ns: which packets a direction of a link loses.
 
 use hol_base::Ratio;
 use hol_network::{ExplicitLoss, LinkChange, LossSpec};
 
 use crate::quantity::{loss, whole};
 use crate::simulator::{Object, Outcome, Simulator};
-use crate::tcl::{Complaint, Word, complain, elements};
+use crate::tcl::{Word, WordError, elements, error_at};
 
-/// An `ErrorModel`, and the directions that have it.
+/// An `ErrorModel`, and the link directions that it applies to.
 #[derive(Debug)]
 pub(crate) struct ErrorModel {
     at: usize,
@@ -21,18 +21,17 @@ pub(crate) struct ErrorModel {
 }
 
 impl ErrorModel {
-    fn spec(&self) -> Result<LossSpec, Complaint> {
-        let wrong = |problem: String| Complaint { at: self.at, problem };
+    fn spec(&self) -> Result<LossSpec, WordError> {
+        let wrong = |problem: String| WordError { at: self.at, problem };
         if !matches!(self.unit.as_str(), "pkt" | "packet" | "EU_PKT") {
             let unit = &self.unit;
             return Err(wrong(format!(
-                "this error model counts {unit}; losses here are of packets: $em unit pkt"
+                "this error model counts {unit}; only packets are supported: $em unit pkt"
             )));
         }
         if !self.is_uniform {
             return Err(wrong(
-                "this error model's random variable is not RandomVariable/Uniform from 0 to 1; bursts are set in the \
-                 experiment, by [network.links.NAME] loss"
+                "the random variable of this error model is not RandomVariable/Uniform from 0 to 1; for bursts use [network.links.NAME] loss in the experiment"
                     .to_owned(),
             ));
         }
@@ -47,7 +46,8 @@ impl ErrorModel {
 }
 
 impl Simulator<'_> {
-    /// `new ErrorModel`, `new ErrorModel/Uniform 0.01 pkt`, `new ErrorModel/List`; `None` for what is none of them.
+    /// Executes `new ErrorModel`, `new ErrorModel/Uniform 0.01 pkt`, `new ErrorModel/List`; `None` for
+    /// another class.
     pub(crate) fn error_model(&mut self, class: &Word, arguments: &[Word]) -> Option<Outcome> {
         let list = match class.text.as_str() {
             "ErrorModel" | "ErrorModel/Uniform" => None,
@@ -73,7 +73,7 @@ impl Simulator<'_> {
         })())
     }
 
-    /// A command of an error model.
+    /// Executes a command of an error model.
     pub(crate) fn ask_error_model(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         match (method.text.as_str(), &words[2..]) {
             ("unit", [unit]) => self.error_models[index].unit = unit.text.clone(),
@@ -82,15 +82,15 @@ impl Simulator<'_> {
                 self.set_error_model(index, &attribute.text, attribute.at, value)?;
             }
             ("droplist", [list]) => {
-                let numbers = elements(&list.text).map_err(|problem| Complaint { at: list.at, problem })?;
+                let numbers = elements(&list.text).map_err(|problem| WordError { at: list.at, problem })?;
                 let number = |text| whole(&Word { text, ..list.clone() });
                 self.error_models[index].list =
                     Some(numbers.into_iter().map(number).collect::<Result<Vec<_>, _>>()?);
             }
             ("ranvar", [variable]) => {
                 let Some(Object::Variable { is_uniform }) = self.object_called(&variable.text) else {
-                    let problem = "this is not a random variable; make one with new RandomVariable/Uniform";
-                    return complain(variable.at, problem);
+                    let problem = "this is not a random variable; create one with new RandomVariable/Uniform";
+                    return error_at(variable.at, problem);
                 };
                 self.error_models[index].is_uniform = is_uniform;
             }
@@ -108,10 +108,10 @@ impl Simulator<'_> {
         self.apply_error_model(index)
     }
 
-    /// `$ns lossmodel $em $from $to`, or `link-lossmodel`, behind the queue.
+    /// Executes `$ns lossmodel $em $from $to`, or `link-lossmodel`, behind the queue.
     pub(crate) fn lossmodel(&mut self, model: &Word, from: &Word, to: &Word) -> Outcome {
         let Some(Object::ErrorModel(index)) = self.object_called(&model.text) else {
-            return complain(model.at, "this is not an error model; make one with new ErrorModel");
+            return error_at(model.at, "this is not an error model; create one with new ErrorModel");
         };
         let line = self.between(from, to)?;
         self.error_models[index].lines.push(line);
@@ -124,13 +124,18 @@ impl Simulator<'_> {
         name: &str,
         at: usize,
         value: &Word,
-    ) -> Result<(), Complaint> {
+    ) -> Result<(), WordError> {
         match name {
             "rate_" => self.error_models[index].rate = loss(value)?,
             "enable_" if matches!(value.text.as_str(), "1" | "true") => {}
             "bandwidth_" | "markecn_" | "delay_pkt_"
                 if matches!(value.text.as_str(), "0" | "false" | "2Mb") => {}
-            _ => return complain(at, format!("{name:?} of an error model is not read; it has rate_ here")),
+            _ => {
+                return error_at(
+                    at,
+                    format!("attribute {name:?} of an error model is not supported; supported is rate_"),
+                );
+            }
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Nodes and links in the tables of Emulab's mails.
+//! Tables of nodes and links as in Emulab's mails.
 
 use hol_base::QueueLimit;
 use hol_network::{Discipline, LinkId, Medium, RedSpec, Segment, Settings, Topology};
@@ -6,7 +6,7 @@ use hol_network::{Discipline, LinkId, Medium, RedSpec, Segment, Settings, Topolo
 /// A table with its title; the first row names the columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// As Emulab calls it.
+    /// Title of the table, as in Emulab.
     pub title: &'static str,
     /// Rows of cells; a row may end early.
     pub rows: Vec<Vec<String>>,
@@ -15,7 +15,8 @@ pub struct Section {
 /// Returns the addresses, halves and links of a network's nodes, links and LANs.
 ///
 /// Emulab gives each member of a link or LAN two halves, to the switch and from it. Each half of a path has
-/// half its delay, and losses that together give its loss; the link that carries packets has all of both.
+/// half its delay, and losses that together give its loss; the link that carries packets has the whole delay
+/// and loss.
 pub fn mapping(topology: &Topology) -> [Section; 4] {
     [
         Section { title: "Virtual Node Info", rows: nodes(topology) },
@@ -42,7 +43,7 @@ fn halves(topology: &Topology) -> Vec<Vec<String>> {
         for (place, id) in segment.interfaces.iter().enumerate() {
             let address = topology.interfaces()[usize::from(id.0)].address.to_string();
             let [out, back] = directions(segment.medium, place).map(|line| settings(topology, line));
-            let [first, second] = [out, back].map(|line| half(line, line.loss.in_the_long_run()));
+            let [first, second] = [out, back].map(|line| half(line, line.loss.long_run_loss()));
             let member = member(topology, segment, place);
             rows.push([row([&segment.label, &member, &address]), first.into()].concat());
             rows.push([row(["", "", "255.255.255.0"]), second.into()].concat());
@@ -97,7 +98,7 @@ fn lines(topology: &Topology) -> Vec<Vec<String>> {
     let mut rows = vec![row(["ID", "Member", "Line", "Delay", "BW (Kbs)", "PLR"])];
     let mut line = |segment: &Segment, member: &str, id: LinkId| {
         let plan = &topology.links()[usize::from(id.0)];
-        let loss = plan.settings.loss.in_the_long_run();
+        let loss = plan.settings.loss.long_run_loss();
         let values = characteristics(&plan.settings, plan.settings.delay.as_millis_f64(), loss);
         rows.push([row([&segment.label, member, &plan.name]), values.into()].concat());
     };

@@ -4,22 +4,22 @@
 use hol_base::Duration;
 
 use crate::simulator::{Object, Outcome, Simulator};
-use crate::tcl::{Complaint, Word, complain};
+use crate::tcl::{Word, WordError, error_at};
 
-/// A program, once for each time that it is started.
+/// One start of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     /// Position in the script: `file:line`.
     pub place: String,
-    /// Its node.
+    /// Node on which the program runs.
     pub node: String,
     /// The command for the node's shell.
     pub command: String,
-    /// Its working directory, if given.
+    /// Working directory of the program, if given.
     pub directory: Option<String>,
-    /// When it starts; `None`: when its node is up.
+    /// When the program starts; `None`: when its node is up.
     pub start: Option<Duration>,
-    /// When it is asked to end, if at all.
+    /// When the program is asked to end, if ever.
     pub stop: Option<Duration>,
     /// Archives for its node: the directory, and the name of the file.
     pub archives: Vec<(String, String)>,
@@ -45,7 +45,7 @@ struct Draft {
 }
 
 impl Simulator<'_> {
-    /// `tb-set-node-startcmd $node "command"`
+    /// Executes `tb-set-node-startcmd $node "command"`.
     pub(crate) fn start_command(&mut self, at: usize, node: &Word, command: &Word) -> Outcome {
         let node = Some(self.node(node)?);
         let command = Some(command.text.clone());
@@ -54,48 +54,51 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// `tb-set-node-tarfiles $node /usr/local tools.tar /srv pages.tar.gz`
+    /// Executes `tb-set-node-tarfiles $node /usr/local tools.tar /srv pages.tar.gz`.
     pub(crate) fn archives(&mut self, node: &Word, rest: &[Word]) -> Outcome {
         let index = self.node(node)?;
         let (pairs, []) = rest.as_chunks() else {
-            return complain(node.at, "this is written tb-set-node-tarfiles $node DIRECTORY FILE …");
+            return error_at(node.at, "the syntax is tb-set-node-tarfiles $node DIRECTORY FILE …");
         };
         for [directory, file] in pairs {
             if !directory.text.starts_with('/') {
-                return complain(directory.at, "the directory on the node is absolute, as in /usr/local");
+                return error_at(
+                    directory.at,
+                    "the directory on the node must be absolute, as in /usr/local",
+                );
             }
             self.programs.archives.push((index, directory.text.clone(), file.text.clone()));
         }
         Ok(String::new())
     }
 
-    /// `$node program-agent -command "…"`, or with no node and no words `new Program $ns`.
+    /// Executes `$node program-agent -command "…"`, or without a node and arguments `new Program $ns`.
     pub(crate) fn program_agent(&mut self, at: usize, node: Option<usize>, words: &[Word]) -> Outcome {
         let (starts, stops) = (Vec::new(), Vec::new());
         let mut draft = Draft { at, node, command: None, directory: None, is_agent: true, starts, stops };
         let (options, []) = words[words.len().min(2)..].as_chunks() else {
-            return complain(at, "this is written $node program-agent -command \"ls\" -dir \"/tmp\"");
+            return error_at(at, "the syntax is $node program-agent -command \"ls\" -dir \"/tmp\"");
         };
         for [option, value] in options {
             match option.text.as_str() {
                 "-command" => draft.command = Some(value.text.clone()),
                 "-dir" => draft.directory = Some(value.text.clone()),
-                _ => drop(self.ignore(words, "a program has -command and -dir here")?),
+                _ => drop(self.ignore(words, "only -command and -dir are supported")?),
             }
         }
         self.programs.all.push(draft);
         Ok(self.add(Object::Program(self.programs.all.len() - 1)))
     }
 
-    /// A command of a program agent.
+    /// Executes a command of a program agent.
     pub(crate) fn program(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         if let ("start" | "run" | "stop" | "kill", []) = (method.text.as_str(), &words[2..]) {
             return Ok(self.schedule_program(index, &method.text));
         }
         let ("set", [name, value]) = (method.text.as_str(), &words[2..]) else {
-            return complain(
+            return error_at(
                 method.at,
-                "a program takes only $prog set command \"ls\", set node and set dir",
+                "a program supports only $prog set command \"ls\", set node and set dir",
             );
         };
         let node = if name.text == "node" { Some(self.node(value)?) } else { None };
@@ -104,7 +107,7 @@ impl Simulator<'_> {
             "node" => program.node = node,
             "command" => program.command = Some(text),
             "dir" => program.directory = Some(text),
-            _ => return self.ignore(words, "a program has node, command and dir here"),
+            _ => return self.ignore(words, "only node, command and dir of a program are supported"),
         }
         Ok(String::new())
     }
@@ -129,10 +132,10 @@ impl Programs {
         names: &[String],
         end: Option<Duration>,
         place: impl Fn(usize) -> String,
-    ) -> Result<Vec<Program>, Complaint> {
+    ) -> Result<Vec<Program>, WordError> {
         let mut all = Vec::new();
         for draft in &self.all {
-            let wrong = |problem: &str| Complaint { at: draft.at, problem: problem.to_owned() };
+            let wrong = |problem: &str| WordError { at: draft.at, problem: problem.to_owned() };
             let node =
                 draft.node.ok_or_else(|| wrong("this program has no node; add $prog set node $client"))?;
             let command = draft.command.clone();

@@ -1,14 +1,14 @@
-//! Quantities as ns writes them: `0.4Mb`, `25ms`, `0.01`.
+//! Parses quantities as ns writes them: `0.4Mb`, `25ms`, `0.01`.
 
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 
 use hol_base::{BitRate, Duration, Ratio};
 
-use crate::tcl::{Complaint, MEASURED, Word, complain};
+use crate::tcl::{MEASURED, Word, WordError, error_at};
 
-/// A bit rate; a capital B counts octets, as in ns.
-pub(crate) fn rate(word: &Word) -> Result<BitRate, Complaint> {
+/// Parses a bit rate; a capital B means octets, as in ns.
+pub(crate) fn rate(word: &Word) -> Result<BitRate, WordError> {
     let (number, unit) = split(&word.text);
     let factor = match unit.strip_suffix("ps").unwrap_or(unit) {
         "b" | "bit" => 1.0,
@@ -26,15 +26,16 @@ pub(crate) fn rate(word: &Word) -> Result<BitRate, Complaint> {
     };
     match BitRate::from_bits_per_second(bits as u64) {
         Some(rate) => Ok(rate),
-        None => complain(
+        None => error_at(
             word.at,
-            format!("at a rate of {:?} no bit ever leaves; give it more, as in 0.4Mb", word.text),
+            format!("a rate of {:?} sends nothing; use a higher one, such as 0.4Mb", word.text),
         ),
     }
 }
 
-/// Parses a time. Bare numbers are seconds in ns and milliseconds in some testbeds, so they are rejected.
-pub(crate) fn delay(word: &Word) -> Result<Duration, Complaint> {
+/// Parses a time with a unit. Bare numbers are seconds in ns and milliseconds in some testbeds, so they are
+/// rejected.
+pub(crate) fn delay(word: &Word) -> Result<Duration, WordError> {
     let (number, unit) = split(&word.text);
     let factor = match unit {
         "s" => 1e9,
@@ -50,8 +51,8 @@ pub(crate) fn delay(word: &Word) -> Result<Duration, Complaint> {
     }
 }
 
-/// Parses a time or interval: bare numbers are seconds, as everywhere in ns but for links.
-pub(crate) fn seconds(word: &Word) -> Result<Duration, Complaint> {
+/// Parses a time or interval; bare numbers are seconds, as everywhere in ns except for links.
+pub(crate) fn seconds(word: &Word) -> Result<Duration, WordError> {
     match word.text.parse::<f64>() {
         Ok(number) if (0.0..1e9).contains(&number) => Ok(Duration::from_secs_f64(number)),
         Ok(_) => no(word, "a number of seconds from 0 to 1e9"),
@@ -60,7 +61,7 @@ pub(crate) fn seconds(word: &Word) -> Result<Duration, Complaint> {
 }
 
 /// Parses the rate of an application: a bare number is bit/s.
-pub(crate) fn bits_per_second(word: &Word) -> Result<f64, Complaint> {
+pub(crate) fn bits_per_second(word: &Word) -> Result<f64, WordError> {
     match word.text.parse::<f64>() {
         Ok(number) if (1e-3..1e15).contains(&number) => Ok(number),
         Ok(_) => no(word, "a rate such as 1Mb"),
@@ -68,16 +69,16 @@ pub(crate) fn bits_per_second(word: &Word) -> Result<f64, Complaint> {
     }
 }
 
-/// A probability.
-pub(crate) fn loss(word: &Word) -> Result<Ratio, Complaint> {
+/// Parses a probability.
+pub(crate) fn loss(word: &Word) -> Result<Ratio, WordError> {
     match word.text.parse().ok().and_then(Ratio::new) {
         Some(ratio) => Ok(ratio),
         None => no(word, "a loss rate from 0 to 1, such as 0.01"),
     }
 }
 
-/// A number above zero, such as a queue's limit.
-pub(crate) fn positive<N: FromStr + PartialOrd + Default>(word: &Word) -> Result<N, Complaint> {
+/// Parses a number above zero, such as a queue's limit.
+pub(crate) fn positive<N: FromStr + PartialOrd + Default>(word: &Word) -> Result<N, WordError> {
     // Rust would also read "inf".
     let numeric = word.text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     match word.text.parse().ok().filter(|number| numeric && *number > N::default()) {
@@ -87,21 +88,21 @@ pub(crate) fn positive<N: FromStr + PartialOrd + Default>(word: &Word) -> Result
 }
 
 /// Returns the inverse of a probability.
-pub(crate) fn at_least_one(word: &Word) -> Result<f64, Complaint> {
+pub(crate) fn at_least_one(word: &Word) -> Result<f64, WordError> {
     let number = positive(word)?;
     if number >= 1.0 { Ok(number) } else { no(word, "at least 1: its inverse is a probability") }
 }
 
-/// A number of things, from 0 on, such as a packet's.
-pub(crate) fn whole(word: &Word) -> Result<u64, Complaint> {
+/// Parses a whole number from 0 on, such as a number of packets.
+pub(crate) fn whole(word: &Word) -> Result<u64, WordError> {
     match word.text.parse().ok().filter(|number| *number < 1 << 40) {
         Some(number) => Ok(number),
         None => no(word, "a whole number from 0 on"),
     }
 }
 
-/// A switch of ns: 1 or 0, true or false.
-pub(crate) fn switch(word: &Word) -> Result<bool, Complaint> {
+/// Parses a switch of ns: 1 or 0, true or false.
+pub(crate) fn switch(word: &Word) -> Result<bool, WordError> {
     match word.text.as_str() {
         "1" | "true" => Ok(true),
         "0" | "false" => Ok(false),
@@ -109,7 +110,8 @@ pub(crate) fn switch(word: &Word) -> Result<bool, Complaint> {
     }
 }
 
-pub(crate) fn address(word: &Word) -> Result<Ipv4Addr, Complaint> {
+/// Parses an address.
+pub(crate) fn address(word: &Word) -> Result<Ipv4Addr, WordError> {
     word.text.parse().or_else(|_| no(word, "an IPv4 address such as 10.1.1.2"))
 }
 
@@ -118,12 +120,12 @@ fn split(text: &str) -> (Option<f64>, &str) {
     (text[..text.len() - unit.len()].parse().ok(), unit)
 }
 
-fn no<T>(word: &Word, expected: &str) -> Result<T, Complaint> {
+fn no<T>(word: &Word, expected: &str) -> Result<T, WordError> {
     if word.text == MEASURED {
-        return complain(
+        return error_at(
             word.at,
-            "this depends on what the run measures; a script is read before its run, so write the value",
+            "this depends on results of the run, but a script is evaluated before; write the value instead",
         );
     }
-    complain(word.at, format!("{:?} is not {expected}", word.text))
+    error_at(word.at, format!("{:?} is not {expected}", word.text))
 }

@@ -1,15 +1,16 @@
-//! Queues of ns: their classes and attributes, and the discipline that does the same.
+//! Queues of ns: their classes and attributes, and the corresponding discipline.
 //!
-//! What is not set is ns's (`ns-default.tcl` of 2.35; `queue/red.cc` `REDQueue::initialize_params`), or Emulab's.
+//! Defaults are those of ns (`ns-default.tcl` of 2.35; `queue/red.cc` `REDQueue::initialize_params`), or of
+//! Emulab.
 
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
 use hol_network::{CodelSpec, Discipline, FairSpec, PieSpec, RedSpec};
 
 use crate::draft::DEFAULT_QUEUE;
 use crate::quantity::{at_least_one, positive, seconds, switch};
-use crate::tcl::{Complaint, Word, complain};
+use crate::tcl::{Word, WordError, error_at};
 
-/// The attributes of a queue, as ns counts them; `None` where the script says nothing.
+/// The attributes of a queue, in ns's units; `None` where the script does not set them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Queue {
     kind: Kind,
@@ -67,7 +68,7 @@ const FIXED: [(&str, &[&str]); 12] = [
 
 impl Queue {
     /// Returns a queue of this class.
-    pub fn of(class: &Word) -> Result<Self, Complaint> {
+    pub fn of(class: &Word) -> Result<Self, WordError> {
         let (kind, gentle) = match class.text.as_str() {
             "DropTail" => (Kind::DropTail, None),
             "RED" => (Kind::Red, None),
@@ -79,14 +80,14 @@ impl Queue {
                 let problem = format!(
                     "{other:?} is not a supported queue; use DropTail, RED, GRED, CoDel, sfqCoDel or PIE"
                 );
-                return complain(class.at, problem);
+                return error_at(class.at, problem);
             }
         };
         Ok(Self { kind, gentle, ..Self::default() })
     }
 
     /// Sets an attribute.
-    pub fn set(&mut self, attribute: &Word, value: &Word) -> Result<(), Complaint> {
+    pub fn set(&mut self, attribute: &Word, value: &Word) -> Result<(), WordError> {
         match attribute.text.as_str() {
             "limit_" | "maxqlen_" => self.limit = Some(positive(value)?),
             "queue-in-bytes_" | "queue_in_bytes_" => self.in_bytes = Some(switch(value)?),
@@ -105,16 +106,16 @@ impl Queue {
             name => match FIXED.iter().find(|(known, _)| *known == name) {
                 Some((_, values)) if values.contains(&value.text.as_str()) => {}
                 Some((_, values)) => {
-                    return complain(
+                    return error_at(
                         value.at,
                         format!(
-                            "{name} {} changes what is dropped, and queues here have it at {} alone",
+                            "{name} {} changes which packets are dropped; only {} is supported",
                             value.text, values[0]
                         ),
                     );
                 }
                 None => {
-                    return complain(
+                    return error_at(
                         attribute.at,
                         format!("{name:?} is not an attribute of a queue; use limit_"),
                     );
@@ -124,7 +125,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Returns how much it takes.
+    /// Returns the limit of the queue.
     pub fn limit(&self, is_emulab: bool) -> QueueLimit {
         let limit = self.limit.unwrap_or(DEFAULT_QUEUE);
         match (self.is_in_bytes(is_emulab), is_emulab) {
@@ -135,7 +136,7 @@ impl Queue {
         }
     }
 
-    /// Returns what it drops, before a link of this rate and delay.
+    /// Returns the discipline for a link of this rate and delay.
     pub fn discipline(&self, is_emulab: bool, rate: BitRate, delay: Duration) -> Discipline {
         match self.kind {
             Kind::DropTail => Discipline::DropTail,
@@ -201,7 +202,7 @@ impl Queue {
 }
 
 /// A number above zero; `None` for others, where ns has a rule.
-fn chosen(value: &Word) -> Result<Option<f64>, Complaint> {
+fn chosen(value: &Word) -> Result<Option<f64>, WordError> {
     match value.text.parse::<f64>() {
         Ok(number) if number <= 0.0 => Ok(None),
         _ => positive(value).map(Some),

@@ -4,19 +4,19 @@ use hol_network::{NetworkSpec, Topology};
 
 use crate::programs::Program;
 use crate::simulator::Simulator;
-use crate::tcl::{Complaint, Interpreter};
+use crate::tcl::{Interpreter, WordError};
 use crate::traffic::Flow;
 
 /// A network as an ns script describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
-    /// Its nodes, links and LANs, in the order of the script.
+    /// Nodes, links and LANs, in the order of the script.
     pub network: NetworkSpec,
-    /// Its traffic, in the order of the script.
+    /// Traffic, in the order of the script.
     pub flows: Vec<Flow>,
-    /// The programs that it starts.
+    /// Programs that the script starts.
     pub programs: Vec<Program>,
-    /// Its ignored commands, in order.
+    /// Ignored commands, in order.
     pub ignored: Vec<Ignored>,
 }
 
@@ -24,32 +24,35 @@ pub struct Script {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {command}: {reason}")]
 pub struct Ignored {
-    /// Its position: `file:line`.
+    /// Position of the command: `file:line`.
     pub place: String,
-    /// As it is written.
+    /// The command as written.
     pub command: String,
-    /// The reason.
+    /// Why the command is ignored.
     pub reason: &'static str,
 }
 
-/// An error in a script, with its position and the fix.
+/// An error in a script, with the position and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct ScriptError {
-    /// `file:line:column` of the word.
+    /// Position of the word: `file:line:column`.
     pub place: String,
     /// The problem, and what to do.
     pub problem: String,
 }
 
-/// Returns the text of a file that a script reads with `source`, or why there is none.
+/// A function that returns the text of a file that a script reads with `source`, or why the file is not
+/// available.
 pub type ReadFile<'f> = &'f dyn Fn(&str) -> Result<String, String>;
 
-/// Returns why a network is refused before its routes are computed: there is one from every node to every address.
+/// A function that returns why a network is refused before its routes are computed: one from every node to
+/// every address.
 pub type CheckNetwork<'c> = &'c dyn Fn(&NetworkSpec) -> Result<(), String>;
 
 impl Script {
-    /// Returns whether this text is an ns script, whatever its file is called: it makes a simulator, in a line that is no comment.
+    /// Returns whether this text is an ns script, whatever the name of its file: whether a line that is not
+    /// a comment creates a simulator.
     pub fn is_one(text: &str) -> bool {
         let mut lines = text.lines().map(str::trim_start).filter(|line| !line.starts_with('#'));
         lines.any(|line| {
@@ -57,7 +60,7 @@ impl Script {
         })
     }
 
-    /// Parses a script that reads no other files; messages contain `name`.
+    /// Parses a script that reads no other files; error messages contain `name`.
     pub fn read(name: &str, text: &str) -> Result<Self, ScriptError> {
         Self::read_with(name, text, &|_| Err("this script has no directory".to_owned()), &|_| Ok(()))
     }
@@ -79,7 +82,7 @@ impl Script {
         }
         let Simulator { draft, ignored, traffic, programs, mut unknown, foreign, sources, is_emulab, .. } =
             interpreter.host;
-        let explain = |Complaint { at, problem }: Complaint| {
+        let explain = |WordError { at, problem }: WordError| {
             let (name, line, column) = sources.place(at);
             ScriptError { place: format!("{name}:{line}:{column}"), problem }
         };

@@ -1,4 +1,4 @@
-//! The commands of ns: those of the simulator object, and of what it makes.
+//! The commands of ns: those of the simulator object, and of the objects that it creates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,11 @@ use crate::quantity::{bits_per_second, delay, rate, seconds};
 use crate::queue::Queue;
 use crate::script::{Ignored, ReadFile};
 use crate::sources::Sources;
-use crate::tcl::{Complaint, Host, MEASURED, Word, complain, elements};
+use crate::tcl::{Host, MEASURED, Word, WordError, elements, error_at};
 use crate::traffic::Traffic;
 use crate::unsupported;
 
-/// What a handle such as `_o3` stands for.
+/// The object of a handle such as `_o3`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Object {
     Simulator,
@@ -57,12 +57,12 @@ pub(crate) struct Simulator<'t> {
     pub defaults: Defaults,
     pub ignored: Vec<Ignored>,
     /// Errors so far.
-    pub unknown: Vec<Complaint>,
-    /// Why nothing of the script is modelled, if so.
-    pub foreign: Option<Complaint>,
-    /// It is a script of Emulab, with its defaults and hosts.
+    pub unknown: Vec<WordError>,
+    /// Why nothing of the script can be modelled, if so.
+    pub foreign: Option<WordError>,
+    /// Whether the script is one of Emulab, with Emulab's defaults and hosts.
     pub is_emulab: bool,
-    /// The time of the run, once it runs.
+    /// The time of the run, once it has started.
     pub now: Option<Duration>,
     /// What is due during the run, in order.
     due: BTreeMap<(Duration, u64), Word>,
@@ -143,7 +143,7 @@ const MOST_UNKNOWN: usize = 50;
 const MOST_DUE: u64 = 200_000;
 
 /// The result of a command.
-pub(crate) type Outcome = Result<String, Complaint>;
+pub(crate) type Outcome = Result<String, WordError>;
 
 impl Host for Simulator<'_> {
     fn command(&mut self, words: &[Word]) -> Option<Outcome> {
@@ -153,14 +153,13 @@ impl Host for Simulator<'_> {
         let told = if words[0].text == "new" { words } else { &words[..words.len().min(2)] };
         let cause = told
             .iter()
-            .find_map(|word| Some(Complaint { at: word.at, problem: unsupported::cause(&word.text)? }));
+            .find_map(|word| Some(WordError { at: word.at, problem: unsupported::cause(&word.text)? }));
         if let Some(cause) = cause {
             self.foreign = Some(cause);
             return Some(Ok(String::new()));
         }
         if words[0].text == MEASURED {
-            let problem =
-                "this asks something that only ns has while it runs, or that hol does not read of it";
+            let problem = "this needs a value that only exists during a run of ns, or that is not supported";
             return Some(self.unknown(words[0].at, problem.to_owned()));
         }
         if words[0].text == "exit" {
@@ -194,7 +193,7 @@ impl Host for Simulator<'_> {
         }
     }
 
-    fn lost(&mut self, complaint: Complaint) -> Outcome {
+    fn lost(&mut self, complaint: WordError) -> Outcome {
         self.unknown(complaint.at, complaint.problem)
     }
 
@@ -202,18 +201,18 @@ impl Host for Simulator<'_> {
         COMMANDS.iter().map(|(name, _)| *name).chain(ignored::names()).collect()
     }
 
-    fn file(&mut self, words: &[Word]) -> Result<Option<(String, usize)>, Complaint> {
+    fn file(&mut self, words: &[Word]) -> Result<Option<(String, usize)>, WordError> {
         let file = &words[1];
         if file.text.rsplit('/').next() == Some("tb_compat.tcl") {
             self.is_emulab = true;
-            self.ignore(words, "the testbed's commands are built in")?;
+            self.ignore(words, "the commands of Emulab are built in")?;
             return Ok(None);
         }
         let problem =
-            |problem: &str| Complaint { at: file.at, problem: format!("source {}: {problem}", file.text) };
+            |problem: &str| WordError { at: file.at, problem: format!("source {}: {problem}", file.text) };
         let text = (self.files)(&file.text).map_err(|why| problem(&why))?;
         let base = self.sources.add(&file.text, &text);
-        let base = base.ok_or_else(|| problem("the files of a script have more than 4 MiB together"))?;
+        let base = base.ok_or_else(|| problem("the files of a script exceed 4 MiB in total"))?;
         Ok(Some((text, base)))
     }
 
@@ -223,6 +222,7 @@ impl Host for Simulator<'_> {
 }
 
 impl<'t> Simulator<'t> {
+    /// Creates a simulator without nodes.
     pub fn new(name: &str, text: &str, files: ReadFile<'t>) -> Self {
         Self {
             sources: Sources::new(name, text),
@@ -246,12 +246,12 @@ impl<'t> Simulator<'t> {
         }
     }
 
-    /// Makes what ns has from the beginning, and returns its name.
+    /// Creates ns's default random generator, and returns its name.
     pub fn random_generator(&mut self) -> (&'static str, String) {
         ("defaultRNG", self.add(Object::Variable { is_uniform: false }))
     }
 
-    /// Returns what is due next during the run, whose time then is the run's; `None` at the run's end.
+    /// Returns the next commands of the run, and advances its time to them; `None` at the end of the run.
     pub fn next_due(&mut self) -> Option<Word> {
         if self.is_over || self.foreign.is_some() {
             return None;
@@ -270,9 +270,9 @@ impl<'t> Simulator<'t> {
     /// The script ends itself: during the run, all traffic ends with it.
     fn exit(&mut self, at: usize) -> Outcome {
         let Some(now) = self.now else {
-            return complain(
+            return error_at(
                 at,
-                "the script ends here, before its run; if it wants arguments, write their values into it",
+                "the script ends before its run; if it needs arguments, write their values into the script",
             );
         };
         self.is_over = true;
@@ -280,7 +280,7 @@ impl<'t> Simulator<'t> {
         Ok(String::new())
     }
 
-    /// Changes a direction of a segment, or all of it: now, or at this time of the run.
+    /// Changes one or all directions of a segment, now or at this time of the run.
     pub(crate) fn change(&mut self, segment: usize, line: Option<usize>, change: LinkChange) {
         let now = self.now.unwrap_or_default();
         let is_event = now > Duration::ZERO || matches!(change, LinkChange::Up | LinkChange::Down);
@@ -302,7 +302,7 @@ impl<'t> Simulator<'t> {
     /// Runs a command of an object: of the simulator, or of something that it created.
     fn method(&mut self, object: Object, words: &[Word]) -> Outcome {
         let Some(method) = words.get(1) else {
-            return complain(words[0].at, "an object stands here without a command, as in $ns node");
+            return error_at(words[0].at, "the command of an object is missing, as in $ns node");
         };
         match (object, method.text.as_str(), &words[2..]) {
             (Object::Simulator, ..) => self.simulate(method, words),
@@ -326,7 +326,7 @@ impl<'t> Simulator<'t> {
             (Object::Queue(..), "set", [_]) => Ok(MEASURED.to_owned()),
             (Object::Queue(..), "trace" | "attach", _) => self.ignore(words, "it only draws or records"),
             (Object::Queue(..) | Object::Line(..), ..) => {
-                complain(method.at, "a queue takes only $queue set limit_ 6 and its like")
+                error_at(method.at, "a queue supports only attributes, as in $queue set limit_ 6")
             }
             (Object::Node(node), "program-agent", _) => self.program_agent(method.at, Some(node), words),
             (Object::Node(node), "id" | "node-addr", []) => Ok(node.to_string()),
@@ -335,11 +335,11 @@ impl<'t> Simulator<'t> {
                 "set" | "color" | "shape" | "label" | "label-color" | "label-at" | "dlabel-color"
                 | "add-mark" | "delete-mark" | "add-desire",
                 _,
-            ) => self.ignore(words, "it is about pictures and machines"),
-            (Object::Node(_), ..) => complain(
+            ) => self.ignore(words, "it concerns drawings and machines"),
+            (Object::Node(_), ..) => error_at(
                 method.at,
                 format!(
-                    "{:?} is not a supported command of a node; put traffic into the experiment file",
+                    "{:?} is not a supported command of a node; define traffic in the experiment file",
                     method.text
                 ),
             ),
@@ -362,7 +362,7 @@ impl<'t> Simulator<'t> {
             }
             ("make-lan", [members, speed, time, layers @ ..]) => {
                 if !layers.is_empty() {
-                    self.ignore(words, "LANs here have no layers; the first three words say all")?;
+                    self.ignore(words, "LANs of hol have no layers; use only the first three arguments")?;
                 }
                 self.lan(members, speed, time)
             }
@@ -370,13 +370,10 @@ impl<'t> Simulator<'t> {
                 let strange =
                     layers.iter().filter(|word| !word.text.is_empty() && !word.text.starts_with('-'));
                 if let Some(layer) = strange.clone().find(|word| !LAN_LAYERS.contains(&word.text.as_str())) {
-                    let problem = format!(
-                        "LANs here are a shared wire with a DropTail queue; {:?} is another",
-                        layer.text
-                    );
+                    let problem = format!("a LAN has a DropTail queue; {:?} is not supported", layer.text);
                     return self.unknown(layer.at, problem);
                 }
-                self.ignore(words, "LANs here take one packet at a time in turns, and have no collisions")?;
+                self.ignore(words, "a LAN sends one packet at a time, in turns and without collisions")?;
                 self.lan(members, speed, time)
             }
             ("link", [from, to]) => {
@@ -407,7 +404,7 @@ impl<'t> Simulator<'t> {
                 self.draft.finds_new_routes = Some(kind.at);
                 Ok(String::new())
             }
-            ("rtproto", [kind, ..]) => complain(kind.at, "routes are static here; write Static"),
+            ("rtproto", [kind, ..]) => error_at(kind.at, "only static routes are supported; use Static"),
             ("attach-agent", [node, agent]) => self.attach(node, agent),
             ("detach-agent", [node, agent]) => self.detach(node, agent),
             ("connect", [one, other]) => self.connect(one, other),
@@ -421,7 +418,7 @@ impl<'t> Simulator<'t> {
                 Ok(String::new())
             }
             ("halt" | "stop" | "terminate" | "swapout", []) => self.exit(method.at),
-            ("use-scheduler", _) => self.ignore(words, "how events are kept changes no result"),
+            ("use-scheduler", _) => self.ignore(words, "how events are stored does not change results"),
             ("set-address-format", _) => self.ignore(words, "addresses are chosen here"),
             ("delay_parse", [time]) => Ok(seconds(time)?.as_secs_f64().to_string()),
             ("bw_parse", [speed]) => Ok(bits_per_second(speed)?.to_string()),
@@ -440,7 +437,7 @@ impl<'t> Simulator<'t> {
     fn schedule(&mut self, time: &Word, script: &Word) -> Outcome {
         let (at, now) = (seconds(time)?, self.now.unwrap_or_default());
         if at < now {
-            return complain(time.at, format!("{at} is over: it is {now} in the run"));
+            return error_at(time.at, format!("{at} is in the past: the time of the run is {now}"));
         }
         self.scheduled += 1;
         self.due.insert((at, self.scheduled), script.clone());
@@ -453,7 +450,7 @@ impl<'t> Simulator<'t> {
         let change = match verb.text.as_str() {
             "down" => LinkChange::Down,
             "up" => LinkChange::Up,
-            _ => return complain(verb.at, "a link goes up or down"),
+            _ => return error_at(verb.at, "a link can only go up or down"),
         };
         let segments = match nodes {
             [from, to] => vec![self.between(from, to)?.0],
@@ -462,7 +459,7 @@ impl<'t> Simulator<'t> {
                 let segments = self.draft.segments.iter().enumerate();
                 segments.filter(|(_, own)| own.members.contains(&node)).map(|(index, _)| index).collect()
             }
-            _ => return complain(verb.at, "this is written $ns rtmodel-at 1.0 down $from $to"),
+            _ => return error_at(verb.at, "the syntax is $ns rtmodel-at 1.0 down $from $to"),
         };
         for segment in segments {
             self.draft.events.push(Event { at, segment, line: None, change: change.clone() });
@@ -476,13 +473,13 @@ impl<'t> Simulator<'t> {
         speed: &Word,
         time: &Word,
         discipline: &Word,
-    ) -> Result<(Vec<usize>, Line), Complaint> {
+    ) -> Result<(Vec<usize>, Line), WordError> {
         let members = vec![self.node(from)?, self.node(to)?];
         if members[0] == members[1] {
-            return complain(to.at, "this is the node at the other end as well; a link needs two");
+            return error_at(to.at, "both ends are the same node; a link needs two");
         }
         if let Some(problem) = unsupported::cause(&discipline.text) {
-            self.foreign = Some(Complaint { at: discipline.at, problem });
+            self.foreign = Some(WordError { at: discipline.at, problem });
         }
         let mut queue = Queue::of(discipline)?;
         for (attribute, value) in self.defaults.of(&format!("Queue/{}", discipline.text)) {
@@ -507,15 +504,15 @@ impl<'t> Simulator<'t> {
 
     fn lan(&mut self, list: &Word, speed: &Word, time: &Word) -> Outcome {
         let mut members = Vec::new();
-        for text in elements(&list.text).map_err(|problem| Complaint { at: list.at, problem })? {
+        for text in elements(&list.text).map_err(|problem| WordError { at: list.at, problem })? {
             let node = self.node(&Word { text, ..list.clone() })?;
             if members.contains(&node) {
-                return complain(list.at, "a node stands twice in this LAN; leave one out");
+                return error_at(list.at, "a node occurs twice in this LAN; remove one");
             }
             members.push(node);
         }
         if !(2..=250).contains(&members.len()) {
-            return complain(list.at, format!("this LAN has {} nodes; it needs 2 to 250", members.len()));
+            return error_at(list.at, format!("this LAN has {} nodes; it needs 2 to 250", members.len()));
         }
         let (rate, delay) = (rate(speed)?, delay(time)?);
         let line = Line { rate, delay, loss: LossSpec::default(), queue: Queue::default() };
@@ -567,7 +564,7 @@ impl<'t> Simulator<'t> {
                     "{:?} is not a supported command of a link; use queue, up, down, modify, bandwidth, delay or plr",
                     method.text
                 );
-                return complain(method.at, problem);
+                return error_at(method.at, problem);
             }
         }
         Ok(String::new())
@@ -591,7 +588,7 @@ impl<'t> Simulator<'t> {
                 self.change(segment, Some(line), LinkChange::Delay(seconds(value)?));
                 Ok(value.text.clone())
             }
-            _ => complain(attribute.at, "a link has bandwidth_ and delay_ here"),
+            _ => error_at(attribute.at, "only bandwidth_ and delay_ of a link are supported"),
         }
     }
 
@@ -617,16 +614,17 @@ impl<'t> Simulator<'t> {
                 Ok(String::new())
             }
             ("use-rng" | "seed" | "next-substream" | "reset-start-substream", _) => {
-                self.ignore(words, "randomness is that of the experiment's `seed`")
+                self.ignore(words, "random numbers derive from the experiment's `seed`")
             }
             _ => self.unknown(
                 method.at,
-                format!("{:?} of a random variable is not read; write the number that you want", method.text),
+                format!("{:?} of a random variable is not supported; write the number instead", method.text),
             ),
         }
     }
 
-    /// An object of another class: of what records, or a random variable; `None` if hol has nothing of it.
+    /// Creates an object of another class: one that records, or a random variable; `None` for an unsupported
+    /// class.
     pub(crate) fn make_other(&mut self, class: &Word) -> Option<String> {
         let top = class.text.split('/').next().unwrap_or_default();
         if RECORDERS.contains(&top) {
@@ -641,8 +639,8 @@ impl<'t> Simulator<'t> {
         Some(self.add(Object::Variable { is_uniform }))
     }
 
-    /// Returns the link from one node to another made last, and which of its lines leads there.
-    pub(crate) fn between(&self, from: &Word, to: &Word) -> Result<(usize, usize), Complaint> {
+    /// Returns the last link from one node to another, and which of its directions leads there.
+    pub(crate) fn between(&self, from: &Word, to: &Word) -> Result<(usize, usize), WordError> {
         let ends = [self.node(from)?, self.node(to)?];
         for (index, segment) in self.draft.segments.iter().enumerate().rev().filter(|(_, s)| s.is_link()) {
             match segment.members[..] {
@@ -651,37 +649,39 @@ impl<'t> Simulator<'t> {
                 _ => {}
             }
         }
-        complain(from.at, "no link between these two nodes; make it first with $ns duplex-link")
+        error_at(from.at, "no link between these two nodes; create one first with $ns duplex-link")
     }
 
-    pub(crate) fn member(&self, segment: usize, node: &Word) -> Result<usize, Complaint> {
+    /// Returns the member of a segment.
+    pub(crate) fn member(&self, segment: usize, node: &Word) -> Result<usize, WordError> {
         let wanted = self.node(node)?;
         let place = self.draft.segments[segment].members.iter().position(|member| *member == wanted);
-        place.ok_or_else(|| Complaint {
+        place.ok_or_else(|| WordError {
             at: node.at,
             problem: "this node is not on that link or LAN".to_owned(),
         })
     }
 
-    pub(crate) fn node(&self, word: &Word) -> Result<usize, Complaint> {
+    /// Returns the node of a handle.
+    pub(crate) fn node(&self, word: &Word) -> Result<usize, WordError> {
         match self.object(word) {
             Some(Object::Node(node)) => Ok(node),
-            Some(_) => complain(word.at, "this is not a node; name one here"),
-            None => complain(
+            Some(_) => error_at(word.at, "this is not a node; a node is needed here"),
+            None => error_at(
                 word.at,
-                format!("{:?} is not a node; make one with set server [$ns node]", word.text),
+                format!("{:?} is not a node; create one with set server [$ns node]", word.text),
             ),
         }
     }
 
-    /// A link, or a LAN.
-    pub(crate) fn segment(&self, word: &Word, link: bool) -> Result<usize, Complaint> {
+    /// Returns the link or LAN of a handle.
+    pub(crate) fn segment(&self, word: &Word, link: bool) -> Result<usize, WordError> {
         match self.object(word) {
             Some(Object::Segment(segment, _)) if self.draft.segments[segment].is_link() == link => {
                 Ok(segment)
             }
-            _ if link => complain(word.at, "this is not a link; set one with set link0 [$ns duplex-link …]"),
-            _ => complain(word.at, "this is not a LAN; set one with set lan0 [$ns make-lan …]"),
+            _ if link => error_at(word.at, "this is not a link; set one with set link0 [$ns duplex-link …]"),
+            _ => error_at(word.at, "this is not a LAN; set one with set lan0 [$ns make-lan …]"),
         }
     }
 
@@ -689,6 +689,7 @@ impl<'t> Simulator<'t> {
         self.object_called(&word.text)
     }
 
+    /// Returns the object of a handle.
     pub(crate) fn object_called(&self, text: &str) -> Option<Object> {
         self.objects.get(handle(text)?).copied()
     }
@@ -696,9 +697,9 @@ impl<'t> Simulator<'t> {
     /// Notes an error and continues, so that all errors are reported together.
     pub(crate) fn unknown(&mut self, at: usize, problem: String) -> Outcome {
         if self.unknown.len() >= MOST_UNKNOWN {
-            return complain(at, problem);
+            return error_at(at, problem);
         }
-        let complaint = Complaint { at, problem };
+        let complaint = WordError { at, problem };
         if !self.unknown.contains(&complaint) {
             self.unknown.push(complaint);
         }
@@ -726,6 +727,7 @@ impl<'t> Simulator<'t> {
         whole.get(..end).unwrap_or_default()
     }
 
+    /// Lists a command as ignored.
     pub(crate) fn ignore(&mut self, words: &[Word], reason: &'static str) -> Outcome {
         // A loop may come here several times.
         if !self.ignored_at.insert(words[0].at) {
@@ -745,17 +747,17 @@ impl<'t> Simulator<'t> {
 fn unknown(method: &Word) -> String {
     let name = method.text.as_str();
     if let Some((_, form)) = METHODS.iter().find(|(known, _)| *known == name) {
-        return format!("this is written {form}");
+        return format!("the syntax is {form}");
     }
     let cure = match nearest(name, METHODS.map(|(known, _)| known)) {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None => "traffic beyond FTP and CBR belongs into the experiment file".to_owned(),
+        None => "define traffic other than FTP and CBR in the experiment file".to_owned(),
     };
     format!("unknown command \"{name}\"; {cure}")
 }
 
 /// One of Emulab's `modify BANDWIDTH=500 DELAY=20 PLR=0.1`: kbit/s, milliseconds, a share.
-fn modification(setting: &Word) -> Result<LinkChange, Complaint> {
+fn modification(setting: &Word) -> Result<LinkChange, WordError> {
     let (name, value) = setting.text.split_once('=').unwrap_or((&setting.text, ""));
     let word = |text: String| Word { text, ..setting.clone() };
     let with_unit = |unit: &str| {
@@ -767,9 +769,9 @@ fn modification(setting: &Word) -> Result<LinkChange, Complaint> {
         "DELAY" => LinkChange::Delay(delay(&with_unit("ms"))?),
         "PLR" => LinkChange::Loss(LossSpec::Independent(crate::quantity::loss(&word(value.to_owned()))?)),
         _ => {
-            return complain(
+            return error_at(
                 setting.at,
-                format!("{name:?} of a link cannot change here; BANDWIDTH, DELAY and PLR can"),
+                format!("{name:?} of a link cannot change; only BANDWIDTH, DELAY and PLR can"),
             );
         }
     })

@@ -3,7 +3,7 @@
 /// Octets of all files together.
 const LONGEST: usize = 4 << 20;
 
-/// Texts one behind the other, so that an offset says where a word stands in which of them.
+/// The texts one behind another, so that an offset identifies the file and the position of a word.
 #[derive(Debug)]
 pub(crate) struct Sources {
     texts: Vec<Source>,
@@ -17,11 +17,12 @@ struct Source {
 }
 
 impl Sources {
+    /// Creates the texts with the script itself.
     pub fn new(name: &str, text: &str) -> Self {
         Self { texts: vec![Source { name: name.to_owned(), text: text.to_owned(), base: 0 }] }
     }
 
-    /// Adds a file and returns where it begins; `None` if that is too much.
+    /// Adds a file and returns the offset of its start; `None` if the texts become too long.
     pub fn add(&mut self, name: &str, text: &str) -> Option<usize> {
         let last = &self.texts[self.texts.len() - 1];
         let base = last.base + last.text.len() + 1;
@@ -32,7 +33,7 @@ impl Sources {
         Some(base)
     }
 
-    /// Returns the name of the file that holds the offset, its line and its column, both from 1.
+    /// Returns the name of the file that contains the offset, and its line and column, both from 1.
     pub fn place(&self, at: usize) -> (&str, usize, usize) {
         let Source { name, text, base } = self.of(at);
         let before = text.get(..at - base).unwrap_or(text);
@@ -40,7 +41,7 @@ impl Sources {
         (name, before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
     }
 
-    /// Returns the text of the file that holds the offset, from there on.
+    /// Returns the text of the file that contains the offset, from the offset on.
     pub fn text_from(&self, at: usize) -> &str {
         let Source { text, base, .. } = self.of(at);
         text.get(at - base..).unwrap_or_default()

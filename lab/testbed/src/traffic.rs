@@ -6,26 +6,26 @@ use hol_network::{NetworkSpec, Topology};
 use crate::agents::{Agent, Class, packets};
 use crate::quantity::{bits_per_second, positive, seconds, switch};
 use crate::simulator::{Object, Outcome, Simulator};
-use crate::tcl::{Complaint, MEASURED, Word, complain};
+use crate::tcl::{MEASURED, Word, WordError, error_at};
 
-/// The traffic of one application to another node.
+/// The traffic from one application to another node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
-    /// Where the script makes its application: `file:line`.
+    /// Where the script creates the application: `file:line`.
     pub place: String,
     /// The transport most similar to the agent's, such as `"tcp:cc=reno"`.
     pub transport: String,
-    /// The agent's class, where the transport has its settings.
+    /// Class of the agent, if the transport has its settings.
     pub label: Option<&'static str>,
-    /// The node that sends.
+    /// Node that sends.
     pub from: String,
-    /// The node that receives.
+    /// Node that receives.
     pub to: String,
-    /// What is sent.
+    /// Messages that are sent.
     pub load: FlowLoad,
-    /// When it starts.
+    /// Start of the traffic.
     pub start: Duration,
-    /// When it stops; at the end of the script at the latest.
+    /// End of the traffic, not after the end of the script.
     pub stop: Duration,
 }
 
@@ -60,7 +60,7 @@ const TCP_HEADERS: u64 = 40;
 const MOST_SCRIPTED: usize = 20_000;
 
 impl Flow {
-    /// Returns the octets of its longest IP packet.
+    /// Returns the octets of the application's longest IP packet.
     pub(crate) fn longest_packet(&self) -> u64 {
         match &self.load {
             _ if self.label.is_none() && self.transport != "udp" => 0,
@@ -117,7 +117,7 @@ impl Simulator<'_> {
                 // Its loss recovery differs; without losses nothing does.
                 let _ = self.ignore(
                     word,
-                    "it is Tahoe in ns, which starts slowly after each loss; hol sends as NewReno",
+                    "it is Tahoe in ns, which returns to slow start after each loss; hol uses NewReno",
                 );
             }
             self.traffic.agents.push(agent);
@@ -140,6 +140,7 @@ impl Simulator<'_> {
         Some(Ok(object))
     }
 
+    /// Returns the application of an agent.
     pub(crate) fn application_of(&mut self, at: usize, greedy: bool, agent: Option<usize>) -> String {
         // ns-default.tcl: packetSize_ 210, rate_ 448Kb.
         let (size, rate, pieces) = (210, 448e3, Vec::new());
@@ -159,19 +160,19 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// `$udp attach-traffic $cbr`
+    /// Executes `$udp attach-traffic $cbr`.
     pub(crate) fn attach_traffic(&mut self, agent: usize, traffic: &Word) -> Outcome {
         let Some(Object::Application(index)) = self.object_called(&traffic.text) else {
-            return complain(
+            return error_at(
                 traffic.at,
-                "this is not an application; make one with new Application/Traffic/CBR",
+                "this is not an application; create one with new Application/Traffic/CBR",
             );
         };
         self.traffic.applications[index].agent = Some(agent);
         Ok(String::new())
     }
 
-    /// A command of an application.
+    /// Executes a command of an application.
     pub(crate) fn application(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         let now = self.now.unwrap_or_default();
         let application = &mut self.traffic.applications[index];
@@ -222,13 +223,13 @@ impl Simulator<'_> {
             "random_" => {
                 return self.unknown(
                     value.at,
-                    "the intervals of CBR are not random here; set random_ to 0".to_owned(),
+                    "random intervals of CBR are not supported; set random_ to 0".to_owned(),
                 );
             }
             "packetSize_" | "packet_size_" | "interval_" | "rate_" | "maxpkts_" => {}
             _ => {
                 let problem = format!(
-                    "{:?} of an application is not read; packetSize_, interval_, rate_ and maxpkts_ are",
+                    "{:?} of an application is not supported; supported are packetSize_, interval_, rate_ and maxpkts_",
                     name.text
                 );
                 return self.unknown(name.at, problem);
@@ -254,13 +255,14 @@ impl Simulator<'_> {
         Ok(value.text.clone())
     }
 
-    /// `attach-agent` and `connect` of the simulator.
+    /// Executes `attach-agent` of the simulator.
     pub(crate) fn attach(&mut self, node: &Word, agent: &Word) -> Outcome {
         let (node, agent) = (self.node(node)?, self.agent_of(agent)?);
         self.traffic.agents[agent].node = Some(node);
         Ok(String::new())
     }
 
+    /// Executes `connect` of the simulator.
     pub(crate) fn connect(&mut self, one: &Word, other: &Word) -> Outcome {
         let (one, other) = (self.agent_of(one)?, self.agent_of(other)?);
         self.traffic.agents[one].peer = Some(other);
@@ -268,7 +270,7 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// `$ns detach-agent $node $agent`: it neither sends nor receives from then on.
+    /// Executes `$ns detach-agent $node $agent`: the agent neither sends nor receives from then on.
     pub(crate) fn detach(&mut self, node: &Word, agent: &Word) -> Outcome {
         let now = self.now.unwrap_or_default();
         let (_, index) = (self.node(node)?, self.agent_of(agent)?);
@@ -278,7 +280,8 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// `$ns create-connection TCP $from TCPSink $to 1`: two agents on their nodes, connected; gives the first.
+    /// Executes `$ns create-connection TCP $from TCPSink $to 1`: creates two connected agents on their
+    /// nodes, and returns the first.
     pub(crate) fn create_connection(&mut self, [kind, from, sink, to]: [&Word; 4]) -> Outcome {
         let mut ends = Vec::new();
         for (class, node) in [(kind, from), (sink, to)] {
@@ -294,47 +297,41 @@ impl Simulator<'_> {
         Ok(ends.swap_remove(0).text)
     }
 
-    fn agent_of(&self, word: &Word) -> Result<usize, Complaint> {
+    fn agent_of(&self, word: &Word) -> Result<usize, WordError> {
         match self.object_called(&word.text) {
             Some(Object::Agent(agent)) => Ok(agent),
-            _ => {
-                complain(word.at, "this is not an agent that is known; make one with set tcp [new Agent/TCP]")
-            }
+            _ => error_at(word.at, "this is not a known agent; create one with set tcp [new Agent/TCP]"),
         }
     }
 }
 
-/// Describes a class that hol does not have.
+/// Describes an unsupported class.
 pub(crate) fn unknown_class(class: &str) -> String {
     let kind = match class.split('/').next().unwrap_or_default() {
         "Agent" => {
-            "an agent that hol has not; it has Agent/TCP with Reno, Newreno, Sack1, Linux and FullTcp, Agent/UDP, Agent/SCTP and their sinks"
+            "an unsupported agent; supported are Agent/TCP with Reno, Newreno, Sack1, Linux and FullTcp, Agent/UDP, Agent/SCTP and their sinks"
         }
         "Application" | "Traffic" | "Source" => {
-            "traffic that hol does not make of a script; it makes FTP and CBR, and others in an experiment file"
+            "unsupported traffic; use FTP or CBR, or define it in an experiment file"
         }
-        "RandomVariable" | "RNG" => {
-            "a random variable, which hol does not draw; write the numbers that you want"
-        }
-        "Queue" => "a queue that hol has not; it has DropTail, RED, GRED, CoDel, sfqCoDel and PIE",
-        "ErrorModel" => {
-            "an error model that hol has not; bursts are set in the experiment, by [network.links.NAME] loss"
-        }
+        "RandomVariable" | "RNG" => "an unsupported random variable; write the numbers instead",
+        "Queue" => "an unsupported queue; supported are DropTail, RED, GRED, CoDel, sfqCoDel and PIE",
+        "ErrorModel" => "an unsupported error model; for bursts use [network.links.NAME] loss",
         _ => {
-            "a class that hol does not read; it reads nodes, links, LANs, agents of TCP, UDP and SCTP, FTP and CBR"
+            "an unsupported class; supported are nodes, links, LANs, agents of TCP, UDP and SCTP, FTP and CBR"
         }
     };
     format!("{class:?} is {kind}")
 }
 
 impl Traffic {
-    /// Returns the flows in the order of their applications in the script, without applications that never start.
+    /// Returns the flows in the order of their applications in the script, without those that never start.
     pub fn flows(
         &self,
         network: &NetworkSpec,
         is_emulab: bool,
         place: impl Fn(usize) -> String,
-    ) -> Result<Vec<Flow>, Complaint> {
+    ) -> Result<Vec<Flow>, WordError> {
         self.agents.iter().filter(|agent| agent.node.is_some()).try_for_each(Agent::check)?;
         let started = self.applications.iter().filter(|application| application.starts().is_some());
         started.map(|application| self.flow(application, network, is_emulab, &place)).collect()
@@ -346,8 +343,8 @@ impl Traffic {
         network: &NetworkSpec,
         is_emulab: bool,
         place: impl Fn(usize) -> String,
-    ) -> Result<Flow, Complaint> {
-        let wrong = |problem: &str| Complaint { at: application.at, problem: problem.to_owned() };
+    ) -> Result<Flow, WordError> {
+        let wrong = |problem: &str| WordError { at: application.at, problem: problem.to_owned() };
         let agent = application.agent.map(|agent| &self.agents[agent]);
         let agent =
             agent.ok_or_else(|| wrong("this application has no agent; add $ftp attach-agent $tcp"))?;
@@ -357,29 +354,27 @@ impl Traffic {
         let (from, to) =
             nodes.ok_or_else(|| wrong("its agents are on no node; add $ns attach-agent $node $tcp"))?;
         if from == to {
-            return Err(wrong("its agents are on the same node; hol sends over links"));
+            return Err(wrong("both agents are on the same node; hol sends only over links"));
         }
         let pieces = application.pieces(self.end).ok_or_else(|| {
             wrong("it starts and never stops; add $ns at 5.0 \"finish\" after its start, and exit in the procedure finish")
         })?;
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
-            return Err(wrong("it stops when it starts; stop it later"));
+            return Err(wrong("it stops at its start; stop it later"));
         };
         let (start, stop) = (first.start, last.stop.unwrap_or_default());
         if peer.detached.is_some_and(|detached| detached < stop) {
-            return Err(Complaint {
+            return Err(WordError {
                 at: peer.at,
-                problem:
-                    "this sink is detached while its flow goes on, which hol has not; stop the flow before"
-                        .to_owned(),
+                problem: "detaching a sink during its flow is not supported; stop the flow first".to_owned(),
             });
         }
         if application.greedy && agent.class == Class::Udp {
-            return Err(wrong("UDP takes all that FTP has at once; send with Application/Traffic/CBR"));
+            return Err(wrong("over UDP, FTP would send everything at once; use Application/Traffic/CBR"));
         }
         if application.greedy && pieces.len() > 1 {
             return Err(wrong(
-                "it starts again over the connection that it had; flows here have a connection each: make another agent",
+                "it starts again on its previous connection, but a flow has its own connection; create another agent",
             ));
         }
         let [from, to] = [from, to].map(|node| network.nodes[node].clone());
@@ -418,7 +413,7 @@ fn paced(
     pieces: &[Piece],
     agent: &Agent,
     is_emulab: bool,
-) -> Result<FlowLoad, Complaint> {
+) -> Result<FlowLoad, WordError> {
     let is_udp = agent.class == Class::Udp;
     // ns includes UDP's headers in the packet size.
     let cargo = |size: u64| if is_udp { size.saturating_sub(UDP_HEADERS).max(8) } else { size.max(8) };
@@ -430,9 +425,9 @@ fn paced(
     };
     let longest = pieces.iter().map(|piece| piece.size).max().unwrap_or_default();
     if longest / most.max(1) > 100 {
-        return complain(
+        return error_at(
             application.at,
-            format!("packets of {longest} octets are sent as more than a hundred of {most}"),
+            format!("packets of {longest} octets would be split into more than a hundred of {most}"),
         );
     }
     if let [piece] = pieces
@@ -454,10 +449,10 @@ fn paced(
             packets.extend(cut(piece.size).into_iter().map(|size| (at - origin, cargo(size))));
             at += piece.interval;
             if packets.len() > MOST_SCRIPTED {
-                return complain(
+                return error_at(
                     application.at,
                     format!(
-                        "it changes while it runs, and has more than {MOST_SCRIPTED} packets; let it end earlier"
+                        "it changes during the run and has more than {MOST_SCRIPTED} packets; let it end earlier"
                     ),
                 );
             }

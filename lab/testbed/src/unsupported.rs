@@ -1,15 +1,14 @@
-//! What of ns hol does not model: the cause in one sentence, instead of a list of unknown commands.
+//! Parts of ns that hol does not model: one sentence with the cause, instead of a list of unknown commands.
 
 const WIRELESS: &str = "wireless nodes are not modelled; hol has wired links and LANs";
 const SATELLITE: &str =
     "satellite links and nodes are not modelled; hol has wired links and LANs, with any delay";
 const MULTICAST: &str = "multicast is not modelled; hol's flows have one sender and one receiver";
-const ROUTING: &str = "routes are static here; leave this out, or write Static";
+const ROUTING: &str = "only static routes are supported; remove this, or use Static";
 const DIFFSERV: &str =
     "DiffServ's queues and policers are not modelled; hol has DropTail, RED, CoDel, sfqCoDel and PIE";
 const MPLS: &str = "MPLS is not modelled; hol's routes are static";
-const CLASSES: &str =
-    "OTcl's classes and methods are not read; write what the script does with procedures, or without";
+const CLASSES: &str = "OTcl's classes and methods are not supported; use procedures";
 
 /// Words that give such a script away, by how they begin.
 const CAUSES: [(&str, &str); 35] = [

@@ -17,7 +17,8 @@ pub fn write(topology: &Topology) -> String {
     write_with_addresses(topology, &|_| true)
 }
 
-/// As [`write()`], with only the addresses for which `said` is true; readers of the script assign the others.
+/// Writes the network as [`write()`] does, with only the addresses for which `said` returns true; readers of
+/// the script assign the others.
 pub fn write_with_addresses(topology: &Topology, said: &dyn Fn(Address) -> bool) -> String {
     let mut writer = Writer { topology, said, names: Names::default(), script: String::new() };
     // A write into a string cannot fail.
@@ -67,12 +68,12 @@ impl<'t> Writer<'t> {
             self.segment(&simulator, segment, &label, &members)?;
         }
         if self.topology.ip() == Ip::V6 {
-            writeln!(self.script, "\n# ns has no IPv6; say it in the experiment")?;
+            writeln!(self.script, "\n# ns has no IPv6; set it in the experiment")?;
         }
         if !self.topology.changes().is_empty() {
             writeln!(
                 self.script,
-                "\n# ns has no words here for what changes during the run; say it in the experiment"
+                "\n# ns cannot express changes during the run; set them in the experiment"
             )?;
         }
         writeln!(self.script, "\n{simulator} rtproto Static\n{simulator} run")
@@ -253,7 +254,7 @@ impl<'t> Writer<'t> {
         if unsaid.is_empty() {
             return Ok(());
         }
-        writeln!(self.script, "# ns has no words for: {place}: {}", unsaid.join(", "))
+        writeln!(self.script, "# not expressible in ns: {place}: {}", unsaid.join(", "))
     }
 
     fn settings(&self, line: LinkId) -> &'t Settings {

@@ -7,20 +7,20 @@ use hol_base::{BitRate, Duration};
 pub struct Stream {
     /// Number of messages.
     pub messages: u64,
-    /// Octets of each.
+    /// Octets of each message.
     pub size: u64,
-    /// Octets that each takes on the bottleneck, with its share of the headers.
+    /// Octets of each message on the bottleneck, including its share of the headers.
     pub on_wire: f64,
-    /// Interval between messages; zero sends each as soon as the last has been taken.
+    /// Interval between messages; zero sends each as soon as the previous one has been accepted.
     pub interval: Duration,
-    /// The bottleneck's rate.
+    /// Rate of the bottleneck.
     pub rate: BitRate,
-    /// One way, without queues.
+    /// One-way delay without queues.
     pub delay: Duration,
 }
 
 impl Stream {
-    /// User data from the first message sent to the last delivered, in kbit/s.
+    /// Returns the goodput from the first message sent to the last delivered, in kbit/s.
     pub fn ceiling_kbps(&self) -> f64 {
         let serialization = self.on_wire * 8.0 / self.rate.bits_per_second() as f64;
         // The slower of the sender and the bottleneck sets the pace between the first message and the last.

@@ -21,10 +21,10 @@ pub(crate) struct Detection {
 
 /// A time to the next transmission, with its probability.
 pub(crate) struct Step {
-    /// ns.
+    /// Time to the next transmission, in ns.
     pub delay: u64,
     pub probability: f64,
-    /// 1 if it was the timer's, else 0.
+    /// 1 if the timer caused the transmission, otherwise 0.
     pub timeouts: u32,
 }
 
@@ -34,6 +34,7 @@ const NEVER: u64 = u64::MAX / 4;
 const REST: f64 = 1e-12;
 
 impl Detection {
+    /// Returns the distribution for a transfer.
     pub fn of(transfer: &Transfer) -> Self {
         let arrives = 1.0 - transfer.loss.value();
         let round_trip = transfer.round_trip();
@@ -72,8 +73,8 @@ impl Detection {
         Self { first, again, rto, restart: round_trip.saturating_sub(period), rto_max }
     }
 
-    /// Returns when a packet is sent again that was lost for the first time, or again, after `timeouts`
-    /// timeouts.
+    /// Returns the times to the next transmission of a packet that was lost for the first time, or again,
+    /// after `timeouts` timeouts.
     pub fn steps(&self, first: bool, timeouts: u32) -> Vec<Step> {
         let backed_off = self.rto.saturating_mul(1 << timeouts.min(20)).min(self.rto_max.max(self.rto));
         let (fast, timer) =

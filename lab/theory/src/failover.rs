@@ -1,9 +1,9 @@
-//! How long a multihomed SCTP association uses a path that has failed.
+//! How long a multihomed SCTP association continues to use a path that has failed.
 
 use hol_base::Duration;
 
-/// From the first lost packet until `errors` consecutive timeouts were exceeded (RFC 9260 section 8.2):
-/// the sum of `errors + 1` timeouts, each twice the one before and none above `rto_max`.
+/// Returns the time from the first lost packet until `errors` consecutive timeouts were exceeded (RFC 9260
+/// section 8.2): the sum of `errors + 1` timeouts, each twice the previous one and none above `rto_max`.
 ///
 /// `errors` is Path.Max.Retrans, or the potentially-failed threshold of RFC 7829 section 3.2.
 pub fn detection_time(rto: Duration, rto_max: Duration, errors: u32) -> Duration {

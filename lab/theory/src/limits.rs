@@ -1,4 +1,4 @@
-//! Where the closed form is not expected to hold.
+//! Conditions under which the closed form is not expected to hold.
 
 use crate::Transfer;
 use crate::loss_delay::overlapping_timeouts;
@@ -37,7 +37,7 @@ const MOST_OVERLAP: f64 = 0.08;
 /// A day in ns.
 const DAY: u64 = 86_400_000_000_000;
 
-/// `Err` with the reason if the closed form is not expected to describe `transfer`.
+/// Checks whether the closed form is expected to describe `transfer`; returns the reason if it is not.
 pub fn applies(transfer: &Transfer) -> Result<(), NotApplicable> {
     if transfer.loss.value() > 0.5 {
         return Err(NotApplicable::Loss);

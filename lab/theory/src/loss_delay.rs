@@ -1,4 +1,4 @@
-//! The delay of a lost packet: until it is detected and sent again, perhaps repeatedly.
+//! The delay of a lost packet until a retransmission arrives.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use hol_base::Duration;
 use crate::detection::Detection;
 use crate::{Recovery, Transfer};
 
-/// A step of the distribution of the delay `X` that losses cause for a packet itself.
+/// A step of the distribution of the delay `X` that losses cause for the lost packet itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Level {
-    /// ns beyond the one-way delay.
+    /// Delay in addition to the one-way delay, in ns.
     pub delay: u64,
-    /// The probability of being at least this late.
+    /// Probability of a delay of at least this.
     pub reached: f64,
 }
 
@@ -68,7 +68,7 @@ fn negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
     probability * delay * (1.0 + delay / (2.0 * spacing)) < 10.0
 }
 
-/// Mean number of timeouts that begin while one lasts, on one connection.
+/// Returns the mean number of timeouts that begin while one lasts, on one connection.
 pub(crate) fn overlapping_timeouts(transfer: &Transfer) -> f64 {
     let (loss, detection) = (transfer.loss.value(), Detection::of(transfer));
     let by_timer = |first| -> f64 {
@@ -84,12 +84,13 @@ impl Transfer {
     /// Returns the delay of a lost message if as few packets as possible reveal the loss and its first
     /// retransmission arrives; zero on a path without loss.
     ///
-    /// Nothing that waits for it waits longer, so this is also an upper bound of the mean resequencing delay.
+    /// No message that waits for it waits longer, so this is also an upper bound of the mean resequencing
+    /// delay.
     pub fn loss_delay(&self) -> Duration {
         Duration::from_nanos(levels(self).first().map_or(0, |level| level.delay))
     }
 
-    /// Returns the number of streams from which on a message lost once delays no other.
+    /// Returns the number of streams from which on a message that is lost once delays no other.
     pub fn streams_enough(&self) -> u32 {
         self.loss_delay().as_nanos().div_ceil(self.period()).max(1) as u32
     }

@@ -2,7 +2,7 @@
 
 use hol_base::{ByteCount, Duration, Ratio};
 
-/// How often the receiver acknowledges: it sets the pace at which the window grows.
+/// How often the receiver acknowledges, which determines how fast the window grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acks {
     /// Every packet.
@@ -21,12 +21,12 @@ impl Acks {
     }
 }
 
-/// Mean congestion window in packets, `C / sqrt(p)`; infinite without loss.
+/// Returns the mean congestion window in packets, `C / sqrt(p)`; infinite without loss.
 pub fn mean_window(loss: Ratio, acks: Acks) -> f64 {
     acks.constant() / loss.value().sqrt()
 }
 
-/// Throughput in bit/s with packets of `mss` octets of payload: one window each round trip.
+/// Returns the throughput in bit/s with packets of `mss` octets of payload: one window per round trip.
 pub fn throughput(mss: ByteCount, round_trip: Duration, loss: Ratio, acks: Acks) -> f64 {
     mss.0 as f64 * 8.0 / round_trip.as_secs_f64() * mean_window(loss, acks)
 }

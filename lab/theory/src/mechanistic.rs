@@ -13,7 +13,7 @@ use hol_base::{Rng, Seed};
 use self::sender::Sender;
 use crate::{Arrivals, Recovery, Transfer};
 
-/// Response times in ms of `n` transactions, in the order of the requests.
+/// Returns response times in ms of `n` transactions, in the order of the requests.
 pub fn simulate(transfer: &Transfer, seed: Seed, n: usize) -> Vec<f64> {
     let mut world = Transmission::new(transfer, seed, n);
     world.schedule_request(0);

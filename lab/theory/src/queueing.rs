@@ -2,21 +2,22 @@
 
 use hol_base::Duration;
 
-/// Mean wait in ms before service begins (Pollaczek–Khinchine; Kleinrock, Queueing Systems I, 1975).
+/// Returns the mean wait in ms before service begins (Pollaczek–Khinchine; Kleinrock, Queueing Systems I,
+/// 1975).
 ///
-/// `variation` is the squared coefficient of variation of the service time. `None` unless
-/// `utilisation` is at least 0 and below 1.
+/// `variation` is the squared coefficient of variation of the service time. `None` unless `utilisation` is
+/// at least 0 and below 1.
 pub fn wait_mg1(utilisation: f64, service: Duration, variation: f64) -> Option<f64> {
     let stable = (0.0..1.0).contains(&utilisation);
     stable.then(|| utilisation / (1.0 - utilisation) * (1.0 + variation) / 2.0 * service.as_millis_f64())
 }
 
-/// Mean wait in ms where all packets take the same time: a link and packets of one size.
+/// Returns the mean wait in ms with constant service times: a link and packets of one size.
 pub fn wait_md1(utilisation: f64, service: Duration) -> Option<f64> {
     wait_mg1(utilisation, service, 0.0)
 }
 
-/// Mean wait in ms where service times are exponential.
+/// Returns the mean wait in ms with exponential service times.
 pub fn wait_mm1(utilisation: f64, service: Duration) -> Option<f64> {
     wait_mg1(utilisation, service, 1.0)
 }

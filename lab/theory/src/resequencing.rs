@@ -1,8 +1,8 @@
-//! How long messages wait for an earlier lost one of their stream.
+//! How long messages wait for an earlier lost message of their stream.
 //!
 //! A message is delivered when it and everything before it on its stream have arrived. The `i`-th message
-//! before it was sent `i s` earlier; if that arrives `X_i` late, this one is late by at least `X_i - i s`. So
-//! its delay is `W = max over i of (X_i - i s)`, and with independent `X_i` the distribution of `W` is a
+//! before it was sent `i s` earlier; if that arrives `X_i` late, this one is late by at least `X_i - i s`.
+//! So its delay is `W = max over i of (X_i - i s)`, and with independent `X_i` the distribution of `W` is a
 //! product over `i` (the model idea of Kiesel and Scharf, Networking 2006, LNCS 3976, pages 451–462).
 
 use std::collections::BTreeSet;
@@ -16,16 +16,17 @@ use crate::{Arrivals, Transfer};
 /// a delay.
 const FINENESS: u64 = 256;
 
-/// The distribution of the resequencing delay of one direction: how much later than undisturbed a message is
-/// delivered, whether lost itself or waiting for another. All times in ns.
-pub(crate) struct Law {
+/// The distribution of the resequencing delay of one direction: by how much a message is delivered later
+/// than undisturbed, because it was lost or because it waits for another one. All times in ns.
+pub(crate) struct DelayDistribution {
     levels: Vec<Level>,
     /// Mean time between two messages of a stream.
     spacing: u64,
     arrivals: Arrivals,
 }
 
-impl Law {
+impl DelayDistribution {
+    /// Returns the distribution for a transfer.
     pub fn of(transfer: &Transfer) -> Self {
         let spacing = transfer.period().saturating_mul(transfer.streams.into());
         Self { levels: levels(transfer), spacing, arrivals: transfer.arrivals }
@@ -126,13 +127,13 @@ impl Law {
 impl Transfer {
     /// Mean response time in ms: a round trip, and the resequencing delay of both directions.
     pub fn mean_response(&self) -> f64 {
-        (self.round_trip() as f64 + 2.0 * Law::of(self).mean()) / 1e6
+        (self.round_trip() as f64 + 2.0 * DelayDistribution::of(self).mean()) / 1e6
     }
 
     /// Returns the share of the transactions that take longer than `response`.
     pub fn ccdf(&self, response: Duration) -> f64 {
         match response.as_nanos().checked_sub(self.round_trip()) {
-            Some(beyond) => Law::of(self).both_exceed(beyond),
+            Some(beyond) => DelayDistribution::of(self).both_exceed(beyond),
             None => 1.0,
         }
     }
@@ -140,6 +141,6 @@ impl Transfer {
     /// Returns the share of the transactions that take longer than a round trip: the height of the CCDF's
     /// plateau.
     pub fn share_delayed(&self) -> f64 {
-        1.0 - Law::of(self).cdf(0).powi(2)
+        1.0 - DelayDistribution::of(self).cdf(0).powi(2)
     }
 }

@@ -2,22 +2,23 @@
 
 use hol_base::{Duration, Frequency, Ratio};
 
-/// Requests and replies, one message a packet, on a path that delays all alike and loses each independently.
+/// Requests and replies, one message per packet, on a path that delays all packets alike and loses each
+/// independently.
 ///
-/// The same holds in both directions; every reply is sent when its request is delivered.
+/// Both directions are alike; every reply is sent when its request is delivered.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transfer {
-    /// Requests a second.
+    /// Requests per second.
     pub rate: Frequency,
-    /// From one end to the other; a round trip is twice that.
+    /// Delay from one end to the other; a round trip is twice that.
     pub one_way_delay: Duration,
     /// The probability that a packet is lost, in each direction.
     pub loss: Ratio,
-    /// Streams of the association, or parallel connections where the recovery is TCP's; used in turn.
+    /// Streams of the association, or parallel connections if the recovery is TCP's; used in turn.
     pub streams: u32,
     /// When requests are sent.
     pub arrivals: Arrivals,
-    /// How a lost packet is found and sent again.
+    /// How a lost packet is detected and retransmitted.
     pub recovery: Recovery,
 }
 
@@ -31,7 +32,7 @@ pub enum Arrivals {
     Poisson,
 }
 
-/// How a lost packet is found and sent again.
+/// How a lost packet is detected and retransmitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
     /// When `reports` later packets were acknowledged; no retransmission and no report is ever lost.
@@ -79,7 +80,7 @@ impl Transfer {
         }
     }
 
-    /// Connections with an acknowledgement space of their own.
+    /// Returns the number of connections, each with an acknowledgement space of its own.
     pub(crate) fn connections(&self) -> u64 {
         match self.recovery {
             Recovery::Ideal { .. } | Recovery::Sctp { .. } => 1,

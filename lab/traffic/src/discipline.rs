@@ -6,11 +6,11 @@ use hol_netlink::{CREATE, Message, REPLACE, attributes};
 const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
 const RTM_GETQDISC: u16 = 38;
-/// linux/rtnetlink.h: the attribute with the kind of a discipline or filter.
+/// The attribute with the kind of a discipline or filter. linux/rtnetlink.h
 pub const TCA_KIND: u16 = 1;
-/// linux/rtnetlink.h: the attribute with the options of this kind.
+/// The attribute with the options of a kind. linux/rtnetlink.h
 pub const TCA_OPTIONS: u16 = 2;
-/// linux/pkt_sched.h: the parent of an interface's root discipline.
+/// The parent of an interface's root discipline. linux/pkt_sched.h
 pub const ROOT: u32 = u32::MAX;
 /// Octets of the structure at the start of messages.
 const HEADER: usize = 20;
@@ -21,15 +21,15 @@ pub fn set(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
         .with_name(TCA_KIND, kind)
 }
 
-/// As [`set`], if there is none.
+/// Returns the message that adds a discipline like [`set`], unless there is one.
 pub fn add(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
     const EXCLUSIVE: u16 = hol_netlink::EXCLUSIVE;
     Message::new(RTM_NEWQDISC, CREATE | EXCLUSIVE, &place(interface, handle, parent, 0))
         .with_name(TCA_KIND, kind)
 }
 
-/// Returns the message that removes the root discipline of an interface, if it has this handle, in favour of
-/// the default one.
+/// Returns the message that replaces the root discipline of an interface with the default one, if it has
+/// this handle.
 pub fn remove(interface: u32, handle: u32) -> Message {
     Message::new(RTM_DELQDISC, 0, &place(interface, handle, ROOT, 0))
 }
@@ -39,7 +39,7 @@ pub fn list() -> Message {
     Message::new(RTM_GETQDISC, 0, &[0; HEADER])
 }
 
-/// linux/rtnetlink.h, `struct tcmsg`.
+/// Encodes the position of a discipline: `struct tcmsg` of linux/rtnetlink.h.
 pub fn place(interface: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
     [0, interface, handle, parent, info].map(u32::to_ne_bytes).concat()
 }
@@ -47,21 +47,21 @@ pub fn place(interface: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
 /// The kernel's report on a discipline.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Discipline {
-    /// The number of its interface.
+    /// Index of the discipline's interface.
     pub interface: u32,
-    /// 0: the interface's default discipline.
+    /// Handle of the discipline; 0 for the interface's default discipline.
     pub handle: u32,
-    /// Its parent.
+    /// Handle of the parent.
     pub parent: u32,
-    /// Such as `netem`.
+    /// Kind of the discipline, such as `netem`.
     pub kind: String,
-    /// Packets that have left it.
+    /// Packets that have left the discipline.
     pub passed: u64,
-    /// Packets queued in it.
+    /// Packets queued in the discipline.
     pub packets: u64,
-    /// Their octets.
+    /// Octets of the queued packets.
     pub octets: u64,
-    /// Packets dropped by it or by one inside it.
+    /// Packets dropped by the discipline, or by one nested in it.
     pub drops: u64,
 }
 
@@ -105,7 +105,7 @@ impl Discipline {
         Some(read)
     }
 
-    /// Returns whether it is the root discipline of its interface.
+    /// Returns whether this is the root discipline of its interface.
     pub fn is_root(&self) -> bool {
         self.parent == ROOT
     }

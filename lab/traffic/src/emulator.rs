@@ -6,12 +6,12 @@ use hol_netlink::Message;
 use crate::discipline::TCA_OPTIONS;
 use crate::line::{Emulator, Loss};
 
-/// The discipline's kind.
+/// The kind of the discipline.
 pub const KIND: &str = "netem";
 
-/// Makes the discipline in a message an emulator. The seed restarts its random stream, if the kernel supports
-/// that (6.6).
-pub fn tell(message: Message, emulator: &Emulator, seed: u64) -> Message {
+/// Adds the options of an emulator to the message of a discipline. The seed restarts the emulator's random
+/// stream, if the kernel supports that (6.6).
+pub fn encode(message: Message, emulator: &Emulator, seed: u64) -> Message {
     message.with_nested(TCA_OPTIONS, &parameters(emulator), |options| attributes(options, emulator, seed))
 }
 

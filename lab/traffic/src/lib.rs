@@ -1,18 +1,18 @@
 //! Traffic control, tc(8): a link of the network as a chain of queueing disciplines.
 //!
-//! [`Line`] returns the stages that implement a link's settings, or what no kernel supports; `pace` and
-//! `early` make packets queue. [`emulator`] and [`queue`] encode the options of a stage, [`discipline`] its
+//! [`Line`] returns the stages that implement a link's settings, or what no kernel supports; `shaper` and
+//! `red` make packets queue. [`emulator`] and [`queue`] encode the options of a stage, [`discipline`] its
 //! position, and [`Discipline`] parses the kernel's report. The worlds send these messages and route packets
 //! through the interfaces.
 
 pub mod discipline;
-mod early;
 pub mod emulator;
 mod line;
-mod pace;
 pub mod queue;
+mod red;
+mod shaper;
 
 pub use discipline::Discipline;
-pub use early::{Damping, Early};
 pub use line::{Changing, Emulator, Filter, Line, Loss, Stage, Unsupported, apply};
-pub use pace::{Pace, Waiting};
+pub use red::{Damping, RedParameters};
+pub use shaper::{Shaper, Waiting};

@@ -1,4 +1,4 @@
-//! A link as a chain of stages.
+//! A link as a chain of queueing disciplines (stages).
 //!
 //! A link of the model is a queue, a transmitter, loss, then propagation. Here it is a chain on its own
 //! router: delay, admission to the queue, rate, release from the queue, loss, reordering, policing; packets
@@ -13,29 +13,29 @@ use hol_network::{
     Discipline, LinkChange, LinkId, LossSpec, PoliceSpec, ScheduledChange, Settings, TokenBucket, Topology,
 };
 
-use crate::pace::{Pace, Refusal, Waiting};
+use crate::shaper::{Refusal, Shaper, Waiting};
 
 /// One direction of a link, or a LAN.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// Its name, which also names the random stream: `link/1/up`.
+    /// Name of the direction, which also names the random stream: `link/1/up`.
     pub name: String,
     /// The settings at the start.
     pub settings: Settings,
-    /// What changes during the run; its stages must exist from the beginning.
+    /// Settings that change during the run; their stages must exist from the beginning.
     pub changing: Changing,
 }
 
-/// What changes during the run.
+/// Which settings of a link change during the run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Changing {
-    /// Anything changes.
+    /// Whether any setting may change.
     pub anything: bool,
-    /// The delay changes.
+    /// Whether the delay changes.
     pub delay: bool,
-    /// The loss changes.
+    /// Whether the loss changes.
     pub loss: bool,
-    /// The rate changes.
+    /// Whether the rate changes.
     pub rate: bool,
 }
 
@@ -47,33 +47,33 @@ pub enum Stage {
     /// Filters packets by number or by octets.
     Filter(Filter),
     /// Releases packets at the rate of the link.
-    Pace(Pace),
+    Pace(Shaper),
     /// Queues packets.
     Waiting(Waiting),
     /// The stages before this are on an interface before the link's own, those after it on that one.
     Transit,
 }
 
-/// The settings of one network emulator.
+/// The settings of a network emulator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Emulator {
     /// Delay of each packet.
     pub delay: Duration,
-    /// Maximum deviation of the delay, either way.
+    /// Maximum deviation of the delay in both directions.
     pub jitter: Duration,
     /// Distribution of the delay, if not uniform.
     pub distribution: Option<Arc<[i16]>>,
     /// Octets per second; 0: unlimited.
     pub rate: u64,
-    /// Octets per packet beyond what the interface counts, which is IP and Ethernet.
+    /// Octets per packet beyond those that the interface counts, which are IP and Ethernet.
     pub overhead: i32,
-    /// Maximum packets in it.
+    /// Maximum number of packets in the emulator.
     pub limit: u32,
     /// Packet loss.
     pub loss: Loss,
-    /// Share of packets that pass without the delay.
+    /// Share of packets that are not delayed, and so overtake others.
     pub overtaking: Option<Ratio>,
-    /// Share of packets in which a bit is changed.
+    /// Share of packets in which a bit is flipped.
     pub corrupt: Ratio,
 }
 
@@ -103,9 +103,9 @@ pub enum Loss {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{what}`: {why}")]
 pub struct Unsupported {
-    /// The key.
+    /// Name of the key.
     pub what: String,
-    /// The reason, and the fix.
+    /// Why the setting is not supported, and the remedy.
     pub why: String,
 }
 
@@ -152,7 +152,7 @@ impl Changing {
 }
 
 impl Line {
-    /// Returns all link directions of a network; rejects unsupported settings.
+    /// Returns all link directions of a network, or an error for an unsupported setting.
     pub fn all(network: &Topology) -> Result<Vec<Self>, Unsupported> {
         let lines = (0..).zip(network.links()).map(|(id, line)| Self {
             name: line.name.clone(),
@@ -238,18 +238,18 @@ impl Line {
 
     /// Returns the pace for `settings` and the queues behind it, if a queue inside the transmitter is not
     /// enough: an emulator fixes a packet's departure on arrival, whatever the rate is by then.
-    fn paced(&self, settings: &Settings) -> Option<Result<(Pace, Vec<Waiting>), Refusal>> {
+    fn paced(&self, settings: &Settings) -> Option<Result<(Shaper, Vec<Waiting>), Refusal>> {
         let is_paced = self.changing.rate || self.settings.discipline != Discipline::DropTail;
-        let paced = || Waiting::of(&self.settings).and_then(|waiting| Ok((Pace::of(settings)?, waiting)));
+        let paced = || Waiting::of(&self.settings).and_then(|waiting| Ok((Shaper::of(settings)?, waiting)));
         is_paced.then(paced)
     }
 
-    /// Returns whether some stages are on an interface before its own.
+    /// Returns whether some stages are on an interface before the link's own.
     pub fn crosses(&self) -> bool {
         matches!(self.paced(&self.settings), Some(Ok(_)))
     }
 
-    /// Rejects a queue that Linux does not support on the link with `settings`.
+    /// Returns an error for a queue that Linux does not support on the link with `settings`.
     pub fn check_queue(&self, settings: &Settings) -> Result<(), Unsupported> {
         match self.paced(settings) {
             Some(Err((key, why))) => refuse(key, format!("{}: {why}", self.name)),
@@ -261,16 +261,16 @@ impl Line {
     fn check_words(&self) -> Result<(), Unsupported> {
         let Settings { jitter_correlation, channel, police, duplicate, .. } = &self.settings;
         if !jitter_correlation.is_zero() {
-            let why = "netem takes the remainder of its correlated number, by twice the jitter or by the length of its table, and no \
-                       correlation is left; leave it out, or take the world \"model\"";
+            let why = "netem reduces its correlated number modulo twice the jitter, or the length of its table, which removes the correlation; omit it, or use the world \"model\"";
             return refuse("network.jitter_correlation", format!("{}: {why}", self.name));
         }
         if channel != Settings::OWN_CHANNEL {
-            let why = "each line has a transmitter of its own here; let the nodes share a LAN, or take the world \"model\"";
+            let why =
+                "each link has its own transmitter; let the nodes share a LAN, or use the world \"model\"";
             return refuse("network.channel", format!("{}: {why}", self.name));
         }
         if *police != PoliceSpec::default() && !duplicate.is_zero() {
-            let why = "copies are made behind the police here and would take no tokens; let one link copy and the next police";
+            let why = "packets would be duplicated after policing and take no tokens; duplicate on one link and police on the next";
             return refuse("network.police beside network.duplicate", format!("{}: {why}", self.name));
         }
         Ok(())
@@ -291,7 +291,7 @@ impl Line {
             return refuse(
                 "network.loss = { drop = … }",
                 format!(
-                    "{}: an event changes its loss, but its filter stays; leave one of both out",
+                    "{}: an event changes its loss, but its filter cannot change; remove one of the two",
                     self.name
                 ),
             );
@@ -379,7 +379,7 @@ mod tests {
         else {
             panic!("delay, pace, queue")
         };
-        assert_eq!(*pace, Pace { gain: 6_464_646 });
+        assert_eq!(*pace, Shaper { gain: 6_464_646 });
         assert_eq!((early.min, early.max), (7500, 15_000));
         assert_eq!(rest[..2], [Stage::Waiting(Waiting::Fifo(QueueLimit::Packets(50))), Stage::Transit]);
         assert_eq!(rest[2], Stage::Emulator(Emulator { rate: 12_500_000, ..IDLE }));

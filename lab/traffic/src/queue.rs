@@ -1,4 +1,4 @@
-//! The options of a pace and of the queue behind it. tc-cbs(8), tc-red(8), tc-codel(8), tc-fq_codel(8),
+//! The options of a shaper and of the queue behind it. tc-cbs(8), tc-red(8), tc-codel(8), tc-fq_codel(8),
 //! tc-pie(8), tc-dualpi2(8), tc-pfifo(8).
 
 use hol_base::{ByteCount, Duration, QueueLimit};
@@ -6,8 +6,8 @@ use hol_netlink::Message;
 use hol_network::{CodelSpec, DualPi2Spec, FairSpec, PieSpec};
 
 use crate::discipline::TCA_OPTIONS;
-use crate::early::Early;
-use crate::pace::{Pace, Waiting, beside_one};
+use crate::red::RedParameters;
+use crate::shaper::{Shaper, Waiting, beside_one};
 
 /// Octets that an interface counts beyond IP.
 const ETHERNET: i64 = 14;
@@ -22,19 +22,19 @@ pub fn lengths(message: Message, overhead: ByteCount) -> Message {
     message.with_nested(TCA_STAB, &[], |stab| stab.with(STAB_BASE, &sizes))
 }
 
-/// Adds the rate of a pace.
-pub fn pace(message: Message, pace: &Pace) -> Message {
+/// Adds the rate of a shaper.
+pub fn pace(message: Message, pace: &Shaper) -> Message {
     const PARAMETERS: u16 = 1;
     /// Enough for any packet.
-    const CREDIT: i32 = Pace::SCALE << 20;
+    const CREDIT: i32 = Shaper::SCALE << 20;
     // linux/pkt_sched.h, `struct tc_cbs_qopt`: in software; maximum and minimum credit in octets, gain and
     // loss in kbit/s, all scaled.
     let parameters =
-        [0, CREDIT, -CREDIT, pace.gain, -Pace::PORT * Pace::SCALE].map(i32::to_ne_bytes).concat();
+        [0, CREDIT, -CREDIT, pace.gain, -Shaper::PORT * Shaper::SCALE].map(i32::to_ne_bytes).concat();
     message.with_nested(TCA_OPTIONS, &[], |options| options.with(PARAMETERS, &parameters))
 }
 
-/// Returns the kind of a queue's discipline, and its module.
+/// Returns the kind of a queue's discipline, and its kernel module.
 pub const fn kind(waiting: &Waiting) -> (&'static str, &'static str) {
     match waiting {
         Waiting::Fifo(QueueLimit::Packets(_)) => ("pfifo", "sch_fifo"),
@@ -145,11 +145,11 @@ fn micros(duration: Duration) -> u32 {
 }
 
 /// Adds the options of RED.
-fn early(message: Message, early: &Early) -> Message {
+fn early(message: Message, early: &RedParameters) -> Message {
     const PARAMETERS: u16 = 1;
     const DAMPING: u16 = 2;
     const PROBABILITY: u16 = 3;
-    let Early { min, max, weight_log, damping, ecn, .. } = *early;
+    let RedParameters { min, max, weight_log, damping, ecn, .. } = *early;
     // `TC_RED_ECN`.
     let flags = u8::from(ecn);
     // linux/pkt_sched.h, `struct tc_red_qopt`: limit, thresholds, four octets. Without a limit there has to

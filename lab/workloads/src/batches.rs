@@ -1,17 +1,17 @@
-//! Batches: consecutive messages that are also recorded together, from when the first was due to the reply to
-//! the last.
+//! Batches: consecutive messages that are also recorded together, from the time at which the first was due
+//! to the reply to the last.
 
 use hol_base::Time;
 use hol_measure::RecordKind;
 
-use crate::ledger::{Arrived, DueMessage, EntryId, Ledger};
+use crate::ledger::{DueMessage, EntryId, Ledger, MessageArrival};
 
-/// A batch.
+/// A batch of consecutive messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Batch {
     /// Number of messages.
     pub(crate) messages: u64,
-    /// Octets in the record.
+    /// Octets in the record of the batch.
     pub(crate) octets: u32,
 }
 
@@ -24,6 +24,7 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
+    /// Creates the sequence of batches of a workload.
     pub(crate) fn of(batch: Option<Batch>) -> Self {
         Self { batch, begun: None }
     }
@@ -46,8 +47,8 @@ impl Batches {
         Some(entry.number())
     }
 
-    /// Notes that a message was answered; returns true if the batch ended with it.
-    pub(crate) fn answered(&mut self, ledger: &mut Ledger, number: u32, reply: Arrived) -> bool {
+    /// Notes that a message was answered; returns whether that ended the batch.
+    pub(crate) fn answered(&mut self, ledger: &mut Ledger, number: u32, reply: MessageArrival) -> bool {
         let Some((entry, left)) = &mut self.begun else { return false };
         *left -= 1;
         let is_over = *left == 0;
@@ -59,7 +60,7 @@ impl Batches {
     }
 
     /// Notes the next batch as never started, or abandons the current one. Returns how many of the `left`
-    /// messages are not to be requested.
+    /// messages are not requested.
     pub(crate) fn skip(&mut self, ledger: &mut Ledger, now: Time, left: u64) -> Option<u64> {
         let messages = self.batch?.messages;
         let of_begun = left % messages;

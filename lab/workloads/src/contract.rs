@@ -9,7 +9,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_transport::{Passage, Reliability};
+use hol_transport::{DeliveryTimes, Reliability};
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::{EntryId, Ledger};
@@ -42,33 +42,34 @@ pub enum Input {
 /// A delivered message.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// Its connection.
+    /// Connection on which the message arrived.
     pub connection: ConnectionId,
-    /// Its stream.
+    /// Stream on which the message arrived.
     pub stream: u16,
     /// The whole message.
     pub payload: Bytes,
-    /// How it travelled.
-    pub passage: Passage,
+    /// When the message was sent and arrived.
+    pub passage: DeliveryTimes,
 }
 
-/// A message for the transport. The application notes it as written, unless it comes back as [`Input::Full`].
+/// A message for the transport. The application notes it as written, unless the transport returns it as
+/// [`Input::Full`].
 #[derive(Debug)]
 pub struct Outgoing {
-    /// Its connection.
+    /// Connection for the message.
     pub connection: ConnectionId,
-    /// Its stream; TCP has only one.
+    /// Stream for the message; TCP has only one.
     pub stream: u16,
     /// The whole message.
     pub payload: Bytes,
-    /// How this message is delivered; `None`: by the transport's options.
+    /// How this message is delivered; `None`: as the transport's options say.
     pub delivery: Option<DeliveryOptions>,
-    /// Its entry in the application's ledger.
+    /// Entry of the message in the application's ledger.
     pub(crate) entry: Option<EntryId>,
 }
 
 impl Outgoing {
-    /// Returns whether it belongs to the workload. A repeated greeting does not, and is no progress.
+    /// Returns whether this is a message of the workload. A repeated greeting is not, and is no progress.
     pub const fn is_message(&self) -> bool {
         self.entry.is_some()
     }
@@ -79,7 +80,7 @@ impl Outgoing {
 pub struct DeliveryOptions {
     /// Deliver on arrival, out of order.
     pub unordered: bool,
-    /// When to give up. With a deadline, the lifetime is the remaining time.
+    /// When the transport gives up the message. With a deadline, the lifetime is the remaining time.
     pub reliability: Reliability,
 }
 
@@ -119,19 +120,19 @@ pub enum AbortReason {
 /// The progress of an application, as needed to decide when a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Progress {
-    /// Messages that came due here.
+    /// Number of messages that came due at this end.
     pub due: u64,
-    /// Messages known to be done on this side: answered, or received.
+    /// Number of messages known to be done at this end: answered, or received.
     pub done: u64,
-    /// When the latest one came due.
+    /// When the latest message came due.
     pub last_due: Option<Time>,
-    /// No more messages will come due.
+    /// Whether no more messages will come due.
     pub all_due: bool,
-    /// Nothing comes due before the peer answers: a session, or the reply in a ping-pong.
+    /// Whether nothing comes due before the peer answers: a session, or the reply in a ping-pong.
     pub awaits_answer: bool,
 }
 
-/// One side of a workload: takes an input, then returns actions until there are none left.
+/// One end of a workload: takes an input, then returns actions until there are none left.
 pub trait Application: fmt::Debug {
     /// Takes one input.
     fn handle(&mut self, now: Time, input: Input);

@@ -1,26 +1,26 @@
 //! Errors in workload tables.
 
-use crate::simco::Mix;
+use crate::simco::RequestMix;
 
 /// A contradictory workload table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadError {
     /// A key has no meaning where the transport sets the pace.
-    #[error("`{0}` has no meaning where the transport sets the pace (interval = \"0s\"); remove it")]
+    #[error("`{0}` has no effect if the transport sets the pace (interval = \"0s\"); remove it")]
     Paced(&'static str),
     /// Two keys with the same meaning.
-    #[error("`rate` and `interval` are two names of one thing; remove one")]
+    #[error("`rate` and `interval` set the same value; remove one of them")]
     RateAndInterval,
     /// No sources.
     #[error("`sources` is 0; a workload needs at least one")]
     NoSources,
     /// More rules are deleted than enabled.
     #[error(
-        "`mix` enables {} and deletes {}: nothing would be left to delete; raise `enable`, or lower `delete`",
+        "`mix` enables {} and deletes {}: it would delete more rules than it enables; raise `enable`, or lower `delete`",
         .0.enable,
         .0.delete
     )]
-    Mix(Mix),
+    Mix(RequestMix),
     /// An invalid page.
     #[error("{0}")]
     Page(&'static str),
@@ -38,7 +38,7 @@ pub enum WorkloadError {
     Files(&'static str),
     /// A message must have room for its length and number.
     #[error(
-        "`size` is {size} but a message needs at least {} octets and at most {}; choose one between",
+        "`size` is {size} but a message needs at least {} octets and at most {}; choose a size between",
         WorkloadError::MIN_SIZE,
         WorkloadError::MAX_SIZE
     )]

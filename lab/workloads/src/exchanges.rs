@@ -1,4 +1,4 @@
-//! Given messages and replies, for `replay`.
+//! Recorded messages and replies, for `replay`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -59,7 +59,9 @@ impl FromStr for Exchange {
             [at, octets] => (at, octets, None),
             [at, octets, reply] => (at, octets, Some(size(reply)?)),
             _ => {
-                return Err(format!("{text:?} is not a time and one size or two, such as \"12ms 200B 5kB\""));
+                return Err(format!(
+                    "{text:?} is not a time and one or two sizes, such as \"12ms 200B 5kB\""
+                ));
             }
         };
         let at = at.parse::<Duration>().map_err(|problem| problem.to_string())?;
@@ -97,10 +99,12 @@ impl Exchanges {
         self.period().saturating_mul(round) + self.0[place as usize].at
     }
 
+    /// Returns the times and sizes of the messages.
     pub(crate) fn of(&self, number: u32) -> &Exchange {
         &self.0[number as usize % self.0.len()]
     }
 
+    /// Returns whether the messages have replies.
     pub(crate) fn are_answered(&self) -> bool {
         self.0.iter().all(|exchange| exchange.reply.is_some())
     }

@@ -6,8 +6,8 @@ use hol_base::{Duration, Time};
 
 use crate::ConnectionId;
 
-/// Unanswered greetings. On an unreliable transport each is repeated after a second, then after twice the
-/// time, and so on (RFC 8085 section 3.1.1).
+/// The greetings without an answer. On an unreliable transport each is repeated after a second, then after
+/// twice that time, and so on (RFC 8085 section 3.1.1).
 #[derive(Debug)]
 pub(crate) struct Greetings {
     /// Maximum attempts per greeting.
@@ -56,13 +56,14 @@ impl Greetings {
         if self.unanswered.is_empty() { Time::MAX } else { self.again }
     }
 
-    /// Notes an answer; returns true if it was the last.
+    /// Notes an answer; returns whether it was the last one.
     pub(crate) fn answered(&mut self, ConnectionId(connection): ConnectionId) -> bool {
         self.to_say.remove(&connection);
         self.unanswered.remove(&connection) && self.unanswered.is_empty()
     }
 
-    /// Returns whether a refusal can only mean that an earlier greeting arrived and its answer was lost.
+    /// Returns whether a refusal can only mean that an earlier greeting arrived and that the answer to it
+    /// was lost.
     pub(crate) fn may_be_known(&self, ConnectionId(connection): ConnectionId) -> bool {
         self.attempt > 0 || !self.unanswered.contains(&connection)
     }

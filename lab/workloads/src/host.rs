@@ -39,12 +39,12 @@ pub enum Filter {
     Nftables,
 }
 
-/// What a host provides to the application that it starts.
+/// What a host provides to an application on it.
 #[derive(Debug, Default)]
 pub struct Host {
-    /// Its packet filter, if it has one.
+    /// Packet filter of the host, if it has one.
     pub filter: Option<Box<dyn RuleEnforcer>>,
-    /// Pending requests until others have been asked, if any are.
+    /// Requests that wait until the server has asked others, if it does.
     pub desk: Option<PendingRequests>,
 }
 

@@ -1,11 +1,11 @@
-//! For tests: a transport that takes messages in parts, as the model's and as sockets do.
+//! For tests: a transport that accepts messages in parts, as the model and sockets do.
 
 use std::collections::BTreeMap;
 
 use crate::LengthOf;
 use crate::contract::{ConnectionId, Outgoing};
 
-/// What it has taken of each connection.
+/// The octets accepted so far, by connection.
 #[derive(Debug, Default)]
 pub(crate) struct InParts {
     connections: BTreeMap<ConnectionId, Taken>,
@@ -21,11 +21,12 @@ struct Taken {
 }
 
 impl InParts {
+    /// Creates a transport that has accepted nothing.
     pub(crate) fn new(returns_rest: bool) -> Self {
         Self { returns_rest, ..Self::default() }
     }
 
-    /// Takes up to `room` octets of a message; returns what the application gets back.
+    /// Accepts up to `room` octets of a message; returns the input that the application gets.
     pub(crate) fn send(&mut self, mut outgoing: Outgoing, room: usize) -> Option<Outgoing> {
         let Taken { stream, part } = self.connections.entry(outgoing.connection).or_default();
         let left = outgoing.payload.slice(*part..);
@@ -40,10 +41,10 @@ impl InParts {
         (!is_whole).then_some(outgoing)
     }
 
-    /// Returns the lengths of all messages that it has taken, the last of each connection whole or not.
+    /// Returns the lengths of all messages accepted, the last of each connection possibly incomplete.
     ///
     /// # Panics
-    /// If one stands in the middle of another, so that octets are no beginning of a message.
+    /// If a message starts in the middle of another, so that its octets are not the start of a message.
     pub(crate) fn lengths(&self, length_of: LengthOf) -> Vec<usize> {
         let mut lengths = Vec::new();
         for Taken { stream, .. } in self.connections.values() {

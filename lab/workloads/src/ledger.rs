@@ -1,10 +1,11 @@
-//! What one side noted of unsettled messages. A ledger is plain data, because the sides may run on two hosts.
+//! The ledger of one end: what it has noted of unsettled messages. A ledger is plain data, because the ends
+//! may run on two hosts.
 
 use std::collections::BTreeMap;
 
 use hol_base::Time;
-use hol_measure::{Leg, RecordKind};
-use hol_transport::Passage;
+use hol_measure::{RecordKind, TransferTimes};
+use hol_transport::DeliveryTimes;
 use serde::{Deserialize, Serialize};
 
 use crate::ENDLESS;
@@ -13,21 +14,21 @@ use crate::window::Window;
 /// The notes of one application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
-    pub(crate) asked: Window<Asked>,
-    pub(crate) answered: Window<Option<Answered>>,
+    pub(crate) asked: Window<SentEntry>,
+    pub(crate) answered: Window<Option<ReceivedEntry>>,
     /// Records of several messages, by entry number.
     #[serde(default)]
-    pub(crate) wholes: BTreeMap<u32, Whole>,
-    /// By message: when the transport took the first part of a reply that has several.
+    pub(crate) wholes: BTreeMap<u32, CompositeEntry>,
+    /// When the transport accepted the first part of a reply that has several, by message.
     #[serde(default)]
     pub(crate) begun: BTreeMap<u32, Time>,
     /// Maximum messages from the other side.
     expected: u64,
     received: u64,
     last_due: Option<Time>,
-    /// Messages in either window that are done: answered, or received.
+    /// Number of messages in either window that are done: answered, or received.
     pub(crate) done: u64,
-    /// Some messages were settled without having arrived; they may still arrive.
+    /// Whether messages were settled that have not arrived; they may still arrive.
     pub(crate) gave_up: bool,
 }
 
@@ -37,26 +38,26 @@ pub struct EntryId(u32);
 
 /// The sender's note on one message.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct SentEntry {
     pub(crate) scheduled: Time,
     pub(crate) written: Time,
     pub(crate) lane: u16,
     pub(crate) size: u32,
     pub(crate) kind: RecordKind,
-    /// The record that contains it.
+    /// The record that contains the message.
     pub(crate) parent: Option<u32>,
-    pub(crate) reply: Option<Arrived>,
+    pub(crate) reply: Option<MessageArrival>,
     /// Octets of the reply.
     #[serde(default)]
     pub(crate) reply_size: u32,
-    /// The reply is a refusal.
+    /// Whether the reply is a refusal.
     pub(crate) refused: bool,
 }
 
-/// A record that is made of several messages.
+/// A record that consists of several messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Whole {
-    /// The message whose passage ends the record: the first, until another has ended it.
+pub(crate) struct CompositeEntry {
+    /// The message whose delivery ends the record: the first, until another one has ended it.
     pub(crate) message: u32,
     /// The part of the reply to that message.
     pub(crate) part: Part,
@@ -71,38 +72,38 @@ pub(crate) enum Part {
 
 /// The receiver's note on one message.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Answered {
-    pub(crate) request: Arrived,
+pub(crate) struct ReceivedEntry {
+    pub(crate) request: MessageArrival,
     pub(crate) reply_written: Time,
-    /// It arrived too late.
+    /// Whether the message arrived too late.
     #[serde(default)]
     pub(crate) is_late: bool,
 }
 
-/// How and when a message reached the application.
+/// When a message was sent, arrived and was delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[Time; 4]", into = "[Time; 4]")]
-pub struct Arrived {
-    /// How it travelled.
-    pub passage: Passage,
-    /// When the application received it.
+pub struct MessageArrival {
+    /// When the message was sent and arrived.
+    pub passage: DeliveryTimes,
+    /// When the application received the message.
     pub delivered: Time,
 }
 
 /// What a sender notes when a message comes due.
 #[derive(Debug, Clone, Copy)]
 pub struct DueMessage {
-    /// Its scheduled time.
+    /// Scheduled time of the message.
     pub scheduled: Time,
-    /// Its lane.
+    /// Lane of the message.
     pub lane: u16,
-    /// Its octets.
+    /// Octets of the message.
     pub size: u32,
-    /// The octets of its reply, if they are known before; otherwise 0.
+    /// Octets of the reply, if they are known in advance; otherwise 0.
     pub reply_size: u32,
-    /// Its record kind.
+    /// Kind of the message's record.
     pub kind: RecordKind,
-    /// The number of the record that contains it.
+    /// Number of the record that contains the message.
     pub parent: Option<u32>,
 }
 
@@ -130,8 +131,8 @@ impl Ledger {
         }
     }
 
-    /// Validates a ledger received from another host; `None` if it cannot belong to a run in which nothing
-    /// was settled.
+    /// Validates a ledger received from another host; `None` if the ledger cannot belong to a run in which
+    /// nothing was settled.
     pub fn from_afar(mut self) -> Option<Self> {
         let replies = self.asked.notes().filter(|asked| asked.reply.is_some()).count();
         let requests = self.answered.notes().flatten().count();
@@ -139,10 +140,10 @@ impl Ledger {
         (self.asked.start() == 0 && self.answered.start() == 0).then_some(self)
     }
 
-    /// Converts its times with `clock`. Packet times are dropped, because they are unknown where a conversion
-    /// is needed.
+    /// Converts the ledger's times with `clock`. Packet times are dropped, because they are unknown where a
+    /// conversion is needed.
     pub fn on_clock(&mut self, clock: impl Fn(Time) -> Time) {
-        let arrival = |arrived: &mut Arrived| arrived.delivered = clock(arrived.delivered);
+        let arrival = |arrived: &mut MessageArrival| arrived.delivered = clock(arrived.delivered);
         for asked in self.asked.notes_mut() {
             (asked.scheduled, asked.written) = (clock(asked.scheduled), clock(asked.written));
             asked.reply.iter_mut().for_each(arrival);
@@ -183,12 +184,13 @@ impl Ledger {
     pub fn note_due(&mut self, now: Time, due: DueMessage) -> EntryId {
         let DueMessage { scheduled, lane, size, reply_size, kind, parent } = due;
         let (reply, refused) = (None, false);
-        let asked = Asked { scheduled, written: now, lane, size, kind, parent, reply, reply_size, refused };
+        let asked =
+            SentEntry { scheduled, written: now, lane, size, kind, parent, reply, reply_size, refused };
         self.last_due = Some(scheduled);
         EntryId(self.asked.push(asked))
     }
 
-    /// Notes that the transport took the message only now.
+    /// Notes that the transport has accepted the message only now.
     pub fn note_written(&mut self, entry: EntryId, now: Time) {
         if let Some(asked) = self.asked.get_mut(entry.0) {
             asked.written = now;
@@ -212,22 +214,22 @@ impl Ledger {
     /// Notes a record of several messages; `first` is the first of them.
     pub fn note_whole_due(&mut self, now: Time, due: DueMessage, first: u32) -> EntryId {
         let entry = self.note_due(now, due);
-        self.wholes.insert(entry.0, Whole { message: first, part: Part::First });
+        self.wholes.insert(entry.0, CompositeEntry { message: first, part: Part::First });
         entry
     }
 
-    /// Ends such a record with the reply to message `last`.
-    pub fn note_whole(&mut self, entry: EntryId, last: u32, reply: Arrived) {
-        self.wholes.insert(entry.0, Whole { message: last, part: Part::Last });
+    /// Ends a record of several messages with the reply to message `last`.
+    pub fn note_whole(&mut self, entry: EntryId, last: u32, reply: MessageArrival) {
+        self.wholes.insert(entry.0, CompositeEntry { message: last, part: Part::Last });
         self.note_end(entry, reply);
     }
 
-    /// Ends such a record with the first part of the reply to its first message.
-    pub fn note_first_octets(&mut self, entry: EntryId, reply: Arrived) {
+    /// Ends a record of several messages with the first part of the reply to its first message.
+    pub fn note_first_octets(&mut self, entry: EntryId, reply: MessageArrival) {
         self.note_end(entry, reply);
     }
 
-    fn note_end(&mut self, entry: EntryId, reply: Arrived) {
+    fn note_end(&mut self, entry: EntryId, reply: MessageArrival) {
         if let Some(asked) = self.asked.get_mut(entry.0) {
             asked.reply = Some(reply);
             self.done += 1;
@@ -239,15 +241,22 @@ impl Ledger {
         self.asked.get(entry.0).expect("a message that waits is not settled").scheduled
     }
 
-    /// Notes the reply to message `number`; returns false if there is no such message or it already has one.
+    /// Notes the reply to message `number`; returns false if there is no such message or if it already has a
+    /// reply.
     #[must_use]
-    pub fn note_reply(&mut self, number: u32, reply: Arrived, refused: bool) -> bool {
+    pub fn note_reply(&mut self, number: u32, reply: MessageArrival, refused: bool) -> bool {
         self.note_sized_reply(number, reply, 0, refused)
     }
 
-    /// As [`Self::note_reply`], with the octets of the reply, if they are known.
+    /// Notes a reply as [`Self::note_reply`] does, with its octets, if they are known.
     #[must_use]
-    pub fn note_sized_reply(&mut self, number: u32, reply: Arrived, octets: u32, refused: bool) -> bool {
+    pub fn note_sized_reply(
+        &mut self,
+        number: u32,
+        reply: MessageArrival,
+        octets: u32,
+        refused: bool,
+    ) -> bool {
         match self.asked.get_mut(number) {
             Some(asked) if asked.reply.is_none() => {
                 (asked.reply, asked.refused) = (Some(reply), refused);
@@ -260,11 +269,11 @@ impl Ledger {
         }
     }
 
-    /// Notes message `number` of the other side.
+    /// Notes message `number` of the other end.
     ///
     /// # Panics
-    /// If it came before, which no transport may allow.
-    pub fn note_request(&mut self, number: u32, request: Arrived) -> EntryId {
+    /// If the message came before, which no transport may allow.
+    pub fn note_request(&mut self, number: u32, request: MessageArrival) -> EntryId {
         self.received += 1;
         // A number beyond the schedule is not from our client.
         if u64::from(number) < self.expected {
@@ -274,7 +283,7 @@ impl Ledger {
             if let Some(answered) = self.answered.get_mut(number) {
                 assert!(answered.is_none(), "message {number} was delivered twice");
                 let reply_written = request.delivered;
-                *answered = Some(Answered { request, reply_written, is_late: false });
+                *answered = Some(ReceivedEntry { request, reply_written, is_late: false });
                 self.done += 1;
             } else {
                 assert!(self.gave_up, "message {number} was delivered twice");
@@ -290,22 +299,22 @@ impl Ledger {
         }
     }
 
-    /// As [`Self::note_request`], but a client whose connection failed may repeat a request; the first one
-    /// counts.
-    pub fn note_request_again(&mut self, number: u32, request: Arrived) -> EntryId {
+    /// Notes a request as [`Self::note_request`] does. A client whose connection failed may repeat a
+    /// request; the first one counts.
+    pub fn note_request_again(&mut self, number: u32, request: MessageArrival) -> EntryId {
         match self.answered.get_mut(number) {
             Some(Some(_)) => EntryId(number),
             _ => self.note_request(number, request),
         }
     }
 
-    /// Notes that the transport takes the first of several parts of the reply.
+    /// Notes that the transport accepts the first of several parts of the reply.
     pub fn note_answer_begun(&mut self, entry: EntryId, now: Time) {
         // If a reply is repeated, the first time counts.
         self.begun.entry(entry.0).or_insert(now);
     }
 
-    /// Notes that the transport has taken the reply, or a part of it.
+    /// Notes that the transport has accepted the reply, or a part of it.
     pub fn note_answer_written(&mut self, entry: EntryId, now: Time) {
         if let Some(Some(answered)) = self.answered.get_mut(entry.0) {
             answered.reply_written = now;
@@ -325,38 +334,41 @@ impl EntryId {
     }
 }
 
-impl Arrived {
-    pub(crate) fn leg(self, written: Time) -> Leg {
-        let Self { passage: Passage { first_sent, sent, arrived }, delivered } = self;
-        Leg { written, first_sent, last_sent: sent, arrived, delivered }
+impl MessageArrival {
+    /// Returns the transfer times of a message written at `written`.
+    pub(crate) fn leg(self, written: Time) -> TransferTimes {
+        let Self { passage: DeliveryTimes { first_sent, sent, arrived }, delivered } = self;
+        TransferTimes { written, first_sent, last_sent: sent, arrived, delivered }
     }
 
-    /// Returns the leg of a frame written at `written` and completed by any packet; earlier transit does not
-    /// count. Zero if packet departures are unknown.
-    pub(crate) fn leg_of_frame(self, written: Time) -> Leg {
-        let Passage { first_sent, sent, arrived } = self.passage;
+    /// Returns the transfer times of a frame written at `written` and completed by any packet; earlier
+    /// transit does not count. Zero if packet departures are unknown.
+    pub(crate) fn leg_of_frame(self, written: Time) -> TransferTimes {
+        let DeliveryTimes { first_sent, sent, arrived } = self.passage;
         // Parity may restore a frame before it is written.
         let written = written.min(self.delivered);
         let [first_sent, sent, arrived] = [first_sent, sent, arrived].map(|time| time.max(written));
-        Self { passage: Passage { first_sent, sent, arrived }, ..self }.leg(written)
+        Self { passage: DeliveryTimes { first_sent, sent, arrived }, ..self }.leg(written)
     }
 
-    /// Returns the leg of a message in parts, the last of which was `written` then; with overtaking another
-    /// may arrive last. Zero if packet departures are unknown.
-    pub(crate) fn leg_of_parts(self, written: Time) -> Leg {
+    /// Returns the transfer times of a message in parts, the last of which was `written` then; with
+    /// overtaking another part may arrive last. Zero if packet departures are unknown.
+    pub(crate) fn leg_of_parts(self, written: Time) -> TransferTimes {
         let first_sent = self.passage.first_sent;
         self.leg(if first_sent == Time::ZERO { written } else { written.min(first_sent) })
     }
 }
 
-impl From<[Time; 4]> for Arrived {
+impl From<[Time; 4]> for MessageArrival {
     fn from([first_sent, sent, arrived, delivered]: [Time; 4]) -> Self {
-        Self { passage: Passage { first_sent, sent, arrived }, delivered }
+        Self { passage: DeliveryTimes { first_sent, sent, arrived }, delivered }
     }
 }
 
-impl From<Arrived> for [Time; 4] {
-    fn from(Arrived { passage: Passage { first_sent, sent, arrived }, delivered }: Arrived) -> Self {
+impl From<MessageArrival> for [Time; 4] {
+    fn from(
+        MessageArrival { passage: DeliveryTimes { first_sent, sent, arrived }, delivered }: MessageArrival,
+    ) -> Self {
         [first_sent, sent, arrived, delivered]
     }
 }

@@ -1,26 +1,24 @@
-//! Applications as sans-IO state machines that open connections, send messages and note measurements; and the
-//! load generation that makes their messages due.
+//! Applications as sans-IO state machines that open connections, send messages and note measurements; and
+//! the load generation that makes their messages due.
 //!
-//! A workload is two applications, a client and a server ([`contract`](Application)). They see whole
-//! messages, and of the transport only its lanes. Each keeps a [`Ledger`]; a [`Reading`] joins the two.
-//! Workloads with scheduled messages that are answered one by one share `sender` and `receiver`. `registry`
-//! lists all workloads.
+//! A workload is two applications, a client and a server ([`contract`](Application)). They handle whole
+//! messages, and know of the transport only its streams (lanes). Each keeps a [`Ledger`]; a [`LedgerJoin`]
+//! joins the two. Workloads with scheduled messages that are answered one by one share `sender` and
+//! `receiver`. `registry` lists all workloads.
 
 mod batches;
 mod bulk;
 mod contract;
-mod desk;
 mod echo;
 mod error;
 mod exchanges;
 mod files;
 mod greetings;
-mod held;
 mod host;
 #[cfg(test)]
 mod in_parts;
-mod lanes;
 mod ledger;
+mod ledger_join;
 mod load;
 mod media;
 mod oneway;
@@ -28,18 +26,20 @@ mod openings;
 mod padded;
 mod padding;
 mod page;
+mod pending_requests;
 mod pingpong;
 mod processor;
 mod programs;
-mod reading;
 mod receiver;
 mod registry;
+mod rejected_messages;
 mod replay;
 mod rpc;
 mod sender;
 mod simco;
 mod sizes;
 mod spec;
+mod stream_layout;
 mod tls;
 mod window;
 mod workload;
@@ -48,29 +48,29 @@ pub use bulk::Bulk;
 pub use contract::{
     AbortReason, Application, ConnectionId, Delivery, DeliveryOptions, Input, Outgoing, Output, Progress,
 };
-pub use desk::{Bell, OnwardClient, PendingRequests};
 pub use echo::Echo;
 pub use error::WorkloadError;
 pub use exchanges::{Exchange, Exchanges};
-pub use files::{Deed, Files};
+pub use files::{FileOperation, Files};
 pub use host::{Filter, Host, HostSpec, RuleEnforcer};
-pub use lanes::StreamLayout;
-pub use ledger::{Arrived, DueMessage, EntryId, Ledger};
+pub use ledger::{DueMessage, EntryId, Ledger, MessageArrival};
+pub use ledger_join::LedgerJoin;
 pub use load::{Arrivals, Load, Pace};
 pub use media::{Fec, Media, Packing};
 pub use oneway::Oneway;
 pub use padded::MessageSize;
-pub use page::{Page, Way};
+pub use page::{ConnectionReuse, Page};
+pub use pending_requests::{OnwardClient, PendingRequests, WakeCallback};
 pub use pingpong::Pingpong;
 pub use processor::Processor;
 pub use programs::{Measure, Programs};
-pub use reading::Reading;
 pub use registry::Kind;
 pub use replay::Replay;
 pub use rpc::Rpc;
-pub use simco::{Mix, Simco};
+pub use simco::{RequestMix, Simco};
 pub use sizes::{LogNormal, SizeClass, Sizes};
 pub use spec::WorkloadSpec;
+pub use stream_layout::StreamLayout;
 pub use tls::Handshake;
 pub use workload::{LengthOf, Workload};
 

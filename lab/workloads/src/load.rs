@@ -1,4 +1,4 @@
-//! Load generation: when messages are due. Open loop, and two closed loops.
+//! Load generation: when messages are due. One open loop and two closed loops.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -89,7 +89,7 @@ impl Load {
         }
     }
 
-    /// Returns the distribution of the intervals.
+    /// Returns the distribution of the intervals between messages.
     pub fn arrivals(&self) -> Arrivals {
         self.arrivals.unwrap_or_default()
     }
@@ -131,8 +131,8 @@ impl Load {
 ///
 /// Open loop: the rate alone determines the times, so a slow transport cannot hide its delay by slowing the
 /// load down. Closed loop (`pingpong`, users of `rpc`): a user's next message is due when the reply to the
-/// last has arrived, and after a time to think. Greedy (`bulk`): the next is due when the transport has taken
-/// the last. With several sources as many messages are due at a time.
+/// previous one has arrived, after a think time. Greedy (`bulk`): the next message is due when the transport
+/// has accepted the previous one. With several sources as many messages are due at a time.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     gaps: Gaps,
@@ -177,6 +177,7 @@ pub(crate) struct Users {
 }
 
 impl Users {
+    /// Creates users who start at the same time.
     pub(crate) fn new(number: u32, think: Duration, seed: Seed) -> Self {
         Self { number, think, rng: seed.derive("workload/think").rng(), due: BinaryHeap::new() }
     }
@@ -207,7 +208,7 @@ impl Pacer {
         Self::new(Gaps::UntilReply(users), 1, messages)
     }
 
-    /// Creates a pacer with a message due whenever a request waits for the asker.
+    /// Creates a pacer with a message due whenever a server's request waits to be asked onward.
     pub(crate) fn asked(asker: OnwardClient) -> Self {
         Self::new(Gaps::UntilAsked(asker), 1, ENDLESS)
     }
@@ -222,12 +223,12 @@ impl Pacer {
         Self { gaps, sources, served: 0, left: messages, next: Time::MAX, lasts: None, end: Time::MAX }
     }
 
-    /// Returns the same pacer, which stops this long after its start.
+    /// Returns the pacer limited to this duration after its start.
     pub(crate) fn lasting(self, lasts: Option<Duration>) -> Self {
         Self { lasts, ..self }
     }
 
-    /// Lets nothing more come due once its time is over.
+    /// Stops making messages due once the duration has passed.
     pub(crate) fn stop_in_time(&mut self, now: Time) {
         if now >= self.end {
             (self.left, self.next) = (0, Time::MAX);
@@ -248,7 +249,7 @@ impl Pacer {
         self.end = self.lasts.map_or(Time::MAX, |lasts| now + lasts);
     }
 
-    /// Returns how many messages have not come due.
+    /// Returns the number of messages that have not come due.
     pub(crate) fn left(&self) -> u64 {
         self.left
     }
@@ -262,13 +263,14 @@ impl Pacer {
         }
     }
 
-    /// Returns whether the next message waits for the other side, so that its silence is a stall.
+    /// Returns whether the next message waits for the other end, so that silence of the other end is a
+    /// stall.
     pub(crate) fn awaits_answer(&self) -> bool {
         self.left > 0 && self.next == Time::MAX
     }
 
-    /// Takes the message due at `now` and returns when it was due. After each source has sent, the next is
-    /// due one interval later.
+    /// Takes the message due at `now` and returns when it was due. After each source has sent, the next
+    /// message is due one interval later.
     pub(crate) fn advance(&mut self, now: Time) -> Time {
         self.left -= 1;
         // With the transport's pace, a message is due when the last one was taken.
@@ -302,7 +304,7 @@ impl Pacer {
         self.left = self.left.saturating_sub(messages);
     }
 
-    /// Returns whether messages can be late, which requires that time makes them due.
+    /// Returns whether messages can be late, which is so if time makes them due.
     pub(crate) fn is_open_loop(&self) -> bool {
         !matches!(self.gaps, Gaps::UntilTaken | Gaps::UntilReply(_))
     }

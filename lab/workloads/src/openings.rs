@@ -4,15 +4,16 @@ use std::ops::Range;
 
 use crate::{ConnectionId, StreamLayout};
 
-/// One per connection of the lanes.
+/// The connections that a client opens first, one per connection of the layout.
 #[derive(Debug)]
-pub(crate) struct Openings {
+pub(crate) struct ConnectionOpenings {
     to_open: Range<u32>,
     /// Connections not yet open.
     missing: u32,
 }
 
-impl Openings {
+impl ConnectionOpenings {
+    /// Creates the openings of a stream layout.
     pub(crate) fn of(lanes: StreamLayout) -> Self {
         let all = u32::from(lanes.connections);
         Self { to_open: 0..all, missing: all }
@@ -23,7 +24,7 @@ impl Openings {
         self.to_open.next().map(ConnectionId)
     }
 
-    /// Notes an open connection; returns true if it was the last.
+    /// Notes an open connection; returns whether it was the last one.
     pub(crate) fn opened(&mut self) -> bool {
         self.missing = self.missing.saturating_sub(1);
         self.missing == 0

@@ -1,4 +1,4 @@
-//! What `echo`, `pingpong`, `oneway` and `bulk` share: their messages are padding. They differ in what makes
+//! Workloads whose messages are padding: `echo`, `pingpong`, `oneway` and `bulk`. They differ in what makes
 //! a message due, and in whether it is returned.
 
 use hol_base::{ByteCount, Duration, Seed};

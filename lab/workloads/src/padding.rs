@@ -5,14 +5,14 @@ use hol_base::Time;
 use hol_measure::RecordKind;
 use hol_transport::FramingError;
 
-use crate::receiver::Answers;
-use crate::sender::{Answered, Requests};
+use crate::receiver::ReplySource;
+use crate::sender::{RepliedRequest, RequestSource};
 use crate::{ConnectionId, WorkloadError};
 
 /// Keeps protocol analysers from mistaking small numbers for commands of a known protocol.
 const MARK: u32 = u32::from_be_bytes(*b"hol\0");
 
-/// Zeros from which messages are cut, so that many share one allocation.
+/// Shared zeros from which messages are cut, so that many share one allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Zeros(BytesMut);
 
@@ -41,10 +41,12 @@ impl Padding {
     /// A longer message has an allocation of its own.
     const LONG: usize = 1024;
 
+    /// Creates padding for messages of this size.
     pub(crate) fn new(size: usize) -> Self {
         Self { size, zeros: Zeros::default(), last: Bytes::new() }
     }
 
+    /// Builds the message with this number.
     pub(crate) fn message(&mut self, number: u32) -> Bytes {
         if self.size < Self::LONG {
             return message(&mut self.zeros, self.size, number);
@@ -61,6 +63,7 @@ pub(crate) fn message(zeros: &mut Zeros, octets: usize, number: u32) -> Bytes {
     with_head(zeros.cut(octets), number)
 }
 
+/// Builds a message with another head.
 pub(crate) fn with_head(mut message: BytesMut, number: u32) -> Bytes {
     let length = message.len() as u32;
     message[..4].copy_from_slice(&length.to_be_bytes());
@@ -86,7 +89,7 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     }
 }
 
-/// Requests that only need an answer, or to arrive.
+/// Numbered requests that only have to be answered, or to arrive.
 #[derive(Debug)]
 pub(crate) struct Numbered {
     padding: Padding,
@@ -94,12 +97,13 @@ pub(crate) struct Numbered {
 }
 
 impl Numbered {
+    /// Creates requests of these sizes.
     pub(crate) fn new(size: u64, kind: RecordKind) -> Self {
         Self { padding: Padding::new(size as usize), kind }
     }
 }
 
-impl Requests for Numbered {
+impl RequestSource for Numbered {
     fn kind(&self) -> RecordKind {
         self.kind
     }
@@ -108,18 +112,18 @@ impl Requests for Numbered {
         (number, self.padding.message(number))
     }
 
-    fn reply(&mut self, _: Time, payload: &Bytes) -> Result<Answered, &'static str> {
-        number(payload).map(Answered::Message).ok_or("a message without a number")
+    fn reply(&mut self, _: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str> {
+        number(payload).map(RepliedRequest::Message).ok_or("a message without a number")
     }
 }
 
-/// Returns what it receives, or only reads.
+/// A receiver that returns messages, or only reads them.
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) sends_back: bool,
 }
 
-impl Answers for Reader {
+impl ReplySource for Reader {
     fn number(&self, request: &Bytes) -> Option<u32> {
         number(request)
     }

@@ -1,4 +1,4 @@
-//! `pingpong`: like `echo`, but the next message is sent when the reply to the last has arrived.
+//! `pingpong`: like `echo`, but the next message is sent when the reply to the previous one has arrived.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

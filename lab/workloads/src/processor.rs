@@ -1,4 +1,4 @@
-//! A host that needs time to process each message of an application.
+//! The processor of a host, which needs time for each message that an application reads.
 //!
 //! All applications of a host share its processor, which serves one message at a time in the order of
 //! reading. An application reads no more while its messages wait, so data stays in the transport, whose flow
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::padding::Padding;
     use crate::{ConnectionId, Delivery, Host, StreamLayout, WorkloadSpec};
-    use hol_transport::Passage;
+    use hol_transport::DeliveryTimes;
 
     const ID: ConnectionId = ConnectionId(0);
 
@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn deliver(server: &mut dyn Application, at: u64, padding: &mut Padding, number: u32) {
-        let (payload, passage) = (padding.message(number), Passage::default());
+        let (payload, passage) = (padding.message(number), DeliveryTimes::default());
         let delivery = Delivery { connection: ID, stream: 0, payload, passage };
         server.handle(Time::from_millis(at), Input::Message(delivery));
     }

@@ -1,4 +1,4 @@
-//! `programs`: the user's own programs, run by a kernel; the lab itself sends nothing.
+//! `programs`: runs the user's own programs on a kernel; the lab itself sends nothing.
 
 use hol_base::{Duration, Seed};
 use hol_measure::RecordKind;
@@ -20,13 +20,13 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Returns how long they may take.
+    /// Returns how long the programs may take.
     pub fn limit(&self) -> Duration {
         self.limit.unwrap_or(Duration::from_secs(600))
     }
 }
 
-/// The times measured of programs, from outside.
+/// The times of programs that are measured, from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {

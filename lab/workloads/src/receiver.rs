@@ -8,10 +8,10 @@ use hol_base::{Duration, Time};
 
 use crate::PendingRequests;
 use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Outgoing, Output, Progress};
-use crate::ledger::{Arrived, Ledger};
+use crate::ledger::{Ledger, MessageArrival};
 
 /// The replies of a workload.
-pub(crate) trait Answers: fmt::Debug {
+pub(crate) trait ReplySource: fmt::Debug {
     /// Returns the number of the message of a request; `None` if it belongs to none.
     fn number(&self, request: &Bytes) -> Option<u32>;
 
@@ -35,8 +35,8 @@ pub(crate) trait Answers: fmt::Debug {
     }
 }
 
-/// Answers at once, in the order of delivery and on the same stream; after asking others first, when they
-/// have answered.
+/// Answers each message in the order of delivery and on the same stream: at once, or when the others that
+/// have to be asked have answered.
 #[derive(Debug)]
 pub(crate) struct Receiver<A> {
     answers: A,
@@ -55,7 +55,7 @@ pub(crate) struct Receiver<A> {
     ledger: Ledger,
 }
 
-impl<A: Answers> Receiver<A> {
+impl<A: ReplySource> Receiver<A> {
     /// Creates a receiver of `messages` messages.
     pub(crate) fn new(answers: A, messages: u64) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl<A: Answers> Receiver<A> {
         }
     }
 
-    /// Returns the same receiver, asking others before it answers if there is a desk.
+    /// Returns the receiver, which now asks others before it answers if `desk` is given.
     pub(crate) fn asking(self, desk: Option<PendingRequests>) -> Self {
         Self { desk, ..self }
     }
@@ -81,7 +81,7 @@ impl<A: Answers> Receiver<A> {
         let Delivery { connection, stream, payload, passage } = delivery;
         let number = self.answers.number(&payload);
         let entry =
-            number.map(|number| self.ledger.note_request(number, Arrived { passage, delivered: now }));
+            number.map(|number| self.ledger.note_request(number, MessageArrival { passage, delivered: now }));
         let service = self.answers.service(&payload);
         match self.answers.answer(now, connection, payload) {
             Ok(Some(payload)) => {
@@ -131,7 +131,7 @@ impl<A: Answers> Receiver<A> {
     }
 }
 
-impl<A: Answers> Application for Receiver<A> {
+impl<A: ReplySource> Application for Receiver<A> {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Message(delivery) => self.take_request(now, delivery),
@@ -187,7 +187,7 @@ impl<A: Answers> Application for Receiver<A> {
 mod tests {
     use super::*;
     use crate::{Host, StreamLayout, WorkloadSpec, padding};
-    use hol_transport::Passage;
+    use hol_transport::DeliveryTimes;
 
     fn server(kind: &str) -> Box<dyn Application> {
         let spec: WorkloadSpec =
@@ -200,7 +200,7 @@ mod tests {
     }
 
     fn deliver(server: &mut dyn Application, stream: u16, payload: Bytes) {
-        let (connection, passage) = (ConnectionId(0), Passage::default());
+        let (connection, passage) = (ConnectionId(0), DeliveryTimes::default());
         server.handle(Time::ZERO, Input::Message(Delivery { connection, stream, payload, passage }));
     }
 

@@ -1,4 +1,4 @@
-//! The list of all workloads. A new one is a line here, and its own file or folder.
+//! The list of all workloads. A new workload is a line here, and its own file or folder.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use crate::{Bulk, Echo, Files, Load, Media, Oneway, Page, Pingpong, Programs, Re
 
 macro_rules! registry {
     ($($workload:ident),* $(,)?) => {
-        /// A workload with its keys; the key `kind` selects it.
+        /// A workload with its keys; the key `kind` selects the workload.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "lowercase")]
         pub enum Kind {
@@ -15,17 +15,17 @@ macro_rules! registry {
         }
 
         impl Kind {
-            /// Returns each workload with every key left out.
+            /// Returns each workload with no keys set.
             pub fn all() -> Vec<Self> {
                 vec![$(Self::$workload($workload::default())),*]
             }
 
-            /// Returns the workload.
+            /// Returns the settings of the workload.
             pub fn workload(&self) -> &dyn Workload {
                 match self { $(Self::$workload(workload) => workload,)* }
             }
 
-            /// Returns the workload, mutable.
+            /// Returns the settings of the workload, mutable.
             pub fn workload_mut(&mut self) -> &mut dyn Workload {
                 match self { $(Self::$workload(workload) => workload,)* }
             }

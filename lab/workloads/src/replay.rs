@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::exchanges::Exchanges;
 use crate::load::Pacer;
 use crate::padding::{self, Zeros};
-use crate::receiver::{Answers, Receiver};
-use crate::sender::{Answered, Requests, Sender};
+use crate::receiver::{Receiver, ReplySource};
+use crate::sender::{RepliedRequest, RequestSource, Sender};
 use crate::{
     Application, ConnectionId, ENDLESS, Host, LengthOf, OnwardClient, Pace, StreamLayout, Workload,
     WorkloadError,
@@ -131,7 +131,7 @@ impl Script {
     }
 }
 
-impl Requests for Script {
+impl RequestSource for Script {
     fn kind(&self) -> RecordKind {
         self.kind
     }
@@ -141,12 +141,12 @@ impl Requests for Script {
         (number, padding::message(&mut self.zeros, octets, number))
     }
 
-    fn reply(&mut self, _: Time, payload: &Bytes) -> Result<Answered, &'static str> {
-        padding::number(payload).map(Answered::Message).ok_or("a message without a number")
+    fn reply(&mut self, _: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str> {
+        padding::number(payload).map(RepliedRequest::Message).ok_or("a message without a number")
     }
 }
 
-impl Answers for Script {
+impl ReplySource for Script {
     fn number(&self, request: &Bytes) -> Option<u32> {
         padding::number(request)
     }
@@ -191,7 +191,7 @@ mod tests {
             let problem = read(exchanges).unwrap().check().unwrap_err().to_string();
             assert!(problem.contains(cure), "{problem}");
         }
-        assert!(read("[\"2ms\"]").unwrap_err().contains("a time and one size or two"));
+        assert!(read("[\"2ms\"]").unwrap_err().contains("a time and one or two sizes"));
         assert!(read("[\"2 9B\"]").unwrap_err().contains("a time such as"));
     }
 }

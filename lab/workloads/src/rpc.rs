@@ -1,4 +1,5 @@
-//! `rpc`: requests and replies with sizes of their own, a server that needs time, and users who may wait for replies.
+//! `rpc`: requests and replies with different sizes, a server that needs time, and users who may wait for
+//! replies.
 
 use bytes::{Bytes, BytesMut};
 use hol_base::{ByteCount, Duration, Rng, Seed, Time};
@@ -8,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::load::{Pacer, Users};
 use crate::padding::{self, Zeros};
-use crate::receiver::{Answers, Receiver};
-use crate::sender::{Answered, Requests, Sender};
+use crate::receiver::{Receiver, ReplySource};
+use crate::sender::{RepliedRequest, RequestSource, Sender};
 use crate::{
     Application, Arrivals, ConnectionId, ENDLESS, Host, LengthOf, Load, OnwardClient, Pace, SizeClass, Sizes,
     StreamLayout, Workload, WorkloadError,
@@ -116,14 +117,14 @@ impl Workload for Rpc {
         let late_limit = load.late_limit;
         if users.is_some() && *load != (Load { late_limit, ..Load::default() }) {
             return refuse(
-                "`users` send when they have their reply; remove `rate`, `interval`, `arrivals` and `sources`",
+                "`users` send after their replies; remove `rate`, `interval`, `arrivals` and `sources`",
             );
         }
         if *users == Some(0) {
             return refuse("`users` is 0; a closed loop needs at least one");
         }
         if users.is_none() && *think > Duration::ZERO {
-            return refuse("`think` is the pause of a user; give `users`, or remove it");
+            return refuse("`think` is the pause of a user; set `users`, or remove it");
         }
         let first = head.map_or(0, |head| head.0);
         if head.is_some() && first < WorkloadError::MIN_SIZE {
@@ -131,15 +132,13 @@ impl Workload for Rpc {
         }
         if !request.is_possible(|octets| (LEAST + first..=WorkloadError::MAX_SIZE).contains(&octets)) {
             return refuse(
-                "`request` needs at least 20 octets after its `head`, and at most 16 MiB; one of weights has to be above 0, `sigma` \
-                 between 0 and 4, and `most` no less than `median`",
+                "`request` needs at least 20 octets after its `head`, and at most 16 MiB; at least one weight has to be above 0, `sigma` between 0 and 4, and `most` at least `median`",
             );
         }
         let possible = WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE;
         if !reply.is_possible(|octets| possible.contains(&octets)) {
             return refuse(
-                "`reply` needs at least 8 octets and at most 16 MiB; one of weights has to be above 0, `sigma` between 0 and 4, \
-                 and `most` no less than `median`",
+                "`reply` needs at least 8 octets and at most 16 MiB; at least one weight has to be above 0, `sigma` between 0 and 4, and `most` at least `median`",
             );
         }
         Ok(())
@@ -216,7 +215,7 @@ impl Calls {
     }
 }
 
-impl Requests for Calls {
+impl RequestSource for Calls {
     fn kind(&self) -> RecordKind {
         RecordKind::Transaction
     }
@@ -244,8 +243,8 @@ impl Requests for Calls {
         self.reply
     }
 
-    fn reply(&mut self, _: Time, payload: &Bytes) -> Result<Answered, &'static str> {
-        padding::number(payload).map(Answered::Message).ok_or("a message without a number")
+    fn reply(&mut self, _: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str> {
+        padding::number(payload).map(RepliedRequest::Message).ok_or("a message without a number")
     }
 }
 
@@ -263,7 +262,7 @@ fn asked_for(request: &Bytes) -> Option<(u32, Duration)> {
     Some((octets, Duration::from_nanos(service)))
 }
 
-impl Answers for Service {
+impl ReplySource for Service {
     fn number(&self, request: &Bytes) -> Option<u32> {
         padding::number(request).filter(|number| *number != HEAD)
     }
@@ -273,7 +272,7 @@ impl Answers for Service {
         let (octets, _) = asked_for(&request).ok_or("a request that does not say what it asks for")?;
         let possible = WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE;
         if !possible.contains(&u64::from(octets)) {
-            return Err("a request for a reply of an impossible size");
+            return Err("a request for a reply of an invalid size");
         }
         let reply: BytesMut = self.zeros.cut(octets as usize);
         Ok(Some(padding::with_head(reply, number)))
@@ -289,7 +288,7 @@ mod tests {
     use super::*;
     use crate::in_parts::InParts;
     use crate::{Delivery, Input, Outgoing, Output, WorkloadSpec};
-    use hol_transport::Passage;
+    use hol_transport::DeliveryTimes;
     use proptest::prelude::*;
 
     const ONE: StreamLayout =
@@ -304,7 +303,7 @@ mod tests {
     }
 
     fn deliver(to: &mut dyn Application, at: Time, payload: Bytes) {
-        let (connection, passage) = (ConnectionId(0), Passage::default());
+        let (connection, passage) = (ConnectionId(0), DeliveryTimes::default());
         to.handle(at, Input::Message(Delivery { connection, stream: 0, payload, passage }));
     }
 
@@ -412,7 +411,7 @@ mod tests {
         for (keys, cure) in [
             (",\"users\":2,\"rate\":\"5/s\"", "remove `rate`"),
             (",\"users\":0", "at least one"),
-            (",\"think\":\"5ms\"", "give `users`"),
+            (",\"think\":\"5ms\"", "set `users`"),
             (",\"request\":\"19B\"", "at least 20"),
             (",\"request\":\"30B\",\"head\":\"20B\"", "after its `head`"),
             (",\"reply\":\"7B\"", "at least 8"),

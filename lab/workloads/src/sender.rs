@@ -10,14 +10,14 @@ use hol_measure::RecordKind;
 use crate::batches::{Batch, Batches};
 use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Outgoing, Output, Progress};
 use crate::greetings::Greetings;
-use crate::held::Held;
-use crate::ledger::{Arrived, DueMessage, Ledger};
+use crate::ledger::{DueMessage, Ledger, MessageArrival};
 use crate::load::Pacer;
-use crate::openings::Openings;
+use crate::openings::ConnectionOpenings;
+use crate::rejected_messages::RejectedMessages;
 use crate::{ENDLESS, StreamLayout};
 
-/// The requests of a workload, and how it reads the answers.
-pub(crate) trait Requests: fmt::Debug {
+/// The requests of a workload, and how their replies are read.
+pub(crate) trait RequestSource: fmt::Debug {
     /// Returns the kind of its records.
     fn kind(&self) -> RecordKind;
 
@@ -48,12 +48,12 @@ pub(crate) trait Requests: fmt::Debug {
     }
 
     /// Parses a reply.
-    fn reply(&mut self, now: Time, payload: &Bytes) -> Result<Answered, &'static str>;
+    fn reply(&mut self, now: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str>;
 }
 
 /// What a reply answers.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answered {
+pub(crate) enum RepliedRequest {
     /// The greeting of this connection.
     Greeting(ConnectionId),
     /// The greeting of this connection, with a refusal.
@@ -78,9 +78,9 @@ pub(crate) struct Sender<R> {
     pacer: Pacer,
     endless: bool,
     late_limit: Option<Duration>,
-    openings: Openings,
+    openings: ConnectionOpenings,
     greetings: Greetings,
-    held: Held,
+    held: RejectedMessages,
     /// The rest of a message whose head was just written.
     rest: Option<Outgoing>,
     /// Connections on which the peer sends no more.
@@ -90,7 +90,7 @@ pub(crate) struct Sender<R> {
     replies: u64,
 }
 
-impl<R: Requests> Sender<R> {
+impl<R: RequestSource> Sender<R> {
     /// Creates a sender of `messages` messages, or [`ENDLESS`] ones, due by `pacer`.
     pub(crate) fn new(
         requests: R,
@@ -106,9 +106,9 @@ impl<R: Requests> Sender<R> {
             pacer,
             endless: messages == ENDLESS,
             late_limit,
-            openings: Openings::of(lanes),
+            openings: ConnectionOpenings::of(lanes),
             greetings: Greetings::new(lanes.greetings()),
-            held: Held::default(),
+            held: RejectedMessages::default(),
             rest: None,
             to_close: VecDeque::new(),
             quit: None,
@@ -218,22 +218,22 @@ impl<R: Requests> Sender<R> {
 
     fn take_reply(&mut self, now: Time, delivery: &Delivery) {
         let (number, refused) = match self.requests.reply(now, &delivery.payload) {
-            Ok(Answered::Greeting(connection)) => return self.greeted(now, connection),
-            Ok(Answered::NoGreeting(connection)) if self.greetings.may_be_known(connection) => {
+            Ok(RepliedRequest::Greeting(connection)) => return self.greeted(now, connection),
+            Ok(RepliedRequest::NoGreeting(connection)) if self.greetings.may_be_known(connection) => {
                 return self.greeted(now, connection);
             }
-            Ok(Answered::NoGreeting(_)) => {
+            Ok(RepliedRequest::NoGreeting(_)) => {
                 self.quit = Some(AbortReason::Nonsense("the session is refused"));
                 return;
             }
-            Ok(Answered::Message(number)) => (number, false),
-            Ok(Answered::Refused(number)) => (number, true),
+            Ok(RepliedRequest::Message(number)) => (number, false),
+            Ok(RepliedRequest::Refused(number)) => (number, true),
             Err(reason) => {
                 self.quit = Some(AbortReason::Nonsense(reason));
                 return;
             }
         };
-        let reply = Arrived { passage: delivery.passage, delivered: now };
+        let reply = MessageArrival { passage: delivery.passage, delivered: now };
         if self.ledger.note_sized_reply(number, reply, delivery.payload.len() as u32, refused) {
             self.replies += 1 + u64::from(self.batches.answered(&mut self.ledger, number, reply));
             self.pacer.replied(now, number);
@@ -243,7 +243,7 @@ impl<R: Requests> Sender<R> {
     }
 }
 
-impl<R: Requests> Application for Sender<R> {
+impl<R: RequestSource> Application for Sender<R> {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Opened(_) => self.opened(now),
@@ -330,7 +330,7 @@ mod tests {
     use crate::WorkloadSpec;
     use crate::padding;
     use hol_base::Seed;
-    use hol_transport::Passage;
+    use hol_transport::DeliveryTimes;
 
     const ONE: StreamLayout =
         StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None };
@@ -397,7 +397,7 @@ mod tests {
     }
 
     fn reply(client: &mut dyn Application, now: Time, payload: Bytes) {
-        let (connection, passage) = (ConnectionId(0), Passage::default());
+        let (connection, passage) = (ConnectionId(0), DeliveryTimes::default());
         client.handle(now, Input::Message(Delivery { connection, stream: 0, payload, passage }));
     }
 

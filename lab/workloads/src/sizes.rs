@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
     expecting = "a size such as \"20kB\", sizes with weights such as { \"1kB\" = 9, \"200kB\" = 1 }, or \
                  { median = \"10kB\", sigma = 1.5, most = \"1MB\" }"
 )]
+/// How the sizes of messages are chosen.
 pub enum Sizes {
     /// The same for all.
     Fixed(ByteCount),
@@ -38,12 +39,12 @@ pub struct LogNormal {
     pub most: Option<ByteCount>,
 }
 
-/// Messages of similar size, whose response times are also reported apart from the others.
+/// Messages of similar size, whose response times are also reported separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SizeClass {
-    /// Its name in tables, such as `200 kB replies`.
+    /// Name of the class in tables, such as `200 kB replies`.
     pub name: String,
-    /// Whether its size is the reply's, not the request's.
+    /// Whether the size is the reply's, not the request's.
     pub of_replies: bool,
     /// The smallest size in octets.
     pub least: u64,
@@ -55,7 +56,7 @@ impl Sizes {
     /// The most sizes of a mix that make a class each; more are divided at powers of ten.
     const FEW: usize = 4;
 
-    /// Returns whether all typical sizes satisfy `octets`, and its parameters make sense.
+    /// Returns whether all typical sizes satisfy `octets`, and the parameters make sense.
     pub(crate) fn is_possible(&self, octets: impl Fn(u64) -> bool) -> bool {
         match self {
             Self::Fixed(size) => octets(size.0),
@@ -152,7 +153,7 @@ impl SizeClass {
         (first..=last).map(class).collect()
     }
 
-    /// Returns whether a record belongs to it.
+    /// Returns whether a record belongs to the class.
     pub fn has(&self, record: &Record) -> bool {
         let size = if self.of_replies { record.reply_size } else { record.size };
         (self.least..=self.most).contains(&u64::from(size))

@@ -10,13 +10,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::WorkloadError;
 use crate::tls;
 use crate::{
-    Application, Arrivals, Host, Kind, LengthOf, Load, OnwardClient, Pace, Reading, SizeClass, StreamLayout,
+    Application, Arrivals, Host, Kind, LedgerJoin, LengthOf, Load, OnwardClient, Pace, SizeClass,
+    StreamLayout,
 };
 
 /// The application, its nodes and its start; the keys of its kind are in the same table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadSpec {
-    /// The application, with its own keys.
+    /// The application, with its own settings.
     #[serde(flatten)]
     pub kind: Kind,
     /// Node of the client, which connects and sends by the schedule. Default `client`.
@@ -28,11 +29,12 @@ pub struct WorkloadSpec {
     /// When the client connects, since the start of the run. Default at once.
     #[serde(default)]
     pub start: Duration,
-    /// Random delay of up to this long after `start`, drawn for each repetition. Default none.
+    /// Delay the start by a random time of up to this, drawn for each repetition. Default none.
     ///
-    /// A host's timers expire at the ticks of its clock. Where nothing else is random, runs that start at the
-    /// same tick are identical, and an interval of ± 0 means nothing (phase effects: Floyd and Jacobson
-    /// 1992). 256 ms is one slot of Linux' timer wheel for timeouts of 2 to 16 s, and covers all finer slots.
+    /// A host's timers expire at the ticks of its clock. Where nothing else is random, runs that start at
+    /// the same tick are identical, and an interval of ± 0 means nothing (phase effects: Floyd and Jacobson
+    /// 1992). 256 ms is one slot of Linux' timer wheel for timeouts of 2 to 16 s, and covers all finer
+    /// slots.
     #[serde(default)]
     pub spread: Duration,
     /// End the run if a connection is not open after this time. Default: as long as the transport tries.
@@ -65,17 +67,17 @@ impl WorkloadSpec {
         self.to.as_deref().unwrap_or("server")
     }
 
-    /// Returns the keys of its load, if time makes its messages due.
+    /// Returns the settings of the load, if time makes the messages due.
     pub fn load(&self) -> Option<&Load> {
         self.kind.workload().load()
     }
 
-    /// As [`Self::load`], mutable.
+    /// Returns the settings as [`Self::load`], mutable.
     pub fn load_mut(&mut self) -> Option<&mut Load> {
         self.kind.workload_mut().load_mut()
     }
 
-    /// Returns messages per second and source; `None` if they are not due by time.
+    /// Returns messages per second and source; `None` if messages are not due by time.
     pub fn rate(&self) -> Option<Frequency> {
         self.load().and_then(Load::rate)
     }
@@ -100,12 +102,12 @@ impl WorkloadSpec {
         self.kind.workload().size()
     }
 
-    /// Returns the octets of its longest message.
+    /// Returns the octets of the longest message.
     pub fn longest(&self) -> Option<u64> {
         self.kind.workload().longest()
     }
 
-    /// Returns the classes of sizes that are also reported apart; empty if all sizes are the same.
+    /// Returns the classes of sizes that are also reported separately; empty if all sizes are the same.
     pub fn classes(&self) -> Vec<SizeClass> {
         self.kind.workload().classes()
     }
@@ -115,7 +117,7 @@ impl WorkloadSpec {
         self.kind.workload().record_kind()
     }
 
-    /// Returns whether it runs the user's own programs.
+    /// Returns whether the workload runs the user's own programs.
     pub const fn is_programs(&self) -> bool {
         matches!(self.kind, Kind::Programs(_))
     }
@@ -125,12 +127,12 @@ impl WorkloadSpec {
         self.record_kind().has_reply()
     }
 
-    /// Returns whether the next message waits for the reply to the last.
+    /// Returns whether the next message waits for the reply to the previous one.
     pub fn waits_for_replies(&self) -> bool {
         self.kind.workload().pace() == Pace::Replied
     }
 
-    /// Returns whether only the transport limits its rate.
+    /// Returns whether only the transport limits the rate.
     pub fn is_greedy(&self) -> bool {
         self.kind.workload().pace() == Pace::Taken
     }
@@ -140,32 +142,32 @@ impl WorkloadSpec {
         tls::length_of_records(lanes.handshake, self.kind.workload().length_of())
     }
 
-    /// Returns how its ledgers are joined, over a transport that may abandon messages or not.
-    pub fn reading(&self, gives_up: bool) -> Reading {
-        Reading { has_replies: self.has_replies(), gives_up }
+    /// Returns how the ledgers are joined, over a transport that may abandon messages or not.
+    pub fn reading(&self, gives_up: bool) -> LedgerJoin {
+        LedgerJoin { has_replies: self.has_replies(), gives_up }
     }
 
     /// Creates the client, which sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; arrivals and
     /// requests derive from `seed`.
     pub fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application> {
-        tls::secured(self.kind.workload().client(lanes, messages, seed), lanes.handshake)
+        tls::with_tls(self.kind.workload().client(lanes, messages, seed), lanes.handshake)
     }
 
-    /// Creates a client that sends whenever a request waits for it to ask.
+    /// Creates a client that sends whenever a request waits to be asked onward.
     ///
     /// # Panics
-    /// If its messages are not answered one by one.
+    /// If messages of the workload are not answered one by one.
     pub fn asking(&self, lanes: StreamLayout, asker: OnwardClient, seed: Seed) -> Box<dyn Application> {
         let client = self.kind.workload().asking(lanes, asker, seed);
-        tls::secured(client.expect("a scenario is checked first"), lanes.handshake)
+        tls::with_tls(client.expect("a scenario is checked first"), lanes.handshake)
     }
 
-    /// Creates the server on its host.
+    /// Creates the server on a host.
     pub fn server(&self, lanes: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
-        tls::secured(self.kind.workload().server(lanes, messages, host), lanes.handshake)
+        tls::with_tls(self.kind.workload().server(lanes, messages, host), lanes.handshake)
     }
 
-    /// Returns the workload with its start in a run with this seed.
+    /// Returns the workload with the start that this seed draws.
     pub fn started(&self, seed: Seed) -> Self {
         let late = seed.derive("start").rng().below(self.spread.as_nanos().saturating_add(1));
         Self { start: self.start + Duration::from_nanos(late), spread: Duration::ZERO, ..self.clone() }

@@ -1,7 +1,8 @@
-//! What TLS 1.3 costs an application over a byte stream: its round trip and its octets. Nothing is encrypted.
+//! The cost of TLS 1.3 for an application over a byte stream: its round trip and its octets. Nothing is
+//! encrypted.
 //!
-//! A wrapper around either application exchanges handshake messages of the right sizes before it says that the
-//! connection is open, and makes each message as long as its records (RFC 8446 sections 2 and 5.2).
+//! A wrapper around either application exchanges handshake messages of the right sizes before it reports
+//! that the connection is open, and makes each message as long as its records (RFC 8446 sections 2 and 5.2).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,13 +17,13 @@ use crate::{LengthOf, WorkloadError};
 /// The messages of a handshake, in octets of their records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handshake {
-    /// The client's first: `ClientHello`.
+    /// Octets of the client's first message: `ClientHello`.
     pub hello: u16,
-    /// The server's: `ServerHello` to `Finished`.
+    /// Octets of the server's message: `ServerHello` to `Finished`.
     pub answer: u16,
-    /// The client's second: `Finished`, after `EndOfEarlyData` if it sent any.
+    /// Octets of the client's second message: `Finished`, after `EndOfEarlyData` if it sent any.
     pub finished: u16,
-    /// The client sends application data with its first message.
+    /// Whether the client sends application data with its first message.
     pub is_early: bool,
 }
 
@@ -82,7 +83,7 @@ fn unprotect(records: &Bytes) -> Bytes {
 }
 
 /// Runs an application over TLS, if there is a handshake.
-pub(crate) fn secured(
+pub(crate) fn with_tls(
     application: Box<dyn Application>,
     handshake: Option<Handshake>,
 ) -> Box<dyn Application> {
@@ -292,7 +293,7 @@ mod tests {
     use crate::in_parts::InParts;
     use crate::{Host, StreamLayout, WorkloadSpec};
     use hol_base::Seed;
-    use hol_transport::Passage;
+    use hol_transport::DeliveryTimes;
     use proptest::prelude::*;
 
     const FULL: Handshake = Handshake { hello: 261, answer: 2623, finished: 64, is_early: false };
@@ -341,7 +342,7 @@ mod tests {
             }
             let (to, arrives, payload) = under_way.pop_front().expect("somebody sends");
             now = arrives;
-            let passage = Passage::default();
+            let passage = DeliveryTimes::default();
             sides[to].handle(now, Input::Message(Delivery { connection: id, stream: 0, payload, passage }));
         }
         assert!(sides[0].connected(Some(Time::ZERO)).is_some());
@@ -388,7 +389,7 @@ mod tests {
             for (turn, room) in rooms.iter().enumerate() {
                 if turn == answered_after {
                     let payload = records(HANDSHAKE, &[], 171);
-                    let passage = Passage::default();
+                    let passage = DeliveryTimes::default();
                     client.handle(Time::ZERO, Input::Message(Delivery { connection: id, stream: 0, payload, passage }));
                 }
                 client.handle(Time::ZERO, Input::Writable(id));

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// Consecutive notes from one number on; settled ones leave at the front.
+/// Consecutive notes from a message number on; settled ones are removed at the front.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Window<T> {
     start: u32,
@@ -18,16 +18,17 @@ impl<T> Default for Window<T> {
 }
 
 impl<T> Window<T> {
+    /// Reserves room for this many notes.
     pub(crate) fn make_room(&mut self, notes: usize) {
         self.notes.reserve(notes);
     }
 
-    /// Returns the number of the first.
+    /// Returns the number of the first message.
     pub(crate) fn start(&self) -> u32 {
         self.start
     }
 
-    /// Returns the number after the last.
+    /// Returns the number after the last message.
     pub(crate) fn end(&self) -> u32 {
         self.start + self.notes.len() as u32
     }
@@ -38,14 +39,17 @@ impl<T> Window<T> {
         self.end() - 1
     }
 
+    /// Returns the note on the first message.
     pub(crate) fn first(&self) -> Option<&T> {
         self.notes.front()
     }
 
+    /// Returns the note on a message.
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         self.notes.get(number.checked_sub(self.start)? as usize)
     }
 
+    /// Returns the note on a message, mutable.
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
         self.notes.get_mut(number.checked_sub(self.start)? as usize)
     }
@@ -55,6 +59,7 @@ impl<T> Window<T> {
         self.notes.iter()
     }
 
+    /// Returns all notes in order, mutable.
     pub(crate) fn notes_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.notes.iter_mut()
     }

@@ -6,10 +6,10 @@ use hol_transport::FramingError;
 
 use crate::{Application, Host, Load, OnwardClient, Pace, SizeClass, StreamLayout, WorkloadError};
 
-/// Returns the length of a message from its first octets, for the framer of a byte stream.
+/// A function that returns the length of a message from its first octets, for the framer of a byte stream.
 pub type LengthOf = fn(&[u8]) -> Result<Option<usize>, FramingError>;
 
-/// The contract of a workload; its fields are the keys in experiments.
+/// The contract of a workload; the fields of an implementation are the keys in experiments.
 pub trait Workload {
     /// Returns its name in an experiment.
     fn name(&self) -> &'static str;

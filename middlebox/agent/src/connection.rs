@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hol_base::Duration;
 use hol_simco::{Message, PAYLOAD_PROTOCOL, length_of};
 use hol_system::Association;
-use hol_transport::{Framer, Passage};
+use hol_transport::{DeliveryTimes, Framer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustls::ClientConnection;
@@ -103,7 +103,7 @@ impl Connection {
                     if length == 0 {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
-                    framer.push(Bytes::copy_from_slice(&self.piece[..length]), Passage::default());
+                    framer.push(Bytes::copy_from_slice(&self.piece[..length]), DeliveryTimes::default());
                 }
                 Carrier::Tls { socket, session, framer } => {
                     if session.read_tls(socket)? == 0 {
@@ -113,7 +113,7 @@ impl Connection {
                         session.process_new_packets().map_err(unsafe_line)?.plaintext_bytes_to_read();
                     let mut octets = vec![0; length];
                     session.reader().read_exact(&mut octets)?;
-                    framer.push(octets.into(), Passage::default());
+                    framer.push(octets.into(), DeliveryTimes::default());
                 }
             }
         }

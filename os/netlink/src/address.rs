@@ -1,10 +1,10 @@
-//! IP addresses as messages have them.
+//! Converts IP addresses to the form of netlink messages.
 
 use std::net::IpAddr;
 
 use nix::libc;
 
-/// Returns an address as routing messages need it: its family, its bits, and its octets.
+/// Returns an address as routing messages need it: its family, its length in bits, and its octets.
 pub fn parts(address: IpAddr) -> (u8, u8, Vec<u8>) {
     match address {
         IpAddr::V4(address) => (libc::AF_INET as u8, 32, address.octets().to_vec()),

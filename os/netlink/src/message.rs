@@ -1,18 +1,18 @@
-//! Messages under construction.
+//! Builds netlink messages.
 
 /// linux/netlink.h
 const REQUEST: u16 = 1;
-/// Requests an acknowledgement.
+/// Request an acknowledgement.
 pub(crate) const ACK: u16 = 4;
-/// Requests a list.
+/// Request a list.
 pub(crate) const DUMP: u16 = 0x300;
 /// Create the described object.
 pub const CREATE: u16 = 0x400;
-/// Replace an existing one.
+/// Replace an existing object.
 pub const REPLACE: u16 = 0x100;
-/// Fail if it exists.
+/// Fail if the object exists.
 pub const EXCLUSIVE: u16 = 0x200;
-/// Octets of a header.
+/// Octets of a message header.
 pub(crate) const HEADER: usize = 16;
 
 /// A message under construction.
@@ -22,7 +22,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Creates a request of type `kind`, with its structure.
+    /// Creates a request of type `kind` that contains `structure`.
     pub fn new(kind: u16, flags: u16, structure: &[u8]) -> Self {
         let mut octets = vec![0; HEADER];
         octets[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -53,7 +53,7 @@ impl Message {
         self
     }
 
-    /// Adds an attribute that consists of `structure` and what `fill` adds.
+    /// Adds an attribute that consists of `structure` and of the attributes that `fill` adds.
     pub fn with_nested(mut self, kind: u16, structure: &[u8], fill: impl FnOnce(Self) -> Self) -> Self {
         self.attribute(kind, |message| {
             message.octets.extend_from_slice(structure);
@@ -85,7 +85,7 @@ impl Message {
         self
     }
 
-    /// Returns its octets. The kernel's answers have the same sequence number.
+    /// Returns the octets of the message. The kernel's answers have the same sequence number.
     pub fn finish(mut self, sequence: u32) -> Vec<u8> {
         let length = self.octets.len() as u32;
         self.octets[..4].copy_from_slice(&length.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! Parses messages.
+//! Parses netlink messages.
 
 use crate::message::HEADER;
 
@@ -13,21 +13,22 @@ const NESTED: u16 = 0x8000;
 /// A message from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received<'a> {
-    /// Its type.
+    /// Type of the message.
     pub kind: u16,
-    /// True if it belongs to a list that changed since it started, so that it may be incomplete.
+    /// Whether the message belongs to a list that changed while the kernel sent it, so that the list may be
+    /// incomplete.
     pub is_interrupted: bool,
     /// The sequence number of the answered message.
     pub sequence: u32,
-    /// The port of the socket that requested it, or the reported change.
+    /// Port of the socket that requested the message, or that caused the change which the message reports.
     pub port: u32,
-    /// The octets after its header.
+    /// Octets after the message header.
     pub body: &'a [u8],
 }
 
 impl Received<'_> {
-    /// Returns the result of the answered message as an error number, 0 for success; `None` if it is not such
-    /// an answer. The end of a list reports an error that cut it short (net/netlink/af_netlink.c,
+    /// Returns the result of a request as an error number, 0 for success; `None` if the message is not a
+    /// result. The end of a list reports an error that cut it short (net/netlink/af_netlink.c,
     /// `netlink_dump_done`).
     pub fn outcome(&self) -> Option<i32> {
         let code = self.body.first_chunk().map(|octets| -i32::from_ne_bytes(*octets));
@@ -39,7 +40,7 @@ impl Received<'_> {
     }
 }
 
-/// Each message of a datagram.
+/// Returns the messages of a datagram.
 pub fn messages(octets: &[u8]) -> impl Iterator<Item = Received<'_>> {
     pieces(octets, HEADER, |head| u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize).map(
         |(head, body)| Received {
@@ -52,7 +53,7 @@ pub fn messages(octets: &[u8]) -> impl Iterator<Item = Received<'_>> {
     )
 }
 
-/// Type and value of each attribute.
+/// Returns type and value of each attribute.
 pub fn attributes(octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     pieces(octets, 4, |head| u16::from_ne_bytes([head[0], head[1]]).into())
         .map(|(head, value)| (u16::from_ne_bytes([head[2], head[3]]) & !NESTED, value))

@@ -1,4 +1,4 @@
-//! The socket to the kernel.
+//! A netlink socket.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -40,7 +40,7 @@ impl Socket {
         Self::open(SockProtocol::NetlinkNetFilter, 0)
     }
 
-    /// Opens a socket that receives their events for `groups`, one bit each.
+    /// Opens a socket that receives the events of the netfilter subsystems for `groups`, one bit each.
     pub fn netfilter_events(groups: u32) -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkNetFilter, groups)
     }
@@ -52,7 +52,7 @@ impl Socket {
         Ok(Self(socket))
     }
 
-    /// Returns the source port of its messages.
+    /// Returns the source port of the socket's messages.
     pub fn port(&self) -> io::Result<u32> {
         Ok(getsockname::<NetlinkAddr>(self.0.as_raw_fd())?.pid())
     }
@@ -69,7 +69,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Takes all waiting answers. If some were dropped for lack of room, returns `ENOBUFS` after them.
+    /// Returns all waiting answers. If some were dropped for lack of room, returns `ENOBUFS` after them.
     pub fn answers(&self, mut take: impl FnMut(Received<'_>)) -> io::Result<()> {
         let mut buffer = vec![0; LONGEST_DATAGRAM];
         let mut lost = Ok(());
@@ -83,7 +83,7 @@ impl Socket {
         }
     }
 
-    /// Makes the kernel carry out one message.
+    /// Sends one message and waits until the kernel has executed it.
     pub fn tell(&self, message: Message) -> io::Result<()> {
         self.get(message, |_| {})
     }
@@ -112,8 +112,8 @@ impl Socket {
         ))
     }
 
-    /// As [`Self::list`], entry by entry as they arrive, for long lists: entries that change meanwhile may
-    /// appear twice, or not at all.
+    /// Works as [`Self::list`], but passes entries on as they arrive, for long lists. Entries that change
+    /// meanwhile may appear twice or not at all.
     pub fn look_through(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
         self.ask(&message.flagged(DUMP).finish(0), take).map(drop)
     }
@@ -132,7 +132,7 @@ impl Socket {
             Some(0) if is_interrupted => Ok(Answer::Interrupted),
             Some(0) => Ok(Answer::Whole),
             Some(error) => Err(io::Error::from_raw_os_error(error)),
-            None => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the kernel did not answer to the end")),
+            None => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the kernel's answer is incomplete")),
         }
     }
 }

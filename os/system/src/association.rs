@@ -29,7 +29,7 @@ impl Association {
         Ok(Self { socket, partial: BytesMut::new() })
     }
 
-    /// Returns the socket, to wait for and to set timeouts.
+    /// Returns the socket, for waiting and for setting timeouts.
     pub fn socket(&self) -> &Socket {
         &self.socket
     }
@@ -50,7 +50,8 @@ impl Association {
         self.socket.sendmsg(&message, libc::MSG_NOSIGNAL).map(drop)
     }
 
-    /// Reads once: returns a complete message, or `None` while a part is missing. `buffer` is scratch space.
+    /// Reads once and returns a complete message, or `None` while a part is missing. `buffer` is scratch
+    /// space.
     ///
     /// If the peer has closed, the error is [`UnexpectedEof`](io::ErrorKind::UnexpectedEof).
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Bytes>> {
@@ -67,7 +68,7 @@ impl Association {
         Ok(is_whole.then(|| self.partial.split().freeze()))
     }
 
-    /// Returns the octets of an incomplete message.
+    /// Returns the octets of an incomplete message received so far.
     pub fn partial(&self) -> usize {
         self.partial.len()
     }

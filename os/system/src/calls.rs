@@ -1,4 +1,4 @@
-//! Socket options as octets, and messages with ancillary data.
+//! Socket options that are structures, and messages with ancillary data.
 
 use std::io;
 use std::mem::zeroed;

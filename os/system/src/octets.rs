@@ -1,4 +1,4 @@
-//! Structures as octets: ancillary data, and numbers in them.
+//! Encodes and parses structures: ancillary data, and numbers in them.
 
 use std::mem::size_of;
 

@@ -1,4 +1,4 @@
-//! Readiness by epoll, with the caller's tokens. epoll(7).
+//! Waits for files with epoll(7); the caller chooses the tokens.
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,7 @@ pub struct Poller<T> {
     tokens: PhantomData<T>,
 }
 
-/// The events a file is watched for.
+/// The events for which a file is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
     /// That there is something to read.
@@ -28,14 +28,14 @@ pub enum Interest {
     ReadWrite,
 }
 
-/// A file is ready.
+/// A file that is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready<T> {
-    /// Its token.
+    /// Token of the file.
     pub token: T,
-    /// It can be read, or has an error, which the next read returns.
+    /// Whether the file can be read, or has an error that the next read returns.
     pub readable: bool,
-    /// It can be written, or has an error.
+    /// Whether the file can be written, or has an error.
     pub writable: bool,
 }
 
@@ -46,7 +46,7 @@ pub struct Events<T> {
 }
 
 impl<T: From<u64> + Into<u64>> Poller<T> {
-    /// A poller that watches nothing.
+    /// Creates a poller that watches nothing.
     pub fn new() -> io::Result<Self> {
         Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)?, tokens: PhantomData })
     }
@@ -56,12 +56,12 @@ impl<T: From<u64> + Into<u64>> Poller<T> {
         Ok(epoll::add(&self.epoll, file, EventData::new_u64(token.into()), interest.flags())?)
     }
 
-    /// Changes the events it is watched for.
+    /// Changes the events for which the file is watched.
     pub fn change(&self, file: impl AsFd, token: T, interest: Interest) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, file, EventData::new_u64(token.into()), interest.flags())?)
     }
 
-    /// Stops watching it.
+    /// Stops watching the file.
     pub fn remove(&self, file: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, file)?)
     }
@@ -82,7 +82,7 @@ impl<T: From<u64> + Into<u64>> Poller<T> {
 }
 
 impl<T: From<u64>> Events<T> {
-    /// Creates room for this many.
+    /// Creates room for this many events.
     pub fn with_capacity(most: usize) -> Self {
         Self { events: Vec::with_capacity(most), tokens: PhantomData }
     }
@@ -100,7 +100,7 @@ impl<T: From<u64>> Events<T> {
         })
     }
 
-    /// Returns true if nothing is ready.
+    /// Returns whether no file is ready.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }

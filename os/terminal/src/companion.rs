@@ -33,8 +33,8 @@ pub enum CompanionError {
     },
 }
 
-/// Returns the path of the program `name`: beside the running program, or else the first on PATH. Its `--version` must print
-/// `NAME VERSION` with this version.
+/// Returns the path of the program `name` in the directory of the running program, or else the first on
+/// PATH. Its `--version` must print `NAME VERSION` with this version.
 pub fn companion(name: &str, version: &str) -> Result<PathBuf, CompanionError> {
     let program = find(name).ok_or_else(|| CompanionError::NotFound { name: name.to_owned() })?;
     let unusable = |problem: String| CompanionError::Unusable { program: program.clone(), problem };

@@ -1,5 +1,5 @@
-//! What the command-line programs share: tables, grouped numbers and colours for people, lines of JSON for programs, and finding
-//! one another.
+//! Output shared by the command-line programs: tables, grouped numbers and colours for people, lines of JSON
+//! for programs, and the search for companion programs.
 #![warn(clippy::print_stdout, clippy::print_stderr)] // They panic when the reader went away: `say` and `note!` do not.
 
 mod companion;
@@ -35,7 +35,7 @@ pub fn say(text: &str) {
     }
 }
 
-/// A value as one line of JSON.
+/// Formats a value as one line of JSON.
 pub fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("what is said is JSON") + "\n"
 }
@@ -45,7 +45,7 @@ pub fn colourful() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// `text` in the colour of the `index`-th series.
+/// Returns `text` in the colour of the `index`-th series.
 pub fn colour(text: &str, index: usize) -> String {
     if colourful() {
         format!("\x1b[{}m{text}\x1b[0m", COLOURS[index % COLOURS.len()])

@@ -12,11 +12,11 @@ pub struct Digest(pub u128);
 pub struct Digester(Hasher);
 
 impl Digester {
-    /// An empty digest.
+    /// Creates an empty digest.
     pub fn new() -> Self {
         Self(Hasher::new())
     }
-    /// Adds a number.
+    /// Adds a number to the digest.
     pub fn add(&mut self, value: u64) {
         self.0.write(&value.to_le_bytes());
     }

@@ -50,7 +50,7 @@ impl Seed {
         Seed(splitmix(&mut state))
     }
 
-    /// Returns a generator seeded with this.
+    /// Returns a generator seeded with this seed.
     pub fn rng(self) -> Rng {
         let mut state = self.0;
         Rng { state: [(); 4].map(|()| splitmix(&mut state)) }

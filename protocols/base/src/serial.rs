@@ -11,19 +11,19 @@ macro_rules! serial_number {
         pub struct $name(pub $raw);
 
         impl $name {
-            /// Returns true if this is earlier than `other`, by the shorter way round the circle.
+            /// Returns whether this number is earlier than `other`, by the shorter way round the circle.
             pub const fn before(self, other: Self) -> bool {
                 (self.0.wrapping_sub(other.0) as $signed) < 0
             }
-            /// Returns true if this is later than `other`.
+            /// Returns whether this number is later than `other`.
             pub const fn after(self, other: Self) -> bool {
                 other.before(self)
             }
-            /// Returns true if this is not later than `other`.
+            /// Returns whether this number is not later than `other`.
             pub const fn at_or_before(self, other: Self) -> bool {
                 !other.before(self)
             }
-            /// Returns true if this is not earlier than `other`.
+            /// Returns whether this number is not earlier than `other`.
             pub const fn at_or_after(self, other: Self) -> bool {
                 !self.before(other)
             }

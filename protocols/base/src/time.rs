@@ -17,7 +17,7 @@ pub struct Duration(u64);
 impl Time {
     /// The start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than every event of a run.
+    /// The maximum time, later than every event of a run.
     pub const MAX: Self = Self(u64::MAX);
 
     /// Returns the time `nanos` ns after the start of the run.
@@ -64,9 +64,9 @@ impl Time {
 }
 
 impl Duration {
-    /// Zero.
+    /// A span of zero.
     pub const ZERO: Self = Self(0);
-    /// Longer than every run.
+    /// The maximum span, longer than every run.
     pub const MAX: Self = Self(u64::MAX);
 
     /// Returns `nanos` nanoseconds.
@@ -109,11 +109,11 @@ impl Duration {
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
-    /// The difference, or zero if `other` is longer.
+    /// Returns the difference, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
-    /// The product, capped at [`Duration::MAX`].
+    /// Returns the product, capped at [`Duration::MAX`].
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
@@ -121,7 +121,8 @@ impl Duration {
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
     }
-    /// Returns the smallest multiple of `tick` that is not shorter (unchanged if `tick` is zero).
+    /// Returns the smallest multiple of `tick` that is not shorter than this span (the span itself if `tick`
+    /// is zero).
     pub fn round_up_to(self, tick: Self) -> Self {
         if tick.is_zero() { self } else { Self(self.0.div_ceil(tick.0) * tick.0) }
     }

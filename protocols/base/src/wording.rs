@@ -76,7 +76,8 @@ fn misplaced(found: &str, expected: &str) -> String {
     }
 }
 
-/// Returns a bare number as a percentage; one below 1 is rather a share.
+/// Returns a bare number as a percentage in quotes; a number between 0 and 1 is taken for a share, such as
+/// 0.05 for 5 %.
 pub(crate) fn percentage(number: &str) -> String {
     match number.parse::<f64>() {
         Ok(share) if share > 0.0 && share < 1.0 => {

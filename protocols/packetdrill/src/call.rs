@@ -10,7 +10,7 @@ pub(crate) struct Call {
     pub(crate) result: Expectation,
 }
 
-/// The expected result; `...` accepts any result, an error without a name any error.
+/// The expected result of a call; `...` accepts any result, an error without a name any error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Expectation {
     pub(crate) value: Option<i64>,
@@ -25,10 +25,12 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// Creates the outcome of a call that returned `value`.
     pub(crate) fn value(value: usize) -> Self {
         Self { value: value as i64, error: String::new() }
     }
 
+    /// Creates the outcome of a call that failed.
     pub(crate) fn error(name: &str) -> Self {
         Self { value: -1, error: name.to_owned() }
     }
@@ -58,7 +60,7 @@ impl Expectation {
         Ok(Self { value: Some(value), error: is_named.then(|| error.to_owned()) })
     }
 
-    /// Returns whether `outcome` is as expected.
+    /// Returns whether `outcome` is the expected result.
     pub(crate) fn admits(&self, outcome: &Outcome) -> bool {
         let error_fits = self.error.as_ref().is_none_or(|error| *error == outcome.error);
         self.value.is_none_or(|value| value == outcome.value) && error_fits
@@ -79,6 +81,7 @@ impl std::fmt::Display for Expectation {
 }
 
 impl Call {
+    /// Parses a call.
     pub(crate) fn parse(line: &str) -> Result<Self, String> {
         let (name, rest) = line.split_once('(').ok_or_else(|| {
             format!("{line:?} is not a step; write a packet (< or >), a call such as \"close(4) = 0\", or %{{ assert … }}%")

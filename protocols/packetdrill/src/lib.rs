@@ -25,27 +25,27 @@ use std::path::Path;
 
 use hol_base::Duration;
 
-pub use play_error::{Fault, PlayError};
+pub use play_error::{ErrorOrigin, PlayError};
 
 /// The size of the largest script that is read, in octets.
 const LONGEST: u64 = 16 << 20;
 
-/// How a script is played.
+/// The rules by which a script is played.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rules {
-    /// The stack to use, whatever the script names. Without it: the stacks that the script names, or else all.
+pub struct PlayRules {
+    /// The stack to use, whatever the script names. `None`: the stacks that the script names, or else all.
     pub stack: Option<String>,
     /// The names for which `#ifdef` holds.
     pub defines: Vec<String>,
     /// The largest deviation of a step's time, unless the script sets another.
     pub tolerance: Duration,
-    /// Every outbound packet must be in the script, calls do not block, and Nagle's algorithm is off unless the script enables it.
-    /// Otherwise as in packetdrill: packets before a call or at the end may be missing in the script, and sockets have their usual
-    /// defaults.
+    /// Whether every outbound packet must be in the script, calls do not block, and Nagle's algorithm is off
+    /// unless the script enables it. Otherwise the rules are packetdrill's: packets before a call or at the
+    /// end may be missing in the script, and sockets have their usual defaults.
     pub strict: bool,
 }
 
-impl Rules {
+impl PlayRules {
     /// Returns the rules of packetdrill on a host with `stack`.
     pub fn packetdrill(stack: &str) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl Rules {
 }
 
 /// Plays the script in `file` once for each stack.
-pub fn play_file(file: &Path, rules: &Rules) -> Result<(), PlayError> {
+pub fn play_file(file: &Path, rules: &PlayRules) -> Result<(), PlayError> {
     let text = read(file).map_err(|problem| PlayError::new(problem).of(file))?;
     play(&text, file.parent(), rules).map_err(|mistake| mistake.of(file))
 }
@@ -77,18 +77,18 @@ fn read(file: &Path) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("cannot be read: {error}");
     let length = std::fs::metadata(file).map_err(failed)?.len();
     if length > LONGEST {
-        return Err(format!("has {length} octets; a script has {LONGEST} at most"));
+        return Err(format!("has {length} octets; the maximum for a script is {LONGEST}"));
     }
     let octets = std::fs::read(file).map_err(failed)?;
     String::from_utf8(octets).map_err(|_| "is not UTF-8 text".to_owned())
 }
 
 /// Plays a script once for each stack; the command files that it names are relative to `folder`.
-pub fn play(text: &str, folder: Option<&Path>, rules: &Rules) -> Result<(), PlayError> {
+pub fn play(text: &str, folder: Option<&Path>, rules: &PlayRules) -> Result<(), PlayError> {
     let script = script::Script::parse(text, folder, rules)?;
     if script.steps.is_empty() {
         return Err(PlayError::new(
-            "the script has no steps; begin it with \"0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\"",
+            "the script has no steps; start it with \"0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\"",
         ));
     }
     player::check(&script)?;

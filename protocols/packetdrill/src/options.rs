@@ -22,7 +22,7 @@ pub(crate) enum SocketOption {
 /// Checks that the player supports the socket option of `call`.
 pub(crate) fn check(call: &Call) -> Result<(), String> {
     match call.name.as_str() {
-        "setsockopt" => understand(call).map(drop),
+        "setsockopt" => parse(call).map(drop),
         "getsockopt" => match call.argument(2)? {
             "SO_ERROR" => Ok(()),
             option => variable(option).map(drop).ok_or_else(|| {
@@ -42,7 +42,7 @@ pub(crate) fn variable(option: &str) -> Option<&'static str> {
 }
 
 /// Parses `setsockopt(3, LEVEL, OPTION, VALUE, LENGTH)`.
-pub(crate) fn understand(call: &Call) -> Result<SocketOption, String> {
+pub(crate) fn parse(call: &Call) -> Result<SocketOption, String> {
     let (option, value) = (call.argument(2)?, call.argument(3)?);
     // Only these options may be expected to fail.
     if call.result.error().is_some() && !matches!(option, "SCTP_RESET_STREAMS" | "SCTP_ADD_STREAMS") {
@@ -165,7 +165,7 @@ fn init_message(value: &str) -> Result<SocketOption, String> {
     }
     match count("sinit_max_init_timeo")? {
         0 => Ok(SocketOption::Settings(settings)),
-        _ => Err("sinit_max_init_timeo is not known; write 0".to_owned()),
+        _ => Err("sinit_max_init_timeo is not supported; write 0".to_owned()),
     }
 }
 
@@ -208,7 +208,9 @@ fn reset_streams(value: &str) -> Result<Reconfiguration, String> {
     match member(value, "srs_flags")? {
         "SCTP_STREAM_RESET_OUTGOING" => Ok(Reconfiguration::ResetOutgoing(streams)),
         "SCTP_STREAM_RESET_INCOMING" => Ok(Reconfiguration::ResetIncoming(streams)),
-        other => Err(format!("{other} is none of SCTP_STREAM_RESET_OUTGOING and SCTP_STREAM_RESET_INCOMING")),
+        other => Err(format!(
+            "{other} is not supported; use SCTP_STREAM_RESET_OUTGOING or SCTP_STREAM_RESET_INCOMING"
+        )),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Errors: an invalid script, or an endpoint that deviates from it.
+//! Errors of playing a script: the script is invalid, or the endpoint deviates from it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 /// The most characters of a message, which may quote a line of any length.
 const LONGEST: usize = 2000;
 
-/// The cause of an error.
+/// Who caused an error: the script or the endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Fault {
+pub enum ErrorOrigin {
     /// The script is invalid, or uses a feature that this player does not support.
     #[default]
     Script,
@@ -19,7 +19,7 @@ pub enum Fault {
 /// An error with its file, line and stack.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlayError {
-    fault: Fault,
+    fault: ErrorOrigin,
     file: PathBuf,
     line: usize,
     stack: String,
@@ -27,6 +27,7 @@ pub struct PlayError {
 }
 
 impl PlayError {
+    /// Creates the error of an invalid script.
     pub(crate) fn new(problem: impl Into<String>) -> Self {
         let problem: String = problem.into();
         let count = problem.chars().count();
@@ -41,17 +42,17 @@ impl PlayError {
     }
 
     /// Creates the error of an endpoint that deviates from the script.
-    pub(crate) fn departs(problem: impl Into<String>) -> Self {
-        Self { fault: Fault::Endpoint, ..Self::new(problem) }
+    pub(crate) fn deviation(problem: impl Into<String>) -> Self {
+        Self { fault: ErrorOrigin::Endpoint, ..Self::new(problem) }
     }
 
-    /// Creates the error of an endpoint that panics.
-    pub fn panics() -> Self {
-        Self::departs("the endpoint panics; what it says stands above")
+    /// Creates the error of an endpoint that panicked.
+    pub fn panic_of() -> Self {
+        Self::deviation("the endpoint panics; what it says stands above")
     }
 
-    /// Returns the cause.
-    pub fn fault(&self) -> Fault {
+    /// Returns the cause of the error.
+    pub fn fault(&self) -> ErrorOrigin {
         self.fault
     }
 
@@ -60,12 +61,12 @@ impl PlayError {
         self.line
     }
 
-    /// Returns the message.
+    /// Returns the message of the error.
     pub fn problem(&self) -> &str {
         &self.problem
     }
 
-    /// Sets the line.
+    /// Sets the line of the error.
     pub(crate) fn at(self, line: usize) -> Self {
         Self { line, ..self }
     }
@@ -75,7 +76,7 @@ impl PlayError {
         Self { stack: stack.into(), ..self }
     }
 
-    /// Sets the file of the script.
+    /// Sets the script file of the error.
     pub(crate) fn of(self, file: &Path) -> Self {
         Self { file: file.to_owned(), ..self }
     }

@@ -8,11 +8,11 @@ use hol_wire::Packet;
 
 use crate::call::Call;
 use crate::protocol::{self, Protocol};
-use crate::python::{self, Stop, Value, Variables};
+use crate::python::{self, EvaluationError, Value, Variables};
 use crate::script::{Action, Script, Step};
 use crate::socket::{self, Blocked, Socket};
 use crate::sysctl::Setting;
-use crate::{PlayError, Rules, ecn, options};
+use crate::{PlayError, PlayRules, ecn, options};
 
 /// The most timers that may expire in one script, so that a script that waits for hours ends.
 const MOST_EXPIRIES: u32 = 1_000_000;
@@ -22,39 +22,39 @@ const LONGEST: Time = Time::from_nanos(1_000_000_000_000_000_000);
 
 /// Why a step fails.
 #[derive(Debug)]
-pub(crate) enum Problem {
+pub(crate) enum StepError {
     /// The script uses a feature that the player does not support.
     Unread(String),
     /// The endpoint deviates from the script.
     Departs(String),
 }
 
-impl From<String> for Problem {
+impl From<String> for StepError {
     fn from(problem: String) -> Self {
         Self::Unread(problem)
     }
 }
 
-impl From<&str> for Problem {
+impl From<&str> for StepError {
     fn from(problem: &str) -> Self {
         Self::Unread(problem.to_owned())
     }
 }
 
-impl From<Stop> for Problem {
-    fn from(stop: Stop) -> Self {
+impl From<EvaluationError> for StepError {
+    fn from(stop: EvaluationError) -> Self {
         match stop {
-            Stop::Unread(problem) => Self::Unread(problem),
-            Stop::Fails(problem) => Self::Departs(problem),
+            EvaluationError::Unread(problem) => Self::Unread(problem),
+            EvaluationError::Fails(problem) => Self::Departs(problem),
         }
     }
 }
 
-impl Problem {
+impl StepError {
     fn at(self, line: usize) -> PlayError {
         match self {
             Self::Unread(problem) => PlayError::new(problem).at(line),
-            Self::Departs(problem) => PlayError::departs(problem).at(line),
+            Self::Departs(problem) => PlayError::deviation(problem).at(line),
         }
     }
 }
@@ -87,7 +87,7 @@ fn check_packet(protocol: Option<&str>, line: &str, comes: bool) -> Result<(), S
 }
 
 /// Plays `script` with the configuration of `stack`.
-pub(crate) fn play(script: &Script, stack: &str, rules: &Rules) -> Result<(), PlayError> {
+pub(crate) fn play(script: &Script, stack: &str, rules: &PlayRules) -> Result<(), PlayError> {
     let mut player = Player::new(script, stack, rules);
     for step in &script.steps {
         player.step(step).map_err(|problem| problem.at(step.line))?;
@@ -95,7 +95,7 @@ pub(crate) fn play(script: &Script, stack: &str, rules: &Rules) -> Result<(), Pl
     let last = script.steps.last().map_or(0, |step| step.line);
     if let Some(Blocked { call, line, .. }) = &player.blocked {
         return Err(
-            PlayError::departs(format!("{}() still blocks at the end of the script", call.name)).at(*line)
+            PlayError::deviation(format!("{}() still blocks at the end of the script", call.name)).at(*line)
         );
     }
     if rules.strict { player.nothing_left().map_err(|problem| problem.at(last)) } else { Ok(()) }
@@ -121,7 +121,7 @@ pub(crate) struct Player<'a> {
 }
 
 impl<'a> Player<'a> {
-    fn new(script: &'a Script, stack: &'a str, rules: &Rules) -> Self {
+    fn new(script: &'a Script, stack: &'a str, rules: &PlayRules) -> Self {
         Self {
             script,
             stack,
@@ -139,10 +139,10 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn step(&mut self, step: &'a Step) -> Result<(), Problem> {
+    fn step(&mut self, step: &'a Step) -> Result<(), StepError> {
         let (first, last) = step.when.bounds(self.before);
         if last > LONGEST {
-            return Err("the script lasts more than 1e9 seconds; write shorter times".into());
+            return Err("the script lasts longer than 1e9 seconds; use shorter times".into());
         }
         if let Action::Leaves(line) = &step.act {
             return self.leaves(line, first, last);
@@ -180,7 +180,7 @@ impl<'a> Player<'a> {
     }
 
     /// Creates a new socket of the protocol called `name`.
-    pub(crate) fn open(&mut self, name: &'static str) -> Result<(), Problem> {
+    pub(crate) fn open(&mut self, name: &'static str) -> Result<(), StepError> {
         let specification = self.script.specification(name, self.stack, &self.settings);
         let mut protocol = protocol::make(&specification)?;
         if !self.strict {
@@ -195,7 +195,7 @@ impl<'a> Player<'a> {
     }
 
     /// Applies settings of sysctls and socket options from now on.
-    pub(crate) fn configure(&mut self, settings: &[Setting]) -> Result<(), Problem> {
+    pub(crate) fn configure(&mut self, settings: &[Setting]) -> Result<(), StepError> {
         self.settings.extend_from_slice(settings);
         let name = self.socket.protocol;
         if let Some(protocol) = &mut self.protocol
@@ -206,7 +206,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    pub(crate) fn input(&mut self, input: Input) -> Result<(), Problem> {
+    pub(crate) fn input(&mut self, input: Input) -> Result<(), StepError> {
         let now = self.now;
         self.protocol()?.endpoint().handle(now, input);
         self.settle()?;
@@ -214,7 +214,7 @@ impl<'a> Player<'a> {
     }
 
     /// Collects the outputs of the endpoint at the current time.
-    fn settle(&mut self) -> Result<(), Problem> {
+    fn settle(&mut self) -> Result<(), StepError> {
         let now = self.now;
         let mut outputs = Vec::new();
         let protocol = self.protocol()?;
@@ -229,7 +229,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    fn event(&mut self, event: Event) -> Result<(), Problem> {
+    fn event(&mut self, event: Event) -> Result<(), StepError> {
         match event {
             Event::Connected => self.socket.connected = true,
             Event::PeerClosed => self.socket.peer_closed = true,
@@ -237,7 +237,7 @@ impl<'a> Player<'a> {
                 (self.socket.failed, self.socket.error) = (true, Some(socket::errno(reason)));
             }
             Event::Received(received) => match self.protocol()?.message(&received) {
-                Some(message) => self.socket.messages.push_back(message.map_err(Problem::Departs)?),
+                Some(message) => self.socket.messages.push_back(message.map_err(StepError::Departs)?),
                 None => self.socket.unread.extend(received.payload),
             },
             Event::Reconfigured { done, .. } => self.socket.refused |= !done,
@@ -248,7 +248,7 @@ impl<'a> Player<'a> {
     }
 
     /// Advances the time to `end` and lets each timer expire on the way.
-    fn advance(&mut self, end: Time) -> Result<(), Problem> {
+    fn advance(&mut self, end: Time) -> Result<(), StepError> {
         while let Some(at) = self.deadline.filter(|at| *at <= end) {
             self.expiries += 1;
             if self.expiries > MOST_EXPIRIES {
@@ -263,7 +263,7 @@ impl<'a> Player<'a> {
     }
 
     /// Expects an outbound packet between `first` and `last`.
-    fn leaves(&mut self, line: &str, first: Time, last: Time) -> Result<(), Problem> {
+    fn leaves(&mut self, line: &str, first: Time, last: Time) -> Result<(), StepError> {
         let latest = last + self.script.tolerance;
         let (wanted, line) = ecn::split(line)?;
         while self.is_short(line)?
@@ -273,19 +273,19 @@ impl<'a> Player<'a> {
         }
         let Some((at, packet)) = self.sent.pop_front() else {
             let problem = format!("expected > {line}\n    until {}, but nothing left", seconds(latest));
-            return Err(Problem::Departs(problem));
+            return Err(StepError::Departs(problem));
         };
         if wanted.is_some_and(|ecn| ecn != packet.ecn) {
             let problem = format!("expected > {line}\n    but it left as {}", ecn::name(packet.ecn));
-            return Err(Problem::Departs(problem));
+            return Err(StepError::Departs(problem));
         }
         if let Some(got) = self.protocol()?.differs(line, &packet)? {
             let problem = format!("expected > {line}\n    but got > {got} at {}", seconds(at));
-            return Err(Problem::Departs(problem));
+            return Err(StepError::Departs(problem));
         }
         if at > latest || at + self.script.tolerance < first {
             let problem = format!("> {line} left at {}, not at {}", seconds(at), span(first, last));
-            return Err(Problem::Departs(problem));
+            return Err(StepError::Departs(problem));
         }
         // In packetdrill the next step is relative to the time at which it saw the packet: run.c adjust_relative_event_times.
         let exact = if first == last { first } else { at };
@@ -294,20 +294,20 @@ impl<'a> Player<'a> {
     }
 
     /// Returns whether more packets have to leave before they make up what `line` describes.
-    fn is_short(&mut self, line: &str) -> Result<bool, Problem> {
+    fn is_short(&mut self, line: &str) -> Result<bool, StepError> {
         let exact = self.strict || self.script.strict_segments;
         let Some(protocol) = &mut self.protocol else { return Ok(false) };
         Ok(self.sent.is_empty() || protocol.join(line, &mut self.sent, exact)?)
     }
 
-    fn nothing_left(&mut self) -> Result<(), Problem> {
+    fn nothing_left(&mut self) -> Result<(), StepError> {
         let Some((at, packet)) = self.sent.pop_front() else { return Ok(()) };
         let got = self.protocol()?.show(&packet);
         let problem = format!("nothing is expected before this, but > {got} left at {}", seconds(at));
-        Err(Problem::Departs(problem))
+        Err(StepError::Departs(problem))
     }
 
-    fn code(&mut self, code: &str) -> Result<(), Problem> {
+    fn code(&mut self, code: &str) -> Result<(), StepError> {
         let protocol = self.protocol.as_deref().ok_or("the assertion comes before the first socket()")?;
         let lookup = |name: &str| -> Option<Value> { protocol.variable(name) };
         Ok(python::run(code, &mut self.variables, &lookup)?)
@@ -315,8 +315,8 @@ impl<'a> Player<'a> {
 }
 
 /// Creates the error of a call whose result is not the expected one.
-pub(crate) fn differs(call: &Call, got: &dyn std::fmt::Display) -> Problem {
-    Problem::Departs(format!("expected {}() = {}, but got {got}", call.name, call.result))
+pub(crate) fn differs(call: &Call, got: &dyn std::fmt::Display) -> StepError {
+    StepError::Departs(format!("expected {}() = {}, but got {got}", call.name, call.result))
 }
 
 pub(crate) fn seconds(at: Time) -> String {

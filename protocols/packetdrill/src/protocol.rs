@@ -21,7 +21,7 @@ pub(crate) struct ArrivedMessage {
     pub(crate) stream: u16,
     pub(crate) unordered: bool,
     pub(crate) ppid: u32,
-    /// The SSN or MID and the TSN of its first fragment, if its octets identify the fragment.
+    /// SSN or MID and TSN of the message's first fragment, if its octets identify the fragment.
     pub(crate) number: Option<u32>,
     pub(crate) tsn: Option<u32>,
 }
@@ -94,7 +94,7 @@ pub(crate) fn make(specification: &str) -> Result<Box<dyn Protocol>, String> {
     }
 }
 
-/// Parses `specification`.
+/// Parses a transport specification.
 pub(crate) fn settings(specification: &str) -> Result<Settings, String> {
     let spec: TransportSpec = specification.parse().map_err(|error| format!("{specification}: {error}"))?;
     Ok(spec.protocol().clone())

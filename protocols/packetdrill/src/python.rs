@@ -51,14 +51,14 @@ pub(crate) type Variables = BTreeMap<String, Value>;
 
 /// Why code fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum EvaluationError {
     /// It cannot be parsed.
     Unread(String),
     /// An assertion does not hold.
     Fails(String),
 }
 
-impl From<String> for Stop {
+impl From<String> for EvaluationError {
     fn from(problem: String) -> Self {
         Self::Unread(problem)
     }
@@ -69,7 +69,7 @@ pub(crate) fn run(
     code: &str,
     variables: &mut Variables,
     lookup: &dyn Fn(&str) -> Option<Value>,
-) -> Result<(), Stop> {
+) -> Result<(), EvaluationError> {
     statements(code)?.iter().try_for_each(|statement| execute(statement, variables, lookup))
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn check(
 ) -> Result<(), String> {
     let lookup = |name: &str| is_known(name).then_some(Value::Number(1.0));
     for statement in statements(code)? {
-        if let Err(Stop::Unread(problem)) = execute(&statement, variables, &lookup) {
+        if let Err(EvaluationError::Unread(problem)) = execute(&statement, variables, &lookup) {
             return Err(problem);
         }
     }
@@ -98,7 +98,7 @@ fn execute(
     tokens: &[Token],
     variables: &mut Variables,
     lookup: &dyn Fn(&str) -> Option<Value>,
-) -> Result<(), Stop> {
+) -> Result<(), EvaluationError> {
     let find = |name: &str| variables.get(name).cloned().or_else(|| lookup(name)).or_else(|| constant(name));
     match tokens {
         [] => Ok(()),
@@ -122,7 +122,7 @@ fn execute(
                 _ => None,
             });
             let names: Vec<String> = names.collect();
-            Err(Stop::Fails(format!("expected {}, but {}", text(condition), names.join(", "))))
+            Err(EvaluationError::Fails(format!("expected {}, but {}", text(condition), names.join(", "))))
         }
         [Token::Name(name), Token::Sign("="), rest @ ..] => {
             let value = Parser::new(rest, &find).whole()?;
@@ -137,7 +137,7 @@ fn execute(
             Ok(())
         }
         [first, ..] => Err(format!(
-            "{first} begins a statement of Python that is not known; write \"assert NAME == VALUE\" or \"NAME = VALUE\""
+            "{first} starts a statement of Python that is not supported; use \"assert NAME == VALUE\" or \"NAME = VALUE\""
         )
         .into()),
     }
@@ -326,7 +326,7 @@ impl<'t> Parser<'t> {
     fn expression(&mut self) -> Result<Value, String> {
         self.nested += 1;
         if self.nested > MOST_NESTED {
-            return Err(format!("an expression of Python is more than {MOST_NESTED} deep"));
+            return Err(format!("an expression of Python is nested more than {MOST_NESTED} deep"));
         }
         let mut value = self.conjunction()?;
         while self.take_name("or") {
@@ -449,14 +449,14 @@ fn apply(left: f64, sign: &str, right: f64) -> Result<f64, String> {
         "+" => left + right,
         "-" => left - right,
         "*" => left * right,
-        "/" | "//" | "%" if right == 0.0 => return Err("Python divides by 0".to_owned()),
+        "/" | "//" | "%" if right == 0.0 => return Err("Python code divides by 0".to_owned()),
         "/" => left / right,
         "//" => (left / right).floor(),
         "%" => left - right * (left / right).floor(),
         "&" => bits(|left, right| left & right),
         "|" => bits(|left, right| left | right),
         "^" => bits(|left, right| left ^ right),
-        "<<" | ">>" if !(0.0..63.0).contains(&right) => return Err(format!("Python shifts by {right}")),
+        "<<" | ">>" if !(0.0..63.0).contains(&right) => return Err(format!("Python code shifts by {right}")),
         "<<" => bits(|left, right| left.wrapping_shl(right as u32)),
         _ => bits(|left, right| left.wrapping_shr(right as u32)),
     })
@@ -474,7 +474,7 @@ mod tests {
         }
     }
 
-    fn check(code: &str) -> Result<(), Stop> {
+    fn check(code: &str) -> Result<(), EvaluationError> {
         run(code, &mut Variables::new(), &lookup)
     }
 
@@ -494,7 +494,7 @@ mod tests {
         let fails = check("assert tcpi_snd_cwnd == 7, 'no'");
         assert_eq!(
             fails,
-            Err(Stop::Fails("expected tcpi_snd_cwnd == 7, but tcpi_snd_cwnd is 10".to_owned()))
+            Err(EvaluationError::Fails("expected tcpi_snd_cwnd == 7, but tcpi_snd_cwnd is 10".to_owned()))
         );
     }
 
@@ -514,7 +514,7 @@ mod tests {
             ("assert", "lacks its end"),
             (&deep, "more than 64 deep"),
         ] {
-            let Err(Stop::Unread(problem)) = check(code) else { panic!("{cure}") };
+            let Err(EvaluationError::Unread(problem)) = check(code) else { panic!("{cure}") };
             assert!(problem.contains(cure), "{problem}");
         }
     }

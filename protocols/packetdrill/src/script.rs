@@ -10,7 +10,7 @@ use crate::source::{Statement, statements};
 use crate::step_time::StepTime;
 use crate::sysctl::Setting;
 use crate::tokens::{Tokens, number};
-use crate::{PlayError, Rules, shell};
+use crate::{PlayError, PlayRules, shell};
 
 /// The action of a step.
 #[derive(Debug, Clone)]
@@ -48,14 +48,15 @@ pub(crate) struct Script {
     pub(crate) tolerance: Duration,
     /// One tick of the timestamp clock, if timestamps are to be checked.
     pub(crate) timestamp_tick: Option<Duration>,
-    /// An outbound packet of the script is one packet and never stands for several consecutive segments.
+    /// Whether an outbound packet of the script is exactly one packet, and never stands for several
+    /// consecutive segments.
     pub(crate) strict_segments: bool,
     pub(crate) steps: Vec<Step>,
 }
 
 impl Script {
     /// Parses `text`, whose command files are in `folder`.
-    pub(crate) fn parse(text: &str, folder: Option<&Path>, rules: &Rules) -> Result<Self, PlayError> {
+    pub(crate) fn parse(text: &str, folder: Option<&Path>, rules: &PlayRules) -> Result<Self, PlayError> {
         let mut script = Self {
             stacks: Vec::new(),
             options: Vec::new(),
@@ -75,8 +76,8 @@ impl Script {
         Ok(script)
     }
 
-    /// Returns the stacks with which it is played.
-    pub(crate) fn stacks(&self, rules: &Rules) -> Vec<String> {
+    /// Returns the stacks with which the script is played.
+    pub(crate) fn stacks(&self, rules: &PlayRules) -> Vec<String> {
         match &rules.stack {
             Some(stack) => vec![stack.clone()],
             // TCP's stacks are those of SCTP too.
@@ -125,7 +126,7 @@ impl Script {
                 | ("bind_port" | "connect_port" | "speed" | "tun_dev", _),
             ) => {}
             Some(("ip_version" | "mtu" | "udp_encaps", _)) => {
-                return Err(format!("{word} cannot be had; the network is IPv4 with an MTU of 1500"));
+                return Err(format!("{word} is not supported; the network is IPv4 with an MTU of 1500"));
             }
             _ => self.options.push(option.to_owned()),
         }
@@ -138,7 +139,7 @@ fn micros(word: &str, span: &str) -> Result<Duration, String> {
     const MOST: u64 = 3_600_000_000;
     match number(word, span)? {
         micros if micros <= MOST => Ok(Duration::from_micros(micros)),
-        _ => Err(format!("{word} is too long; write {MOST} at most")),
+        _ => Err(format!("{word} is too long; the maximum is {MOST}")),
     }
 }
 

@@ -184,7 +184,7 @@ impl Sctp {
             let ends = fragment.flags.contains(DataFlags::END);
             if begins != first.is_none() || ends != payload.is_empty() || fragment.stream != stream {
                 return Err(format!(
-                    "a message is delivered with the fragment of TSN {tsn} out of its place"
+                    "a message is delivered with the fragment of TSN {tsn} in the wrong position"
                 ));
             }
             first.get_or_insert((tsn, fragment));

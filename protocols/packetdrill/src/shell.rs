@@ -33,7 +33,7 @@ fn run(text: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Sett
 
 fn unknown(command: &str) -> String {
     let begin: String = command.chars().take(60).collect();
-    format!("the command `{begin}` is not known; understood are sysctl, set_sysctls.py and files of them")
+    format!("the command `{begin}` is not known; supported are sysctl, set_sysctls.py and files of them")
 }
 
 /// Parses a single command; an empty error means that the command is unknown.
@@ -49,7 +49,7 @@ fn simple(
     match (name, &arguments[..]) {
         ("sysctl" | "set_sysctls.py", _) => set(&arguments, settings).map_err(Some),
         ("echo", [value, ">", file]) if file.starts_with("/proc/sys/") => {
-            settings.extend(sysctl::understand(file, value).map_err(Some)?);
+            settings.extend(sysctl::parse(file, value).map_err(Some)?);
             Ok(())
         }
         // Ignored: the cache is empty anyway, a pfifo does not reorder, and the last ones only restore the system.
@@ -77,7 +77,7 @@ fn set(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(), String> {
         let (name, value) = argument
             .split_once('=')
             .ok_or_else(|| format!("sysctl {argument} sets nothing; write {argument}=VALUE"))?;
-        settings.extend(sysctl::understand(name, value)?);
+        settings.extend(sysctl::parse(name, value)?);
     }
     Ok(())
 }
@@ -85,7 +85,7 @@ fn set(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(), String> {
 /// Reads the commands of a file whose path is relative to the script.
 fn file(path: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Setting>) -> Result<(), String> {
     if nested == MOST_NESTED {
-        return Err(format!("{path}: files of commands name each other {MOST_NESTED} deep"));
+        return Err(format!("{path}: command files are nested {MOST_NESTED} deep"));
     }
     let folder = folder.ok_or_else(|| format!("{path}: the script has no folder to find it in"))?;
     // Paths are relative to a folder above the script or to its own.
@@ -94,7 +94,7 @@ fn file(path: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Set
     let failed = |error: &dyn std::fmt::Display| format!("the commands of {path} cannot be read: {error}");
     let length = std::fs::metadata(&place).map_err(|error| failed(&error))?.len();
     if length > LARGEST_FILE {
-        return Err(failed(&format!("it has {length} octets, and {LARGEST_FILE} are the most")));
+        return Err(failed(&format!("the file has {length} octets; the maximum is {LARGEST_FILE}")));
     }
     let text = std::fs::read_to_string(&place).map_err(|error| failed(&error))?;
     run(&text, Some(folder), nested + 1, settings)

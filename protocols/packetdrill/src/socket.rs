@@ -8,7 +8,7 @@ use hol_transport::{Command, Failure, Input, Message, Reconfiguration, Reliabili
 
 use crate::call::{Call, Outcome};
 use crate::options::{self, SocketOption};
-use crate::player::{Player, Problem, differs, seconds, span};
+use crate::player::{Player, StepError, differs, seconds, span};
 use crate::protocol::{self, ArrivedMessage, MOST_OCTETS};
 use crate::tokens::{integer, number, split};
 
@@ -18,7 +18,7 @@ const O_NONBLOCK: usize = 0o4000;
 
 /// The state of the socket as the application sees it.
 pub(crate) struct Socket {
-    /// `tcp` or `sctp`.
+    /// Name of the protocol: `tcp` or `sctp`.
     pub(crate) protocol: &'static str,
     /// The file descriptors of the listening and of the connected socket.
     listener: Option<i64>,
@@ -107,15 +107,17 @@ impl Socket {
 }
 
 impl<'a> Player<'a> {
-    /// Performs a call. With `range` it may block, and has to return within that time.
+    /// Performs a call. With `range` the call may block, and has to return within that time.
     pub(crate) fn call(
         &mut self,
         call: &'a Call,
         line: usize,
         range: Option<(Time, Time)>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), StepError> {
         if self.blocked.is_some() && range.is_some() {
-            return Err("a call that may block, while another one does; one at a time is played".into());
+            return Err(
+                "a call that may block while another one does; only one is supported at a time".into()
+            );
         }
         match self.answer(call, 0)? {
             (Answer::Returns(outcome), _) => compare(call, &outcome),
@@ -123,7 +125,7 @@ impl<'a> Player<'a> {
             (Answer::Waits(_), done) if !self.socket.blocks => compare(call, &Outcome::value(done)),
             (Answer::Waits(_), done) => {
                 let (first, last) = range.ok_or_else(|| {
-                    Problem::Departs(format!(
+                    StepError::Departs(format!(
                         "{}() blocks, but the script does not say when it returns: write START...END",
                         call.name
                     ))
@@ -135,7 +137,7 @@ impl<'a> Player<'a> {
     }
 
     /// Completes the blocking call if it can return now.
-    pub(crate) fn resume(&mut self) -> Result<(), Problem> {
+    pub(crate) fn resume(&mut self) -> Result<(), StepError> {
         let Some(mut blocked) = self.blocked.take() else { return Ok(()) };
         let (answer, done) = self.answer_again(blocked.call, blocked.done)?;
         blocked.done = done;
@@ -146,7 +148,7 @@ impl<'a> Player<'a> {
         let tolerance = self.script.tolerance;
         if self.now > blocked.last + tolerance || self.now + tolerance < blocked.last {
             let Blocked { call, line, first, last, .. } = blocked;
-            return Err(Problem::Departs(format!(
+            return Err(StepError::Departs(format!(
                 "{}() of line {line} returns at {}, not at the end of {}",
                 call.name,
                 seconds(self.now),
@@ -157,12 +159,12 @@ impl<'a> Player<'a> {
     }
 
     /// Tries a blocking call again.
-    fn answer_again(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), Problem> {
+    fn answer_again(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), StepError> {
         if call.name == "connect" { Ok((self.connected(), 0)) } else { self.answer(call, done) }
     }
 
     /// Performs a call; returns its outcome and the octets that a write has handed over so far, of which `done` were before.
-    fn answer(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), Problem> {
+    fn answer(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), StepError> {
         let answer = match call.name.as_str() {
             "socket" => self.make_socket(call)?,
             "bind" => Answer::value(0),
@@ -189,9 +191,9 @@ impl<'a> Player<'a> {
         Ok((answer, 0))
     }
 
-    fn make_socket(&mut self, call: &Call) -> Result<Answer, Problem> {
+    fn make_socket(&mut self, call: &Call) -> Result<Answer, StepError> {
         if self.socket.listener.is_some() || self.socket.connection.is_some() {
-            return Err("a second socket; one connection is played".into());
+            return Err("a second socket; only one connection is supported".into());
         }
         let name = protocol::named(call.argument(2)?)?;
         let kind = call.argument(1)?;
@@ -205,7 +207,7 @@ impl<'a> Player<'a> {
         Ok(Answer::Returns(Outcome { value: call.result.value.unwrap_or(3), error: String::new() }))
     }
 
-    fn listen(&mut self, call: &Call) -> Result<Answer, Problem> {
+    fn listen(&mut self, call: &Call) -> Result<Answer, StepError> {
         self.protocol()?.listen();
         (self.socket.listener, self.socket.connection) = (Some(descriptor(call)?), None);
         self.input(Input::Command(Command::Read(false)))?;
@@ -220,7 +222,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn accept(&mut self, call: &Call) -> Result<Answer, Problem> {
+    fn accept(&mut self, call: &Call) -> Result<Answer, StepError> {
         if self.socket.listener != Some(descriptor(call)?) {
             return Ok(Answer::error("EINVAL"));
         }
@@ -234,7 +236,7 @@ impl<'a> Player<'a> {
     }
 
     /// Performs fcntl(), which sets whether calls block.
-    fn control(&mut self, call: &Call) -> Result<Answer, Problem> {
+    fn control(&mut self, call: &Call) -> Result<Answer, StepError> {
         match call.argument(1)? {
             "F_GETFL" => Ok(Answer::value(O_RDWR | if self.socket.blocks { 0 } else { O_NONBLOCK })),
             "F_SETFL" => {
@@ -245,8 +247,8 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn set_option(&mut self, call: &Call) -> Result<Answer, Problem> {
-        match options::understand(call)? {
+    fn set_option(&mut self, call: &Call) -> Result<Answer, StepError> {
+        match options::parse(call)? {
             SocketOption::Nothing => Ok(Answer::value(0)),
             SocketOption::Settings(settings) => {
                 self.configure(&settings)?;
@@ -262,12 +264,12 @@ impl<'a> Player<'a> {
     }
 
     /// Lets the endpoint act after an option has made something due.
-    fn input_nothing(&mut self) -> Result<(), Problem> {
+    fn input_nothing(&mut self) -> Result<(), StepError> {
         self.input(Input::Command(Command::Read(false)))
     }
 
     /// Performs getsockopt(): `SO_ERROR` returns whether connect() has succeeded.
-    fn get_option(&mut self, call: &Call) -> Result<Answer, Problem> {
+    fn get_option(&mut self, call: &Call) -> Result<Answer, StepError> {
         let expected = call.argument(3)?.trim_matches(['[', ']']).trim();
         let got = match call.argument(2)? {
             "SO_ERROR" => self.socket.error.take().unwrap_or("0").to_owned(),
@@ -285,17 +287,17 @@ impl<'a> Player<'a> {
         if is_same {
             return Ok(Answer::value(0));
         }
-        Err(Problem::Departs(format!("expected {} = {expected}, but got {got}", call.argument(2)?)))
+        Err(StepError::Departs(format!("expected {} = {expected}, but got {got}", call.argument(2)?)))
     }
 
     /// Resets or adds streams. RFC 6525 sections 6.3.2 and 6.3.4.
-    fn reconfigure(&mut self, what: Reconfiguration) -> Result<Answer, Problem> {
+    fn reconfigure(&mut self, what: Reconfiguration) -> Result<Answer, StepError> {
         self.socket.refused = false;
         self.input(Input::Command(Command::Reconfigure(what)))?;
         Ok(if self.socket.refused { Answer::error("EOPNOTSUPP") } else { Answer::value(0) })
     }
 
-    fn shut(&mut self, call: &Call) -> Result<Answer, Problem> {
+    fn shut(&mut self, call: &Call) -> Result<Answer, StepError> {
         let how = call.argument(1).unwrap_or("SHUT_WR");
         if self.socket.failed || !self.socket.connected && !self.strict {
             return Ok(Answer::error("ENOTCONN"));
@@ -309,7 +311,7 @@ impl<'a> Player<'a> {
         Ok(Answer::value(0))
     }
 
-    fn close(&mut self, call: &Call) -> Result<Answer, Problem> {
+    fn close(&mut self, call: &Call) -> Result<Answer, StepError> {
         let descriptor = descriptor(call)?;
         if self.socket.listener == Some(descriptor) && self.socket.connection != Some(descriptor) {
             return self.close_listener();
@@ -330,7 +332,7 @@ impl<'a> Player<'a> {
 
     /// Closes the listening socket: a connection that was not accepted is reset. Linux: net/ipv4/inet_connection_sock.c
     /// inet_csk_listen_stop.
-    fn close_listener(&mut self) -> Result<Answer, Problem> {
+    fn close_listener(&mut self) -> Result<Answer, StepError> {
         self.socket.listener = None;
         if self.socket.connection.is_none() {
             if self.socket.connected {
@@ -348,9 +350,9 @@ impl<'a> Player<'a> {
         length: usize,
         parameters: Parameters,
         done: usize,
-    ) -> Result<(Answer, usize), Problem> {
+    ) -> Result<(Answer, usize), StepError> {
         if length > MOST_OCTETS {
-            return Err(format!("{}() of {length} octets; {MOST_OCTETS} are the most", call.name).into());
+            return Err(format!("{}() of {length} octets; the maximum is {MOST_OCTETS}", call.name).into());
         }
         if let Some(error) = self.socket.error.take() {
             return Ok((Answer::error(error), 0));
@@ -382,12 +384,12 @@ impl<'a> Player<'a> {
     }
 
     /// Performs a read: the endpoint delivers all data that it has.
-    fn read(&mut self, call: &Call) -> Result<Answer, Problem> {
+    fn read(&mut self, call: &Call) -> Result<Answer, StepError> {
         let (most, flags) = (read_size(call)?, call.flags(if call.name == "recvmsg" { 2 } else { 3 }));
         let peeks = call.name == "recv" && flags.contains(&"MSG_PEEK");
         if call.name == "recv" && flags.iter().any(|flag| !matches!(*flag, "MSG_PEEK" | "MSG_DONTWAIT")) {
             return Err(format!(
-                "recv() with {} is not supported; MSG_PEEK and MSG_DONTWAIT are",
+                "recv() with {} is not supported; use MSG_PEEK or MSG_DONTWAIT",
                 flags.join("|")
             )
             .into());
@@ -408,8 +410,8 @@ impl<'a> Player<'a> {
         for octet in self.socket.unread.drain(..length).collect::<Vec<_>>() {
             let offset = self.socket.read;
             if octet != self.protocol()?.octet(false, offset) {
-                return Err(Problem::Departs(format!(
-                    "octet {offset} of what is read is another than what came"
+                return Err(StepError::Departs(format!(
+                    "octet {offset} read by the application differs from the one received"
                 )));
             }
             self.socket.read += 1;
@@ -429,7 +431,7 @@ impl<'a> Player<'a> {
     }
 
     /// Reads one message, or as much of it as the buffer can take.
-    fn read_message(&mut self, call: &Call, most: usize) -> Result<Answer, Problem> {
+    fn read_message(&mut self, call: &Call, most: usize) -> Result<Answer, StepError> {
         let Some(message) = self.socket.messages.pop_front() else { return Ok(Answer::Waits("EAGAIN")) };
         let length = most.min(message.length);
         if call.name == "sctp_recvmsg" && call.arguments.len() > 5 {
@@ -437,7 +439,7 @@ impl<'a> Player<'a> {
             let flags = call.argument(6).unwrap_or("...");
             let got = if length == message.length { "MSG_EOR" } else { "0" };
             if flags != "..." && flags != got {
-                return Err(Problem::Departs(format!("expected the flags {flags}, but got {got}")));
+                return Err(StepError::Departs(format!("expected the flags {flags}, but got {got}")));
             }
         }
         if length < message.length && !self.strict {
@@ -447,7 +449,7 @@ impl<'a> Player<'a> {
     }
 }
 
-fn compare(call: &Call, got: &Outcome) -> Result<(), Problem> {
+fn compare(call: &Call, got: &Outcome) -> Result<(), StepError> {
     if call.result.admits(got) { Ok(()) } else { Err(differs(call, got)) }
 }
 
@@ -598,7 +600,7 @@ fn sendv_message(call: &Call) -> Result<Parameters, String> {
 }
 
 /// Compares `{sinfo_stream=1, sinfo_ssn=0, ...}` with the received message. RFC 6458 section 5.3.2.
-fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), Problem> {
+fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), StepError> {
     if info == "..." || info == "NULL" {
         return Ok(());
     }
@@ -616,7 +618,7 @@ fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), Problem> {
                 if expected == got {
                     continue;
                 }
-                return Err(Problem::Departs(format!("expected {name}={expected}, but got {got}")));
+                return Err(StepError::Departs(format!("expected {name}={expected}, but got {got}")));
             }
             "sinfo_ppid" => Some(message.ppid),
             "sinfo_tsn" => message.tsn,
@@ -627,7 +629,7 @@ fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), Problem> {
         let got =
             got.ok_or_else(|| format!("{name} is not known of a message that came; write {name}=..."))?;
         if integer(expected) != Some(got.into()) {
-            return Err(Problem::Departs(format!("expected {name}={expected}, but got {got}")));
+            return Err(StepError::Departs(format!("expected {name}={expected}, but got {got}")));
         }
     }
     Ok(())

@@ -113,9 +113,7 @@ pub(crate) fn statements(text: &str, defines: &[String]) -> Result<Vec<Statement
         }
     }
     match (condition, statements.last()) {
-        (Some((line, _)), _) => {
-            Err(PlayError::new("this #ifdef has no #endif; write one behind it").at(line))
-        }
+        (Some((line, _)), _) => Err(PlayError::new("this #ifdef has no #endif; add one").at(line)),
         (None, Some(last)) if scanner.is_open() => {
             let problem = "this does not end: a bracket, a quote, a comment, \"`\" or \"%{\" is not closed";
             Err(PlayError::new(problem).at(last.line))
@@ -137,11 +135,11 @@ fn directive(
             return Ok(Some((number, !defines.iter().any(|define| define == name))));
         }
         (Some("#ifdef"), Some(_), Some((first, _))) => {
-            format!("this #ifdef stands in that of line {first}; packetdrill has no nested ones")
+            format!("this #ifdef is inside that of line {first}; packetdrill does not support nesting")
         }
-        (Some("#ifdef"), None, _) => "#ifdef names nothing; write #ifdef Linux".to_owned(),
+        (Some("#ifdef"), None, _) => "#ifdef has no name; use #ifdef Linux".to_owned(),
         (Some("#endif"), _, Some(_)) => return Ok(None),
-        (Some("#endif"), _, None) => "this #endif has no #ifdef; write one before it".to_owned(),
+        (Some("#endif"), _, None) => "this #endif has no #ifdef; add one before it".to_owned(),
         (Some("#else" | "#if" | "#ifndef" | "#elif"), ..) => {
             format!("{line:?} is not a condition of packetdrill; use #ifdef NAME and #endif")
         }
@@ -196,7 +194,7 @@ mod tests {
             ("#ifdef Linux\n+1", ":1: this #ifdef has no #endif"),
             ("+1\n#endif", ":2: this #endif has no #ifdef"),
             ("#ifdef A\n#ifdef B\n#endif", ":2: this #ifdef stands in that of line 1"),
-            ("#ifdef", "names nothing"),
+            ("#ifdef", "has no name"),
             ("#else", "use #ifdef NAME and #endif"),
             ("+0\n+1 f(", ":2: this does not end"),
             ("+0 `a", "is not closed"),

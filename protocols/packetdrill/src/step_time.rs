@@ -39,7 +39,7 @@ impl StepTime {
         Ok(if word.starts_with('+') { Self::After(span) } else { Self::At(span) })
     }
 
-    /// Returns whether it is a range.
+    /// Returns whether the time is a range.
     pub(crate) fn is_range(self) -> bool {
         matches!(self, Self::Within(..) | Self::Between(..))
     }

@@ -1,14 +1,14 @@
 //! Maps the sysctls of a script to options of a specification.
 //!
-//! A value that our endpoints always behave like is accepted and has no effect. One that they do not support is refused, because it
-//! would change the packets.
+//! A value that our endpoints always behave like is accepted and has no effect. A value that they do not
+//! support is refused, because it would change the packets.
 
 use crate::tokens::number;
 
 /// An option of a specification, as in `sack=false`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Setting {
-    /// `tcp` or `sctp`.
+    /// Name of the protocol: `tcp` or `sctp`.
     pub(crate) protocol: &'static str,
     pub(crate) option: &'static str,
     pub(crate) value: String,
@@ -117,7 +117,7 @@ const FIXED: &[(&str, &[&str])] = &[
 ];
 
 /// Returns the settings that correspond to `name` set to `value`.
-pub(crate) fn understand(name: &str, value: &str) -> Result<Vec<Setting>, String> {
+pub(crate) fn parse(name: &str, value: &str) -> Result<Vec<Setting>, String> {
     let name = name.trim_start_matches("/proc/sys/").replace('/', ".");
     let value = value.trim().trim_matches(['"', '\'']).trim();
     let protocol = if name.contains(".sctp.") { "sctp" } else { "tcp" };
@@ -144,7 +144,7 @@ pub(crate) fn understand(name: &str, value: &str) -> Result<Vec<Setting>, String
         "net.inet.tcp.rfc1323" => vec![("timestamps", "true".to_owned())],
         _ => {
             return Err(format!(
-                "sysctl {name} is not known; its value {value:?} may change what the script sees"
+                "sysctl {name} is not supported; its value {value:?} could change the packets of the script"
             ));
         }
     };
@@ -180,7 +180,7 @@ fn ecn(value: &str) -> Result<Vec<(&'static str, String)>, String> {
         "3" => (true, true, true, true),
         "4" => (true, true, false, true),
         "5" => (false, true, false, true),
-        _ => return Err(format!("ECN {value} is unknown; there are 0 to 5")),
+        _ => return Err(format!("ECN sysctl: {value:?} is not one of 0 to 5")),
     };
     let options = [
         ("ecn", offers),
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     fn options(name: &str, value: &str) -> Vec<(&'static str, &'static str, String)> {
-        let settings = understand(name, value).unwrap();
+        let settings = parse(name, value).unwrap();
         settings.into_iter().map(|Setting { protocol, option, value }| (protocol, option, value)).collect()
     }
 
@@ -256,14 +256,14 @@ mod tests {
     #[test]
     fn what_would_change_a_result_is_refused() {
         for (name, value, cure) in [
-            ("net.ipv4.tcp_frob", "1", "is not known"),
-            ("net.ipv4.tcp_ecn", "6", "there are 0 to 5"),
+            ("net.ipv4.tcp_frob", "1", "is not supported"),
+            ("net.ipv4.tcp_ecn", "6", "is not one of 0 to 5"),
             ("net.ipv4.tcp_ecn_option", "1", "0 or 2"),
             ("net.ipv4.tcp_mtu_probing", "1", "as with 0"),
             ("net.ipv4.tcp_rmem", "1 2", "write three numbers"),
             ("net.sctp.rto_min", "soon", "write a number"),
         ] {
-            let problem = understand(name, value).unwrap_err();
+            let problem = parse(name, value).unwrap_err();
             assert!(problem.contains(cure), "{name}: {problem}");
         }
     }

@@ -9,7 +9,7 @@ use hol_stack::Protocol as Settings;
 use hol_tcp::{Config, Endpoint, Info, State};
 use hol_transport::Endpoint as _;
 use hol_wire::tcp::{EcnCounters, Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
-use hol_wire::{Address, Packet, Stamp, Transport};
+use hol_wire::{Address, Packet, SendTimes, Transport};
 
 use crate::protocol::{self, Protocol};
 use crate::python::Value;
@@ -68,13 +68,16 @@ pub(crate) fn check(line: &str, comes: bool) -> Result<(), String> {
         return Err(NO_WINDOW.to_owned());
     }
     if line.length > MOST_PAYLOAD {
-        return Err(format!("a segment of {} octets comes; IP has room for {MOST_PAYLOAD}", line.length));
+        return Err(format!(
+            "an inbound segment has {} octets of payload; the maximum in IP is {MOST_PAYLOAD}",
+            line.length
+        ));
     }
     line.options.map_or_else(|| Err(NO_OPTIONS.to_owned()), |_| Ok(()))
 }
 
-const NO_WINDOW: &str = "a segment that comes has a window; write \"win N\"";
-const NO_OPTIONS: &str = "a segment that comes has its options; write them instead of \"...\"";
+const NO_WINDOW: &str = "an inbound segment needs a window; write \"win N\"";
+const NO_OPTIONS: &str = "an inbound segment needs its options; write them instead of \"...\"";
 
 /// A segment in the syntax of scripts; missing fields match anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,7 +106,7 @@ impl Line {
                 "ack" => parsed.ack = Some(number("ack", words.next())?),
                 "win" => parsed.window = Some(number("win", words.next())?),
                 other => {
-                    return Err(format!("{other:?} is no part of a segment; write ack, win or <options>"));
+                    return Err(format!("{other:?} is not a part of a segment; use ack, win or <options>"));
                 }
             }
         }
@@ -133,7 +136,7 @@ fn flags(word: &str) -> Result<Flags, String> {
                 '-' => Flags::default(),
                 _ => {
                     return Err(format!(
-                        "{word:?} are not TCP flags; write some of S, F, R, P, E, W, A and \".\", or \"-\" for none"
+                        "{word:?} are not TCP flags; use S, F, R, P, E, W, A and \".\", or \"-\" for none"
                     ));
                 }
             })
@@ -142,15 +145,16 @@ fn flags(word: &str) -> Result<Flags, String> {
 
 /// Parses `1:1001(1000)`; returns the first sequence number and the length.
 fn range(word: &str) -> Result<(u32, usize), String> {
-    let form =
-        || format!("{word:?} is no range of sequence numbers; write first:end(length), as in 1:1001(1000)");
+    let form = || {
+        format!("{word:?} is not a range of sequence numbers; write first:end(length), as in 1:1001(1000)")
+    };
     let (first, rest) = word.split_once(':').ok_or_else(form)?;
     let (end, length) = rest.split_once('(').ok_or_else(form)?;
     let (first, end): (u32, u32) = (number("a sequence number", first)?, number("a sequence number", end)?);
     let length: usize = number("a length", length.trim_end_matches(')'))?;
     if first.wrapping_add(length as u32) != end {
         return Err(format!(
-            "{word:?}: {first} and {length} octets end at {}; write that",
+            "{word:?}: {first} plus {length} octets is {}; correct the numbers",
             first.wrapping_add(length as u32)
         ));
     }
@@ -181,7 +185,7 @@ fn options(list: &str) -> Result<Option<Options>, String> {
                     let block = words.next();
                     let edges = block
                         .split_once(':')
-                        .ok_or_else(|| format!("{block:?} is no block; write 1:1001"))?;
+                        .ok_or_else(|| format!("{block:?} is not a SACK block; write 1:1001"))?;
                     let (left, right) =
                         (number("a block's edge", edges.0)?, number("a block's edge", edges.1)?);
                     options.sack.push(SackBlock { left: SeqNum(left), right: SeqNum(right) });
@@ -189,7 +193,7 @@ fn options(list: &str) -> Result<Option<Options>, String> {
             }
             other => {
                 return Err(format!(
-                    "{other:?} is no option; there are mss, sackOK, wscale, nop, eol, \"TS val N ecr N\", \"sack N:N\" and <...>"
+                    "{other:?} is not a supported option; use mss, sackOK, wscale, nop, eol, \"TS val N ecr N\", \"sack N:N\" and <...>"
                 ));
             }
         }
@@ -209,7 +213,7 @@ fn counters(words: &mut Tokens<'_>) -> Result<EcnCounters, String> {
         let expected = if counters.begins_with_ect1 { ["e1b", "ceb", "e0b"] } else { ["e0b", "ceb", "e1b"] };
         if expected.get(place) != Some(&name) {
             return Err(format!(
-                "{name:?} is not the next counter; write e1b N ceb N e0b N, or e0b N ceb N e1b N"
+                "{name:?} is not the next counter; use e1b N ceb N e0b N, or e0b N ceb N e1b N"
             ));
         }
         counters.values.push(value);
@@ -321,7 +325,7 @@ impl Protocol for Tcp {
             window,
             options,
             payload,
-            stamp: Stamp::default(),
+            stamp: SendTimes::default(),
         };
         Ok(Packet::new(PEER.0, LOCAL.0, segment))
     }
@@ -350,7 +354,7 @@ impl Protocol for Tcp {
             }
         }
         if segment.payload != self.payload(true, &got) {
-            return Ok(Some(format!("{}, with other octets than were written", print(&got))));
+            return Ok(Some(format!("{}, whose octets differ from those written", print(&got))));
         }
         Ok((wanted != got).then(|| print(&got)))
     }
@@ -514,11 +518,11 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_told_with_its_cure() {
         for (text, cure) in [
-            ("X 0:0(0)", "write some of S"),
+            ("X 0:0(0)", "use S"),
             (". 1:3(1) ack 1", "end at 2"),
             ("P 1:2(1) ack 1", "both or neither"),
-            ("S 0:0(0) urg 1", "write ack, win"),
-            ("S 0:0(0) <ms 1>", "there are mss"),
+            ("S 0:0(0) urg 1", "use ack, win"),
+            ("S 0:0(0) <ms 1>", "use mss"),
             (". 1:1(0) ack 1 <sack 1>", "write 1:1001"),
             ("S 0:0", "write first:end"),
         ] {

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// The rest of a line.
+/// A line, or the part of it that has not been parsed yet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tokens<'a>(&'a str);
 

@@ -17,7 +17,9 @@ fn play_folder(folder: &str) {
 
 /// Why a script fails; an endpoint that panics does, and the others go on.
 fn failure(script: &Path) -> Option<String> {
-    match std::panic::catch_unwind(|| hol_packetdrill::play_file(script, &hol_packetdrill::Rules::strict())) {
+    match std::panic::catch_unwind(|| {
+        hol_packetdrill::play_file(script, &hol_packetdrill::PlayRules::strict())
+    }) {
         Ok(played) => played.err().map(|mistake| mistake.to_string()),
         Err(_) => Some(format!("{}: the endpoint panics, see above", script.display())),
     }
@@ -106,7 +108,7 @@ fn a_script_that_does_not_hold_tells_where_and_why() {
         ("--frob=1", ":2:", "has no option \"frob\""),
     ] {
         let told_is =
-            hol_packetdrill::play(&format!("{begin}{rest}\n"), None, &hol_packetdrill::Rules::strict())
+            hol_packetdrill::play(&format!("{begin}{rest}\n"), None, &hol_packetdrill::PlayRules::strict())
                 .unwrap_err()
                 .to_string();
         assert!(told_is.contains(place) && told_is.contains(told), "{rest}: {told_is}");

@@ -1,8 +1,8 @@
-//! When the octets of a stream arrived, until they are read.
+//! When the octets of a stream arrived, kept until they are read.
 
 use std::collections::VecDeque;
 
-use hol_transport::Passage;
+use hol_transport::DeliveryTimes;
 
 /// The received, unread data of one stream.
 #[derive(Debug, Default)]
@@ -17,12 +17,12 @@ pub(crate) struct Arrivals {
 struct Piece {
     start: u64,
     end: u64,
-    passage: Passage,
+    passage: DeliveryTimes,
 }
 
 impl Arrivals {
     /// Handles the arrival of octets `start..end`; returns true if all of them had arrived before.
-    pub(crate) fn arrive(&mut self, start: u64, end: u64, passage: Passage) -> bool {
+    pub(crate) fn arrive(&mut self, start: u64, end: u64, passage: DeliveryTimes) -> bool {
         let mut start = start.max(self.read);
         let mut at = self.pieces.partition_point(|piece| piece.end <= start);
         let mut is_known = true;
@@ -40,11 +40,11 @@ impl Arrivals {
         is_known
     }
 
-    /// Handles reading up to `end`; returns their common passage.
-    pub(crate) fn read(&mut self, end: u64) -> Option<Passage> {
+    /// Handles reading up to `end`; returns when the octets were sent and arrived.
+    pub(crate) fn read(&mut self, end: u64) -> Option<DeliveryTimes> {
         self.read = self.read.max(end);
         let pieces = self.pieces.partition_point(|piece| piece.start < end);
-        let mut passage: Option<Passage> = None;
+        let mut passage: Option<DeliveryTimes> = None;
         for _ in 0..pieces {
             let Some(piece) = self.pieces.pop_front() else { break };
             passage = Some(passage.map_or(piece.passage, |before| before.join(piece.passage)));
@@ -62,8 +62,8 @@ mod tests {
     use hol_base::Time;
     use proptest::prelude::*;
 
-    fn at(nanos: u64) -> Passage {
-        Passage { arrived: Time::from_nanos(nanos), ..Passage::default() }
+    fn at(nanos: u64) -> DeliveryTimes {
+        DeliveryTimes { arrived: Time::from_nanos(nanos), ..DeliveryTimes::default() }
     }
 
     #[test]

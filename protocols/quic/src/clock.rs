@@ -16,13 +16,13 @@ fn origin() -> Instant {
     *ORIGIN.get_or_init(|| Instant::now() + CENTURY)
 }
 
-/// A time as an instant.
+/// Converts a virtual time to an instant.
 #[expect(clippy::disallowed_types, reason = "quinn-proto takes instants")]
 pub(crate) fn instant(time: Time) -> Instant {
     origin() + Duration::from_nanos(time.as_nanos())
 }
 
-/// An instant as a time.
+/// Converts an instant to a virtual time.
 #[expect(clippy::disallowed_types, reason = "quinn-proto takes instants")]
 pub(crate) fn time(instant: Instant) -> Time {
     Time::from_nanos(instant.duration_since(origin()).as_nanos() as u64)

@@ -15,7 +15,7 @@ use crate::{Endpoint, clock};
 /// The progress of the close.
 #[derive(Debug, Default)]
 pub(crate) struct Closing {
-    /// The application has nothing more to send.
+    /// Whether the application has asked to close and has nothing more to send.
     pub(crate) asked: bool,
     /// Its streams have ended.
     finished: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Closing {
 
 impl Closing {
     /// Returns whether both sides have announced that they send no more.
-    pub(crate) fn has_all(&self) -> bool {
+    pub(crate) fn both_sides_ended(&self) -> bool {
         self.said && self.heard
     }
 }
@@ -53,7 +53,7 @@ impl<S: PacketForm> Endpoint<S> {
             connection.send_stream(control).finish().expect("a stream ends once");
         }
         let is_acknowledged = connection.streams().send_streams() == 0;
-        if self.closing.has_all() && is_acknowledged && connection.side() == Side::Client {
+        if self.closing.both_sides_ended() && is_acknowledged && connection.side() == Side::Client {
             connection.close(clock::instant(now), 0u32.into(), Bytes::new());
             self.end(Event::Closed);
         }
@@ -62,10 +62,11 @@ impl<S: PacketForm> Endpoint<S> {
     /// Handles the end of the peer's data.
     pub(crate) fn note_peer_closed(&mut self) {
         if !std::mem::replace(&mut self.closing.heard, true) {
-            self.reader.tell(Event::PeerClosed);
+            self.reader.push_event(Event::PeerClosed);
         }
     }
 
+    /// Aborts the connection.
     pub(crate) fn abort(&mut self, now: Time) {
         const ABORTED: u32 = 1;
         if let Some((_, connection)) = &mut self.connection {
@@ -79,7 +80,7 @@ impl<S: PacketForm> Endpoint<S> {
         if !std::mem::replace(&mut self.closing.ended, true) {
             self.outgoing.held.clear();
             self.outgoing.control = None;
-            self.reader.tell(event);
+            self.reader.push_event(event);
         }
     }
 }

@@ -24,8 +24,8 @@ pub struct Config {
     /// Ack-eliciting packets that may arrive without an immediate acknowledgment. RFC 9000 section 13.2.2:
     /// one.
     pub ack_threshold: u32,
-    /// Maximum delay of an acknowledgment. RFC 9000 section 18.2; values other than 25 ms are requested by an
-    /// ACK_FREQUENCY frame, and limited to that and a round trip.
+    /// Maximum delay of an acknowledgment. RFC 9000 section 18.2; a value other than 25 ms is requested by
+    /// an ACK_FREQUENCY frame, and limited to 25 ms plus a round trip.
     pub max_ack_delay: Duration,
     /// An unacknowledged packet is lost after this many later ones. RFC 9002 section 6.1.1.
     pub packet_threshold: u32,
@@ -39,7 +39,7 @@ pub struct Config {
     pub mtu_discovery: ByteCount,
     /// Octets that the peer may send on a stream before any is read. RFC 9000 section 4.1.
     pub stream_receive_window: ByteCount,
-    /// The same for all streams together.
+    /// Octets that the peer may send on all streams together before any is read.
     pub receive_window: ByteCount,
     /// Octets that may be written and not yet acknowledged.
     pub send_window: ByteCount,
@@ -67,7 +67,7 @@ pub enum Congestion {
     NewReno,
 }
 
-/// How messages are sent.
+/// How messages are mapped to streams and datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MessageMapping {
     /// On persistent streams, one message after the other.
@@ -82,7 +82,7 @@ pub enum MessageMapping {
 impl Config {
     /// Octets of a datagram that every QUIC path must carry. RFC 9000 section 14.
     pub const LEAST_MTU: u64 = 1200;
-    /// The default of the transport parameter. RFC 9000 section 18.2.
+    /// The default of the transport parameter max_ack_delay. RFC 9000 section 18.2.
     pub(crate) const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
     /// Returns the configuration with UDP payloads limited to `largest` octets, but at least the minimum of
@@ -102,7 +102,7 @@ impl Config {
         if u32::from(self.streams) >= self.max_streams {
             return refuse(
                 "streams",
-                "has to be less than max_streams, for the control stream is one; raise max_streams",
+                "has to be less than max_streams, which includes the control stream; raise max_streams",
             );
         }
         if self.max_streams > 1 << 20 {

@@ -10,7 +10,7 @@ use crate::tls::SERVER;
 use crate::{Endpoint, clock};
 
 impl<S: PacketForm> Endpoint<S> {
-    /// Active open.
+    /// Opens the connection actively.
     pub(crate) fn open(&mut self, now: Time) {
         let (Some(settings), Some(remote)) = (self.settings.take(), self.remote) else { return };
         let opened = self.quinn.connect(clock::instant(now), settings, socket_address(remote), SERVER);
@@ -39,7 +39,7 @@ impl<S: PacketForm> Endpoint<S> {
             match told {
                 QuinnEvent::Connected => {
                     self.open_streams();
-                    self.reader.tell(Event::Connected);
+                    self.reader.push_event(Event::Connected);
                 }
                 QuinnEvent::ConnectionLost { reason } => self.lost(&reason),
                 QuinnEvent::Stream(StreamEvent::Opened { .. }) => self.accept_streams(),
@@ -60,7 +60,7 @@ impl<S: PacketForm> Endpoint<S> {
         let orderly = match reason {
             ConnectionError::ApplicationClosed(close) => close.error_code == NO_ERROR.into(),
             // The peer's CONNECTION_CLOSE was lost, and nothing else was missing.
-            ConnectionError::TimedOut => self.closing.has_all(),
+            ConnectionError::TimedOut => self.closing.both_sides_ended(),
             _ => false,
         };
         self.end(if orderly { Event::Closed } else { Event::Failed { reason: why(reason) } });

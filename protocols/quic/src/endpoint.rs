@@ -1,39 +1,39 @@
-//! The endpoint: state, inputs, outputs.
+//! A QUIC endpoint: its state, inputs and outputs.
 
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
 use hol_base::{Duration, Time};
-use hol_transport::{Command, PathState, Reader, Statistics};
+use hol_transport::{Command, PathState, ReceivingApplication, Statistics};
 use hol_wire::Address;
 use quinn_proto as quinn;
 
-use crate::clear::Clear;
+use crate::cleartext::CleartextPackets;
 use crate::close::Closing;
 use crate::in_flight::in_flight;
-use crate::packet_form::{Next, PacketForm};
+use crate::packet_form::{EndpointOutput, PacketForm};
 use crate::receive::Incoming;
 use crate::send::Outgoing;
 use crate::socket_address::SocketAddress;
 use crate::{Config, MessageMapping, clock};
 
 /// One end of one QUIC connection. Worlds differ only in what they see of its packets.
-pub struct Endpoint<S = Clear> {
+pub struct Endpoint<S = CleartextPackets> {
     pub(crate) config: Arc<Config>,
     pub(crate) carriage: MessageMapping,
-    /// A server learns it from the first packet.
+    /// The peer's address; a server learns it from the first packet.
     pub(crate) remote: Option<SocketAddress>,
     pub(crate) quinn: quinn::Endpoint,
-    /// For a client that has not been told to connect.
+    /// Settings of the client until it is told to connect.
     pub(crate) settings: Option<quinn::ClientConfig>,
     pub(crate) connection: Option<(quinn::ConnectionHandle, quinn::Connection)>,
     pub(crate) outgoing: Outgoing,
     pub(crate) incoming: Incoming,
     pub(crate) closing: Closing,
     pub(crate) form: S,
-    pub(crate) reader: Reader,
-    /// The application was blocked and waits for room.
+    pub(crate) reader: ReceivingApplication,
+    /// Whether the application was blocked and waits for room.
     pub(crate) blocked: Cell<bool>,
     /// There was an input since quinn-proto was last polled.
     pub(crate) stirred: bool,
@@ -62,7 +62,7 @@ impl<S: PacketForm> Endpoint<S> {
             incoming: Incoming::default(),
             closing: Closing::default(),
             form,
-            reader: Reader::new(wakeup),
+            reader: ReceivingApplication::new(wakeup),
             blocked: Cell::new(false),
             stirred: false,
             buffer: Vec::with_capacity(2048),
@@ -70,13 +70,14 @@ impl<S: PacketForm> Endpoint<S> {
         }
     }
 
+    /// Handles a command of the application.
     pub(crate) fn command(&mut self, now: Time, command: Command) {
         match command {
             Command::Connect => self.open(now),
             Command::Send(message) => self.send(message),
             Command::Close => self.closing.asked = true,
             Command::Reconfigure(what) => {
-                self.reader.tell(hol_transport::Event::Reconfigured { what, done: false });
+                self.reader.push_event(hol_transport::Event::Reconfigured { what, done: false });
             }
             Command::Abort => self.abort(now),
             Command::Read(reads) => {
@@ -87,15 +88,15 @@ impl<S: PacketForm> Endpoint<S> {
     }
 
     /// Returns the next action.
-    pub(crate) fn next(&mut self, now: Time) -> Next<S::Packet> {
+    pub(crate) fn next(&mut self, now: Time) -> EndpointOutput<S::Packet> {
         loop {
             if let Some(packet) = self.form.next_packet() {
-                return Next::Transmit(packet);
+                return EndpointOutput::Transmit(packet);
             }
             if let Some(event) = self.reader.next_event() {
-                return Next::Event(event);
+                return EndpointOutput::Event(event);
             }
-            if self.reader.wake(now) {
+            if self.reader.wake_if_due(now) {
                 continue;
             }
             let due = self.deadline();
@@ -103,7 +104,7 @@ impl<S: PacketForm> Endpoint<S> {
                 self.advance(now);
                 continue;
             }
-            return Next::Wait(Time::earliest([due, self.reader.deadline()]));
+            return EndpointOutput::Wait(Time::earliest([due, self.reader.deadline()]));
         }
     }
 
@@ -130,8 +131,8 @@ impl<S: PacketForm> Endpoint<S> {
         connection.poll_timeout().map(clock::time)
     }
 
-    /// Returns whether another message is accepted; if not, it reports later when one is.
-    pub(crate) fn has_room_or_is_to_tell(&self) -> bool {
+    /// Returns whether another message is accepted. If not, the endpoint reports later when one is.
+    pub(crate) fn has_room_or_will_report(&self) -> bool {
         let fits = self.has_room();
         if !fits {
             self.blocked.set(true);

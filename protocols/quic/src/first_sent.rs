@@ -6,7 +6,7 @@ use hol_base::Time;
 
 /// The sent data of every stream. QUIC sends new octets in order, and lost ones again in any pieces.
 #[derive(Debug)]
-pub(crate) struct FirstSent {
+pub(crate) struct FirstSendTimes {
     /// Octets of a stream that the receiver may lack.
     window: u64,
     streams: BTreeMap<u64, Sent>,
@@ -18,13 +18,14 @@ struct Sent {
     pieces: VecDeque<(u64, Time)>,
 }
 
-impl FirstSent {
+impl FirstSendTimes {
+    /// Creates an empty record.
     pub(crate) fn new(window: u64) -> Self {
         Self { window, streams: BTreeMap::new() }
     }
 
-    /// Handles sending of octets `start..end` of a stream; returns when the last of them was first sent, and
-    /// whether any is sent for the first time.
+    /// Records that octets `start..end` of a stream are sent; returns when the last of them was first sent,
+    /// and whether any is sent for the first time.
     pub(crate) fn send(&mut self, now: Time, stream: u64, start: u64, end: u64) -> (Time, bool) {
         let Sent { pieces } = self.streams.entry(stream).or_default();
         let sent = pieces.back().map_or(0, |(end, _)| *end);
@@ -53,7 +54,7 @@ mod tests {
     #[test]
     fn octets_that_leave_again_left_first_with_the_piece_that_had_the_last_of_them() {
         let ms = Time::from_millis;
-        let mut sent = FirstSent::new(1000);
+        let mut sent = FirstSendTimes::new(1000);
         assert_eq!(sent.send(ms(1), 6, 0, 100), (ms(1), true));
         assert_eq!(sent.send(ms(2), 6, 100, 200), (ms(2), true));
         assert_eq!(sent.send(ms(3), 10, 0, 50), (ms(3), true));
@@ -64,7 +65,7 @@ mod tests {
 
     #[test]
     fn what_is_acknowledged_for_certain_is_forgotten() {
-        let mut sent = FirstSent::new(1000);
+        let mut sent = FirstSendTimes::new(1000);
         for piece in 0..10_000 {
             sent.send(Time::from_nanos(piece), 6, piece * 100, piece * 100 + 100);
         }

@@ -8,23 +8,23 @@ use std::time::Instant;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use quinn_proto::{Connection, RttEstimator};
 
-/// Creates counting controllers around those of another factory.
-pub(crate) struct Counting(pub(crate) Arc<dyn ControllerFactory + Send + Sync>);
+/// Creates congestion controllers that count, each around one of another factory.
+pub(crate) struct InFlightCounterFactory(pub(crate) Arc<dyn ControllerFactory + Send + Sync>);
 
 struct Counted {
     controller: Box<dyn Controller>,
     in_flight: u64,
 }
 
-/// Returns the octets in flight, RFC 9002 section 2: exact at each acknowledgment; packets with only
-/// acknowledgments count until the next.
+/// Returns the octets in flight, RFC 9002 section 2. The value is exact at each acknowledgment; packets with
+/// only acknowledgments count until the next one.
 pub(crate) fn in_flight(connection: &Connection) -> Option<u64> {
     let counted = connection.congestion_state().clone_box().into_any().downcast::<Counted>().ok()?;
     Some(counted.in_flight)
 }
 
 #[expect(clippy::disallowed_types, reason = "quinn-proto tells time so")]
-impl ControllerFactory for Counting {
+impl ControllerFactory for InFlightCounterFactory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
         Box::new(Counted { controller: Arc::clone(&self.0).build(now, mtu), in_flight: 0 })
     }

@@ -17,11 +17,11 @@ impl HeaderKey for ClearHeader {
     }
 }
 
-struct ClearPacket {
+struct CleartextPacket {
     generation: u64,
 }
 
-impl PacketKey for ClearPacket {
+impl PacketKey for CleartextPacket {
     fn encrypt(&self, number: u64, packet: &mut [u8], _: usize) {
         let tag = PacketNumber { number, generation: self.generation }.to_tag();
         if let Some(place) = packet.last_chunk_mut() {
@@ -53,7 +53,7 @@ impl PacketKey for ClearPacket {
 
 /// Returns the packet keys after this many updates. RFC 9001 section 6.
 pub(crate) fn packet_keys(generation: u64) -> KeyPair<Box<dyn PacketKey>> {
-    let key = || Box::new(ClearPacket { generation });
+    let key = || Box::new(CleartextPacket { generation });
     KeyPair { local: key(), remote: key() }
 }
 

@@ -6,29 +6,29 @@
 //! `close` and `timers`; the others are small state machines. quinn-proto implements QUIC; this crate maps
 //! messages to its streams.
 //!
-//! What is visible of its packets differs (`packet_form`). In the model world packets are unencrypted (`clear`): an
+//! What is visible of its packets differs (`packet_form`). In the model world packets are unencrypted (`cleartext`): an
 //! endpoint has the contract of all transports, and reads in its packets which octets of which stream were
 //! sent when, `first_sent` at the sender, `arrivals` at the receiver. Over sockets they are encrypted
-//! (`sealed`, `tls`), and datagrams are octets.
+//! (`encrypted`, `tls`), and datagrams are octets.
 //!
 //! Each direction of a stream of the contract is a unidirectional stream. The first stream is the control
 //! stream; its end means that no more is sent. Pacing is quinn-proto's and cannot be switched off.
 
 mod arrivals;
-mod clear;
+mod cleartext;
 mod clock;
 mod close;
 mod config;
 mod connect;
 mod connection_ids;
 mod ecn;
+mod encrypted;
 mod endpoint;
 mod first_sent;
 mod in_flight;
 mod keys;
 mod packet_form;
 mod receive;
-mod sealed;
 mod send;
 mod session;
 mod settings;
@@ -40,10 +40,10 @@ mod tls;
 
 pub use {hol_base as base, hol_transport as transport, hol_wire as wire};
 
-pub use clear::Clear;
+pub use cleartext::CleartextPackets;
 pub use config::{Config, Congestion, MessageMapping};
+pub use encrypted::{EncryptedPackets, OutgoingDatagram};
 pub use endpoint::Endpoint;
 pub use hol_transport::ConfigError;
-pub use packet_form::Next;
-pub use sealed::{Sealed, Sending};
+pub use packet_form::EndpointOutput;
 pub use tls::{KeyLog, Tls};

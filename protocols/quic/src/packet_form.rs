@@ -1,7 +1,7 @@
 //! What is visible of packets: everything without encryption, nothing with TLS.
 
 use hol_base::Time;
-use hol_transport::{Event, Passage, Statistics};
+use hol_transport::{DeliveryTimes, Event, Statistics};
 use hol_wire::Ecn;
 
 use crate::socket_address::SocketAddress;
@@ -34,7 +34,7 @@ pub trait PacketForm {
     fn acknowledged(&mut self, stream: u64);
 
     /// Handles reading of a stream from the peer up to this offset; returns the passage.
-    fn read(&mut self, now: Time, stream: u64, end: u64) -> Passage;
+    fn read(&mut self, now: Time, stream: u64, end: u64) -> DeliveryTimes;
 
     /// Handles the end of a stream from the peer.
     fn ended(&mut self, stream: u64);
@@ -42,7 +42,7 @@ pub trait PacketForm {
 
 /// An output of an endpoint.
 #[derive(Debug)]
-pub enum Next<P> {
+pub enum EndpointOutput<P> {
     /// Send this packet.
     Transmit(P),
     /// Report to the application.

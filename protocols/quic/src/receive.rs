@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::{Bytes, BytesMut};
 use hol_base::Time;
-use hol_transport::{Passage, Received};
+use hol_transport::{DeliveryTimes, Received};
 use hol_wire::Ecn;
 use quinn_proto::{DatagramEvent, Dir, ReadError, StreamId};
 
@@ -12,15 +12,15 @@ use crate::packet_form::PacketForm;
 use crate::socket_address::{SocketAddress, socket_address};
 use crate::{Endpoint, MessageMapping, clock, ecn};
 
-/// Streams from the peer.
+/// The streams from the peer.
 #[derive(Debug)]
 pub(crate) struct Incoming {
-    /// Whether the application reads; while it does not, quinn-proto keeps the data, and its windows fill.
+    /// Whether the application reads. While it does not, quinn-proto keeps the data, and its windows fill.
     pub(crate) reads: bool,
     /// Readable streams, in order.
     readable: Vec<StreamId>,
     /// For messages with their own stream: the data read so far, and its passage.
-    parts: BTreeMap<u64, (BytesMut, Passage)>,
+    parts: BTreeMap<u64, (BytesMut, DeliveryTimes)>,
 }
 
 impl Default for Incoming {
@@ -30,6 +30,7 @@ impl Default for Incoming {
 }
 
 impl Incoming {
+    /// Records that a stream has data to read.
     pub(crate) fn note_readable(&mut self, id: StreamId) {
         if !self.readable.contains(&id) {
             self.readable.push(id);
@@ -42,7 +43,13 @@ const CONTROL: u64 = 0;
 
 impl<S: PacketForm> Endpoint<S> {
     /// Passes a datagram to quinn-proto; returns whether it belongs to the connection.
-    pub(crate) fn take_in(&mut self, now: Time, source: SocketAddress, ecn: Ecn, octets: BytesMut) -> bool {
+    pub(crate) fn accept_datagram(
+        &mut self,
+        now: Time,
+        source: SocketAddress,
+        ecn: Ecn,
+        octets: BytesMut,
+    ) -> bool {
         let remote = *self.remote.get_or_insert(source);
         self.statistics.packets_received += 1;
         self.buffer.clear();
@@ -62,6 +69,7 @@ impl<S: PacketForm> Endpoint<S> {
         true
     }
 
+    /// Accepts the streams that the peer has opened.
     pub(crate) fn accept_streams(&mut self) {
         let Some((_, connection)) = &mut self.connection else { return };
         while let Some(id) = connection.streams().accept(Dir::Uni) {
@@ -91,7 +99,7 @@ impl<S: PacketForm> Endpoint<S> {
                 Ok(Some((end, octets))) => self.take(now, id, end, octets),
                 Ok(None) => break true,
                 Err(ReadError::Blocked) => break false,
-                Err(ReadError::Reset(_)) => unreachable!("nobody resets a stream"),
+                Err(ReadError::Reset(_)) => unreachable!("a stream was reset, which no peer does"),
             }
         };
         if is_over {
@@ -133,7 +141,7 @@ impl<S: PacketForm> Endpoint<S> {
         }
         if self.carriage == MessageMapping::PerMessage {
             let (part, passage) = self.incoming.parts.remove(&id.into()).unwrap_or_default();
-            self.reader.receive(now, Received::alone(part.freeze(), passage));
+            self.reader.receive(now, Received::unordered(part.freeze(), passage));
         }
     }
 }

@@ -10,18 +10,18 @@ use quinn_proto::{Connection, Dir, SendDatagramError, StreamId};
 use crate::packet_form::PacketForm;
 use crate::{Endpoint, MessageMapping, clock};
 
-/// Streams to the peer, and messages that wait for room.
+/// The streams to the peer, and messages that wait for room.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     /// The control stream, whose end means that no more is sent.
     pub(crate) control: Option<StreamId>,
-    /// By stream of the contract.
+    /// The QUIC stream of each stream of the contract.
     pub(crate) streams: Vec<StreamId>,
-    /// Messages that wait for room; meanwhile no more are accepted.
+    /// Messages that wait for room; while there are any, no others are accepted.
     pub(crate) held: VecDeque<Held>,
 }
 
-/// A message, or the rest of it.
+/// A message, or the rest of one, that waits for room.
 #[derive(Debug)]
 pub(crate) struct Held {
     /// Its stream, if it has one already.
@@ -46,6 +46,7 @@ impl<S: PacketForm> Endpoint<S> {
         self.outgoing.streams = (0..streams).map(|_| open()).collect();
     }
 
+    /// Sends a message.
     pub(crate) fn send(&mut self, message: Message) {
         let stream = match self.carriage {
             MessageMapping::Streams => self.outgoing.streams.get(usize::from(message.stream)).copied(),
@@ -64,7 +65,7 @@ impl<S: PacketForm> Endpoint<S> {
                 MessageMapping::PerMessage => write_alone(connection, held),
                 MessageMapping::Datagrams => match write_datagram(connection, held) {
                     Err(TooLarge) => {
-                        self.reader.tell(Event::Abandoned { stream: 0 });
+                        self.reader.push_event(Event::Abandoned { stream: 0 });
                         true
                     }
                     Ok(written) => written,
@@ -86,7 +87,7 @@ impl<S: PacketForm> Endpoint<S> {
     /// Tells a blocked application that there is room again.
     fn announce_room(&mut self) {
         if self.has_room() && self.blocked.take() {
-            self.reader.tell(Event::Writable);
+            self.reader.push_event(Event::Writable);
         }
     }
 
@@ -134,6 +135,6 @@ fn write_datagram(connection: &mut Connection, held: &mut Held) -> Result<bool, 
         Ok(()) => Ok(true),
         Err(SendDatagramError::Blocked(_)) => Ok(false),
         Err(SendDatagramError::TooLarge) => Err(TooLarge),
-        Err(problem) => unreachable!("both ends take datagrams: {problem}"),
+        Err(problem) => unreachable!("datagrams were rejected although both ends accept them: {problem}"),
     }
 }

@@ -33,17 +33,17 @@ mod extension {
     pub const GREASE: u16 = 0x0a0a;
 }
 
-/// Creates sessions.
-pub(crate) struct Sessions {
+/// Creates TLS sessions without keys.
+pub(crate) struct SessionFactory {
     /// Octets of the server's flight after its ServerHello.
     pub(crate) flight: usize,
-    /// For the client's random.
+    /// Destination Connection ID of the first Initial, from which the client's random is derived.
     pub(crate) origin: [u8; CONNECTION_ID],
 }
 
 struct Session {
     side: Side,
-    sessions: Arc<Sessions>,
+    sessions: Arc<SessionFactory>,
     parameters: Vec<u8>,
     peer: Option<TransportParameters>,
     /// Octets of incomplete messages.
@@ -58,7 +58,7 @@ struct Session {
     generation: u64,
 }
 
-impl Sessions {
+impl SessionFactory {
     fn start(self: Arc<Self>, side: Side, parameters: &TransportParameters) -> Box<dyn crypto::Session> {
         let mut ours = Vec::new();
         parameters.write(&mut ours);
@@ -76,7 +76,7 @@ impl Sessions {
     }
 }
 
-impl crypto::ClientConfig for Sessions {
+impl crypto::ClientConfig for SessionFactory {
     fn start_session(
         self: Arc<Self>,
         _: u32,
@@ -87,7 +87,7 @@ impl crypto::ClientConfig for Sessions {
     }
 }
 
-impl crypto::ServerConfig for Sessions {
+impl crypto::ServerConfig for SessionFactory {
     fn initial_keys(&self, _: u32, _: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
         Ok(keys())
     }

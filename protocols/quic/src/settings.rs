@@ -14,8 +14,8 @@ use quinn_proto::{
 };
 
 use crate::connection_ids::ConnectionIds;
-use crate::in_flight::Counting;
-use crate::session::Sessions;
+use crate::in_flight::InFlightCounterFactory;
+use crate::session::SessionFactory;
 use crate::tickets::{ResetKey, TokenKey};
 use crate::{Config, Congestion};
 
@@ -48,9 +48,9 @@ pub(crate) fn server(config: &Config, sessions: Arc<dyn crypto::ServerConfig>) -
     settings
 }
 
-/// Returns sessions without keys.
-pub(crate) fn sessions(config: &Config, origin: [u8; CONNECTION_ID]) -> Arc<Sessions> {
-    Arc::new(Sessions { flight: config.handshake_flight.0 as usize, origin })
+/// Returns the factory of sessions without keys.
+pub(crate) fn sessions(config: &Config, origin: [u8; CONNECTION_ID]) -> Arc<SessionFactory> {
+    Arc::new(SessionFactory { flight: config.handshake_flight.0 as usize, origin })
 }
 
 /// A constant time of day, which only tokens use.
@@ -85,7 +85,7 @@ fn transport(config: &Config) -> TransportConfig {
         )
         .keep_alive_interval(some(config.keep_alive))
         .ack_frequency_config(ack_frequency(config))
-        .congestion_controller_factory(Arc::new(Counting(congestion(config))));
+        .congestion_controller_factory(Arc::new(InFlightCounterFactory(congestion(config))));
     settings
 }
 

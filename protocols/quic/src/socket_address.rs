@@ -1,12 +1,13 @@
-//! Where an endpoint is.
+//! The IP address and port of an endpoint.
 
 use std::net::SocketAddr;
 
 use hol_wire::Address;
 
-/// An address and a port.
+/// An IP address and a UDP port.
 pub(crate) type SocketAddress = (Address, u16);
 
+/// Returns the socket address of `address`.
 pub(crate) fn socket_address((address, port): SocketAddress) -> SocketAddr {
     SocketAddr::from((address, port))
 }

@@ -1,16 +1,16 @@
-//! The configurations that have names: the `[quic]` tables of the stack files, which name the source of each value.
+//! Named configurations: the `[quic]` tables of the stack files, which give the source of each value.
 
 use hol_transport::ConfigError;
 
 use crate::Config;
 
 impl Config {
-    /// Returns the defaults of quinn 0.11, of `stacks/quinn-0.11.toml`.
+    /// Returns the defaults of quinn 0.11, from `stacks/quinn-0.11.toml`.
     pub fn quinn_0_11() -> Self {
         Self::read(include_str!("../stacks/quinn-0.11.toml"))
     }
 
-    /// Returns what RFC 9000 and RFC 9002 recommend, of `stacks/rfc.toml`.
+    /// Returns the recommendations of RFC 9000 and RFC 9002, from `stacks/rfc.toml`.
     pub fn rfc9000() -> Self {
         Self::read(include_str!("../stacks/rfc.toml"))
     }
@@ -20,7 +20,7 @@ impl Config {
         stack["quic"].clone().try_into().expect("a stack file names every behaviour")
     }
 
-    /// Returns the configuration with changes, if an endpoint can work with it.
+    /// Returns the configuration with changes; an error if an endpoint cannot work with it.
     ///
     /// ```
     /// use hol_quic::Config;

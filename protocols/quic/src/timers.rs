@@ -6,7 +6,7 @@ use crate::packet_form::PacketForm;
 use crate::{Endpoint, clock};
 
 impl<S: PacketForm> Endpoint<S> {
-    /// Handles due timers; returns true if probes may follow: nothing was detected lost. RFC 9002 section
+    /// Handles due timers; returns whether probes may follow because no loss was detected. RFC 9002 section
     /// 6.2.4.
     pub(crate) fn expire(&mut self, now: Time) -> bool {
         let due = self.deadline().is_some_and(|at| at <= now);

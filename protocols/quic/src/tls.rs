@@ -32,8 +32,8 @@ pub struct Tls {
 pub struct KeyLog(Arc<Mutex<String>>);
 
 impl Tls {
-    /// Minimum flight of a server, with its transport parameters, an unpadded certificate, the signature and
-    /// Finished.
+    /// Minimum octets of a server's first flight: transport parameters, an unpadded certificate, the
+    /// signature and Finished.
     pub const LEAST_FLIGHT: ByteCount = ByteCount(600);
 
     /// Creates a server's certificate, and clients that trust it and write their secrets to `log`. Key and
@@ -45,8 +45,8 @@ impl Tls {
         Self::of(&KeyPair::generate_for(&PKCS_ED25519).expect("the system has randomness"), config, log)
     }
 
-    /// Creates the same for ends on two hosts that both know `secret`: the key of the server's certificate is
-    /// derived from it, so that clients know what to trust.
+    /// Creates the same for ends on two hosts that both know `secret`: the key of the server's certificate
+    /// is derived from `secret`, so clients know which certificate to trust.
     pub fn shared(secret: &[u8; 32], config: &Config, log: KeyLog) -> Self {
         /// RFC 8410 section 7: the prefix of an Ed25519 private key in PKCS #8.
         const HEAD: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
@@ -80,10 +80,12 @@ impl Tls {
         Self { client: Arc::new(client), server: Arc::new(server) }
     }
 
+    /// Returns the TLS configuration of the clients.
     pub(crate) fn client(&self) -> Arc<dyn ClientConfig> {
         self.client.clone()
     }
 
+    /// Returns the TLS configuration of the server.
     pub(crate) fn server(&self) -> Arc<dyn ServerConfig> {
         self.server.clone()
     }
@@ -127,7 +129,7 @@ fn signed(key: &KeyPair, filling: usize) -> Certificate {
 }
 
 impl KeyLog {
-    /// Returns the lines so far.
+    /// Returns the lines of the key log so far.
     pub fn lines(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -2,26 +2,26 @@
 
 use crate::{FrameHeader, Malformed};
 
-/// Makes ADU frames of a sequence of frames: header and side information of each, and the main data of its
-/// unit wherever they are. Ancillary data are dropped.
+/// Converts MP3 frames to ADU frames: header and side information of each frame, and the main data of its
+/// unit, wherever they are. Ancillary data are dropped.
 #[derive(Debug, Default)]
-pub struct Adus {
+pub struct AduConverter {
     /// The latest main data, as far as a frame may reach back.
     behind: Vec<u8>,
 }
 
-impl Adus {
+impl AduConverter {
     /// Returns the ADU frame of the next frame; `None` if its unit begins before the first frame.
     ///
     /// # Errors
-    /// If the frame, or its unit, is incomplete.
+    /// If the frame or its unit is incomplete.
     pub fn next(&mut self, frame: &[u8]) -> Result<Option<Vec<u8>>, Malformed> {
         let header = FrameHeader::read(frame)?;
         let (main_data_offset, data) = frame
             .split_at_checked(header.main_data_offset())
             .filter(|_| frame.len() == header.frame())
-            .ok_or(Malformed("a frame of another length than it says"))?;
-        let begin = self.behind.len().checked_sub(header.reaches_back(frame));
+            .ok_or(Malformed("a frame whose length contradicts its header"))?;
+        let begin = self.behind.len().checked_sub(header.main_data_begin(frame));
         self.behind.extend_from_slice(data);
         let adu = begin.map(|begin| {
             let unit = self.behind.get(begin..begin + header.main_data(frame));
@@ -36,7 +36,7 @@ impl Adus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{adus, frames};
+    use crate::test_streams::{adus, frames};
 
     /// RFC 3119 section 3.1.
     #[test]
@@ -56,8 +56,8 @@ mod tests {
     fn who_comes_later_has_no_unit_of_what_stands_before() {
         let frames = frames(192, 20);
         let header = FrameHeader::read(&frames[9]).unwrap();
-        assert!(header.reaches_back(&frames[9]) > 0);
-        let mut late = Adus::default();
+        assert!(header.main_data_begin(&frames[9]) > 0);
+        let mut late = AduConverter::default();
         assert_eq!(late.next(&frames[9]), Ok(None));
         assert_eq!(late.next(&frames[10]).unwrap().as_ref(), adus(&frames).get(10));
         assert!(late.next(&frames[11][..100]).is_err());

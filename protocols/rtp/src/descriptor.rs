@@ -2,14 +2,14 @@
 
 use crate::Malformed;
 
-/// The part of an ADU frame in a payload.
+/// An ADU frame in a payload, or the part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece<'p> {
-    /// It continues a part in the previous packet: the C flag.
+pub struct AduFragment<'p> {
+    /// Whether the octets continue an ADU frame of the previous packet: the C flag.
     pub continues: bool,
     /// Octets of the whole ADU frame.
     pub size: u16,
-    /// All of it, or a part.
+    /// Octets of the ADU frame that this payload contains.
     pub octets: &'p [u8],
 }
 
@@ -40,26 +40,26 @@ pub fn split(adu: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
 ///
 /// # Errors
 /// If descriptors do not fit the octets after them.
-pub fn pieces(payload: &[u8]) -> Result<Vec<Piece<'_>>, Malformed> {
-    let (mut rest, mut pieces) = (payload, Vec::new());
+pub fn fragments(payload: &[u8]) -> Result<Vec<AduFragment<'_>>, Malformed> {
+    let (mut rest, mut fragments) = (payload, Vec::new());
     while !rest.is_empty() {
         let (flags, size, behind) = match rest {
             [flags, low, behind @ ..] if flags & LONG != 0 => {
                 (flags, u16::from(flags & 0x3f) << 8 | u16::from(*low), behind)
             }
             [flags, behind @ ..] if flags & LONG == 0 => (flags, u16::from(flags & 0x3f), behind),
-            _ => return Err(Malformed("half a descriptor")),
+            _ => return Err(Malformed("an incomplete descriptor")),
         };
         let continues = flags & CONTINUES != 0;
         let is_whole = !continues && behind.len() >= usize::from(size);
-        if !is_whole && (!pieces.is_empty() || behind.len() > usize::from(size)) {
-            return Err(Malformed("a part of an ADU frame beside others"));
+        if !is_whole && (!fragments.is_empty() || behind.len() > usize::from(size)) {
+            return Err(Malformed("a fragment of an ADU frame together with others"));
         }
         let (octets, next) = behind.split_at(if is_whole { size.into() } else { behind.len() });
-        pieces.push(Piece { continues, size, octets });
+        fragments.push(AduFragment { continues, size, octets });
         rest = next;
     }
-    Ok(pieces)
+    Ok(fragments)
 }
 
 #[cfg(test)]
@@ -80,15 +80,15 @@ mod tests {
     fn a_payload_has_whole_adu_frames_or_one_part() {
         let (short, long) = ([1; 10], [2; 100]);
         let both: Vec<u8> = split(&short, 200).chain(split(&long, 200)).flatten().collect();
-        let read: Vec<&[u8]> = pieces(&both).unwrap().iter().map(|piece| piece.octets).collect();
+        let read: Vec<&[u8]> = fragments(&both).unwrap().iter().map(|piece| piece.octets).collect();
         assert_eq!(read, [&short[..], &long[..]]);
         let parts: Vec<Vec<u8>> = split(&long, 60).collect();
         assert_eq!(parts.iter().map(|part| &part[..2]).collect::<Vec<_>>(), [[0x40, 100], [0xc0, 100]]);
-        let part = pieces(&parts[1]).unwrap()[0];
+        let part = fragments(&parts[1]).unwrap()[0];
         assert_eq!((part.continues, part.size, part.octets.len()), (true, 100, 42));
         let mixed = [split(&short, 200).next().unwrap(), parts[0].clone()].concat();
-        assert!(pieces(&mixed).is_err());
-        assert!(pieces(&[0x40]).is_err());
+        assert!(fragments(&mixed).is_err());
+        assert!(fragments(&[0x40]).is_err());
     }
 
     proptest! {
@@ -97,17 +97,17 @@ mod tests {
             let mut whole = Vec::new();
             for payload in split(&adu, room) {
                 prop_assert!(payload.len() <= room);
-                let pieces = pieces(&payload).unwrap();
-                prop_assert_eq!((pieces.len(), usize::from(pieces[0].size)), (1, adu.len()));
-                prop_assert_eq!(pieces[0].continues, !whole.is_empty());
-                whole.extend_from_slice(pieces[0].octets);
+                let fragments = fragments(&payload).unwrap();
+                prop_assert_eq!((fragments.len(), usize::from(fragments[0].size)), (1, adu.len()));
+                prop_assert_eq!(fragments[0].continues, !whole.is_empty());
+                whole.extend_from_slice(fragments[0].octets);
             }
             prop_assert_eq!(whole, adu);
         }
 
         #[test]
         fn any_octets_are_pieces_or_not(octets: Vec<u8>) {
-            let _ = pieces(&octets);
+            let _ = fragments(&octets);
         }
     }
 }

@@ -7,11 +7,11 @@ use crate::Malformed;
 pub struct Header {
     /// The type of the payload.
     pub payload_type: u8,
-    /// The meaning depends on the payload type.
+    /// The marker bit, whose meaning depends on the payload type.
     pub marker: bool,
-    /// Increases by one with each packet.
+    /// Sequence number, which increases by one with each packet.
     pub sequence: u16,
-    /// When its payload is to be played, in units of the clock.
+    /// When the payload is to be played, in units of the clock of its type.
     pub timestamp: u32,
     /// The sender: SSRC.
     pub source: u32,

@@ -6,14 +6,14 @@ use crate::Malformed;
 /// The interleaving sequence number, in place of a frame's syncword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterleavingNumber {
-    /// Index within the cycle: eight bits.
+    /// Index of the frame within its cycle: eight bits.
     pub index: u8,
     /// Number of the cycle: three bits.
     pub cycle: u8,
 }
 
 impl InterleavingNumber {
-    /// The value of a syncword: not interleaved.
+    /// The value of an ordinary syncword: the frame is not interleaved.
     pub const SYNCWORD: Self = Self { index: 0xff, cycle: 7 };
 
     /// Replaces the first eleven bits of an ADU frame; returns the previous value.
@@ -30,7 +30,7 @@ impl InterleavingNumber {
 
 /// Returns the order of a cycle of this size: first odd numbers, then the others. Up to half a cycle of
 /// consecutive lost packets leaves no two neighbours missing.
-pub fn odd_then_even(size: u8) -> Vec<u8> {
+pub fn odd_numbers_first(size: u8) -> Vec<u8> {
     (0..size).filter(|index| index % 2 == 1).chain((0..size).filter(|index| index % 2 == 0)).collect()
 }
 
@@ -65,7 +65,7 @@ impl Interleaver {
         Ok(if self.waiting.len() == self.order.len() { self.release() } else { Vec::new() })
     }
 
-    /// Returns the rest, an incomplete cycle.
+    /// Returns the remaining frames, an incomplete cycle.
     pub fn finish(mut self) -> Vec<Vec<u8>> {
         self.release()
     }
@@ -119,7 +119,7 @@ impl Deinterleaver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{adus, frames};
+    use crate::test_streams::{adus, frames};
     use proptest::prelude::*;
 
     fn interleaved(order: Vec<u8>, adus: &[Vec<u8>]) -> Vec<Vec<u8>> {
@@ -133,8 +133,8 @@ mod tests {
     /// RFC 3119 section 6, the example.
     #[test]
     fn the_example_of_the_rfc_has_its_sequence_numbers() {
-        assert_eq!(odd_then_even(8), [1, 3, 5, 7, 0, 2, 4, 6]);
-        let sent = interleaved(odd_then_even(8), &adus(&frames(192, 16)));
+        assert_eq!(odd_numbers_first(8), [1, 3, 5, 7, 0, 2, 4, 6]);
+        let sent = interleaved(odd_numbers_first(8), &adus(&frames(192, 16)));
         let isns: Vec<(u8, u8)> = sent.iter().map(|adu| (adu[0], adu[1] >> 5)).take(11).collect();
         let expected =
             [(1, 0), (3, 0), (5, 0), (7, 0), (0, 0), (2, 0), (4, 0), (6, 0), (1, 1), (3, 1), (5, 1)];
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_run_of_half_a_cycle_leaves_no_two_neighbours_missing() {
         for size in 2..=64_u8 {
-            let order = odd_then_even(size);
+            let order = odd_numbers_first(size);
             let run = usize::from(size) / 2;
             for lost in order.windows(run) {
                 assert!(lost.iter().all(|index| !lost.contains(&(index + 1))), "{size}: {lost:?}");

@@ -3,8 +3,8 @@
 //! ## Modules
 //!
 //! An MP3 frame is not self-contained: its data may be in earlier frames. [`mpa`] (RFC 2250) sends frames
-//! unchanged; [`Adus`] (RFC 3119) converts them to self-contained units, which may be interleaved and which
-//! [`Frames`] converts back. [`parity`] restores lost packets with any number of parity packets; [`ulpfec`]
+//! unchanged; [`AduConverter`] (RFC 3119) converts them to self-contained units, which may be interleaved and which
+//! [`FrameRestorer`] converts back. [`parity`] restores lost packets with any number of parity packets; [`ulpfec`]
 //! (RFC 5109) restores one per group.
 
 mod adu;
@@ -18,15 +18,15 @@ pub mod parity;
 mod restore;
 mod stream;
 #[cfg(test)]
-mod testing;
+mod test_streams;
 pub mod ulpfec;
 
-pub use adu::Adus;
-pub use descriptor::{Piece, pieces, split};
+pub use adu::AduConverter;
+pub use descriptor::{AduFragment, fragments, split};
 pub use header::Header;
-pub use interleave::{Deinterleaver, Interleaver, InterleavingNumber, odd_then_even};
+pub use interleave::{Deinterleaver, Interleaver, InterleavingNumber, odd_numbers_first};
 pub use mp3::FrameHeader;
-pub use restore::Frames;
+pub use restore::FrameRestorer;
 pub use stream::{BIT_RATES, SAMPLES, SAMPLING_RATE, Stream};
 
 /// A packet or frame (RTP, MP3 ADU, FEC) that could not be parsed; contains the reason.

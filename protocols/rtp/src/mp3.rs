@@ -12,9 +12,9 @@ pub(crate) const KBPS: [u16; 14] = [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 1
 const SAMPLING: [u32; 3] = [44_100, 48_000, 32_000];
 
 impl FrameHeader {
-    /// Octets of it.
+    /// Octets of the frame header.
     pub const OCTETS: usize = 4;
-    /// Maximum octets that a frame reaches back: nine bits.
+    /// Maximum octets by which a frame's data may begin before the frame: nine bits.
     pub const REACH: usize = 511;
 
     /// Returns the header of a stereo frame of 44.1 kHz without CRC, at one of the bit rates of [`KBPS`].
@@ -33,7 +33,7 @@ impl FrameHeader {
             return Err(Malformed("not MPEG-1 layer III"));
         }
         if !matches!(rates >> 4, 1..=14) || rates >> 2 & 3 == 3 {
-            return Err(Malformed("a bit rate or a sampling rate that there is not"));
+            return Err(Malformed("an undefined bit rate or sampling rate"));
         }
         Ok(header)
     }
@@ -56,23 +56,24 @@ impl FrameHeader {
         Self::OCTETS + self.crc() + if self.is_mono() { 17 } else { 32 }
     }
 
-    /// Returns the octets of main data that fit into a frame.
-    pub fn slot(self) -> usize {
+    /// Returns the octets of main data for which the frame has room.
+    pub fn main_data_room(self) -> usize {
         self.frame() - self.main_data_offset()
     }
 
-    /// Returns `main_data_begin`: how many octets of main data before this frame its unit begins.
-    pub fn reaches_back(self, frame: &[u8]) -> usize {
+    /// Returns `main_data_begin`: by how many octets of main data the unit begins before this frame.
+    pub fn main_data_begin(self, frame: &[u8]) -> usize {
         self.bits(frame, 0, 9)
     }
 
-    /// Returns the octets of main data of its unit: the `part2_3_length` of all granules and channels.
+    /// Returns the octets of main data of the frame's unit: the `part2_3_length` of all granules and
+    /// channels.
     pub fn main_data(self, frame: &[u8]) -> usize {
         self.lengths().map(|at| self.bits(frame, at, 12)).sum::<usize>().div_ceil(8)
     }
 
-    /// Sets how far it reaches back and the length of its unit, in octets; no channel of a granule has more
-    /// than 4095 bits.
+    /// Sets `main_data_begin` and the length of the unit, in octets; no channel of a granule has more than
+    /// 4095 bits.
     pub(crate) fn set(self, frame: &mut [u8], reaches_back: usize, main_data: usize) {
         const MOST: usize = 4095;
         self.set_bits(frame, 0, 9, reaches_back);
@@ -125,8 +126,9 @@ mod tests {
     /// ISO/IEC 11172-3 section 2.4.3.1: 144 x bit rate / sampling rate octets, and one of padding.
     #[test]
     fn a_frame_says_how_long_it_is() {
-        let frame =
-            |octets: [u8; 4]| FrameHeader::read(&octets).map(|header| (header.frame(), header.slot()));
+        let frame = |octets: [u8; 4]| {
+            FrameHeader::read(&octets).map(|header| (header.frame(), header.main_data_room()))
+        };
         assert_eq!(frame([0xff, 0xfb, 0xb0, 0x00]), Ok((626, 590)), "192 kbit/s, 44.1 kHz, stereo");
         assert_eq!(frame([0xff, 0xfb, 0xb2, 0x00]), Ok((627, 591)), "padded");
         assert_eq!(frame([0xff, 0xfa, 0x94, 0xc0]), Ok((384, 361)), "128 kbit/s, 48 kHz, mono, CRC");
@@ -149,7 +151,7 @@ mod tests {
         let mut frame = vec![0; header.frame()];
         // main_data_begin = 0x155, then 3 + 8 bits, then part2_3_length = 0xabc.
         frame[4..9].copy_from_slice(&[0xaa, 0x80, 0x0a, 0xbc, 0x00]);
-        assert_eq!(header.reaches_back(&frame), 0x155);
+        assert_eq!(header.main_data_begin(&frame), 0x155);
         assert_eq!(header.main_data(&frame), 0xabc_usize.div_ceil(8));
     }
 
@@ -159,13 +161,13 @@ mod tests {
             let header = FrameHeader::stereo(rate, true);
             let mut frame = vec![0xff; header.frame()];
             header.set(&mut frame, reaches_back, main_data);
-            prop_assert_eq!((header.reaches_back(&frame), header.main_data(&frame)), (reaches_back, main_data));
+            prop_assert_eq!((header.main_data_begin(&frame), header.main_data(&frame)), (reaches_back, main_data));
         }
 
         #[test]
         fn any_octets_are_a_header_or_not(octets: Vec<u8>) {
             if let Ok(header) = FrameHeader::read(&octets) {
-                prop_assert!(header.slot() > 0 && header.main_data_offset() < header.frame());
+                prop_assert!(header.main_data_room() > 0 && header.main_data_offset() < header.frame());
             }
         }
     }

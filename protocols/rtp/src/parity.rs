@@ -6,23 +6,23 @@
 
 use crate::{Malformed, erasure};
 
-/// The packets per group, without and with parity.
+/// A parity code: the number of packets per group, without and with parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Code {
+pub struct ParityCode {
     k: u8,
     n: u8,
 }
 
-impl Code {
+impl ParityCode {
     /// Maximum packets of a group with its parity.
     pub const MOST: u16 = erasure::MOST - 1;
 
-    /// Creates a code of k of n; `None` unless there are at least one of each, and at most [`Code::MOST`].
+    /// Creates a code of k of n; `None` unless there are at least one of each, and at most [`ParityCode::MOST`].
     pub const fn new(k: u8, n: u8) -> Option<Self> {
         if k == 0 || k >= n { None } else { Some(Self { k, n }) }
     }
 
-    /// Returns the packets per group.
+    /// Returns the packets per group without parity.
     pub const fn k(self) -> u8 {
         self.k
     }
@@ -39,7 +39,7 @@ pub struct Parity<'p> {
     /// The sequence number of the first packet of the group.
     pub first: u16,
     /// The code of the group; the last group of a stream may be shorter.
-    pub code: Code,
+    pub code: ParityCode,
     place: u8,
     symbol: &'p [u8],
 }
@@ -56,7 +56,7 @@ pub const OVERHEAD: usize = HEADER + LENGTH;
 ///
 /// # Panics
 /// If the group has more packets than the code, or one of 64 kB.
-pub fn payloads(first: u16, group: &[Vec<u8>], code: Code) -> impl Iterator<Item = Vec<u8>> {
+pub fn payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl Iterator<Item = Vec<u8>> {
     let k = u8::try_from(group.len()).ok().filter(|k| *k <= code.k).expect("no more than a group");
     let n = k + (code.n - code.k);
     let octets = LENGTH + group.iter().map(Vec::len).max().unwrap_or(0);
@@ -83,14 +83,14 @@ impl<'p> Parity<'p> {
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (&[high, low, k, n, place], symbol) =
             payload.split_first_chunk::<HEADER>().ok_or(Malformed("parity without a header"))?;
-        let code = Code::new(k, n).filter(|_| (k..n).contains(&place) && symbol.len() >= LENGTH);
+        let code = ParityCode::new(k, n).filter(|_| (k..n).contains(&place) && symbol.len() >= LENGTH);
         let code = code.ok_or(Malformed("parity of no group"))?;
         Ok(Self { first: u16::from_be_bytes([high, low]), code, place, symbol })
     }
 }
 
 /// Returns the missing packets of a group, with their places; `None` while too few are present. `come` are
-/// the present ones, by place.
+/// the present packets, by place.
 pub fn restored(come: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec<(u8, Vec<u8>)>> {
     let Parity { code, symbol, .. } = parities.first()?;
     let k = usize::from(code.k);
@@ -130,14 +130,14 @@ mod tests {
 
     #[test]
     fn a_code_has_a_group_and_parity() {
-        assert_eq!([Code::new(0, 2), Code::new(3, 3), Code::new(4, 3)], [None; 3]);
-        assert!(Code::new(254, 255).is_some());
+        assert_eq!([ParityCode::new(0, 2), ParityCode::new(3, 3), ParityCode::new(4, 3)], [None; 3]);
+        assert!(ParityCode::new(254, 255).is_some());
     }
 
     #[test]
     fn the_header_says_which_group_it_is_of() {
         let group = [vec![1, 2, 3], vec![4]];
-        let payload = payloads(0x1234, &group, Code::new(5, 7).unwrap()).last().unwrap();
+        let payload = payloads(0x1234, &group, ParityCode::new(5, 7).unwrap()).last().unwrap();
         assert_eq!((&payload[..HEADER], payload.len()), (&[0x12, 0x34, 2, 4, 3][..], HEADER + LENGTH + 3));
         let parity = Parity::read(&payload).unwrap();
         assert_eq!(
@@ -161,7 +161,7 @@ mod tests {
             lacking in 0usize..2,
         ) {
             let k = group.len();
-            let payloads: Vec<Vec<u8>> = payloads(7, &group, Code::new(12, 12 + parity).unwrap()).collect();
+            let payloads: Vec<Vec<u8>> = payloads(7, &group, ParityCode::new(12, 12 + parity).unwrap()).collect();
             let kept: Vec<usize> = order.into_iter().filter(|at| *at < k + usize::from(parity)).take(k - lacking).collect();
             let come: Vec<(u8, &[u8])> = kept.iter().filter(|at| **at < k).map(|at| (*at as u8, &group[*at][..])).collect();
             let parities: Vec<Parity<'_>> = kept.iter().filter(|at| **at >= k).map(|at| Parity::read(&payloads[*at - k]).unwrap()).collect();

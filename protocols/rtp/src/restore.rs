@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use crate::{FrameHeader, Malformed};
 
-/// Makes frames of a sequence of ADU frames, some of which may be missing: a missing frame to which a unit
-/// reaches back is replaced by an empty one.
+/// Converts a sequence of ADU frames, some of which may be missing, to MP3 frames: a missing frame to which
+/// a unit reaches back is replaced by an empty one.
 #[derive(Debug, Default)]
-pub struct Frames {
+pub struct FrameRestorer {
     pending: VecDeque<Pending>,
 }
 
@@ -28,7 +28,7 @@ impl Pending {
             .split_at_checked(header.main_data_offset())
             .ok_or(Malformed("an ADU frame that is too short"))?;
         let unit = rest.get(..header.main_data(adu)).ok_or(Malformed("an ADU frame that is too short"))?;
-        let (reaches_back, unit) = (header.reaches_back(adu), unit.to_vec());
+        let (reaches_back, unit) = (header.main_data_begin(adu), unit.to_vec());
         Ok(Self { header, main_data_offset: main_data_offset.to_vec(), reaches_back, unit })
     }
 
@@ -44,11 +44,11 @@ impl Pending {
     /// Returns the octets of main data between the end of the unit and the end of the frame, to which the
     /// next unit may reach back.
     fn left(&self) -> usize {
-        (self.reaches_back + self.header.slot()).saturating_sub(self.unit.len())
+        (self.reaches_back + self.header.main_data_room()).saturating_sub(self.unit.len())
     }
 }
 
-impl Frames {
+impl FrameRestorer {
     /// Takes the next ADU frame; returns the frames that are now complete.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl Frames {
         let mut left = self.pending.back().map_or(0, Pending::left);
         while adu.reaches_back > left {
             self.pending.push_back(adu.dummy(left));
-            left += adu.header.slot();
+            left += adu.header.main_data_room();
         }
         self.pending.push_back(adu);
         Ok(std::iter::from_fn(|| self.next_full()).collect())
@@ -70,7 +70,7 @@ impl Frames {
     }
 
     fn next_full(&mut self) -> Option<Vec<u8>> {
-        let slot = self.pending.front()?.header.slot();
+        let slot = self.pending.front()?.header.main_data_room();
         let is_full = self.placed().any(|(begin, adu)| begin + adu.unit.len() as isize >= slot as isize);
         if is_full { self.write() } else { None }
     }
@@ -80,7 +80,7 @@ impl Frames {
     fn placed(&self) -> impl Iterator<Item = (isize, &Pending)> {
         self.pending.iter().scan(0, |frame: &mut isize, adu| {
             let begin = *frame - adu.reaches_back as isize;
-            *frame += adu.header.slot() as isize;
+            *frame += adu.header.main_data_room() as isize;
             Some((begin, adu))
         })
     }
@@ -88,7 +88,7 @@ impl Frames {
     /// Writes the first frame, with the part of each unit that lies in it.
     fn write(&mut self) -> Option<Vec<u8>> {
         let first = self.pending.front()?;
-        let mut data = vec![0; first.header.slot()];
+        let mut data = vec![0; first.header.main_data_room()];
         for (begin, adu) in self.placed() {
             let from = begin.clamp(0, data.len() as isize) as usize;
             let skipped = (from as isize - begin) as usize;
@@ -104,12 +104,12 @@ impl Frames {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Adus;
-    use crate::testing::{adus, frames};
+    use crate::AduConverter;
+    use crate::test_streams::{adus, frames};
     use proptest::prelude::*;
 
     fn restored(adus: &[Vec<u8>]) -> Vec<Vec<u8>> {
-        let mut restore = Frames::default();
+        let mut restore = FrameRestorer::default();
         let mut frames: Vec<Vec<u8>> = adus.iter().flat_map(|adu| restore.push(adu).unwrap()).collect();
         frames.extend(restore.finish());
         frames
@@ -130,7 +130,7 @@ mod tests {
         fn what_is_missing_spoils_nothing_else(rate in 0usize..14, lost in proptest::collection::vec(any::<bool>(), 10..60)) {
             let all = adus(&frames(crate::BIT_RATES[rate], lost.len()));
             let kept: Vec<Vec<u8>> = all.into_iter().zip(&lost).filter(|(_, lost)| !**lost).map(|(adu, _)| adu).collect();
-            let mut reader = Adus::default();
+            let mut reader = AduConverter::default();
             let again: Vec<Vec<u8>> = restored(&kept).iter().filter_map(|frame| reader.next(frame).unwrap()).collect();
             let is_dummy = |adu: &&Vec<u8>| FrameHeader::read(adu).unwrap().main_data(adu) == 0;
             prop_assert_eq!(again.iter().filter(|adu| !is_dummy(adu)).collect::<Vec<_>>(), kept.iter().collect::<Vec<_>>());
@@ -138,7 +138,7 @@ mod tests {
 
         #[test]
         fn any_octets_are_restored_or_refused(octets: Vec<Vec<u8>>) {
-            let mut restore = Frames::default();
+            let mut restore = FrameRestorer::default();
             octets.iter().for_each(|octets| drop(restore.push(octets)));
             restore.finish();
         }

@@ -54,7 +54,7 @@ impl Stream {
     /// Plans the next unit.
     fn plan(&mut self) {
         let header = self.header();
-        let slot = header.slot();
+        let slot = header.main_data_room();
         let room = self.reservoir + slot;
         let wanted = slot / 2 + self.rng.below(slot as u64 + 1) as usize;
         let octets = wanted.clamp(room.saturating_sub(FrameHeader::REACH), room);
@@ -75,7 +75,7 @@ impl Iterator for Stream {
     fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             if let Some(mut frame) = self.planned.pop_front() {
-                let slot = FrameHeader::read(&frame).expect("a header of ours").slot();
+                let slot = FrameHeader::read(&frame).expect("a header of ours").main_data_room();
                 if self.main_data.len() >= slot {
                     frame.extend(self.main_data.drain(..slot));
                     return Some(frame);
@@ -114,10 +114,10 @@ mod tests {
             let (mut begin, mut reservoir, mut reaching) = (0, 0, 0);
             for frame in Stream::new(kbps).unwrap().take(1000) {
                 let header = header(&frame);
-                let (reaches_back, octets) = (header.reaches_back(&frame), header.main_data(&frame));
+                let (reaches_back, octets) = (header.main_data_begin(&frame), header.main_data(&frame));
                 assert_eq!(reaches_back, reservoir, "{kbps}");
-                assert!(octets <= reservoir + header.slot());
-                reservoir = reservoir + header.slot() - octets;
+                assert!(octets <= reservoir + header.main_data_room());
+                reservoir = reservoir + header.main_data_room() - octets;
                 reaching += u32::from(reaches_back > 0);
                 begin += octets;
             }

@@ -1,5 +1,5 @@
-//! A parity packet that restores any one of a group: their XOR. RFC 5109, with one level of protection for
-//! whole packets.
+//! A parity packet, the XOR of a group, that restores any one packet of it. RFC 5109, with one level of
+//! protection for whole packets.
 //!
 //! Not supported: levels above 0, which are skipped, and FEC as redundant coding (section 14.2).
 
@@ -61,7 +61,7 @@ fn add(sum: &mut Vec<u8>, octets: &[u8]) {
     sum.iter_mut().zip(octets).for_each(|(sum, octet)| *sum ^= octet);
 }
 
-/// A parsed payload.
+/// A parsed parity payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Protection<'p> {
     /// The sequence number of the first protected packet: SN base.
@@ -73,7 +73,7 @@ pub struct Protection<'p> {
 }
 
 impl<'p> Protection<'p> {
-    /// Parses a payload. Sections 7.3 and 7.4.
+    /// Parses a parity payload. Sections 7.3 and 7.4.
     ///
     /// # Errors
     /// If it is shorter than it claims.
@@ -122,7 +122,7 @@ impl<'p> Protection<'p> {
     }
 }
 
-const NO_LEVEL: Malformed = Malformed("FEC that is shorter than it says");
+const NO_LEVEL: Malformed = Malformed("FEC that is shorter than its header says");
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hol_base::{Rng, Time};
-use hol_transport::{Command, Event, Failure, Input, Message, Output, PathState, Reader, Statistics};
+use hol_transport::{
+    Command, Event, Failure, Input, Message, Output, PathState, ReceivingApplication, Statistics,
+};
 use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, IData, Parameter, ReconfigSerial, Sack, Tsn};
 use hol_wire::{Address, Packet, ip_header};
 use smallvec::smallvec;
@@ -42,7 +44,7 @@ pub struct Endpoint {
     /// Packets to be polled.
     pub(crate) packets: VecDeque<Packet>,
     /// Events that wait for the application.
-    pub(crate) reader: Reader,
+    pub(crate) reader: ReceivingApplication,
 
     pub(crate) local: Vec<Address>,
     /// Octets of a packet before its chunks.
@@ -174,7 +176,7 @@ impl Endpoint {
             clock: Clock::new(config.clock_tick, config.timer_wheel),
             statistics: Statistics::default(),
             packets: VecDeque::new(),
-            reader: Reader::new(config.wakeup),
+            reader: ReceivingApplication::new(config.wakeup),
             headers: ip_header(local[0]) + hol_wire::sctp::Packet::HEADER,
             local,
             local_port,
@@ -270,7 +272,7 @@ impl Endpoint {
     }
 
     pub(crate) fn event(&mut self, event: Event) {
-        self.reader.tell(event);
+        self.reader.push_event(event);
     }
 
     /// Returns the size of a chunk that fills its packet, in octets.
@@ -409,7 +411,7 @@ impl hol_transport::Endpoint for Endpoint {
                 }
                 return Output::Event(event);
             }
-            if self.reader.wake(now) {
+            if self.reader.wake_if_due(now) {
                 continue;
             }
             if self.reader.has_resumed() {

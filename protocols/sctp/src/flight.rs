@@ -256,14 +256,14 @@ impl Flight {
 #[cfg(test)]
 mod tests {
     use hol_base::Duration;
-    use hol_wire::Stamp;
+    use hol_wire::SendTimes;
     use hol_wire::sctp::{DataFlags, Fsn, Mid, Ssn};
 
     use super::*;
 
     fn chunk(tsn: u32) -> Data {
         let (flags, payload) = (DataFlags::BEGIN | DataFlags::END, vec![0; 100].into());
-        Data { flags, tsn: Tsn(tsn), stream: 0, ssn: Ssn(0), ppid: 0, payload, stamp: Stamp::default() }
+        Data { flags, tsn: Tsn(tsn), stream: 0, ssn: Ssn(0), ppid: 0, payload, stamp: SendTimes::default() }
     }
 
     /// What windows and timers ask is counted as chunks come, change and go. RFC 9260 section 6.1; RFC 3758 section 3.5.

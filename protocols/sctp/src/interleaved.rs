@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::BytesMut;
 use hol_base::Time;
-use hol_transport::{Passage, Received};
+use hol_transport::{DeliveryTimes, Received};
 use hol_wire::sctp::{DataFlags, Fsn, IData, Mid, Skipped};
 
 /// Messages that are not completely delivered.
@@ -46,7 +46,7 @@ struct Incoming {
     next: Fsn,
     /// The delivered part, if the message is partially delivered.
     part: Option<BytesMut>,
-    passage: Passage,
+    passage: DeliveryTimes,
     ppid: u32,
 }
 
@@ -73,7 +73,7 @@ impl Interleaved {
         if whole && (unordered || (mid == channel.next && channel.messages.is_empty())) {
             channel.note_delivered(mid, unordered);
             let IData { ppid, payload, stamp, .. } = data;
-            let passage = Passage::new(stamp, now);
+            let passage = DeliveryTimes::new(stamp, now);
             return deliver(Delivery::Whole(Received { stream, unordered, ppid, payload, passage }, 0));
         }
         let message = channel.message(mid);
@@ -180,7 +180,7 @@ impl Incoming {
             last: None,
             next: Fsn(0),
             part: None,
-            passage: Passage::default(),
+            passage: DeliveryTimes::default(),
             ppid: 0,
         }
     }
@@ -240,7 +240,7 @@ impl Incoming {
         self.next = self.next.next();
         // Of the fragment that came last.
         if arrived >= self.passage.arrived {
-            self.passage = Passage::new(data.stamp, arrived);
+            self.passage = DeliveryTimes::new(data.stamp, arrived);
         }
         if data.flags.contains(DataFlags::BEGIN) {
             self.ppid = data.ppid;
@@ -268,7 +268,7 @@ impl Incoming {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hol_wire::Stamp;
+    use hol_wire::SendTimes;
     use hol_wire::sctp::Tsn;
 
     const WHOLE: DataFlags = DataFlags(3);
@@ -298,7 +298,7 @@ mod tests {
         }
 
         fn push(&mut self, (stream, flags): (u16, DataFlags), (mid, fsn): (u32, u32), text: &str) {
-            let (mid, fsn, stamp) = (Mid(mid), Fsn(fsn), Stamp::default());
+            let (mid, fsn, stamp) = (Mid(mid), Fsn(fsn), SendTimes::default());
             let payload = text.as_bytes().to_vec().into();
             let data = IData { flags, tsn: Tsn(0), stream, mid, fsn, ppid: 0, payload, stamp };
             self.interleaved.push(Time::ZERO, data, &mut Self::tell(&mut self.heard));

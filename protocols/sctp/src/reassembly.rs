@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::BytesMut;
 use hol_base::Time;
-use hol_transport::{Passage, Received};
+use hol_transport::{DeliveryTimes, Received};
 use hol_wire::sctp::{Data, DataFlags, Ssn, Tsn};
 
 /// Fragments of incomplete messages, ascending by TSN; after a partially delivered message whole ones too.
@@ -28,7 +28,7 @@ struct Fragment {
 struct Assembly {
     octets: BytesMut,
     /// The times of the fragment that arrived last.
-    passage: Passage,
+    passage: DeliveryTimes,
     /// The TSN of its next fragment.
     next: Tsn,
 }
@@ -48,7 +48,7 @@ impl Assembly {
         self.octets.extend_from_slice(&data.payload);
         self.next = data.tsn.next();
         if arrived >= self.passage.arrived {
-            self.passage = Passage::new(data.stamp, arrived);
+            self.passage = DeliveryTimes::new(data.stamp, arrived);
         }
         let Data { flags, stream, ssn, ppid, .. } = data;
         let payload = || std::mem::take(&mut self.octets).freeze();
@@ -70,7 +70,7 @@ impl Reassembly {
         let whole = data.flags.contains(DataFlags::BEGIN | DataFlags::END);
         if whole && self.partial.is_none() {
             let Data { flags, stream, ssn, ppid, payload, stamp, .. } = data;
-            let (unordered, passage) = (flags.contains(DataFlags::UNORDERED), Passage::new(stamp, now));
+            let (unordered, passage) = (flags.contains(DataFlags::UNORDERED), DeliveryTimes::new(stamp, now));
             return deliver(Delivery::Whole(ssn, Received { stream, unordered, ppid, payload, passage }, 0));
         }
         let at = self.insert(Fragment { data, arrived: now });
@@ -189,7 +189,7 @@ impl Reassembly {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hol_wire::Stamp;
+    use hol_wire::SendTimes;
     use hol_wire::sctp::Ssn;
 
     /// The fragments that a test gives, and what comes of them: messages, and octets of incomplete ones.
@@ -221,7 +221,7 @@ mod tests {
         /// Of one octet, which is its TSN.
         fn push(&mut self, tsn: u32, flags: DataFlags) {
             let payload = vec![tsn as u8].into();
-            let (tsn, stamp) = (Tsn(tsn), Stamp::default());
+            let (tsn, stamp) = (Tsn(tsn), SendTimes::default());
             let data = Data { flags, tsn, stream: 0, ssn: Ssn(0), ppid: 0, payload, stamp };
             self.reassembly.push(Time::ZERO, data, Self::take(&mut self.messages, &mut self.parts));
         }
@@ -257,7 +257,7 @@ mod tests {
     fn a_message_has_waited_since_its_last_fragment_came() {
         let (mut reassembly, mut arrived) = (Reassembly::default(), None);
         for (tsn, flags, ms) in [(1, BEGIN, 10), (3, END, 20), (2, MIDDLE, 30)] {
-            let (tsn, stamp, payload) = (Tsn(tsn), Stamp::default(), vec![0].into());
+            let (tsn, stamp, payload) = (Tsn(tsn), SendTimes::default(), vec![0].into());
             let data = Data { flags, tsn, stream: 0, ssn: Ssn(0), ppid: 0, payload, stamp };
             reassembly.push(Time::from_millis(ms), data, |delivery| {
                 let Delivery::Whole(_, message, 0) = delivery else { panic!("{delivery:?} is a part") };

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_transport::{Event, Failure, Reader, Violation};
+use hol_transport::{Event, Failure, ReceivingApplication, Violation};
 use hol_wire::sctp::{self, Cause, Chunk, Data, DataFlags, IData, Tsn};
 use hol_wire::{Address, Ecn, Packet, Transport};
 
@@ -412,7 +412,7 @@ impl Endpoint {
 }
 
 /// Passes a delivery of interleaved messages to the application.
-pub(crate) fn take(reader: &mut Reader, now: Time, delivery: interleaved::Delivery) {
+pub(crate) fn take(reader: &mut ReceivingApplication, now: Time, delivery: interleaved::Delivery) {
     match delivery {
         interleaved::Delivery::Whole(message, in_part) => reader.receive_rest(now, message, in_part),
         interleaved::Delivery::Part(octets) => reader.receive_part(now, octets),
@@ -422,7 +422,7 @@ pub(crate) fn take(reader: &mut Reader, now: Time, delivery: interleaved::Delive
 /// Passes a delivery to the application in the order of its stream. A partially delivered message has no earlier one to wait for.
 pub(crate) fn take_in_order(
     streams_in: &mut StreamsIn,
-    reader: &mut Reader,
+    reader: &mut ReceivingApplication,
     now: Time,
     delivery: reassembly::Delivery,
 ) {

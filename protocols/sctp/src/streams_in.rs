@@ -112,11 +112,11 @@ impl Stream {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use hol_transport::Passage;
+    use hol_transport::DeliveryTimes;
 
     fn message(stream: u16, number: u8, unordered: bool) -> Received {
         let payload = Bytes::from(vec![number]);
-        Received { stream, unordered, ppid: 0, payload, passage: Passage::default() }
+        Received { stream, unordered, ppid: 0, payload, passage: DeliveryTimes::default() }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use hol_base::Time;
 use hol_transport::Message;
-use hol_wire::Stamp;
+use hol_wire::SendTimes;
 use hol_wire::sctp::{Data, DataFlags, Fsn, IData, Mid, Ssn, Tsn};
 
 use crate::Config;
@@ -323,7 +323,7 @@ impl UnsentChunk {
             ssn,
             ppid,
             payload,
-            stamp: Stamp { first_sent: now, sent: now, cut: false },
+            stamp: SendTimes { first_sent: now, sent: now, cut: false },
         }
     }
 }

@@ -7,7 +7,7 @@ pub enum SpecError {
     #[error("unknown transport {0:?}; {hint}", hint = transport(.0))]
     UnknownTransport(String),
     /// An unknown stack.
-    #[error("unknown stack {name:?}; known are {known}")]
+    #[error("unknown stack {name:?}; known: {known}")]
     UnknownStack {
         /// The given name.
         name: String,
@@ -15,7 +15,7 @@ pub enum SpecError {
         known: String,
     },
     /// A stack without endpoints of the transport.
-    #[error("stack {name} has no {transport}; take {known}")]
+    #[error("stack {name} has no {transport}; use {known}")]
     ForeignStack {
         /// The given stack.
         name: &'static str,

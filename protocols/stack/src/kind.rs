@@ -24,35 +24,31 @@ const TCP_USE: [(&str, &str); 3] = [
     ("connections", "parallel connections, 1 to 1024"),
     (
         "metrics_cache",
-        "what hosts keep for the next connection: off, on (as Linux does), ssthresh (as until 5.5); kernel world only",
+        "what hosts cache for the next connection: off, on (as Linux does), ssthresh (as until 5.5); kernel world only",
     ),
     (
         "tls",
-        "the octets and round trips of TLS 1.3 (RFC 8446): full (with certificates), resumed (with a ticket), early (0-RTT)",
+        "add the octets and round trips of TLS 1.3 (RFC 8446): full (with certificates), resumed (with a ticket), early (0-RTT)",
     ),
 ];
 const UNIX_USE: [(&str, &str); 1] = [("connections", "parallel connections, 1 to 1024")];
 const SCTP_USE: [(&str, &str); 7] = [
     ("associations", "parallel associations, 1 to 1024"),
-    ("single_homed", "use the first address of each node alone, as TCP does: one path"),
+    ("single_homed", "use only the first address of each node, as TCP does: one path"),
     ("unordered", "deliver each message on arrival"),
-    ("lifetime", "give a message up after this time (RFC 3758)"),
-    ("retransmissions", "give a message up after so many retransmissions (RFC 7496)"),
+    ("lifetime", "give up a message after this time (RFC 3758)"),
+    ("retransmissions", "give up a message after this many retransmissions (RFC 7496)"),
     (
         "socket",
-        "how a program holds associations: one-to-one, one-to-many (messages may go with COOKIE ECHO), or own: not the kernel's, but this \
-         program's over UDP (RFC 6951); the same in the model world",
+        "style of the SCTP sockets: one-to-one, one-to-many (messages may be sent with COOKIE ECHO), or own: this program's SCTP over UDP (RFC 6951) instead of the kernel's; no difference in the model world",
     ),
-    (
-        "no_checksums",
-        "neither compute nor check CRC-32c, as the module's parameter has it; kernel world only",
-    ),
+    ("no_checksums", "neither compute nor check CRC-32c, as with the module's parameter; kernel world only"),
 ];
 
 const QUIC_USE: [(&str, &str); 3] = [
     ("connections", "parallel connections, 1 to 1024"),
     ("per_message", "a stream for each message"),
-    ("datagrams", "a DATAGRAM frame for each message: those that are lost stay lost (RFC 9221)"),
+    ("datagrams", "send each message in a DATAGRAM frame, which is not retransmitted (RFC 9221)"),
 ];
 
 impl Kind {
@@ -80,13 +76,14 @@ impl Kind {
             Self::Mptcp => {
                 "TCP over several paths (RFC 8684), with the options of tcp; kernel and live worlds only"
             }
-            Self::Udp => "datagrams: what is lost stays lost (RFC 768)",
-            Self::Unix => "UNIX sockets between programs of one host; kernel and live worlds only",
+            Self::Udp => "datagrams, which are not retransmitted (RFC 768)",
+            Self::Unix => "UNIX sockets between programs on one host; kernel and live worlds only",
         }
     }
 
-    /// Returns the protocol's defaults in a stack; `None` if the stack has no endpoints of it.
-    pub(crate) fn behaviour(self, stack: &Stack) -> Option<toml::Table> {
+    /// Returns the protocol's options with their values in a stack; `None` if the stack has no endpoints of
+    /// the protocol.
+    pub(crate) fn option_values(self, stack: &Stack) -> Option<toml::Table> {
         match self {
             Self::Tcp | Self::Mptcp => stack.table("tcp"),
             Self::Sctp => stack.table("sctp"),
@@ -96,9 +93,9 @@ impl Kind {
         }
     }
 
-    /// Returns the stacks that have endpoints of it; the first is the default.
+    /// Returns the stacks that have endpoints of the protocol, the default first.
     pub fn stacks(self) -> impl Iterator<Item = &'static Stack> {
-        stacks().iter().filter(move |stack| self.behaviour(stack).is_some())
+        stacks().iter().filter(move |stack| self.option_values(stack).is_some())
     }
 
     pub(crate) fn without_nagle(self) -> Option<toml::Value> {
@@ -109,7 +106,7 @@ impl Kind {
         }
     }
 
-    /// Returns the options that say how the application uses it, each with its description.
+    /// Returns the options that say how an application uses the protocol, each with its description.
     pub const fn uses(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Tcp | Self::Mptcp => &TCP_USE,

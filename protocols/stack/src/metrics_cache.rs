@@ -2,12 +2,14 @@
 
 use std::str::FromStr;
 
-/// What a host caches of a TCP connection that ended in an orderly way, for the next connection between the same addresses.
+/// What a host caches from a TCP connection that ended in an orderly way, for the next connection between
+/// the same addresses.
 ///
-/// This is the temporal sharing of RFC 9040 section 6. Linux 6.12 caches RTT, RTTVAR, reordering and cwnd for an hour, and ssthresh
-/// if a sysctl says so; before 5.6 it cached ssthresh always. The next connection uses the cached reordering as its dupthresh, the
-/// cached ssthresh, and the cached RTT for its first RTO if it is longer than the RTT of the SYN. It does not use the cached RTTVAR,
-/// and cwnd only as a limit if the route locks it.
+/// This is the temporal sharing of RFC 9040 section 6. Linux 6.12 caches RTT, RTTVAR, reordering and cwnd
+/// for an hour, and ssthresh if a sysctl says so; before 5.6 it always cached ssthresh. The next connection
+/// uses the cached reordering as its dupthresh, the cached ssthresh, and the cached RTT for its first RTO if
+/// it is longer than the RTT of the SYN. It does not use the cached RTTVAR, and cwnd only as a limit if the
+/// route locks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum MetricsCache {
     /// No cache (`tcp_no_metrics_save=1`). The default of measurements, not of Linux.
@@ -27,7 +29,7 @@ impl FromStr for MetricsCache {
             "off" => Ok(Self::Off),
             "on" => Ok(Self::On),
             "ssthresh" => Ok(Self::Ssthresh),
-            _ => Err("it is off, on (all but ssthresh, as Linux does) or ssthresh (that too)"),
+            _ => Err("use off, on (all values except ssthresh, as Linux does) or ssthresh (all values)"),
         }
     }
 }

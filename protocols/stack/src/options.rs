@@ -12,7 +12,7 @@ use serde::de::IntoDeserializer;
 use crate::metrics_cache::MetricsCache;
 use crate::{Kind, SocketStyle, SpecError, Tls};
 
-/// The options in the order given; reading an option removes it.
+/// The options of a specification in the order given; reading an option removes it.
 pub(crate) struct Options(Vec<(String, Option<String>)>);
 
 impl Options {
@@ -37,8 +37,8 @@ impl Options {
         Ok(Self(options))
     }
 
-    /// The congestion control of RFC 5681 is Reno in Linux, and `NewReno` in RFC 9002: both names are known everywhere. Returns the
-    /// options with the protocol's `own` name.
+    /// Returns the options with the protocol's `own` name for the congestion control of RFC 5681, which is
+    /// Reno in Linux and `NewReno` in RFC 9002: both names are accepted for every protocol.
     pub(crate) fn with_reno_called(mut self, own: &str) -> Self {
         let is_reno = |value: &&mut String| ["reno", "newreno"].contains(&value.as_str());
         let values = self.0.iter_mut().filter(|(key, _)| key == "congestion");
@@ -94,7 +94,7 @@ impl Options {
         self.0.remove(index);
     }
 
-    /// Reads `metrics_cache`; without a value it is Linux's default.
+    /// Reads `metrics_cache`; without a value it means Linux's default.
     pub(crate) fn metrics_cache(&mut self) -> Result<MetricsCache, SpecError> {
         match self.take_option("metrics_cache") {
             None => Ok(MetricsCache::Off),
@@ -103,7 +103,7 @@ impl Options {
         }
     }
 
-    /// Reads `tls`; without a value it is a full handshake.
+    /// Reads `tls`; without a value it means a full handshake.
     pub(crate) fn tls(&mut self) -> Result<Option<Tls>, SpecError> {
         match self.take_option("tls") {
             None => Ok(None),
@@ -129,7 +129,7 @@ impl Options {
             (true, true) => Err(SpecError::BadValue {
                 key: "per_message".to_owned(),
                 value: "true".to_owned(),
-                problem: "a message goes one way: per_message or datagrams".to_owned(),
+                problem: "choose one: per_message or datagrams".to_owned(),
             }),
         }
     }
@@ -142,7 +142,7 @@ impl Options {
             (Some(value), Some(_)) => Err(SpecError::BadValue {
                 key: "lifetime".to_owned(),
                 value,
-                problem: "a message has one limit: lifetime or retransmissions".to_owned(),
+                problem: "choose one: lifetime or retransmissions".to_owned(),
             }),
         }
     }

@@ -22,7 +22,7 @@ impl FromStr for SocketStyle {
             "one-to-one" => Ok(Self::OneToOne),
             "one-to-many" => Ok(Self::OneToMany),
             "own" => Ok(Self::Own),
-            _ => Err("it is one-to-one, one-to-many or own"),
+            _ => Err("use one-to-one, one-to-many or own"),
         }
     }
 }

@@ -106,10 +106,10 @@ impl TransportSpec {
         self.stack
     }
     /// Returns every option of the endpoints with its value, as the manifest stores them.
-    pub fn behaviour(&self) -> &toml::Table {
+    pub fn option_values(&self) -> &toml::Table {
         &self.behaviour
     }
-    /// Returns how many connections (associations) it opens.
+    /// Returns how many connections (associations) the application opens.
     pub const fn connections(&self) -> u16 {
         match self.protocol {
             Protocol::Tcp { connections, .. }
@@ -121,7 +121,7 @@ impl TransportSpec {
         }
     }
 
-    /// Returns whether it may abandon or lose messages.
+    /// Returns whether the transport may abandon or lose messages.
     pub fn gives_up(&self) -> bool {
         match &self.protocol {
             Protocol::Sctp { reliability, .. } => *reliability != Reliability::Full,
@@ -131,7 +131,8 @@ impl TransportSpec {
         }
     }
 
-    /// Returns whether its sender is not limited by flow control, so that datagrams arrive even if the receiver is busy.
+    /// Returns whether no flow control limits the sender, so that datagrams arrive even if the receiver is
+    /// busy.
     pub const fn lacks_flow_control(&self) -> bool {
         matches!(
             self.protocol,
@@ -149,7 +150,8 @@ impl TransportSpec {
         }
     }
 
-    /// Returns how TLS begins on each connection; `None` without TLS. QUIC has its own (RFC 9001).
+    /// Returns how TLS begins on each connection; `None` without TLS. QUIC has a handshake of its own (RFC
+    /// 9001).
     pub const fn tls(&self) -> Option<Tls> {
         match self.protocol {
             Protocol::Tcp { tls, .. } | Protocol::Mptcp { tls, .. } => tls,
@@ -159,7 +161,8 @@ impl TransportSpec {
         }
     }
 
-    /// Returns whether this program implements the protocol in every world, instead of the kernel.
+    /// Returns whether the protocol is implemented by this program in every world, rather than by the
+    /// kernel.
     pub const fn is_our_own(&self) -> bool {
         matches!(self.protocol, Protocol::Quic { .. } | Protocol::Sctp { socket: SocketStyle::Own, .. })
     }
@@ -259,7 +262,7 @@ fn quic(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, S
     }
     if config.streams != 1 && carriage != MessageMapping::Streams {
         return refused(
-            "per_message and datagrams leave nothing for streams to do; remove one of them".to_owned(),
+            "streams have no effect with per_message or datagrams; remove one of them".to_owned(),
         );
     }
     Ok(Protocol::Quic { config, connections, carriage })
@@ -284,11 +287,11 @@ fn named_stack(kind: Kind, name: Option<&str>) -> Result<(&'static Stack, toml::
     };
     let Some(name) = name else {
         let stack = kind.stacks().next().expect("some stack has it");
-        return Ok((stack, kind.behaviour(stack).expect("that one has")));
+        return Ok((stack, kind.option_values(stack).expect("that one has")));
     };
     let unknown = || SpecError::UnknownStack { name: name.to_owned(), known: names(&mut stacks().iter()) };
     let stack = stack(name).ok_or_else(unknown)?;
-    let behaviour = kind.behaviour(stack).ok_or_else(|| SpecError::ForeignStack {
+    let behaviour = kind.option_values(stack).ok_or_else(|| SpecError::ForeignStack {
         name: stack.name,
         transport: kind.name(),
         known: names(&mut kind.stacks()),
@@ -338,7 +341,7 @@ mod tests {
         for (text, name) in [("tcp:cc=newreno", "reno"), ("tcp:cc=reno", "reno"), ("quic:cc=reno", "newreno")]
         {
             let spec: TransportSpec = text.parse().unwrap();
-            assert_eq!(spec.behaviour()["congestion"].as_str(), Some(name), "{text}");
+            assert_eq!(spec.option_values()["congestion"].as_str(), Some(name), "{text}");
             assert_eq!(spec.to_string(), text);
         }
     }
@@ -357,7 +360,7 @@ mod tests {
             ("sctp:nagle=false", "false"),
         ] {
             let spec: TransportSpec = text.parse().unwrap();
-            assert_eq!(spec.behaviour()["nagle"].to_string(), expected, "{text}");
+            assert_eq!(spec.option_values()["nagle"].to_string(), expected, "{text}");
         }
     }
 
@@ -381,7 +384,7 @@ mod tests {
         let spec: TransportSpec = "sctp:unordered,lifetime=100ms".parse().unwrap();
         let Protocol::Sctp { unordered, reliability, .. } = spec.protocol() else { panic!("not sctp") };
         assert_eq!((*unordered, *reliability), (true, Reliability::Lifetime(Duration::from_millis(100))));
-        assert!(error("sctp:lifetime=1s,retransmissions=2").contains("one limit"));
+        assert!(error("sctp:lifetime=1s,retransmissions=2").contains("lifetime or retransmissions"));
     }
 
     #[test]
@@ -398,7 +401,7 @@ mod tests {
                 "{text}"
             );
         }
-        assert!(error("sctp:socket=stream").contains("socket=stream: it is one-to-one, one-to-many or own"));
+        assert!(error("sctp:socket=stream").contains("socket=stream: use one-to-one, one-to-many or own"));
         assert!(error("sctp:socket").contains("needs a value"));
     }
 
@@ -417,7 +420,7 @@ mod tests {
         );
         assert!(error("tcp:stack=quinn-0.11").contains("stack quinn-0.11 has no tcp"));
         assert!(error("quic:per_message,datagrams").contains("per_message"));
-        assert!(error("quic:per_message,streams=8").contains("nothing for streams to do"));
+        assert!(error("quic:per_message,streams=8").contains("streams have no effect"));
         assert!(error("quic:mtu=1000B").contains("RFC 9000 section 14"));
         assert!(error("quic:streams=100").contains("raise max_streams"));
         assert!(error("udp:streams=8").contains("udp has no option \"streams\""));

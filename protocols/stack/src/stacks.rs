@@ -1,14 +1,14 @@
 //! The built-in stacks.
 
-/// The stack of a specification that names none, if it has endpoints of the protocol.
+/// The stack of a specification that does not name one, if it has endpoints of the protocol.
 pub const DEFAULT_STACK: &str = "linux-6.12";
 
 /// A named set of defaults for every protocol.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack {
-    /// Its name, as in `tcp:stack=linux-2.6.16`.
+    /// Name of the stack, as in `tcp:stack=linux-2.6.16`.
     pub name: &'static str,
-    /// The text of its file: tables such as `[tcp]` and `[quic]`, each value with its source.
+    /// Text of the stack's file: tables such as `[tcp]` and `[quic]`, each value with its source.
     pub text: &'static str,
 }
 
@@ -31,8 +31,8 @@ pub fn stack(name: &str) -> Option<&'static Stack> {
     stacks().iter().find(|stack| stack.name == name)
 }
 
-/// Returns the stack of the Linux kernel of a release: the newest stack that is not newer than the kernel, and for one that is older
-/// than the default stack that one.
+/// Returns the stack for a release of Linux: the newest stack that is not newer than the kernel; for a
+/// kernel older than the default stack, the default.
 pub fn stack_of_linux(release: &str) -> &'static Stack {
     let version = |stack: &&Stack| stack.name.strip_prefix("linux-").map(linux_version);
     let kernel = linux_version(release).max(linux_version(DEFAULT_STACK));
@@ -40,7 +40,8 @@ pub fn stack_of_linux(release: &str) -> &'static Stack {
     not_newer.max_by_key(version).unwrap_or(&stacks()[0])
 }
 
-/// Returns the first two numbers of a release of Linux, as in `6.12.117+deb12-amd64`; zeros stand for those that it lacks.
+/// Returns the first two numbers of a Linux release such as `6.12.117+deb12-amd64`; a missing number is
+/// zero.
 pub fn linux_version(release: &str) -> [u32; 2] {
     let release = release.trim_start_matches("linux-");
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|digits| digits.parse().ok());
@@ -48,10 +49,11 @@ pub fn linux_version(release: &str) -> [u32; 2] {
 }
 
 impl Stack {
-    /// Returns the defaults of one protocol (`"tcp"`, `"sctp"`, `"quic"` or `"udp"`) as in the file; `None` if it has none.
+    /// Returns the defaults of one protocol (`"tcp"`, `"sctp"`, `"quic"` or `"udp"`) as in the stack's file;
+    /// `None` if it has none.
     ///
     /// # Panics
-    /// Panics if a built-in file is invalid; a test reads them all.
+    /// If a built-in file is invalid; a test reads them all.
     pub fn table(&self, protocol: &str) -> Option<toml::Table> {
         let file: toml::Table = self.text.parse().unwrap_or_else(|e| panic!("stack {}: {e}", self.name));
         match file.get(protocol) {

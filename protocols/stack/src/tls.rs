@@ -22,7 +22,7 @@ impl FromStr for Tls {
             "resumed" => Ok(Self::Resumed),
             "early" => Ok(Self::Early),
             _ => Err(
-                "it is full (with certificates), resumed (with a ticket) or early (a ticket, and 0-RTT data)",
+                "use full (with certificates), resumed (with a ticket) or early (with a ticket and 0-RTT data)",
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! What a request and its reply cost, both endpoints together, over a path in memory.
+//! Measures the processing time of a request and its reply, both endpoints together, over a path in memory.
 
 use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};

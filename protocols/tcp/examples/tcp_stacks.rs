@@ -1,4 +1,5 @@
-//! What the sender does about one lost segment, in three stacks: each packet of the same transfer, as `tcpdump` would print it.
+//! Shows how three stacks repair one lost segment: each packet of the same transfer, as `tcpdump` would
+//! print it.
 
 use std::collections::VecDeque;
 

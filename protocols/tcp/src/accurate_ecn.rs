@@ -1,5 +1,5 @@
-//! Accurate ECN: the receiver counts the marked packets in three bits of each header (ACE) instead of echoing that there was one.
-//! RFC 9768, as in Linux 7.3 (`include/net/tcp_ecn.h`, net/ipv4/tcp_input.c).
+//! Accurate ECN: the receiver counts marked packets in three bits of each header (ACE) instead of echoing
+//! one bit. RFC 9768, as in Linux 7.3 (`include/net/tcp_ecn.h`, net/ipv4/tcp_input.c).
 
 use hol_congestion::Algorithm;
 use hol_wire::Ecn;
@@ -62,7 +62,7 @@ pub(crate) struct AccurateEcn {
     syn_timeouts: u32,
 }
 
-/// What a segment acknowledges.
+/// What an acknowledgment newly acknowledges.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Delivered {
     pub(crate) packets: u32,
@@ -99,7 +99,7 @@ impl AccurateEcn {
         }
     }
 
-    /// Returns whether both sides support it.
+    /// Returns whether both sides support accurate ECN.
     pub(crate) fn is_agreed(&self) -> bool {
         self.agreed
     }
@@ -109,7 +109,7 @@ impl AccurateEcn {
         self.reported
     }
 
-    /// Returns the flags by which our SYN requests it, if we do. RFC 9768 section 3.1.1.
+    /// Returns the flags by which our SYN requests accurate ECN, if we offer it. RFC 9768 section 3.1.1.
     pub(crate) fn request(&self) -> Option<Flags> {
         self.wanted.then_some(ACE)
     }
@@ -140,8 +140,8 @@ impl AccurateEcn {
         self.is_broken |= ace(syn) == 0;
     }
 
-    /// Handles the client's ACK of the handshake, which tells with which codepoint our SYN-ACK arrived. RFC 9768 section 3.2.2.1;
-    /// `tcp_accecn_third_ack`.
+    /// Handles the client's ACK of the handshake, which reports the codepoint with which our SYN-ACK
+    /// arrived. RFC 9768 section 3.2.2.1; `tcp_accecn_third_ack`.
     pub(crate) fn on_handshake_acknowledged(&mut self, flags: Flags, is_data: bool) {
         match ace(flags) {
             _ if !self.agreed => {}
@@ -163,7 +163,8 @@ impl AccurateEcn {
         is_valid
     }
 
-    /// Returns the flags of a SYN-ACK, which tell with which codepoint the peer's SYN arrived. RFC 9768 section 3.1.1, table 2.
+    /// Returns the flags of a SYN-ACK, which report the codepoint with which the peer's SYN arrived. RFC
+    /// 9768 section 3.1.1, table 2.
     pub(crate) fn in_syn_ack(&self, flags: Flags) -> Flags {
         with_ace(flags, reflection(self.handshake))
     }
@@ -173,7 +174,7 @@ impl AccurateEcn {
         flags.without(ACE)
     }
 
-    /// Returns whether a SYN or SYN-ACK that is sent again, by a timer or as an answer, is still one of accurate ECN: until a timer has
+    /// Returns whether a SYN or SYN-ACK that is sent again still offers accurate ECN: only until a timer has
     /// sent it. RFC 9768 sections 3.1.4.1 and 3.1.4.2; `tcp_retransmit_skb`, `tcp_ecn_make_synack`.
     pub(crate) fn is_in_syn_again(&self, flags: Flags) -> bool {
         let was_in_first = if flags.contains(Flags::ACK) { self.agreed } else { flags.contains(ACE) };
@@ -190,8 +191,9 @@ impl AccurateEcn {
         (self.handshake, self.reflects) = (ecn, true);
     }
 
-    /// Handles data that have arrived before, from `start` on. If our last option was in an acknowledgment that told the same of the same
-    /// data, it did not get through. RFC 9768 section 3.2.3.2.2; `tcp_rcv_spurious_retrans`.
+    /// Handles data that have arrived before, from `start` on. If our last option was in an acknowledgment
+    /// that reported the same data, it did not get through. RFC 9768 section 3.2.3.2.2;
+    /// `tcp_rcv_spurious_retrans`.
     pub(crate) fn on_duplicate(&mut self, start: SeqNum) {
         self.has_option &= self.beside_duplicate != Some(start);
     }
@@ -248,14 +250,16 @@ impl AccurateEcn {
         if is_due { self.octets.fit(space, blocks) } else { None }
     }
 
-    /// Returns the option of a segment, with as many counters as fit; `duplicate` is where data begin that it reports by D-SACK.
+    /// Returns the option of a segment, with as many counters as fit; `duplicate` is the start of the data
+    /// that the segment reports by D-SACK.
     pub(crate) fn option(&mut self, fields: usize, duplicate: Option<SeqNum>) -> Box<EcnCounters> {
         self.beside_duplicate = duplicate;
         Box::new(self.octets.option(fields))
     }
 
-    /// Returns how many of our packets a segment newly reports as marked. Where it has delivered more than the field can count, the octets
-    /// of its option decide, or the largest number that is possible. RFC 9768 section 3.2.2.5.2; `__tcp_accecn_process`.
+    /// Returns how many of our packets a segment newly reports as marked. If the segment has delivered more
+    /// packets than the field can count, the octets in its option decide, or else the largest possible
+    /// number. RFC 9768 section 3.2.2.5.2; `__tcp_accecn_process`.
     pub(crate) fn newly_marked(
         &mut self,
         flags: Flags,

@@ -1,9 +1,9 @@
-//! The information in an acknowledgment.
+//! What an acknowledgment reports.
 
 use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
 
-/// The information in one acknowledgment.
+/// What one acknowledgment reports.
 #[derive(Debug, Default)]
 pub(crate) struct AckInfo {
     /// SND.UNA before the acknowledgment.
@@ -16,19 +16,19 @@ pub(crate) struct AckInfo {
     /// Whether data or the SYN were newly acknowledged.
     pub(crate) data_acked: bool,
     pub(crate) syn_acked: bool,
-    /// Whether some of these had been retransmitted.
+    /// Whether some of the newly acknowledged data had been retransmitted.
     pub(crate) resent_acked: bool,
     /// Whether data never retransmitted were delivered although recovery had begun.
     pub(crate) original_arrived: bool,
-    /// Whether it echoes a mark of congestion. RFC 3168 section 6.1.2.
+    /// Whether the segment echoes a congestion mark. RFC 3168 section 6.1.2.
     pub(crate) echoes: bool,
-    /// How many packets it newly reports as marked, where they are counted. RFC 9768.
+    /// Number of packets newly reported as marked, where marks are counted. RFC 9768.
     pub(crate) marked: u32,
     /// Whether segments were newly SACKed.
     pub(crate) data_sacked: bool,
     /// Whether a retransmission was unnecessary (D-SACK).
     pub(crate) dsack: bool,
-    /// Whether that was the loss probe.
+    /// Whether the unnecessary retransmission was the loss probe.
     pub(crate) dsack_of_probe: bool,
     /// Whether a retransmission was found lost.
     pub(crate) lost_retransmission: bool,
@@ -36,14 +36,14 @@ pub(crate) struct AckInfo {
     pub(crate) reneged: bool,
     /// Whether the retransmission timer restarts.
     pub(crate) restart_timer: bool,
-    /// What was newly delivered, in units of the window.
+    /// Newly delivered data, in units of the window.
     pub(crate) delivered: u32,
-    /// The same in octets of data.
+    /// Newly delivered octets of data.
     pub(crate) delivered_octets: u32,
     pub(crate) acked_segments: u32,
-    /// What is newly considered lost, in segments.
+    /// Segments newly considered lost.
     pub(crate) newly_lost: u32,
-    /// What was in flight before it, where the growth of the window depends on it.
+    /// Data in flight before the acknowledgment, where the growth of the window depends on it.
     pub(crate) prior_in_flight: u32,
     /// The latest round-trip sample.
     pub(crate) rtt: Option<Duration>,
@@ -54,7 +54,8 @@ pub(crate) struct AckInfo {
 }
 
 impl AckInfo {
-    /// Returns whether it is a duplicate: no new data acknowledged, no new window, no data in it. RFC 5681 section 2.
+    /// Returns whether this is a duplicate acknowledgment: no new data acknowledged, no new window, no data
+    /// in it. RFC 5681 section 2.
     pub(crate) fn is_duplicate(&self) -> bool {
         !(self.carried_data || self.window_updated || self.acked())
     }
@@ -63,7 +64,8 @@ impl AckInfo {
         self.data_acked || self.syn_acked
     }
 
-    /// Returns whether it acknowledges nothing but one segment smaller than `mss` and sent once, up to `una`: it may have been delayed.
+    /// Returns whether only one segment smaller than `mss` and sent once, up to `una`, is acknowledged: the
+    /// acknowledgment may have been delayed.
     pub(crate) fn is_runt(&self, una: SeqNum, mss: u32) -> bool {
         let alone = self.acked_segments == 1 && self.data_acked && !self.data_sacked;
         alone && !self.resent_acked && una.distance_from(self.prior_una) < mss

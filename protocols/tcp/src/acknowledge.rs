@@ -102,7 +102,7 @@ impl Acknowledging {
         }
     }
 
-    /// Called when the connection is established.
+    /// Initialises the state when the connection is established.
     pub(crate) fn established(&mut self, now: Time) {
         self.last_received = now;
     }
@@ -126,12 +126,12 @@ impl Acknowledging {
         self.quick = self.quick.max(segments);
     }
 
-    /// The window has grown, so the next acknowledgment is not delayed. Linux: tcp_grow_window.
+    /// Makes the next acknowledgment immediate, because the window has grown. Linux: tcp_grow_window.
     pub(crate) fn tell_of_window(&mut self) {
         self.quick |= 1;
     }
 
-    /// The buffer is filling, so nothing is acknowledged quickly. Linux: __tcp_select_window.
+    /// Ends quick acknowledgments, because the buffer is filling. Linux: __tcp_select_window.
     pub(crate) fn slow_down(&mut self) {
         self.quick = 0;
     }
@@ -232,7 +232,7 @@ impl Acknowledging {
         self.pushed = true;
     }
 
-    /// Called when an acknowledgment was sent, alone or with data.
+    /// Records that an acknowledgment was sent, alone or with data.
     pub(crate) fn on_ack_sent(&mut self) {
         let owed = u32::from(self.scheduled);
         if self.quick > 0 {
@@ -245,7 +245,7 @@ impl Acknowledging {
         self.compression.on_ack_sent();
     }
 
-    /// Called when data was sent: soon after data has arrived it makes the connection interactive.
+    /// Records that data was sent. Data sent soon after data has arrived makes the connection interactive.
     pub(crate) fn on_data_sent(&mut self, now: Time) {
         if self.since_received(now) < self.delay.unwrap_or_default() {
             self.replies = self.replies.saturating_add(1);
@@ -262,7 +262,7 @@ impl Acknowledging {
         delay.min(round_trip).min(self.max)
     }
 
-    /// The peer has closed, so acknowledgments are piggybacked on the remaining data.
+    /// Piggybacks acknowledgments on the remaining data, because the peer has closed.
     pub(crate) fn expect_reply(&mut self) {
         self.replies = self.replies.max(self.interactive_after);
     }
@@ -331,8 +331,8 @@ impl Endpoint {
         offer.window
     }
 
-    /// Called when the application has read everything. Linux then acknowledges pushed data unless the connection is interactive, and
-    /// announces a window that has doubled: tcp_cleanup_rbuf.
+    /// Handles that the application has read everything. Linux then acknowledges pushed data unless the
+    /// connection is interactive, and announces a window that has doubled: tcp_cleanup_rbuf.
     pub(crate) fn data_read(&mut self, now: Time) {
         self.look();
         self.size_buffer(now);
@@ -355,8 +355,8 @@ impl Endpoint {
         next > 0 && next >= 2 * window
     }
 
-    /// Called when the application reads again after a pause. Announces the window at once if it has doubled and is at least as large as
-    /// RFC 9293 section 3.8.6.2.2 requires.
+    /// Handles that the application reads again after a pause. Announces the window at once if it has
+    /// doubled and is at least as large as RFC 9293 section 3.8.6.2.2 requires.
     pub(crate) fn room_made(&mut self, now: Time) {
         self.data_read(now);
         if self.buffer.is_counted() {

@@ -63,7 +63,7 @@ impl Endpoint {
 
     /// Handles the peer's FIN, which is next in sequence.
     pub(crate) fn fin_received(&mut self, now: Time) {
-        self.reader.tell(Event::PeerClosed);
+        self.reader.push_event(Event::PeerClosed);
         self.acks.owe();
         // What else was held lies behind it, where nothing can be.
         self.reassembly.clear();
@@ -88,7 +88,7 @@ impl Endpoint {
     fn time_wait(&mut self, now: Time) {
         self.machine.time_wait();
         self.timers.start_time_wait(now, self.config.time_wait);
-        self.reader.tell(Event::Closed);
+        self.reader.push_event(Event::Closed);
     }
 
     /// Restarts 2 MSL if the peer retransmits its FIN, because our acknowledgment was lost. RFC 9293 section 3.10.7.4, eighth.

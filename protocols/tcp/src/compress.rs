@@ -1,5 +1,6 @@
-//! SACK compression: out-of-order segments share acknowledgments, so that a burst behind a hole does not cause a burst of SACKs. Linux
-//! since 4.18; RFC 5681 section 4.2 wants an immediate acknowledgment of each.
+//! SACK compression: out-of-order segments share acknowledgments, so that a burst behind a hole does not
+//! cause a burst of SACKs. Linux since 4.18; RFC 5681 section 4.2 requires an immediate acknowledgment of
+//! each.
 
 use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
@@ -20,7 +21,7 @@ pub(crate) struct Compression {
 }
 
 impl Compression {
-    /// Called when an acknowledgment was sent, which covers the waiting segments.
+    /// Records that an acknowledgment was sent, which covers the waiting segments.
     pub(crate) fn on_ack_sent(&mut self) {
         self.waiting = 0;
     }

@@ -23,7 +23,8 @@ pub struct Config {
     pub window_scale: u8,
     /// The initial limit of unacknowledged and unsent data: in octets, or in memory if `packet_head` is set.
     pub send_buffer: ByteCount,
-    /// The limit to which that buffer grows, to hold twice the congestion window; a smaller value disables growth.
+    /// The limit to which the send buffer grows, to hold twice the congestion window; a smaller value
+    /// disables growth.
     pub send_buffer_max: ByteCount,
     /// The memory of a packet's headers and of the structure behind its data, in addition to 256 octets for its descriptor. In the
     /// receive buffer the sum is rounded up to a power of two; the window then starts at half of that buffer and grows with large
@@ -31,14 +32,16 @@ pub struct Config {
     pub packet_head: ByteCount,
     /// The initial limit of data that waits for the application: in octets, or in memory if `packet_head` is set. It limits the window.
     pub receive_buffer: ByteCount,
-    /// The limit to which that buffer grows with the octets that the application reads per round trip; a smaller value disables growth.
+    /// The limit to which the receive buffer grows with the octets that the application reads per round
+    /// trip; a smaller value disables growth.
     pub receive_buffer_max: ByteCount,
-    /// The segments for which the grown buffer has room beside twice what is read per round trip.
+    /// Segments for which the grown receive buffer has room in addition to twice the octets read per round
+    /// trip.
     pub receive_buffer_cushion: u32,
-    /// Let out-of-order data enlarge the buffer, too.
+    /// Let out-of-order data enlarge the receive buffer, too.
     pub receive_buffer_for_early: bool,
-    /// A round trip shorter than this lets the buffer grow by its share of this time, and not as the octets read per round trip do; 0s is
-    /// off.
+    /// For a shorter round trip than this, the receive buffer grows in proportion to round trip / this time
+    /// instead of with the octets read per round trip; 0s is off.
     pub receive_buffer_low_rtt: Duration,
     /// Increase the receiver's estimate of the round-trip time only while the application has read everything.
     pub receive_rtt_if_read: bool,
@@ -66,13 +69,14 @@ pub struct Config {
     pub answer_old_ack: bool,
     /// Out-of-order segments that may share one acknowledgment; 0: acknowledge each (RFC 5681 section 4.2).
     pub sack_compression: u32,
-    /// The percentage of a round trip by which such an acknowledgment is delayed.
+    /// The percentage of a round trip by which compressed SACKs are delayed.
     pub sack_compression_percent: u32,
-    /// The longest such delay.
+    /// The longest delay of compressed SACKs.
     pub sack_compression_max: Duration,
-    /// The slack of the timer of that delay.
+    /// The slack of the timer that delays compressed SACKs.
     pub sack_compression_slack: Duration,
-    /// Such an acknowledgment bears the time at which it is sent; otherwise that of the segment that it acknowledges.
+    /// Compressed SACKs carry the time at which they are sent as their timestamp; otherwise the time of the
+    /// segment that they acknowledge.
     pub sack_compression_reads_clock: bool,
     /// The time from a segment's arrival to the application's read: interrupt, scheduler, system call.
     pub wakeup: Duration,
@@ -85,10 +89,10 @@ pub struct Config {
     pub initial_window: u32,
     /// Let an acknowledgment increase the window by at most one segment. RFC 5681 section 3.1.
     pub one_segment_per_ack: bool,
-    /// The window opens by a segment once a full one's octets are acknowledged outside of recovery, not with each acknowledgment.
-    /// RFC 3465 with L of one segment.
+    /// Open the window by a segment once the octets of a full segment are acknowledged outside of recovery,
+    /// not with each acknowledgment. RFC 3465 with L of one segment.
     pub byte_counting: bool,
-    /// Only an acknowledgment that finds the window full opens it.
+    /// Open the window only with an acknowledgment that finds the window full.
     pub grows_when_full: bool,
     /// Offer ECN: routers may mark data instead of dropping them. RFC 3168. `congestion = "dctcp"` implies it.
     pub ecn: bool,
@@ -117,16 +121,17 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Spread the reduction of the window over the recovery (RFC 6937); otherwise reduce it at once.
     pub prr: bool,
-    /// Take one segment off the window with every second acknowledgment of the recovery. Not together with `prr`.
+    /// Reduce the window by one segment with every second acknowledgment during recovery. Not together with
+    /// `prr`.
     pub rate_halving: RateHalving,
-    /// Segments that may follow an acknowledgment which reports trouble: cwnd is at most that many above what is in flight.
-    /// 0 leaves it.
+    /// Segments that may follow an acknowledgment which indicates a loss or reordering: cwnd is limited to
+    /// the data in flight plus this. 0: no limit.
     pub cwnd_moderation: u32,
     /// Send a tail loss probe before the retransmission timeout. RFC 8985 section 7.
     pub tlp: bool,
     /// The allowance for the peer's delayed acknowledgment in the probe timeout of a single segment. RFC 8985 section 7.2.
     pub tlp_ack_allowance: Duration,
-    /// The slack added to the reordering timer and the probe timeout.
+    /// The slack added to the reordering timer and to the probe timeout.
     pub timer_slack: Duration,
     /// Detect spurious timeouts. RFC 5682 section 3 (with SACK).
     pub frto: bool,
@@ -134,7 +139,7 @@ pub struct Config {
     pub undo: bool,
     /// Merge small segments into a retransmission. RFC 9293 section 3.10.8 permits it.
     pub collapse_on_retransmit: bool,
-    /// How many segments it takes along at most; 0 is as many as fit.
+    /// The most segments that are merged into a retransmission; 0: as many as fit.
     pub collapse_limit: u32,
 
     /// The estimator of the round-trip time.
@@ -145,7 +150,7 @@ pub struct Config {
     pub rto_min: Duration,
     /// The maximum timeout. RFC 6298 section 2.5.
     pub rto_max: Duration,
-    /// The least amount added to the smoothed RTT: the RFC's G, Linux's 200 ms.
+    /// The minimum of the variance term that is added to the smoothed RTT: G in the RFC, 200 ms in Linux.
     pub rto_variance_floor: Duration,
     /// The tick of the timer clock; 0 is exact.
     pub clock_granularity: Duration,
@@ -162,17 +167,20 @@ pub struct Config {
     /// End a connection at once when its host loses the connection's address, because the system destroys the socket; otherwise it
     /// continues until its retransmissions have failed.
     pub address_loss_aborts: bool,
-    /// `max_retries` stands for the time that so many timeouts take of which the first is this, and each other twice the one before,
-    /// up to `rto_max`; 0s counts timeouts. The same of `syn_retries` and `rto_initial`. Linux: retransmits_timed_out.
+    /// Convert `max_retries` to a time: the sum of that many timeouts, of which the first is this long and
+    /// each following one twice as long, up to `rto_max`; 0s counts timeouts instead. `syn_retries` and
+    /// `rto_initial` likewise. Linux: retransmits_timed_out.
     pub max_retries_base: Duration,
-    /// Retransmissions or probes of a closed window in vain for this time end the connection, whatever `max_retries` is; 0s is off.
-    /// RFC 9293 section 3.8.3, RFC 5482. Linux: TCP_USER_TIMEOUT.
+    /// End the connection when retransmissions or window probes have had no answer for this time, whatever
+    /// `max_retries` is; 0s is off. RFC 9293 section 3.8.3, RFC 5482. Linux: TCP_USER_TIMEOUT.
     pub user_timeout: Duration,
-    /// An idle connection is probed after this silence of the peer; 0s never. RFC 9293 section 3.8.4. Linux: TCP_KEEPIDLE.
+    /// Probe an idle connection after the peer has been silent for this time; 0s: never. RFC 9293 section
+    /// 3.8.4. Linux: TCP_KEEPIDLE.
     pub keepalive: Duration,
-    /// The time from one such probe to the next. Linux: TCP_KEEPINTVL.
+    /// The time between two keepalive probes. Linux: TCP_KEEPINTVL.
     pub keepalive_interval: Duration,
-    /// The connection ends after so many probes without an answer; a `user_timeout` takes their place. Linux: TCP_KEEPCNT.
+    /// Keepalive probes without an answer after which the connection ends; `user_timeout` replaces this
+    /// limit. Linux: TCP_KEEPCNT.
     pub keepalive_probes: u32,
 }
 
@@ -254,7 +262,11 @@ impl Config {
             (self.delayed_ack_min <= self.delayed_ack_max, "delayed_ack_min", "exceeds delayed_ack_max"),
             ((1..=10_000).contains(&self.initial_window), "initial_window", "lies between 1 and 10000"),
             (self.dupthresh > 0, "dupthresh", "has to be 1 at least"),
-            (!self.prr || self.rate_halving == RateHalving::Off, "rate_halving", "does not go with prr"),
+            (
+                !self.prr || self.rate_halving == RateHalving::Off,
+                "rate_halving",
+                "cannot be combined with prr",
+            ),
             (self.rto_max >= Duration::from_millis(1), "rto_max", "has to be 1ms at least"),
             (self.rto_min <= self.rto_max, "rto_min", "exceeds rto_max"),
             (!self.rto_initial.is_zero(), "rto_initial", "has to be longer than 0s"),

@@ -46,7 +46,7 @@ impl Negotiated {
         self.mss
     }
 
-    /// When our first SYN left.
+    /// Returns when our first SYN was sent.
     pub(crate) fn first_syn(&self) -> Time {
         self.first_syn
     }
@@ -218,7 +218,7 @@ impl Endpoint {
         self.update_rate();
         self.small = SmallSegments::begin(self.snd.una());
         self.start_keepalive(now);
-        self.reader.tell(Event::Connected);
+        self.reader.push_event(Event::Connected);
     }
 
     /// Returns whether the SYN was lost in a congested network: it was sent more than twice, because one loss is tolerated (RFC 5681

@@ -37,9 +37,10 @@ impl Endpoint {
         }
     }
 
-    /// Everything more than DupThresh segments below the highest one reported is lost, of what was sent before the phase began; in fast
-    /// recovery so is a retransmission when something that was sent after it is reported. Linux 2.6.16: net/ipv4/tcp_input.c
-    /// tcp_update_scoreboard, tcp_mark_head_lost, tcp_sacktag_write_queue (event C).
+    /// Marks as lost everything more than DupThresh segments below the highest segment reported, of what was
+    /// sent before the phase began; in fast recovery also a retransmission if something that was sent after
+    /// it is reported. Linux 2.6.16: net/ipv4/tcp_input.c tcp_update_scoreboard, tcp_mark_head_lost,
+    /// tcp_sacktag_write_queue (event C).
     pub(crate) fn find_losses_by_distance(&mut self) {
         let Some(highest) = (0..self.board.len()).rev().find(|index| self.board.get(*index).sacked) else {
             return;

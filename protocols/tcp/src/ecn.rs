@@ -173,7 +173,7 @@ impl Marks {
         self.accurate.is_agreed() && self.accurate.on_packet(ecn, octets)
     }
 
-    /// Notes a reduction of the window, which the next new data report by CWR. RFC 3168 section 6.1.2.
+    /// Records a reduction of the window, which the next new data report by CWR. RFC 3168 section 6.1.2.
     pub(crate) fn on_reduction(&mut self) {
         self.reduced = self.negotiated;
     }
@@ -248,7 +248,8 @@ impl Marks {
 }
 
 impl Endpoint {
-    /// Called before data are delivered: sends the pending delayed acknowledgment before the echo changes. RFC 8257 section 3.2, figure 1.
+    /// Sends the pending delayed acknowledgment before the echo changes; called before data are delivered.
+    /// RFC 8257 section 3.2, figure 1.
     pub(crate) fn tell_of_marks_before(&mut self, now: Time, ecn: Ecn) {
         if self.marks.is_changed_by(ecn) {
             if self.timers.is_ack_delayed() {

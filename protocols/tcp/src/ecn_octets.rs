@@ -1,5 +1,6 @@
-//! The AccECN option: octets of data by the codepoint with which they arrived, which settle what the three bits of the ACE field leave
-//! open. RFC 9768 section 3.2.3, as in Linux 7.3 (`include/net/tcp_ecn.h`, `tcp_accecn_process_option`, `tcp_options_fit_accecn`).
+//! The AccECN option: octets of data by the codepoint with which they arrived, which resolve ambiguities of
+//! the ACE field's three bits. RFC 9768 section 3.2.3, as in Linux 7.3 (`include/net/tcp_ecn.h`,
+//! `tcp_accecn_process_option`, `tcp_options_fit_accecn`).
 
 use hol_wire::Ecn;
 use hol_wire::tcp::EcnCounters;
@@ -35,6 +36,7 @@ pub(crate) struct EcnOctets {
 }
 
 impl EcnOctets {
+    /// Creates counters without any octets.
     pub(crate) const fn new() -> Self {
         Self {
             received: [0; FIELDS],
@@ -68,7 +70,7 @@ impl EcnOctets {
         self.least = self.least.max([1, 3, 2][index]);
     }
 
-    /// Takes the first option of the peer, in its SYN-ACK or the ACK of ours. `tcp_accecn_option_init`.
+    /// Handles the first option of the peer, in its SYN-ACK or in the ACK of ours. `tcp_accecn_option_init`.
     pub(crate) fn on_first_option(&mut self, option: &EcnCounters) {
         if self.seen >= PeerOption::Counters {
             return;
@@ -80,8 +82,8 @@ impl EcnOctets {
         };
     }
 
-    /// Takes the option of an acknowledgment that has delivered `octets`; returns whether the counters are reliable.
-    /// `tcp_accecn_process_option`.
+    /// Handles the option of an acknowledgment that has delivered `octets`; returns whether the counters are
+    /// reliable. `tcp_accecn_process_option`.
     pub(crate) fn on_acknowledgment(&mut self, option: Option<&EcnCounters>, octets: u32) -> bool {
         if self.seen == PeerOption::Zeroed {
             return false;
@@ -112,8 +114,8 @@ impl EcnOctets {
         is_reliable
     }
 
-    /// Returns how many counters fit beside `blocks` SACK blocks into `space` octets, and how many of the blocks are left, if the
-    /// counters that have to be told fit. `tcp_options_fit_accecn`.
+    /// Returns how many counters fit beside `blocks` SACK blocks into `space` octets, and how many of the
+    /// blocks are left, if the counters that must be sent fit. `tcp_options_fit_accecn`.
     pub(crate) fn fit(&self, mut space: usize, mut blocks: usize) -> Option<(usize, usize)> {
         let mut fields = FIELDS;
         loop {

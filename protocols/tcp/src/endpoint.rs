@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hol_base::{Duration, Rng, Time};
 use hol_congestion::{Algorithm, CongestionWindow};
-use hol_transport::{Command, Event, Input, Output, PathState, Reader, Statistics};
+use hol_transport::{Command, Event, Input, Output, PathState, ReceivingApplication, Statistics};
 use hol_wire::{Address, Packet, Transport};
 
 use crate::acknowledge::Acknowledging;
@@ -34,7 +34,7 @@ use crate::{Config, CongestionUnit, State};
 /// One end of a TCP connection.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// Shared by all connections of a flow: what they have in common stays in the processor's cache.
+    /// The configuration, shared by all connections of a flow so that it stays in the processor's cache.
     pub(crate) config: Arc<Config>,
     pub(crate) local: (Address, u16),
     pub(crate) remote: Option<(Address, u16)>,
@@ -70,7 +70,7 @@ pub struct Endpoint {
     /// Packets to be polled, in order.
     pub(crate) packets: VecDeque<Packet>,
     /// Events that wait for the application.
-    pub(crate) reader: Reader,
+    pub(crate) reader: ReceivingApplication,
     /// Whether `can_send` has returned false since the last `Writable`.
     blocked: Cell<bool>,
     /// Whether less than a third of the send buffer was free when the application polled the socket. Linux: SOCK_NOSPACE.
@@ -79,7 +79,7 @@ pub struct Endpoint {
     turn: Option<Time>,
     /// Whether `accepts` has taken a part of a write.
     partial: Cell<bool>,
-    /// Whether the next write continues that part.
+    /// Whether the next write continues the part written last.
     pub(crate) goes_on: bool,
     pub(crate) statistics: Statistics,
 }
@@ -136,7 +136,7 @@ impl Endpoint {
             timers: Timers::new(clock),
             alive: KeepAlive::default(),
             packets: VecDeque::new(),
-            reader: Reader::new(config.wakeup),
+            reader: ReceivingApplication::new(config.wakeup),
             blocked: Cell::new(false),
             is_short: false,
             turn: None,
@@ -207,7 +207,7 @@ impl Endpoint {
             Command::Connect => self.open(now),
             Command::Send(message) => self.write(now, message.payload),
             Command::Close => self.close(now),
-            Command::Reconfigure(what) => self.reader.tell(Event::Reconfigured { what, done: false }),
+            Command::Reconfigure(what) => self.reader.push_event(Event::Reconfigured { what, done: false }),
             Command::Abort => self.abort(now),
             Command::Read(reads) => self.reader.set_reading(reads),
         }
@@ -292,7 +292,7 @@ impl Endpoint {
         if self.is_writable() {
             self.is_short = false;
             if self.blocked.take() {
-                self.reader.tell(Event::Writable);
+                self.reader.push_event(Event::Writable);
             }
         }
     }
@@ -302,13 +302,14 @@ impl Endpoint {
         3 * self.send_space() >= self.send_buffer as usize
     }
 
-    /// Called when the application polls the socket, which shows whether the send buffer is short. Linux: tcp_poll.
+    /// Handles that the application polls the socket, which shows whether the send buffer is short. Linux:
+    /// tcp_poll.
     pub(crate) fn look(&mut self) {
         self.is_short |= self.offloads() && !self.is_writable();
     }
 
-    /// Called when the application has processed its data and polls again before it sleeps. Linux: fs/eventpoll.c ep_send_events puts a
-    /// ready socket back on the list and polls it once more.
+    /// Handles that the application has processed its data and polls again before it sleeps. Linux:
+    /// fs/eventpoll.c ep_send_events puts a ready socket back on the list and polls it once more.
     pub(crate) fn end_turn(&mut self) {
         if self.turn.take().is_some() {
             self.look();
@@ -327,7 +328,7 @@ impl Endpoint {
         self.machine.end();
         self.timers.stop();
         self.queue.clear();
-        self.reader.tell(event);
+        self.reader.push_event(event);
     }
 }
 
@@ -370,7 +371,7 @@ impl hol_transport::Endpoint for Endpoint {
                 self.turn = Some(now);
                 return Output::Event(event);
             }
-            if self.reader.wake(now) {
+            if self.reader.wake_if_due(now) {
                 self.clock_read = now;
                 self.data_read(now);
                 continue;

@@ -8,11 +8,11 @@ use crate::{Endpoint, State};
 pub struct Info {
     /// Segments sent and not cumulatively acknowledged.
     pub unacked: u32,
-    /// Those of them that the peer has SACKed.
+    /// Unacknowledged segments that the peer has SACKed.
     pub sacked: u32,
-    /// Those of them that are considered lost.
+    /// Unacknowledged segments that are considered lost.
     pub lost: u32,
-    /// Those of them with a retransmission in flight.
+    /// Unacknowledged segments with a retransmission in flight.
     pub retransmitted: u32,
     /// The number of segments delivered out of order that indicates a loss.
     pub reordering: u32,

@@ -1,4 +1,5 @@
-//! Probing an idle connection whose peer may be gone. RFC 9293 section 3.8.4. Linux: tcp_keepalive_timer.
+//! Keepalive: probes an idle connection whose peer may be gone. RFC 9293 section 3.8.4. Linux:
+//! tcp_keepalive_timer.
 
 use bytes::Bytes;
 use hol_base::{Duration, Time};
@@ -7,7 +8,7 @@ use hol_wire::tcp::Flags;
 
 use crate::{Endpoint, State};
 
-/// What is known of the peer's life.
+/// When the peer was last heard, and how many probes it has not answered.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KeepAlive {
     /// When the peer was heard of last.
@@ -24,7 +25,7 @@ impl KeepAlive {
 }
 
 impl Endpoint {
-    /// The connection is open: from now on silence counts.
+    /// Starts the timer, because the connection is open.
     pub(crate) fn start_keepalive(&mut self, now: Time) {
         self.alive.on_segment(now);
         if !self.config.keepalive.is_zero() {
@@ -32,7 +33,7 @@ impl Endpoint {
         }
     }
 
-    /// The peer may have been silent for long enough: a probe leaves, or the connection fails.
+    /// Sends a probe, or fails the connection, if the peer has been silent for long enough.
     pub(crate) fn keepalive_timeout(&mut self, now: Time) {
         let idle = self.config.keepalive;
         if matches!(self.machine.state(), State::Closed | State::TimeWait) {

@@ -18,7 +18,7 @@ impl SmallSegments {
         Self { end: una }
     }
 
-    /// Notes that a small segment with this `end` was sent.
+    /// Records that a small segment with this `end` was sent.
     pub(crate) fn on_sent(&mut self, end: SeqNum) {
         self.end = end;
     }

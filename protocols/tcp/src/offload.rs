@@ -22,8 +22,8 @@ const FEWEST: u32 = 2;
 const SOON: Duration = Duration::from_millis(1);
 
 impl Endpoint {
-    /// Returns whether blocks of several segments are sent. Only if the window counts packets; if it counts octets, segments are sent one
-    /// by one.
+    /// Returns whether blocks of several segments are sent: only if the window counts packets. If it counts
+    /// octets, segments are sent one by one.
     pub(crate) fn offloads(&self) -> bool {
         self.config.segmentation_offload && self.config.congestion_unit == CongestionUnit::Packets
     }
@@ -58,7 +58,8 @@ impl Endpoint {
         self.usage.set_rate(octets * 10_000_000 / srtt.as_nanos().max(1));
     }
 
-    /// Returns the largest number of segments in a block. Linux: tcp_tso_autosize, unless the controller says (`tso_segs`).
+    /// Returns the largest number of segments in a block. Linux: tcp_tso_autosize, unless the controller
+    /// sets it (`tso_segs`).
     pub(crate) fn most_segments(&self, segment: usize) -> u32 {
         let round_trip = self.rtt.min().map_or(u64::MAX, |least| least.as_nanos() / 1000) >> RTT_LOG;
         let more = if round_trip < u64::from(u32::BITS) { u64::from(LARGEST) >> round_trip } else { 0 };

@@ -82,7 +82,7 @@ impl Endpoint {
         }
     }
 
-    /// Called before a write if nothing else waits: the connection was limited by the application.
+    /// Records that the application limits the connection; called before a write if nothing else waits.
     /// draft-cheng-iccrg-delivery-rate-estimation-00, section 3.4.
     pub(crate) fn look_for_application_limit(&mut self) {
         let in_flight = self.in_flight();

@@ -1,4 +1,4 @@
-//! The memory of a packet in a socket's buffer: a system counts memory, not payload (Linux: truesize).
+//! The memory of a packet in a socket's buffer, because Linux limits memory (truesize), not payload.
 
 /// The memory of a packet's descriptor: sizeof(struct sk_buff) in whole cache lines.
 const DESCRIPTOR: u32 = 256;
@@ -24,8 +24,9 @@ impl PacketMemory {
         self.head > 0
     }
 
-    /// Returns the memory of a packet whose data are in separate pages, without these. Linux: tcp_stream_alloc_skb, and
-    /// SKB_SMALL_HEAD_CACHE_SIZE, which has NET_SKB_PAD of room before the headers and is not a power of two.
+    /// Returns the memory of a packet, without its data, which are in separate pages. Linux:
+    /// tcp_stream_alloc_skb, and SKB_SMALL_HEAD_CACHE_SIZE, which has NET_SKB_PAD of room before the headers
+    /// and is not a power of two.
     pub(crate) fn without_data(self) -> u32 {
         match self.head + LINE {
             LINE => 0,

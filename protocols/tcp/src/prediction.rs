@@ -1,4 +1,5 @@
-//! Header prediction: segments with only the next data, or only an acknowledgment. Linux: net/ipv4/tcp_input.c tcp_rcv_established.
+//! Header prediction: fast processing of segments with only the next data, or only an acknowledgment. Linux:
+//! net/ipv4/tcp_input.c tcp_rcv_established.
 
 use hol_wire::tcp::{Flags, Segment};
 

@@ -1,4 +1,5 @@
-//! Rate halving, as Linux had it until 3.2: while the window is being reduced, every second acknowledgment takes a segment off it.
+//! Rate halving, as in Linux until 3.2: while the window is being reduced, every second acknowledgment
+//! reduces it by a segment.
 
 use crate::phase::Phase;
 use crate::{Endpoint, RateHalving};
@@ -11,8 +12,9 @@ pub(crate) struct Halving {
 }
 
 impl Endpoint {
-    /// An acknowledgment during a reduction: at most one segment leaves for each. Linux 2.6.16: net/ipv4/tcp_input.c tcp_cwnd_down,
-    /// net/ipv4/tcp_cong.c tcp_reno_min_cwnd, net/ipv4/tcp_bic.c bictcp_min_cwnd.
+    /// Handles an acknowledgment during a reduction: at most one segment is sent for each. Linux 2.6.16:
+    /// net/ipv4/tcp_input.c tcp_cwnd_down, net/ipv4/tcp_cong.c tcp_reno_min_cwnd, net/ipv4/tcp_bic.c
+    /// bictcp_min_cwnd.
     pub(crate) fn halve_rate(&mut self) {
         let (quantum, ssthresh) = (self.cwnd.quantum(), self.cwnd.ssthresh());
         let floor = if self.config.rate_halving == RateHalving::ToSsthresh { ssthresh } else { ssthresh / 2 };
@@ -24,13 +26,15 @@ impl Endpoint {
         self.cwnd.set_cwnd(window.min(self.in_flight() + quantum));
     }
 
-    /// The reduction is complete: cwnd is ssthresh at most. Linux 2.6.16: net/ipv4/tcp_input.c tcp_complete_cwr.
+    /// Ends the reduction: cwnd becomes ssthresh at most. Linux 2.6.16: net/ipv4/tcp_input.c
+    /// tcp_complete_cwr.
     pub(crate) fn finish_halving(&mut self) {
         self.cwnd.set_cwnd(self.cwnd.cwnd().min(self.cwnd.ssthresh()));
     }
 
-    /// An acknowledgment that reports trouble lets out no more than a few segments. Linux 2.6.16: net/ipv4/tcp_input.c
-    /// tcp_moderate_cwnd, of tcp_try_to_open, tcp_undo_cwr and the Loss state of tcp_fastretrans_alert.
+    /// Limits the window so that an acknowledgment which indicates a loss or reordering allows only a few
+    /// segments. Linux 2.6.16: net/ipv4/tcp_input.c tcp_moderate_cwnd, of tcp_try_to_open, tcp_undo_cwr and
+    /// the Loss state of tcp_fastretrans_alert.
     pub(crate) fn moderate_window(&mut self) {
         let segments = self.config.cwnd_moderation;
         if segments > 0 && !self.cwnd.is_rate_based() {
@@ -39,8 +43,8 @@ impl Endpoint {
         }
     }
 
-    /// Counts what `ack` newly acknowledges, where the window opens by octets; not while it is being reduced, nor after a timeout.
-    /// Linux 2.6.16: net/ipv4/tcp_input.c tcp_ack, line 2453.
+    /// Counts the octets that `ack` newly acknowledges, where the window opens by octets; not while the
+    /// window is being reduced, nor after a timeout. Linux 2.6.16: net/ipv4/tcp_input.c tcp_ack, line 2453.
     pub(crate) fn count_octets(&mut self, ack: hol_wire::tcp::SeqNum) {
         if self.config.byte_counting && self.episode.phase() < Phase::Reduced {
             self.cwnd.count_octets(ack.distance_from(self.snd.una()));

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use hol_transport::Passage;
+use hol_transport::DeliveryTimes;
 use hol_wire::tcp::{SackBlock, SackBlocks, SeqNum};
 
 /// The number of SACK blocks that are kept, the most that fit into a header.
@@ -15,16 +15,17 @@ pub(crate) struct Piece {
     pub(crate) seq: SeqNum,
     pub(crate) payload: Bytes,
     pub(crate) fin: bool,
-    pub(crate) passage: Passage,
-    /// The length in octets of the packet in memory that starts with this piece; 0: it is in the packet of the previous piece.
+    pub(crate) passage: DeliveryTimes,
+    /// Length in octets of the packet in memory that starts with this piece; 0 if the piece is in the packet
+    /// of the previous one.
     pub(crate) packet: u32,
-    /// The memory of that packet in the receive buffer.
+    /// Memory of the packet in the receive buffer.
     pub(crate) memory: u32,
-    /// The free octets behind that packet.
+    /// Free octets behind the packet.
     pub(crate) room: u32,
 }
 
-/// Pieces in sequence order, without overlap, all beyond RCV.NXT.
+/// The out-of-order queue: pieces in sequence order, without overlap, all beyond RCV.NXT.
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     pieces: VecDeque<Piece>,
@@ -120,7 +121,7 @@ impl Reassembly {
         if self.duplicate.is_some() { None } else { self.duplicate_below(next) }
     }
 
-    /// Inserts what is new of a piece, and returns the first duplicate part. RFC 2883 section 4.
+    /// Inserts the new part of a piece, and returns the first duplicate part. RFC 2883 section 4.
     pub(crate) fn insert(&mut self, piece: &Piece) -> Option<SackBlock> {
         let mut index = self.pieces.partition_point(|held| held.end().at_or_before(piece.seq));
         let (mut cursor, end) = (piece.seq, piece.end());
@@ -230,7 +231,7 @@ mod tests {
             seq: SeqNum(seq),
             payload: payload.into(),
             fin: false,
-            passage: Passage::default(),
+            passage: DeliveryTimes::default(),
             packet: length as u32,
             memory: 100,
             room: 0,

@@ -1,7 +1,7 @@
 //! Processes segments. RFC 9293 section 3.10.7, with the protection of RFC 5961 against blind attacks.
 
 use hol_base::{Duration, Time};
-use hol_transport::{Event, Failure, Passage, Received};
+use hol_transport::{DeliveryTimes, Event, Failure, Received};
 use hol_wire::tcp::{Flags, SackBlock, Segment};
 use hol_wire::{Address, Ecn};
 
@@ -197,7 +197,7 @@ impl Endpoint {
             seq: segment.seq,
             payload: std::mem::take(&mut segment.payload),
             fin: segment.flags.contains(Flags::FIN),
-            passage: Passage::new(segment.stamp, now),
+            passage: DeliveryTimes::new(segment.stamp, now),
             packet: text.octets(),
             memory: self.buffer.memory_of(text.octets(), segment.stamp.cut),
             room: self.buffer.room_behind(text.octets(), segment.stamp.cut),

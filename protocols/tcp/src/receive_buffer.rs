@@ -38,7 +38,7 @@ pub(crate) struct ReceiveBuffer {
     room: u32,
 }
 
-/// A window to advertise.
+/// A window that may be advertised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Offer {
     pub(crate) window: u32,
@@ -66,12 +66,12 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Returns whether memory is counted, so that windows have to be earned.
+    /// Returns whether memory is counted, so that the window grows only with the data received.
     pub(crate) fn is_counted(&self) -> bool {
         self.memory.is_counted()
     }
 
-    /// Returns the limit of the memory.
+    /// Returns the limit of the buffer's memory.
     pub(crate) fn limit(&self) -> u32 {
         self.limit
     }
@@ -281,7 +281,7 @@ impl ReceiveBuffer {
 
 #[cfg(test)]
 mod tests {
-    use hol_transport::Passage;
+    use hol_transport::DeliveryTimes;
     use hol_wire::tcp::SeqNum;
 
     use super::*;
@@ -297,7 +297,7 @@ mod tests {
 
     fn packet(octets: u32, memory: u32, room: u32) -> Piece {
         let payload = vec![0; octets as usize].into();
-        let (seq, passage) = (SeqNum(0), Passage::default());
+        let (seq, passage) = (SeqNum(0), DeliveryTimes::default());
         Piece { seq, payload, fin: false, passage, packet: octets, memory, room }
     }
 

@@ -37,7 +37,8 @@ pub(crate) struct RightSizing {
 }
 
 impl RightSizing {
-    /// Initialises it when the connection is established: `nxt` is read first, and `expected` octets per round trip are expected.
+    /// Initialises right-sizing when the connection is established: `nxt` is read first, and `expected`
+    /// octets per round trip are expected.
     pub(crate) fn established(&mut self, now: Time, nxt: SeqNum, expected: u32) {
         self.most_read = expected;
         self.since = (nxt, now);

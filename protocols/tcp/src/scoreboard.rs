@@ -19,21 +19,21 @@ pub(crate) struct SentSegment {
     pub(crate) seq: SeqNum,
     pub(crate) flags: Flags,
     pub(crate) payload: Bytes,
-    /// When its latest copy was sent.
+    /// When the latest copy was sent.
     pub(crate) sent: Time,
-    /// When it was sent first.
+    /// When the segment was sent first.
     pub(crate) first_sent: Time,
-    /// Whether the peer has SACKed it (RFC 2018).
+    /// Whether the peer has SACKed the segment (RFC 2018).
     pub(crate) sacked: bool,
-    /// Whether it, or its latest copy, is considered lost.
+    /// Whether the segment, or its latest copy, is considered lost.
     pub(crate) lost: bool,
-    /// Whether a retransmission of it is in flight.
+    /// Whether a retransmission of the segment is in flight.
     pub(crate) resent: bool,
-    /// Whether it was ever retransmitted, so that it gives no round-trip sample (Karn).
+    /// Whether the segment was ever retransmitted, so that it gives no round-trip sample (Karn).
     pub(crate) ever_resent: bool,
-    /// The data that a rate-based congestion controller has stored with its latest copy.
+    /// The data that a rate-based congestion controller has stored with the latest copy.
     pub(crate) departure: Option<Box<Departure>>,
-    /// Its memory in the send buffer in addition to its octets.
+    /// Memory in the send buffer in addition to the segment's octets.
     pub(crate) overhead: u32,
 }
 
@@ -78,13 +78,13 @@ impl SentSegment {
         }
     }
 
-    /// Returns the number of its sequence numbers.
+    /// Returns the number of sequence numbers in the segment.
     pub(crate) fn length(&self) -> u32 {
         let control = Flags::SYN.0 | Flags::FIN.0;
         self.payload.len() as u32 + (self.flags.0 & control).count_ones()
     }
 
-    /// Returns its size in the unit of the congestion window.
+    /// Returns the size of the segment in the unit of the congestion window.
     pub(crate) fn weight(&self, unit: CongestionUnit) -> u32 {
         match unit {
             CongestionUnit::Packets => 1,
@@ -92,7 +92,7 @@ impl SentSegment {
         }
     }
 
-    /// Returns the sequence number after it.
+    /// Returns the sequence number after the segment.
     pub(crate) fn end(&self) -> SeqNum {
         self.seq + self.length()
     }
@@ -302,8 +302,8 @@ impl Scoreboard {
         before.is_some_and(|before| before.overhead == 0 && before.resent && before.sent == now)
     }
 
-    /// Ends the block of segment `index` after its first `segments` from there that have the same marks, where it gets an `overhead`.
-    /// Linux: tcp_fragment, also by tcp_match_skb_to_sack.
+    /// Ends the block of segment `index` after its next `segments` that have the same marks; there the block
+    /// gets an `overhead`. Linux: tcp_fragment, also by tcp_match_skb_to_sack.
     pub(crate) fn end_block(&mut self, index: usize, segments: usize, overhead: u32) {
         let marks = |at: usize| {
             let segment = &self.segments[at];

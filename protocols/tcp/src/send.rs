@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::tcp::{EcnCounters, Flags, Options, Segment, SeqNum};
-use hol_wire::{Ecn, Packet, Stamp};
+use hol_wire::{Ecn, Packet, SendTimes};
 
 use crate::scoreboard::SentSegment;
 use crate::timers::Purpose;
 use crate::{CongestionUnit, Endpoint, State};
 
-/// Which rules new data ignore when they are sent.
+/// The rules that new data may ignore when they are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Push {
     /// All rules apply.
@@ -27,14 +27,14 @@ pub(crate) enum Push {
 pub(crate) struct Next {
     pub(crate) size: usize,
     pub(crate) fin: bool,
-    /// Whether it is not full-sized.
+    /// Whether the segment is smaller than a full-sized one.
     pub(crate) is_small: bool,
-    /// PSH is set.
+    /// Whether PSH is set.
     pub(crate) pushed: bool,
-    /// Whether it is cut from a block of several; PSH is then set at the end of the block.
+    /// Whether the segment is cut from a block of several; PSH is then set at the end of the block.
     pub(crate) cut: bool,
     pub(crate) ends_block: bool,
-    /// Its memory in the send buffer in addition to its octets.
+    /// Memory in the send buffer in addition to the segment's octets.
     pub(crate) overhead: u32,
 }
 
@@ -317,12 +317,12 @@ impl Endpoint {
             self.timers.on_ack_sent();
         }
         self.usage.on_departure(now);
-        let mut stamp = Stamp::default();
+        let mut stamp = SendTimes::default();
         if !payload.is_empty() {
             self.acks.on_data_sent(now);
             self.usage.on_data_sent(now);
             self.charge_pace(now, payload.len());
-            stamp = Stamp { first_sent, sent: now, cut };
+            stamp = SendTimes { first_sent, sent: now, cut };
         }
         let ack = if flags.contains(Flags::ACK) { self.rcv.nxt() } else { SeqNum::default() };
         self.put_out(ecn, |source_port, destination_port| Segment {

@@ -1,4 +1,5 @@
-//! What the application has handed over and is not sent: octets, and the FIN behind them. RFC 9293 section 3.10.4.
+//! The data that the application has written and TCP has not sent: octets, and the FIN behind them. RFC 9293
+//! section 3.10.4.
 
 use std::collections::VecDeque;
 
@@ -6,7 +7,7 @@ use bytes::Bytes;
 
 use crate::send_buffer::SendBuffer;
 
-/// The octets that wait, and what has become of our FIN.
+/// The octets that wait, and whether our FIN waits or was sent.
 #[derive(Debug, Default)]
 pub(crate) struct SendQueue {
     buffer: SendBuffer,
@@ -21,7 +22,7 @@ pub(crate) struct SendQueue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) length: usize,
-    /// Whether PSH is set at its end, because a write ends there or for another reason.
+    /// Whether PSH is set at the end of the block, because a write ends there or for another reason.
     pub(crate) pushed: bool,
 }
 
@@ -93,8 +94,8 @@ impl SendQueue {
         }
     }
 
-    /// Sets PSH at the end of the first block, of which a part is sent, or in the FIN after it. Linux: tcp_write_wakeup sets it before
-    /// tcp_fragment.
+    /// Sets PSH at the end of the first block, of which a part is sent, or in the FIN after it. Linux:
+    /// tcp_write_wakeup sets it before tcp_fragment.
     pub(crate) fn push_rest(&mut self) {
         match self.blocks.front_mut() {
             Some(rest) => rest.pushed = true,

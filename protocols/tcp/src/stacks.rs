@@ -1,36 +1,36 @@
-//! The configurations that have names: the `[tcp]` tables of the stack files, which name the source of each value.
+//! Named configurations: the `[tcp]` tables of the stack files, which give the source of each value.
 
 use hol_transport::ConfigError;
 
 use crate::Config;
 
 impl Config {
-    /// Returns the TCP of Linux 6.12, of `stacks/linux-6.12.toml`.
+    /// Returns the TCP of Linux 6.12, from `stacks/linux-6.12.toml`.
     pub fn linux_6_12() -> Self {
         Self::read(include_str!("../stacks/linux-6.12.toml"))
     }
 
-    /// Returns the TCP of Linux 7.3, of `stacks/linux-7.3.toml`.
+    /// Returns the TCP of Linux 7.3, from `stacks/linux-7.3.toml`.
     pub fn linux_7_3() -> Self {
         Self::read(include_str!("../stacks/linux-7.3.toml"))
     }
 
-    /// Returns the TCP of Linux 2.6.16, of `stacks/linux-2.6.16.toml`.
+    /// Returns the TCP of Linux 2.6.16, from `stacks/linux-2.6.16.toml`.
     pub fn linux_2_6_16() -> Self {
         Self::read(include_str!("../stacks/linux-2.6.16.toml"))
     }
 
-    /// Returns the TCP of Linux 2.6.15, of `stacks/linux-2.6.15.toml`.
+    /// Returns the TCP of Linux 2.6.15, from `stacks/linux-2.6.15.toml`.
     pub fn linux_2_6_15() -> Self {
         Self::read(include_str!("../stacks/linux-2.6.15.toml"))
     }
 
-    /// Returns the TCP of Linux 2.6.10, of `stacks/linux-2.6.10.toml`.
+    /// Returns the TCP of Linux 2.6.10, from `stacks/linux-2.6.10.toml`.
     pub fn linux_2_6_10() -> Self {
         Self::read(include_str!("../stacks/linux-2.6.10.toml"))
     }
 
-    /// Returns the TCP of RFC 9293 and its companions, of `stacks/rfc.toml`.
+    /// Returns the TCP of RFC 9293 and its companions, from `stacks/rfc.toml`.
     pub fn rfc9293() -> Self {
         Self::read(include_str!("../stacks/rfc.toml"))
     }
@@ -40,7 +40,7 @@ impl Config {
         stack["tcp"].clone().try_into().expect("a stack file names every behaviour")
     }
 
-    /// Returns the configuration with changes, if an endpoint can work with it.
+    /// Returns the configuration with changes; an error if an endpoint cannot work with it.
     ///
     /// ```
     /// use hol_base::Duration;

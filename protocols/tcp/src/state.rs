@@ -1,6 +1,6 @@
 //! The states of a connection. RFC 9293 section 3.3.2.
 
-/// Where a connection is in its life.
+/// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// No connection.
@@ -28,7 +28,7 @@ pub enum State {
 }
 
 impl State {
-    /// The RFC's name.
+    /// Returns the name of the state in the RFC.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Closed => "CLOSED",
@@ -45,17 +45,17 @@ impl State {
         }
     }
 
-    /// The application may still hand over data for sending.
+    /// Returns whether the application may still write data.
     pub(crate) const fn may_send(self) -> bool {
         matches!(self, Self::SynSent | Self::SynReceived | Self::Established | Self::CloseWait)
     }
 
-    /// Data and FIN of ours may be on the wire.
+    /// Returns whether our data and FIN may be on the wire.
     pub(crate) const fn is_sending(self) -> bool {
         matches!(self, Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck)
     }
 
-    /// The peer may still send data.
+    /// Returns whether the peer may still send data.
     pub(crate) const fn is_receiving(self) -> bool {
         matches!(self, Self::SynReceived | Self::Established | Self::FinWait1 | Self::FinWait2)
     }

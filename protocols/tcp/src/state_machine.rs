@@ -1,8 +1,8 @@
-//! How the state of a connection changes. RFC 9293 section 3.3.2, figure 5.
+//! The transitions between states of a connection. RFC 9293 section 3.3.2, figure 5.
 
 use crate::State;
 
-/// The state, which moves only along the arrows of the figure.
+/// The state of a connection, which changes only along the arrows of the figure.
 #[derive(Debug)]
 pub(crate) struct StateMachine {
     state: State,
@@ -11,64 +11,64 @@ pub(crate) struct StateMachine {
 }
 
 impl StateMachine {
-    /// CLOSED, or LISTEN.
+    /// Creates a machine in CLOSED, or in LISTEN.
     pub(crate) fn new(state: State) -> Self {
         Self { state, passive: state == State::Listen }
     }
 
-    /// Where the connection is.
+    /// Returns the state.
     pub(crate) fn state(&self) -> State {
         self.state
     }
 
-    /// Active open: our SYN leaves.
+    /// Opens actively, because our SYN is sent: SYN-SENT.
     pub(crate) fn open(&mut self) {
         self.turn(&[State::Closed], State::SynSent);
     }
 
-    /// The peer's SYN came, and ours is not acknowledged.
+    /// Handles the peer's SYN while ours is not acknowledged: SYN-RECEIVED.
     pub(crate) fn syn_received(&mut self) {
         self.turn(&[State::Listen, State::SynSent], State::SynReceived);
     }
 
-    /// The connection began in LISTEN.
+    /// Returns whether the connection began in LISTEN.
     pub(crate) fn is_passive(&self) -> bool {
         self.passive
     }
 
-    /// The peer's handshake came to nothing.
+    /// Returns to LISTEN, because the handshake of the peer has failed.
     pub(crate) fn listen_again(&mut self) {
         self.turn(&[State::SynReceived], State::Listen);
     }
 
-    /// Both SYNs are acknowledged.
+    /// Handles that both SYNs are acknowledged: ESTABLISHED.
     pub(crate) fn establish(&mut self) {
         self.turn(&[State::SynSent, State::SynReceived], State::Established);
     }
 
-    /// The application has closed: our FIN follows what is queued.
+    /// Handles that the application has closed: our FIN follows the queued data.
     pub(crate) fn fin_queued(&mut self) {
         let next = if self.state == State::CloseWait { State::LastAck } else { State::FinWait1 };
         self.turn(&[State::Established, State::CloseWait], next);
     }
 
-    /// Our FIN is acknowledged, and the peer sends on.
+    /// Handles that our FIN is acknowledged while the peer may continue to send.
     pub(crate) fn fin_acknowledged(&mut self) {
         self.turn(&[State::FinWait1], State::FinWait2);
     }
 
-    /// The peer's FIN came before ours was acknowledged.
+    /// Handles a FIN of the peer that came before ours was acknowledged.
     pub(crate) fn fin_received(&mut self) {
         let next = if self.state == State::FinWait1 { State::Closing } else { State::CloseWait };
         self.turn(&[State::Established, State::FinWait1], next);
     }
 
-    /// Both FINs are acknowledged, and ours was first. RFC 9293 section 3.6.1.
+    /// Enters TIME-WAIT: both FINs are acknowledged, and ours was first. RFC 9293 section 3.6.1.
     pub(crate) fn time_wait(&mut self) {
         self.turn(&[State::FinWait2, State::Closing], State::TimeWait);
     }
 
-    /// The connection is gone, wherever it was.
+    /// Enters CLOSED from any state.
     pub(crate) fn end(&mut self) {
         self.state = State::Closed;
     }

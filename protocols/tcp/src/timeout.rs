@@ -1,5 +1,5 @@
-//! The retransmission timeout, RFC 6298: what is taken for lost then, and how the acknowledgments that follow tell whether it
-//! was. F-RTO is RFC 5682.
+//! The retransmission timeout (RFC 6298): what it considers lost, and how later acknowledgments show whether
+//! it was. F-RTO is RFC 5682.
 
 use hol_base::{Duration, Time};
 use hol_transport::{Event, Failure};
@@ -21,17 +21,18 @@ pub(crate) struct Timeouts {
 }
 
 impl Timeouts {
-    /// SND.UNA has moved, or nothing was lost after all.
+    /// Resets the count, because SND.UNA has advanced or nothing was lost after all.
     pub(crate) fn reset(&mut self) {
         self.in_a_row = 0;
     }
 
-    /// How many there were of the SYN.
+    /// Returns the number of timeouts of the SYN.
     pub(crate) fn of_syn(&self) -> u32 {
         self.of_syn
     }
 
-    /// What was to show that the timeout was spurious could not be sent, or showed the reverse.
+    /// Ends F-RTO: the data that would have shown a spurious timeout could not be sent, or have shown a
+    /// genuine one.
     pub(crate) fn end_frto(&mut self) {
         self.frto = false;
     }
@@ -46,7 +47,7 @@ fn doubled(first: Duration, timeouts: u32, most: Duration) -> Duration {
 }
 
 impl Endpoint {
-    /// The retransmission timer expired. RFC 6298 sections 5.4 to 5.6.
+    /// Handles the expiry of the retransmission timer. RFC 6298 sections 5.4 to 5.6.
     pub(crate) fn retransmission_timeout(&mut self, now: Time) {
         if self.board.len() == 0 {
             return;
@@ -150,7 +151,7 @@ impl Endpoint {
         }
     }
 
-    /// An acknowledgment after a timeout.
+    /// Handles an acknowledgment after a timeout.
     pub(crate) fn continue_loss(&mut self, info: &mut AckInfo) -> Resend {
         let recovered = self.snd.una().at_or_after(self.episode.recover());
         if info.advanced && self.undo_loss(false) {

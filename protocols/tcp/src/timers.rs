@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Time};
 
-/// The purpose of the sender's timer, of which there is one.
+/// The purpose of the sender's only timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Retransmission timeout. RFC 6298 section 5.
@@ -147,18 +147,18 @@ impl Timers {
         }
     }
 
-    /// Starts the timer of an idle connection over.
+    /// Restarts the timer of an idle connection.
     pub(crate) fn arm_keepalive(&mut self, now: Time, delay: Duration) {
         let mut last = self.keepalive;
         self.keepalive = Some(self.clock.again(now, delay, &mut last));
     }
 
-    /// The time between two as the clock of the timers counts it, in whole ticks.
+    /// Returns the time between two times as the clock of the timers counts it, in whole ticks.
     pub(crate) fn ticks_between(&self, from: Time, to: Time) -> Duration {
         self.clock.tick(to).saturating_since(self.clock.tick(from))
     }
 
-    /// A delay in whole ticks, of which there is one at least.
+    /// Returns a delay in whole ticks, at least one.
     pub(crate) fn in_ticks(&self, delay: Duration) -> Duration {
         delay.max(Duration::from_nanos(1)).round_up_to(self.clock.tick)
     }
@@ -184,8 +184,8 @@ impl Timers {
         self.sender.is_some_and(|armed| armed.purpose == purpose)
     }
 
-    /// Delays the acknowledgment, but not beyond an earlier deadline; returns whether that is so close that it may be sent now. Linux:
-    /// tcp_send_delayed_ack.
+    /// Delays the acknowledgment, but not beyond an earlier deadline; returns whether the deadline is so
+    /// close that the acknowledgment may be sent now. Linux: tcp_send_delayed_ack.
     pub(crate) fn delay_ack(&mut self, now: Time, delay: Duration) -> bool {
         if let Some(earlier) = self.delayed_ack {
             let is_near = earlier.due <= self.clock.tick(now) + self.clock.round_down(delay / 4);
@@ -202,8 +202,9 @@ impl Timers {
         self.delayed_ack.is_some()
     }
 
-    /// Starts the timer of compressed acknowledgments. Linux does not stop the timer of a delayed acknowledgment when that is sent
-    /// otherwise, and its expiry sends compressed ones: tcp_delack_timer_handler.
+    /// Starts the timer of compressed acknowledgments. Linux does not stop the timer of a delayed
+    /// acknowledgment that is sent for another reason, and its expiry sends compressed ones:
+    /// tcp_delack_timer_handler.
     pub(crate) fn compress_ack(&mut self, now: Time, delay: Duration) {
         if self.compressed_ack.is_none() {
             let deadline = now + delay;

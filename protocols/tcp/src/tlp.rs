@@ -22,12 +22,12 @@ struct Probe {
 }
 
 impl LossProbe {
-    /// Returns whether it is outstanding and `end` acknowledges it.
+    /// Returns whether the probe is outstanding and `end` acknowledges it.
     pub(crate) fn ends_at(&self, end: SeqNum) -> bool {
         self.0.is_some_and(|probe| probe.end == end)
     }
 
-    /// Returns whether it is outstanding and was a retransmission.
+    /// Returns whether the probe is outstanding and was a retransmission.
     pub(crate) fn is_resent(&self) -> bool {
         self.0.is_some_and(|probe| probe.resent)
     }

@@ -41,7 +41,7 @@ impl Undo {
         self.first_resent = None;
     }
 
-    /// When the first retransmission of the episode left.
+    /// Returns when the first retransmission of the episode was sent.
     pub(crate) fn first_resent(&self) -> Option<Time> {
         self.first_resent
     }

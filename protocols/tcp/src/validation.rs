@@ -88,8 +88,9 @@ impl Endpoint {
             || (self.cwnd.in_slow_start() && self.cwnd.cwnd() < 2 * self.usage.most_out)
     }
 
-    /// The acknowledgment of a time at which `in_flight` was out may open the window. Linux 2.6.16: net/ipv4/tcp_cong.c
-    /// tcp_is_cwnd_limited, which has the first rule where the interface cuts no blocks.
+    /// Returns whether the acknowledgment of a time at which `in_flight` was outstanding may open the
+    /// window. Linux 2.6.16: net/ipv4/tcp_cong.c tcp_is_cwnd_limited, which has the first rule where the
+    /// interface cuts no blocks.
     pub(crate) fn window_was_used(&self, in_flight: u32) -> bool {
         if self.config.grows_when_full { in_flight >= self.cwnd.cwnd() } else { self.window_is_used() }
     }

@@ -1,17 +1,18 @@
-//! A configuration that no endpoint could work with.
+//! The error of a configuration with which no endpoint can work.
 
-/// A value that no endpoint could work with. Its text reads `mss has to be 88 octets at least`.
+/// A configuration value with which no endpoint can work, for example `mss has to be 88 octets at least`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{key} {requirement}")]
 pub struct ConfigError {
-    /// The key, as the field and the stack file have it.
+    /// Name of the key, as in the configuration and in the stack file.
     pub key: &'static str,
     /// What the value has to be.
     pub requirement: &'static str,
 }
 
 impl ConfigError {
-    /// Returns an error for the first rule that is broken. A rule: whether it holds, the key, the requirement.
+    /// Checks rules in turn and returns an error for the first one that is broken. A rule has three parts:
+    /// whether it holds, the key, the requirement.
     pub fn check<const N: usize>(rules: [(bool, &'static str, &'static str); N]) -> Result<(), ConfigError> {
         match rules.into_iter().find(|(is_kept, ..)| !is_kept) {
             Some((_, key, requirement)) => Err(Self { key, requirement }),

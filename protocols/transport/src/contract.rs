@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use hol_base::{Duration, Time};
-use hol_wire::{Address, Packet, Stamp};
+use hol_wire::{Address, Packet, SendTimes};
 
 use crate::Failure;
 
-/// One end of a connection or association.
+/// An endpoint: one end of a connection or association.
 pub trait Endpoint {
     /// Takes one input. Output follows only from the next [`poll`](Self::poll).
     fn handle(&mut self, now: Time, input: Input);
@@ -72,7 +72,7 @@ pub enum Command {
     Read(bool),
 }
 
-/// A change of streams (RFC 6525). An empty list means all streams.
+/// A change of the streams of an association (RFC 6525). An empty list means all streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reconfiguration {
     /// Reset these outgoing streams, after all data queued before.
@@ -92,7 +92,7 @@ pub struct Message {
     pub stream: u16,
     /// Deliver on arrival, out of order. SCTP only.
     pub unordered: bool,
-    /// When to give up. SCTP only.
+    /// When the sender gives up the message. SCTP only.
     pub reliability: Reliability,
     /// SCTP payload protocol identifier.
     pub ppid: u32,
@@ -162,29 +162,29 @@ pub enum Event {
     },
 }
 
-/// Delivered user data.
+/// Octets of user data that were delivered to the application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
     /// SCTP stream; 0 for TCP.
     pub stream: u16,
-    /// Delivered out of order.
+    /// Whether the message was delivered without regard to order.
     pub unordered: bool,
     /// SCTP payload protocol identifier; 0 for TCP.
     pub ppid: u32,
-    /// User data.
+    /// The user data.
     pub payload: Bytes,
-    /// How it travelled. The time of delivery is that of the event.
-    pub passage: Passage,
+    /// When the data were sent and arrived. The time of delivery is that of the event.
+    pub passage: DeliveryTimes,
 }
 
-/// How delivered data travelled; for measurement only.
+/// When delivered data were sent and arrived; for measurement only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Passage {
-    /// When its last octet was first sent.
+pub struct DeliveryTimes {
+    /// When the last octet of the data was first sent.
     pub first_sent: Time,
-    /// When the copy that completed it was sent.
+    /// When the copy that completed the data was sent.
     pub sent: Time,
-    /// When it was complete at the receiver; the time until delivery is head-of-line wait.
+    /// When the data were complete at the receiver. The time from then until delivery is head-of-line wait.
     pub arrived: Time,
 }
 
@@ -211,7 +211,7 @@ pub struct PathState {
     pub ssthresh: Option<u64>,
     /// The smoothed round-trip time.
     pub srtt: Option<Duration>,
-    /// The pacing rate, octets per second, if departures are paced.
+    /// The pacing rate in octets per second, if packets are paced.
     pub pacing_rate: Option<u64>,
     /// Octets sent and neither acknowledged nor considered lost.
     pub in_flight: Option<u64>,
@@ -232,7 +232,8 @@ pub struct Statistics {
     pub timeout_retransmissions: u64,
     /// Expiries of the retransmission timer (RTO, T3-rtx).
     pub timeouts: u64,
-    /// Those of them that follow another without an acknowledgement between: the timer had been doubled. TCP and SCTP only.
+    /// Expiries of the timer that follow another one without an acknowledgement in between, so that the
+    /// timer had been doubled. TCP and SCTP only.
     pub backoffs: u64,
     /// Tail loss probes. RFC 8985 section 7; TCP only.
     pub tail_loss_probes: u64,
@@ -252,19 +253,19 @@ impl Message {
 
 impl Received {
     /// Creates an unordered message without a stream.
-    pub fn alone(payload: Bytes, passage: Passage) -> Self {
+    pub fn unordered(payload: Bytes, passage: DeliveryTimes) -> Self {
         Self { stream: 0, unordered: true, ppid: 0, payload, passage }
     }
 }
 
-impl Passage {
-    /// Returns the passage of data carried by one packet.
-    pub fn new(stamp: Stamp, arrived: Time) -> Self {
+impl DeliveryTimes {
+    /// Returns the times of data carried by one packet.
+    pub fn new(stamp: SendTimes, arrived: Time) -> Self {
         Self { first_sent: stamp.first_sent, sent: stamp.sent, arrived }
     }
 
-    /// Returns the passage of data that needs both this and `other`. The copy that arrives last completes it,
-    /// even if its octets were sent earlier than others.
+    /// Returns the times of data that need both this packet and `other`. The copy that arrives last
+    /// completes the data, even if its octets were sent earlier than others.
     pub fn join(self, other: Self) -> Self {
         let last = if other.arrived >= self.arrived { other } else { self };
         let first_sent = self.first_sent.max(other.first_sent);
@@ -302,7 +303,7 @@ mod tests {
     fn a_message_is_under_way_from_its_last_octet_to_the_copy_that_completes_it() {
         let passage = |first_sent, sent, arrived| {
             let [first_sent, sent, arrived] = [first_sent, sent, arrived].map(Time::from_millis);
-            Passage { first_sent, sent, arrived }
+            DeliveryTimes { first_sent, sent, arrived }
         };
         // The first packet was lost, and sent again before the last was written.
         let (first, last) = (passage(0, 40, 60), passage(50, 50, 55));

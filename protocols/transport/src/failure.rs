@@ -1,8 +1,8 @@
-//! Why a connection or association ended out of order.
+//! Why a connection or association failed.
 
 use std::fmt;
 
-/// The reason of [`Event::Failed`](crate::Event::Failed). Its text is in words of the RFCs.
+/// The reason of [`Event::Failed`](crate::Event::Failed). Its text uses the terms of the RFCs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Failure {
@@ -50,7 +50,7 @@ pub enum Failure {
     ConnectionIdsExhausted,
 }
 
-/// A rule that the peer broke, after which the connection cannot go on.
+/// A protocol violation by the peer, after which the connection cannot continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Violation {
@@ -102,12 +102,12 @@ impl Failure {
 impl Violation {
     const fn text(self) -> &'static str {
         match self {
-            Self::AcknowledgedUnsent => "the peer acknowledged what was not sent",
+            Self::AcknowledgedUnsent => "the peer acknowledged data that were not sent",
             Self::Bundled => "the peer bundled INIT ACK or SHUTDOWN COMPLETE",
             Self::NoUserData => "the peer sent DATA without user data",
-            Self::Data => "the peer sent DATA though I-DATA was agreed upon",
-            Self::InterleavedData => "the peer sent I-DATA though it was not agreed upon",
-            Self::AsconfAck => "an ASCONF-ACK for what was not asked",
+            Self::Data => "the peer sent DATA although I-DATA was negotiated",
+            Self::InterleavedData => "the peer sent I-DATA although it was not negotiated",
+            Self::AsconfAck => "an ASCONF-ACK without a request",
             Self::Transport => "transport error",
         }
     }

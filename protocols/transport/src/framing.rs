@@ -5,36 +5,36 @@
 
 use bytes::{Bytes, BytesMut};
 
-use crate::Passage;
+use crate::DeliveryTimes;
 
 /// Returns the length of the message that starts with these octets; `None` if more octets are needed.
 pub type LengthOf = fn(&[u8]) -> Result<Option<usize>, FramingError>;
 
-/// The octets do not start a valid message, so the connection cannot continue.
+/// An error of framing: the octets do not start a valid message, so the connection cannot continue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a message: {0}")]
 pub struct FramingError(pub &'static str);
 
-/// A message cut from the stream.
+/// A message cut from the byte stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FramedMessage {
     /// The whole message.
     pub payload: Bytes,
-    /// The passage of the part that arrived last.
-    pub passage: Passage,
+    /// When the part that arrived last was sent and arrived.
+    pub passage: DeliveryTimes,
 }
 
 /// Cuts a byte stream into messages.
 ///
 /// ```
-/// use hol_transport::{Framer, Passage};
+/// use hol_transport::{Framer, DeliveryTimes};
 ///
 /// // The first octet of a message is its length.
 /// let mut framer = Framer::new(|octets| Ok(octets.first().map(|length| usize::from(*length))));
-/// framer.push(vec![3, 7, 7, 2].into(), Passage::default());
+/// framer.push(vec![3, 7, 7, 2].into(), DeliveryTimes::default());
 /// assert_eq!(framer.next()?.unwrap().payload, vec![3, 7, 7]);
 /// assert_eq!(framer.next()?, None);
-/// framer.push(vec![9].into(), Passage::default());
+/// framer.push(vec![9].into(), DeliveryTimes::default());
 /// assert_eq!(framer.next()?.unwrap().payload, vec![2, 9]);
 /// # Ok::<(), hol_transport::FramingError>(())
 /// ```
@@ -43,10 +43,10 @@ pub struct Framer {
     length_of: LengthOf,
     /// Octets of the unfinished first message, and their passage.
     partial: BytesMut,
-    partial_passage: Passage,
+    partial_passage: DeliveryTimes,
     /// Unparsed octets of the last piece, and their passage.
     rest: Bytes,
-    rest_passage: Passage,
+    rest_passage: DeliveryTimes,
 }
 
 impl Framer {
@@ -58,25 +58,25 @@ impl Framer {
         Self {
             length_of,
             partial: BytesMut::new(),
-            partial_passage: Passage::default(),
+            partial_passage: DeliveryTimes::default(),
             rest: Bytes::new(),
-            rest_passage: Passage::default(),
+            rest_passage: DeliveryTimes::default(),
         }
     }
 
     /// Adds the next octets of the stream. Call [`next`](Self::next) until `None` before the next `push`.
-    pub fn push(&mut self, octets: Bytes, passage: Passage) {
+    pub fn push(&mut self, octets: Bytes, passage: DeliveryTimes) {
         debug_assert!(self.rest.is_empty(), "take every message before the next push");
         self.rest = octets;
         self.rest_passage = passage;
     }
 
-    /// Returns true if there are unparsed octets, which may contain another message.
+    /// Returns whether there are unparsed octets, which may contain another message.
     pub fn has_rest(&self) -> bool {
         !self.rest.is_empty()
     }
 
-    /// Returns true if the stream ends within a message.
+    /// Returns whether the stream ends within a message.
     pub fn is_midway(&self) -> bool {
         !self.partial.is_empty()
     }
@@ -86,6 +86,7 @@ impl Framer {
         clippy::should_implement_trait,
         reason = "an iterator would promise an end that a stream has not"
     )]
+    /// Returns the next complete message; `None` if more octets are needed.
     pub fn next(&mut self) -> Result<Option<FramedMessage>, FramingError> {
         if self.partial.is_empty() {
             if self.rest.is_empty() {
@@ -141,7 +142,7 @@ mod tests {
             let ends = [3, 4, 6, stream.len()];
             for end in 1..=stream.len() {
                 if end == stream.len() || cuts >> (end - 1) & 1 == 1 {
-                    framer.push(stream.slice(start..end), Passage::default());
+                    framer.push(stream.slice(start..end), DeliveryTimes::default());
                     while let Some(framed) = framer.next().unwrap() {
                         messages.push(framed.payload);
                     }
@@ -156,7 +157,7 @@ mod tests {
     #[test]
     fn the_last_piece_to_arrive_decides_the_passage() {
         let mut framer = Framer::new(length_of);
-        let at = |ms| Passage { arrived: Time::from_millis(ms), ..Passage::default() };
+        let at = |ms| DeliveryTimes { arrived: Time::from_millis(ms), ..DeliveryTimes::default() };
         framer.push(Bytes::from_static(&[2]), at(5));
         assert_eq!(framer.next(), Ok(None));
         framer.push(Bytes::from_static(&[9]), at(3));
@@ -166,7 +167,7 @@ mod tests {
     #[test]
     fn a_message_that_lies_in_one_piece_does_not_wait_for_another() {
         let mut framer = Framer::new(length_of);
-        let at = |ms| Passage { arrived: Time::from_millis(ms), ..Passage::default() };
+        let at = |ms| DeliveryTimes { arrived: Time::from_millis(ms), ..DeliveryTimes::default() };
         framer.push(Bytes::from_static(&[2]), at(5));
         assert_eq!(framer.next(), Ok(None));
         framer.push(Bytes::from_static(&[9, 1]), at(3));
@@ -177,7 +178,7 @@ mod tests {
     #[test]
     fn garbage_is_an_error() {
         let mut framer = Framer::new(length_of);
-        framer.push(Bytes::from_static(&[0, 1]), Passage::default());
+        framer.push(Bytes::from_static(&[0, 1]), DeliveryTimes::default());
         assert_eq!(framer.next(), Err(FramingError("zero length")));
     }
 }

@@ -10,13 +10,13 @@ mod config_error;
 mod contract;
 mod failure;
 mod framing;
-mod reader;
+mod receiving_application;
 
 pub use config_error::ConfigError;
 pub use contract::{
-    Command, Endpoint, Event, Input, Message, Output, Passage, PathState, PathStatus, Received,
+    Command, DeliveryTimes, Endpoint, Event, Input, Message, Output, PathState, PathStatus, Received,
     Reconfiguration, Reliability, Statistics, drain,
 };
 pub use failure::{Failure, Violation};
 pub use framing::{FramedMessage, Framer, FramingError};
-pub use reader::Reader;
+pub use receiving_application::ReceivingApplication;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_transport::{Command, Event, Input, Message, Output, Passage, Received, Statistics};
+use hol_transport::{Command, DeliveryTimes, Event, Input, Message, Output, Received, Statistics};
 use hol_wire::udp::Datagram;
-use hol_wire::{Address, Packet, Stamp, Transport};
+use hol_wire::{Address, Packet, SendTimes, Transport};
 
 use crate::recent_messages::RecentMessages;
 use crate::transaction::Transaction;
@@ -106,7 +106,7 @@ impl Endpoint {
 
     fn send(&mut self, now: Time, Message { payload, stream, .. }: Message) {
         self.statistics.data_sent += 1;
-        self.transmit(payload.clone(), Stamp { first_sent: now, sent: now, cut: false });
+        self.transmit(payload.clone(), SendTimes { first_sent: now, sent: now, cut: false });
         if self.config.sip == Sip::Off {
             return;
         }
@@ -130,19 +130,19 @@ impl Endpoint {
         }
     }
 
-    fn deliver(&mut self, now: Time, payload: Bytes, stamp: Stamp) {
+    fn deliver(&mut self, now: Time, payload: Bytes, stamp: SendTimes) {
         let Some(name) = payload.first_chunk().copied() else { return };
         if self.config.sip != Sip::Off {
             // A server transaction answers every copy. RFC 3261 section 17.2.2.
             let mut response = [RESPONSE.as_slice(), &name].concat();
             response.resize(self.config.response.0 as usize, b' ');
-            self.transmit(response.into(), Stamp { first_sent: now, sent: now, cut: false });
+            self.transmit(response.into(), SendTimes { first_sent: now, sent: now, cut: false });
         }
         if !self.recent.insert(name) {
             self.statistics.duplicates_received += 1;
             return;
         }
-        let passage = Passage::new(stamp, now);
+        let passage = DeliveryTimes::new(stamp, now);
         self.tell(Event::Received(Received { stream: 0, unordered: true, ppid: 0, payload, passage }));
     }
 
@@ -163,7 +163,7 @@ impl Endpoint {
             self.timers.insert((transaction.due(now), name));
             self.statistics.timeouts += 1;
             self.statistics.timeout_retransmissions += 1;
-            self.transmit(request, Stamp { first_sent, sent: now, cut: false });
+            self.transmit(request, SendTimes { first_sent, sent: now, cut: false });
         }
     }
 
@@ -179,7 +179,7 @@ impl Endpoint {
         }
     }
 
-    fn transmit(&mut self, payload: Bytes, stamp: Stamp) {
+    fn transmit(&mut self, payload: Bytes, stamp: SendTimes) {
         let (source, source_port) = self.local;
         let (destination, destination_port) = self.peer.expect("a server sends nothing before it is asked");
         let datagram = Datagram { source_port, destination_port, payload, stamp };

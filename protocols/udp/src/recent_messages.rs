@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::endpoint::MessageName;
 
-/// The names of the latest messages. A transaction repeats its request for 32 s, and the server remembers it
-/// for as long (RFC 3261 table 4, timer J).
+/// The names of the latest messages. A transaction repeats its request for 32 s, and the server remembers
+/// the name for as long (RFC 3261 table 4, timer J).
 #[derive(Debug, Default)]
 pub(crate) struct RecentMessages {
     names: BTreeSet<MessageName>,
@@ -17,7 +17,7 @@ impl RecentMessages {
     /// 2^18 names: 32 s of 8,000 messages per second.
     const MOST: usize = 1 << 18;
 
-    /// Adds a name; returns false if it is already there.
+    /// Adds a name; returns false if it is already in the list.
     pub(crate) fn insert(&mut self, name: MessageName) -> bool {
         if !self.names.insert(name) {
             return false;

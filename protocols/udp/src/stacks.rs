@@ -1,17 +1,17 @@
-//! The configuration that has a name: the `[udp]` table of a stack file, which names the source of each value.
+//! The named configuration: the `[udp]` table of a stack file, which gives the source of each value.
 
 use hol_transport::ConfigError;
 
 use crate::Config;
 
 impl Config {
-    /// Returns UDP without retransmissions and the timers of RFC 3261, of `stacks/rfc.toml`.
+    /// Returns UDP without retransmissions, and the timers of RFC 3261, from `stacks/rfc.toml`.
     pub fn rfc768() -> Self {
         let stack: toml::Table = include_str!("../stacks/rfc.toml").parse().expect("a stack file is TOML");
         stack["udp"].clone().try_into().expect("a stack file names every behaviour")
     }
 
-    /// Returns the configuration with changes, if an endpoint can work with it.
+    /// Returns the configuration with changes; an error if an endpoint cannot work with it.
     ///
     /// ```
     /// use hol_udp::{Config, Sip};

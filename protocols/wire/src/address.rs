@@ -12,7 +12,8 @@ pub const fn ipv4(a: u8, b: u8, c: u8, d: u8) -> Address {
     IpAddr::V4(Ipv4Addr::new(a, b, c, d))
 }
 
-/// Returns the octets of the IP header of a packet to such an address, without options and extension headers.
+/// Returns the length in octets of the IP header of a packet to this address, without options and extension
+/// headers.
 pub const fn ip_header(address: Address) -> usize {
     match address {
         IpAddr::V4(_) => Ipv4Header::LENGTH,

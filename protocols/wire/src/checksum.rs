@@ -37,7 +37,7 @@ impl InternetChecksum {
         }
     }
 
-    /// Returns the checksum: zero if the octets already contained it.
+    /// Returns the checksum; zero if the octets already contained the correct one.
     pub fn finish(self) -> u16 {
         let mut sum = self.0;
         while sum > 0xffff {

@@ -18,7 +18,7 @@ pub enum ParseError {
     #[error("a fragment")]
     Fragment,
     /// Neither TCP nor SCTP.
-    #[error("IP protocol {0}, neither TCP nor SCTP")]
+    #[error("IP protocol {0}, neither TCP, SCTP nor UDP")]
     Protocol(u8),
     /// A checksum is wrong: the packet was corrupted on the way.
     #[error("wrong checksum")]

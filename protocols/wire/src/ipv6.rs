@@ -29,7 +29,7 @@ pub struct Ipv6Header {
     pub payload_length: u16,
     /// Protocol number of the payload.
     pub next_header: u8,
-    /// IPv4's time to live.
+    /// Hop limit, the equivalent of IPv4's time to live.
     pub hop_limit: u8,
     /// Source address.
     pub source: Ipv6Addr,

@@ -24,5 +24,5 @@ pub use ecn::Ecn;
 pub use error::ParseError;
 pub use ipv4::Ipv4Header;
 pub use ipv6::Ipv6Header;
-pub use packet::{Packet, Stamp, Transport};
+pub use packet::{Packet, SendTimes, Transport};
 pub use pcapng::PcapngWriter;

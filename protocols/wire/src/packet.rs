@@ -18,7 +18,7 @@ pub struct Packet {
     pub transport: Transport,
     /// ECN codepoint.
     pub ecn: Ecn,
-    /// A bit was flipped on the way: the checksum fails, so a receiver drops it silently.
+    /// Whether a bit was flipped on the way: the checksum fails, so a receiver drops the packet silently.
     pub corrupted: bool,
 }
 
@@ -60,16 +60,17 @@ impl From<quic::Datagram> for Transport {
     }
 }
 
-/// When the payload of this packet was sent; for measurement only, not on the wire.
+/// When the payload of a packet was sent; for measurement only, not on the wire.
 ///
-/// It travels with the data, so a receiver can decompose a message's delay without the sender.
+/// The times travel with the data, so a receiver can decompose a message's delay without the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stamp {
-    /// When this payload was first sent.
+pub struct SendTimes {
+    /// When the payload was first sent.
     pub first_sent: Time,
-    /// When this copy of it was sent.
+    /// When this copy of the payload was sent.
     pub sent: Time,
-    /// Whether it was cut from a larger packet below the transport, as offloading does: the receiver then charges a buffer of its own.
+    /// Whether the packet was cut from a larger one below the transport, as offloading does: the receiver
+    /// then charges a buffer of its own for it.
     pub cut: bool,
 }
 
@@ -90,7 +91,7 @@ impl Packet {
             }
     }
 
-    /// Source and destination port.
+    /// Returns the source and the destination port.
     pub fn ports(&self) -> (u16, u16) {
         match &self.transport {
             Transport::Tcp(segment) => (segment.source_port, segment.destination_port),
@@ -100,7 +101,7 @@ impl Packet {
         }
     }
 
-    /// Returns the secrets that protect its octets, if they are protected.
+    /// Returns the secrets with which the packet is encrypted, if it is.
     pub fn secrets(&self) -> Option<quic::Secrets> {
         match &self.transport {
             Transport::Quic(datagram) => Some(datagram.secrets),
@@ -148,7 +149,7 @@ impl Packet {
         }
     }
 
-    /// Parses a packet from the IP header on. Its stamps are zero, since the sending time is unknown. A
+    /// Parses a packet from the IP header on. Its send times are zero, because they are not on the wire. A
     /// corrupted packet is an error.
     pub fn parse(mut octets: Bytes) -> Result<Self, ParseError> {
         let (ecn, protocol, source, destination) = Self::parse_header(&mut octets)?;
@@ -174,17 +175,17 @@ impl Packet {
         }
     }
 
-    /// Returns the packet without stamps, as its octets alone describe it.
-    pub fn without_stamps(mut self) -> Self {
+    /// Returns the packet without send times, as it can be parsed from its octets.
+    pub fn without_send_times(mut self) -> Self {
         match &mut self.transport {
-            Transport::Tcp(segment) => segment.stamp = Stamp::default(),
-            Transport::Udp(datagram) => datagram.stamp = Stamp::default(),
+            Transport::Tcp(segment) => segment.stamp = SendTimes::default(),
+            Transport::Udp(datagram) => datagram.stamp = SendTimes::default(),
             Transport::Quic(datagram) => datagram.carried.clear(),
             Transport::Sctp(packet) => {
                 for chunk in &mut packet.chunks {
                     match chunk {
-                        sctp::Chunk::Data(data) => data.stamp = Stamp::default(),
-                        sctp::Chunk::IData(data) => data.stamp = Stamp::default(),
+                        sctp::Chunk::Data(data) => data.stamp = SendTimes::default(),
+                        sctp::Chunk::IData(data) => data.stamp = SendTimes::default(),
                         _ => {}
                     }
                 }

@@ -12,10 +12,10 @@ use hol_base::Time;
 ///
 /// ```
 /// use hol_base::Time;
-/// use hol_wire::{Packet, PcapngWriter, Stamp, capture::CaptureReader, ipv4, udp::Datagram};
+/// use hol_wire::{Packet, PcapngWriter, SendTimes, capture::CaptureReader, ipv4, udp::Datagram};
 ///
 /// let datagram =
-///     Datagram { source_port: 1, destination_port: 2, payload: "hello".into(), stamp: Stamp::default() };
+///     Datagram { source_port: 1, destination_port: 2, payload: "hello".into(), stamp: SendTimes::default() };
 /// let packet = Packet::new(ipv4(10, 0, 0, 1), ipv4(10, 0, 0, 2), datagram);
 /// let mut writer = PcapngWriter::new(Vec::new(), "one datagram", &["client:1"])?;
 /// writer.packet(0, Time::from_millis(5), &packet.to_bytes(), None)?;
@@ -91,8 +91,8 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Writes a packet, from its IP header on, that passed `interface` at `time`; `comment` may describe its
-    /// fate.
+    /// Writes a packet, from its IP header on, that passed `interface` at `time`; `comment` may say what
+    /// happened to it.
     pub fn packet(
         &mut self,
         interface: u32,
@@ -165,7 +165,7 @@ fn put_padded(block: &mut Vec<u8>, octets: &[u8]) {
 mod tests {
     use super::*;
     use crate::tcp::{Flags, Options, Segment, SeqNum};
-    use crate::{Packet, Stamp};
+    use crate::{Packet, SendTimes};
     use bytes::Bytes;
 
     fn reset() -> Packet {
@@ -178,7 +178,7 @@ mod tests {
             window: 0,
             options: Options::default(),
             payload: Bytes::from_static(b"x"),
-            stamp: Stamp::default(),
+            stamp: SendTimes::default(),
         };
         Packet::new(crate::ipv4(10, 0, 0, 1), crate::ipv4(10, 0, 0, 2), segment)
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::{Buf, BufMut, Bytes};
 
 use crate::checksum::InternetChecksum;
-use crate::{Address, ParseError, Stamp, Transport};
+use crate::{Address, ParseError, SendTimes, Transport};
 
 /// One UDP datagram.
 ///
@@ -25,18 +25,20 @@ pub struct Datagram {
     /// User data.
     pub payload: Bytes,
     /// When the payload was sent; not on the wire.
-    pub stamp: Stamp,
+    pub stamp: SendTimes,
 }
 
 impl Datagram {
     /// Octets of the header.
     pub const HEADER: usize = 8;
 
-    /// Header and payload in octets.
+    /// Returns the octets of header and payload.
     pub fn length(&self) -> usize {
         Self::HEADER + self.payload.len()
     }
 
+    /// Appends the datagram with its checksum.
+    ///
     /// # Panics
     /// If the datagram is longer than its length field can say.
     pub(crate) fn emit(&self, source: Address, destination: Address, out: &mut Vec<u8>) {
@@ -65,7 +67,7 @@ impl Datagram {
         if !is_intact && (sum != 0 || source.is_ipv6()) {
             return Err(ParseError::Checksum);
         }
-        Ok(Self { source_port, destination_port, payload: octets, stamp: Stamp::default() })
+        Ok(Self { source_port, destination_port, payload: octets, stamp: SendTimes::default() })
     }
 }
 
@@ -97,7 +99,7 @@ mod tests {
 
     fn datagram() -> Datagram {
         let payload = Bytes::from_static(b"abc");
-        Datagram { source_port: 40000, destination_port: 5060, payload, stamp: Stamp::default() }
+        Datagram { source_port: 40000, destination_port: 5060, payload, stamp: SendTimes::default() }
     }
 
     fn parse(octets: &[u8]) -> Result<Datagram, ParseError> {

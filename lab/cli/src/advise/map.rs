@@ -1,4 +1,4 @@
-//! Which of the two is better where, as a line of letters for each question.
+//! Draws which of the two transports is better where, as a line of letters for each question.
 
 use hol_measure::{Probe, Winner};
 use hol_report::survey::{Axis, NEGLIGIBLE};
@@ -8,7 +8,7 @@ use super::Line;
 /// Columns of the map.
 const WIDTH: usize = 56;
 
-/// The axis as a line of letters: which is better for sure where.
+/// Returns the axis as a line of letters: which transport is significantly better where.
 pub(super) fn strip(probes: &[Probe], logarithmic: bool) -> String {
     let (Some(first), Some(last)) = (probes.first(), probes.last()) else { return String::new() };
     let least = probes.iter().map(|probe| probe.x).find(|x| *x > 0.0).unwrap_or(1.0);
@@ -36,7 +36,7 @@ pub(super) fn strip(probes: &[Probe], logarithmic: bool) -> String {
     (0..WIDTH).map(letter).collect()
 }
 
-/// All lines below each other over the axis.
+/// Returns all lines below each other over the axis.
 pub(super) fn map(lines: &[Line], axis: &Axis) -> String {
     let order = axis.ascending();
     let (Some(first), Some(last), Some(line)) = (order.first(), order.last(), lines.first()) else {

@@ -1,4 +1,4 @@
-//! `hol advise`: along an axis, where does the better transport change?
+//! `hol advise`: finds where along an axis the better transport changes.
 
 mod map;
 mod sampler;
@@ -22,23 +22,25 @@ use sampler::Sampler;
 
 const EXAMPLES: &str = "\
 Examples:
-  hol advise experiments/hello.toml          from which loss on is which transport better?
+  hol advise experiments/hello.toml          the loss at which the better transport changes
   hol advise mine.toml --set network.delay=50ms";
 
-/// Search where along an axis of a sweep the better transport changes: more samples where it matters.
+/// Find the points along an axis of a sweep at which the better transport changes, with more samples near
+/// them.
 ///
-/// The axis is the first numeric one, its ends are the least and the greatest value of the file. Each place is repeated
-/// until it is decided (99.95 %), and the border is closed in on until it is as precise as asked for; its ends are confirmed with all
-/// repetitions.
+/// The axis is the first numeric one; its ends are the smallest and the largest value in the file. Each
+/// point is repeated until its result is significant (99.95 %), and the interval is narrowed until the
+/// crossover is as precise as requested; its ends are confirmed with all repetitions.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Advise {
     /// The experiment, with an axis of numbers under [sweep]
     file: PathBuf,
-    /// Key to search along [default: the first that is swept over numbers]
+    /// Key to search along [default: the first one swept over numbers]
     #[arg(long, value_name = "KEY")]
     over: Option<String>,
-    /// Precision of the crossover: relative to its value on a logarithmic axis, else to the length of the axis
+    /// Precision of the crossover: relative to its value on a logarithmic axis, otherwise to the length of
+    /// the axis
     #[arg(long, value_name = "5%", default_value = "5%")]
     precision: Ratio,
     /// Maximum number of repetitions of one point [default: 400, or 16 times those of the file]
@@ -81,14 +83,16 @@ struct Crossing {
 }
 
 impl Advise {
-    /// Searches every line, then says what came out.
+    /// Searches every line, then prints the results.
     pub fn run(&self) -> Result<(), Failure> {
         let (source, experiment, axis) = self.read()?;
         let labels = labels(&experiment);
         let [yardstick, challengers @ ..] = &labels[..] else { return Ok(()) };
         if challengers.is_empty() {
             let name = source.name();
-            return Err(Failure::Usage(format!("{name}: one transport has no rival; name two or more")));
+            return Err(Failure::Usage(format!(
+                "{name}: one transport cannot be compared; name two or more"
+            )));
         }
         let mut sampler = Sampler {
             source: &source,
@@ -97,7 +101,7 @@ impl Advise {
             most: self.most,
             threads: threads(self.jobs),
             stop: stop_on_interrupt()?,
-            finished: hol_lab::Finished::default(),
+            finished: hol_lab::RunResults::default(),
         };
         let mut lines = Vec::new();
         for others in others(&experiment, &axis) {
@@ -119,7 +123,7 @@ impl Advise {
         Ok(())
     }
 
-    /// Everything up to the first run.
+    /// Does everything up to the first run.
     pub fn rehearse(&self) -> Result<(), Failure> {
         self.read().map(|_| ())
     }
@@ -162,20 +166,20 @@ impl Advise {
         if let Some(zip) = axes.iter().filter(is_asked).find(|axis| axis.keys.len() > 1) {
             let keys = zip.keys.join(" and ");
             return format!(
-                "{keys} advance together, with no value between two steps{instead}, or sweep one key alone"
+                "{keys} advance together, so there are no values between two steps{instead}, or sweep a single key"
             );
         }
         match (&self.over, axes.iter().find(is_asked), written.iter().find(is_asked)) {
             (Some(key), Some(_), _) => format!("{key} is swept, but not over numbers{instead}"),
             (_, None, Some(fixed)) => {
                 let key = self.over.as_ref().unwrap_or(&fixed.keys[0]);
-                format!("--set {key} fixes the axis to search along; leave it out{instead}")
+                format!("--set {key} fixes the axis to search along; omit it{instead}")
             }
             (Some(key), ..) => format!(
-                "{key} is not swept{instead}; write its least and greatest value under [sweep], as in \"{key}\" = [.., ..]"
+                "{key} is not swept{instead}; write its smallest and largest value under [sweep], as in \"{key}\" = [.., ..]"
             ),
             (None, ..) => {
-                "no key is swept over numbers; write [sweep] with \"network.loss\" = [\"0.1%\", \"10%\"]"
+                "no key is swept over numbers; add [sweep] with \"network.loss\" = [\"0.1%\", \"10%\"]"
                     .to_owned()
             }
         }

@@ -1,14 +1,14 @@
-//! Takes samples along one line: two transports, one axis, all other things equal.
+//! Samples points along one line: two transports, one axis, everything else being equal.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hol_lab::Metric;
-use hol_lab::{Archive, Experiment, Finished, Plan, Point, PointResult, Repetitions, Source, execute};
+use hol_lab::{Archive, Experiment, Plan, Point, PointResult, Repetitions, RunResults, Source, execute};
 use hol_measure::{CrossoverSearch, Probe, Winner, brackets};
 use hol_report::data::Cell;
 use hol_report::survey::{Axis, Contest, Outcome, lead};
 
-use super::words::{Said, Seen};
+use super::words::{LineAnswer, ProbeNumbers};
 use super::{Line, map, without};
 use crate::failure::Failure;
 
@@ -23,17 +23,18 @@ const PLACES: usize = 24;
 /// Ends of borders that are confirmed at most.
 const CONFIRMED: usize = 16;
 
+/// Samples the points of one line.
 pub(super) struct Sampler<'a> {
     pub source: &'a Source,
     pub axis: &'a Axis,
-    /// How near each other the ends of a border are to be.
+    /// Precision of the crossover.
     pub precision: f64,
-    /// Maximum number of repetitions of one point.
+    /// Maximum number of repetitions of a point.
     pub most: Option<usize>,
     pub threads: usize,
     pub stop: &'a AtomicBool,
-    /// All runs so far: none is done twice.
-    pub finished: Finished,
+    /// All runs so far; none is performed twice.
+    pub finished: RunResults,
 }
 
 /// The two transports that are compared, and the values of the other axes.
@@ -58,7 +59,7 @@ impl Sampler<'_> {
             CrossoverSearch { logarithmic: numbers.span_decades(), precision: self.precision, most: PLACES };
         let grid: Vec<f64> = axis.ascending().into_iter().map(|step| axis.place(step)).collect();
         let rivals = Rivals { others, transport, than };
-        let mut seen: Vec<Seen> = Vec::new();
+        let mut seen: Vec<ProbeNumbers> = Vec::new();
         let mut look = |x: f64, confirm: bool| {
             let (probe, what) = self.probe(x, &numbers.text(x), rivals, confirm)?;
             seen.retain(|known| known.x != x);
@@ -81,7 +82,7 @@ impl Sampler<'_> {
         let at: Vec<String> = others.iter().map(|(key, value)| format!("{key} {value}")).collect();
         let at = at.join(", ");
         let metric = seen.last().map_or(Metric::ResponseTime, |seen| seen.metric);
-        let said = Said { transport, than, axis, unit: numbers.unit, metric, seen: &seen };
+        let said = LineAnswer { transport, than, axis, unit: numbers.unit, metric, seen: &seen };
         let sentence = said.sentence(&probes);
         Ok(Line {
             axis: axis.keys[0].clone(),
@@ -103,7 +104,7 @@ impl Sampler<'_> {
         text: &str,
         rivals: Rivals<'_>,
         confirm: bool,
-    ) -> Result<(Probe, Seen), Failure> {
+    ) -> Result<(Probe, ProbeNumbers), Failure> {
         let points = self.points(text, rivals)?;
         let asked = points.first().map_or(1, |point| point.repetitions.least);
         let most = self.most.map_or(MOST.max(16 * asked), |most| u32::try_from(most).unwrap_or(u32::MAX));
@@ -121,7 +122,7 @@ impl Sampler<'_> {
             let (winner, is_known) = (winner(&contest), contest.outcome() != Outcome::Unknown);
             if winner != Winner::Unsure || repetitions >= most || !is_known {
                 let (by, losses) = (contest.by(), contest.losses().filter(|_| is_known));
-                let seen = Seen { x, metric, by, losses, lost: contest.lost(), is_known };
+                let seen = ProbeNumbers { x, metric, by, losses, lost: contest.lost(), is_known };
                 return Ok((Probe { x, winner }, seen));
             }
             repetitions = (repetitions * 2).min(most);

@@ -1,4 +1,4 @@
-//! What the probes of one line say, in a sentence.
+//! Describes what the probes of one line show.
 
 use hol_lab::Metric;
 use hol_measure::{Bracket, Probe, Winner, brackets};
@@ -6,44 +6,44 @@ use hol_report::survey::{Axis, NEGLIGIBLE};
 
 use super::Crossing;
 
-/// Words for the probes of one line.
-pub(super) struct Said<'a> {
+/// A description of the probes of one line.
+pub(super) struct LineAnswer<'a> {
     pub transport: &'a str,
     pub than: &'a str,
     pub axis: &'a Axis,
     pub unit: &'static str,
     pub metric: Metric,
-    pub seen: &'a [Seen],
+    pub seen: &'a [ProbeNumbers],
 }
 
-/// What was seen at a place beside the better one.
-pub(super) struct Seen {
+/// What was measured at a point in addition to which is better.
+pub(super) struct ProbeNumbers {
     pub x: f64,
     pub metric: Metric,
-    /// The size of the difference.
+    /// Size of the difference, as text.
     pub by: String,
-    /// Messages that never arrived, and how much their shares differ.
+    /// Messages that never arrived, and by how much their shares differ.
     pub losses: Option<String>,
     pub lost: f64,
-    /// Both carried the load.
+    /// Whether both transports carried the load.
     pub is_known: bool,
 }
 
-impl Said<'_> {
-    /// A border for programs.
+impl LineAnswer<'_> {
+    /// Returns a crossover as JSON for programs.
     pub(super) fn crossing(&self, border: Bracket) -> Crossing {
         let Bracket { low, high, before, after } = border;
         Crossing { low, high, before: self.word(before), after: self.word(after) }
     }
 
-    /// The whole answer.
+    /// Returns the whole answer as a sentence.
     pub(super) fn sentence(&self, probes: &[Probe]) -> String {
         let (name, other) = (self.transport, self.than);
         let sure: Vec<&Probe> = probes.iter().filter(|probe| probe.winner != Winner::Unsure).collect();
         let (Some(first), Some(last)) = (sure.first(), sure.last()) else {
             return if self.seen.iter().any(|seen| seen.is_known) {
                 format!(
-                    "No clear difference between {name} and {other} anywhere; more repetitions (--most) may tell."
+                    "No significant difference between {name} and {other} anywhere; more repetitions (--most) may find one."
                 )
             } else {
                 format!(

@@ -1,4 +1,4 @@
-//! `hol get`: the results of an experiment of a server.
+//! `hol get`: fetches the results of an experiment from a server.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Deserialize;
 use ureq::http::StatusCode;
 
-use super::server::{At, Server};
+use super::server::{Server, ServerArgs};
 use crate::failure::Failure;
 use crate::terminal::{grouped, say};
 
@@ -21,14 +21,14 @@ const PART: usize = 64 << 10;
 /// Connections that may break one after the other without an octet.
 const TRIES: u32 = 5;
 
-/// Fetch the results of an experiment from a server: a directory as `hol run` fills it.
+/// Fetch the results of an experiment from a server into a directory, as `hol run` writes it.
 #[derive(Debug, Args)]
 pub struct Get {
-    /// Its number
+    /// Number of the experiment
     id: i64,
     #[command(flatten)]
-    at: At,
-    /// Where to put them [default: results/ID]
+    at: ServerArgs,
+    /// Directory for the results [default: results/ID]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -49,8 +49,7 @@ impl Get {
         }
         // Whatever is there may be somebody's own results.
         if fs::read_dir(&out).is_ok_and(|mut entries| entries.next().is_some()) {
-            let problem =
-                format!("{}: has something in it; choose a new place with --out DIR", out.display());
+            let problem = format!("{}: is not empty; choose another directory with --out DIR", out.display());
             return Err(Failure::Usage(problem));
         }
         let whole = |path: &str| format!("/api/experiments/{}/files/{}", self.id, encoded(path));
@@ -86,7 +85,7 @@ impl Download {
         let relative = Path::new(path);
         if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
             return Err(Failure::Failed(format!(
-                "the server sent the file name {path:?}, which no result has; nothing was written"
+                "the server sent the unexpected file name {path:?}; nothing was written"
             )));
         }
         let place = out.join(relative);
@@ -105,7 +104,7 @@ impl Download {
             if tries == TRIES {
                 let place = self.place.display();
                 return Err(Failure::Failed(format!(
-                    "{place}: the connection broke {TRIES} times: {problem}"
+                    "{place}: the connection failed {TRIES} times: {problem}"
                 )));
             }
         }

@@ -1,4 +1,4 @@
-//! `hol watch`, `hol get`, and the server that they and `hol submit` ask: what a browser can do, without one.
+//! `hol watch`, `hol get`, and the client of the server that they and `hol submit` use.
 
 mod get;
 mod pinned;

@@ -1,7 +1,7 @@
-//! TLS to a server whose certificate the user has: it is trusted as it is, or as an authority.
+//! TLS to a server whose certificate the user has, either the server's own or that of its authority.
 //!
-//! `ureq` takes certificates as authorities only, and an authority is no certificate of a server (RFC 5280, section
-//! 4.2.1.9): it refuses what `openssl req -x509` makes, which is both.
+//! `ureq` accepts certificates only as authorities, and an authority is not the certificate of a server (RFC
+//! 5280, section 4.2.1.9): it refuses what `openssl req -x509` creates, which is both.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -24,7 +24,7 @@ use ureq::unversioned::transport::{
 pub struct PinnedConnector(Arc<ClientConfig>);
 
 impl PinnedConnector {
-    /// Trusts this certificate, in DER.
+    /// Creates a connector that trusts this certificate, in DER.
     pub fn new(certificate: &[u8]) -> Result<Self, rustls::Error> {
         let provider = Arc::new(ring::default_provider());
         let certificate = CertificateDer::from(certificate).into_owned();
@@ -67,7 +67,7 @@ impl<In: Transport> Connector<In> for PinnedConnector {
     }
 }
 
-/// A connection in TLS.
+/// A TLS connection.
 pub struct TlsTransport {
     buffers: LazyBuffers,
     stream: StreamOwned<ClientConnection, TransportAdapter>,

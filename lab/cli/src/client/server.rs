@@ -1,4 +1,4 @@
-//! The server at the other end.
+//! The client of a server.
 
 use std::path::PathBuf;
 
@@ -14,23 +14,23 @@ use ureq::{Agent, Body};
 use super::pinned::PinnedConnector;
 use crate::failure::Failure;
 
-/// Which server, and who asks it.
+/// Address of the server, and credentials.
 #[derive(Debug, Args)]
-pub struct At {
-    /// The server, as in http://127.0.0.1:4540
+pub struct ServerArgs {
+    /// Address of the server, such as http://127.0.0.1:4540
     #[arg(long = "to", visible_alias = "from", value_name = "URL", default_value = "http://127.0.0.1:4540")]
     url: String,
     #[command(flatten)]
     credentials: Credentials,
 }
 
-/// Who asks a server, and how it is known to be the right one.
+/// The credentials of the user, and the certificate of the server.
 #[derive(Debug, Args, Default, PartialEq, Eq)]
 pub struct Credentials {
     /// File with your token, for servers that require a login
     #[arg(long, value_name = "FILE")]
     token: Option<PathBuf>,
-    /// Certificate (PEM) of a server whose certificate no authority has signed
+    /// Certificate (PEM) of the server, if no authority has signed it
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
 }
@@ -49,22 +49,22 @@ struct Problem {
     cure: String,
 }
 
-/// A server that can be asked.
+/// A server that requests can be sent to.
 pub struct Server {
     agent: Agent,
     base: String,
     token: Option<String>,
 }
 
-impl At {
-    /// The server; it is not asked anything yet.
+impl ServerArgs {
+    /// Returns the server without contacting it.
     pub fn server(&self) -> Result<Server, Failure> {
         self.credentials.server(&self.url)
     }
 }
 
 impl Credentials {
-    /// The server at `url`; it is not asked anything yet.
+    /// Returns the server at `url` without contacting it.
     pub fn server(&self, url: &str) -> Result<Server, Failure> {
         let config = Agent::config_builder().http_status_as_error(false).build();
         let agent = match &self.certificate {
@@ -88,12 +88,12 @@ impl Credentials {
 }
 
 impl Server {
-    /// What there is at `path`.
+    /// Returns the response to a GET request for `path`.
     pub fn get(&self, path: &str, headers: &[(&str, &str)]) -> Result<Response<Body>, Failure> {
         self.check(self.call(path, headers))
     }
 
-    /// The same, if there is something.
+    /// Returns the response to a GET request; `None` if `path` does not exist.
     pub fn find(&self, path: &str) -> Result<Option<Response<Body>>, Failure> {
         let answer = self.call(path, &[]);
         let is_missing = answer.as_ref().is_ok_and(|answer| answer.status() == StatusCode::NOT_FOUND);
@@ -111,12 +111,12 @@ impl Server {
         request.call()
     }
 
-    /// The same, as JSON.
+    /// Returns the response to a GET request as JSON.
     pub fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         self.parse(self.get(path, &[])?)
     }
 
-    /// Sends `body` to `path`.
+    /// Sends `body` to `path` in a POST request.
     pub fn post(&self, path: &str, body: &serde_json::Value) -> Result<serde_json::Value, Failure> {
         let mut request = self.agent.post(format!("{}{path}", self.base));
         if let Some(token) = &self.token {
@@ -127,14 +127,17 @@ impl Server {
 
     fn parse<T: DeserializeOwned>(&self, mut response: Response<Body>) -> Result<T, Failure> {
         let unexpected =
-            |e| Failure::Failed(format!("{}: {e}; is this a hol serve of this version?", self.base));
+            |e| Failure::Failed(format!("{}: {e}; does the server run the same version of hol?", self.base));
         response.body_mut().with_config().limit(1 << 30).read_json().map_err(unexpected)
     }
 
     /// An answer that is one; what is refused is said as the server says it.
     fn check(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, Failure> {
         let mut response = answer.map_err(|e| {
-            Failure::Failed(format!("{}: {e}; is there a `hol serve`? name it with --to URL", self.base))
+            Failure::Failed(format!(
+                "{}: {e}; does `hol serve` run there? give its address with --to URL",
+                self.base
+            ))
         })?;
         if response.status().is_success() {
             return Ok(response);
@@ -142,7 +145,7 @@ impl Server {
         let status = response.status();
         let text = match response.body_mut().read_json::<Problems>() {
             Ok(problems) => said(&problems),
-            Err(_) => format!("{}: answered {status}; is this a hol serve?", self.base),
+            Err(_) => format!("{}: answered {status}; does `hol serve` run there?", self.base),
         };
         Err(if status.as_u16() == 422 { Failure::Usage(text) } else { Failure::Failed(text) })
     }
@@ -164,5 +167,5 @@ fn said(problems: &Problems) -> String {
 
 fn read(file: &PathBuf) -> Result<Vec<u8>, Failure> {
     std::fs::read(file)
-        .map_err(|e| Failure::Usage(format!("{}: {e}; name a file that is there", file.display())))
+        .map_err(|e| Failure::Usage(format!("{}: {e}; give the path of an existing file", file.display())))
 }

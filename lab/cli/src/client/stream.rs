@@ -1,17 +1,17 @@
-//! Server-sent events as a reader takes them apart. HTML standard, section 9.2.6
+//! Parses server-sent events. HTML standard, section 9.2.6
 
 use std::io::{self, BufRead};
 
 /// An event with its name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What kind; `message` if nothing is said.
+    /// Type of the event; `message` by default.
     pub name: String,
-    /// All its lines of data.
+    /// All data lines of the event.
     pub data: String,
 }
 
-/// The next event; `None` at the end, where one that is not whole is dropped.
+/// Returns the next event; `None` at the end, where an incomplete event is dropped.
 pub fn next(stream: &mut impl BufRead) -> io::Result<Option<Event>> {
     let (mut name, mut data) = (String::new(), Vec::new());
     let mut line = String::new();

@@ -1,11 +1,11 @@
-//! `hol watch`: what happens to an experiment of a server.
+//! `hol watch`: prints the events of an experiment on a server.
 
 use std::io::BufReader;
 
 use clap::Args;
 use serde::Deserialize;
 
-use super::server::{At, Server};
+use super::server::{Server, ServerArgs};
 use super::stream::next;
 use crate::failure::Failure;
 use crate::progress::patience;
@@ -14,22 +14,22 @@ use crate::terminal::{grouped, say};
 /// Streams that may end one after the other without a word before the server is taken for gone.
 const TRIES: u32 = 5;
 
-/// Watch an experiment of a server until it has ended.
+/// Print the events of an experiment on a server until it has ended.
 #[derive(Debug, Args)]
 pub struct Watch {
-    /// Its number
+    /// Number of the experiment
     id: i64,
     #[command(flatten)]
-    at: At,
-    /// Every event as JSON: its name and its data
+    at: ServerArgs,
+    /// Print one JSON object per event: its name and its data
     #[arg(long)]
     json: bool,
 }
 
-/// What a server says of an experiment, as far as it is shown: docs/serve.md has the API.
+/// The fields of a server's experiment that are shown; docs/serve.md has the API.
 #[derive(Debug, Deserialize)]
 pub struct Experiment {
-    /// Its number.
+    /// Number of the experiment.
     pub id: i64,
     name: String,
     state: String,
@@ -47,13 +47,13 @@ struct Progress {
 }
 
 impl Watch {
-    /// Watches it.
+    /// Watches the experiment.
     pub fn run(&self) -> Result<(), Failure> {
         follow(&self.at.server()?, self.id, self.json)
     }
 }
 
-/// Says what happens to experiment `id` until it has ended; fails if it did.
+/// Prints the events of experiment `id` until it has ended; returns an error if it failed.
 pub fn follow(server: &Server, id: i64, is_json: bool) -> Result<(), Failure> {
     let mut silent = 0;
     while silent < TRIES {
@@ -85,7 +85,9 @@ pub fn follow(server: &Server, id: i64, is_json: bool) -> Result<(), Failure> {
             }
         }
     }
-    Err(Failure::Failed(format!("the server ended the stream {TRIES} times; `hol watch {id}` tries again")))
+    Err(Failure::Failed(format!(
+        "the server ended the stream {TRIES} times; run `hol watch {id}` to try again"
+    )))
 }
 
 fn end(experiment: &Experiment) -> Option<Result<(), Failure>> {
@@ -99,7 +101,7 @@ fn end(experiment: &Experiment) -> Option<Result<(), Failure>> {
     }
 }
 
-/// The state of an experiment as a line.
+/// Returns the state of an experiment as a line.
 pub fn state(experiment: &Experiment) -> String {
     let Experiment { id, name, state, why } = experiment;
     let why = if why.is_empty() { String::new() } else { format!(": {why}") };

@@ -1,26 +1,26 @@
-//! What somebody types: a line for a node, or a word for the shell itself.
+//! Parses what the user types: a command line for a node, or a command of the shell itself.
 
 use std::path::PathBuf;
 
 use hol_base::{Duration, nearest};
 use hol_network::EventSpec;
 
-/// What `:help` says.
+/// The output of `:help`.
 pub const HELP: &str = "\
-A line runs on the node of the prompt, as `sh -c`, until it ends or Ctrl-C interrupts it. Directory and exported variables last.
-  @NODE LINE          runs one line on another node
-  :node NODE          goes to another node
-  :wait 5s            lets time pass; otherwise it stands still while nothing runs
+A line runs on the node of the prompt, with `sh -c`, until it ends or Ctrl-C interrupts it. Directory and exported variables are kept.
+  @NODE LINE          run one line on another node
+  :node NODE          change to another node
+  :wait 5s            let time pass; otherwise it stands still while nothing runs
   :link [NAME|PATH] [up|down] loss=3% delay=50ms rate=1Mbit down=true
-                      changes links from now on: all, one, one direction of it
-  :snapshot NAME      remembers this place
-  :back NAME          goes back there: all up to there is done again, the same in all
-  :pcap FILE          writes the packets so far, for Wireshark
-  :time               tells the time in the network
-  :quit               ends it, as Ctrl-D does
+                      change links from now on: all, one, or one direction
+  :snapshot NAME      save the present state
+  :back NAME          return to that state, by repeating all steps up to it
+  :pcap FILE          write the packets so far, for Wireshark
+  :time               print the time in the network
+  :quit               end the shell, as Ctrl-D does
 ";
 
-/// What is asked.
+/// A parsed line.
 #[derive(Debug, PartialEq)]
 pub enum Command {
     /// Nothing: an empty line.
@@ -50,13 +50,15 @@ pub enum Command {
 const WORDS: [&str; 9] = ["node", "wait", "link", "snapshot", "back", "pcap", "time", "help", "quit"];
 
 impl Command {
-    /// Reads a line.
+    /// Parses a line.
     pub fn parse(line: &str) -> Result<Self, String> {
         let line = line.trim();
         if let Some(rest) = line.strip_prefix('@') {
             let (node, line) = halves(rest);
             return match line.is_empty() {
-                true => Err(format!("@{node}: run what there? `:node {node}` goes there")),
+                true => {
+                    Err(format!("@{node}: the command is missing; to change to that node use `:node {node}`"))
+                }
                 false => Ok(Self::Run(Some(node.to_owned()), line.to_owned())),
             };
         }
@@ -74,9 +76,10 @@ fn own(rest: &str) -> Result<Command, String> {
     let (word, rest) = halves(rest);
     let one = |example: &str| match rest.split_whitespace().collect::<Vec<_>>()[..] {
         [only] => Ok(only.to_owned()),
-        _ => Err(format!("write one thing behind it, as in `:{word} {example}`")),
+        _ => Err(format!("`:{word}` needs one argument, as in `:{word} {example}`")),
     };
-    let none = |command| if rest.is_empty() { Ok(command) } else { Err(format!("write `:{word}` alone")) };
+    let none =
+        |command| if rest.is_empty() { Ok(command) } else { Err(format!("`:{word}` has no arguments")) };
     let command = match word {
         "node" => one("server").map(Command::Node),
         "wait" => one("5s").and_then(|time| time.parse().map(Command::Wait).map_err(|e| format!("{e}"))),
@@ -90,7 +93,7 @@ fn own(rest: &str) -> Result<Command, String> {
         _ => {
             let meant =
                 nearest(word, WORDS).map_or(String::new(), |word| format!("did you mean `:{word}`? "));
-            return Err(format!("`:{word}` is not known; {meant}`:help` lists what is"));
+            return Err(format!("unknown command `:{word}`; {meant}`:help` lists the commands"));
         }
     };
     command.map_err(|problem| format!("`:{word}`: {problem}"))
@@ -116,7 +119,7 @@ fn event(text: &str) -> Result<EventSpec, String> {
         };
         if table.insert(key.to_owned(), value).is_some() {
             return Err(match key {
-                "link" | "path" => format!("{word:?} is a second link; change one at a time, or all"),
+                "link" | "path" => format!("{word:?} is a second link; change one link or all"),
                 _ => format!("{key} is said twice"),
             });
         }
@@ -125,7 +128,8 @@ fn event(text: &str) -> Result<EventSpec, String> {
     match changes {
         true => table.try_into().map_err(|problem| hol_base::plain_words(problem.message())),
         false => {
-            Err("change what? As in `:link up loss=3% delay=50ms rate=1Mbit`, or `down=true`".to_owned())
+            Err("changes are missing, as in `:link up loss=3% delay=50ms rate=1Mbit`, or `down=true`"
+                .to_owned())
         }
     }
 }
@@ -190,7 +194,7 @@ mod tests {
         assert!(problem(":xyzzy").contains("`:help`"));
         assert!(problem(":node").contains("`:node server`") && problem(":quit now").contains("alone"));
         assert!(problem(":wait 5").contains("5") && problem(":wait 5").contains("time such as"));
-        assert!(problem(":link").contains("loss=3%") && problem(":link up").contains("change what"));
+        assert!(problem(":link").contains("loss=3%") && problem(":link up").contains("changes are missing"));
         assert!(problem(":link a b loss=1%").contains("second link"));
         assert!(problem(":link los=1%").contains("did you mean \"loss\""));
         assert!(problem(":link delay=50").contains("50"));

@@ -8,7 +8,7 @@ use rustyline::error::ReadlineError;
 use super::output::OutputFormat;
 use crate::failure::Failure;
 
-/// Lines, one after the other.
+/// A source of lines.
 pub enum Input {
     /// Of a person.
     Terminal(Box<DefaultEditor>),
@@ -27,7 +27,7 @@ pub enum InputEvent {
 }
 
 impl Input {
-    /// Standard input.
+    /// Creates the input from standard input.
     pub fn open(output: OutputFormat) -> Result<Self, Failure> {
         let stdin = io::stdin();
         if output == OutputFormat::JsonLines || !stdin.is_terminal() || !io::stdout().is_terminal() {
@@ -41,7 +41,7 @@ impl Input {
         matches!(self, Self::Terminal(_))
     }
 
-    /// The next line.
+    /// Returns the next line.
     pub fn next(&mut self, prompt: &str) -> Result<InputEvent, Failure> {
         let unreadable =
             |problem: &dyn std::fmt::Display| Failure::failed(format!("standard input: {problem}"));

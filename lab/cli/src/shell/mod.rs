@@ -1,7 +1,7 @@
-//! `hol shell`: a terminal on a node of a simulated network, whose time stands while one types.
+//! `hol shell`: a shell on a node of a simulated network; virtual time stops while the user types.
 //!
-//! `input` reads lines, `command` parses them, `network` runs them, `step_listener` receives the guest's messages, `output` prints
-//! them, `recorder` writes the lines as an experiment.
+//! `input` reads lines, `command` parses them, `network` runs them, `step_listener` receives the guest's
+//! messages, `output` prints them, `recorder` writes the lines as an experiment.
 
 mod command;
 mod input;
@@ -21,8 +21,8 @@ use hol_scenario::Scenario;
 use hol_workloads::{Programs, WorkloadSpec};
 use toml::Value;
 
-use crate::attended::Parent;
 use crate::failure::Failure;
+use crate::progress_args::Parent;
 use crate::question::{Conditions, over};
 use crate::service::{Service, table};
 use crate::trace;
@@ -38,17 +38,19 @@ const WROTE_TOO_MUCH: i32 = 128 + 25;
 
 /// Open a shell on a node; virtual time stops while you type.
 ///
-/// Each line runs in the shell of a node, with programs as they are installed here, on a Linux kernel in virtual time: same
-/// lines, same packets, however long you take. `:help` says what else can be done: change links, look at packets, go back.
+/// Each line runs in the shell of a node, with the programs of this machine, on a Linux kernel in virtual
+/// time: same lines, same packets, however long you take. `:help` lists further commands: change links, show
+/// packets, go back.
 #[derive(Debug, Args)]
 pub struct Shell {
-    /// tcp, sctp or mptcp, with options as in tcp:cc=reno; or an experiment file, for its network and its programs [default: tcp]
+    /// tcp, sctp or mptcp, with options as in tcp:cc=reno; or an experiment file with network and programs
+    /// [default: tcp]
     #[arg(value_name = "TRANSPORT|FILE")]
     what: Option<String>,
     /// Node on which the shell starts [default: the client]
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
-    /// Which of the experiment's points, as `hol run --plan` numbers them
+    /// Number of the experiment's point, as `hol run --plan` lists them
     #[arg(long, value_name = "N", default_value_t = 0)]
     point: usize,
     #[command(flatten)]
@@ -71,7 +73,7 @@ enum Format {
 }
 
 impl Shell {
-    /// Takes lines until there are no more; the exit code is that of the last.
+    /// Executes lines until there are no more; returns the exit code of the last one.
     pub fn run(&self) -> Result<ExitCode, Failure> {
         self.parent.attend()?;
         let (source, point) = self.point()?;
@@ -98,10 +100,11 @@ impl Shell {
         ended.map(|()| ExitCode::from(session.exit_code as u8))
     }
 
-    /// The point whose network it is, and the text that it was read from.
+    /// Returns the point with the network, and the text that it was read from.
     pub fn point(&self) -> Result<(Source, Point), Failure> {
         if self.conditions.repeats() {
-            let problem = "--repetitions: a shell is one run; leave it out, or take --seed for other losses";
+            let problem =
+                "--repetitions: a shell is one run; omit the option, or use --seed for other losses";
             return Err(Failure::Usage(problem.to_owned()));
         }
         let what = self.what.as_deref().unwrap_or("tcp");
@@ -112,8 +115,7 @@ impl Shell {
         };
         if self.service.is_given() {
             if is_file {
-                let problem =
-                    "--server and --file: the experiment says which programs there are; add them there";
+                let problem = "--server and --file: the experiment defines the programs; add them to it";
                 return Err(Failure::Usage(problem.to_owned()));
             }
             let programs = self
@@ -140,7 +142,7 @@ fn kernel(point: &Point) -> Result<Kernel, Failure> {
     let world = &point.world;
     if world.family() != "kernel" {
         let best = WorldName::of_programs();
-        let problem = format!("programs run in the kernel world and not in {world}; add --world {best}");
+        let problem = format!("programs run only in the kernel world, not in {world}; add --world {best}");
         return Err(Failure::Usage(problem));
     }
     Kernel::find(world.variant()).map_err(Failure::failed)
@@ -244,12 +246,12 @@ impl ShellSession {
             self.exit_code = exit_code;
             if exceeded_memory {
                 self.output.note(
-                    "error: it took more memory than a program has, 640 MB, and was killed; let it do less at a time",
+                    "error: it exceeded the memory limit of a program, 640 MB, and was killed; let it use less memory",
                 );
             }
             if exit_code == WROTE_TOO_MUCH {
                 self.output.note(
-                    "error: it wrote more than 256 MB into one file or output; send less, or to /dev/null",
+                    "error: it wrote more than 256 MB to one file or output; write less, or to /dev/null",
                 );
             }
         }
@@ -266,7 +268,7 @@ impl ShellSession {
             let known =
                 if known.is_empty() { "none is".to_owned() } else { format!("{} are", known.join(", ")) };
             return Err(StepError::Refused(format!(
-                "no place is called {name:?}; {known}, and `:snapshot` makes one"
+                "no snapshot {name:?}; {known}, and `:snapshot` creates one"
             )));
         };
         self.network.back(past.clone())?;
@@ -282,7 +284,7 @@ impl ShellSession {
             && (file.file_name() != Some(file.as_os_str()) || file == Path::new("-"))
         {
             let problem = format!(
-                "{}: here captures have a name and no directory, as in `:pcap run.pcapng`",
+                "{}: only a file name without a directory is allowed, as in `:pcap run.pcapng`",
                 file.display()
             );
             return Err(StepError::Refused(problem));

@@ -19,7 +19,7 @@ pub const NEVER: Duration = Duration::from_secs(36_500 * 86_400);
 pub struct CompletedStep {
     /// The action, with its interrupts.
     pub step: Step,
-    /// Its result.
+    /// Result of the step.
     pub reply: StepResult,
     /// Digest of what programs printed.
     output_digest: Digest,
@@ -52,7 +52,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Starts the network with a place on `node`.
+    /// Starts the network and opens a shell on `node`.
     pub fn start(
         kernel: Kernel,
         scenario: Scenario,
@@ -67,12 +67,12 @@ impl Network {
         Ok(Self { kernel, scenario, seed, placeholders, known_names, directory, session, past, output })
     }
 
-    /// The time, counted from when all services were ready.
+    /// Returns the time since all services were ready.
     pub fn now(&self) -> Duration {
         self.past.last().map_or(Duration::ZERO, |last| last.reply.end_time)
     }
 
-    /// All that was done.
+    /// Returns all completed steps.
     pub fn past(&self) -> &[CompletedStep] {
         &self.past
     }
@@ -95,7 +95,7 @@ impl Network {
         self.perform_with_packets(action).map(|(reply, _)| reply)
     }
 
-    /// The packets so far, for [`Network::show`].
+    /// Returns the packets so far, for [`Network::show`].
     pub fn packets(&mut self) -> Result<Vec<u8>, StepError> {
         match self.perform_with_packets(Action::Packets)? {
             (StepResult { refusal: Some(problem), .. }, _) => Err(StepError::Refused(problem)),
@@ -103,12 +103,12 @@ impl Network {
         }
     }
 
-    /// Has the `witness` see these packets.
+    /// Passes these packets to the `witness`.
     pub fn show(&self, packets: &[u8], witness: &mut dyn PacketObserver) -> Result<(), KernelError> {
         self.session.packets(packets, witness)
     }
 
-    /// The names of all interfaces.
+    /// Returns the names of all interfaces.
     pub fn interfaces(&self) -> Vec<String> {
         self.scenario.interfaces().unwrap_or_default()
     }
@@ -131,7 +131,7 @@ impl Network {
             Err(problem) if problem.is_usage() => Err(StepError::Refused(problem.to_string())),
             Err(problem) => {
                 self.replay(self.past.clone()).map_err(|worse| StepError::NetworkLost(worse.to_string()))?;
-                Err(StepError::Refused(format!("{problem}; the network is as it was before")))
+                Err(StepError::Refused(format!("{problem}; the network has not changed")))
             }
         }
     }
@@ -160,7 +160,7 @@ impl Network {
             };
             if output_digest != before.output_digest || !is_same {
                 let what = describe(&before.step.action);
-                self.output.note(&format!("warning: done again, {what} did not do the same"));
+                self.output.note(&format!("warning: when repeated, {what} had a different result"));
             }
             done.push(CompletedStep { reply, output_digest, ..before });
         }
@@ -211,7 +211,7 @@ impl Network {
     }
 }
 
-/// The names of the nodes of a scenario.
+/// Returns the names of the nodes of a scenario.
 pub fn nodes(scenario: &Scenario) -> Vec<String> {
     let topology = Topology::new(&scenario.network);
     topology.map_or(Vec::new(), |topology| topology.node_names().to_vec())

@@ -35,7 +35,7 @@ pub struct Prompt<'s> {
     /// The virtual time in s.
     #[serde(serialize_with = "seconds")]
     pub now: Duration,
-    /// The exit code of the line before.
+    /// Exit code of the previous line.
     pub code: i32,
     /// All nodes on which lines can run.
     pub nodes: &'s [String],

@@ -16,9 +16,9 @@ use crate::terminal::note;
 
 /// What stands at the top of the file.
 const HEAD: &str = "\
-# What was done in `hol shell`: a [[program]] for each line, at the time when it was begun; `hol run` does it again.
-# Behind a line stands `exit`: so its last program is another process than its shell's, as it was there, and `exit 0` where it failed,
-# for a run ends when a program fails.
+# A session of `hol shell`: a [[program]] for each line, at the time at which it started; `hol run` repeats it.
+# After each line there is `exit`, so that its last program is not the shell's own process, as in the session, or `exit 0` if the line failed,
+# because a run ends when a program fails.
 
 ";
 
@@ -48,10 +48,7 @@ impl ExperimentRecorder {
         table.extend(merged.filter(|(key, _)| ["root", "network"].contains(&key.as_str())));
         let programs = point.programs.iter().filter(|program| program.start != NEVER).cloned().collect();
         let file = File::create_new(path).map_err(|problem| {
-            Failure::Usage(format!(
-                "--record {}: {problem}; name a file that is not there yet",
-                path.display()
-            ))
+            Failure::Usage(format!("--record {}: {problem}; choose a new file", path.display()))
         })?;
         let node = point.workload.from().to_owned();
         Ok(Self { path: path.to_owned(), file, table, programs, node })

@@ -44,7 +44,7 @@ impl StepListener {
         Self { output: None, digester: Digester::new(), packets: Vec::new(), interrupts_seen, interrupts: 0 }
     }
 
-    /// Returns the digest of all that programs printed.
+    /// Returns the digest of all output of programs.
     pub fn output_digest(&self) -> Digest {
         self.digester.finish()
     }

@@ -12,7 +12,7 @@ use super::executor::Executor;
 use super::{hyperqueue, kubernetes, slurm};
 use crate::failure::Failure;
 use crate::number::positive;
-use crate::run::Asked;
+use crate::run::ExperimentArgs;
 use crate::terminal::say;
 
 /// A part takes about so many seconds unless it is said how many there are: a queue takes some for each.
@@ -21,26 +21,27 @@ const PART: f64 = 600.0;
 const MOST: usize = 1000;
 
 #[derive(Debug, Args, Default, PartialEq, Eq)]
+/// Options of a cluster.
 pub struct ClusterOptions {
-    /// Parts [default: of about ten minutes each]
+    /// Number of parts [default: parts of about ten minutes each]
     #[arg(long, value_name = "N", value_parser = positive)]
     shards: Option<usize>,
-    /// Processors for each part [default: 1]
+    /// Number of processors for each part [default: 1]
     #[arg(long, value_name = "N", value_parser = positive)]
     jobs: Option<usize>,
-    /// The result directory; the parts go beside it, into DIR-parts [default: results/NAME]
+    /// Result directory; the parts are written to DIR-parts [default: results/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Kubernetes: an image with `hol` and a shell
+    /// Kubernetes: image with `hol` and a shell
     #[arg(long)]
     image: Option<String>,
-    /// Kubernetes: the claim of a volume for the results, writable by all pods
+    /// Kubernetes: claim of a volume for the results, writable by all pods
     #[arg(long, value_name = "CLAIM")]
     volume: Option<String>,
     /// Write the job scripts without submitting them
     #[arg(long)]
     dry_run: bool,
-    /// For sbatch, hq or kubectl, as in `-- --partition=long`
+    /// Further options for sbatch, hq or kubectl, as in `-- --partition=long`
     #[arg(last = true, value_name = "OPTION")]
     options: Vec<String>,
 }
@@ -50,7 +51,7 @@ impl ClusterOptions {
     pub fn submit(
         &self,
         to: &Executor,
-        asked: &Asked,
+        asked: &ExperimentArgs,
         name: Option<&str>,
         waits: bool,
     ) -> Result<(), Failure> {
@@ -81,7 +82,7 @@ impl ClusterOptions {
             return Ok(());
         }
         say(&format!(
-            "{} of {part_count} parts are to be done; scripts and logs are in {}\n",
+            "{} of {part_count} parts have no results yet; scripts and logs are in {}\n",
             job.missing_parts.len(),
             job.scripts().display()
         ));
@@ -94,7 +95,7 @@ impl ClusterOptions {
         match (existing_part_count, self.shards) {
             (Some(existing_part_count), Some(part_count)) if existing_part_count != part_count => {
                 Err(Failure::Usage(format!(
-                    "--shards {part_count}: {} has parts of {existing_part_count} already; leave it out, or take another --out",
+                    "--shards {part_count}: {} already has {existing_part_count} parts; omit the option, or choose another --out",
                     parts_of(out).display()
                 )))
             }
@@ -106,7 +107,12 @@ impl ClusterOptions {
         }
     }
 
-    fn scripts(&self, to: &Executor, job: &ClusterJob, asked: &Asked) -> Result<Vec<Script>, Failure> {
+    fn scripts(
+        &self,
+        to: &Executor,
+        job: &ClusterJob,
+        asked: &ExperimentArgs,
+    ) -> Result<Vec<Script>, Failure> {
         match (to, &self.image, &self.volume) {
             (Executor::Slurm, None, None) => Ok(slurm::scripts(job)),
             (Executor::HyperQueue, None, None) => Ok(hyperqueue::scripts(job)),
@@ -114,7 +120,7 @@ impl ClusterOptions {
                 Ok(kubernetes::scripts(job, kubernetes::PodTemplate { image, volume, text: &asked.alone()? }))
             }
             (Executor::Kubernetes, ..) => Err(Failure::Usage(
-                "--to kubernetes: say --image IMAGE, which has `hol` and a shell, and --volume CLAIM, which all pods may write".into(),
+                "--to kubernetes: give --image IMAGE with `hol` and a shell, and --volume CLAIM, writable by all pods".into(),
             )),
             _ => Err(Failure::Usage("--image and --volume are for --to kubernetes; leave them out".into())),
         }
@@ -132,11 +138,11 @@ impl ClusterOptions {
             Some(0) => Ok(()),
             // As a shell says that there is no such command.
             Some(127) => Err(Failure::Failed(format!(
-                "--to {to}: `{tool}` is not installed here; run this on the cluster, or `sh {}` there",
+                "--to {to}: `{tool}` is not installed on this machine; run this command on the cluster, or `sh {}` there",
                 quote_path(submit)
             ))),
             _ => Err(Failure::Failed(format!(
-                "--to {to}: `{tool}` refused, or a job failed; `sh {}` does it again, and logs are beside it",
+                "--to {to}: `{tool}` failed, or a job did; `sh {}` tries again, and the logs are in the same directory",
                 quote_path(submit)
             ))),
         }

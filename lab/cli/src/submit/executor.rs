@@ -22,7 +22,9 @@ impl FromStr for Executor {
             "hyperqueue" => Ok(Self::HyperQueue),
             "kubernetes" => Ok(Self::Kubernetes),
             url if url.starts_with("http://") || url.starts_with("https://") => Ok(Self::Server(url.into())),
-            _ => Err("write slurm, hyperqueue, kubernetes, or an address as https://lab.example.org".into()),
+            _ => {
+                Err("use slurm, hyperqueue, kubernetes, or an address such as https://lab.example.org".into())
+            }
         }
     }
 }

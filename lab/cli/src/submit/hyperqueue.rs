@@ -31,6 +31,7 @@ struct Resources {
     cpus: usize,
 }
 
+/// Returns the job definition.
 pub fn scripts(job: &ClusterJob) -> Vec<Script> {
     let part = |&number: &usize| task(job, number, format!("n={number}\n{}", job.part()), vec![], job.jobs);
     let merge = task(job, job.part_count + 1, job.merge(), job.missing_parts.clone(), 1);

@@ -1,4 +1,4 @@
-//! Kubernetes: an Indexed Job, whose pods share a volume, and a job that joins what they leave there.
+//! Kubernetes: an Indexed Job whose pods share a volume, and a job that joins their results.
 
 use serde_json::{Value, json};
 
@@ -12,12 +12,13 @@ const EXPERIMENT: &str = "/experiment";
 #[derive(Debug, Clone, Copy)]
 pub struct PodTemplate<'w> {
     pub image: &'w str,
-    /// A claim on a volume that all of them may write.
+    /// Name of a claim to a volume to which all pods can write.
     pub volume: &'w str,
-    /// The experiment, which names no other files.
+    /// Text of the experiment, which names no other files.
     pub text: &'w str,
 }
 
+/// Returns the job descriptions.
 pub fn scripts(job: &ClusterJob, pods: PodTemplate<'_>) -> Vec<Script> {
     let (name, file) = (label(&job.name), format!("{}.toml", label(&job.name)));
     let inside = ClusterJob {
@@ -100,7 +101,7 @@ fn submit(job: &ClusterJob) -> String {
     let files = quote_path(&job.scripts());
     let begin = format!(
         "#!/bin/sh\nset -e\nkubectl apply \"$@\" -f {files}/experiment.json\n\
-         parts=$(kubectl create \"$@\" -o name -f {files}/parts.json)\necho \"$parts does the parts\"\n"
+         parts=$(kubectl create \"$@\" -o name -f {files}/parts.json)\necho \"$parts runs the parts\"\n"
     );
     let merge = format!("kubectl create \"$@\" -o name -f {files}/merge.json");
     if !job.waits {

@@ -1,4 +1,4 @@
-//! `hol submit`: an experiment for the queue of a cluster or of a server.
+//! `hol submit`: sends an experiment to the queue of a cluster or of a server.
 
 mod cluster;
 mod cluster_job;
@@ -12,15 +12,15 @@ use clap::Args;
 
 use crate::client::Credentials;
 use crate::failure::Failure;
-use crate::run::Asked;
+use crate::run::ExperimentArgs;
 use cluster::ClusterOptions;
 use executor::Executor;
 use server::{ServerQueueOptions, Submission};
 
 const AFTER: &str = "\
-A cluster does the experiment in parts, and a last job joins them as `hol merge` does: into what one machine would have given.
+A cluster runs the experiment in parts, and a last job joins them as `hol merge` does, with the same result as on one machine.
 Its nodes have to see this directory and this program, as on a shared file system; in Kubernetes they are a volume and an image.
-The same command again does only what is missing.
+When repeated, the command runs only the missing parts.
 
   hol submit sweep.toml --to slurm --shards 40
   hol submit sweep.toml --to slurm --jobs 8 -- --partition=long --time=4:00:00
@@ -28,16 +28,16 @@ The same command again does only what is missing.
   hol submit sweep.toml --to kubernetes --image registry.example.org/hol --volume results --dry-run
   hol submit sweep.toml --to https://lab.example.org --token TOKENFILE";
 
-/// Send an experiment to a server or a cluster, where it waits for its cores.
+/// Send an experiment to the queue of a server or a cluster.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER)]
 pub struct Submit {
     #[command(flatten)]
-    asked: Asked,
-    /// slurm, hyperqueue, kubernetes, or the address of a `hol serve`
+    asked: ExperimentArgs,
+    /// Destination: slurm, hyperqueue, kubernetes, or the address of a `hol serve`
     #[arg(long, value_name = "EXECUTOR", default_value = "http://127.0.0.1:4540")]
     to: Executor,
-    /// Name of the experiment there [default: the file's name without the ending]
+    /// Name of the experiment at its destination [default: the file's name without the extension]
     #[arg(long)]
     name: Option<String>,
     /// Wait until the experiment has ended
@@ -52,7 +52,7 @@ pub struct Submit {
 }
 
 impl Submit {
-    /// Sends it.
+    /// Sends the experiment.
     pub fn run(&self) -> Result<(), Failure> {
         self.asked.give_secret()?;
         match &self.to {
@@ -84,7 +84,7 @@ impl Submit {
             return Ok(());
         }
         Err(Failure::Usage(format!(
-            "--to {}: one of these options is for {whose} only; leave it out: `hol submit --help` says whose each is",
+            "--to {}: one of these options is for {whose} only; omit it (`hol submit --help` lists them by destination)",
             self.to
         )))
     }

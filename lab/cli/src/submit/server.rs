@@ -12,13 +12,13 @@ use crate::terminal::say;
 /// Options of a server's queue.
 #[derive(Debug, Args, Default, PartialEq, Eq)]
 pub struct ServerQueueOptions {
-    /// The project that it belongs to [default: your first]
+    /// Project of the experiment [default: your first]
     #[arg(long)]
     project: Option<String>,
-    /// Higher ones start first; with accounts, only the leader of a project gives one above 0
+    /// Priority: higher ones start first; with accounts, only the leader of a project may set one above 0
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     priority: i64,
-    /// Cores that it asks for [default: all that the server has]
+    /// Number of cores [default: all that the server has]
     #[arg(long, value_name = "N")]
     cores: Option<u32>,
     /// Swap the experiment out after this time without activity
@@ -27,13 +27,13 @@ pub struct ServerQueueOptions {
     /// Swap the experiment out after this time in any case
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     auto_swap: u32,
-    /// Start it now or refuse it
+    /// Start the experiment now, or refuse it
     #[arg(long)]
     now: bool,
-    /// Do not start it until somebody does
+    /// Do not start the experiment before a user starts it
     #[arg(long)]
     hold: bool,
-    /// The answer as JSON
+    /// Print the answer as JSON
     #[arg(long)]
     json: bool,
 }

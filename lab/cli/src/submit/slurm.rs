@@ -1,4 +1,4 @@
-//! SLURM: an array of jobs, and one that depends on it.
+//! SLURM: an array of jobs, and a job that runs after them.
 
 use super::cluster_job::{ClusterJob, SUBMIT, Script, quote, quote_path};
 
@@ -15,6 +15,7 @@ fi
 exit $code
 ";
 
+/// Returns the scripts.
 pub fn scripts(job: &ClusterJob) -> Vec<Script> {
     let part = format!("#!/bin/sh\nn=$SLURM_ARRAY_TASK_ID\n{STARTED}{}\n{AGAIN}", job.part());
     vec![("part.sh", part), ("merge.sh", format!("#!/bin/sh\n{}\n", job.merge())), (SUBMIT, submit(job))]
@@ -32,7 +33,7 @@ fn submit(job: &ClusterJob) -> String {
         let array = format!(
             "parts=$({sbatch} --job-name={} --array={} --cpus-per-task={jobs} --requeue \\\n    \
              --output={scripts}/part-%a.log \"$@\" {scripts}/part.sh)\n\
-             echo \"SLURM job ${{parts%%;*}} does the parts\"\n",
+             echo \"SLURM job ${{parts%%;*}} runs the parts\"\n",
             quote(name),
             job.ranges(),
         );

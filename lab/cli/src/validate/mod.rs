@@ -1,4 +1,4 @@
-//! `hol validate`: the model compared with the kernel, point by point or at random.
+//! `hol validate`: compares the model with the kernel, point by point or at random.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -7,61 +7,65 @@ use clap::Args;
 use hol_base::Ratio;
 use hol_lab::Metric;
 use hol_lab::{
-    BothWorlds, Experiment, Finished, Manifest, Plan, Point, Repetitions, Results, Source, Store, Study,
+    BothWorlds, Experiment, Manifest, Plan, Point, Repetitions, Results, RunResults, Source, Store, Study,
     WorldName,
 };
 use hol_measure::Bounds;
-use hol_report::validation::{Check, Compared, Validation, median_in_words};
+use hol_report::validation::{Check, ComparedPoint, Validation, median_in_words};
 
 use crate::failure::Failure;
 use crate::number::positive;
 use crate::progress::ProgressOutput;
 use crate::row::{json, short};
-use crate::run_plan::{carry_out, complete, stop_on_interrupt};
+use crate::run_plan::{complete, execute_plan, stop_on_interrupt};
 use crate::terminal::{grouped, note, say, table};
 
 mod random;
 
-use random::Random;
+use random::RandomArgs;
 
 /// Points that the text shows; the files have all.
 const SHOWN: usize = 25;
 
-/// Compare the model with the kernel: the points of a study or an experiment, or scenarios drawn at random
+/// Compare the model with the kernel: the points of a study or an experiment, or random scenarios
 ///
-/// Each world is summarised by its median run, which no rare collapse moves; ranks say whether its runs are higher.
+/// Each world is summarised by its median run, which rare collapses do not change; a rank test shows whether
+/// the runs of one world are higher.
 ///
-/// Points with another stack than the kernel's are left out. Finished runs are kept, and the same command goes on where it stopped:
-/// the kernel's runs stay, the model's are done again when this program has changed.
+/// Points whose stack is not the kernel's are left out. Finished runs are kept, and the same command
+/// continues after an interruption; the model's runs are repeated if this program has changed.
 #[derive(Debug, Args)]
 pub struct Validate {
-    /// A study, such as fidelity, or an experiment file
+    /// Name of a study, such as fidelity, or an experiment file
     #[arg(value_name = "STUDY|FILE", required_unless_present = "random")]
     what: Option<String>,
     #[command(flatten)]
-    random: Random,
-    /// A twentieth of the messages: a first look
+    random: RandomArgs,
+    /// Run a twentieth of the messages, for a first look
     #[arg(long)]
     quick: bool,
-    /// Repetitions in the kernel world, of the length of the file's; the model has ten times as many [default: the file's]
+    /// Number of repetitions in the kernel world, of the same length as the file's; the model has ten times
+    /// as many [default: the file's]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     repetitions: Option<Repetitions>,
-    /// Only points with this experiment, transport or swept key, as in transport=TCP or loss=1%; may be repeated
+    /// Compare only points with this experiment, transport or swept key, as in transport=TCP or loss=1%; may
+    /// be repeated
     #[arg(long = "where", value_name = "KEY=VALUE")]
     wheres: Vec<String>,
-    /// The kernel, by how its release begins, as in 6.1 [default: as `hol kernel list` shows]
+    /// First part of the kernel's release, such as 6.1 [default: the kernel that `hol kernel list` marks]
     #[arg(long, value_name = "RELEASE", default_value = "")]
     kernel: String,
-    /// The directory of both worlds' results [default: results/validate-NAME, with -quick; results/random-SEED]
+    /// Directory for the results of both worlds [default: results/validate-NAME, with -quick;
+    /// results/random-SEED]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Number of runs in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
-    /// Judge by the throughput, within 3 %, or 10 % where it is shared, and not by the response times
+    /// Judge the throughput, within 3 %, or 10 % if it is shared, instead of the response times
     #[arg(long)]
     throughput: bool,
-    /// The share of points that have to agree
+    /// Share of points that have to agree
     #[arg(long, value_name = "SHARE", default_value = "90%")]
     require: Ratio,
     /// Print one JSON object per line, for each point (the worst first) or each random scenario
@@ -70,7 +74,7 @@ pub struct Validate {
 }
 
 /// A study or an experiment of one's own.
-struct Asked {
+struct ValidationInput {
     name: String,
     title: String,
     /// The study, if it makes claims.
@@ -85,7 +89,7 @@ impl Validate {
             return self.random.run(count, self);
         }
         let what = self.what.as_deref().expect("clap asks for it");
-        let Asked { name, title, study, experiments } = self.asked(what)?;
+        let ValidationInput { name, title, study, experiments } = self.asked(what)?;
         let repeated = |experiment: Experiment| match self.repetitions {
             Some(repetitions) => experiment.repeated(|_| repetitions),
             None => experiment,
@@ -121,26 +125,36 @@ impl Validate {
             say(&format!("\n{} has every point: {}\n", out.display(), out.join("validation.html").display()));
         }
         if stop.load(Ordering::Relaxed) {
-            return Err(Failure::Failed("interrupted; run the same command again to go on".to_owned()));
+            return Err(Failure::Failed("interrupted; run the same command again to continue".to_owned()));
         }
         whole.and_then(|()| self.verdict(&validation))
     }
 
     /// What is validated.
-    fn asked(&self, what: &str) -> Result<Asked, Failure> {
+    fn asked(&self, what: &str) -> Result<ValidationInput, Failure> {
         let path = Path::new(what);
         if path.extension().is_some_and(|ending| ending == "toml") {
             let source = Source::read(path)?;
             let experiment = Experiment::parse(&source.stem(), &source)?;
             let experiment = if self.quick { experiment.quick() } else { experiment };
             let title = experiment.title.clone();
-            return Ok(Asked { name: source.stem(), title, study: None, experiments: vec![experiment] });
+            return Ok(ValidationInput {
+                name: source.stem(),
+                title,
+                study: None,
+                experiments: vec![experiment],
+            });
         }
         let study = Study::load(what, self.quick)?;
         // What is said of claims needs a study that makes some.
         let claiming = study.file("claims.toml").map(|_| study.name);
         let experiments = study.experiments.into_iter().map(|(_, experiment)| experiment).collect();
-        Ok(Asked { name: study.name.to_owned(), title: study.title.to_owned(), study: claiming, experiments })
+        Ok(ValidationInput {
+            name: study.name.to_owned(),
+            title: study.title.to_owned(),
+            study: claiming,
+            experiments,
+        })
     }
 
     /// For every point in order, whether `--where` takes it.
@@ -152,7 +166,7 @@ impl Validate {
             let (key, value) =
                 text.split_once('=').ok_or_else(|| usage("write key=value, as in transport=TCP"))?;
             if !points.iter().any(|point| point.is_where(key, value) == Some(true)) {
-                return Err(usage("no point has this; keys are experiment, transport and those swept"));
+                return Err(usage("no point matches; keys are experiment, transport and the swept keys"));
             }
             wheres.push((key, value));
         }
@@ -169,15 +183,15 @@ impl Validate {
     /// Does what is not done yet of the chosen points, until it is done or interrupted.
     fn fill(
         &self,
-        (mut store, mut finished): (Store, Finished),
+        (mut store, mut finished): (Store, RunResults),
         chosen: &[bool],
     ) -> Result<Results, Failure> {
         let world = store.manifest().world.clone();
         let points = store.manifest().points.iter().zip(chosen).filter(|(_, chosen)| **chosen);
         let plan = Plan::of_points(points.map(|(point, _)| point.clone()).collect());
         let wanted = plan.wanted(&finished).len() as u64;
-        note!("{world}: {} runs to do in {}", grouped(wanted), store.dir().display());
-        carry_out(&plan, &mut store, &mut finished, self.jobs, ProgressOutput::People)?;
+        note!("{world}: {} runs to perform in {}", grouped(wanted), store.dir().display());
+        execute_plan(&plan, &mut store, &mut finished, self.jobs, ProgressOutput::People)?;
         Ok(store.write_tables(&finished)?)
     }
 
@@ -187,7 +201,7 @@ impl Validate {
             return Ok(());
         }
         Err(Failure::Failed(format!(
-            "{} of {} points agree, --require {} asks for more",
+            "{} of {} points agree, fewer than --require {}",
             tally.agree, tally.points, self.require
         )))
     }
@@ -212,7 +226,7 @@ fn text(validation: &Validation) -> String {
     let mut text = table(&rows);
     let more = validation.points.len().saturating_sub(SHOWN);
     if more > 0 {
-        text += &format!("… and {more} more that are nearer\n");
+        text += &format!("… and {more} more with smaller differences\n");
     }
     let tally = validation.tally();
     text += &format!("\n{}; {}\n", tally.agreement(), tally.certainty());
@@ -221,13 +235,13 @@ fn text(validation: &Validation) -> String {
         text += &format!("{rank}\n");
     }
     if validation.missing > 0 {
-        text += &format!("{} points have no run in both worlds yet\n", validation.missing);
+        text += &format!("{} points have no runs in both worlds yet\n", validation.missing);
     }
     text
 }
 
 /// A point with the numbers that it was judged by.
-fn for_programs(compared: &Compared) -> serde_json::Value {
+fn for_programs(compared: &ComparedPoint) -> serde_json::Value {
     let bounds =
         |Bounds { value, low, high }| serde_json::json!({ "value": value, "low": low, "high": high });
     let check = |check: &Option<Check>| {
@@ -244,7 +258,7 @@ fn for_programs(compared: &Compared) -> serde_json::Value {
             })
         })
     };
-    let Compared { point, collapses, wasserstein_ms, .. } = compared;
+    let ComparedPoint { point, collapses, wasserstein_ms, .. } = compared;
     serde_json::json!({
         "point": point.to_string(),
         "id": point.id,
@@ -258,8 +272,8 @@ fn for_programs(compared: &Compared) -> serde_json::Value {
     })
 }
 
-fn row(compared: &Compared) -> Vec<String> {
-    let Compared { point, kernel, model, .. } = compared;
+fn row(compared: &ComparedPoint) -> Vec<String> {
+    let ComparedPoint { point, kernel, model, .. } = compared;
     let mut row = vec![point.to_string()];
     for check in compared.judged() {
         row.extend(check.as_ref().map_or(["-", "-", "-", "-"].map(str::to_owned), numbers));

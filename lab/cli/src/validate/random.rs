@@ -1,4 +1,4 @@
-//! `hol validate --random`: scenarios drawn at random, in two worlds.
+//! `hol validate --random`: compares random scenarios in two worlds.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -23,25 +23,26 @@ use super::Validate;
 /// Differences that the text names one by one.
 const SHOWN: usize = 12;
 
-/// Which scenarios are drawn.
+/// The scenarios to compare.
 #[derive(Debug, Args)]
-pub struct Random {
-    /// Compare N scenarios, drawn at random from the keys, options and workloads of both worlds, packet by packet
+pub struct RandomArgs {
+    /// Compare N random scenarios, packet by packet, drawn from the keys, options and workloads that both
+    /// worlds support
     #[arg(long, value_name = "N", conflicts_with_all = ["what", "quick", "repetitions", "wheres", "throughput"])]
     random: Option<u64>,
-    /// Which scenarios are drawn
+    /// Seed of the random scenarios
     #[arg(long, value_name = "S", default_value_t = 1, requires = "random")]
     seed: u64,
-    /// Only scenarios of this transport or workload, such as sctp or bulk
+    /// Compare only scenarios of this transport or workload, such as sctp or bulk
     #[arg(long, value_name = "NAME", requires = "random")]
     only: Option<String>,
-    /// The world that the model is compared with
+    /// World with which the model is compared
     #[arg(long, value_name = "WORLD", default_value = "kernel:uml", requires = "random")]
     world: WorldName,
-    /// Find the smallest scenario of each difference in values, and write it with both traces
+    /// Find the smallest scenario for each difference in values, and write it with both traces
     #[arg(long, requires = "random")]
     shrink: bool,
-    /// Write the traces of scenarios whose packets alone differ, too
+    /// Also write the traces of scenarios in which only packets differ
     #[arg(long, requires = "random")]
     traces: bool,
 }
@@ -51,7 +52,7 @@ pub struct Random {
 struct Outcome {
     number: u64,
     family: String,
-    judged: Judged,
+    judged: JudgedClaim,
     /// Whether both worlds say the same.
     agrees: bool,
     /// What differs first in the packets.
@@ -65,7 +66,7 @@ struct Outcome {
 /// By what a scenario was judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Judged {
+enum JudgedClaim {
     Packets,
     Ranks,
     Refused,
@@ -75,10 +76,10 @@ enum Judged {
 impl Outcome {
     fn of(number: u64, comparison: &Comparison) -> Self {
         let (judged, problem) = match &comparison.verdict {
-            Verdict::Packets { .. } => (Judged::Packets, None),
-            Verdict::Ranks { .. } => (Judged::Ranks, None),
-            Verdict::Refused(problem) => (Judged::Refused, Some(problem.clone())),
-            Verdict::Failed(problem) => (Judged::Failed, Some(problem.clone())),
+            Verdict::Packets { .. } => (JudgedClaim::Packets, None),
+            Verdict::Ranks { .. } => (JudgedClaim::Ranks, None),
+            Verdict::Refused(problem) => (JudgedClaim::Refused, Some(problem.clone())),
+            Verdict::Failed(problem) => (JudgedClaim::Failed, Some(problem.clone())),
         };
         Self {
             number,
@@ -93,11 +94,11 @@ impl Outcome {
 
     /// A run that failed counts, as one that does not agree.
     fn counts(&self) -> bool {
-        self.judged != Judged::Refused
+        self.judged != JudgedClaim::Refused
     }
 
     fn has_same_packets(&self) -> bool {
-        self.judged == Judged::Packets && self.difference.is_none()
+        self.judged == JudgedClaim::Packets && self.difference.is_none()
     }
 }
 
@@ -106,10 +107,10 @@ struct Session<'s> {
     generator: Generator<'s>,
     worlds: [&'s dyn World; 2],
     out: &'s Path,
-    options: &'s Random,
+    options: &'s RandomArgs,
 }
 
-impl Random {
+impl RandomArgs {
     /// Whether it was asked for.
     pub fn count(&self) -> Option<u64> {
         self.random
@@ -127,10 +128,8 @@ impl Random {
         let open = |world: &WorldName| world.open().map_err(|e| Failure::from(LabError::from(e)));
         let (model, other) = (open(&WorldName::default())?, open(&self.world)?);
         if !other.is_repeatable() {
-            let problem = format!(
-                "--world {}: two runs of it are never the same; take kernel or kernel:uml",
-                self.world
-            );
+            let problem =
+                format!("--world {}: its runs cannot be repeated; use kernel or kernel:uml", self.world);
             return Err(Failure::Usage(problem));
         }
         let default = PathBuf::from(format!("results/random-{}", self.seed));
@@ -149,7 +148,7 @@ impl Random {
             say(&session.summary(&outcomes)?);
         }
         if (outcomes.len() as u64) < count {
-            return Err(Failure::Failed("interrupted; run the same command again to go on".to_owned()));
+            return Err(Failure::Failed("interrupted; run the same command again to continue".to_owned()));
         }
         let all = outcomes.iter().filter(|outcome| outcome.counts()).count();
         let agree = outcomes.iter().filter(|outcome| outcome.agrees).count();
@@ -157,7 +156,7 @@ impl Random {
             return Ok(());
         }
         Err(Failure::Failed(format!(
-            "{agree} of {all} scenarios agree; --require {} asks for more",
+            "{agree} of {all} scenarios agree, fewer than --require {}",
             flags.require
         )))
     }
@@ -222,7 +221,7 @@ impl Session<'_> {
         let outcome = Outcome::of(number, &comparison);
         let differs = outcome.counts() && !outcome.agrees;
         if differs || (self.options.traces && outcome.difference.is_some()) {
-            let shrinks = self.options.shrink && outcome.judged != Judged::Failed;
+            let shrinks = self.options.shrink && outcome.judged != JudgedClaim::Failed;
             self.write(&if shrinks { shrink(comparison, model, other) } else { comparison })?;
         }
         Ok(outcome)
@@ -266,8 +265,7 @@ impl Session<'_> {
         let mut text = table(&rows(outcomes)) + &causes(outcomes);
         text += &disagreements(outcomes, self.out, self.options.seed);
         text += &format!(
-            "\n{} keys and options ran in both worlds, in {} pairs of family and condition\n{} were refused whenever they were \
-             drawn; {} says why\n",
+            "\n{} keys and options ran in both worlds, in {} pairs of family and condition\n{} were always refused; {} has the reasons\n",
             coverage.keys(),
             coverage.pairs(),
             refused.lines().count(),
@@ -298,7 +296,7 @@ fn rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
             _ => format!("{} %", 100 * part / whole),
         };
         let (agree, same) = (count(|outcome| outcome.agrees), count(Outcome::has_same_packets));
-        let compared = count(|outcome| outcome.judged == Judged::Packets);
+        let compared = count(|outcome| outcome.judged == JudgedClaim::Packets);
         vec![
             name.to_owned(),
             outcomes.len().to_string(),
@@ -360,7 +358,7 @@ fn disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
     if more > 0 {
         text += &format!("\nand {more} more whose values differ");
     }
-    for outcome in outcomes.iter().filter(|outcome| outcome.judged == Judged::Failed).take(SHOWN) {
+    for outcome in outcomes.iter().filter(|outcome| outcome.judged == JudgedClaim::Failed).take(SHOWN) {
         let problem =
             outcome.problem.as_deref().and_then(|problem| problem.lines().next()).unwrap_or_default();
         text += &format!("\nnumber {} ({}) failed: {problem}", outcome.number, outcome.family);

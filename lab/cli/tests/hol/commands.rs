@@ -175,11 +175,11 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
         (&["compare", "tcp", "--workload", "simco", "--size", "64B"], "--size 64B: unknown key \"size\""),
         (&["compare", "tcp", "--set", "network.jiter=1ms"], "did you mean \"jitter\"?"),
         (&["compare", "tcp", "--set", "jitter"], "write key=value"),
-        (&["reproduce", "ikr35"], "known are eklund2004, fidelity, ikr53"),
+        (&["reproduce", "ikr35"], "known: eklund2004, fidelity, ikr53"),
         (&["reproduce", "fidelity"], "hol validate fidelity"),
         (&["reproduce", "ikr53", "--only", "exp7"], "ikr53 has buffer, echo, exp1"),
         (&["reproduce", "ikr53", "--only", "filter"], "filter needs --world kernel"),
-        (&["compare", "tcp", "--filter", "nftables"], "the kernel world has"),
+        (&["compare", "tcp", "--filter", "nftables"], "use the kernel world"),
         (&["compare", "tcp", "--mix", "enable=1,delete=2"], "enables 1 and deletes 2"),
         (&["compare", "tcp", "--delay", "-5ms"], "--delay -5ms: \"-5ms\" is not a time"),
         (&["compare", "tcp", "--seed", "-1"], "from 0 to 18446744073709551615"),
@@ -187,10 +187,7 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
         (&["compare", "tcp", "--set", "network.loss=0.5"], "as in \"50%\" for a share of 0.5"),
         (&["compare", "tcp", "--count", "1"], "--repetitions 1"),
         (&["compare", "tcp", "--jobs", "0"], "write a whole number from 1 on"),
-        (
-            &["compare", "tcp", "--set", "sweep={seed=[1,2]}"],
-            "compare takes one set of conditions; `hol init` writes",
-        ),
+        (&["compare", "tcp", "--set", "sweep={seed=[1,2]}"], "`hol compare` uses one set of conditions"),
         (&["verify", "out", "--sample", "0"], "write a whole number from 1 on"),
         (&["frobnicate"], "unrecognized subcommand"),
     ];
@@ -394,7 +391,7 @@ fn a_page_is_shown_file_by_file() {
     let (code, message) = failure(dir.path(), &[&trace[..], &["4"]].concat());
     assert!(code == 2 && message.contains("has 3 pages, counted from 1"), "{message}");
     let (code, message) = failure(dir.path(), &["trace", "tcp", "--waterfall"]);
-    assert!(code == 2 && message.contains("take --workload page"), "{message}");
+    assert!(code == 2 && message.contains("use --workload page"), "{message}");
 }
 
 #[test]
@@ -591,7 +588,7 @@ fn init_writes_the_question_that_compare_asks() {
         assert_eq!(answer, digests(&[&["compare", "--json"], question].concat()), "{text}");
     }
     let (code, problem) = failure(dir.path(), &["init", "mine.toml", "tcp"]);
-    assert!(code == 2 && problem.contains("mine.toml: is there already"), "{problem}");
+    assert!(code == 2 && problem.contains("mine.toml: already exists"), "{problem}");
     let (_, problem) = failure(dir.path(), &["init", "tpc"]);
     assert!(problem.contains("unknown transport"), "{problem}");
 }

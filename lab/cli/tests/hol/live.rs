@@ -7,7 +7,7 @@ fn a_question_is_answered_by_this_machine_and_never_said_to_be_repeatable() {
     let dir = tempfile::tempdir().unwrap();
     let few = ["--count", "200", "--rate", "1000/s", "--repetitions", "2"];
     let answer = ok(dir.path(), &[&["compare", "tcp", "udp", "--world", "live"], &few[..]].concat());
-    assert!(answer.contains("over this machine's loopback as it is"), "{answer}");
+    assert!(answer.contains("this machine's loopback interface"), "{answer}");
 
     let text = "world = 'live'\ntransports = ['tcp']\nmessages = 200\nrepetitions = 2\n[workload]\nkind = 'echo'\nrate = '1000/s'\n";
     std::fs::write(dir.path().join("x.toml"), text).unwrap();

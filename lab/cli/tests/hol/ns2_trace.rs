@@ -186,7 +186,7 @@ fn the_scripts_of_the_study_give_its_throughput_delay_and_loss() {
         let headers = 1500.0 / 1452.0;
         assert!(on_wire > throughput * headers - 1e-3, "{transport}: {on_wire} {throughput}");
 
-        let delay = |leg: hol_measure::Leg| leg.arrived.since(leg.first_sent).as_millis_f64();
+        let delay = |leg: hol_measure::TransferTimes| leg.arrived.since(leg.first_sent).as_millis_f64();
         let delays = run.records.iter().map(|record| delay(record.request.unwrap()));
         let mean = delays.sum::<f64>() / run.records.len() as f64;
         let by_awk = number(include_str!("../../../../studies/nayak2019/delay.awk"));

@@ -29,7 +29,7 @@ fn each_script_has_a_line_and_the_end_a_table() {
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
-    assert_eq!(String::from_utf8(run.stderr).unwrap(), "error: 2 of 4 scripts do not pass\n");
+    assert_eq!(String::from_utf8(run.stderr).unwrap(), "error: 2 of 4 scripts failed\n");
     let run = hol(dir.path(), &["packetdrill", "suite/c.pkt", "--json"]);
     let row: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
     assert_eq!((&row["verdict"], &row["line"]), (&"not read".into(), &5.into()));
@@ -42,14 +42,14 @@ fn a_place_without_scripts_is_refused_and_a_file_of_octets_is_not_read() {
     fs::write(dir.path().join("octets.pkt"), [0xff, 0xfe, 0x00]).unwrap();
     fs::write(dir.path().join("a.pkt"), PASSES).unwrap();
     for (arguments, code, told) in [
-        (&["packetdrill", "empty"][..], 2, "error: empty: no scripts are there; their names end in .pkt\n"),
+        (&["packetdrill", "empty"][..], 2, "error: empty: no scripts found; their names end in .pkt\n"),
         (&["packetdrill", "none.pkt"], 2, "error: none.pkt: file not found\n"),
         (
             &["packetdrill", "a.pkt", "--stack", "frob"],
             2,
             "error: unknown stack \"frob\"; known: linux-6.12, ",
         ),
-        (&["packetdrill", "octets.pkt"], 1, "error: 1 of 1 scripts do not pass\n"),
+        (&["packetdrill", "octets.pkt"], 1, "error: 1 of 1 scripts failed\n"),
     ] {
         let (got, message) = failure(dir.path(), arguments);
         assert!(got == code && message.starts_with(told), "{arguments:?}: {got} {message}");

@@ -66,7 +66,7 @@ fn what_was_captured_runs_over_every_transport() {
     assert_eq!(rows.len(), 3);
     assert!(rows.iter().all(|row| row["completed"] == 120 || row["failed"] == 0), "{rows:?}");
     let (code, message) = failure(dir.path(), &["replay", "run.pcapng", "mine.toml"]);
-    assert!(code == 2 && message.contains("is there already"), "{message}");
+    assert!(code == 2 && message.contains("already exists"), "{message}");
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn ctrl_c_ends_a_sweep_and_the_same_command_goes_on() {
     let message = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(1), "{message}");
     assert!(message.contains("run the same command again"), "{message}");
-    assert!(message.contains("`hol report out` draws what is there"), "{message}");
+    assert!(message.contains("`hol report out` for a report of the finished runs"), "{message}");
     assert!(points(dir.path()).lines().count() > 1, "the table of what is there is written");
     let before = runs(dir.path());
     go_on(dir.path(), &before);
@@ -267,7 +267,7 @@ fn a_directory_belongs_to_one_experiment() {
     fs::create_dir(dir.path().join("mine")).unwrap();
     fs::write(dir.path().join("mine/thesis.tex"), "").unwrap();
     let (_, message) = failure(dir.path(), &["run", "short.toml", "--out", "mine"]);
-    assert!(message.contains("has other things in it"), "{message}");
+    assert!(message.contains("contains other files"), "{message}");
 }
 
 #[test]

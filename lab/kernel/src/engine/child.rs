@@ -30,7 +30,7 @@ pub(super) fn set_paused(child: &Child, is_paused: bool) {
     let _ = kill(Pid::from_raw(child.id().cast_signed()), signal);
 }
 
-/// Waits until it has ended, without reaping it, so that its process ID is not reused.
+/// Waits until the process has ended, without reaping it, so that its process ID is not reused.
 pub(super) fn await_end(child: &Child) -> io::Result<()> {
     let of = Id::Pid(Pid::from_raw(child.id().cast_signed()));
     waitid(of, WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT)?;
@@ -55,6 +55,7 @@ pub(crate) struct ChildProcess {
 }
 
 impl ChildProcess {
+    /// Starts a process.
     pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
         bind_to_parent(command);
         let mut child = command.spawn()?;

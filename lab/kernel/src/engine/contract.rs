@@ -61,10 +61,10 @@ pub(crate) struct Task<'t> {
 /// The result of a task.
 #[derive(Debug)]
 pub(crate) struct TaskResult {
-    /// The guest's results.
+    /// Results of the guest.
     pub(crate) mail: Mail,
-    /// The guest's console output.
+    /// Console output of the guest.
     pub(crate) console: Console,
-    /// The engine and the mode in which it ran.
+    /// Engine in which the task ran, and its mode.
     pub(crate) provenance: Provenance,
 }

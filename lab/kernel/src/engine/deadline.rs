@@ -38,7 +38,7 @@ impl Deadline {
         self.remaining().min(LOOK)
     }
 
-    /// Returns an error if the run does not go on, or if the deadline has passed.
+    /// Returns an error if the run has been stopped, or if the deadline has passed.
     pub(super) fn check(
         &self,
         doing: &'static str,

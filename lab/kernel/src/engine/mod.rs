@@ -21,7 +21,8 @@ pub(crate) fn of(image: &Image) -> &'static dyn Engine {
     if image.is_user_mode() { &uml::Uml } else { &qemu::Qemu }
 }
 
-/// Returns the engine that runs a distribution's kernels on this host, and its mode. Needs no kernel and no boot.
+/// Returns the engine that runs a distribution's kernels on this host, and its mode; needs no kernel and no
+/// boot.
 pub fn provenance() -> Result<Provenance, KernelError> {
     qemu::provenance(false)
 }

@@ -1,5 +1,6 @@
-//! The Landlock sandbox of an engine's process, which also holds a guest that escapes: it runs the programs of the system, reads
-//! the files that [`AccessRules`] names, writes to its own directories, and cannot reach other processes. landlock(7)
+//! The Landlock sandbox of an engine's process, which also confines a guest that escapes: it may run the
+//! programs of the system, read the files that [`AccessRules`] names, and write to its own directories; it
+//! cannot reach other processes. landlock(7)
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -25,11 +26,11 @@ const NOTHING: &str = "/dev/null";
 /// The files that a process may access, in addition to the programs of the system.
 #[derive(Debug, Default)]
 pub(super) struct AccessRules {
-    /// Files that it may execute.
+    /// Files that the process may execute.
     pub(super) programs: Vec<PathBuf>,
-    /// Files that it may read, and directories with all that is in them.
+    /// Files that the process may read, and directories with all of their contents.
     pub(super) reads: Vec<PathBuf>,
-    /// Directories in which it may write.
+    /// Directories in which the process may write.
     pub(super) own: Vec<PathBuf>,
 }
 
@@ -38,6 +39,7 @@ pub(super) struct AccessRules {
     unsafe_code,
     reason = "between fork and exec only system calls are made, which are async-signal-safe"
 )]
+/// Confines the process of `command` by these rules.
 pub(super) fn confine(command: &mut Command, rules: &AccessRules) -> io::Result<()> {
     let mut rules = Some(build_ruleset(rules).map_err(io::Error::other)?);
     let restrict = move || {
@@ -72,7 +74,7 @@ fn own_directory_access() -> BitFlags<AccessFs> {
     })
 }
 
-/// Returns the version of Landlock that confines engines on this host; `None`: there is none.
+/// Returns the version of Landlock that confines engines on this host; `None` without Landlock.
 pub fn confinement() -> Option<i32> {
     // Restricts nothing, and returns what could be restricted.
     let asked = RestrictSelf::default().no_new_privs(false).apply();

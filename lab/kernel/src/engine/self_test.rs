@@ -1,4 +1,5 @@
-//! The self-test of exact stepping: one job run twice, undisturbed and disturbed, has to give the same result.
+//! The self-test of exact stepping: one job run twice, undisturbed and disturbed, has to give the same
+//! result.
 
 use hol_base::Seed;
 use hol_scenario::Scenario;
@@ -12,7 +13,7 @@ use crate::mailbox::Mail;
 const MESSAGES: u64 = 200;
 const SEED: Seed = Seed(1);
 
-/// The condition of the host. Random disturbances alone are too rare for a test.
+/// Whether the host is disturbed. Random disturbances alone are too rare for a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Host {
     /// Undisturbed.

@@ -14,22 +14,23 @@ use super::route::{self, MAIN};
 pub(super) struct Attachment {
     /// The routing socket of the node's namespace.
     pub(super) routing: Routing,
-    /// The node's interface on the link.
+    /// Index of the node's interface on the link.
     pub(super) interface: u32,
     pub(super) address: IpAddr,
-    /// The routing table of packets from this address.
+    /// Number of the routing table for packets from this address.
     pub(super) table: u8,
-    /// The peers that are reached through this link.
+    /// Peers that are reached through this link.
     pub(super) peers: Vec<IpAddr>,
-    /// The hardware address of the router.
+    /// Hardware address of the router.
     pub(super) router: [u8; 6],
-    /// The metric of its routes: if two links lead to a peer, sockets without an address use the lower one.
+    /// Metric of the routes: if two links lead to a peer, sockets without an address use the route with the
+    /// lower metric.
     pub(super) metric: u32,
 }
 
 /// An attachment that is added or removed.
 #[derive(Debug)]
-pub(super) struct Move {
+pub(super) struct AttachmentChange {
     pub(super) at: Time,
     pub(super) comes: bool,
     pub(super) attachment: Attachment,
@@ -50,13 +51,14 @@ impl Attachment {
         route::address(routing, *interface, *address)
     }
 
-    /// Removes the address. It is the last one of its interface, so Linux removes the routes too.
+    /// Removes the address. It is the last one of its interface, so Linux removes the routes, too.
     pub(super) fn go(&self) -> Result<(), GuestError> {
         route::forget(&self.routing, self.interface, self.address)
     }
 }
 
-impl Move {
+impl AttachmentChange {
+    /// Adds or removes the attachment.
     pub(super) fn take_place(&self) -> Result<(), GuestError> {
         let Attachment { address, interface, .. } = self.attachment;
         if self.comes {

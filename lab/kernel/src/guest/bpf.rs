@@ -17,7 +17,7 @@ const RAW_TRACEPOINT_OPEN: i64 = 17;
 const HASH: u32 = 1;
 const ARRAY: u32 = 2;
 
-/// A map of 64-bit numbers; a program's descriptor keeps it alive.
+/// A BPF map of 64-bit numbers; the descriptor of a program keeps the map alive.
 #[derive(Debug)]
 pub(super) struct Map(OwnedFd);
 
@@ -123,6 +123,7 @@ impl Map {
         call(MAP_UPDATE_ELEM, &update).map(drop).map_err(|e| format!("cannot set up a filter: {e}").into())
     }
 
+    /// Returns the descriptor of the map.
     pub(super) fn descriptor(&self) -> RawFd {
         self.0.as_raw_fd()
     }
@@ -140,13 +141,13 @@ impl Program {
         Ok(Self(open(PROG_LOAD, &load, "load a filter (the kernel needs CONFIG_BPF_SYSCALL)")?))
     }
 
-    /// Attaches it to its function, until the returned descriptor is closed.
+    /// Attaches the program to its kernel function, until the returned descriptor is closed.
     pub(super) fn answer(&self) -> Result<OwnedFd, GuestError> {
         let request = Open { name: 0, program: self.descriptor().cast_unsigned(), padding: 0 };
         open(RAW_TRACEPOINT_OPEN, &request, "have a program answer for the kernel")
     }
 
-    /// Attaches it to the processes of a control group.
+    /// Attaches the program to the processes of a control group.
     pub(super) fn watch(&self, group: &File, purpose: Purpose) -> Result<(), GuestError> {
         let [target, program] = [group.as_raw_fd(), self.descriptor()].map(RawFd::cast_unsigned);
         let [_, kind] = purpose.types();
@@ -154,6 +155,7 @@ impl Program {
         call(PROG_ATTACH, &attach).map(drop).map_err(|e| format!("cannot watch options: {e}").into())
     }
 
+    /// Returns the descriptor of the program.
     pub(super) fn descriptor(&self) -> RawFd {
         self.0.as_raw_fd()
     }

@@ -16,7 +16,7 @@ const MEMORY: usize = 128 << 20;
 /// The part of the mailbox for packets, in octets.
 const MAIL: usize = 48 << 20;
 
-/// The rings, each with the index of its interface.
+/// The rings of a capture, each with the index of its interface.
 #[derive(Debug)]
 pub(super) struct Capture(Vec<(u16, Ring)>);
 
@@ -40,7 +40,7 @@ impl Capture {
         for (interface, ring) in &self.0 {
             if ring.is_full() {
                 let most = ring.room();
-                return Err(format!("an interface has more packets than the {most} that a capture holds"));
+                return Err(format!("an interface has more packets than the {most} that fit into a capture"));
             }
             for frame in ring.frames() {
                 let time = Time::from_nanos(frame.wall.saturating_sub(epoch));
@@ -48,7 +48,7 @@ impl Capture {
             }
             if packets.len() > MAIL {
                 return Err(format!(
-                    "the packets of a run are more than the {} MiB that a capture hands over",
+                    "the packets of a run exceed the {} MiB that fit into a capture",
                     MAIL >> 20
                 ));
             }

@@ -12,7 +12,7 @@ use super::bpf::Program;
 use super::namespace::Namespace;
 use super::netlink::Routing;
 use super::queue_sampler::LineQueues;
-use super::{GuestError, filter, handle};
+use super::{GuestError, handle, tc_bpf};
 
 /// linux/rtnetlink.h
 const RTM_NEWTFILTER: u16 = 44;
@@ -63,7 +63,7 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// Creates the chain with only the stages that the floor is measured with.
+    /// Creates the chain with only the stages with which the baseline delay is measured.
     pub(super) fn new(
         line: Line,
         seed: Seed,
@@ -78,7 +78,8 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Returns the disciplines whose statistics are those of the line's queue, with a netlink socket of its own.
+    /// Returns the disciplines whose statistics are those of the link's queue, with a netlink socket of its
+    /// own.
     pub(super) fn queue_statistics(&self, router: &Namespace) -> Result<LineQueues, GuestError> {
         router.enter()?;
         let queue = self.detour.as_ref().map(|detour| detour.queue.interface);
@@ -113,7 +114,7 @@ impl Chain {
         for (place, stage) in stages.iter().enumerate() {
             match stage {
                 Stage::Filter(Filter::Admit(limit)) => {
-                    let [admit, after] = filter::room(*limit)?;
+                    let [admit, after] = tc_bpf::room(*limit)?;
                     release = Some(after);
                     self.filter(place, &admit)?;
                 }
@@ -121,8 +122,8 @@ impl Chain {
                     let release = release.take().ok_or("a queue has a way out but no way in")?;
                     self.filter(place, &release)?;
                 }
-                Stage::Filter(Filter::Drop(numbers)) => self.count(place, || filter::drops(numbers))?,
-                Stage::Filter(Filter::Police(bucket)) => self.count(place, || filter::police(*bucket))?,
+                Stage::Filter(Filter::Drop(numbers)) => self.count(place, || tc_bpf::drops(numbers))?,
+                Stage::Filter(Filter::Police(bucket)) => self.count(place, || tc_bpf::police(*bucket))?,
                 _ => self.install_stage(place)?,
             }
         }
@@ -176,8 +177,8 @@ impl Chain {
                 let seed = self.line.seed(self.seed, place, self.changes.into());
                 let (port, message) = seat(emulator::KIND);
                 port.routing.request(
-                    emulator::tell(message, settings, seed),
-                    &format!("set an emulator (netem) of {name} up"),
+                    emulator::encode(message, settings, seed),
+                    &format!("set up an emulator (netem) of {name}"),
                 )
             }
             Stage::Pace(pace) => {
@@ -217,8 +218,8 @@ impl Chain {
     /// Redirects all packets to the detour, if there is one.
     fn divert(&self) -> Result<(), GuestError> {
         let Some(Detour { queue, back }) = &self.detour else { return Ok(()) };
-        self.watch(&self.start, EGRESS, &filter::away(queue.interface)?)?;
-        self.watch(back, INGRESS, &filter::back(self.start.interface)?)
+        self.watch(&self.start, EGRESS, &tc_bpf::away(queue.interface)?)?;
+        self.watch(back, INGRESS, &tc_bpf::back(self.start.interface)?)
     }
 
     /// Duplicates a fraction of the packets.
@@ -227,7 +228,7 @@ impl Chain {
         if share.is_zero() {
             return Ok(());
         }
-        let program = filter::copies(share, self.seed.derive(&self.line.name).derive("duplicate").0)?;
+        let program = tc_bpf::copies(share, self.seed.derive(&self.line.name).derive("duplicate").0)?;
         self.watch(&self.end, INGRESS, &program)
     }
 
@@ -256,6 +257,6 @@ impl Chain {
 
     fn needs(&self, what: &str, module: &str) -> String {
         let name = &self.line.name;
-        format!("set {what} of {name} up (it needs the module {module}, which `hol kernel fetch` gets)")
+        format!("set up {what} of {name} (it needs the module {module}, which `hol kernel fetch` downloads)")
     }
 }

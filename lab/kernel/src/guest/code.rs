@@ -50,6 +50,7 @@ impl Code {
         Self { instructions: Vec::new(), passed, passing: Vec::new() }.op(COPY_REGISTER, 6, 1, 0, 0)
     }
 
+    /// Appends an instruction.
     pub(super) fn op(mut self, code: u8, to: u8, from: u8, offset: i16, value: i32) -> Self {
         let [low, high] = offset.to_le_bytes();
         let [a, b, c, d] = value.to_le_bytes();
@@ -76,11 +77,12 @@ impl Code {
         code.op(CALL, 0, 0, 0, LOOK_UP).pass_if(IF_EQUAL, 0, 0)
     }
 
-    /// One step of SplitMix64: r1 ^= r1 >> by.
+    /// Appends a step of SplitMix64: r1 ^= r1 >> by.
     pub(super) fn fold(self, by: i32) -> Self {
         self.op(COPY_REGISTER, 2, 1, 0, 0).op(SHIFT_RIGHT, 2, 0, 0, by).op(XOR_REGISTER, 1, 2, 0, 0)
     }
 
+    /// Appends a multiplication.
     pub(super) fn multiply(self, by: u64) -> Self {
         self.constant(2, by).op(MULTIPLY_REGISTER, 1, 2, 0, 0)
     }
@@ -91,30 +93,34 @@ impl Code {
         code.op(COPY_REGISTER, register, 2, 0, 0)
     }
 
+    /// Appends a jump over the next instructions unless a register is below a value.
     pub(super) fn unless_below(self, one: u8, other: u8) -> Self {
         self.pass_if(IF_NOT_BELOW_REGISTER, one, other)
     }
 
+    /// Appends a jump to the end with the default.
     pub(super) fn pass(self) -> Self {
         self.pass_if(JUMP, 0, 0)
     }
 
-    /// Ends with the default.
+    /// Appends an end with the default return value.
     pub(super) fn pass_here(self) -> Self {
         let passed = self.passed;
         self.answer(passed)
     }
 
-    /// Ends with this return value.
+    /// Appends an end with this return value.
     pub(super) fn answer(self, answer: i32) -> Self {
         self.op(SET, 0, 0, 0, answer).op(EXIT, 0, 0, 0, 0)
     }
 
+    /// Appends an end with the default unless a condition holds.
     pub(super) fn pass_unless(mut self, register: u8, value: i32) -> Self {
         self.passing.push(self.instructions.len());
         self.op(IF_UNEQUAL, register, 0, 0, value)
     }
 
+    /// Appends an end with the default if a condition holds.
     pub(super) fn pass_if(mut self, condition: u8, one: u8, other: u8) -> Self {
         self.passing.push(self.instructions.len());
         self.op(condition, one, other, 0, 0)

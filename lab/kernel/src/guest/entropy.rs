@@ -1,5 +1,5 @@
-//! All randomness of the kernel comes from the run's seed: initial sequence numbers, verification tags, and on
-//! kernels before 6.6 netem too.
+//! Seeds the kernel's random number generator from the run's seed: initial sequence numbers, verification
+//! tags, and on kernels before 6.6 also netem.
 
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;

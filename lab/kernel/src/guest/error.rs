@@ -2,5 +2,5 @@
 
 use std::error::Error;
 
-/// An error in the guest; the host receives it as text.
+/// An error in the guest; the host receives its text.
 pub(crate) type GuestError = Box<dyn Error>;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hol_base::{Duration as Span, Seed, Time};
 use hol_measure::Record;
 use hol_scenario::{RunEnd, Scenario, Side};
-use hol_sockets::{Assignment, Beginning, EndAddresses, FlowRun, FlowRuns, SocketsError, Stop, Ties};
+use hol_sockets::{Assignment, EndAddresses, FlowRun, FlowRuns, RunLinks, RunStart, SocketsError, Stop};
 use nix::sched::{CloneFlags, setns};
 
 use super::GuestError;
@@ -47,7 +47,7 @@ pub(super) fn all<'t>(
 }
 
 impl Flows<'_> {
-    fn run(&self, flow: usize, ties: Ties<'_>) -> Result<FlowRun, SocketsError> {
+    fn run(&self, flow: usize, ties: RunLinks<'_>) -> Result<FlowRun, SocketsError> {
         let (assignment, [client, server]) = (&self.assignments[flow], self.networks[flow]);
         wait(Duration::from_nanos(assignment.workload.start.as_nanos()));
         hol_sockets::run_tied(assignment, ties, &mut |end| {
@@ -61,25 +61,26 @@ impl Flows<'_> {
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) runs: FlowRuns,
-    /// The results of the user's programs.
+    /// Results of the user's programs.
     pub(super) output: ProgramOutput,
 }
 
-/// Runs the measured flow, which is the first one, or programs in its place, and all others until it has ended.
+/// Runs the measured flow, which is the first one, or programs in its place, and all others until the
+/// measured one has ended.
 pub(super) fn run(
     flows: &Flows<'_>,
     scenario: &Scenario,
     programs: Option<Programs<'_>>,
-    beginning: &Beginning,
+    beginning: &RunStart,
     interval: Option<Span>,
 ) -> Result<Outcome, GuestError> {
     let stop = Stop::new()?;
-    let measured = |own: Ties<'_>| match programs {
+    let measured = |own: RunLinks<'_>| match programs {
         Some(programs) if scenario.runs_programs() => programs.run(None),
         Some(programs) => beside(programs, &stop, || flows.run(0, own)),
         None => Ok((flows.run(0, own)?, ProgramOutput::default())),
     };
-    let other = |flow, ties: Ties<'_>| flows.run(flow, ties);
+    let other = |flow, ties: RunLinks<'_>| flows.run(flow, ties);
     let (runs, output) =
         FlowRuns::of(scenario, &flows.assignments, (beginning, &stop), interval, other, measured)?;
     Ok(Outcome { runs, output })

@@ -1,7 +1,8 @@
 //! The guest: this program as the first process of the virtual machine.
 //!
-//! It loads the modules. If the host takes snapshots, it pauses the machine there, and a restored machine receives a job. It builds the
-//! network, measures the floor, runs the workload, and sends the records. `host_channel` hides the differences between engines.
+//! It loads the modules. If the host takes snapshots, it pauses the machine there, and a restored machine
+//! receives a job. It builds the network, measures the baseline delay, runs the workload, and sends the
+//! records. `host_channel` hides the differences between engines.
 
 mod attachment;
 mod bpf;
@@ -11,7 +12,6 @@ mod clock;
 mod code;
 mod entropy;
 mod error;
-mod filter;
 mod flow;
 mod handle;
 mod host_channel;
@@ -27,6 +27,7 @@ mod reroute;
 mod ring;
 mod route;
 mod schedule;
+mod tc_bpf;
 mod topology;
 pub(crate) mod variables;
 mod wheel;
@@ -50,7 +51,7 @@ use variables::{FIRST, MARK, ROOT, is_here};
 use crate::job::{Job, JobResult};
 use crate::modules;
 
-/// Runs the guest; returns only in theory, because the host ends the machine.
+/// Runs the guest; never returns, because the host ends the machine.
 pub fn main() -> ExitCode {
     if std::env::var_os(MARK).is_some_and(|mark| mark == FIRST) {
         return programs::init_process::main();
@@ -122,7 +123,7 @@ fn await_exact_timers() -> Result<(), GuestError> {
         }
         std::thread::park_timeout(STEP);
     }
-    Err("timers are no more exact than a tick: this kernel trusts no clock source".into())
+    Err("no high-resolution timers: this kernel has not accepted a clock source".into())
 }
 
 /// Receives the job, and prepares what it needs.

@@ -10,7 +10,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use super::GuestError;
 use super::netlink::Routing;
 
-/// A namespace, and a routing socket of it.
+/// A network namespace, and a routing socket in it.
 #[derive(Debug)]
 pub(super) struct Namespace {
     pub(super) file: File,

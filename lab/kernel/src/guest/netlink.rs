@@ -16,7 +16,7 @@ impl Routing {
 
     /// Sends a dump request; `take` gets each entry.
     pub(super) fn list(&self, message: Message, take: impl FnMut(&[u8])) -> Result<(), GuestError> {
-        self.0.list(message, take).map_err(|error| format!("cannot ask for the queues: {error}").into())
+        self.0.list(message, take).map_err(|error| format!("cannot list the queues: {error}").into())
     }
 
     /// Sends a request and waits for its acknowledgment; `doing` describes it in an error.

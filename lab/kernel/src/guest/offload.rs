@@ -1,7 +1,7 @@
 //! Disables an interface's offloads, so that packets are counted, delayed and lost one by one.
 //!
-//! SCTP still builds trains of packets, as on every Linux, for these switches do not reach `tx-sctp-segmentation`; they
-//! are cut before they leave the sender.
+//! SCTP still builds trains of packets, as on every Linux, because these switches do not affect
+//! `tx-sctp-segmentation`; the trains are cut before they leave the sender.
 
 use std::os::fd::AsRawFd;
 
@@ -34,7 +34,7 @@ pub(super) fn turn_off(interface: &str) -> Result<(), GuestError> {
         ethtool(interface, &mut Value { command: *set, data: 0 })
             .map_err(|e| format!("{interface}: cannot turn {name} off: {e}"))?;
         let mut now = Value { command: *get, data: 1 };
-        ethtool(interface, &mut now).map_err(|e| format!("{interface}: cannot ask for {name}: {e}"))?;
+        ethtool(interface, &mut now).map_err(|e| format!("{interface}: cannot read {name}: {e}"))?;
         if now.data != 0 {
             return Err(format!("{interface}: {name} stays on").into());
         }

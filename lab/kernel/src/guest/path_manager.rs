@@ -47,8 +47,9 @@ impl PathManager {
         self.request(ADD_ADDR, endpoint, &format!("add subflows from {address}"))
     }
 
-    /// Adds an endpoint that each connection announces to its peer (ADD_ADDR, RFC 8684 section 3.4.1), which joins it through that
-    /// address's link. The answer to an MP_JOIN marks it as a backup (B, section 3.2) if it is one.
+    /// Adds an endpoint that each connection announces to its peer (ADD_ADDR, RFC 8684 section 3.4.1), which
+    /// joins the connection through that address's link. If the path is a backup, the answer to an MP_JOIN
+    /// says so (B, section 3.2).
     pub(super) fn signal(&self, address: IpAddr, is_backup: bool) -> Result<(), GuestError> {
         const SIGNAL: u32 = 1;
         const BACKUP: u32 = 4;
@@ -68,7 +69,8 @@ impl PathManager {
         self.socket.tell(message).map_err(|error| format!("cannot allow {subflows} subflows: {error}").into())
     }
 
-    /// Removes an endpoint, which ends the initial subflow if it was from this address; its data move to the other subflows.
+    /// Removes an endpoint. If the initial subflow was from this address, it ends, and its data move to the
+    /// other subflows.
     pub(super) fn remove(&self, address: IpAddr) -> Result<(), GuestError> {
         const ID: u16 = 2;
         let endpoint = |attributes: Message| about(attributes, address).with(ID, &[0]);

@@ -1,10 +1,11 @@
-//! Measures the floor of each link direction: its delay and rate before the run, without loss, duplication and reordering.
+//! Measures the baseline of each link direction: its delay and rate before the run, without loss,
+//! duplication and reordering.
 
 use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
 use hol_network::{Interface, Medium};
-use hol_scenario::Floor;
+use hol_scenario::BaselineDelay;
 use hol_traffic::Line;
 use hol_wire::udp::Datagram;
 
@@ -20,8 +21,8 @@ const TRIES: usize = 3;
 /// The largest size of a datagram, that of most packets.
 const LONGEST: u32 = 1500;
 
-/// Returns the floor of each link direction.
-pub(super) fn floors(topology: &Topology, plan: &BuildableNetwork) -> Result<Vec<Floor>, GuestError> {
+/// Returns the baseline of each link direction.
+pub(super) fn floors(topology: &Topology, plan: &BuildableNetwork) -> Result<Vec<BaselineDelay>, GuestError> {
     let mut floors = Vec::new();
     for segment in plan.network.segments() {
         let [first, second] = [0, 1].map(|end| {
@@ -44,7 +45,7 @@ fn floor(
     plan: &BuildableNetwork,
     line: &Line,
     [from, to]: [Interface; 2],
-) -> Result<Floor, GuestError> {
+) -> Result<BaselineDelay, GuestError> {
     let packet = plan.mtu.min(LONGEST);
     let serialization = line.serialization(packet.into()).as_nanos();
     let delay = line.settings.delay.as_nanos() + serialization;
@@ -56,10 +57,10 @@ fn floor(
     };
     wire.sender.connect(wire.receiver.local_addr()?)?;
     wire.receiver.set_read_timeout(Some(patience))?;
-    let lost = |e| format!("{}: a probe got lost before the run: {e}", line.name);
+    let lost = |e| format!("{}: a probe packet was lost before the run: {e}", line.name);
     let one = wire.fastest(1).map_err(lost)?;
     let train = wire.fastest(TRAIN).map_err(lost)?;
-    Ok(Floor {
+    Ok(BaselineDelay {
         name: line.name.clone(),
         delay: one,
         expected_delay: delay,

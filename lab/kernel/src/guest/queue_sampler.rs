@@ -1,4 +1,5 @@
-//! Samples the queues of lines at a fixed interval, from the statistics of the kernel's queueing disciplines. tc(8)
+//! Samples the queues of links at a fixed interval, from the statistics of the kernel's queueing
+//! disciplines. tc(8)
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +8,7 @@ use std::time::Duration as StdDuration;
 
 use hol_base::{Duration, Time};
 use hol_scenario::{QueueSample, Sample, SampleValue};
-use hol_sockets::Beginning;
+use hol_sockets::RunStart;
 use hol_traffic::{Discipline, Emulator, Filter, Stage, discipline};
 use nix::sys::prctl::set_timerslack;
 
@@ -19,7 +20,7 @@ use super::netlink::Routing;
 /// Length of an Ethernet header in octets.
 const ETHERNET: u64 = 14;
 
-/// The queueing disciplines of a line whose statistics are its queue's.
+/// The queueing disciplines whose statistics are those of a link's queue.
 #[derive(Debug)]
 pub(super) struct LineQueues {
     routing: Routing,
@@ -56,8 +57,9 @@ impl MonotonicCount {
 }
 
 impl LineQueues {
-    /// Of a line with these `stages`, the first of them on the interface of its detour, if it has one, the others on its own. What a
-    /// packet has there beyond IP is its `overhead` on the one, for the kernel is told so, and a frame on the other.
+    /// Creates the disciplines of a link with these `stages`: the first one on the interface of its detour,
+    /// if there is one, the others on the link's own. The octets of a packet beyond IP are `overhead` on the
+    /// former, because the kernel is told so, and a frame header on the latter.
     pub(super) fn new(
         routing: Routing,
         stages: &[Stage],
@@ -131,7 +133,7 @@ impl QueueSampler {
     pub(super) fn start(
         mut lines: Vec<LineQueues>,
         interval: Duration,
-        beginning: Beginning,
+        beginning: RunStart,
     ) -> Result<Self, GuestError> {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let all = Arc::clone(&seen);
@@ -149,7 +151,7 @@ impl QueueSampler {
             }
             // The run is what it is without that.
             if let Err(problem) = step {
-                eprintln!("hol: {problem}; from here on the time series have no queues");
+                eprintln!("hol: {problem}; from now on the time series have no queues");
             }
         };
         thread::Builder::new().name("queues".to_owned()).spawn(follow)?;

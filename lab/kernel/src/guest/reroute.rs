@@ -1,4 +1,4 @@
-//! Changes a route: packets of a node to an address leave through another interface.
+//! Changes a route, so that packets of a node to an address leave through another interface.
 
 use std::net::IpAddr;
 
@@ -12,9 +12,9 @@ use super::route;
 #[derive(Debug)]
 pub(super) struct Reroute {
     pub(super) at: Time,
-    /// Of the node's namespace.
+    /// Routing socket of the node's namespace.
     pub(super) routing: Routing,
-    /// The node's interface on that way.
+    /// Index of the node's interface on the new route.
     pub(super) interface: u32,
     pub(super) destination: IpAddr,
     /// The source address, which stays the same.
@@ -22,7 +22,8 @@ pub(super) struct Reroute {
 }
 
 impl Reroute {
-    /// Changes the route in one message, so that no packet is without a route. Sockets look up the route of their next packet.
+    /// Changes the route in one message, so that no packet is without a route. Sockets look up the route of
+    /// their next packet.
     pub(super) fn take_place(&self) -> Result<(), GuestError> {
         let Self { routing, interface, destination, source, .. } = self;
         route::change(routing, *interface, *destination, *source)

@@ -18,7 +18,7 @@ pub(super) struct Ring {
 /// A captured packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame<'r> {
-    /// The wall clock, in ns since 1970.
+    /// Wall-clock time of the capture, in ns since 1970.
     pub(super) wall: u64,
     pub(super) received: bool,
     /// The packet, from the IP header on.

@@ -21,10 +21,10 @@ const RTM_NEWRULE: u16 = 32;
 
 /// The routing table of packets that have passed the shared link of a LAN.
 pub(super) const BEYOND: u8 = 100;
-/// The routing table of all others.
+/// The routing table of all other packets.
 pub(super) const MAIN: u8 = 254;
 
-/// Returns the routing table of packets from a host's address on the link at `place`.
+/// Returns the routing table of packets from a host's address on the link with index `place`.
 pub(super) const fn own(place: usize) -> u8 {
     BEYOND + 1 + place as u8
 }
@@ -90,7 +90,7 @@ pub(super) fn address(here: &Routing, index: u32, address: IpAddr) -> Result<(),
     here.request(about_address(RTM_NEWADDR, CREATE, index, address), &format!("add the address {address}"))
 }
 
-/// Removes an address from an interface. With its last one the interface loses all its routes and neighbours.
+/// Removes an address from an interface. An interface without addresses loses all its routes and neighbours.
 pub(super) fn forget(here: &Routing, index: u32, address: IpAddr) -> Result<(), GuestError> {
     here.request(about_address(RTM_DELADDR, 0, index, address), &format!("remove the address {address}"))
 }
@@ -137,8 +137,8 @@ pub(super) fn neighbour(
     here.request(message.with(NDA_LLADDR, &next), &format!("add the neighbour {address}"))
 }
 
-/// Changes the route to `address` to another interface that has its neighbour already; packets are sent from `source`, whatever the
-/// interface's addresses.
+/// Changes the route to `address` to another interface that already has the neighbour; packets are sent from
+/// `source`, whatever the interface's addresses.
 pub(super) fn change(here: &Routing, index: u32, address: IpAddr, source: IpAddr) -> Result<(), GuestError> {
     const RTA_PREFSRC: u16 = 7;
     let (_, _, octets) = parts(source);

@@ -1,4 +1,4 @@
-//! Changes of links, addresses and routes during the run, at their times.
+//! Performs the changes of links, addresses and routes at their times during the run.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use hol_base::{Duration as Span, Time};
 use hol_network::ScheduledChange;
-use hol_sockets::Beginning;
+use hol_sockets::RunStart;
 use nix::sys::prctl::set_timerslack;
 
 use super::GuestError;
-use super::attachment::Move;
+use super::attachment::AttachmentChange;
 use super::chain::Chain;
 use super::clock::wait;
 use super::reroute::Reroute;
@@ -19,7 +19,7 @@ use super::reroute::Reroute;
 #[derive(Debug)]
 enum Event {
     Change(ScheduledChange),
-    Move(Move),
+    Move(AttachmentChange),
     Reroute(Reroute),
 }
 
@@ -47,7 +47,7 @@ impl Event {
 /// The pending events in order, and the links that they change.
 #[derive(Debug)]
 pub(super) struct Schedule {
-    beginning: Beginning,
+    beginning: RunStart,
     events: VecDeque<Event>,
     chains: Vec<Chain>,
     /// The number of link changes so far.
@@ -57,10 +57,10 @@ pub(super) struct Schedule {
 impl Schedule {
     /// Creates a schedule; times count from the beginning of the run.
     pub(super) fn new(
-        beginning: Beginning,
+        beginning: RunStart,
         changes: Vec<ScheduledChange>,
         chains: Vec<Chain>,
-        moves: Vec<Move>,
+        moves: Vec<AttachmentChange>,
         reroutes: Vec<Reroute>,
     ) -> Self {
         let mut schedule = Self { beginning, events: VecDeque::new(), chains, changed: 0 };
@@ -78,7 +78,8 @@ impl Schedule {
         Ok(())
     }
 
-    /// Performs what is due; returns the time until the next event, which is a lower bound if the run has not begun.
+    /// Performs the changes that are due; returns the time until the next one, which is a lower bound if the
+    /// run has not begun.
     pub(super) fn attend(&mut self) -> Result<Option<Duration>, GuestError> {
         while let Some(event) = self.events.front() {
             let left = event.at().saturating_since(self.beginning.time().unwrap_or_default());
@@ -98,7 +99,7 @@ impl Schedule {
         Ok(None)
     }
 
-    /// Replaces the link changes; the first ones are those that have happened already.
+    /// Replaces the link changes; the first ones are those that have already happened.
     pub(super) fn change(&mut self, changes: Vec<ScheduledChange>) {
         self.events.retain(|event| !matches!(event, Event::Change(_)));
         let left = self.changed;

@@ -5,10 +5,10 @@ use std::net::IpAddr;
 
 use hol_base::Seed;
 use hol_network::{AddressChange, InterfaceId, Ip, LinkId, Medium, NodeId, PathSpec, RouteChange, Segment};
-use hol_scenario::LineFacts;
+use hol_scenario::LinkDirectionCounters;
 use nix::net::if_::if_nametoindex;
 
-use super::attachment::{Attachment, Move};
+use super::attachment::{Attachment, AttachmentChange};
 use super::chain::{Chain, Detour, Port};
 use super::namespace::{self, Namespace};
 use super::netlink::Routing;
@@ -19,7 +19,7 @@ use super::route::{self, BEYOND, Interface, MAIN};
 use super::{GuestError, offload};
 use crate::netem::BuildableNetwork;
 
-/// The namespaces and their connections.
+/// The namespaces of a run, and their connections.
 #[derive(Debug)]
 pub(super) struct Topology {
     /// By [`NodeId`].
@@ -52,7 +52,7 @@ struct Router {
     shared: Option<(u32, Interface)>,
 }
 
-/// Packets that entered and left each link direction.
+/// The numbers of packets that entered and left each link direction.
 pub(super) type Counts = Vec<(u64, u64)>;
 
 /// Builds the network of `plan`, with links that only delay packets; `seed` is the run's, `ends` are the nodes whose packets are captured.
@@ -111,7 +111,11 @@ impl Topology {
     }
 
     /// Returns the moves of nodes during the run, by time. Addresses that are added later are removed now.
-    pub(super) fn moves(&self, plan: &BuildableNetwork, has_mptcp: bool) -> Result<Vec<Move>, GuestError> {
+    pub(super) fn moves(
+        &self,
+        plan: &BuildableNetwork,
+        has_mptcp: bool,
+    ) -> Result<Vec<AttachmentChange>, GuestError> {
         let moves = plan.network.address_changes().iter().map(|change| {
             let attachment = self.attachment(plan, change)?;
             attachment.go()?;
@@ -119,7 +123,7 @@ impl Topology {
                 attachment.come()?;
             }
             let path_manager = has_mptcp.then(PathManager::here).transpose()?;
-            Ok(Move { at: change.at, comes: change.comes, attachment, path_manager })
+            Ok(AttachmentChange { at: change.at, comes: change.comes, attachment, path_manager })
         });
         moves.collect()
     }
@@ -216,20 +220,22 @@ impl Topology {
         Ok(counts)
     }
 
-    /// Returns the packets that each link direction carried and lost since `before`; packets in flight count as lost.
+    /// Returns the packets that each link direction carried and lost since `before`; packets in flight count
+    /// as lost.
     pub(super) fn lines(
         &self,
         plan: &BuildableNetwork,
         before: &Counts,
-    ) -> Result<Vec<LineFacts>, GuestError> {
+    ) -> Result<Vec<LinkDirectionCounters>, GuestError> {
         let counted = self.counts(plan)?;
         let lines = plan.lines.iter().zip(before).zip(counted).map(|((line, before), now)| {
             let (sent, arrived) = (now.0 - before.0, now.1 - before.1);
-            LineFacts { name: line.name.clone(), sent, dropped: sent.saturating_sub(arrived) }
+            LinkDirectionCounters { name: line.name.clone(), sent, dropped: sent.saturating_sub(arrived) }
         });
         Ok(lines.collect())
     }
 
+    /// Returns the namespace of a node.
     pub(super) fn node(&self, node: NodeId) -> &Namespace {
         &self.nodes[usize::from(node.0)]
     }

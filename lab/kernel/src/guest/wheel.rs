@@ -1,5 +1,6 @@
-//! The phase of the kernel's timer wheel. A timer of TCP or SCTP expires at a slot of the wheel (kernel/time/timer.c), so the phase at
-//! which a run begins decides when its timers expire. Every run begins where the slots of all levels begin, as runs of the model do.
+//! The phase of the kernel's timer wheel. A timer of TCP or SCTP expires at a slot of the wheel
+//! (kernel/time/timer.c), so the phase at which a run begins decides when its timers expire. Every run
+//! begins where the slots of all levels begin, as runs of the model do.
 
 use std::fs;
 use std::time::Duration;
@@ -46,7 +47,7 @@ impl Ticks {
     }
 }
 
-/// Waits until all slots begin; in virtual time.
+/// Waits, in virtual time, until the slots of all levels begin.
 pub(super) fn wait_for_slots() -> Result<(), GuestError> {
     let path = "/proc/timer_list";
     let text = fs::read_to_string(path).map_err(|e| format!("cannot read {path}: {e}"))?;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use hol_base::{Duration, Seed};
 use hol_network::NodeId;
-use hol_scenario::{Facts, Scenario};
-use hol_sockets::{Beginning, Sysctl, asked, clocksource, kernel_version, setting, setting_path, sysctls};
+use hol_scenario::{KernelReport, Scenario};
+use hol_sockets::{RunStart, Sysctl, asked, clocksource, kernel_version, setting, setting_path, sysctls};
 use hol_stack::Kind;
 
 use super::capture::Capture;
@@ -48,7 +48,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
         .then(|| Capture::start(&topology, plan.mtu, job))
         .transpose()?;
     // Programs begin by themselves.
-    let beginning = if scenario.runs_programs() { Beginning::now() } else { Beginning::default() };
+    let beginning = if scenario.runs_programs() { RunStart::now() } else { RunStart::default() };
     let schedule = Schedule::new(beginning.clone(), plan.changes_of_run(seed), chains, moves, reroutes);
     if job.shell {
         let (programs, capture) = programs.zip(capture).ok_or("a shell is for programs")?;
@@ -62,7 +62,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let mut outcome = flow::run(&flows, &job.scenario, programs, &beginning, interval)?;
     let sampler = sampler.map_or(Vec::new(), |sampler| sampler.take_samples());
     let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.runs.epoch)) {
-        Some(Err(problem)) if job.capture => return Err(format!("{problem}; let less pass").into()),
+        Some(Err(problem)) if job.capture => return Err(format!("{problem}; capture fewer messages").into()),
         // The programs have run, and tell of themselves.
         Some(Err(problem)) => {
             (Vec::new(), Some(format!("{problem}: connections and requests are not measured")))
@@ -72,7 +72,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     };
     let output = std::mem::take(&mut outcome.output);
     let run = outcome.measured();
-    let mut facts = Facts {
+    let mut facts = KernelReport {
         kernel: kernel_version(),
         // The host knows what runs us.
         provenance: String::new(),
@@ -85,7 +85,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
         retransmissions: run.client.retransmissions + run.server.retransmissions,
         waited: run.waited(),
         programs: output.facts,
-        ..Facts::default()
+        ..KernelReport::default()
     };
     facts.warn(output.caution);
     facts.warn(lacking);
@@ -144,7 +144,7 @@ fn settle(
     }
     let lacking: Vec<&str> = lacking.into_iter().collect();
     let caution =
-        format!("this kernel has no setting {}, and does as it did before there was one", lacking.join(", "));
+        format!("this kernel has no setting {} and behaves as before its introduction", lacking.join(", "));
     Ok((settled, (!lacking.is_empty()).then_some(caution)))
 }
 

@@ -24,7 +24,7 @@ struct Manifest {
     layers: Vec<PathBuf>,
 }
 
-/// Adds the contents of the archive at `path`. The tree refers to the returned directories.
+/// Adds the contents of the archive at `path`. The tree refers to the returned directories, so keep them.
 pub(super) fn bring(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, KernelError> {
     let whole = unpack(path)?;
     let Ok(manifest) = fs::read(whole.path().join(MANIFEST)) else {
@@ -37,7 +37,10 @@ pub(super) fn bring(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, Kernel
     let mut unpacked = Vec::new();
     for layer in layers {
         let archive = within(whole.path(), &layer).ok_or_else(|| {
-            KernelError::image(path, format!("{MANIFEST} names {}, which is not in it", layer.display()))
+            KernelError::image(
+                path,
+                format!("{MANIFEST} names {}, which the archive does not contain", layer.display()),
+            )
         })?;
         let layer = unpack(&archive)?;
         hide(tree, layer.path(), Path::new("")).map_err(|e| KernelError::file("read", path, e))?;
@@ -85,7 +88,7 @@ pub(super) fn unpack(archive: &Path) -> Result<TempDir, KernelError> {
         return Ok(into);
     }
     let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-    Err(KernelError::image(archive, format!("not a directory, nor an archive that tar reads: {said}")))
+    Err(KernelError::image(archive, format!("neither a directory nor an archive that tar can read: {said}")))
 }
 
 #[cfg(test)]

@@ -270,8 +270,7 @@ fn is_program(path: &Path) -> bool {
 
 fn missing(program: &str) -> KernelError {
     MachineFault::Program(format!(
-        "`command` names {program:?}, and there is no such program on this machine; install it, name it by its path, or take \
-         another `root`"
+        "`command` names {program:?}, which was not found on this machine; install it, give its path, or use another `root`"
     ))
     .into()
 }

@@ -27,7 +27,7 @@ const MOST: u64 = 16 << 30;
 /// The number of images that stay in the cache.
 const KEPT: usize = 8;
 
-/// An image.
+/// An image of a root file system.
 #[derive(Debug, Clone)]
 pub(crate) struct Root {
     image: PathBuf,
@@ -44,7 +44,7 @@ impl Root {
         &self.image
     }
 
-    /// Returns its size in octets: a power of two, so that few sizes need a snapshot.
+    /// Returns the size of the image in octets: a power of two, so that few sizes need a snapshot.
     pub(crate) const fn size(&self) -> u64 {
         self.size
     }
@@ -93,7 +93,7 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
     let filled = File::options().write(true).open(&fresh).and_then(|file| fill(&file));
     let size = filled.map_err(|e| KernelError::file("write", &fresh, e))?;
     if size > MOST {
-        return Err(KernelError::image(image, "the root takes more than 16 GiB; name a smaller one"));
+        return Err(KernelError::image(image, "the root file system exceeds 16 GiB; use a smaller one"));
     }
     fs::rename(&fresh, image).map_err(|e| KernelError::file("create", image, e))
 }
@@ -110,10 +110,7 @@ fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
     fs::create_dir_all(stage).map_err(|e| KernelError::file("create", stage, e))?;
     for (path, entry) in tree.entries() {
         if !tree.holds(path) {
-            return Err(KernelError::image(
-                path,
-                "it lies behind a link; name the place that the link leads to",
-            ));
+            return Err(KernelError::image(path, "it is behind a link; give the target of the link"));
         }
         let place = stage.join(path);
         put(entry, &place).map_err(|e| KernelError::file("create", &place, e))?;

@@ -1,8 +1,8 @@
-//! The root file system of the user's programs, made of this machine's files, of a directory or of an archive, and cached as an image by
-//! the digest of its contents.
+//! The root file system of the user's programs, made of this machine's files, of a directory or of an
+//! archive, and cached as an image by the digest of its contents.
 //!
-//! `tree` is the content, `dependencies` finds what a program of this machine needs, by `packages` where it belongs to one,
-//! `archive` reads archives, `image` writes the image.
+//! `tree` is the content, `dependencies` finds the files that a program of this machine needs, with
+//! `packages` if it belongs to a package, `archive` reads archives, `image` writes the image.
 
 mod archive;
 mod dependencies;
@@ -26,8 +26,8 @@ pub(crate) use tree::{NODES, SHARED};
 type CachedRoot = (Origin, Vec<Program>, Root);
 
 impl Root {
-    /// Returns the image for the programs of `scenario`; `None` if it has none. It is created once per process, and reused by later
-    /// processes.
+    /// Returns the image for the programs of `scenario`; `None` if it has none. The image is created once
+    /// per process, and reused by later processes.
     pub(crate) fn of(scenario: &Scenario) -> Result<Option<Self>, KernelError> {
         static CACHE: Mutex<Vec<CachedRoot>> = Mutex::new(Vec::new());
         let Scenario { programs, root: origin, .. } = scenario;
@@ -53,7 +53,7 @@ fn fill(tree: &mut Tree, origin: &Origin, programs: &[Program]) -> Result<Vec<Te
     match origin {
         Origin::Host => dependencies::bring(tree, programs)?,
         Origin::Path(path) if path.parent().is_none() => {
-            let problem = "this is the whole machine; root = \"host\" finds what programs need of it";
+            let problem = "this is the whole machine; root = \"host\" finds the files that programs need";
             return Err(KernelError::image(path, problem));
         }
         Origin::Path(path) if path.is_dir() => tree.take(path, SHARED)?,

@@ -20,7 +20,7 @@ pub(crate) const NODES: &str = "nodes";
 #[derive(Debug, Default)]
 pub(super) struct Tree(BTreeMap<PathBuf, Entry>);
 
-/// An entry.
+/// An entry of the tree.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     /// A directory with these permissions.
@@ -57,6 +57,7 @@ impl Tree {
         above.all(|above| matches!(self.0.get(above), Some(Entry::Directory(_))))
     }
 
+    /// Returns the entries.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&Path, &Entry)> {
         self.0.iter().map(|(path, entry)| (path.as_path(), entry))
     }
@@ -67,7 +68,7 @@ impl Tree {
         self.insert(place.into(), Entry::Fresh(octets));
     }
 
-    /// A new link to a path of the machine.
+    /// Adds a link to a path of the machine.
     pub(super) fn link(&mut self, place: &str, target: &Path) {
         self.lead_to(Path::new(place));
         self.insert(place.into(), Entry::Link(target.to_owned()));
@@ -79,8 +80,8 @@ impl Tree {
         self.insert(place.into(), Entry::Directory(mode));
     }
 
-    /// Adds this machine's file at `path`, at the same path, with every link on the way and its target. Missing and unreadable files are
-    /// skipped.
+    /// Adds this machine's file at `path`, at the same path, with every link on the way and its target.
+    /// Missing and unreadable files are skipped.
     pub(super) fn bring(&mut self, path: &Path) {
         let mut way: Vec<PathBuf> = names(path).rev().collect();
         let (mut here, mut links) = (PathBuf::from("/"), 0);

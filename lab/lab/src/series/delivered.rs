@@ -11,11 +11,12 @@ pub(super) struct Delivered {
 }
 
 impl Delivered {
+    /// Creates a count without deliveries.
     pub(super) fn new(interval: Duration, flows: usize) -> Self {
         Self { interval, flows: vec![Vec::new(); flows] }
     }
 
-    /// Adds a record of a flow; returns false if it is after more than `most` intervals.
+    /// Counts a record of a flow; returns false if it ended after more than `most` intervals.
     pub(super) fn add(&mut self, flow: usize, record: &Record, most: u64) -> bool {
         let Some(at) = record.carried() else { return true };
         // A delivery at the end of an interval belongs to it.
@@ -31,7 +32,8 @@ impl Delivered {
         true
     }
 
-    /// Returns for each flow the end of each interval, the last one that of the run, and the octets delivered in it.
+    /// Returns for each flow the end of each interval, the last one being the end of the run, and the octets
+    /// delivered in it.
     pub(super) fn until(self, ended: Time) -> Vec<(u32, Vec<(Time, u64)>)> {
         let interval = self.interval.as_nanos();
         let intervals = ended.as_nanos().div_ceil(interval) as usize;

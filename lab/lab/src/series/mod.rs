@@ -13,7 +13,7 @@ use hol_scenario::{Sample, Side};
 pub use read::Series;
 pub(crate) use write::SeriesFile;
 
-/// The shortest interval; with shorter ones there would be more rows than events.
+/// Shortest interval of a time series. With shorter ones there would be more rows than events.
 pub const SHORTEST_INTERVAL: Duration = Sample::SHORTEST_INTERVAL;
 
 /// The version of the layout, in the metadata; every change increments it.
@@ -22,7 +22,7 @@ const SCHEMA: &str = "1";
 /// The sample of a sender, a queue or a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The time since the start of the run.
+    /// Time since the start of the run.
     pub at: Time,
     /// What was sampled.
     pub subject: SampledObject,
@@ -114,7 +114,7 @@ impl Row {
     /// Returns a value by the name of its column.
     ///
     /// # Panics
-    /// Panics if there is no such column.
+    /// If there is no such column.
     pub fn number(&self, column: &str) -> Option<u64> {
         let place = NUMBERS.iter().position(|name| *name == column);
         self.numbers[place.unwrap_or_else(|| panic!("there is no column {column}"))]

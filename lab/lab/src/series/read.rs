@@ -37,8 +37,9 @@ impl Series {
         let about = file.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
         let says = |key: &str| about.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone());
         if says("headofline.series").as_deref() != Some(SCHEMA) {
-            let problem =
-                format!("no time series of layout {SCHEMA}; use the version that wrote it, or run it again");
+            let problem = format!(
+                "not a time series of layout {SCHEMA}; use the version that wrote it, or run the experiment again"
+            );
             return Err(LabError::Damaged { path, line: 1, problem });
         }
         let interval = says("headofline.interval_ns").and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -50,7 +51,8 @@ impl Series {
         self.interval
     }
 
-    /// Passes all rows to `take`: those of senders and queues by time, then those of flows, one flow after the other.
+    /// Passes all rows to `take`: those of senders and queues by time, then those of flows, one flow after
+    /// another.
     pub fn rows(&self, mut take: impl FnMut(Row)) -> Result<(), LabError> {
         for number in 0..self.file.num_row_groups() {
             let group = guarded(|| self.file.get_row_group(number).and_then(|group| rows(group.as_ref())));
@@ -62,7 +64,7 @@ impl Series {
 
 /// Catches panics of the Parquet library, which asserts properties of its input: a damaged file is no error of this program.
 fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
-    let damaged = |_| Err(ParquetError::General("it is damaged".to_owned()));
+    let damaged = |_| Err(ParquetError::General("the file is damaged".to_owned()));
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)
 }
 
@@ -97,7 +99,7 @@ fn rows(group: &dyn RowGroupReader) -> Result<Vec<Row>, ParquetError> {
         let numbers = std::array::from_fn(|of| columns[of][at]);
         Some(Row { at: Time::from_nanos(times[at]?), subject, numbers })
     };
-    let damaged = || ParquetError::General("a row that is of nothing".to_owned());
+    let damaged = || ParquetError::General("a row that belongs to no object".to_owned());
     rows.map(|at| row(at).ok_or_else(damaged)).collect()
 }
 

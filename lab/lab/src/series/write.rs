@@ -18,7 +18,7 @@ use crate::rows::RowsFile;
 /// The number of rows in a group; at most so many wait to be written.
 const GROUP: usize = 1 << 16;
 
-/// A file that is being written.
+/// A Parquet file that is being written.
 pub(crate) struct SeriesFile {
     file: RowsFile,
     interval: Duration,
@@ -133,7 +133,7 @@ impl SeriesFile {
 
     fn too_many(&self, at: Time) -> LabError {
         let problem = format!(
-            "after {:.3} s its time series would have more than {} rows; take a longer interval than series = \"{}\"",
+            "after {:.3} s its time series would exceed {} rows; use a longer interval than series = \"{}\"",
             at.as_secs_f64(),
             Self::MOST,
             self.interval

@@ -10,7 +10,7 @@ use std::alloc::System;
 use std::sync::atomic::AtomicBool;
 
 use cap::Cap;
-use hol_lab::{Archive, Experiment, Finished, Plan, Point, Source, execute};
+use hol_lab::{Archive, Experiment, Plan, Point, RunResults, Source, execute};
 use keys::{INSIDE, INTERNAL, KEYS, VALUES};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -160,7 +160,7 @@ fn plan(text: &str) -> Result<Vec<Point>, TestCaseError> {
         }
     };
     let plan = Plan::new([&experiment]);
-    prop_assert!(!plan.wanted(&Finished::default()).is_empty());
+    prop_assert!(!plan.wanted(&RunResults::default()).is_empty());
     prop_assert!(plan.messages() <= plan.messages_at_most());
     prop_assert!(plan.to_string().lines().count() >= plan.points().len());
     if let Some(point) = plan.points().first() {
@@ -191,7 +191,7 @@ proptest! {
     fn what_is_planned_runs_to_its_end(text in file(), messages in 1..100u32) {
         let text = format!("{text}\nmessages = {messages}\nrepetitions = 1\n");
         let Some(point) = plan(&text)?.into_iter().next().filter(is_tiny) else { return Ok(()) };
-        let (plan, mut finished) = (Plan::of_points(vec![point]), Finished::default());
+        let (plan, mut finished) = (Plan::of_points(vec![point]), RunResults::default());
         let done = execute(&plan, &mut finished, 1, &AtomicBool::new(false), &Archive::default(), |_, _, _| Ok(()));
         prop_assert!(done.is_ok(), "{done:?}");
         prop_assert!(plan.wanted(&finished).is_empty());

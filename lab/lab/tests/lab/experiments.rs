@@ -103,7 +103,7 @@ fn quick_divides_by_twenty_but_keeps_a_hundred_a_repetition() {
 fn shared_points_are_run_once_and_the_longest_first() {
     let experiment = parse(WHOLE).unwrap();
     let plan = Plan::new([&experiment, &experiment]);
-    let wanted = plan.wanted(&hol_lab::Finished::default());
+    let wanted = plan.wanted(&hol_lab::RunResults::default());
     assert_eq!((plan.points().len(), wanted.len()), (24, 120));
     assert!(wanted.is_sorted_by_key(|job| std::cmp::Reverse(job.messages())));
     assert_eq!(plan.messages(), 6 * 100 + 6 * 1000);
@@ -265,7 +265,7 @@ fn what_a_server_cannot_ask_is_refused_at_its_place() {
     let unasked = broken("from = \"proxy\", to = \"callee\"", "from = \"callee\", to = \"caller\"");
     assert!(unasked.starts_with("test.toml:12:1: in [[onward]] number 2: no request comes to"), "{unasked}");
     let one_way = broken("kind = \"simco\"", "kind = \"oneway\"");
-    assert!(one_way.contains("test.toml:10:1") && one_way.contains("take echo or simco"), "{one_way}");
+    assert!(one_way.contains("test.toml:10:1") && one_way.contains("use echo or simco"), "{one_way}");
     let absent = broken("tcp:connections=2", "mptcp");
     assert!(absent.contains("in [[onward]] number 2: the model world has no mptcp"), "{absent}");
     let misspelt = broken("[[onward]]\nworkload", "[[onward]]\ncount = 3\nworkload");
@@ -277,7 +277,7 @@ fn what_the_model_does_not_have_is_refused_by_name() {
     let text = "transports = ['tcp']\n[[background]]\ntransport = 'tcp:metrics_cache=ssthresh'";
     let refused = mistake(text);
     assert!(refused.contains("[[background]] number 1: the model world has no metrics_cache"), "{refused}");
-    assert!(mistake("transports = ['mptcp']").contains("no mptcp; the kernel world has"));
+    assert!(mistake("transports = ['mptcp']").contains("does not support mptcp; use the kernel world"));
 }
 
 #[test]

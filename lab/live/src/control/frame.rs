@@ -1,4 +1,4 @@
-//! Messages as octets: length, content, and a MAC over the content and its position.
+//! The encoding of messages: length, content, and a MAC over the content and its position.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use sha2::Sha256;
 
 use super::ControlError;
 
-/// Octets of a key and of a MAC. RFC 2104, RFC 6234
+/// The octets of a key and of a MAC. RFC 2104, RFC 6234
 pub(crate) type Key = [u8; 32];
 
 /// Maximum octets of a message: a ledger of some million messages.
@@ -30,14 +30,14 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
     mac
 }
 
-/// The sending side.
+/// The sending half of a channel.
 pub(crate) struct Outbox<S> {
     stream: S,
     key: Key,
     next: u64,
 }
 
-/// The receiving side.
+/// The receiving half of a channel.
 pub(crate) struct Inbox<S> {
     stream: S,
     key: Key,
@@ -59,10 +59,12 @@ impl<S> fmt::Debug for Inbox<S> {
 }
 
 impl<S: Write> Outbox<S> {
+    /// Creates the sending half.
     pub(crate) fn new(stream: S, key: Key) -> Self {
         Self { stream, key, next: 0 }
     }
 
+    /// Sends a message.
     pub(crate) fn send(&mut self, message: &impl Serialize) -> Result<(), ControlError> {
         let body = serde_json::to_vec(message).expect("messages are plain data");
         if body.len() > LONGEST {
@@ -77,6 +79,7 @@ impl<S: Write> Outbox<S> {
 }
 
 impl<S: Read> Inbox<S> {
+    /// Creates the receiving half.
     pub(crate) fn new(stream: S, key: Key) -> Self {
         Self { stream, key, next: 0 }
     }
@@ -93,12 +96,13 @@ impl<S: Read> Inbox<S> {
         parse(&body)
     }
 
+    /// Returns the next message.
     pub(crate) fn receive<M: DeserializeOwned>(&mut self) -> Result<M, ControlError> {
         self.receive_short(LONGEST)
     }
 }
 
-/// Reads octets preceded by their length; memory grows with what arrives, not with what is announced.
+/// Reads octets preceded by their length. Memory grows with what arrives, not with what is announced.
 pub(crate) fn take(stream: &mut impl Read, most: usize) -> Result<Vec<u8>, ControlError> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
@@ -111,6 +115,7 @@ pub(crate) fn take(stream: &mut impl Read, most: usize) -> Result<Vec<u8>, Contr
     if body.len() < length { Err(ControlError::Closed) } else { Ok(body) }
 }
 
+/// Parses a message.
 pub(crate) fn parse<M: DeserializeOwned>(body: &[u8]) -> Result<M, ControlError> {
     serde_json::from_slice(body).map_err(|problem| ControlError::Nonsense(problem.to_string()))
 }
@@ -194,7 +199,7 @@ mod tests {
     fn what_is_no_message_is_told_by_where_it_is_wrong() {
         for body in ["", "{", "[1,2", "\u{0}", "{\"a\":1e999}", &"[".repeat(10_000)] {
             let problem = parse::<String>(body.as_bytes()).unwrap_err().to_string();
-            assert!(problem.contains("makes no sense") && problem.contains("line"), "{problem}");
+            assert!(problem.contains("cannot parse") && problem.contains("line"), "{problem}");
         }
         assert!(parse::<String>(&[0xff, 0xfe]).is_err());
     }

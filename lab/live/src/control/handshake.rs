@@ -1,8 +1,8 @@
 //! The handshake of two hosts: each sends its version and a fresh nonce, and proves with both nonces that it
 //! knows the secret.
 //!
-//! The client proves first, so an attacker without the secret gets nothing to test guesses on. From then on
-//! each direction has its own key, derived from both greetings, so messages of another connection or
+//! The client proves it first, so an attacker without the secret gets nothing on which to test guesses. From
+//! then on each direction has its own key, derived from both greetings, so messages of another connection or
 //! direction are rejected.
 
 use std::io::{Read, Write};

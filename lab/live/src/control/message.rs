@@ -6,12 +6,13 @@ use std::net::IpAddr;
 use hol_base::Duration;
 use hol_network::NetworkSpec;
 use hol_scenario::{Sample, Scenario};
-use hol_sockets::{EndResult, PeerReport, Seen};
+use hol_sockets::{CompactSenderSample, EndResult, PeerReport};
 use serde::{Deserialize, Serialize};
 
 use crate::placement::Placement;
 
-/// Maximum samples reported of a run: one more than allowed, so that the run is rejected as in every world.
+/// Maximum number of samples reported of a run: one more than allowed, so that the run is rejected as in
+/// every world.
 pub(crate) const MOST_SEEN: usize = Sample::MOST as usize + 1;
 
 /// A message of the host with the experiment.
@@ -41,14 +42,14 @@ pub(crate) enum Request {
     PutBack,
 }
 
-/// A run, as seen by one of its hosts.
+/// A run, as one of its hosts receives it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) scenario: Scenario,
     pub(crate) seed: u64,
-    /// Sampling interval of senders, if any.
+    /// Sampling interval of senders, if they are sampled.
     pub(crate) interval: Option<Duration>,
-    /// The placement of all ends; `own` is the receiving host.
+    /// Placement of all ends; `own` is the receiving host.
     pub(crate) placement: Placement,
     /// A unique number of the run.
     pub(crate) run: [u8; 32],
@@ -60,7 +61,7 @@ pub(crate) enum Reply {
     /// Keepalive.
     Alive,
     /// Identifies the host; the first message.
-    Host(HostWords),
+    Host(HostDescription),
     /// It serves another client, at that address; the only message.
     Busy(String),
     /// When the question arrived and when the answer was sent, on its monotonic clock.
@@ -76,7 +77,7 @@ pub(crate) enum Reply {
     /// An event of a flow's server there.
     News(usize, PeerReport),
     /// Samples of its senders, by flow: a part of them, sent before the results.
-    Seen(Vec<(usize, Seen)>),
+    Seen(Vec<(usize, CompactSenderSample)>),
     /// The results of its ends.
     Noted(Vec<(usize, EndResult)>),
     /// It failed, with the reason.
@@ -100,7 +101,7 @@ pub(crate) struct LinkCounters {
 
 /// A host's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct HostWords {
+pub(crate) struct HostDescription {
     pub(crate) kernel: String,
     pub(crate) clocksource: String,
 }

@@ -9,18 +9,18 @@ mod message;
 pub(crate) use frame::LONGEST;
 pub(crate) use frame::{Inbox, Outbox, proof};
 pub(crate) use handshake::greet;
-pub(crate) use message::{HostWords, LinkCounters, MOST_SEEN, Plan, Reply, Request};
+pub(crate) use message::{HostDescription, LinkCounters, MOST_SEEN, Plan, Reply, Request};
 
 use std::io;
 
-/// Why the channel cannot go on.
+/// Why the control channel cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// The system says so.
     #[error("{0}")]
     Io(io::Error),
     /// Nothing has come for a while.
-    #[error("nothing was heard for 10 s; is the host up, and the path?")]
+    #[error("no message from the other host for 10 s; check the host and the path")]
     Silent,
     /// The other side has closed it, perhaps in the middle of a word.
     #[error("the other host closed the control channel")]
@@ -29,13 +29,13 @@ pub enum ControlError {
     #[error("control message too long: {0} octets, maximum {1}; run fewer messages")]
     TooLong(usize, usize),
     /// It is not from who knows the secret, or not in its place.
-    #[error("a message is forged, or was sent before")]
+    #[error("a message is forged or repeated")]
     Forged,
     /// It means nothing.
-    #[error("a message makes no sense: {0}")]
+    #[error("cannot parse a message: {0}")]
     Nonsense(String),
     /// The other side's program is another one.
-    #[error("that host has hol {theirs}, this one {ours}; install the same on both")]
+    #[error("the other host has hol {theirs}, this one {ours}; install the same version on both")]
     Version {
         /// Its version.
         theirs: String,
@@ -43,10 +43,12 @@ pub enum ControlError {
         ours: String,
     },
     /// The secrets differ.
-    #[error("the secrets of the two hosts differ; give both the same, by --secret-file or HOL_LIVE_SECRET")]
+    #[error(
+        "the secrets of the two hosts differ; give both the same secret with --secret-file or HOL_LIVE_SECRET"
+    )]
     Secret,
     /// There is no randomness.
-    #[error("no randomness: {0}")]
+    #[error("no random numbers available: {0}")]
     Randomness(String),
 }
 

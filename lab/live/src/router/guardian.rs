@@ -1,4 +1,4 @@
-//! A process that restores the path after the router's process has ended, however it ended.
+//! A process that restores the path after the router's process has ended for any reason.
 //!
 //! It holds one end of a pipe whose other end the router's process has; the kernel closes that end with the
 //! process.
@@ -9,12 +9,12 @@ use std::process::{Child, Command, Stdio};
 
 use super::shape;
 
-/// The process, which ends with this.
+/// The process that guards the path; it ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Guardian(Child);
 
 impl Guardian {
-    /// Starts it in its own process group, so that Ctrl-C reaches only the router's process.
+    /// Starts the process in its own process group, so that Ctrl-C reaches only the router's process.
     pub(super) fn start(mut program: Command) -> io::Result<Self> {
         program.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0).spawn().map(Self)
     }
@@ -27,7 +27,7 @@ impl Drop for Guardian {
     }
 }
 
-/// Waits for the router's process to end, and restores the path.
+/// Waits for the end of the router's process, and restores the path.
 pub fn guard() -> io::Result<()> {
     io::copy(&mut io::stdin(), &mut io::sink())?;
     shape::put_back()

@@ -1,4 +1,4 @@
-//! The interface by which packets to a host leave, from the routing table. rtnetlink(7)
+//! Finds the interface through which packets to a host leave, in the routing table. rtnetlink(7)
 
 use std::io;
 use std::net::IpAddr;
@@ -13,9 +13,9 @@ pub(super) struct Interface {
     pub(super) name: String,
 }
 
-/// Returns the interfaces to two hosts between which this one lies.
+/// Returns the interfaces to the two hosts between which this one lies.
 pub(super) fn between(client: IpAddr, server: IpAddr) -> Result<[Interface; 2], String> {
-    let socket = Socket::routing().map_err(|problem| format!("cannot ask its routing: {problem}"))?;
+    let socket = Socket::routing().map_err(|problem| format!("cannot read its routing table: {problem}"))?;
     let both = [towards(&socket, client)?, towards(&socket, server)?];
     apart(&both, client, server)?;
     forwards(client)?;
@@ -28,8 +28,7 @@ fn apart(both: &[Interface; 2], client: IpAddr, server: IpAddr) -> Result<(), St
         return Ok(());
     }
     Err(format!(
-        "it reaches both {client} and {server} by {}, so a packet between them would pass the same queue both ways, or not come \
-         here at all; take a host that has one on each side",
+        "the router reaches both {client} and {server} through {}, so packets between them would pass the same queue in both directions, or bypass it; use a host with an interface on each side",
         one.name
     ))
 }

@@ -1,7 +1,8 @@
-//! `hol live route`: this host lies between two others and shapes the path between them during a run.
+//! The service of `hol live route`: this host lies between two others and shapes the path between them
+//! during a run.
 //!
-//! `settings` determines which experiments it can do, `interfaces` where packets leave, `shape` the queueing
-//! disciplines, and `guardian` removes them if this process cannot.
+//! `settings` determines which experiments it supports, `interfaces` where packets leave, `shape` the
+//! queueing disciplines, and `guardian` removes them if this process cannot.
 
 mod guardian;
 mod interfaces;
@@ -18,7 +19,7 @@ use hol_base::Seed;
 use hol_network::NetworkSpec;
 
 use crate::control::{Reply, Request};
-use crate::service::Deeds;
+use crate::service::ClientService;
 use guardian::Guardian;
 use interfaces::{Interface, between};
 
@@ -26,7 +27,7 @@ pub use guardian::guard;
 pub(crate) use settings::lines;
 pub(crate) use shape::is_possible as has_emulators;
 
-/// A router: no other process uses its interfaces, and nothing is left of an earlier run.
+/// A router. No other process uses its interfaces, and nothing is left of an earlier run.
 #[derive(Debug)]
 pub struct Router {
     _alone: UnixListener,
@@ -34,14 +35,15 @@ pub struct Router {
 }
 
 impl Router {
-    /// Starts the router, or returns what is missing, with the fix. `guardian` is a program that calls
+    /// Starts the router, or returns what is missing, with the remedy. `guardian` is a program that calls
     /// [`guard`].
     pub fn begin(guardian: Command) -> Result<Self, String> {
         let alone = alone()?;
         shape::is_possible()?;
         shape::put_back().map_err(|problem| format!("cannot remove what an earlier run left: {problem}"))?;
-        let guardian = Guardian::start(guardian)
-            .map_err(|problem| format!("cannot start who puts the path back after a crash: {problem}"))?;
+        let guardian = Guardian::start(guardian).map_err(|problem| {
+            format!("cannot start the process that restores the path after a crash: {problem}")
+        })?;
         Ok(Self { _alone: alone, _guardian: guardian })
     }
 }
@@ -52,13 +54,13 @@ fn alone() -> Result<UnixListener, String> {
     let name = SocketAddr::from_abstract_name("headofline live route").map_err(|e| e.to_string())?;
     UnixListener::bind_addr(&name).map_err(|problem| match problem.kind() {
         io::ErrorKind::AddrInUse => {
-            "another `hol live route` runs on this host; two would undo what the other does".to_owned()
+            "another `hol live route` runs on this host; only one is possible".to_owned()
         }
         _ => problem.to_string(),
     })
 }
 
-/// The router as used by a client.
+/// A router in use by a client.
 #[derive(Debug, Default)]
 pub(crate) struct Routing {
     /// To the client, and to the server.
@@ -66,14 +68,14 @@ pub(crate) struct Routing {
     is_shaped: bool,
 }
 
-impl Deeds for Routing {
+impl ClientService for Routing {
     fn answer(&mut self, request: Request) -> Option<Reply> {
         let done = match request {
             Request::Between { client, server } => self.between(client, server).map(Reply::Way),
             Request::Shape { network, seed } => self.shape(&network, Seed(seed)).map(|()| Reply::Shaped),
             Request::PutBack => self.put_back(),
             Request::Check(_) | Request::Plan(_) | Request::EndClients | Request::Over => {
-                Err("it is a router (`hol live route`) and has no servers; start `hol live serve` on the other host"
+                Err("this host is a router (`hol live route`) and runs no servers; start `hol live serve` on the other host"
                     .to_owned())
             }
             Request::Start { .. } | Request::News(..) | Request::Alive | Request::Ping => return None,

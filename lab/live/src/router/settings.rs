@@ -6,12 +6,13 @@ use hol_traffic::{Filter, Line, Stage, Unsupported};
 /// Keys beyond one constant path.
 const BEYOND: [&str; 8] = ["events", "trace", "handover", "paths", "nodes", "links", "lans", "ip"];
 
-/// Returns the link from the client to the server and the one back; rejects other networks by key.
+/// Returns the link from the client to the server and the one back, or an error that names the first
+/// unsupported key.
 pub(crate) fn lines(spec: &NetworkSpec) -> Result<[Line; 2], Unsupported> {
     let value = |spec| serde_json::to_value(spec).expect("a network is plain data");
     let (asked, usual) = (value(spec), value(&NetworkSpec::default()));
     if let Some(key) = BEYOND.into_iter().find(|key| asked.get(key) != usual.get(key)) {
-        return refuse(key, "a router has one path, of one kind from the beginning to the end");
+        return refuse(key, "a router supports one path with settings that do not change");
     }
     let network = Topology::new(spec)
         .map_err(|problem| Unsupported { what: "network".to_owned(), why: problem.to_string() })?;
@@ -26,29 +27,31 @@ fn possible(line: &Line) -> Result<(), Unsupported> {
         return refuse("mtu", "the path's interfaces have their own (`ip link set dev … mtu …` changes it)");
     }
     if !duplicate.is_zero() {
-        return refuse("duplicate", "copies are made behind all else, where a router has nothing");
+        return refuse("duplicate", "a router cannot duplicate packets");
     }
     if matches!(line.settings.loss, LossSpec::TimedBursts(_)) {
         return refuse(
             "loss = { good_for = … }",
-            "nobody changes the router's loss during a run; take good_to_bad and bad_to_good",
+            "the router's loss cannot change during a run; use good_to_bad and bad_to_good",
         );
     }
     line.stages(&line.settings).iter().try_for_each(|stage| match stage {
         Stage::Emulator(_) => Ok(()),
         Stage::Filter(Filter::Admit(_) | Filter::Release) => {
-            refuse("queue", "the router's queue counts packets: give it so, as in queue = \"100p\"")
+            refuse("queue", "the router's queue counts packets: use packets, as in queue = \"100p\"")
         }
-        Stage::Filter(Filter::Drop(_)) => refuse("loss = { drop = … }", "the router loses by chance alone"),
-        Stage::Filter(Filter::Police(_)) => refuse("police", "the router has no police"),
+        Stage::Filter(Filter::Drop(_)) => {
+            refuse("loss = { drop = … }", "the router supports only random loss")
+        }
+        Stage::Filter(Filter::Police(_)) => refuse("police", "the router does not support police"),
         Stage::Pace(_) | Stage::Waiting(_) | Stage::Transit => {
-            refuse("discipline", "the router's queue drops who finds it full and nobody else")
+            refuse("discipline", "the router's queue supports only droptail")
         }
     })
 }
 
 fn refuse<T>(key: &str, why: &str) -> Result<T, Unsupported> {
-    let why = format!("{why}; remove the key, or take --world model or kernel");
+    let why = format!("{why}; remove the key, or use --world model or kernel");
     Err(Unsupported { what: format!("network.{key}"), why })
 }
 

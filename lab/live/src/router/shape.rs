@@ -22,7 +22,7 @@ fn is_ours(discipline: &Discipline) -> bool {
     (MARK..MARK + 16).contains(&(discipline.handle >> 16)) && discipline.kind == emulator::KIND
 }
 
-/// Checks that emulators can be set up here; otherwise returns the reason and the fix.
+/// Checks that emulators can be set up on this host; otherwise returns the reason and the remedy.
 pub(crate) fn is_possible() -> Result<(), String> {
     /// The loopback interface, which is first in every network namespace.
     const LOOPBACK: u32 = 1;
@@ -34,29 +34,26 @@ pub(crate) fn is_possible() -> Result<(), String> {
     {
         Ok(()) | Err((Some(rustix::io::Errno::INVAL | rustix::io::Errno::EXIST), _)) => Ok(()),
         Err((Some(rustix::io::Errno::PERM), _)) => {
-            Err("a router changes queues of its interfaces, which needs \
-            CAP_NET_ADMIN: run it as root, or `sudo setcap cap_net_admin+ep` this program"
+            Err("a router changes the queues of its interfaces, which needs CAP_NET_ADMIN: run it as root, or run `sudo setcap cap_net_admin+ep` this program"
                 .to_owned())
         }
         Err((Some(rustix::io::Errno::NOENT | rustix::io::Errno::OPNOTSUPP), _)) => {
             Err("this kernel has no netem: \
-            `modprobe sch_netem`, which distributions have in a package of its own \
-            (linux-modules-extra-…, kernel-modules-extra)"
+            `modprobe sch_netem`, which is in an extra package (linux-modules-extra-…, kernel-modules-extra)"
                 .to_owned())
         }
         Err((_, problem)) => Err(format!("cannot find out whether this kernel has netem: {problem}")),
     }
 }
 
-/// Rejects an interface whose root discipline was chosen by a user.
+/// Returns an error for an interface whose root discipline was chosen by a user.
 pub(super) fn is_free(interface: &Interface) -> Result<(), String> {
-    let all = all().map_err(|problem| format!("cannot ask for its queues: {problem}"))?;
+    let all = all().map_err(|problem| format!("cannot list its queues: {problem}"))?;
     let taken = all.iter().find(|one| one.interface == interface.index && is_users(one));
     taken.map_or(Ok(()), |one| {
         let (Interface { name, .. }, Discipline { kind, handle, .. }) = (interface, one);
         Err(format!(
-            "its interface {name} has a queueing discipline that somebody chose, {kind} {:x}:, which is left as it is; \
-             `tc qdisc del dev {name} root` there if it may go",
+            "its interface {name} has a queueing discipline that was configured by somebody, {kind} {:x}:, which hol does not replace; if it may be removed, run `tc qdisc del dev {name} root` there",
             handle >> 16
         ))
     })
@@ -67,7 +64,7 @@ fn is_users(discipline: &Discipline) -> bool {
     discipline.is_root() && discipline.handle != 0 && !is_ours(discipline)
 }
 
-/// Makes packets leaving an interface pass a link.
+/// Makes packets that leave an interface pass a link.
 pub(super) fn put(interface: &Interface, line: &Line, seed: Seed) -> Result<(), String> {
     let told = Socket::routing().and_then(|socket| {
         messages(interface.index, line, seed).try_for_each(|message| socket.tell(message))
@@ -83,11 +80,11 @@ fn messages(interface: u32, line: &Line, seed: Seed) -> impl Iterator<Item = Mes
     emulators.enumerate().map(move |(place, emulator)| {
         let parent = place.checked_sub(1).map_or(ROOT, |above| handle(above) | 1);
         let message = discipline::add(interface, handle(place), parent, emulator::KIND);
-        emulator::tell(message, &emulator, line.seed(seed, place, 0))
+        emulator::encode(message, &emulator, line.seed(seed, place, 0))
     })
 }
 
-/// Returns the packets that passed two interfaces since setup. An emulator counts its inner losses.
+/// Returns the packets that passed two interfaces since setup. An emulator counts the losses inside it.
 pub(super) fn passed(interfaces: [&Interface; 2]) -> io::Result<[LinkCounters; 2]> {
     let all = all()?;
     let of = |interface: &Interface| {

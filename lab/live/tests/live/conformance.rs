@@ -9,14 +9,14 @@ use std::thread;
 use hol_live::{Live, Secret, Server, Service};
 use hol_network::NetworkSpec;
 use hol_scenario::World;
-use hol_scenario::conformance::{Case, Verdict, cases};
+use hol_scenario::conformance::{ConformanceCase, Verdict, cases};
 use hol_stack::{Kind, TransportSpec};
 
 /// Mostly they wait for each other.
 const SIDE_BY_SIDE: usize = 16;
 
 /// The cases that are about no path, on the path as it is.
-fn of_any_path() -> Vec<Case> {
+fn of_any_path() -> Vec<ConformanceCase> {
     let plain: NetworkSpec = toml::from_str("rate = '10Mbit'").unwrap();
     let mut cases = cases();
     cases.retain(|case| [&plain, &NetworkSpec::default()].contains(&&case.scenario.network));
@@ -30,7 +30,7 @@ fn of_any_path() -> Vec<Case> {
 }
 
 /// What no machine has, or not each.
-fn may_be_refused(case: &Case, why: &str) -> bool {
+fn may_be_refused(case: &ConformanceCase, why: &str) -> bool {
     let is_of = |kind: &str, words: &str| case.name.starts_with(kind) && why.contains(words);
     is_of("sctp", "this kernel has no SCTP") || is_of("mptcp", "this kernel has no MPTCP")
 }

@@ -5,7 +5,7 @@ use std::thread;
 
 use hol_base::{Duration, Seed};
 use hol_live::{Live, Secret, Server, Service};
-use hol_scenario::{Background, Onward, Run, Scenario, World};
+use hol_scenario::{Background, OnwardRequests, Run, Scenario, World};
 use hol_stack::TransportSpec;
 use hol_workloads::WorkloadSpec;
 
@@ -90,7 +90,7 @@ fn flows_go_between_any_two_of_four_hosts() {
 #[test]
 fn a_server_asks_onward_on_a_third_host() {
     let mut scenario = scenario("kind = 'echo'\nrate = '500/s'");
-    let onward = |over: &str, to: &str| Onward {
+    let onward = |over: &str, to: &str| OnwardRequests {
         transport: transport(over),
         workload: workload(&format!("kind = 'echo'\nfrom = 'server'\nto = '{to}'")),
     };

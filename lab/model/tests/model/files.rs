@@ -94,7 +94,7 @@ fn a_batch_lasts_from_its_first_request_to_its_last_reply() {
         assert_eq!((own().count(), batch.size), (44, 400));
         let (first, last) = (own().next().expect("44"), own().last().expect("44"));
         assert_eq!((batch.scheduled, batch.reply), (first.scheduled, last.reply));
-        assert_eq!(batch.split().map(|split| split.total()), batch.latency());
+        assert_eq!(batch.breakdown().map(|split| split.total()), batch.latency());
     }
 }
 

@@ -38,7 +38,8 @@ fn is_share(playback: Playback, expected: f64, what: &str) {
 /// Frames that reach back to the one before, as a share.
 fn reach_back() -> f64 {
     let frames = Stream::new(192).unwrap().take(FRAMES as usize);
-    let reaching = frames.filter(|frame| FrameHeader::read(frame).unwrap().reaches_back(frame) > 0).count();
+    let reaching =
+        frames.filter(|frame| FrameHeader::read(frame).unwrap().main_data_begin(frame) > 0).count();
     reaching as f64 / FRAMES as f64
 }
 

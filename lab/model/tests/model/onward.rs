@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Seed, Time};
 use hol_model::run;
-use hol_scenario::{Onward, Run, RunEnd, Scenario};
+use hol_scenario::{OnwardRequests, Run, RunEnd, Scenario};
 
 const CHAIN: &str = "
     nodes = ['caller', 'proxy', 'middlebox', 'far', 'callee']
@@ -38,8 +38,9 @@ fn call(transport: &str, loss: &str, messages: u64) -> Run {
         format!("{echo}\nfrom = 'proxy'\nto = 'far'"),
         format!("{echo}\nfrom = 'far'\nto = 'callee'"),
     ];
-    let onward =
-        onward.map(|text| Onward { transport: transport.clone(), workload: workload(&text) }).to_vec();
+    let onward = onward
+        .map(|text| OnwardRequests { transport: transport.clone(), workload: workload(&text) })
+        .to_vec();
     let scenario = Scenario { onward, ..Scenario::alone(network, transport, measured, messages) };
     run(&scenario, Seed(1), None).unwrap()
 }
@@ -95,7 +96,7 @@ fn who_waits_for_a_server_that_nobody_can_ask_is_told_which() {
     let workload = |text: &str| toml::from_str(text).unwrap();
     let transport: hol_stack::TransportSpec = "sctp".parse().unwrap();
     let asks = "kind = 'echo'\nfrom = 'server'\nto = 'third'\nlistens = false";
-    let onward = vec![Onward { transport: transport.clone(), workload: workload(asks) }];
+    let onward = vec![OnwardRequests { transport: transport.clone(), workload: workload(asks) }];
     let alone = Scenario::alone(toml::from_str(lan).unwrap(), transport, workload("kind = 'echo'"), 10);
     let run = run(&Scenario { onward, ..alone }, Seed(1), None).unwrap();
     let why = run.course.stopped.reason().unwrap();

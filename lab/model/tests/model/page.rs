@@ -129,7 +129,7 @@ fn more_connections_than_there_are_ports_are_refused_with_the_cure() {
     };
     assert_eq!(check("way = 'multiplexed'", 2730), Ok(()));
     for (keys, pages) in [("way = 'multiplexed'", 2731), ("way = 'close'\nobjects = 99", 164)] {
-        assert!(check(keys, pages).unwrap_err().contains("take fewer in a repetition"), "{keys}");
+        assert!(check(keys, pages).unwrap_err().contains("for pages, lower `messages`"), "{keys}");
     }
 }
 
@@ -167,7 +167,7 @@ proptest! {
             let parts = || run.records.iter().filter(|record| record.parent == Some(page.id as u32));
             let end = |record: &Record| record.scheduled + record.latency().expect("it is completed");
             prop_assert_eq!(parts().map(end).max(), Some(end(page)));
-            prop_assert_eq!(page.split().map(|split| split.total()), page.latency());
+            prop_assert_eq!(page.breakdown().map(|split| split.total()), page.latency());
             let sizes = parts().filter(|record| record.kind == RecordKind::Object).map(|record| record.size);
             prop_assert_eq!(sizes.sum::<u32>(), page.size);
         }
@@ -203,7 +203,7 @@ fn objects_on_streams_of_their_own_wait_for_no_other() {
     let waits = |transport: &str, way: &str| {
         let keys = format!("way = '{way}'\ndocument = '10kB'\nobjects = 12\nsize = '10kB'");
         let run = pages(transport, "delay = '20ms'\nrate = '20Mbit'\nloss = '2%'", &keys, 100, 3);
-        let splits = of(&run, RecordKind::Object).filter_map(Record::split);
+        let splits = of(&run, RecordKind::Object).filter_map(Record::breakdown);
         splits.map(|split| split.head_of_line.as_millis_f64()).sum::<f64>()
     };
     let (tcp, quic) = (waits("tcp", "multiplexed"), waits("quic:streams=16", "pipelined"));

@@ -1,7 +1,7 @@
 //! Whole runs in the model world.
 
 use hol_base::{Duration, Rng, Seed, Time};
-use hol_measure::{Leg, Outcome, Record};
+use hol_measure::{Outcome, Record, TransferTimes};
 use hol_model::run;
 use hol_network::{Drops, Tap, TapEvent, TapPoint, Transit};
 use hol_scenario::{Run, RunEnd, Scenario};
@@ -61,11 +61,11 @@ fn assert_reliable(run: &Run, messages: u64, context: &str) {
         assert_eq!(record.outcome, Outcome::Completed, "{context}: {record:?}");
         assert!(record.request.is_some(), "{context}: {record:?}");
         for leg in record.request.iter().chain(&record.reply) {
-            let Leg { written, first_sent, last_sent, arrived, delivered } = *leg;
+            let TransferTimes { written, first_sent, last_sent, arrived, delivered } = *leg;
             let life = [record.scheduled, written, first_sent, last_sent, arrived, delivered];
             assert!(life.is_sorted(), "{context}: {record:?}");
         }
-        assert_eq!(record.split().unwrap().total(), record.latency().unwrap(), "{context}: {record:?}");
+        assert_eq!(record.breakdown().unwrap().total(), record.latency().unwrap(), "{context}: {record:?}");
         let stream = usize::from(record.stream);
         for (last, leg) in [(&mut requests, record.request), (&mut replies, record.reply)] {
             let Some(leg) = leg else { continue };
@@ -195,7 +195,7 @@ fn unordered_messages_arrive_exactly_once() {
     let run = run_of("sctp:unordered", "loss = '5%'\nduplicate = '5%'", "kind = 'echo'", 2000);
     assert_eq!(run.stopped.clone(), RunEnd::Finished);
     assert!(run.records.iter().all(|record| record.outcome == Outcome::Completed));
-    let waits = run.records.iter().map(|record| record.split().unwrap().head_of_line);
+    let waits = run.records.iter().map(|record| record.breakdown().unwrap().head_of_line);
     assert_eq!(waits.max(), Some(Duration::ZERO));
 }
 
@@ -214,7 +214,7 @@ fn partially_reliable_messages_arrive_or_are_abandoned() {
 fn a_protocol_without_endpoints_here_is_refused_by_name() {
     let scenario = scenario("mptcp", "delay = \"10ms\"", "kind = \"echo\"", 10);
     let error = run(&scenario, Seed(7), None).unwrap_err().to_string();
-    assert!(error.contains("no mptcp; the kernel world has"), "{error}");
+    assert!(error.contains("does not support mptcp; use the kernel world"), "{error}");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn a_path_that_waits_is_refused_to_who_sends_over_all() {
     let run = |transport| run(&scenario(transport, paths, "kind = 'echo'", 10), Seed(7), None);
     assert!(run("sctp").is_ok() && run("tcp").is_ok());
     let error = run("sctp:cmt=true").unwrap_err().to_string();
-    assert!(error.contains("remove `backup`, or `cmt`"), "{error}");
+    assert!(error.contains("remove `backup`, or remove `cmt`"), "{error}");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_packet_filter_is_refused_with_the_world_that_has_one() {
     let hosts = [("server".to_owned(), host)].into();
     let scenario = Scenario { hosts, ..scenario("tcp", "", "kind = 'simco'", 10) };
     let error = run(&scenario, Seed(7), None).unwrap_err().to_string();
-    assert!(error.contains("no packet filter; the kernel world has"), "{error}");
+    assert!(error.contains("no packet filter; use the kernel world"), "{error}");
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn sip_repeats_what_is_lost_after_half_a_second() {
 #[test]
 fn a_greedy_sender_and_a_message_in_fragments_have_no_datagrams() {
     for (workload, cure) in
-        [("kind = 'bulk'", "give `interval`"), ("kind = 'oneway'\nsize = '1473B'", "lower `size`")]
+        [("kind = 'bulk'", "set `interval`"), ("kind = 'oneway'\nsize = '1473B'", "lower `size`")]
     {
         let error =
             run(&scenario("udp", "delay = '10ms'", workload, 10), Seed(7), None).unwrap_err().to_string();

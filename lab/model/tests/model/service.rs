@@ -59,7 +59,7 @@ fn an_answer_takes_the_service_time_and_says_that_the_server_was_late() {
         for record in done(&slow(transport, "kind = 'pingpong'", "5ms", 50)).records {
             let (request, reply) = (record.request.unwrap(), record.reply.unwrap());
             assert_eq!(reply.written.since(request.delivered), Duration::from_millis(5));
-            assert!(record.split().unwrap().service >= Duration::from_millis(5));
+            assert!(record.breakdown().unwrap().service >= Duration::from_millis(5));
         }
     }
 }
@@ -111,7 +111,7 @@ fn a_server_serves_its_flows_alike() {
 fn what_nobody_serves_and_what_nothing_holds_back_is_refused_with_the_cure() {
     let refusal = |scenario: &Scenario| run(scenario, Seed(1), None).unwrap_err().to_string();
     let asked = slow("udp", "kind = 'oneway'", "1ms", 10);
-    assert!(refusal(&asked).contains("take TCP or SCTP"), "{}", refusal(&asked));
+    assert!(refusal(&asked).contains("use TCP or SCTP"), "{}", refusal(&asked));
     let network = toml::from_str(
         "nodes = ['client', 'server', 'sink']\nlinks = [{ from = 'client', to = 'server' }, { from = 'server', to = 'sink' }]",
     );

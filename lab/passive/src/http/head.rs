@@ -2,7 +2,7 @@
 
 use super::{Method, SWITCHING_PROTOCOLS};
 
-/// The relevant parts of a start line and its fields.
+/// The relevant parts of a start line and of header fields.
 #[derive(Debug, Default)]
 pub(super) struct Head {
     start: Vec<u8>,
@@ -89,7 +89,8 @@ impl Head {
         }
     }
 
-    /// Section 6.3 for the response to a request: without a length it ends with its connection.
+    /// Returns the framing of the response to a request, section 6.3: without a length the response ends
+    /// with its connection.
     pub fn response(&self, method: Method, status: u16) -> Framing {
         match (method, status, self.chunked, self.length) {
             (_, SWITCHING_PROTOCOLS, ..) | (Method::Connect, 200..300, ..) => Framing::Tunnel,

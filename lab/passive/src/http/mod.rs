@@ -1,4 +1,4 @@
-//! HTTP/1 on one stream: requests one way, responses the other. RFC 9112.
+//! Reads HTTP/1 from one stream: requests in one direction, responses in the other. RFC 9112.
 
 mod head;
 mod reader;
@@ -23,11 +23,11 @@ pub(crate) struct Exchange {
 /// A request and its response, by positions in the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Transaction {
-    /// Start of the request.
+    /// Position of the start of the request.
     pub begin: u64,
-    /// End of the request, if sent completely.
+    /// Position of the end of the request, if it was sent completely.
     pub end: Option<u64>,
-    /// End of the response, if sent completely.
+    /// Position of the end of the response, if it was sent completely.
     pub reply_end: Option<u64>,
     /// The response is an error. RFC 9110 sections 15.5 and 15.6.
     pub refused: bool,
@@ -63,6 +63,7 @@ impl Exchange {
         }
     }
 
+    /// Returns the transactions so far.
     pub fn transactions(&self) -> &[Transaction] {
         &self.transactions
     }

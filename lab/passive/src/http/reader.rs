@@ -2,7 +2,7 @@
 
 use super::head::{Framing, Head, number};
 
-/// Reads one direction of a stream piece by piece, and stores at most a head.
+/// Reads one direction of a stream incrementally, and stores at most a head.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     state: State,
@@ -40,7 +40,7 @@ enum State {
     Opaque,
 }
 
-/// A result.
+/// An event of the reader.
 #[derive(Debug)]
 pub(super) enum Event {
     /// A head; [`Reader::follow`] sets how the message continues.

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::course::Course;
-use super::sight::{Numbered, Opening};
+use super::parsed_packet::{Opening, SequenceFields};
+use super::sender_trace::SenderTrace;
 
-/// One conversation; side 0 opened it, or was seen first. Times are in ns.
+/// A conversation; side 0 opened it, or was seen first. Times are in ns.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     pub sides: [(IpAddr, u16); 2],
     /// The data sent by each side.
-    pub courses: [Course; 2],
+    pub courses: [SenderTrace; 2],
     /// The times of the opening: request, response, and the opener's next packet.
     opening: [Option<u64>; 3],
     /// Whether the first two were retransmitted.
@@ -20,7 +20,7 @@ pub(crate) struct Conversation {
     clocks: [BTreeMap<u32, Option<u64>>; 2],
     /// The shortest time to the echo of each side's timestamps.
     echoes: [Option<u64>; 2],
-    /// The longest segment accepted by both, in octets of payload.
+    /// The longest segment that both ends accept, in octets of payload.
     pub mss: Option<u16>,
     /// Whether the capture contains the handshake.
     pub is_whole: bool,
@@ -34,6 +34,7 @@ const FLIGHT: u64 = 5_000_000;
 const CLOCKS: usize = 4096;
 
 impl Conversation {
+    /// Creates a conversation without packets.
     pub fn new(sides: [(IpAddr, u16); 2]) -> Self {
         Self {
             sides,
@@ -48,13 +49,13 @@ impl Conversation {
         }
     }
 
-    /// Returns whether another conversation starts between the same sockets, after this one was used.
-    pub fn is_over(&self, says: &Numbered) -> bool {
+    /// Returns whether a packet starts another conversation between the same sockets.
+    pub fn is_over(&self, says: &SequenceFields) -> bool {
         says.opening == Some(Opening::Asks) && self.courses.iter().any(|course| !course.arrived.is_empty())
     }
 
     /// Handles a packet of `octets` octets sent by this side.
-    pub fn pass(&mut self, at: u64, side: usize, octets: u32, says: &Numbered) {
+    pub fn pass(&mut self, at: u64, side: usize, octets: u32, says: &SequenceFields) {
         self.open(at, side, says);
         let delay = says.timestamps.and_then(|(value, echo)| self.read_clock(at, side, value, echo));
         // The accepting side sends responses; what it sends again waited for a timer or a duplicate.
@@ -74,8 +75,9 @@ impl Conversation {
         }
     }
 
-    /// Handles a datagram of QUIC: the opener's first, the first answer, and what follows it. RFC 9000 section 7.
-    pub fn shake(&mut self, at: u64, side: usize) {
+    /// Handles a datagram of QUIC: the first of the opener, the first answer, and the next one. RFC 9000
+    /// section 7.
+    pub fn handle_quic_handshake(&mut self, at: u64, side: usize) {
         self.is_quic = true;
         match (side, self.opening) {
             (0, [None, ..]) => (self.opening[0], self.is_whole) = (Some(at), true),
@@ -88,7 +90,7 @@ impl Conversation {
         }
     }
 
-    fn open(&mut self, at: u64, side: usize, says: &Numbered) {
+    fn open(&mut self, at: u64, side: usize, says: &SequenceFields) {
         if let Some(first) = says.first {
             self.courses[side].begin(first);
         }
@@ -132,7 +134,8 @@ impl Conversation {
         [self.handshake(side), self.courses[side].shortest, self.echoes[side]].into_iter().flatten().min()
     }
 
-    /// Returns the same for the handshake alone. RFC 6298 section 3: not if either packet was retransmitted.
+    /// Returns the shortest time between a side's packet and the other side's answer in the handshake. RFC
+    /// 6298 section 3: `None` if either packet was retransmitted.
     pub fn handshake(&self, side: usize) -> Option<u64> {
         let between = self.opening[side + 1]?.checked_sub(self.opening[side]?)?;
         (!self.is_repeated[side..].contains(&true)).then_some(between)

@@ -2,7 +2,7 @@
 
 use hol_measure::{Bounds, CONFIDENCE, fisher_exact};
 
-use super::course::{Lag, Outcome};
+use super::sender_trace::{Outcome, OvertakenDelay};
 
 /// Loss and reordering of the packets of one direction.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,7 +11,7 @@ pub struct LossEstimate {
     pub packets: u64,
     /// Number of lost packets among `packets`.
     pub lost: u64,
-    /// The loss rate.
+    /// Loss rate of the packets.
     pub loss: Bounds,
     /// The Gilbert–Elliott parameters, if a loss makes the next one more likely.
     pub bursts: Option<Bursts>,
@@ -28,12 +28,12 @@ pub struct Bursts {
     pub bad_to_good: Bounds,
 }
 
-/// Reordered packets.
+/// How many packets were reordered, and how late they were.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reordering {
-    /// Their share.
+    /// Share of reordered packets.
     pub share: Bounds,
-    /// How long they were delayed, in ns: between the medians of the lower and of the upper bounds.
+    /// Delay of reordered packets, in ns: between the medians of the lower and of the upper bounds.
     pub by: Bounds,
 }
 
@@ -41,7 +41,7 @@ pub struct Reordering {
 const SIGNIFICANT: f64 = 0.01;
 
 /// Summarises a direction's outcomes, in the order of the link; `None` if there are none.
-pub(super) fn fates(outcomes: &[Outcome]) -> Option<LossEstimate> {
+pub(super) fn estimate_loss(outcomes: &[Outcome]) -> Option<LossEstimate> {
     let packets = outcomes.len() as u64;
     let is_lost = |outcome: &&Outcome| **outcome == Outcome::Lost;
     let lost = outcomes.iter().filter(is_lost).count() as u64;
@@ -82,7 +82,7 @@ fn reordering(outcomes: &[Outcome]) -> Option<Reordering> {
         outcomes.iter().filter_map(|outcome| if let Outcome::Late(lag) = outcome { Some(*lag) } else { None })
     };
     let late = lags().count();
-    let median = |of: fn(Lag) -> u64| {
+    let median = |of: fn(OvertakenDelay) -> u64| {
         let mut all: Vec<u64> = lags().map(of).collect();
         all.sort_unstable();
         all.get(late / 2).map(|ns| *ns as f64)
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_parameters_of_a_line_with_bursts_come_back() {
-        let LossEstimate { loss, bursts, .. } = fates(&gilbert(50_000, 0.01, 0.25)).unwrap();
+        let LossEstimate { loss, bursts, .. } = estimate_loss(&gilbert(50_000, 0.01, 0.25)).unwrap();
         let within = |bounds: Bounds, truth: f64| bounds.low <= truth && truth <= bounds.high;
         let Bursts { good_to_bad, bad_to_good } = bursts.unwrap();
         assert!(within(good_to_bad, 0.01) && within(bad_to_good, 0.25), "{bursts:?}");
@@ -121,11 +121,11 @@ mod tests {
 
     #[test]
     fn independent_losses_are_no_bursts() {
-        let independent = fates(&gilbert(50_000, 0.02, 0.98)).unwrap();
+        let independent = estimate_loss(&gilbert(50_000, 0.02, 0.98)).unwrap();
         assert_eq!(independent.bursts, None);
         assert!(independent.loss.low <= 0.02 && 0.02 <= independent.loss.high);
-        assert_eq!(fates(&[]), None);
-        let none = fates(&[Outcome::Arrived; 100]).unwrap();
+        assert_eq!(estimate_loss(&[]), None);
+        let none = estimate_loss(&[Outcome::Arrived; 100]).unwrap();
         assert!(none.lost == 0 && none.loss.high < 0.04 && none.reordering.is_none());
     }
 }

@@ -1,20 +1,20 @@
 //! Estimates a path from a capture: rate, delay, jitter, loss and its bursts, reordering, MTU, and their
 //! uncertainty.
 //!
-//! `sight` parses a packet, `conversation` combines the two directions, `course` follows one of them; `rate`
-//! and `loss` summarise; `learned` is the result, as the `[network]` of an experiment.
+//! `parsed_packet` parses a packet, `conversation` combines the two directions, `sender_trace` follows one
+//! of them; `rate` and `loss` summarise; `path_estimate` is the result, as the `[network]` of an experiment.
 //!
 //! One capture at one place is enough, at either end or between. It cannot distinguish the path's share of a
-//! host's response time, the longer of the two directions, a loss at the end of the data (in a capture at the
-//! receiver), or a full queue from a bad link as the cause of a loss.
+//! host's response time, the longer of the two directions, a loss at the end of the data (in a capture at
+//! the receiver), or a full queue from a bad link as the cause of a loss.
 
 mod conversation;
-mod course;
-mod learned;
+mod duplicate_filter;
 mod loss;
+mod parsed_packet;
+mod path_estimate;
 mod rate;
-mod sight;
-mod twice;
+mod sender_trace;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -22,13 +22,13 @@ use std::net::IpAddr;
 use hol_measure::{Bounds, CONFIDENCE, quantile};
 
 pub(crate) use conversation::Conversation;
-use course::{Delivery, Outcome};
-use learned::LEAST_SAMPLES;
-pub use learned::{Mtu, PathEstimate, RoundTrip};
+pub(crate) use duplicate_filter::DuplicateFilter;
 pub use loss::{Bursts, LossEstimate, Reordering};
+pub(crate) use parsed_packet::{ParsedPacket, TransportContent};
+use path_estimate::LEAST_SAMPLES;
+pub use path_estimate::{Mtu, PathEstimate, RoundTrip};
 pub use rate::Rate;
-pub(crate) use sight::{Says, Sight};
-pub(crate) use twice::Twice;
+use sender_trace::{Delivery, Outcome};
 
 /// Estimates the paths between hosts from their packets.
 #[derive(Debug, Default)]
@@ -40,20 +40,20 @@ pub struct PathLearner {
     pairs: BTreeMap<[IpAddr; 2], (u64, u32)>,
     span: Option<[u64; 2]>,
     unread: u64,
-    twice: Twice,
+    twice: DuplicateFilter,
     /// UDP datagrams, and those among them with a long header of QUIC.
     datagrams: [u64; 2],
 }
 
-/// There is nothing to learn from.
+/// The error of a capture that does not allow an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EstimateError {
     /// There are no IP packets.
-    #[error("it contains no IP packet")]
+    #[error("the capture contains no IP packet")]
     NoPackets,
     /// None of them is numbered and acknowledged.
     #[error(
-        "a path is learnt from TCP, SCTP and QUIC's handshakes, of which it has none; {datagrams} of its {packets} packets are UDP's"
+        "a path can be estimated from TCP, SCTP and QUIC handshakes, but the capture has none; {datagrams} of its {packets} packets are UDP"
     )]
     NothingAcknowledged {
         /// All packets.
@@ -64,9 +64,9 @@ pub enum EstimateError {
 }
 
 impl PathLearner {
-    /// Takes a packet seen at this time, in ns, from its IP header on.
+    /// Handles a packet captured at this time, in ns, from its IP header on.
     pub fn see(&mut self, at: u64, ip: &[u8]) {
-        let Some(sight) = Sight::of(ip) else {
+        let Some(parsed_packet) = ParsedPacket::of(ip) else {
             self.unread += 1;
             return;
         };
@@ -74,40 +74,45 @@ impl PathLearner {
         let [first, last] = self.span.unwrap_or([at; 2]);
         let at = at.max(last);
         self.span = Some([first, at]);
-        if self.twice.is_repeat(at, ip, &sight) {
+        if self.twice.is_repeat(at, ip, &parsed_packet) {
             return;
         }
-        let (packets, longest) = self.pairs.entry(ascending(sight.hosts)).or_default();
+        let (packets, longest) = self.pairs.entry(ascending(parsed_packet.hosts)).or_default();
         *packets += 1;
-        *longest = (*longest).max(sight.length);
-        let sockets = [(sight.hosts[0], sight.ports[0]), (sight.hosts[1], sight.ports[1])];
-        match &sight.says {
-            Says::Numbered(says) => {
+        *longest = (*longest).max(parsed_packet.length);
+        let sockets = [
+            (parsed_packet.hosts[0], parsed_packet.ports[0]),
+            (parsed_packet.hosts[1], parsed_packet.ports[1]),
+        ];
+        match &parsed_packet.says {
+            TransportContent::Numbered(says) => {
                 let index = self.find(sockets, says);
                 let conversation = &mut self.conversations[index];
                 let side = usize::from(conversation.sides[0] != sockets[0]);
-                conversation.pass(at, side, sight.length, says);
+                conversation.pass(at, side, parsed_packet.length, says);
             }
-            Says::Datagram(_) => self.shake(at, sockets, sight.is_long_quic),
-            Says::Nothing => {}
+            TransportContent::Datagram(_) => {
+                self.handle_quic_handshake(at, sockets, parsed_packet.is_long_quic)
+            }
+            TransportContent::Nothing => {}
         }
     }
 
     /// Takes a datagram that may be of QUIC, whose handshake tells a round trip: RFC 9000 section 17.2.
-    fn shake(&mut self, at: u64, sockets: [(IpAddr, u16); 2], is_long: bool) {
+    fn handle_quic_handshake(&mut self, at: u64, sockets: [(IpAddr, u16); 2], is_long: bool) {
         self.datagrams[0] += 1;
         self.datagrams[1] += u64::from(is_long);
         let known = self.by_sockets.get(&ascending(sockets)).copied();
         if known.is_none() && !is_long {
             return;
         }
-        let index = known.unwrap_or_else(|| self.find(sockets, &sight::Numbered::default()));
+        let index = known.unwrap_or_else(|| self.find(sockets, &parsed_packet::SequenceFields::default()));
         let conversation = &mut self.conversations[index];
         let side = usize::from(conversation.sides[0] != sockets[0]);
-        conversation.shake(at, side);
+        conversation.handle_quic_handshake(at, side);
     }
 
-    fn find(&mut self, sockets: [(IpAddr, u16); 2], says: &sight::Numbered) -> usize {
+    fn find(&mut self, sockets: [(IpAddr, u16); 2], says: &parsed_packet::SequenceFields) -> usize {
         let key = ascending(sockets);
         let known = self.by_sockets.get(&key).copied();
         known.filter(|index| !self.conversations[*index].is_over(says)).unwrap_or_else(|| {
@@ -150,7 +155,7 @@ impl PathLearner {
             is_whole: conversations.iter().all(|conversation| conversation.is_whole),
             ns: span[1] - span[0],
             rates,
-            fates: [0, 1].map(|direction| loss::fates(&flows.outcomes(direction, patience))),
+            fates: [0, 1].map(|direction| loss::estimate_loss(&flows.outcomes(direction, patience))),
             answered: [0, 1].map(|direction| flows.is_answered(direction)),
             mtu: Mtu { longest: *longest, agreed: flows.agreed_mtu(client) },
             round_trip,

@@ -1,4 +1,4 @@
-//! Estimates the rate of a link from trains of packets that it spaced.
+//! Estimates the rate of a link from trains of packets that the link has spaced.
 //!
 //! Data that an application sends evenly also arrive evenly, and look like a slow link. So trains count only
 //! if their packets queued: each took longer than the shortest path by at least two packet times at that
@@ -6,7 +6,7 @@
 
 use hol_measure::Bounds;
 
-use super::course::Delivery;
+use super::sender_trace::Delivery;
 
 /// Packets or acknowledgements of a train.
 const TRAIN: usize = 16;
@@ -45,7 +45,7 @@ struct Batch {
     delay: Option<u64>,
 }
 
-/// Estimates the rate from deliveries in order of time; `None` with less than a train.
+/// Estimates the rate from deliveries in order of time; `None` with too few packets for a train.
 pub(super) fn rate(deliveries: &[Delivery]) -> Option<Rate> {
     let together = deliveries.chunk_by(|one, next| one.at == next.at);
     let batches: Vec<Batch> = together.map(Batch::of).collect();

@@ -7,7 +7,7 @@ use hol_network::TapEvent;
 use hol_passive::{ObservedPacket, Traffic, measure};
 use hol_wire::sctp::{Chunk, Data, DataFlags, Fsn, IData, Init, Mid, Packet as SctpPacket, Ssn, Tsn};
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Segment, SeqNum};
-use hol_wire::{Packet, Stamp, Transport};
+use hol_wire::{Packet, SendTimes, Transport};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -42,7 +42,7 @@ fn assert_sound(seen: &Seens) -> Traffic {
         assert_eq!(record.id, id);
         assert_eq!(record.parent.is_some(), record.kind == RecordKind::Transaction);
         assert!(record.parent.is_none_or(|parent| u64::from(parent) < id));
-        let _ = (record.split(), record.latency());
+        let _ = (record.breakdown(), record.latency());
     }
     assert!(records.is_sorted_by_key(|record| record.scheduled));
     assert_eq!(traffic(), Traffic { records: records.clone(), totals });
@@ -115,7 +115,7 @@ fn sctp() -> impl Strategy<Value = Transport> {
     };
     let data = (any::<bool>(), number(), 0u16..3, 0u8..8, payload()).prop_map(
         |(interleaved, tsn, stream, flags, payload)| {
-            let (flags, tsn, stamp) = (DataFlags(flags), Tsn(tsn), Stamp::default());
+            let (flags, tsn, stamp) = (DataFlags(flags), Tsn(tsn), SendTimes::default());
             let data = Data { flags, tsn, stream, ssn: Ssn(0), ppid: 0, payload, stamp };
             if interleaved {
                 Chunk::IData(Box::new(IData::new(&data, Mid(0), Fsn(0))))
@@ -203,6 +203,6 @@ proptest! {
         prop_assert_eq!(traffic.totals.tcp.octets, [18, response.len() as u64]);
         let reply = transaction.reply.unwrap();
         prop_assert!((50..=210).contains(&reply.delivered.as_millis()));
-        prop_assert!(transaction.split().unwrap().total() == transaction.latency().unwrap());
+        prop_assert!(transaction.breakdown().unwrap().total() == transaction.latency().unwrap());
     }
 }

@@ -76,6 +76,6 @@ fn http_over_mptcp_is_what_it_is_over_tcp() {
     assert_eq!((mptcp.connections, tcp.connections, unread), (1, 1, 0));
     assert!(connections(&traffic).iter().all(|connection| connection.outcome == Outcome::Completed));
     // The first response waited 200 ms for octets that were lost on the other subflow.
-    let wait = transactions(&traffic)[0].split().unwrap().head_of_line;
+    let wait = transactions(&traffic)[0].breakdown().unwrap().head_of_line;
     assert_eq!(wait.as_millis(), 200);
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hol_measure::Outcome;
-use hol_wire::Stamp;
+use hol_wire::SendTimes;
 use hol_wire::sctp::{Chunk, Data, DataFlags, Fsn, IData, Init, Mid, Packet, Ssn, Tsn};
 use smallvec::smallvec;
 
@@ -39,7 +39,7 @@ fn init(direction: usize) -> Box<Init> {
 fn data(direction: usize, place: u32, stream: u16, flags: DataFlags, payload: &[u8]) -> Packet {
     let payload = Bytes::copy_from_slice(payload);
     let tsn = Tsn(FIRST[direction]) + place;
-    let data = Data { flags, tsn, stream, ssn: Ssn(0), ppid: 0, payload, stamp: Stamp::default() };
+    let data = Data { flags, tsn, stream, ssn: Ssn(0), ppid: 0, payload, stamp: SendTimes::default() };
     sent_by(direction, Chunk::Data(data))
 }
 

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_measure::{Leg, Record, RecordKind};
+use hol_measure::{Record, RecordKind, TransferTimes};
 use hol_network::TapEvent;
 use hol_passive::{ObservedPacket, Traffic, measure};
 use hol_wire::tcp::{Flags, Mptcp, Options, Segment, SeqNum};
-use hol_wire::{Address, Packet, Stamp, Transport};
+use hol_wire::{Address, Packet, SendTimes, Transport};
 
 pub const CLIENT: Address = hol_wire::ipv4(10, 0, 0, 1);
 pub const SERVER: Address = hol_wire::ipv4(10, 0, 0, 2);
@@ -109,7 +109,7 @@ pub fn segment(direction: usize, place: u32, payload: &[u8]) -> Segment {
         window: 500,
         options: Options::default(),
         payload: Bytes::copy_from_slice(payload),
-        stamp: Stamp::default(),
+        stamp: SendTimes::default(),
     }
 }
 
@@ -144,8 +144,8 @@ pub fn connections(traffic: &Traffic) -> Vec<Record> {
 }
 
 /// First sent, last sent, arrived, delivered: in ms. Written counts as first sent.
-pub fn leg([first_sent, last_sent, arrived, delivered]: [u64; 4]) -> Option<Leg> {
+pub fn leg([first_sent, last_sent, arrived, delivered]: [u64; 4]) -> Option<TransferTimes> {
     let [first_sent, last_sent, arrived, delivered] =
         [first_sent, last_sent, arrived, delivered].map(Time::from_millis);
-    Some(Leg { written: first_sent, first_sent, last_sent, arrived, delivered })
+    Some(TransferTimes { written: first_sent, first_sent, last_sent, arrived, delivered })
 }

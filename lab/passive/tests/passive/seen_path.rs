@@ -136,7 +136,7 @@ fn a_path_that_carried_handshakes_loses_not_all() {
         packets.push(((100 + 300 * u64::from(k)) * MS, segment.packet()));
     }
     let text = learn(&packets).to_string();
-    assert!(text.contains("# loss: not seen; none of") && !text.contains("loss = "), "{text}");
+    assert!(text.contains("# loss: unknown; none of") && !text.contains("loss = "), "{text}");
 }
 
 /// A datagram of UDP over IPv4.

@@ -21,7 +21,7 @@ fn a_connection_and_its_transaction_are_two_records() {
     assert_eq!((transaction.id, transaction.parent, transaction.outcome), (1, Some(0), Outcome::Completed));
     assert_eq!((transaction.size, transaction.scheduled), (18, Time::from_millis(30)));
     assert_eq!((transaction.request, transaction.reply), (leg([30, 30, 40, 40]), leg([45, 45, 55, 55])));
-    assert_eq!(transaction.split().unwrap().service, Duration::from_millis(5));
+    assert_eq!(transaction.breakdown().unwrap().service, Duration::from_millis(5));
     let carried = traffic.totals.tcp;
     assert_eq!((carried.connections, carried.packets, carried.octets), (1, 7, [18, 59]));
     assert_eq!((carried.lost, carried.retransmitted, traffic.totals.unread), (0, 0, 0));

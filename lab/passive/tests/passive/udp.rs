@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hol_base::Duration;
 use hol_measure::Outcome;
-use hol_wire::Stamp;
+use hol_wire::SendTimes;
 use hol_wire::udp::Datagram;
 
 use crate::seen::{Seen, connections};
@@ -15,7 +15,7 @@ fn two_sockets_are_a_connection() {
         source_port,
         destination_port,
         payload: Bytes::from(vec![7; length]),
-        stamp: Stamp::default(),
+        stamp: SendTimes::default(),
     };
     let mut seen = Seen::default();
     seen.sent(0, 0, datagram(4000, 53, 30)).sent(15, 1, datagram(53, 4000, 100));

@@ -5,9 +5,9 @@ use serde::Deserialize;
 
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
-use crate::region::Enough;
+use crate::region::Requirement;
 
-/// Each of `transports` meets the requirement at more points than another.
+/// The claim that each of `transports` meets the requirement at more points than another.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Area {
@@ -16,10 +16,11 @@ pub struct Area {
     #[serde(default)]
     pub(super) at: Filter,
     /// The requirement.
-    enough: Enough,
+    enough: Requirement,
 }
 
 impl Area {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         Finding::all(self.transports.iter().map(|transport| self.of(view, transport)))
     }
@@ -54,7 +55,7 @@ mod tests {
     use hol_lab::Metric;
 
     fn holds(of_sctp: [[f64; 3]; 2]) -> Option<bool> {
-        let enough = Enough { metric: Metric::ResponseTime, from: 30.0 };
+        let enough = Requirement { metric: Metric::ResponseTime, from: 30.0 };
         let check =
             Area { transports: vec!["SCTP-1".into()], than: "TCP".into(), at: Filter::default(), enough };
         let points = [1.0, 2.0].into_iter().zip(of_sctp);

@@ -1,4 +1,5 @@
-//! "Head-of-line blocking does not happen in case of using multiple streams", checked message by message.
+//! The claim "Head-of-line blocking does not happen in case of using multiple streams", checked message by
+//! message.
 
 use hol_base::{Seed, Time};
 use hol_lab::toml_reader::from_text;
@@ -8,8 +9,9 @@ use serde::Deserialize;
 
 use super::Finding;
 
-/// Head-of-line blocking: messages belong to several files in turn. With one stream for each file no message waits for one of another
-/// file; with a single stream some do. Each transport has its own run in the model, at 5 % loss.
+/// The claim that streams prevent head-of-line blocking, where messages belong to several files in turn:
+/// with one stream per file no message waits for one of another file; with a single stream some do. Each
+/// transport has a run in the model of its own, at 5 % loss.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeadOfLineCheck {
@@ -33,6 +35,7 @@ struct Waits {
 }
 
 impl HeadOfLineCheck {
+    /// Evaluates the claim.
     pub(super) fn evaluate(&self) -> Finding {
         let runs = |transports: &[String]| -> Result<Vec<(String, Waits)>, String> {
             transports.iter().map(|transport| Ok((transport.clone(), self.run(transport)?))).collect()
@@ -44,7 +47,7 @@ impl HeadOfLineCheck {
         let row = |(transport, waits): &(String, Waits)| {
             let Waits { exposed, waited } = waits;
             format!(
-                "{transport}: {exposed} messages came while another file missed one, {waited} of them waited"
+                "{transport}: {exposed} messages arrived while one of another file was missing; {waited} of them waited"
             )
         };
         let rows = apart.iter().chain(&together).map(row).collect();
@@ -52,7 +55,7 @@ impl HeadOfLineCheck {
         let tells = apart.iter().all(|(_, waits)| waits.exposed > 0);
         let holds = waited(&apart) == 0 && together.iter().all(|(_, waits)| waits.waited > 0);
         let text = format!(
-            "{} messages waited for another stream's, {} for another file's on the same stream (runs of the model world, \
+            "{} messages waited for one of another stream, {} for one of another file on the same stream (runs of the model world, \
              {} messages each, 5 % loss)",
             waited(&apart),
             waited(&together),
@@ -92,14 +95,14 @@ fn waits(records: &[Record], files: usize) -> Waits {
 
 #[cfg(test)]
 mod tests {
-    use hol_measure::{Leg, Outcome};
+    use hol_measure::{Outcome, TransferTimes};
 
     use super::*;
 
     fn records(times: &[(u64, u64)]) -> Vec<Record> {
         let record = |(id, &(arrived, delivered)): (usize, &(u64, u64))| {
             let [arrived, delivered] = [arrived, delivered].map(Time::from_millis);
-            let request = Some(Leg { arrived, delivered, ..Leg::default() });
+            let request = Some(TransferTimes { arrived, delivered, ..TransferTimes::default() });
             let (id, stream, size) = (id as u64, (id % 2) as u16, 64);
             Record {
                 id,

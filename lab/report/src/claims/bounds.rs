@@ -1,4 +1,5 @@
-//! Claims that follow from the axes of the paper's figures: a mean outside of the axis is on none of its curves.
+//! Claims that follow from the axes of the paper's figures: a curve cannot contain a mean outside of its
+//! axis.
 
 use hol_measure::Bounds;
 use serde::Deserialize;
@@ -7,7 +8,7 @@ use super::{Finding, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// Every mean lies within the paper's axis, with its whole interval.
+/// The claim that every mean lies within the paper's axis, with its whole confidence interval.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inside {
@@ -31,8 +32,9 @@ enum Place {
 }
 
 impl Inside {
-    /// Holds if every interval lies inside, fails if one lies outside. A point that does not carry its load has no mean, as in the paper,
-    /// whose curve ends there. Undecided if longer runs would have another mean.
+    /// Evaluates the claim: holds if every interval lies inside, fails if one lies outside. A point that
+    /// does not carry its load has no mean, as in the paper, whose curve ends there. Undecided if longer
+    /// runs would have another mean.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let placed: Vec<(&Cell, Option<Bounds>, Place)> = cells
@@ -49,11 +51,10 @@ impl Inside {
         let ([low, high], unit) = (self.axis, self.metric.info().unit);
         let not_carried = match cells.len() - placed.len() {
             0 => String::new(),
-            n => format!(" ({n} more did not carry the load)"),
+            n => format!(" (at {n} more points the load was not carried)"),
         };
         let text = format!(
-            "{} of {} means within {low}–{high} {unit} with their whole intervals, {} beyond, {} not known well \
-             enough{not_carried}",
+            "{} of {} means within {low}–{high} {unit} with their whole intervals, {} outside, {} not precise enough{not_carried}",
             count(Place::Inside),
             placed.len(),
             count(Place::Outside),
@@ -62,8 +63,8 @@ impl Inside {
         let row = |(cell, mean, place): &(&Cell, Option<Bounds>, Place)| {
             let what = match (mean, place) {
                 (None, _) => "no steady state".to_owned(),
-                (Some(mean), Place::Outside) => format!("{mean} {unit}, off the axis"),
-                (Some(mean), _) => format!("{mean} {unit}, not known well enough"),
+                (Some(mean), Place::Outside) => format!("{mean} {unit}, outside the axis"),
+                (Some(mean), _) => format!("{mean} {unit}, not precise enough"),
             };
             format!("{} at {}: {what}", cell.transport, cell.place())
         };

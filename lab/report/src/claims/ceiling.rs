@@ -6,7 +6,8 @@ use super::{Finding, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// Each of `transports` has the highest throughput possible with its headers, or the rate that the sender offers.
+/// The claim that each of `transports` has the highest throughput possible with its headers, or the rate
+/// that the sender offers.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
@@ -18,6 +19,7 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let reached = |cell: &&Cell| {
             let (mean, ceiling) = (cell.mean_of(Metric::Throughput)?, cell.flows.as_ref()?.ceiling_kbps?);
@@ -30,7 +32,7 @@ impl Ceiling {
         let Some(&(least, _)) = shares.first() else { return Finding::no_points() };
         let near = shares.iter().filter(|(share, _)| *share >= 1.0 - self.within).count();
         let text = format!(
-            "{near} of {} points within {} % of what the line carries; the least has {:.2} %",
+            "{near} of {} points within {} % of the link's capacity; the lowest reaches {:.2} %",
             shares.len(),
             100.0 * self.within,
             100.0 * least

@@ -4,17 +4,18 @@ use hol_measure::{CONFIDENCE, Comparison, holm};
 use serde::Deserialize;
 
 use super::view::{compare, compare_times};
-use super::{Finding, Other, View};
+use super::{ComparedWith, Finding, View};
 use crate::data::{Cell, Filter};
 use crate::survey::NEGLIGIBLE;
 use hol_lab::Metric;
 
-/// Each of `transports` is faster than another one, or than itself at other axis values: lower times, or higher throughput.
+/// The claim that each of `transports` is faster than another one, or than itself at other axis values:
+/// lower times, or higher throughput.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Faster {
     pub(super) transports: Vec<String>,
-    pub(super) than: Other,
+    pub(super) than: ComparedWith,
     #[serde(default)]
     pub(super) at: Filter,
     /// The fraction of the points at which it has to be significantly faster; at no point may it be significantly slower.
@@ -28,7 +29,7 @@ pub struct Faster {
     aborted_is_worse: bool,
 }
 
-/// Two transports of the data, named with their stacks, have different means.
+/// The claim that two transports, named with their stacks, have different means.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Differ {
@@ -63,8 +64,8 @@ enum Gain {
 }
 
 impl Faster {
-    /// Fails where one point is worse by more than is no difference, or where too few could be better whatever the open ones are; holds where enough
-    /// are better.
+    /// Evaluates the claim: fails if one point is worse by more than the margin, or if too few could be
+    /// better whatever the undecided ones are; holds if enough are better.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let other = |cell: &Cell| view.other(cell, &self.than);
@@ -93,8 +94,7 @@ impl Faster {
             all => format!(" (aborted at {own}, and {} at {})", self.than, all - own),
         };
         let text = format!(
-            "{points} points: {better} than {} at {faster}, {worse} at {slower}{of_aborted}, without gain at {even}, undecided at \
-             {open}{}",
+            "{points} points: {better} than {} at {faster}, {worse} at {slower}{of_aborted}, no difference at {even}, undecided at {open}{}",
             self.than,
             not_carried(self.metric, &cells, other),
         );
@@ -161,14 +161,14 @@ fn not_carried<'a>(
     match (count(true, true), count(true, false), count(false, true)) {
         (0, 0, 0) => String::new(),
         (neither, less, more) => format!(
-            "; {} more have no mean, for the load was not carried or there is no steady state: neither at {neither}, the other \
-             only at {less}, this only at {more}",
+            "; {} more points have no mean, because the load was not carried or there is no steady state: for both at {neither}, only for the first at {less}, only for the second at {more}",
             neither + less + more
         ),
     }
 }
 
 impl Differ {
+    /// Evaluates the claim.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells: Vec<&Cell> = view.data.of(&self.left, &self.at).collect();
         let pairs =
@@ -216,7 +216,7 @@ mod tests {
     fn check(share: f64) -> Faster {
         Faster {
             transports: vec!["SCTP-8".into()],
-            than: Other::Transport("TCP".into()),
+            than: ComparedWith::Transport("TCP".into()),
             at: Filter::default(),
             share,
             metric: Metric::default(),

@@ -1,4 +1,4 @@
-//! Claims of a crossover: "Except for very low transaction rates".
+//! Claims of a crossover, such as "Except for very low transaction rates".
 
 use hol_base::Seed;
 use hol_measure::{CONFIDENCE, Crossover};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
 
-/// `transport` is slower than `than` at low rates and faster at high ones.
+/// The claim that `transport` is slower than `than` at low rates and faster at high rates.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Crossing {
@@ -22,6 +22,7 @@ pub struct Crossing {
 }
 
 impl Crossing {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let mut cells = view.cells(&self.transport, &self.at);
         cells.sort_by(|a, b| a.conditions.rate.total_cmp(&b.conditions.rate));

@@ -2,19 +2,20 @@
 
 use serde::Deserialize;
 
-use super::{Finding, Other, View};
+use super::{ComparedWith, Finding, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// Each of `transports` has less throughput than at other values of the axis, everything else being equal.
+/// The claim that each of `transports` has less throughput than at other values of the axis, everything else
+/// being equal.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dip {
     pub(super) transports: Vec<String>,
     /// The points of the dip.
     pub(super) at: Filter,
-    /// The points that they are compared with.
-    pub(super) than: Other,
+    /// The points with which they are compared.
+    pub(super) than: ComparedWith,
     /// The smallest drop that counts, as a fraction.
     share: f64,
     /// At how many points it has to occur.
@@ -35,6 +36,7 @@ enum Points {
 }
 
 impl Dip {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let fall = |cell: &&Cell| {
             let other = view.other(cell, &self.than)?;
@@ -78,7 +80,7 @@ mod tests {
         let check = Dip {
             transports: vec!["TCP".into()],
             at: Filter { axes: [("interval".into(), vec!["10ms".into()])].into(), ..Filter::default() },
-            than: Other::Axes([("interval".into(), "0ms".into())].into()),
+            than: ComparedWith::Axes([("interval".into(), "0ms".into())].into()),
             share: 0.1,
             points,
         };

@@ -1,4 +1,4 @@
-//! "A rather small number of streams is sufficient."
+//! The claim "A rather small number of streams is sufficient".
 
 use hol_measure::Comparison;
 use serde::Deserialize;
@@ -7,8 +7,9 @@ use super::{Finding, View, compare};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// The number of streams needed to be as good as with the largest number is at most that of the model, k* = ceil(rate · RTT + 3): a loss is
-/// then repaired before the next message of its stream arrives. If loss is rare and cheap, fewer streams suffice.
+/// The claim that few streams are as good as the largest number: at most k* = ceil(rate · RTT + 3), as in
+/// the model in which a loss is repaired before the next message of its stream arrives. If loss is rare and
+/// cheap, fewer streams suffice.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnoughStreams {
@@ -29,6 +30,7 @@ struct Place {
 }
 
 impl EnoughStreams {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let Some(many) = self.transports.last() else { return Finding::no_points() };
         let yardsticks = view.cells(many, &self.at);
@@ -40,8 +42,7 @@ impl EnoughStreams {
         let count = |wanted| places.iter().filter(|place| place.agrees == wanted).count();
         let (agree, contradict) = (count(Some(true)), count(Some(false)));
         let text = format!(
-            "no more streams are needed than the model says (and {} listed step) at {agree} of {} points, more at \
-             {contradict}, not decided at {}",
+            "the number of streams that the model predicts (plus {} listed step) is enough at {agree} of {} points, too small at {contradict}, undecided at {}",
             self.steps,
             places.len(),
             count(None)
@@ -73,7 +74,10 @@ impl EnoughStreams {
             _ => None,
         };
         let (place, within, many) = (yardstick.place(), 100.0 * self.within, yardstick.streams);
-        let model = format!("the model says {needed}, that is {} of those measured", cells[model].streams);
+        let model = format!(
+            "the model predicts {needed}, which means {} of the measured numbers",
+            cells[model].streams
+        );
         let row = match (enough, compared(&cells[last])) {
             (Some(index), _) => {
                 format!("{place}: {} streams are within {within} % of {many}; {model}", cells[index].streams)

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
 
-/// The response time less round-trip time, recovery and resequencing is small.
+/// The claim that the response time minus round-trip time, recovery and resequencing is small.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Explained {
@@ -18,6 +18,7 @@ pub struct Explained {
 }
 
 impl Explained {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let mut cells = view.cells_of(&self.transports, &self.at);
         cells.retain(|cell| cell.stopped.is_none());

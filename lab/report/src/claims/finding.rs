@@ -7,9 +7,9 @@ pub struct Finding {
     pub holds: Option<bool>,
     /// One sentence with the decisive numbers.
     pub text: String,
-    /// Further numbers, one line each.
+    /// Further results, one line each.
     pub rows: Vec<String>,
-    /// How many points were not checked, and why.
+    /// The numbers of points that were not checked, with the reasons.
     pub left_out: Vec<String>,
 }
 
@@ -26,18 +26,19 @@ impl Finding {
 
     /// Creates the undecided result of a check without any measured points.
     pub fn no_points() -> Self {
-        Self::unknown("no measured point to judge")
+        Self::unknown("no point was measured")
     }
 
-    /// Whether nothing was measured that the check asks for.
+    /// Returns whether no point of the check was measured.
     pub fn is_of_no_points(&self) -> bool {
         self.holds.is_none() && self.text == Self::no_points().text
     }
 
-    /// Adds how many repetitions are not in the means: of `all` repetitions only `used` have a value.
+    /// Adds how many repetitions are not in the means: of `all` repetitions, only `used` have a value.
     pub fn of_repetitions(mut self, used: u64, all: u64) -> Self {
         if used < all {
-            self.text += &format!(" ({} of {all} repetitions did not end and are in no mean)", all - used);
+            self.text +=
+                &format!(" ({} of {all} repetitions did not finish and are not in the means)", all - used);
         }
         self
     }
@@ -48,7 +49,7 @@ impl Finding {
         self
     }
 
-    /// Adds the result of another check, unless it is undecided; `holds` stays as it is.
+    /// Adds the result of another check, unless that is undecided; `holds` stays as it is.
     pub fn beside(mut self, what: &str, other: Self) -> Self {
         if other != Self::no_points() {
             self.text = format!("{}. {what}: {}", self.text, other.text);
@@ -57,7 +58,7 @@ impl Finding {
         self
     }
 
-    /// Combines results: fails if one fails, holds if all hold.
+    /// Combines results: the claim fails if one fails, and holds if all hold.
     pub fn all(findings: impl Iterator<Item = Self>) -> Self {
         findings
             .reduce(|mut one, other| {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
 
-/// Every mean is the round-trip time plus a small amount.
+/// The claim that every mean is the round-trip time plus a small amount.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Floor {
@@ -17,6 +17,7 @@ pub struct Floor {
 }
 
 impl Floor {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let excess = |cell: &Cell| Some(cell.mean()?.mean - cell.conditions.rtt_ms());
         let cells = view.cells_of(&self.transports, &self.at);

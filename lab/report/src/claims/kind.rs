@@ -25,7 +25,7 @@ impl Kind {
     pub const ALL: [Self; 6] =
         [Self::Finding, Self::Reading, Self::Figure, Self::Arithmetic, Self::Configuration, Self::Substitute];
 
-    /// Returns its name.
+    /// Returns the name of the kind.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Finding => "finding",
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// Returns the heading of its claims.
+    /// Returns the heading of the claims of this kind.
     pub const fn heading(self) -> &'static str {
         match self {
             Self::Finding => "Findings of the paper",
@@ -49,29 +49,27 @@ impl Kind {
         }
     }
 
-    /// Returns why its claims count, or do not.
+    /// Returns why the claims of this kind count, or do not.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Finding => {
-                "What the paper measured, or concluded from its measurements. Only these are counted."
+                "Results that the paper measured, or concluded from its measurements. Only these are counted."
             }
             Self::Reading => {
                 "Other interpretations of a finding that the paper leaves open. Not counted: each finding counts once, in the \
                  interpretation closest to its numbers."
             }
             Self::Figure => {
-                "Whether what was measured here would lie on a figure of the paper as it is drawn. Not counted: whoever draws an axis \
-                 or a curve states no result with it."
+                "Whether our measurements would fit into a figure of the paper. Not counted: an axis or a curve is not a stated result."
             }
             Self::Arithmetic => {
-                "What numbers, the paper's text or a standard decide. Not counted: no measurement of the paper is repeated."
+                "Claims that numbers, the paper's text or a standard decide. Not counted: no measurement of the paper is repeated."
             }
             Self::Configuration => {
                 "Checks that the setup matches the paper's. Not counted: they hold by construction."
             }
             Self::Substitute => {
-                "What needs a system that is not here, or is another paper's claim; something else stands in, or nothing. Not \
-                 counted: it says little of the original."
+                "Claims about a system that is not available, or of another paper; replaced or skipped. Not counted: they show little about the original."
             }
         }
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
 
-/// Some runs of `transports` take longer than a limit to connect, or never connect.
+/// The claim that some runs of `transports` take longer than a limit to connect, or never connect.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectsLate {
@@ -21,6 +21,7 @@ pub struct ConnectsLate {
 }
 
 impl ConnectsLate {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let shares: Vec<(usize, usize, &Cell)> = view
             .cells_of(&self.transports, &self.at)

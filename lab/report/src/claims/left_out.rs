@@ -1,18 +1,18 @@
-//! The points that a claim is about but that none of its checks uses. Each needs a reason, so that none is omitted because it contradicts
-//! the claim.
+//! The points that a claim is about but that none of its checks uses. Each needs a reason, so that no point
+//! is omitted because it contradicts the claim.
 
 use std::slice::from_ref;
 
 use serde::Deserialize;
 
-use super::{Check, Claim, Other, View};
+use super::{Check, Claim, ComparedWith, View};
 use crate::data::{Cell, Filter};
 
 /// Points that a claim omits, with the reason.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
-    /// Restricts the reason to some of the points that no check uses; all by default.
+    /// The points to which the reason applies; by default all that no check uses.
     #[serde(default)]
     pub at: Filter,
     /// The reason, as the end of a sentence: `it speaks of …`.
@@ -24,7 +24,7 @@ pub(super) struct Scope<'a> {
     transports: &'a [String],
     pub(super) at: &'a Filter,
     /// The axis values at which the same transports are used for comparison.
-    than: Option<&'a Other>,
+    than: Option<&'a ComparedWith>,
 }
 
 impl Claim {
@@ -63,7 +63,7 @@ impl Scope<'_> {
 
     fn looks_at(&self, cell: &Cell) -> bool {
         let compared = match self.than {
-            Some(Other::Axes(values)) => {
+            Some(ComparedWith::Axes(values)) => {
                 values.iter().all(|(key, value)| cell.conditions.axis(key) == Some(value.as_str()))
             }
             _ => false,

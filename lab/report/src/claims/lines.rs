@@ -1,4 +1,5 @@
-//! "The SCTP-specific parts of the source code are shorter than the TCP-specific parts", by counts that the study states.
+//! The claim "The SCTP-specific parts of the source code are shorter than the TCP-specific parts", by line
+//! counts given in the study.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,8 @@ use serde::Deserialize;
 
 use super::Finding;
 
-/// Every part of a program that does the same over SCTP and over TCP has fewer lines over SCTP.
+/// The claim that every part of a program that does the same over SCTP and over TCP has fewer lines over
+/// SCTP.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lines {
@@ -23,6 +25,7 @@ struct Part {
 }
 
 impl Lines {
+    /// Evaluates the claim.
     pub(super) fn evaluate(&self) -> Finding {
         let told = |(name, Part { sctp, tcp }): (&String, &Part)| {
             format!("{name}: {sctp} lines for SCTP, {tcp} for TCP")

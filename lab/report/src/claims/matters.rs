@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use hol_measure::{Block, CONFIDENCE, Part, Variance};
+use hol_measure::{Block, CONFIDENCE, Variance, VarianceComponent};
 use serde::Deserialize;
 
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// A swept key explains more of the variance than the choice between `transports` does.
+/// The claim that a swept key explains more of the variance than the choice between `transports` does.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MattersMore {
@@ -24,12 +24,13 @@ pub struct MattersMore {
 }
 
 impl MattersMore {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let blocks: Vec<Block> =
             self.blocks(view).values().filter_map(|cells| self.block(view, cells)).collect();
         let Some(variance) = Variance::within(&blocks) else { return Finding::no_points() };
         let Variance { first: transport, second: factor, interaction, error } = variance;
-        let told = |name: &str, part: Part| {
+        let told = |name: &str, part: VarianceComponent| {
             let (share, f, p) = (100.0 * variance.share(part), variance.f(part), variance.p(part));
             format!("{name}: {share:.1} % of the variance, F = {f:.1}, p = {p:.2e}")
         };

@@ -41,7 +41,7 @@ pub use finding::Finding;
 pub use kind::Kind;
 pub use left_out::LeftOut;
 pub use verdict::Verdict;
-pub use view::{Other, View, compare, compare_times};
+pub use view::{ComparedWith, View, compare, compare_times};
 
 /// The contents of `claims.toml`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -52,12 +52,12 @@ pub struct StudyClaims {
     pub publication: String,
     /// The question of the paper, one sentence.
     pub question: String,
-    /// The comparisons that answer it, one sentence each.
+    /// The comparisons that answer the question, one sentence each.
     #[serde(rename = "answer", default)]
     pub answers: Vec<Answer>,
     /// Checks that discriminate between variants that the paper does not specify: the first one fits, the others test.
     #[serde(rename = "trial", default)]
-    pub trials: Vec<Beside>,
+    pub trials: Vec<SideCheck>,
     /// Every claim, in the paper's order.
     #[serde(rename = "claim")]
     pub claims: Vec<Claim>,
@@ -71,7 +71,7 @@ pub struct Answer {
     pub when: String,
     /// The transport, without the stack.
     pub transport: String,
-    /// The transport that it is compared with.
+    /// The transport with which it is compared.
     pub than: String,
     /// The point.
     pub at: Filter,
@@ -83,11 +83,11 @@ pub struct Answer {
     pub margin: f64,
 }
 
-/// One statement of the paper and how it is checked.
+/// A statement of the paper, and how it is checked.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Its name, such as `ikr53-18`.
+    /// Identifier of the claim, such as `ikr53-18`.
     pub id: String,
     /// The paper's words, shortened.
     pub quote: String,
@@ -95,11 +95,11 @@ pub struct Claim {
     pub reading: Option<String>,
     /// The kind of claim; only findings of the paper count.
     pub kind: Kind,
-    /// What would refute it, as text.
+    /// The result that would refute the claim, as text.
     pub refuted_by: String,
     /// What a reader has to know about the verdict: a substitute, an interpretation of the paper, the reason of a change.
     pub note: Option<String>,
-    /// What would decide it if the measured points do not, with the command.
+    /// What would decide the claim if the measured points do not, with the command.
     pub undecided: Option<String>,
     /// Points of the same transports and experiments that no check uses, each with the reason.
     #[serde(default)]
@@ -107,15 +107,15 @@ pub struct Claim {
     /// The checks; all of them have to hold.
     #[serde(rename = "check")]
     pub checks: Vec<Check>,
-    /// Checks that are reported with it if measured, without influence on the verdict.
+    /// Checks that are reported with the claim if measured, without influence on the verdict.
     #[serde(default)]
-    pub beside: Vec<Beside>,
+    pub beside: Vec<SideCheck>,
 }
 
-/// A check that is reported and does not decide a claim.
+/// A check that is reported with a claim and does not decide it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Beside {
+pub struct SideCheck {
     /// A description of what is compared.
     pub what: String,
     /// The check.
@@ -204,7 +204,7 @@ pub struct NotHere {
 
 /// A claim with its verdict and results.
 #[derive(Debug, Clone)]
-pub struct Judged {
+pub struct JudgedClaim {
     /// The claim.
     pub claim: Claim,
     /// The verdict, which follows from the results.
@@ -213,13 +213,15 @@ pub struct Judged {
     pub findings: Vec<(String, Finding)>,
 }
 
-impl Judged {
-    /// Returns whether it compares numbers of a report with those measured: one line of the findings for each.
+impl JudgedClaim {
+    /// Returns whether the claim compares numbers in a report with measured ones: one line of the findings
+    /// for each.
     pub fn compares_numbers(&self) -> bool {
         self.claim.checks.iter().any(|check| matches!(check, Check::Reported(_)))
     }
 
-    /// With which settings of the paper's time the claim holds, in words; `None` where all agree, or there is one.
+    /// Returns with which settings of the paper's time the claim holds, as text; `None` if all agree, or if
+    /// there is only one.
     pub fn settings(&self) -> Option<String> {
         let period = self.findings.get(1..).filter(|period| period.len() > 1)?;
         let of = |holds: Option<bool>| -> Vec<&str> {
@@ -240,7 +242,12 @@ impl Judged {
 }
 
 /// Judges every claim on every stack, the current one first; `absent` are the stacks that this world does not have.
-pub fn judge(study: &StudyClaims, views: &[StackView], absent: &[StackView], data: &Dataset) -> Vec<Judged> {
+pub fn judge(
+    study: &StudyClaims,
+    views: &[StackView],
+    absent: &[StackView],
+    data: &Dataset,
+) -> Vec<JudgedClaim> {
     let on = |claim: &Claim, stack| {
         let view = View { data, stack };
         let finding = Finding::all(claim.checks.iter().map(|check| check.evaluate(&view)));
@@ -270,7 +277,7 @@ pub fn judge(study: &StudyClaims, views: &[StackView], absent: &[StackView], dat
         let verdict = Verdict::of(&findings, absent.is_empty());
         let missing = |stack: &StackView| (stack.title.clone(), Finding::unknown(MODEL_ONLY));
         findings.extend(absent.iter().map(missing));
-        Judged { claim: claim.clone(), verdict, findings }
+        JudgedClaim { claim: claim.clone(), verdict, findings }
     };
     study.claims.iter().map(judged).collect()
 }

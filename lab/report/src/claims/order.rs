@@ -10,7 +10,7 @@ use crate::data::{Cell, Filter};
 use crate::survey::Numbers;
 use hol_lab::Metric;
 
-/// Means only decrease, or only increase, along an axis, everything else being equal.
+/// The claim that means only decrease, or only increase, along an axis, everything else being equal.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Monotone {
@@ -44,11 +44,12 @@ impl From<String> for Along {
     }
 }
 
-/// At each quantile, a transport is not faster than the next in the list, and the first is slower than the last.
+/// The claim that, at each quantile, a transport is not faster than the next in the list, and the first is
+/// slower than the last.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuantileOrder {
-    /// From slow to fast.
+    /// The transports from slow to fast.
     pub(super) transports: Vec<String>,
     quantiles: Vec<f64>,
     #[serde(default)]
@@ -92,6 +93,7 @@ impl Along {
 }
 
 impl Monotone {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let mut curves: BTreeMap<String, Vec<&Cell>> = BTreeMap::new();
         for cell in view.cells_of(&self.transports, &self.at) {
@@ -129,7 +131,8 @@ impl Monotone {
             Direction::NonDecreasing => "rises",
         };
         let along = self.along.name();
-        let text = format!("{steps} steps along {along}: {} contradict that it only {way}", rows.len());
+        let text =
+            format!("{steps} steps along {along}: {} contradict the claim that it only {way}", rows.len());
         Finding::new(rows.is_empty(), text).with_rows(rows)
     }
 }
@@ -142,6 +145,7 @@ struct Step {
 }
 
 impl QuantileOrder {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let (Some(slowest), Some(fastest)) = (self.transports.first(), self.transports.last()) else {
             return Finding::no_points();
@@ -167,7 +171,7 @@ impl QuantileOrder {
             .collect();
         let ends = spread.iter().filter(|step| !step.reversed && step.p < 1.0 - CONFIDENCE).count();
         let text = format!(
-            "{} of {} neighbours stand in the opposite order; {slowest} is slower than {fastest} at {ends} of {} quantiles",
+            "{} of {} neighbours are in the opposite order; {slowest} is slower than {fastest} at {ends} of {} quantiles",
             reversed.len(),
             steps.len(),
             spread.len()

@@ -3,16 +3,16 @@
 use hol_measure::{CONFIDENCE, Interval};
 use serde::Deserialize;
 
-use super::{Finding, Other, View};
+use super::{ComparedWith, Finding, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// At every point each of `transports` has a multiple of the value of `of`.
+/// The claim that at every point each of `transports` has a multiple of the value of `of`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
     pub(super) transports: Vec<String>,
-    pub(super) of: Other,
+    pub(super) of: ComparedWith,
     #[serde(default)]
     pub(super) at: Filter,
     /// The smallest and the largest ratio that agree with the paper.
@@ -23,6 +23,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let factor = |cell: &Cell| factor(self.metric, cell, view.other(cell, &self.of)?);
@@ -66,7 +67,7 @@ mod tests {
     fn every_point_has_to_have_the_factor() {
         let check = Ratio {
             transports: vec!["SCTP-2".into()],
-            of: Other::Transport("SCTP-1".into()),
+            of: ComparedWith::Transport("SCTP-1".into()),
             at: Filter::default(),
             between: [1.9, 2.0],
             metric: Metric::Throughput,

@@ -10,7 +10,7 @@ use crate::data::{Cell, Filter};
 use crate::plot::number;
 use hol_lab::Metric;
 
-/// A transport has the reported value at each point that is selected.
+/// The claim that a transport has the reported value at each selected point.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reported {
@@ -47,7 +47,8 @@ impl Value {
 }
 
 impl Reported {
-    /// Holds if every mean is near its reported value with its whole interval, fails if one is not with its whole interval.
+    /// Evaluates the claim: holds if every mean is near its reported value with its whole interval, fails if
+    /// one is away from it with its whole interval.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells(&self.transport, &self.at);
         if cells.is_empty() {
@@ -57,7 +58,7 @@ impl Reported {
         let count = |wanted| judged.iter().filter(|(holds, _)| *holds == wanted).count();
         let [near, far] = [Some(true), Some(false)].map(count);
         let text = format!(
-            "{}: {near} of {} numbers within {} %, {far} beyond",
+            "{}: {near} of {} numbers within {} %, {far} outside",
             self.transport,
             judged.len(),
             100.0 * self.within
@@ -78,12 +79,12 @@ impl Reported {
         let [low, high] = reported;
         let stated = if low < high { format!("{} to {}", number(low), number(high)) } else { number(low) };
         let Some(mean) = cell.shaped_mean(self.metric) else {
-            return (None, format!("{point}: {stated} {unit} reported, no mean here"));
+            return (None, format!("{point}: {stated} {unit} reported, no mean measured"));
         };
         let nearest = mean.value.clamp(low, high);
         // Adding zero turns -0 into 0.
         let percent = (100.0 * (mean.value / nearest - 1.0)).round() + 0.0;
-        let row = format!("{point}: {stated} {unit} reported, {mean} here ({percent:+} %)");
+        let row = format!("{point}: {stated} {unit} reported, {mean} measured ({percent:+} %)");
         (self.is_near(mean, reported), row)
     }
 

@@ -5,16 +5,16 @@ use hol_measure::{CONFIDENCE, Comparison, Distribution};
 use serde::Deserialize;
 
 use super::view::compare;
-use super::{Finding, Other, View};
+use super::{ComparedWith, Finding, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// Each of `transports` has the same mean as another one, or as itself at other axis values.
+/// The claim that each of `transports` has the same mean as another one, or as itself at other axis values.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SameTransports {
     pub(super) transports: Vec<String>,
-    pub(super) like: Other,
+    pub(super) like: ComparedWith,
     #[serde(default)]
     pub(super) at: Filter,
     /// The largest difference that counts as zero, in ms …
@@ -28,7 +28,7 @@ pub struct SameTransports {
     metric: Metric,
 }
 
-/// Each of `transports` has the same results under two workloads.
+/// The claim that each of `transports` has the same results under two workloads.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SameWorkloads {
@@ -46,18 +46,20 @@ pub struct SameWorkloads {
 }
 
 impl SameTransports {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let compared = view.cells_of(&self.transports, &self.at).into_iter().filter_map(|cell| {
             let like = view.other(cell, &self.like)?;
             let margin = self.margin_ms.max(self.margin_share * like.mean_of(self.metric)?.mean);
             let comparison = compare(self.metric, cell, like, margin)?;
-            Some(Compared { cell, comparison, distance: 0.0, margin })
+            Some(ComparedPoint { cell, comparison, distance: 0.0, margin })
         });
         finding(self.metric, &compared.collect::<Vec<_>>(), f64::INFINITY)
     }
 }
 
 impl SameWorkloads {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let at = Filter { workload: Some(self.workload.clone()), ..self.at.clone() };
         let like = Filter { workload: Some(self.like.clone()), ..self.at.clone() };
@@ -67,7 +69,7 @@ impl SameWorkloads {
                 let other = others.iter().find(|other| same_path(cell, other))?;
                 let margin = self.margin_ms.max(self.margin_share * other.mean()?.mean);
                 let distance = distance(&cell.latency, &other.latency, self.margin_ms)?;
-                Some(Compared {
+                Some(ComparedPoint {
                     cell,
                     comparison: compare(Metric::ResponseTime, cell, other, margin)?,
                     distance,
@@ -79,7 +81,7 @@ impl SameWorkloads {
     }
 }
 
-struct Compared<'a> {
+struct ComparedPoint<'a> {
     cell: &'a Cell,
     comparison: Comparison,
     distance: f64,
@@ -105,13 +107,13 @@ fn same_path(one: &Cell, other: &Cell) -> bool {
     (one.loss, one.rate, one.delay_ms) == (other.loss, other.rate, other.delay_ms)
 }
 
-fn finding(metric: Metric, compared: &[Compared<'_>], distance: f64) -> Finding {
+fn finding(metric: Metric, compared: &[ComparedPoint<'_>], distance: f64) -> Finding {
     if compared.is_empty() {
         return Finding::no_points();
     }
     let unit = metric.info().unit;
     let equivalent =
-        |one: &&Compared<'_>| one.comparison.p_equivalent < 1.0 - CONFIDENCE && one.distance < distance;
+        |one: &&ComparedPoint<'_>| one.comparison.p_equivalent < 1.0 - CONFIDENCE && one.distance < distance;
     let same = compared.iter().filter(equivalent).count();
     let largest = compared.iter().map(|one| one.comparison.difference.mean.abs()).fold(0.0, f64::max);
     let mut text =
@@ -120,7 +122,7 @@ fn finding(metric: Metric, compared: &[Compared<'_>], distance: f64) -> Finding 
         let furthest = compared.iter().map(|one| one.distance).fold(0.0, f64::max);
         text += &format!(", largest Kolmogorov–Smirnov distance {furthest:.4}");
     }
-    let row = |one: &Compared<'_>| {
+    let row = |one: &ComparedPoint<'_>| {
         let (cell, difference) = (one.cell, one.comparison.difference);
         format!(
             "{} at {}: difference {difference} {unit}, margin {:.2} {unit}",
@@ -132,12 +134,12 @@ fn finding(metric: Metric, compared: &[Compared<'_>], distance: f64) -> Finding 
     let rows = compared.iter().map(row).collect();
     let used = compared.iter().map(|one| one.comparison.difference.n).sum();
     let all = compared.iter().map(|one| one.cell.runs.len() as u64).sum();
-    let apart = |one: &Compared<'_>| {
+    let apart = |one: &ComparedPoint<'_>| {
         let difference = one.comparison.difference;
         difference.mean.abs() - difference.half_width > one.margin || one.distance >= distance
     };
     if same < compared.len() && !compared.iter().any(apart) {
-        let text = format!("{text}; the intervals are too wide to tell");
+        let text = format!("{text}; the confidence intervals are too wide for a verdict");
         return Finding::unknown(text).of_repetitions(used, all).with_rows(rows);
     }
     Finding::new(same == compared.len(), text).of_repetitions(used, all).with_rows(rows)
@@ -149,7 +151,7 @@ mod tests {
     use crate::testing::{cell, dataset, view};
 
     fn check() -> SameTransports {
-        let (transports, like) = (vec!["SCTP-1".into()], Other::Transport("TCP".into()));
+        let (transports, like) = (vec!["SCTP-1".into()], ComparedWith::Transport("TCP".into()));
         SameTransports {
             transports,
             like,

@@ -1,4 +1,4 @@
-//! Claims about the measurement itself: its size, its rate, and when runs are given up.
+//! Claims about the measurement itself: its size, its rate, and when runs were given up.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use super::{Finding, View};
 use crate::data::{Cell, Filter};
 use crate::plot::number;
 
-/// A least number of transactions for each point.
+/// The claim of a minimum number of transactions per point.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Samples {
@@ -16,7 +16,7 @@ pub struct Samples {
     least: u64,
 }
 
-/// The load is carried up to a rate.
+/// The claim that the load is carried up to a rate.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sustained {
@@ -27,7 +27,7 @@ pub struct Sustained {
     rate: f64,
 }
 
-/// Runs that fall behind their schedule are given up; other reasons are reported separately.
+/// The claim that runs that fall behind their schedule are given up; other reasons are reported separately.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Aborts {
@@ -36,7 +36,7 @@ pub struct Aborts {
     pub(super) at: Filter,
 }
 
-/// No measurement is aborted: at each point most runs come to their end.
+/// The claim that no measurement is aborted: at each point most runs finish.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Completes {
@@ -45,7 +45,7 @@ pub struct Completes {
     pub(super) at: Filter,
 }
 
-/// Every transport has points.
+/// The claim that every transport has points.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Covers {
@@ -55,6 +55,7 @@ pub struct Covers {
 }
 
 impl Samples {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let Some(fewest) = cells.iter().min_by_key(|cell| cell.latency.offered()) else {
@@ -73,6 +74,7 @@ impl Samples {
 }
 
 impl Sustained {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let reach = |label: &String| {
             let cells = view.cells(label, &self.at);
@@ -91,6 +93,7 @@ impl Sustained {
 }
 
 impl Aborts {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let stopped: Vec<(&&Cell, &String)> =
@@ -110,13 +113,14 @@ impl Aborts {
 }
 
 impl Completes {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         if cells.is_empty() {
             return Finding::no_points();
         }
         let aborted: Vec<&&Cell> = cells.iter().filter(|cell| !cell.mostly_ended()).collect();
-        let text = format!("{} of {} points have most of their runs aborted", aborted.len(), cells.len());
+        let text = format!("{} of {} points had most of their runs aborted", aborted.len(), cells.len());
         let row = |cell: &&&Cell| {
             let (early, runs) = (cell.ended_early(), cell.runs.len());
             format!("{} at {}: {early} of {runs} runs", cell.transport, cell.place())
@@ -126,6 +130,7 @@ impl Completes {
 }
 
 impl Covers {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let counts: Vec<(&String, usize)> =
             self.transports.iter().map(|label| (label, view.cells(label, &self.at).len())).collect();

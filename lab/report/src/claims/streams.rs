@@ -1,4 +1,5 @@
-//! "The outbound stream number is chosen as TID modulo number of streams", checked message by message.
+//! The claim "The outbound stream number is chosen as TID modulo number of streams", checked message by
+//! message.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use serde::Deserialize;
 
 use super::Finding;
 
-/// In a separate run for each transport, every message uses the stream that follows from its number, and no stream delivers out of order.
+/// The claim that every message uses the stream that follows from its number, and that no stream delivers
+/// out of order; in a separate run of each transport.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Streams {
@@ -21,6 +23,7 @@ pub struct Streams {
 }
 
 impl Streams {
+    /// Evaluates the claim.
     pub(super) fn evaluate(&self) -> Finding {
         let mut rows = Vec::new();
         let mut wrong = 0;
@@ -79,13 +82,13 @@ fn disordered(records: &[Record]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use hol_measure::{Leg, Outcome};
+    use hol_measure::{Outcome, TransferTimes};
 
     use super::*;
 
     fn record(id: u64, stream: u16, delivered: u64) -> Record {
         let delivered = Time::from_millis(delivered);
-        let request = Some(Leg { delivered, ..Leg::default() });
+        let request = Some(TransferTimes { delivered, ..TransferTimes::default() });
         let scheduled = Time::ZERO;
         Record {
             id,

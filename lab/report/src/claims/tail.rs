@@ -1,4 +1,4 @@
-//! "A significant quantile of the transactions exceed the average delay by far."
+//! The claim "A significant quantile of the transactions exceed the average delay by far".
 
 use hol_base::Duration;
 use hol_measure::{CONFIDENCE, Interval};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
 
-/// A fraction of the transactions takes longer than a multiple of the mean.
+/// The claim that a given share of the transactions takes longer than a multiple of the mean.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tail {
@@ -21,6 +21,7 @@ pub struct Tail {
 }
 
 impl Tail {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let measured: Vec<(&Cell, Interval)> = view
             .cells(&self.transport, &self.at)
@@ -34,8 +35,7 @@ impl Tail {
         let near = measured.iter().filter(|(_, share)| share.high() < self.share).count();
         let least = measured.iter().map(|(_, share)| share.mean).fold(f64::INFINITY, f64::min);
         let text = format!(
-            "{:.1} % of the transactions or more take over {} times the mean at {far} of {} points, fewer at {near} (least \
-             {:.2} %)",
+            "at least {:.1} % of the transactions take more than {} times the mean at {far} of {} points, fewer at {near} (minimum {:.2} %)",
             100.0 * self.share,
             self.factor,
             measured.len(),
@@ -46,7 +46,7 @@ impl Tail {
                 [cell.latency.mean_ms(), cell.quantile_ms(0.99)].map(|ms| ms.unwrap_or(f64::NAN));
             let (place, share, around) = (cell.place(), 100.0 * share.mean, 100.0 * share.half_width);
             format!(
-                "{} at {place}: mean {mean:.1} ms, p99 {p99:.1} ms, {share:.2} ± {around:.2} % beyond",
+                "{} at {place}: mean {mean:.1} ms, p99 {p99:.1} ms, {share:.2} ± {around:.2} % above",
                 cell.transport
             )
         };

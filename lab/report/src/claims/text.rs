@@ -9,7 +9,7 @@ use crate::data::Filter;
 use crate::plot::number;
 use hol_lab::Metric;
 
-/// A product of numbers that the paper or an RFC states has the value that the paper states.
+/// The claim that a product of numbers stated by the paper or an RFC has the value that the paper states.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Product {
@@ -22,7 +22,7 @@ pub struct Product {
     within: f64,
 }
 
-/// An interpretation of the text decides whether it holds.
+/// A claim that an interpretation of the text decides.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
@@ -31,7 +31,7 @@ pub struct Reading {
     reason: String,
 }
 
-/// The duration of all runs, one after the other.
+/// The claim about the duration of all runs, one after the other.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lasts {
@@ -42,6 +42,7 @@ pub struct Lasts {
 }
 
 impl Product {
+    /// Evaluates the claim.
     pub(super) fn evaluate(&self) -> Finding {
         let product: f64 = self.of.values().product();
         let factors: Vec<String> = self.of.values().map(|factor| number(*factor)).collect();
@@ -54,12 +55,14 @@ impl Product {
 }
 
 impl Reading {
+    /// Evaluates the claim.
     pub(super) fn evaluate(&self) -> Finding {
         Finding::new(self.holds, self.reason.clone())
     }
 }
 
 impl Lasts {
+    /// Evaluates the claim.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let (mut seconds, mut runs, mut missing) = (0.0, 0, 0);

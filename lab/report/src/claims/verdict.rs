@@ -52,7 +52,7 @@ impl Verdict {
         match self {
             Self::Reproduced => "reproduced",
             Self::PeriodOnly => "reproduced only with period stack settings",
-            Self::OpenToday => "holds with period stack settings, not decided today",
+            Self::OpenToday => "holds with period stack settings, undecided today",
             Self::NotToday => "not reproduced today",
             Self::NotReproduced => "not reproduced",
             Self::NotDecidable => "not decided",

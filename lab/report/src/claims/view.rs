@@ -1,4 +1,4 @@
-//! The points of one stack, by the transports' names without the stack.
+//! The points of one stack, by the names of the transports without the stack.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,10 +37,10 @@ impl<'a> View<'a> {
     }
 
     /// Returns the point with which `like` is compared.
-    pub fn other(&self, like: &Cell, than: &Other) -> Option<&'a Cell> {
+    pub fn other(&self, like: &Cell, than: &ComparedWith) -> Option<&'a Cell> {
         let values = match than {
-            Other::Transport(transport) => return self.beside(like, transport),
-            Other::Axes(values) => values,
+            ComparedWith::Transport(transport) => return self.beside(like, transport),
+            ComparedWith::Axes(values) => values,
         };
         // The other conditions follow from the axes.
         let mut axes = like.conditions.axes.clone();
@@ -58,18 +58,18 @@ impl<'a> View<'a> {
     }
 }
 
-/// What a point is compared with, everything else being equal: another transport (`"TCP"`), or other values of swept keys
-/// (`{ "workload.interval" = "0ms" }`).
+/// What a point is compared with, everything else being equal: another transport (`"TCP"`), or other values
+/// of swept keys (`{ "workload.interval" = "0ms" }`).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
-pub enum Other {
+pub enum ComparedWith {
     /// Without the stack.
     Transport(String),
     /// As written.
     Axes(BTreeMap<String, String>),
 }
 
-impl fmt::Display for Other {
+impl fmt::Display for ComparedWith {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Transport(transport) => f.write_str(transport),
@@ -81,17 +81,19 @@ impl fmt::Display for Other {
     }
 }
 
-/// Returns the mean of `first` less that of `second`, over repetitions with the same losses.
+/// Returns the mean of `first` minus that of `second`, over repetitions with the same losses.
 ///
-/// `None` if they have no common value: one of them did not carry the load, or delivered nothing. If a few runs have no value, they
-/// count as the worst, and a sign test over all runs has to confirm the result of the others.
+/// `None` if they have no common value: one of them did not carry the load, or delivered nothing. If a few
+/// runs have no value, they count as the worst, and a sign test over all runs has to confirm the result of
+/// the others.
 pub fn compare(metric: Metric, first: &Cell, second: &Cell, margin: f64) -> Option<Comparison> {
     paired(metric, first, second, |a, b, unseen| {
         Some(compare_with_allowances(a, b, unseen, margin, CONFIDENCE))
     })
 }
 
-/// Compares times as a ratio: the difference of their logarithms, with `margin` as a fraction. `None` also if a time is 0.
+/// Compares times as a ratio: the difference of their logarithms, with `margin` as a share. `None` also if a
+/// time is 0.
 pub fn compare_times(metric: Metric, first: &Cell, second: &Cell, margin: f64) -> Option<Comparison> {
     paired(metric, first, second, |a, b, unseen| compare_ratios(a, b, unseen, margin, CONFIDENCE))
 }

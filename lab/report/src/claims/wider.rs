@@ -1,20 +1,20 @@
-//! Claims that repetitions differ more under some conditions than under others.
+//! Claims that repetitions vary more under some conditions than under others.
 
 use hol_measure::Interval;
 use serde::Deserialize;
 
-use super::{Finding, Other, View};
+use super::{ComparedWith, Finding, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// The intervals of `transports` are wider, as a fraction of the mean, than at other axis values. Undecided if all repetitions at those
-/// values are equal.
+/// The claim that the confidence intervals of `transports` are wider, as a share of the mean, than at other
+/// axis values. Undecided if all repetitions at those values are equal.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WiderInterval {
     pub(super) transports: Vec<String>,
     pub(super) at: Filter,
-    pub(super) than: Other,
+    pub(super) than: ComparedWith,
     #[serde(default)]
     metric: Metric,
 }
@@ -23,6 +23,7 @@ pub struct WiderInterval {
 const ROUNDING: f64 = 1e-9;
 
 impl WiderInterval {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let known = |cell: &Cell| cell.mean_of(self.metric).filter(|mean| mean.half_width.is_finite());
         let pair = |cell: &&Cell| -> Option<(Interval, Interval, String)> {
@@ -66,7 +67,7 @@ mod tests {
         let check = WiderInterval {
             transports: vec!["TCP".into()],
             at: Filter { axes: [("count".into(), vec!["2".into()])].into(), ..Filter::default() },
-            than: Other::Axes([("count".into(), "0".into())].into()),
+            than: ComparedWith::Axes([("count".into(), "0".into())].into()),
             metric: Metric::Throughput,
         };
         let alone = flow("TCP", &[("count", "0")], &[200.0, 200.0, 200.1], 200.0);

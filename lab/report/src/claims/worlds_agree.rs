@@ -4,9 +4,10 @@ use serde::Deserialize;
 
 use super::{Finding, View};
 use crate::data::Filter;
-use crate::validation::{Compared, Tally};
+use crate::validation::{ComparedPoint, Tally};
 
-/// The model agrees with the kernel at every point that both measured; undecided with the results of one world.
+/// The claim that the model agrees with the kernel at every point measured in both; undecided with the
+/// results of one world.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorldsAgree {
@@ -17,15 +18,16 @@ pub struct WorldsAgree {
 }
 
 impl WorldsAgree {
-    /// Holds if all points agree with sufficient precision; fails if one differs with sufficient precision.
+    /// Evaluates the claim: holds if all points agree with sufficient precision; fails if one differs with
+    /// sufficient precision.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let Some(compared) = &view.data.compared else { return Finding::unknown(self.needs.clone()) };
-        let points: Vec<&Compared> = compared
+        let points: Vec<&ComparedPoint> = compared
             .iter()
             .filter(|compared| self.at.takes_at(&compared.point.experiment, &compared.conditions))
             .collect();
         if points.is_empty() {
-            return Finding::unknown("no point that both worlds measured");
+            return Finding::unknown("no point was measured in both worlds");
         }
         let tally: Tally = points.iter().copied().collect();
         let refuted = points.iter().any(|point| !point.agrees() && !point.says_little());
@@ -35,12 +37,12 @@ impl WorldsAgree {
             _ => None,
         };
         let text = format!(
-            "the model agrees with the kernel at {} of {} points that both measured; {} say little, and {} of these agree",
+            "the model agrees with the kernel at {} of {} points measured in both; {} are imprecise, and {} of these agree",
             tally.agree, tally.points, tally.say_little, tally.say_little_and_agree
         );
         let differ = points.iter().filter(|point| !point.agrees());
         let rows = differ.flat_map(|point| {
-            point.sentences().into_iter().map(|sentence| format!("{}. {sentence}", point.point))
+            point.describe_checks().into_iter().map(|sentence| format!("{}. {sentence}", point.point))
         });
         Finding { holds, ..Finding::unknown(text).with_rows(rows.collect()) }
     }
@@ -61,7 +63,7 @@ mod tests {
         let differs = point(&[20; 8], &[30; 80]);
         let little = point(&[20, 20, 20, 20, 60, 60, 60, 60], &[40; 80]);
         assert!(little.says_little() && differs.says_little() == same.says_little());
-        let holds = |points: Option<Vec<Compared>>| {
+        let holds = |points: Option<Vec<ComparedPoint>>| {
             let mut data = dataset(Vec::new());
             data.compared = points;
             let check = WorldsAgree { at: Filter::default(), needs: "two worlds".to_owned() };

@@ -1,4 +1,4 @@
-//! The drawing of a figure: its panels side by side on the paper's axes.
+//! Draws a figure: its panels side by side on the paper's axes.
 
 use super::{Curves, Figure, PanelData};
 use crate::plot::{self, Frame, Look, Mark, Panel, Scale, Series, Svg, key, mark_key, side_labels};
@@ -24,7 +24,8 @@ const LOW: f64 = 170.0;
 const BELOW: f64 = 62.0;
 const KEY: f64 = 24.0;
 
-/// Draws a figure: few panels in a row with the curves' names beside them; more, or with long names, in a grid with a common key.
+/// Draws a figure: few panels in a row with the names beside the curves; many panels, or long names, in a
+/// grid with a common legend.
 pub fn figure(figure: &Figure) -> Svg {
     let title = format!("{}: {}", figure.name, figure.caption);
     let beside = beside(figure);
@@ -230,7 +231,7 @@ fn shared_key(svg: &mut Svg, figure: &Figure, left: f64) {
     key(svg, (left, TOP + 10.0), &entries(figure), figure.panels.iter().any(dashed));
 }
 
-/// Returns every curve of all panels once, by its name.
+/// Returns every curve of all panels once, by name.
 pub(super) fn entries(figure: &Figure) -> Vec<(String, Look)> {
     let mut entries: Vec<(String, Look)> = Vec::new();
     for panel in &figure.panels {

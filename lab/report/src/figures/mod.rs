@@ -1,4 +1,4 @@
-//! The figures of a study.
+//! The figures of a report.
 
 mod curves;
 mod draw;
@@ -8,7 +8,7 @@ mod spec;
 mod table;
 
 use crate::data::Dataset;
-use crate::plot::{Axis, Ccdf, Course, Look, Series, Svg, escape};
+use crate::plot::{Axis, Ccdf, Look, OutageCurve, Series, Svg, escape};
 use hol_lab::Metric;
 
 pub use spec::{FigureSpec, Kind, StackView, StudyFigures};
@@ -16,21 +16,21 @@ pub use spec::{FigureSpec, Kind, StackView, StudyFigures};
 /// A figure with its data, ready to be drawn, shown and stored.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// `fig04`: file name and anchor.
+    /// File name and anchor of the figure: `fig04`.
     pub id: String,
-    /// `Figure 4`.
+    /// Name of the figure: `Figure 4`.
     pub name: String,
-    /// Its caption in the paper.
+    /// Caption of the figure in the paper.
     pub caption: String,
-    /// The numbers behind it: repetitions and messages.
+    /// Repetitions and messages behind the figure, as text.
     pub basis: String,
-    /// Where it differs from the paper.
+    /// Where the figure differs from the paper.
     pub note: Option<String>,
-    /// The experiment that it belongs to.
+    /// Experiment to which the figure belongs.
     pub experiment: String,
-    /// Whether it shows a distribution rather than a mean.
+    /// Whether the figure shows a distribution rather than a mean.
     pub is_ccdf: bool,
-    /// Its name among several figures of which the reader chooses one; empty for a figure of its own.
+    /// Name of the figure in a choice of several; empty for a figure of its own.
     pub choice: String,
     /// The metric.
     pub metric: Metric,
@@ -45,13 +45,13 @@ pub struct Figure {
 /// One panel with its curves.
 #[derive(Debug, Clone)]
 pub struct PanelData {
-    /// The title above it.
+    /// Title above the panel.
     pub title: String,
-    /// Its curves.
+    /// Curves of the panel.
     pub curves: Curves,
 }
 
-/// What a panel shows.
+/// The curves of a panel.
 #[derive(Debug, Clone)]
 pub enum Curves {
     /// Means with intervals.
@@ -61,24 +61,24 @@ pub enum Curves {
     /// Messages around an event.
     Courses {
         /// A run of each transport.
-        courses: Vec<Course>,
+        courses: Vec<OutageCurve>,
         /// When something happens, in s since the first event, and what.
         events: Vec<(f64, String)>,
     },
 }
 
-/// Creates every figure of a study; those without a point are omitted.
+/// Creates every figure of a study; figures without a point are omitted.
 pub fn gather(study: &StudyFigures, data: &Dataset) -> Vec<Figure> {
     study.figures.iter().filter_map(|spec| curves::figure(spec, study, data)).collect()
 }
 
 impl Figure {
-    /// Returns the drawing.
+    /// Returns the drawing of the figure.
     pub fn draw(&self) -> Svg {
         draw::figure(self)
     }
 
-    /// Returns the names of its curves as an HTML list, for screens that show a part of the drawing at a time.
+    /// Returns the names of the curves as an HTML list, for screens that show only a part of the drawing.
     pub fn names(&self) -> String {
         let names = draw::entries(self);
         if names.len() < 2 {
@@ -89,7 +89,7 @@ impl Figure {
         format!("<ul class=\"names\">{}</ul>", names.iter().map(item).collect::<String>())
     }
 
-    /// Returns the meaning of its dashed lines, if it has any.
+    /// Returns the meaning of the dashed lines, if the figure has any.
     pub fn theory(&self) -> Option<&'static str> {
         let drawn = |panel: &PanelData| match &panel.curves {
             Curves::Means(series) => series.iter().any(|one| !one.theory.is_empty()),
@@ -104,7 +104,7 @@ impl Figure {
         table::csv(self)
     }
 
-    /// Returns a Python script that draws it again from its CSV file.
+    /// Returns a Python script that draws the figure again from its CSV file.
     pub fn python(&self) -> String {
         redraw::python(self)
     }

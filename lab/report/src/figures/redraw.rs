@@ -1,4 +1,4 @@
-//! A Python script that draws a figure again from its CSV file, in the sizes of papers.
+//! A Python script that draws a figure again from its CSV file, in sizes for papers.
 
 use serde_json::json;
 
@@ -35,7 +35,7 @@ pub fn python(figure: &Figure) -> String {
     let caption = format!("{}: {}.", figure.name, figure.caption).replace(['"', '\\'], "'");
     let id = &figure.id;
     format!(
-        "\"\"\"{caption}\n\nDraws {id}.csv, which is beside it, as PDF and PNG for one and for two columns of a paper: python3 {id}.py\n\
+        "\"\"\"{caption}\n\nDraws {id}.csv from the same directory as PDF and PNG for one and for two columns of a paper: python3 {id}.py\n\
          It needs matplotlib 3.7 or newer.\n\"\"\"\n\nimport csv\nfrom pathlib import Path\n\nimport matplotlib\n\n\
          matplotlib.use(\"Agg\")\nimport matplotlib.pyplot as plt\nfrom matplotlib import ticker\n\nFIGURE = {facts}\n{SCRIPT}"
     )

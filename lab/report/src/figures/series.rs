@@ -73,7 +73,7 @@ fn band(cell: &Cell, ms: f64, step_ms: f64, share: f64) -> (f64, f64, f64) {
     (ms, (share - half).max(TINY), (share + half).min(1.0))
 }
 
-/// Describes how much was measured for a figure, and how much of it is not in its means.
+/// Describes how much was measured for a figure, and how much of it is not in the means.
 pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c Cell>) -> String {
     let cells: Vec<&Cell> = cells.collect();
     let messages: u64 = cells.iter().map(|cell| cell.latency.offered()).sum();
@@ -89,10 +89,10 @@ pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c 
         // A distribution is over all of them.
         _ if is_ccdf => String::new(),
         0 => String::new(),
-        _ => format!("; {} repetitions have no value and are in no mean", number(missing as f64)),
+        _ => format!("; {} repetitions have no value and are not in the means", number(missing as f64)),
     };
     format!(
-        "{} points, {} {}, {repetitions} a point{left_out}",
+        "{} points, {} {}, {repetitions} per point{left_out}",
         number(cells.len() as f64),
         number(messages as f64),
         record_noun(cells.iter().copied())

@@ -16,7 +16,7 @@ pub struct StudyFigures {
     /// The stacks; the first one decides the verdicts of claims.
     #[serde(rename = "view")]
     pub views: Vec<StackView>,
-    /// Transports whose distributions are drawn with the closed form; it stands beside every mean.
+    /// Transports whose distributions are drawn with the closed form.
     #[serde(default)]
     pub closed_form: Vec<String>,
     /// The figures.
@@ -28,7 +28,7 @@ pub struct StudyFigures {
     /// Experiments whose means are compared with the closed form in a table.
     #[serde(default)]
     pub closed_form_experiments: Vec<String>,
-    /// Points whose time is shown by stage.
+    /// Points whose delay is shown by component.
     #[serde(rename = "split", default)]
     pub splits: Vec<Filter>,
     /// Points with a waterfall of a page.
@@ -37,10 +37,10 @@ pub struct StudyFigures {
     /// Experiments that are shown as a table of means.
     #[serde(default)]
     pub tables: Vec<String>,
-    /// Sets of transports that differ in one property that the paper does not specify …
+    /// Sets of transports that differ in one property that the paper does not specify.
     #[serde(rename = "variant", default)]
     pub variants: Vec<StackView>,
-    /// … described in a sentence; `claims.toml` has the checks that discriminate between them.
+    /// A sentence that describes the variants; `claims.toml` has the checks that discriminate between them.
     #[serde(default)]
     pub variants_about: String,
 }
@@ -49,22 +49,22 @@ pub struct StudyFigures {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StackView {
-    /// The title above its panels: `Linux 6.12`.
+    /// Title above the stack's panels: `Linux 6.12`.
     pub title: String,
-    /// The suffix of its transports' labels: `" (2006)"`, or empty.
+    /// Suffix of the labels of the stack's transports: `" (2006)"`, or empty.
     #[serde(default)]
     pub suffix: String,
 }
 
-/// One figure.
+/// A figure of a study.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigureSpec {
-    /// Its number in the paper.
+    /// Number of the figure in the paper.
     pub number: Number,
-    /// Its caption in the paper.
+    /// Caption of the figure in the paper.
     pub caption: String,
-    /// The experiment whose points it shows.
+    /// Experiment whose points the figure shows.
     pub experiment: String,
     /// The quantities of the axes.
     pub kind: Kind,
@@ -95,7 +95,7 @@ pub struct FigureSpec {
     /// Whether all stacks are in one panel.
     #[serde(default)]
     pub overlay: bool,
-    /// Where it differs from the paper.
+    /// Where the figure differs from the paper.
     pub note: Option<String>,
 }
 
@@ -130,7 +130,7 @@ pub enum Kind {
 }
 
 impl Number {
-    /// Returns its file name and anchor: `fig04`, `fig5-1`.
+    /// Returns the file name and anchor of the figure: `fig04`, `fig5-1`.
     pub(super) fn id(&self) -> String {
         match self {
             Self::Whole(number) => format!("fig{number:02}"),
@@ -149,7 +149,8 @@ impl fmt::Display for Number {
 }
 
 impl StudyFigures {
-    /// Removes the stacks to which none of the `labels` belongs, and returns them; removes the variants too.
+    /// Removes the stacks to which none of the `labels` belongs, and returns them; removes the variants,
+    /// too.
     pub fn without_absent(&mut self, labels: &[&str]) -> Vec<StackView> {
         let has = |view: &StackView| labels.iter().any(|label| label.ends_with(&view.suffix));
         self.variants.retain(has);
@@ -160,7 +161,7 @@ impl StudyFigures {
 }
 
 impl FigureSpec {
-    /// Returns the filter that selects its points.
+    /// Returns the filter that selects the points of the figure.
     pub(super) fn filter(&self) -> Filter {
         let loss = match (self.kind, self.loss.as_slice()) {
             (Kind::Streams, _) | (_, []) => None,

@@ -1,4 +1,4 @@
-//! Reads the time series of runs and selects what is drawn.
+//! Reads the time series of runs and selects the samples to be drawn.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! A line of samples, reduced to the smallest and the largest one in each column of pixels, so that no peak is lost.
 
-/// Columns of pixels that a drawing has for the whole time.
+/// Number of pixel columns in a drawing, for the whole time.
 pub(super) const COLUMNS: usize = 250;
 
-/// Samples over time, reduced.
+/// Samples over time, reduced to pixel columns.
 #[derive(Debug, Clone)]
 pub struct Line {
     /// The duration of a column, in s.
@@ -40,7 +40,7 @@ impl Line {
         }
     }
 
-    /// Returns the segments that are drawn.
+    /// Returns the segments to be drawn.
     pub fn pieces(&self) -> Vec<Vec<(f64, f64)>> {
         let mut pieces: Vec<Vec<(f64, f64)>> = Vec::new();
         for Extent { least, greatest } in self.columns.iter().flatten() {

@@ -10,15 +10,15 @@ pub use line::Line;
 /// The runs of all transports under one set of conditions.
 #[derive(Debug, Clone)]
 pub struct OverTime {
-    /// File name and anchor.
+    /// File name and anchor of the drawing.
     pub id: String,
     /// A description of the conditions; empty if there is only one set.
     pub place: String,
     /// The interval of the samples, in s.
     pub interval_s: f64,
-    /// The name of the queue that is drawn, and its limit if it is in packets.
+    /// Name of the queue that is drawn, and its limit if the limit is in packets.
     pub queue: Option<(String, Option<u64>)>,
-    /// When a link goes down or the client moves, in s since the start.
+    /// The times at which a link goes down or the client moves, in s since the start.
     pub events: Vec<f64>,
     /// One run of each transport.
     pub runs: Vec<Run>,
@@ -31,15 +31,15 @@ pub struct Run {
     pub transport: String,
     /// A description of the sender that is drawn; `None` if no sender has a window.
     pub sender: Option<String>,
-    /// The index of its flow; 0 is measured.
+    /// Index of the flow; 0 is the measured one.
     pub flow: u32,
-    /// The end of the run.
+    /// End of the run.
     pub ended_s: f64,
-    /// The goodput of the flow in parts of equal length: start of each part, and kbit/s.
+    /// Goodput of the flow in intervals of equal length: start of each interval, and kbit/s.
     pub goodput: Vec<(f64, f64)>,
-    /// cwnd in octets.
+    /// Congestion window in octets.
     pub cwnd: Line,
-    /// ssthresh in octets.
+    /// Slow start threshold in octets.
     pub ssthresh: Line,
     /// Octets in flight.
     pub in_flight: Line,
@@ -47,7 +47,7 @@ pub struct Run {
     pub srtt: Line,
     /// Packets in the queue.
     pub queued: Line,
-    /// The times of retransmissions, at most one for each column of pixels.
+    /// The times of retransmissions, at most one per pixel column.
     pub sent_again: Vec<f64>,
     /// The times at which the queue dropped packets, or the link lost them.
     pub dropped: Vec<f64>,

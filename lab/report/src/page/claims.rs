@@ -1,20 +1,21 @@
-//! Every claim with its verdict, and the numbers behind it when opened.
+//! The section with every claim and its verdict; the numbers behind it can be expanded.
 
 use std::fmt::Write;
 
 use super::worlds;
-use crate::claims::{Finding, Judged, Kind};
+use crate::claims::{Finding, JudgedClaim, Kind};
 use crate::plot::escape;
 use crate::report::Report;
 
 /// The largest number of lines that a claim shows for each stack; the CSV files have all.
 const LINES: usize = 24;
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     if report.judged.is_empty() {
         return String::new();
     }
-    let legend = "<p class=\"soft\">A claim is <b>reproduced</b> if it holds on today's stack, <b>reproduced only with period stack settings</b> if it is refuted today and holds on that of the paper's time, <b>not reproduced today</b> if it is refuted today and that stack is undecided or not in this world, <b>not decided</b> if the measurement, the paper's text or this world leaves it open. Open a claim for its numbers and for what would refute it.</p>";
+    let legend = "<p class=\"soft\">A claim is <b>reproduced</b> if it holds on today's stack, <b>reproduced only with period stack settings</b> if it is refuted today and holds on that of the paper's time, <b>not reproduced today</b> if it is refuted today and that stack is undecided or not available in this world, <b>not decided</b> if the measurement, the paper's text or this world does not decide it. Expand a claim for its numbers and for the result that would refute it.</p>";
     Kind::ALL.into_iter().fold(legend.to_owned(), |text, kind| text + &of_kind(report, kind))
 }
 
@@ -35,7 +36,7 @@ fn one(report: &Report, at: usize) -> String {
     if let Some(settings) = report.judged[at].settings() {
         let _ = write!(body, "<p><b>{}.</b></p>", escape(&capitalized(&settings)));
     }
-    body += &worlds::columns(report, at, |judged: &Judged| {
+    body += &worlds::columns(report, at, |judged: &JudgedClaim| {
         judged.findings.iter().map(|(stack, finding)| one_stack(stack, finding)).collect()
     });
     if let Some(note) = &claim.note {

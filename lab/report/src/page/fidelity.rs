@@ -5,6 +5,7 @@ use hol_lab::fidelity::KnownDifference;
 use crate::plot::escape;
 use crate::report::Report;
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let Some(fidelity) = &report.provenance.fidelity else { return String::new() };
     let known = fidelity.known.iter().map(|KnownDifference { what, size, matters, .. }| {
@@ -12,10 +13,10 @@ pub fn html(report: &Report) -> String {
     });
     let known = match known.collect::<String>() {
         none if none.is_empty() => {
-            "<p>No known difference between the model and Linux 6.12 touches these points.</p>".to_owned()
+            "<p>No known difference between the model and Linux 6.12 affects these points.</p>".to_owned()
         }
         some => format!(
-            "<p>Known differences between the model and Linux 6.12 that touch these points:</p><ul>{some}</ul>"
+            "<p>Known differences between the model and Linux 6.12 that affect these points:</p><ul>{some}</ul>"
         ),
     };
     let outside = fidelity.outside.iter().map(|thing| format!("<li>{}</li>", escape(thing)));

@@ -18,13 +18,14 @@ pub fn first(report: &Report) -> String {
     headline(report).map(one).unwrap_or_default()
 }
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     if report.figures.is_empty() {
         return String::new();
     }
     let headline = headline(report).map(|figure| &figure.id);
     let axes = if report.surveys.is_empty() {
-        "Axes are those of the paper where it shows them. "
+        "Axes are those of the paper, if it shows them. "
     } else {
         "All figures of one metric share their vertical axis. "
     };
@@ -103,7 +104,7 @@ fn one(figure: &Figure) -> String {
     let numbers = if table.is_empty() {
         String::new()
     } else {
-        format!("<details><summary>the numbers</summary>{table}</details>")
+        format!("<details><summary>numbers</summary>{table}</details>")
     };
     format!(
         "<figure id=\"{id}\">{svg}<figcaption><b>{name}</b> {}.{note} <span class=\"soft\">{basis} · <a href=\"figures/{id}.svg\">SVG</a> · <a href=\"figures/{id}.csv\">CSV</a> · <a href=\"figures/{id}.py\">Python</a></span></figcaption>{numbers}</figure>",

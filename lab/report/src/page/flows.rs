@@ -10,10 +10,11 @@ use hol_lab::Metric;
 /// The number of points shown at once.
 const FEW: usize = 24;
 
-const HEAD: &str = "<tr><th>point</th><th>throughput, kbit/s</th><th>a flow of the background, kbit/s</th>\
+const HEAD: &str = "<tr><th>point</th><th>throughput, kbit/s</th><th>background flow, kbit/s</th>\
                     <th>fairness (Jain)</th><th>connected after, ms</th><th>runs</th><th>not connected</th>\
                     <th>not ended</th></tr>";
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     // The table of all points has them.
     if !report.surveys.is_empty() {

@@ -38,24 +38,25 @@ pub(crate) struct Section {
     pub(crate) body: String,
 }
 
+/// Returns the section as HTML.
 pub fn html(report: &Report) -> String {
     let sections: Vec<Section> = [
         ("summary", "Summary", summary::html(report)),
-        ("map", "Who is best where", survey::maps(report)),
+        ("map", "Which transport is best where", survey::maps(report)),
         ("claims", "Claims", claims::html(report)),
         ("worlds", "Both worlds", worlds::html(report)),
         ("figures", "Figures", figures::html(report)),
         ("over-time", "Over time", over_time::html(report)),
-        ("regions", "Where it is good enough", regions::html(report)),
+        ("regions", "Where the requirement is met", regions::html(report)),
         ("points", "All points", points::html(report)),
         ("flows", "Throughput", flows::html(report)),
         ("variants", "Recovery variants", variants::html(report)),
         ("theory", "Closed form", theory::html(report)),
         ("waterfall", "A page, file by file", waterfall::html(report)),
-        ("split", "Where the time goes", split::html(report)),
+        ("split", "Components of the delay", split::html(report)),
         ("sensitivity", "Sensitivity", tables::html(report)),
         ("sequence", "One lost message", figures::diagrams(report)),
-        ("fidelity", "How true this is", fidelity::html(report)),
+        ("fidelity", "Fidelity", fidelity::html(report)),
         ("provenance", "Provenance", provenance::html(report)),
     ]
     .into_iter()
@@ -152,6 +153,7 @@ pub(crate) mod tests {
         is = 5
     "#;
 
+    /// Returns the page of a report.
     pub(crate) fn report() -> Report {
         let data = dataset(vec![
             cell("TCP", 1.0, 100.0, &[23.0, 23.2, 23.1]),
@@ -241,11 +243,11 @@ pub(crate) mod tests {
     #[test]
     fn a_quick_look_says_so_first_and_names_what_it_leaves_open() {
         let mut report = report();
-        assert!(!report.html().contains("quick look"));
+        assert!(!report.html().contains("quick run"));
         report.share = 0.05;
         report.judged[0].findings[0].1.holds = None;
         let html = report.html();
-        let quick = html.find("A quick look: a twentieth of the study").expect("it is said");
+        let quick = html.find("A quick run with a twentieth of the study").expect("it is said");
         assert!(quick < html.find("class=\"question\"").unwrap());
         assert!(html.contains("open in it: <a href=\"#x-1\">x-1</a>."), "{html}");
     }

@@ -5,6 +5,7 @@ use crate::over_time::{OverTime, Run};
 use crate::plot::{Svg, escape, number};
 use crate::report::Report;
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let figures: Vec<(String, String)> =
         report.over_time.iter().map(|drawn| (drawn.place.clone(), figure(drawn))).collect();
@@ -45,12 +46,12 @@ fn senders(runs: &[Run]) -> String {
     let of = |run: &Run| {
         let flow = match run.flow {
             0 => "the measured flow".to_owned(),
-            other => format!("flow {other}, which delivered more than what is measured"),
+            other => format!("flow {other}, which delivered more than the measured one"),
         };
         let sender = run
             .sender
             .as_ref()
-            .map_or("no sender with a window".to_owned(), |sender| format!("its sender is {sender}"));
+            .map_or("no sender has a window".to_owned(), |sender| format!("its sender is {sender}"));
         format!("{flow}; {sender}")
     };
     let said: Vec<String> = runs.iter().map(of).collect();

@@ -1,4 +1,5 @@
-//! Drawings of one point of each transport: of the points that a study selects, or of each condition of a survey.
+//! Drawings of one point per transport: of the points that a study selects, or of each condition of a
+//! survey.
 
 use super::choices;
 use crate::data::Filter;

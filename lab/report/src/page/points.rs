@@ -8,7 +8,7 @@ use hol_measure::Bounds;
 use crate::data::Cell;
 use crate::plot::{escape, number};
 use crate::report::Report;
-use crate::survey::{Surveyed, defined, lead};
+use crate::survey::{SurveyResults, defined, lead};
 use hol_lab::Metric;
 
 /// A column: its heading, its text for a point, and the number by which it is sorted.
@@ -47,18 +47,19 @@ const OUTAGES: [Column; 6] = [
     Column { head: "runs not recovered", of: not_recovered },
     Column { head: "late messages", of: |cell| bounds(cell.shaped_mean(Metric::LateMessages)) },
     Column {
-        head: "first of the backlog after, ms",
+        head: "first late message after, ms",
         of: |cell| bounds(cell.shaped_mean(Metric::BacklogFirst)),
     },
     Column { head: "last after, ms", of: |cell| bounds(cell.shaped_mean(Metric::BacklogLast)) },
     Column { head: "error after, ms", of: |cell| bounds(cell.shaped_mean(Metric::Noticed)) },
 ];
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     report.surveys.iter().map(|survey| table(report, survey)).collect()
 }
 
-fn table(report: &Report, survey: &Surveyed) -> String {
+fn table(report: &Report, survey: &SurveyResults) -> String {
     let cells: Vec<&Cell> =
         report.data.cells.iter().filter(|cell| cell.experiment == survey.experiment).collect();
     let has_flows = cells.iter().any(|cell| cell.flows.is_some());

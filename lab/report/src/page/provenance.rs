@@ -1,4 +1,4 @@
-//! The origin of the results, and the command that repeats them.
+//! The section about the origin of the results, with the command that repeats them.
 
 use hol_lab::Origin;
 
@@ -12,9 +12,10 @@ const SAME: &str = "<p>The same seed gives the same digest on any machine. Check
 hol report DIR</pre>";
 
 /// The text for worlds with real time.
-const REAL: &str = "<p>Time is real in this world: the same command measures again, and no two runs are alike. Write this page again:</p>
+const REAL: &str = "<p>This world uses a real clock: the same command measures again, with other results. Write this page again:</p>
 <pre>hol report DIR</pre>";
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let Provenance {
         version,

@@ -4,6 +4,7 @@ use crate::plot::escape;
 use crate::region::Region;
 use crate::report::Report;
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     report.regions.iter().map(one).collect()
 }
@@ -12,8 +13,8 @@ fn one(region: &Region) -> String {
     let Region { id, caption, .. } = region;
     let svg = region.draw().inline();
     format!(
-        "<figure id=\"{id}\">{svg}<figcaption>{}. Full colour: significant (95 %); pale: by the mean only; grey: not. Beside each \
-         name its share of the points. <span class=\"soft\"><a href=\"figures/{id}.svg\">SVG</a> · <a href=\"figures/{id}.csv\">CSV</a></span>\
+        "<figure id=\"{id}\">{svg}<figcaption>{}. Full colour: significant (95 %); pale: by the mean only; grey: not. The number next to \
+         a name is its share of the points. <span class=\"soft\"><a href=\"figures/{id}.svg\">SVG</a> · <a href=\"figures/{id}.csv\">CSV</a></span>\
          </figcaption></figure>",
         escape(caption)
     )

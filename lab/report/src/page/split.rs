@@ -1,4 +1,4 @@
-//! The stages of a transaction's time beyond the round trip, as bars.
+//! The components of a transaction's delay beyond the round trip, as bars.
 
 use hol_measure::{DelayComponent, MeanDelayBreakdown};
 
@@ -28,6 +28,7 @@ const fn meaning(cause: DelayComponent) -> &'static str {
     }
 }
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let drawn = places(report, &report.layout.splits).into_iter().enumerate();
     let figures: Vec<(String, String)> = drawn
@@ -40,7 +41,7 @@ pub fn html(report: &Report) -> String {
         return String::new();
     }
     format!(
-        "<p>Each message has a time for each of its stages, so the parts add up exactly to its delay. The bars leave out the round-trip time itself.</p>{}",
+        "<p>The components add up exactly to the delay of a message. The bars do not include the round-trip time itself.</p>{}",
         side_by_side(report, &figures)
     )
 }
@@ -53,7 +54,7 @@ fn figure(index: usize, place: &str, cells: &[&Cell]) -> Option<String> {
     let title = format!("Mean delay, both directions together{at}");
     let (svg, table) = (draw(&format!("split-{index}"), &title, cells).inline(), table(cells));
     Some(format!(
-        "<figure id=\"split-{index}\">{svg}<figcaption>{}</figcaption><details><summary>the numbers</summary><div class=\"scroll\">{table}</div></details></figure>",
+        "<figure id=\"split-{index}\">{svg}<figcaption>{}</figcaption><details><summary>numbers</summary><div class=\"scroll\">{table}</div></details></figure>",
         escape(&title)
     ))
 }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use hol_measure::{Comparison, Verdict as Compared};
+use hol_measure::{Comparison, Verdict as ComparedPoint};
 
 use crate::data::record_noun;
 
 use super::{figures, survey, worlds};
-use crate::claims::{Answer, Judged, Kind, Verdict, View, compare};
+use crate::claims::{Answer, JudgedClaim, Kind, Verdict, View, compare};
 use crate::figures::StackView;
 use crate::plot::{escape, number};
 use crate::report::Report;
@@ -19,10 +19,11 @@ struct Compare {
     other: f64,
 }
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let mut text = worlds::lead(report);
     if !report.provenance.complete {
-        text.push_str("<p class=\"warning\">Some runs are missing: the sweep was interrupted, or they failed. This report uses the runs that there are; the same command does the others.</p>");
+        text.push_str("<p class=\"warning\">Some runs are missing: the sweep was interrupted, or they failed. This report uses the finished runs; the same command performs the others.</p>");
     }
     text.push_str(&quick(report));
     if !report.absent.is_empty() {
@@ -57,7 +58,7 @@ pub fn html(report: &Report) -> String {
         if provenance.repeatable {
             "transports are compared on the same losses"
         } else {
-            "time is real, so that transports took turns and no two met the same losses"
+            "the clock is real, so transports took turns and met different losses"
         },
     );
     text
@@ -72,16 +73,15 @@ fn quick(report: &Report) -> String {
         20.0 => "a twentieth".to_owned(),
         parts => format!("1/{parts}"),
     };
-    let is_open = |judged: &&Judged| judged.findings.iter().any(|(_, finding)| finding.holds.is_none());
-    let link = |judged: &Judged| format!("<a href=\"#{0}\">{0}</a>", escape(&judged.claim.id));
+    let is_open = |judged: &&JudgedClaim| judged.findings.iter().any(|(_, finding)| finding.holds.is_none());
+    let link = |judged: &JudgedClaim| format!("<a href=\"#{0}\">{0}</a>", escape(&judged.claim.id));
     let open: Vec<String> = report.judged.iter().filter(is_open).map(link).collect();
     let open = match open.as_slice() {
-        [] => "no claim is open in it".to_owned(),
+        [] => "here no claim is undecided".to_owned(),
         open => format!("open in it: {}", open.join(", ")),
     };
     format!(
-        "<p class=\"warning\">A quick look: {part} of the study's messages. Rare events are missing and intervals are \
-         wide, so a verdict may change in the whole study; {open}.</p>"
+        "<p class=\"warning\">A quick run with {part} of the study's messages. Rare events are missing and intervals are wide, so verdicts may change in the whole study; {open}.</p>"
     )
 }
 
@@ -97,7 +97,7 @@ fn lead(report: &Report) -> String {
 
 /// Which findings depend on a setting that the paper does not state, and on which.
 fn dependent(report: &Report) -> Option<String> {
-    let depends = |judged: &Judged| {
+    let depends = |judged: &JudgedClaim| {
         let settings = judged.settings()?;
         Some(format!("<a href=\"#{0}\">{0}</a> {1}", escape(&judged.claim.id), escape(&settings)))
     };
@@ -112,19 +112,18 @@ fn findings(report: &Report) -> String {
     let of = |wanted| report.of_kind(Kind::Finding).filter(|judged| judged.verdict == wanted).count();
     let period = match of(Verdict::PeriodOnly) + of(Verdict::OpenToday) {
         _ if report.layout.views.len() < 2 || !report.absent.is_empty() => String::new(),
-        period => format!(" and {period} more with the stack of its time"),
+        period => format!(" and {period} more with the stack of the paper's time"),
     };
     let others = report.judged.len() - total;
     let apart = if others > 0 {
         format!(
-            " {others} further claims are <a href=\"#claims\">no findings and are not counted</a>: arithmetic, our own \
-             configuration, substitutes."
+            " {others} further claims are <a href=\"#claims\">not findings and are not counted</a>: arithmetic, our own configuration, substitutes."
         )
     } else {
         String::new()
     };
     format!(
-        "Of the paper's {total} findings, {} hold today{period}; {} do not, and {} are not decided.{apart}",
+        "Of the paper's {total} findings, {} hold today{period}; {} do not, and {} are undecided.{apart}",
         of(Verdict::Reproduced),
         of(Verdict::NotToday) + of(Verdict::NotReproduced),
         of(Verdict::NotDecidable)
@@ -133,14 +132,14 @@ fn findings(report: &Report) -> String {
 
 /// Returns the results of the table's comparisons on one stack.
 fn tally(report: &Report, stack: &StackView) -> Option<String> {
-    let verdicts: Vec<Compared> = report
+    let verdicts: Vec<ComparedPoint> = report
         .claims
         .answers
         .iter()
         .filter_map(|answer| Some(at(report, stack, answer)?.comparison.verdict))
         .collect();
     let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
-    let (faster, slower) = (count(Compared::Faster), count(Compared::Slower));
+    let (faster, slower) = (count(ComparedPoint::Faster), count(ComparedPoint::Slower));
     let even = verdicts.len() - faster - slower;
     let all = report.claims.answers.len();
     let missing = match all - verdicts.len() {
@@ -190,8 +189,8 @@ fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
     let slower = by.mean > 0.0;
     by.mean = by.mean.abs();
     let verdict = match comparison.verdict {
-        Compared::NoDifference => "<span class=\"even\">as fast as</span>".to_owned(),
-        Compared::Undecided => "<span class=\"even\">not distinguishable from</span>".to_owned(),
+        ComparedPoint::NoDifference => "<span class=\"even\">as fast as</span>".to_owned(),
+        ComparedPoint::Undecided => "<span class=\"even\">not significantly different from</span>".to_owned(),
         _ if slower => format!("<span class=\"slower\">{by} {unit} slower</span> than"),
         _ => format!("<span class=\"faster\">{by} {unit} faster</span> than"),
     };

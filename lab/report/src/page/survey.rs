@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::choices;
 use crate::plot::escape;
 use crate::report::Report;
-use crate::survey::Surveyed;
+use crate::survey::SurveyResults;
 
 /// The number of sentences shown at once.
 const FEW: usize = 8;
@@ -15,7 +15,7 @@ pub fn headlines(report: &Report) -> String {
     report.surveys.iter().map(headline).collect()
 }
 
-fn headline(survey: &Surveyed) -> String {
+fn headline(survey: &SurveyResults) -> String {
     let first = survey.headline.outages.iter().chain(&survey.headline.lead);
     let lead: String = first.map(|text| format!("<p class=\"lead\">{}</p>", sentence(text))).collect();
     let lines: String =

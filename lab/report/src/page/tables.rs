@@ -7,6 +7,7 @@ use crate::plot::{escape, number};
 use crate::report::Report;
 use hol_lab::Metric;
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let mut text = String::new();
     for name in &report.layout.tables {

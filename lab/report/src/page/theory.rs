@@ -30,6 +30,7 @@ struct Held {
     expected: f64,
 }
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let experiments: Vec<&str> = report.layout.closed_form_experiments.iter().map(String::as_str).collect();
     let mut text = String::new();
@@ -50,7 +51,7 @@ pub fn html(report: &Report) -> String {
         }
         let _ = write!(
             text,
-            "<h3>{}</h3><p>Of {} means {}; of their plateaus {}. At {} further points its assumptions do not hold.</p>\
+            "<h3>{}</h3><p>Of {} means {}; of their plateaus {}. At {} further points the assumptions of the closed form do not hold.</p>\
              {}<details><summary>the points</summary><div class=\"scroll\">{}</div></details>",
             escape(&stack.title),
             rows.len(),
@@ -65,7 +66,7 @@ pub fn html(report: &Report) -> String {
         return text;
     }
     format!(
-        "<p class=\"soft\">The model of resequencing (Kiesel and Scharf 2006, derived anew): each loss costs its detection time, and every later message of the stream waits with it. It ignores windows and bundling: a message that waits at the sender for a window that a loss has halved is late in the measurement only. Plateau: the share of transactions that take longer than a round trip.</p>{text}"
+        "<p class=\"soft\">The model of resequencing (Kiesel and Scharf 2006, derived anew): each loss costs its detection time, and every later message of the stream waits with it. It ignores windows and bundling: messages that wait at the sender because a loss has halved the window are late only in the measurement. Plateau: the share of transactions that take longer than a round trip.</p>{text}"
     )
 }
 
@@ -112,17 +113,17 @@ fn misses(rows: &[Row<'_>]) -> String {
     transports.retain(|transport| seen.insert(*transport));
     let line = |transport: &&str| {
         let mine: Vec<&Row<'_>> = rows.iter().filter(|row| row.cell.transport == **transport).collect();
-        let numbers = [miss(&mine, |row| &row.mean), miss(&mine, |row| &row.plateau)];
+        let numbers = [count_failure(&mine, |row| &row.mean), count_failure(&mine, |row| &row.plateau)];
         format!("<tr><td>{}</td>{}</tr>", escape(transport), numbers.concat())
     };
     let lines: String = transports.iter().map(line).collect();
     format!(
-        "<div class=\"scroll\"><table><caption>Where neither is so, and how many times the closed form the measurement is there</caption>\
+        "<div class=\"scroll\"><table><caption>The other points, and the ratio of the measurement to the closed form</caption>\
          <tr><th>transport</th><th>means</th><th>times</th><th>plateaus</th><th>times</th></tr>{lines}</table></div>"
     )
 }
 
-fn miss(rows: &[&Row<'_>], of: Of) -> String {
+fn count_failure(rows: &[&Row<'_>], of: Of) -> String {
     let missed = rows.iter().filter(|row| !of(row).agrees()).map(|row| 1.0 + of(row).deviation());
     let mut ratios: Vec<f64> = missed.collect();
     ratios.sort_by(f64::total_cmp);

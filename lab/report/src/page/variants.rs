@@ -1,4 +1,5 @@
-//! Settings that the paper does not state: which of them agree with its conclusion, the first trial, and with what stands beside it.
+//! Settings that the paper does not state: which of them agree with its conclusion (the first trial), and
+//! the other trials.
 
 use std::fmt::Write;
 
@@ -10,6 +11,7 @@ use crate::report::Report;
 /// A variant and the results of its checks.
 type Row<'a> = (&'a StackView, Vec<Finding>);
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let (layout, trials) = (&report.layout, &report.claims.trials);
     let tried = |variant| {
@@ -29,7 +31,7 @@ pub fn html(report: &Report) -> String {
     format!(
         "<p>{} {}</p>
 <div class=\"scroll\"><table><tr><th></th>{}</tr>{body}</table></div>
-<p class=\"soft\">Not excluded: nothing contradicts, but some intervals are too wide to tell.</p>",
+<p class=\"soft\">Not excluded: no contradiction, but some confidence intervals are too wide.</p>",
         escape(&layout.variants_about),
         verdict(&rows),
         head.collect::<String>()
@@ -68,7 +70,7 @@ fn verdict(rows: &[Row<'_>]) -> String {
         titles => format!("<b>{}</b>", escape(&titles.join("; "))),
     };
     format!(
-        "The conclusion agrees with {} of {} settings: {}. With all columns agree: {}.",
+        "The conclusion agrees with {} of {} settings: {}. Settings that agree with all columns: {}.",
         agreeing.len(),
         rows.len(),
         told(&agreeing),

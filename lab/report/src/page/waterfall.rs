@@ -1,9 +1,9 @@
-//! A waterfall: the stages of each file of a page, for every transport on a common time axis.
+//! A waterfall: the delay components of each file of a page, for every transport on a common time axis.
 
 use std::fmt::Write;
 
 use hol_measure::DelayComponent;
-use hol_measure::waterfall::{Bar, Waterfall};
+use hol_measure::waterfall::{Waterfall, WaterfallFile};
 
 use super::places::{places, side_by_side};
 use crate::data::Cell;
@@ -23,6 +23,7 @@ const PAGE: f64 = 130.0;
 const THINNEST: f64 = 2.0;
 const THICKEST: f64 = 9.0;
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let drawn = places(report, &report.layout.waterfalls).into_iter().enumerate();
     let figures: Vec<(String, String)> = drawn
@@ -36,7 +37,7 @@ pub fn html(report: &Report) -> String {
         return String::new();
     }
     format!(
-        "<p>Each bar is one file of a page, from when the browser learned of it to its last octet; colours show what it waited for. The page is \
+        "<p>Each bar is one file of a page, from the time at which the browser learned of it to its last octet; colours show what it waited for. The page is \
          the one with the median time among the first 64 pages of the first repetition.</p>{}",
         side_by_side(report, &figures)
     )
@@ -51,7 +52,7 @@ fn figure(index: usize, place: &str, pages: &[(&Cell, &Waterfall)]) -> Option<St
     let id = format!("waterfall-{index}");
     let (svg, table, caption) = (draw(&id, &title, pages).inline(), table(pages), escape(&title));
     Some(format!(
-        "<figure id=\"{id}\">{svg}<figcaption>{caption}</figcaption><details><summary>the numbers</summary>\
+        "<figure id=\"{id}\">{svg}<figcaption>{caption}</figcaption><details><summary>numbers</summary>\
          <div class=\"scroll\">{table}</div></details></figure>"
     ))
 }
@@ -84,7 +85,13 @@ fn bar_height(page: &Waterfall) -> f64 {
     (PAGE / page.files.len().max(1) as f64).clamp(THINNEST, THICKEST)
 }
 
-fn draw_file(svg: &mut Svg, (file, bar): (usize, &Bar), y: f64, height: f64, x: impl Fn(f64) -> f64) {
+fn draw_file(
+    svg: &mut Svg,
+    (file, bar): (usize, &WaterfallFile),
+    y: f64,
+    height: f64,
+    x: impl Fn(f64) -> f64,
+) {
     svg.group("", &in_words(file, bar), |svg| {
         let mut at = bar.known;
         if bar.spans.is_empty() {
@@ -100,7 +107,7 @@ fn draw_file(svg: &mut Svg, (file, bar): (usize, &Bar), y: f64, height: f64, x: 
 }
 
 /// Returns the tooltip of a file.
-fn in_words(file: usize, bar: &Bar) -> String {
+fn in_words(file: usize, bar: &WaterfallFile) -> String {
     let name = if file == 0 { "document".to_owned() } else { format!("object {file}") };
     let mut text = format!("{name}, {} octets, stream {}", number(bar.octets.into()), bar.stream);
     for span in &bar.spans {
@@ -122,11 +129,11 @@ fn table(pages: &[(&Cell, &Waterfall)]) -> String {
         })
         .collect();
     format!(
-        "<table><tr><th>ms</th><th>file</th><th>octets</th><th>stream</th><th>named at</th>{heads}<th>there at</th></tr>{rows}</table>"
+        "<table><tr><th>ms</th><th>file</th><th>octets</th><th>stream</th><th>known at</th>{heads}<th>complete at</th></tr>{rows}</table>"
     )
 }
 
-fn row(transport: &str, file: usize, bar: &Bar) -> String {
+fn row(transport: &str, file: usize, bar: &WaterfallFile) -> String {
     let ms = |ms: f64| format!("<td>{ms:.2}</td>");
     let of = |cause| {
         let spans = bar.spans.iter().filter(|span| span.cause == cause);
@@ -135,7 +142,7 @@ fn row(transport: &str, file: usize, bar: &Bar) -> String {
     let causes = DelayComponent::ALL.map(|cause| ms(of(cause))).concat();
     let there =
         if bar.spans.is_empty() { "<td>never</td>".to_owned() } else { ms(bar.end().as_millis_f64()) };
-    let Bar { octets, stream, .. } = bar;
+    let WaterfallFile { octets, stream, .. } = bar;
     let known = ms(bar.known.as_millis_f64());
     format!(
         "<tr><td>{}</td><td>{file}</td><td>{octets}</td><td>{stream}</td>{known}{causes}{there}</tr>",
@@ -154,7 +161,7 @@ mod tests {
     fn page() -> Waterfall {
         let ms = Duration::from_millis;
         let span = |cause, lasts| Span { cause, lasts: ms(lasts) };
-        let bar = |known, spans| Bar { stream: 1, octets: 13_500, known: ms(known), spans };
+        let bar = |known, spans| WaterfallFile { stream: 1, octets: 13_500, known: ms(known), spans };
         let files = vec![
             bar(0, vec![span(DelayComponent::Slip, 20), span(DelayComponent::Network, 40)]),
             bar(60, vec![span(DelayComponent::Network, 30), span(DelayComponent::HeadOfLine, 10)]),

@@ -1,8 +1,9 @@
-//! The kernel's results beside the model's: where they disagree, for each claim and at each point that both measured.
+//! Compares the kernel's results with the model's: where they disagree, for each claim and at each point
+//! measured in both.
 
 use std::fmt::Write;
 
-use crate::claims::Judged;
+use crate::claims::JudgedClaim;
 use crate::plot::escape;
 use crate::report::Report;
 use crate::two_worlds::{Kernel, Opinion};
@@ -42,7 +43,7 @@ pub fn lead(report: &Report) -> String {
 /// Returns links to the claims with a `wanted` opinion, with both results if they disagree.
 fn links(report: &Report, kernel: &Kernel, wanted: impl Fn(Opinion) -> bool) -> Vec<String> {
     let claims = report.judged.iter().zip(&kernel.opinions).filter(|(_, opinion)| wanted(**opinion));
-    let link = |(judged, opinion): (&Judged, &Opinion)| {
+    let link = |(judged, opinion): (&JudgedClaim, &Opinion)| {
         let which = match opinion {
             Opinion::ModelOnly => " (holds in the model only)",
             Opinion::KernelOnly => " (holds in the kernel only)",
@@ -99,7 +100,7 @@ fn quantity(validation: &Validation) -> &'static str {
 
 /// Returns the verdicts on a claim as labels, the model's first; with one world only its own.
 pub fn chips(report: &Report, at: usize) -> String {
-    let chip = |judged: &Judged, world: &str| {
+    let chip = |judged: &JudgedClaim, world: &str| {
         let verdict = judged.verdict;
         let (class, title, short) = (verdict.class(), verdict.text(), verdict.short());
         format!("<span class=\"chip {class}\" title=\"{title}\">{world}{short}</span>")
@@ -115,7 +116,7 @@ pub fn chips(report: &Report, at: usize) -> String {
 }
 
 /// Returns the results of both worlds on a claim side by side; `told` formats those of one world.
-pub fn columns(report: &Report, at: usize, told: impl Fn(&Judged) -> String) -> String {
+pub fn columns(report: &Report, at: usize, told: impl Fn(&JudgedClaim) -> String) -> String {
     let Some(kernel) = &report.kernel else { return told(&report.judged[at]) };
     format!(
         "{}<div class=\"worlds\"><div><h4>model</h4>{}</div><div><h4>{}</h4>{}</div></div>",
@@ -143,7 +144,7 @@ fn dispute(opinion: Opinion, on_shared: Opinion) -> String {
     format!("<p class=\"warning\">The worlds disagree. {which}; {by_points}.</p>")
 }
 
-/// Returns the points that both measured, the worst first, and those that only one measured.
+/// Returns the points measured in both worlds, the worst first, and those measured in only one.
 pub fn html(report: &Report) -> String {
     let Some(kernel) = &report.kernel else { return String::new() };
     let mut text: String = kernel.validations.iter().map(Validation::fragment).collect();

@@ -1,4 +1,4 @@
-//! One axis of a panel.
+//! An axis of a panel.
 
 use super::scale::{Scale, Tick, number};
 
@@ -9,7 +9,8 @@ pub struct Axis {
     pub scale: Scale,
     /// The quantity and its unit.
     pub label: String,
-    /// The unit of the label in that of the values: 1000 if an axis of values in kbit/s shows Mbit/s.
+    /// Size of the label's unit in the unit of the values: 1000 if the axis of values in kbit/s shows
+    /// Mbit/s.
     pub unit: f64,
 }
 
@@ -19,7 +20,8 @@ impl Axis {
         Self { scale, label: label.to_owned(), unit: 1.0 }
     }
 
-    /// Returns the axis in Mbit/s instead of kbit/s, or in s instead of ms, if its values go up to `most`, which is large in that unit.
+    /// Returns the axis in Mbit/s instead of kbit/s, or in s instead of ms, if `most`, its largest value, is
+    /// large in that unit.
     pub fn in_unit_of(self, most: f64) -> Self {
         let larger = [("(kbit/s)", "(Mbit/s)", 1e3), ("(ms)", "(s)", 1e4)];
         let found =

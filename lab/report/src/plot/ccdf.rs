@@ -2,16 +2,16 @@
 
 use super::{Look, Panel, Svg};
 
-/// The fraction of messages that took longer than a time, as a function of that time.
+/// The share of messages that took longer than a time, as a function of that time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ccdf {
     /// The name in legends and tables.
     pub label: String,
     /// Colour and dash.
     pub look: Look,
-    /// (time in ms, fraction that took longer), ascending in time.
+    /// Points (time in ms, share that took longer), ascending in time.
     pub points: Vec<(f64, f64)>,
-    /// (time in ms, lower, upper): 95 % limits of the fraction.
+    /// The confidence band (time in ms, lower, upper): 95 % limits of the share.
     pub band: Vec<(f64, f64, f64)>,
     /// The closed form, drawn dashed.
     pub theory: Vec<(f64, f64)>,

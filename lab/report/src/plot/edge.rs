@@ -5,7 +5,7 @@ use super::Panel;
 /// The height of a mark, in pixels.
 const MARK: f64 = 9.0;
 
-/// The marks at a panel's edges.
+/// The marks at a panel's edges so far.
 #[derive(Debug, Clone, Default)]
 pub struct Edge {
     /// The position of each mark, rounded to a pixel, and its edge.

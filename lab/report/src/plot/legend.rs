@@ -1,4 +1,4 @@
-//! Names of curves: beside their ends if that is legible, else in a key.
+//! Legends: names beside the ends of curves if that is legible, otherwise in a key.
 
 use hol_measure::DelayComponent;
 
@@ -48,13 +48,14 @@ pub fn key(svg: &mut Svg, at: (f64, f64), entries: &[(String, Look)], theory: bo
 /// The height of a line of the key of causes.
 const CAUSES: f64 = 17.0;
 
-/// Returns the height of the key of causes in a drawing of this width.
+/// Returns the height of the key of delay components in a drawing of this width.
 pub fn causes_height(width: f64, meaning: fn(DelayComponent) -> &'static str) -> f64 {
     let lines = cause_places(width, meaning).last().map_or(0.0, |(_, (_, y))| y / CAUSES);
     CAUSES * (lines.floor() + 1.0)
 }
 
-/// Draws the colours of the causes of waiting with their meanings, in as many lines as a drawing of this width needs.
+/// Draws the colours of the delay components with their meanings, in as many lines as a drawing of this
+/// width needs.
 pub fn causes(svg: &mut Svg, width: f64, meaning: fn(DelayComponent) -> &'static str) {
     for (cause, (x, y)) in cause_places(width, meaning) {
         svg.rect(&format!("split-{}", cause.name()), (x, y), 11.0, 11.0);

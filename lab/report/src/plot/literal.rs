@@ -10,8 +10,9 @@ use super::theme;
 /// A property and its value.
 type Declaration = (&'static str, String);
 
-/// Replaces the classes of a drawing, which [`super::Svg`] has written, by what the style sheet says about them. Browsers find the colours
-/// of a dark screen in a style sheet behind its title, likewise literal.
+/// Replaces the classes of a drawing, which [`super::Svg`] has written, with the attributes that the style
+/// sheet defines for them. Browsers find the colours of a dark screen in a style sheet behind the title,
+/// likewise literal.
 pub fn literal(drawing: &str) -> String {
     let [light, dark] = Palette::both();
     let mut differing: Vec<String> = Vec::new();

@@ -1,8 +1,8 @@
-//! The shapes of points, and marks of their exceptional properties.
+//! The shapes of points, and marks of exceptional points.
 
 use super::{Anchor, Marker, Svg};
 
-/// An exceptional property of a point.
+/// A mark of an exceptional point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// Some runs collapsed: a ring around the point.
@@ -30,7 +30,7 @@ impl Mark {
     }
 }
 
-/// Draws the meaning of each mark, in one line from `at` on.
+/// Draws the meaning of each mark in one line, starting at `from`.
 pub fn mark_key(svg: &mut Svg, at: (f64, f64), marks: &[(Mark, String)]) {
     const LETTER: f64 = 5.9;
     let mut x = at.0;

@@ -5,12 +5,12 @@
 
 mod axis;
 mod ccdf;
-mod course;
 mod curves;
 mod edge;
 mod legend;
 mod literal;
 mod mark;
+mod outage_curve;
 mod panel;
 mod scale;
 mod series;
@@ -19,12 +19,12 @@ pub mod theme;
 
 pub use axis::Axis;
 pub use ccdf::Ccdf;
-pub use course::{Course, events};
 pub use curves::{curves, marks};
 pub use edge::Edge;
 pub use legend::{causes, causes_height, key, side_labels};
 pub use literal::literal_colour;
 pub use mark::{Mark, mark_key};
+pub use outage_curve::{OutageCurve, events};
 pub use panel::{Frame, Panel};
 pub use scale::{Scale, number};
 pub use series::{Gap, Point, Series};

@@ -18,7 +18,7 @@ pub struct Frame {
 /// A frame with its axes.
 #[derive(Debug, Clone)]
 pub struct Panel {
-    /// Its position.
+    /// Position of the panel.
     pub frame: Frame,
     /// The horizontal axis.
     pub x: Axis,

@@ -13,11 +13,11 @@ pub struct Point {
     pub x: f64,
     /// The value with its 95 % interval, whose ends are infinite if there is one repetition.
     pub value: Bounds,
-    /// The number of repetitions …
+    /// Number of repetitions.
     pub n: usize,
-    /// … those of them without a value …
+    /// Number of repetitions without a value.
     pub missing: usize,
-    /// … and those that collapsed, with or without a value.
+    /// Number of repetitions that collapsed, with or without a value.
     pub collapsed: usize,
 }
 
@@ -26,7 +26,7 @@ pub struct Point {
 pub struct Gap {
     /// The position.
     pub x: f64,
-    /// Why, in a few words; `None` if nothing was measured there.
+    /// Why there is no value, in a few words; `None` if nothing was measured there.
     pub why: Option<&'static str>,
 }
 
@@ -56,7 +56,7 @@ impl Series {
         self.draw_dashed(svg, panel, self.look.dash);
     }
 
-    /// As [`Series::draw_line`], with another dash pattern.
+    /// Draws the line as [`Series::draw_line`] does, with another dash pattern.
     pub(super) fn draw_dashed(&self, svg: &mut Svg, panel: &Panel, dash: &str) {
         let frame = panel.frame;
         svg.group(self.look.class, "", |svg| {
@@ -75,7 +75,7 @@ impl Series {
         self.points.chunk_by(move |a, b| !gap_between(a, b))
     }
 
-    /// Draws the points with their error bars. Values off the axis are drawn at its `edge`.
+    /// Draws the points with their error bars. Values off the axis are drawn at the panel's `edge`.
     pub fn draw_marks(&self, svg: &mut Svg, panel: &Panel, edge: &mut Edge) {
         let frame = panel.frame;
         svg.group(self.look.class, "", |svg| {
@@ -169,7 +169,7 @@ fn tooltip(label: &str, x: &str, point: &Point) -> String {
 }
 
 impl Point {
-    /// Returns a remark to the value that starts with a comma; usually empty.
+    /// Returns a remark on the value that starts with a comma; usually empty.
     pub fn remark(&self) -> String {
         let Self { n, missing, collapsed, .. } = *self;
         let all = n + missing;

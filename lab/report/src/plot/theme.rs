@@ -25,11 +25,11 @@ pub enum Marker {
 /// The look of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// The CSS class of its colour.
+    /// CSS class of the colour.
     pub class: &'static str,
-    /// The shape of its points.
+    /// Shape of the points.
     pub marker: Marker,
-    /// The dash pattern of its line; empty for a solid line.
+    /// Dash pattern of the line; empty for a solid line.
     pub dash: &'static str,
 }
 
@@ -103,7 +103,7 @@ impl Look {
         (0..labels.len()).map(other).collect()
     }
 
-    /// Returns the look of the same transport on another stack, if both are in one panel.
+    /// Returns the look of the same transport on another stack, for panels with both.
     pub fn elsewhere(self) -> Self {
         Self { marker: Marker::Ring, dash: "6 3", ..self }
     }

@@ -102,7 +102,7 @@ impl Region {
             None => ("nobody", "not measured".to_owned()),
             Some(Field { mean, worst }) if self.enough.has(*worst) => ("sure", format!("{mean:.2} {unit}")),
             Some(Field { mean, .. }) if self.enough.has(*mean) => {
-                ("unsure", format!("{mean:.2} {unit}, not for sure"))
+                ("unsure", format!("{mean:.2} {unit}, not significant"))
             }
             Some(Field { mean, .. }) => ("tie", format!("{mean:.2} {unit}, not enough")),
         };

@@ -13,10 +13,10 @@ use hol_lab::Metric;
 /// A requirement: a threshold of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Enough {
+pub struct Requirement {
     /// The metric.
     pub metric: Metric,
-    /// The threshold, in its unit.
+    /// Threshold, in the unit of the metric.
     pub from: f64,
 }
 
@@ -24,26 +24,26 @@ pub struct Enough {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RegionSpec {
-    /// Its caption.
+    /// Caption of the drawing.
     pub caption: String,
-    /// The experiment whose points it shows.
+    /// Experiment whose points the drawing shows.
     pub experiment: String,
     /// The labels of the transports, with their stacks.
     pub transports: Vec<String>,
     /// The swept keys of the horizontal and the vertical axis.
     pub axes: [String; 2],
     /// The requirement.
-    pub enough: Enough,
+    pub enough: Requirement,
 }
 
 /// The regions of some transports over one plane.
 #[derive(Debug, Clone)]
 pub struct Region {
-    /// File name and anchor.
+    /// File name and anchor of the drawing.
     pub id: String,
-    /// Its caption.
+    /// Caption of the drawing.
     pub caption: String,
-    enough: Enough,
+    enough: Requirement,
     axes: [Axis; 2],
     transports: Vec<OfTransport>,
 }
@@ -67,7 +67,7 @@ struct Field {
     worst: f64,
 }
 
-impl Enough {
+impl Requirement {
     /// Returns whether a value meets the requirement.
     pub fn has(&self, value: f64) -> bool {
         self.metric.gain(value - self.from) >= 0.0
@@ -78,8 +78,8 @@ impl Enough {
         format!("{} from {} {} on", self.metric.info().title, self.from, self.metric.info().unit)
     }
 
-    /// Returns the fraction of the points that meet the requirement, in percent, for each repetition that all points have. A point
-    /// without a value does not meet it.
+    /// Returns the share of the points that meet the requirement, in percent, for each repetition that all
+    /// points have. A point without a value does not meet it.
     pub fn areas(&self, cells: &[&Cell]) -> Vec<f64> {
         let values: Vec<Vec<Option<f64>>> = cells.iter().map(|cell| cell.of_runs(self.metric)).collect();
         let repetitions = cells.iter().map(|cell| cell.runs.len()).min().unwrap_or(0);
@@ -94,7 +94,7 @@ impl Enough {
     }
 }
 
-/// Returns the regions of a study; those without a point are omitted.
+/// Returns the regions of a study; regions without a point are omitted.
 pub fn gather(specs: &[RegionSpec], data: &Dataset) -> Vec<Region> {
     specs.iter().zip(1..).filter_map(|(spec, number)| region(spec, number, data)).collect()
 }
@@ -131,7 +131,7 @@ fn region(spec: &RegionSpec, number: usize, data: &Dataset) -> Option<Region> {
     })
 }
 
-impl Enough {
+impl Requirement {
     fn field(&self, cell: &Cell) -> Option<Field> {
         let mean = cell.shaped_mean(self.metric)?;
         let ends = [mean.low, mean.high];
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use crate::testing::{cell, dataset};
 
-    const ENOUGH: Enough = Enough { metric: Metric::ResponseTime, from: 30.0 };
+    const ENOUGH: Requirement = Requirement { metric: Metric::ResponseTime, from: 30.0 };
 
     fn point(transport: &str, loss: &str, rate: &str, means: &[f64]) -> Cell {
         let mut cell = cell(transport, 1.0, 100.0, means);

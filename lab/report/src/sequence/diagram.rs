@@ -59,10 +59,10 @@ fn frame(svg: &mut Svg, bottom: f64) {
         svg.text("panel", (x, 20.0), Anchor::Middle, name);
         svg.line("lifeline", (x, 34.0), (x, bottom));
     }
-    svg.text("panel", (NAMES, 20.0), Anchor::Start, "given to the application");
+    svg.text("panel", (NAMES, 20.0), Anchor::Start, "delivered to the application");
     svg.text("note", (40.0, 20.0), Anchor::Middle, "time (ms)");
     svg.rect("wait", (BARS, 26.0), 9.0, 16.0);
-    svg.text("note", (BARS + 15.0, 38.0), Anchor::Start, "arrived, but waiting: head-of-line blocking");
+    svg.text("note", (BARS + 15.0, 38.0), Anchor::Start, "arrived and waiting: head-of-line blocking");
 }
 
 /// Returns the shortest one-way delay in ms, rounded to tenths of its order of magnitude, which gives the time scale.

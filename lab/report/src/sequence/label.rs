@@ -14,12 +14,12 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Creates an origin without data; messages have `size` octets, if all have the same.
+    /// Creates an origin without data; `size` is the octets of a message, if all have the same size.
     pub fn new(size: Option<u32>) -> Self {
         Self { size, ..Self::default() }
     }
 
-    /// Notes the first user data; returns whether the packet carries any.
+    /// Handles the first user data; returns whether the packet carries any.
     pub fn see(&mut self, packet: &Packet) -> bool {
         match &packet.transport {
             Transport::Sctp(packet) => {
@@ -37,7 +37,8 @@ impl Origin {
         }
     }
 
-    /// Returns the label of a packet; the numbers that it acknowledges are relative to another origin.
+    /// Returns the label of a packet; acknowledged numbers are relative to the origin of the other
+    /// direction.
     pub fn label(&self, acknowledged: &Self, packet: &Packet) -> String {
         match &packet.transport {
             Transport::Sctp(packet) => self.sctp(acknowledged, packet),

@@ -1,4 +1,5 @@
-//! Time-sequence diagrams of a run, with the messages that wait; those of the report have one lost message.
+//! Time-sequence diagrams of a run, with the messages that wait; the diagrams of a report show one lost
+//! message.
 
 mod diagram;
 mod label;
@@ -14,11 +15,11 @@ pub use trace::{Arrow, Delivery, Trace, Watch};
 
 /// The diagrams of the report: file name, heading, transport.
 const DIAGRAMS: [(&str, &str, &str); 3] = [
-    ("sequence-tcp", "TCP: one byte stream, everything behind the loss waits", "tcp"),
-    ("sequence-sctp-1", "SCTP with one stream: the same order, the same wait", "sctp:streams=1"),
+    ("sequence-tcp", "TCP: one byte stream; everything behind the loss waits", "tcp"),
+    ("sequence-sctp-1", "SCTP with one stream: the same order and the same wait", "sctp:streams=1"),
     (
         "sequence-sctp-8",
-        "SCTP with eight streams: only the lost message's own stream could wait",
+        "SCTP with eight streams: only messages of the same stream could wait",
         "sctp:streams=8",
     ),
 ];
@@ -26,9 +27,9 @@ const DIAGRAMS: [(&str, &str, &str); 3] = [
 /// A drawn diagram.
 #[derive(Debug, Clone)]
 pub struct Diagram {
-    /// File name and anchor.
+    /// File name and anchor of the diagram.
     pub id: &'static str,
-    /// Its heading.
+    /// Heading of the diagram.
     pub heading: &'static str,
     /// A summary of what happened, in numbers.
     pub summary: String,

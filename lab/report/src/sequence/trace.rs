@@ -25,33 +25,34 @@ const WORKLOAD: &str = "kind = \"oneway\"\nrate = \"250/s\"\nsize = \"100B\"";
 /// A packet between the hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arrow {
-    /// Whether it goes from client to server.
+    /// Whether the packet goes from client to server.
     pub forward: bool,
-    /// When it was sent.
+    /// When the packet was sent.
     pub sent: Time,
-    /// When it arrived; `None` if it was lost.
+    /// When the packet arrived; `None` if it was lost.
     pub arrived: Option<Time>,
-    /// Whether it is a retransmission.
+    /// Whether the packet is a retransmission.
     pub again: bool,
-    /// Its label.
+    /// Label of the arrow.
     pub label: String,
 }
 
 /// A message delivered to the receiving application.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Delivery {
-    /// Its number, from 1.
+    /// Number of the message, from 1.
     pub message: u64,
-    /// Its stream.
+    /// Stream of the message.
     pub stream: u16,
-    /// When it was complete at the receiver.
+    /// When the message was complete at the receiver.
     pub arrived: Time,
-    /// When it was delivered to the application.
+    /// When the message was delivered to the application.
     pub delivered: Time,
 }
 
 impl Delivery {
-    /// Returns how long it waited at the receiver, in ms; `None` if that is too short to be visible.
+    /// Returns how long the message waited at the receiver, in ms; `None` if that is too short to be
+    /// visible.
     pub fn waited_ms(&self) -> Option<f64> {
         let wait = self.delivered.since(self.arrived).as_millis_f64();
         (wait > 0.1).then_some(wait)
@@ -99,7 +100,7 @@ pub struct Watch {
     /// The client and the server.
     hosts: [String; 2],
     seen: Vec<Seen>,
-    /// The number of packets that were omitted because the diagram was full.
+    /// Number of packets that were omitted because the diagram was full.
     pub left_out: u64,
 }
 
@@ -192,8 +193,8 @@ impl PacketObserver for Watch {
 }
 
 impl Trace {
-    /// Creates the trace from the first message to the last, of a run with these records whose messages have `size` octets, if all have the
-    /// same.
+    /// Creates the trace from the first message to the last, of a run with these records whose messages have
+    /// `size` octets, if all have the same size.
     pub fn new(watch: &Watch, records: &[Record], size: Option<u32>) -> Self {
         let first =
             records.first().and_then(|record| record.request).map_or(Time::ZERO, |leg| leg.first_sent);
@@ -228,7 +229,8 @@ impl Trace {
         Self { arrows, deliveries }
     }
 
-    /// Describes how many packets it shows, how many of them are lost, and how many messages wait for them.
+    /// Describes how many packets the trace shows, how many of them are lost, and how many messages wait for
+    /// them.
     pub fn counts(&self) -> String {
         let lost = self.arrows.iter().filter(|arrow| arrow.arrived.is_none()).count();
         let waits: Vec<f64> = self.deliveries.iter().filter_map(Delivery::waited_ms).collect();

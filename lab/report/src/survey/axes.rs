@@ -8,7 +8,7 @@ use crate::data::short;
 /// Keys that advance together and have more than one value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// Their dotted names, in the order of the file.
+    /// Dotted names of the keys, in the order of the file.
     pub keys: Vec<String>,
     /// The values of the keys at each step, as written.
     pub steps: Vec<Vec<String>>,
@@ -68,7 +68,7 @@ fn scale(keys: usize, steps: &[Vec<String>]) -> Option<(usize, Numbers)> {
 }
 
 impl Axis {
-    /// Returns the label of the axis: `loss (%)`; keys that advance with it are named too.
+    /// Returns the label of the axis: `loss (%)`; keys that advance together are all named.
     pub fn label(&self) -> String {
         let Some((key, numbers)) = &self.numbers else { return self.names() };
         let unit = if numbers.unit.is_empty() { String::new() } else { format!(" ({})", numbers.unit) };
@@ -84,12 +84,12 @@ impl Axis {
         name(&self.keys[key])
     }
 
-    /// Returns the names of all its keys: `delay, bandwidth`.
+    /// Returns the names of all keys of the axis: `delay, bandwidth`.
     pub fn names(&self) -> String {
         self.keys.iter().map(|key| name(key)).collect::<Vec<_>>().join(", ")
     }
 
-    /// Describes a step briefly, if the names are nearby: `loss 1%`, `10ms, 100/s`.
+    /// Describes a step briefly, for places where the names are nearby: `loss 1%`, `10ms, 100/s`.
     pub fn brief(&self, step: usize) -> String {
         if self.keys.len() > 1 { self.values(step) } else { self.step(step) }
     }
@@ -118,7 +118,7 @@ impl Axis {
         order
     }
 
-    /// Returns the position of a step: its number, or its index.
+    /// Returns the position of a step: its number, or else its index.
     pub fn place(&self, step: usize) -> f64 {
         self.numbers.as_ref().map_or(step as f64, |(_, numbers)| numbers.values[step])
     }

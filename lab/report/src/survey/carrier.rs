@@ -1,4 +1,4 @@
-//! Which one of two transports carries the load or recovers, if only one does.
+//! Finds which of two transports carries the load or recovers, if only one does.
 
 use hol_measure::{UNSTEADY, fisher_exact};
 
@@ -6,7 +6,7 @@ use super::size::digits;
 use crate::data::Cell;
 use crate::plot::number;
 
-/// The only one of two transports that carries the load.
+/// The transport that carries the load if only one of two does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Carrier {
     pub(super) is_challenger: bool,
@@ -15,6 +15,7 @@ pub(super) struct Carrier {
 }
 
 impl Carrier {
+    /// Returns the transport that carries the load, if only one does.
     pub(super) fn of(challenger: &Cell, yardstick: &Cell) -> Option<Self> {
         let is_challenger = match [challenger.carries(), yardstick.carries()] {
             [true, false] => true,
@@ -33,7 +34,7 @@ impl Carrier {
         Some(Self { is_challenger, p })
     }
 
-    /// The one that delivers something after a disruption of the path, where the other does not.
+    /// Returns the transport that delivers something after a disruption of the path, if the other does not.
     pub(super) fn by_recovery(challenger: &Cell, yardstick: &Cell) -> Option<Self> {
         let [ours, theirs] = [challenger, yardstick].map(|cell| {
             let runs = cell.runs.len() as u64;
@@ -53,7 +54,7 @@ impl Carrier {
 pub(super) fn silence(cell: &Cell) -> String {
     let (name, runs) = (&cell.transport, cell.runs.len());
     let missing = runs - cell.recovered().unwrap_or(runs);
-    format!("{missing} of {runs} runs of {name} deliver nothing any more")
+    format!("in {missing} of {runs} runs of {name} nothing more is delivered")
 }
 
 /// Describes the state of a point that does not carry its load.
@@ -71,7 +72,7 @@ pub(super) fn overload(cell: &Cell) -> String {
     });
     match &cell.stopped {
         _ if !cell.mostly_collapsed() => {
-            format!("the response times of {name} grow as long as it runs{load}")
+            format!("the response times of {name} keep growing{load}")
         }
         Some(why) => {
             format!("{collapsed} of {runs} runs of {name} ended early or fell behind ({why}{})", lost())

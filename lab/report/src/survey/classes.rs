@@ -1,4 +1,5 @@
-//! The messages of each class of sizes by themselves: short replies may be faster over a transport whose long ones are slower.
+//! Compares transports by class of message size: short replies may be faster over a transport whose long
+//! replies are slower.
 
 use super::figures::of_metric;
 use super::{Headline, Survey};
@@ -21,7 +22,7 @@ fn classes(survey: &Survey<'_>) -> Vec<(String, Dataset)> {
 }
 
 /// Returns the answer for each class: `200 kB replies: quic is faster …`.
-pub fn sentences(survey: &Survey<'_>) -> Vec<String> {
+pub fn describe_classes(survey: &Survey<'_>) -> Vec<String> {
     let of_class = |(name, data): &(String, Dataset)| {
         let headline = Headline::of(&Survey::over(&survey.experiment, survey.axes.clone(), data));
         headline.lead.into_iter().map(|line| format!("{name}: {line}")).collect::<Vec<_>>()

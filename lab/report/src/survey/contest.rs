@@ -1,6 +1,8 @@
 //! Compares two transports under the same conditions: which is better, by how much, and with what loss of messages.
 
-use hol_measure::{Allowance, CONFIDENCE, Comparison, Stalls, Summary, Verdict as Compared, compare_ratios};
+use hol_measure::{
+    Allowance, CONFIDENCE, Comparison, Stalls, Summary, Verdict as ComparedPoint, compare_ratios,
+};
 
 use super::carrier::{Carrier, overload, silence};
 use super::quantiles::{QuantileComparison, compare_quantile, compare_tails};
@@ -10,7 +12,7 @@ use crate::data::Cell;
 use crate::plot::number;
 use hol_lab::Metric;
 
-/// The difference that no user notices, as a fraction.
+/// The difference that no user notices, as a share.
 pub const NEGLIGIBLE: f64 = 0.005;
 
 const ALPHA: f64 = 1.0 - CONFIDENCE;
@@ -93,7 +95,7 @@ impl<'d> Contest<'d> {
         contest
     }
 
-    /// Returns the unadjusted p-value; `None` if there is no comparison.
+    /// Returns the p-value before adjustment; `None` if there is no comparison.
     pub fn p(&self) -> Option<f64> {
         let means = self.comparison.map(|test| test.p.max(test.p_beyond));
         means.or_else(|| self.carrier.map(|carrier| carrier.p))
@@ -154,12 +156,13 @@ impl<'d> Contest<'d> {
         }
     }
 
-    /// Returns how much better the challenger is, in the metric's unit; NaN if unknown.
+    /// Returns how much better the challenger is, in the unit of the metric; NaN if unknown.
     pub fn gain(&self) -> f64 {
         self.metric.gain(self.difference())
     }
 
-    /// Returns the challenger's mean less the reference's, in the metric's unit, over the pairs that both have.
+    /// Returns the challenger's mean minus the reference's, in the metric's unit, over the pairs in which
+    /// both have a value.
     pub fn difference(&self) -> f64 {
         let [ours, theirs] = [self.challenger, self.yardstick].map(|cell| match self.is_of_halves {
             true => cell.of_ended(|run| run.latency.mean_ms()),
@@ -182,12 +185,13 @@ impl<'d> Contest<'d> {
         self.comparison.map(|comparison| comparison.difference.half_width)
     }
 
-    /// Returns whether only one of them carries the load, so that no means are compared.
+    /// Returns whether only one of the two carries the load, so that no means are compared.
     pub const fn is_of_carriage(&self) -> bool {
         self.comparison.is_none() && self.carrier.is_some()
     }
 
-    /// Returns the size of the difference with its interval, `by 12 % (95 % CI 11 to 13)`, or which one alone carries the load.
+    /// Describes the size of the difference with its confidence interval, `by 12 % (95 % CI 11 to 13)`, or
+    /// names the only one that carries the load.
     pub fn by(&self) -> String {
         if let (None, Some(carrier)) = (&self.comparison, self.carrier) {
             return self.carries(carrier);
@@ -231,7 +235,7 @@ impl<'d> Contest<'d> {
         share.map_or(String::new(), |share| format!(": {} % {more}", number(two_digits(share))))
     }
 
-    /// For a throughput, returns the size of the transfer: a longer one may have another winner.
+    /// Describes the size of the transfer, for a throughput: a longer transfer may have another winner.
     pub fn extent(&self) -> Option<String> {
         let bytes = self.challenger.runs.iter().map(|run| run.bytes).sum::<u64>() as f64;
         let each = bytes / self.challenger.runs.len().max(1) as f64 / 1e6;
@@ -241,17 +245,18 @@ impl<'d> Contest<'d> {
     /// Describes how many repetitions ended early, if any; their signs had to agree.
     fn unended(&self) -> String {
         if self.is_of_halves {
-            return ", in both halves of runs of this length: there is no steady state".to_owned();
+            return ", in both halves of runs of this length, so there is no steady state".to_owned();
         }
         let [pairs, others] = [self.challenger, self.yardstick].map(|cell| cell.of_runs(self.metric).len());
         let pairs = pairs.min(others) as u64;
         match pairs - self.repetitions().min(pairs) {
             0 => String::new(),
-            without => format!("; {without} of {pairs} that did not end count as the worst"),
+            without => format!("; {without} of {pairs} that did not finish count as the worst"),
         }
     }
 
-    /// Returns the one whose mean may be too low because few timeouts occurred, with its timeouts; `None` if enough occurred.
+    /// Returns the transport whose mean may be too low because few timeouts occurred, with its timeouts;
+    /// `None` if enough occurred.
     pub fn lucky(&self) -> Option<(&'d Cell, Stalls)> {
         let Comparison { difference, .. } = self.comparison?;
         let was_sure = difference.mean.abs() > difference.half_width;
@@ -265,8 +270,8 @@ impl<'d> Contest<'d> {
     fn quantile(&self, p: f64, name: &str) -> Option<String> {
         let quantile = compare_quantile(self.challenger, self.yardstick, p)?;
         Some(match quantile.verdict {
-            Compared::NoDifference => format!("the {name} is {}", self.metric.info().equal),
-            Compared::Undecided => format!("the {name} shows no clear difference"),
+            ComparedPoint::NoDifference => format!("the {name} is {}", self.metric.info().equal),
+            ComparedPoint::Undecided => format!("the {name} shows no clear difference"),
             _ => format!("the {name} is {}", self.differs(quantile)),
         })
     }
@@ -274,19 +279,20 @@ impl<'d> Contest<'d> {
     /// `51 % slower`.
     fn differs(&self, quantile: QuantileComparison) -> String {
         let [better, worse] = self.metric.info().comparatives;
-        let word = if quantile.verdict == Compared::Faster { better } else { worse };
+        let word = if quantile.verdict == ComparedPoint::Faster { better } else { worse };
         format!("{} % {word}", number(two_digits(quantile.percent)))
     }
 
-    /// The 99th percentile where it surely differs and the mean does not, or differs the other way round.
+    /// Describes the 99th percentile if it differs significantly and the mean does not, or differs in the
+    /// other direction.
     pub(super) fn tail(&self) -> Option<String> {
         let has_mean = self.metric == Metric::ResponseTime && self.comparison.is_some();
         let outcome = Some(self.outcome()).filter(|_| has_mean && !self.is_exact() && !self.saw_nothing())?;
         let tail = compare_tails(self.challenger, self.yardstick)?;
         let but = match (outcome, tail.verdict) {
-            (_, Compared::NoDifference | Compared::Undecided)
-            | (Outcome::Better, Compared::Faster)
-            | (Outcome::Worse, Compared::Slower) => return None,
+            (_, ComparedPoint::NoDifference | ComparedPoint::Undecided)
+            | (Outcome::Better, ComparedPoint::Faster)
+            | (Outcome::Worse, ComparedPoint::Slower) => return None,
             (Outcome::Better | Outcome::Worse, _) => "but ",
             (Outcome::Same | Outcome::Undecided | Outcome::Unknown, _) => "",
         };
@@ -339,13 +345,13 @@ impl<'d> Contest<'d> {
         }
     }
 
-    /// Returns the difference of the fractions of messages that never arrived.
+    /// Returns the difference between the shares of messages that never arrived.
     pub fn lost(&self) -> f64 {
         let share = |cell: &Cell| cell.lost() as f64 / cell.offered().max(1) as f64;
         (share(self.challenger) - share(self.yardstick)).abs()
     }
 
-    /// Describes lost messages, which are in no mean.
+    /// Describes lost messages, which are not in the means.
     pub fn losses(&self) -> Option<String> {
         let lost = [self.challenger, self.yardstick].map(Cell::lost);
         if lost == [0, 0] || matches!(self.metric, Metric::Delivered | Metric::Throughput | Metric::Outage) {
@@ -362,7 +368,7 @@ impl<'d> Contest<'d> {
         Some(format!("for the messages that arrived: {}, {}", one(self.challenger), one(self.yardstick)))
     }
 
-    /// What was seen where only one of the two recovers, and that may be chance.
+    /// Describes what was measured if only one of the two recovers and that may be by chance.
     pub(super) fn unsure(&self) -> Option<String> {
         let carrier = self.carrier.filter(|_| self.metric == Metric::Outage && self.comparison.is_none())?;
         let runs = match self.challenger.runs.len().min(self.yardstick.runs.len()) {
@@ -427,7 +433,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
             let extent = contest.extent().map_or(String::new(), |extent| format!(" of {extent}"));
             let runs = format!("{n} paired runs{extent}{}", contest.unended());
             let basis = match contest.is_exact() {
-                true => format!("exact: nothing is random here, {n} runs are alike"),
+                true => format!("exact: nothing is random, and {n} runs are equal"),
                 false => format!("95 % CI {} {}; {runs}", size.ends(), size.unit),
             };
             let is_same = Contest::that_matters(metric, challenger, yardstick).outcome() == Outcome::Same;
@@ -613,7 +619,7 @@ mod tests {
             "fast recovers and TCP does not: 3 of 3 runs of TCP deliver nothing any more"
         );
         let contest = Contest::that_matters(Metric::Outage, &dead, &slow);
-        assert_eq!((contest.outcome(), contest.is_safe()), (Outcome::Worse, true), "nothing is random here");
+        assert_eq!((contest.outcome(), contest.is_safe()), (Outcome::Worse, true), "nothing is random");
         let once = [&disrupted("fast", &[250.0], true), &disrupted("TCP", &[360_000.0], false)];
         assert!(
             of(once[0], once[1])
@@ -673,7 +679,10 @@ mod tests {
         let (bbr, cubic) = (drifting("BBR", [43, 56]), drifting("CUBIC", [95, 134]));
         let text = says(&bbr, &cubic);
         assert!(text.starts_with("BBR is 57 % faster than CUBIC"), "{text}");
-        assert!(text.contains("in both halves of runs of this length: there is no steady state"), "{text}");
+        assert!(
+            text.contains("in both halves of runs of this length, so there is no steady state"),
+            "{text}"
+        );
         let outcome = |a, b| Contest::that_matters(Metric::ResponseTime, a, b).outcome();
         assert_eq!((outcome(&bbr, &cubic), outcome(&cubic, &bbr)), (Outcome::Better, Outcome::Worse));
         // One that is faster at first and slower later is undecided.

@@ -2,14 +2,14 @@
 
 use super::Survey;
 use super::classes;
-use super::courses::courses;
+use super::outage_curves::outage_curves;
 use crate::data::Cell;
 use crate::figures::series::{basis, ccdf, means};
 use crate::figures::{Curves, Figure, PanelData};
 use crate::plot::{Axis, Scale};
 use hol_lab::Metric;
 
-/// The largest number of points with distributions; the others are only in the tables.
+/// Maximum number of points with distributions; the others are only in the tables.
 pub(super) const MOST_DISTRIBUTIONS: usize = 60;
 /// The ratio of the largest to the smallest value above which an axis is logarithmic.
 const WIDE: f64 = 20.0;
@@ -19,7 +19,7 @@ pub fn figures(survey: &Survey<'_>, first: usize) -> Vec<Figure> {
     let means = metrics(survey).into_iter().flat_map(|metric| of_metric(survey, metric));
     let by_class = classes::figures(survey);
     numbered(
-        courses(survey).into_iter().chain(means).chain(by_class).chain(distributions(survey)).collect(),
+        outage_curves(survey).into_iter().chain(means).chain(by_class).chain(distributions(survey)).collect(),
         first,
     )
 }
@@ -242,6 +242,7 @@ fn least_share(survey: &Survey<'_>) -> f64 {
     10f64.powf((10.0 / most as f64).log10().floor()).clamp(1e-6, 0.01)
 }
 
+/// Returns the range of values for an axis.
 pub(super) fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
     (least <= most).then_some((least, most))

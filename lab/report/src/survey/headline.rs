@@ -12,11 +12,11 @@ const MOST_STRETCHES: usize = 3;
 /// The sentences of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Headline {
-    /// What a disruption of the path cost, one sentence for each transport.
+    /// The effect of a disruption of the path, one sentence for each transport.
     pub outages: Vec<String>,
-    /// One sentence for each transport, compared with the first one.
+    /// The comparison of each transport with the first one, one sentence each.
     pub lead: Vec<String>,
-    /// A sentence for each line, if there are several.
+    /// One sentence for each line, if there are several.
     pub lines: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ impl Headline {
     /// Returns the headline of a survey; empty with fewer than two transports.
     pub fn of(survey: &Survey<'_>) -> Self {
         let lines = lines(survey);
-        let mut headline = Self { outages: outages::sentences(survey), ..Self::default() };
+        let mut headline = Self { outages: outages::describe_outages(survey), ..Self::default() };
         for challenger in 1..survey.transports.len() {
             let mine: Vec<&Line<'_, '_>> = lines
                 .iter()
@@ -121,7 +121,7 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
     );
     let unknown = count(Outcome::Unknown);
     if unknown > 0 {
-        text += &format!("; in {unknown} neither carries the load, or there is no steady state");
+        text += &format!("; in {unknown} neither transport carries the load, or there is no steady state");
     }
     let lossy = contests.into_iter().filter(counts);
     if let Some(losses) = lossy.max_by(by_lost).and_then(Contest::losses) {
@@ -255,7 +255,7 @@ impl Line<'_, '_> {
             }
             _ if self.contests.iter().all(|(_, contest)| contest.repetitions() < 2) => {
                 format!(
-                    "{name} and {other} met in one repetition a point; run more repetitions for a confidence interval"
+                    "{name} and {other} were compared in one repetition per point; run more repetitions for a confidence interval"
                 )
             }
             _ => format!("No clear difference between {name} and {other} anywhere"),

@@ -43,9 +43,9 @@ type Named = (String, Look);
 /// A map of the best transports.
 #[derive(Debug, Clone)]
 pub struct Map {
-    /// The steps of the other axes, which distinguish several maps.
+    /// Steps of the other axes, which distinguish several maps.
     pub choice: String,
-    /// A description of the axes and of what is compared.
+    /// Description of the axes and of the comparison.
     pub caption: String,
     transports: Vec<Named>,
     x: Vec<String>,
@@ -117,7 +117,7 @@ fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
     let best = if better.ends_with(name) { better.to_owned() } else { format!("{better}: {name}") };
     let lost = survey.cells().any(|cell| cell.lost() > 0);
     let lost =
-        if lost { ". It counts messages that arrived; how many did has a figure of its own" } else { "" };
+        if lost { ". Only messages that arrived count; another figure shows how many did" } else { "" };
     format!(
         "Which transport is best ({best}) over {} and {}. Full colour: better than every other (at most one such \
          field in twenty by chance); pale: the best mean, but not significantly; grey: as good as the next (within {} %). Numbers: how far ahead of the next, in percent{lost}",
@@ -241,17 +241,21 @@ impl Map {
 
     fn field(&self, svg: &mut Svg, best: Option<&Best>, (x, y): (f64, f64), width: f64, place: &str) {
         let Some(Best { transport, certainty, ahead }) = best else {
-            svg.group("", &format!("{place}: nobody carried the load, or it was not measured"), |svg| {
-                svg.rect("field nobody", (x + 1.0, y + 1.0), width - 2.0, HIGH - 2.0);
-                svg.text("note", (x + width / 2.0, y + HIGH / 2.0 + 3.5), Anchor::Middle, "none");
-            });
+            svg.group(
+                "",
+                &format!("{place}: no transport carried the load, or the point was not measured"),
+                |svg| {
+                    svg.rect("field nobody", (x + 1.0, y + 1.0), width - 2.0, HIGH - 2.0);
+                    svg.text("note", (x + width / 2.0, y + HIGH / 2.0 + 3.5), Anchor::Middle, "none");
+                },
+            );
             return;
         };
         let (label, look) = &self.transports[*transport];
         let (class, what) = match certainty {
             Certainty::Sure => ("sure", "is best"),
             Certainty::Unsure => ("unsure", "has the best mean, but not significantly"),
-            Certainty::Tie => ("tie", "is as good as the next"),
+            Certainty::Tie => ("tie", "is as good as the second best"),
         };
         let by = ahead.map_or("alone".to_owned(), |percent| format!("{percent:.0} %"));
         svg.group(look.class, &format!("{place}: {label} {what}, {by}"), |svg| {

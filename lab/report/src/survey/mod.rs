@@ -7,10 +7,10 @@ mod axes;
 mod carrier;
 mod classes;
 mod contest;
-mod courses;
 mod figures;
 mod headline;
 mod map;
+mod outage_curves;
 mod outages;
 mod quantiles;
 mod quantity;
@@ -36,7 +36,7 @@ pub use quantity::Numbers;
 /// One experiment with its axes.
 #[derive(Debug)]
 pub struct Survey<'d> {
-    /// Its name.
+    /// Name of the experiment.
     pub experiment: String,
     /// The labels of the transports, the reference first.
     pub transports: Vec<&'d str>,
@@ -45,9 +45,9 @@ pub struct Survey<'d> {
     cells: BTreeMap<(usize, Vec<usize>), &'d Cell>,
 }
 
-/// The results of a survey that the report shows.
+/// The results of a survey, for the report.
 #[derive(Debug, Clone)]
-pub struct Surveyed {
+pub struct SurveyResults {
     /// The experiment.
     pub experiment: String,
     /// The sentences of the answer.
@@ -147,10 +147,10 @@ impl<'d> Survey<'d> {
     }
 
     /// Returns the results apart from the figures.
-    pub fn surveyed(&self) -> Surveyed {
+    pub fn surveyed(&self) -> SurveyResults {
         let mut headline = Headline::of(self);
-        headline.lines.extend(classes::sentences(self));
-        Surveyed {
+        headline.lines.extend(classes::describe_classes(self));
+        SurveyResults {
             experiment: self.experiment.clone(),
             headline,
             maps: map::maps(self),
@@ -177,7 +177,8 @@ impl<'d> Survey<'d> {
         )
     }
 
-    /// Returns the figures, numbered from `first`: those that the experiment asks for, else those that follow from the axes.
+    /// Returns the figures, numbered from `first`: those that the experiment asks for, or else those that
+    /// its axes determine.
     pub fn figures(&self, wishes: &[FigureRequest], data: &'d Dataset, first: usize) -> Vec<Figure> {
         if wishes.is_empty() {
             return figures::figures(self, first);
@@ -187,7 +188,7 @@ impl<'d> Survey<'d> {
                 [Some(wish.over.as_str()), wish.panels.as_deref()].into_iter().flatten().collect();
             figures::of_metric(&self.arranged(&keys, data), self.metric(&wish.metric))
         });
-        let around = courses::courses(self).into_iter();
+        let around = outage_curves::outage_curves(self).into_iter();
         figures::numbered(around.chain(drawn).chain(figures::distributions(self)).collect(), first)
     }
 }
@@ -214,8 +215,9 @@ fn first_told(cell: &Cell) -> Option<Metric> {
         .map(|(metric, _)| *metric)
 }
 
-/// What points are about: the first metric of the experiment's own, the outage where the path is disrupted, what of frames could be
-/// played, the throughput where nothing but the transport sets the pace, else the response time.
+/// Returns the main metric of the points: the first metric that the experiment defines; the outage if the
+/// path is disrupted; the playable share of frames; the throughput if only the transport limits the rate;
+/// otherwise the response time.
 pub fn lead<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> Metric {
     let usual = |cell: &Cell| match cell {
         _ if cell.recovered().is_some() => Metric::Outage,

@@ -1,4 +1,4 @@
-//! What a disruption of the path cost each transport, in sentences.
+//! Describes the effect of a disruption of the path on each transport.
 
 use hol_measure::{CONFIDENCE, Interval};
 
@@ -7,15 +7,16 @@ use crate::data::Cell;
 use crate::plot::number;
 use hol_lab::Metric;
 
-/// A sentence for each transport where nothing is swept: with more points the table says it.
-pub fn sentences(survey: &Survey<'_>) -> Vec<String> {
+/// Returns a sentence for each transport if nothing is swept; with more points the table contains the
+/// numbers.
+pub fn describe_outages(survey: &Survey<'_>) -> Vec<String> {
     if !survey.axes.is_empty() {
         return Vec::new();
     }
     survey.cells().filter_map(sentence).collect()
 }
 
-/// How long nothing was delivered, how many messages were late, and when those came.
+/// Describes how long nothing was delivered, how many messages were late, and when those arrived.
 pub fn sentence(cell: &Cell) -> Option<String> {
     let (recovered, runs) = (cell.recovered()?, cell.runs.len());
     let disruptions: Vec<String> =
@@ -51,7 +52,7 @@ fn silence(cell: &Cell) -> String {
     open.map_or(String::new(), |outage| {
         let end = (outage.since + outage.longest).as_secs_f64();
         format!(
-            "nothing is delivered any more, until the run ends at {} s: {} messages are lost",
+            "nothing more is delivered until the run ends at {} s: {} messages are lost",
             number(rounded(end)),
             number(outage.lost as f64)
         )
@@ -69,8 +70,8 @@ fn backlog(cell: &Cell) -> String {
     let mut text = format!("; {} messages {verb}", number(rounded(late)));
     if let (Some(first), Some(last)) = (time(cell, Metric::BacklogFirst), time(cell, Metric::BacklogLast)) {
         text += &match first == last {
-            true => format!(", and come after {first}"),
-            false => format!(", the first comes after {first}, the last after {last}"),
+            true => format!(", and arrive after {first}"),
+            false => format!(", the first arrives after {first}, the last after {last}"),
         };
     }
     text

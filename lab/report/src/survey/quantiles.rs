@@ -1,4 +1,4 @@
-//! Quantiles of two transports' messages, where the mean does not tell all.
+//! Compares quantiles of two transports, where the mean hides a difference.
 
 use hol_measure::{Allowance, CONFIDENCE, Verdict, compare_ratios};
 
@@ -8,15 +8,15 @@ use crate::data::Cell;
 /// Fewer messages in a repetition say little about the slowest hundredth.
 const ENOUGH_FOR_TAIL: u64 = 1000;
 
-/// How a quantile of the challenger's messages compares with the yardstick's.
+/// The comparison of a quantile of the challenger's messages with the reference's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct QuantileComparison {
     pub(super) verdict: Verdict,
-    /// The difference in percent of the yardstick's.
+    /// Difference in percent of the reference.
     pub(super) percent: f64,
 }
 
-/// Compares the quantile `p` (0 to 1) of paired repetitions; `None` with fewer than two that have one.
+/// Compares the quantile `p` (0 to 1) of paired repetitions; `None` if fewer than two have one.
 pub(super) fn compare_quantile(challenger: &Cell, yardstick: &Cell, p: f64) -> Option<QuantileComparison> {
     let of = |cell: &Cell| cell.of_ended(|run| run.latency.quantile(p).map(|at| at.as_millis_f64()));
     let pairs = of(challenger).into_iter().zip(of(yardstick));
@@ -28,7 +28,7 @@ pub(super) fn compare_quantile(challenger: &Cell, yardstick: &Cell, p: f64) -> O
     })
 }
 
-/// Compares the 99th percentiles, where each repetition has messages enough.
+/// Compares the 99th percentiles, if each repetition has enough messages.
 pub(super) fn compare_tails(challenger: &Cell, yardstick: &Cell) -> Option<QuantileComparison> {
     let has_tail = |cell: &Cell| cell.runs.iter().all(|run| run.latency.completed() >= ENOUGH_FOR_TAIL);
     (has_tail(challenger) && has_tail(yardstick))

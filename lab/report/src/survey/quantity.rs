@@ -1,4 +1,4 @@
-//! Reads swept values as numbers: `10ms`, `0.5%` and `12p` have positions on an axis, `reno` has none.
+//! Parses swept values as numbers: `10ms`, `0.5%` and `12p` have positions on an axis, `reno` has none.
 
 use hol_lab::Quantity;
 
@@ -7,7 +7,7 @@ use hol_lab::Quantity;
 pub struct Numbers {
     /// The unit, such as `ms`; may be empty.
     pub unit: &'static str,
-    /// One for each value, in the order of the file.
+    /// Numbers of the values, in the order of the file.
     pub values: Vec<f64>,
 }
 
@@ -32,7 +32,7 @@ impl Numbers {
         (1..self.values.len()).all(|index| !self.values[..index].contains(&self.values[index]))
     }
 
-    /// Returns whether these only increase, or only decrease, as `others` increase.
+    /// Returns whether the values only increase, or only decrease, as `others` increase.
     pub fn advance_with(&self, others: &Self) -> bool {
         let mut steps: Vec<(f64, f64)> =
             others.values.iter().copied().zip(self.values.iter().copied()).collect();
@@ -61,7 +61,7 @@ impl Numbers {
         if counts { rounded.round() } else { rounded }
     }
 
-    /// Returns whether a logarithmic axis suits them: they span more than a decade.
+    /// Returns whether a logarithmic axis suits the values: they span more than a decade.
     pub fn span_decades(&self) -> bool {
         let positive = self.values.iter().copied().filter(|value| *value > 0.0);
         let (least, most) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));

@@ -1,4 +1,4 @@
-//! The size of a difference with its interval, rounded to the digits that the interval justifies.
+//! The size of a difference with its confidence interval, rounded to the digits that the interval justifies.
 
 /// The size of a difference.
 pub(super) struct Size {
@@ -16,6 +16,7 @@ impl Size {
         if half > 0.0 { (-half.log10().floor()).clamp(0.0, 3.0) as usize } else { 0 }
     }
 
+    /// Formats the size.
     pub(super) fn value(&self) -> String {
         format!("{:.*}", self.digits(), self.value)
     }

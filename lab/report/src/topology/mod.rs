@@ -1,4 +1,4 @@
-//! Shows a network: [`draw`] as a picture, [`text`] for a terminal.
+//! Shows a network: [`draw`] as a drawing, [`text`] for a terminal.
 
 mod draw;
 mod layout;

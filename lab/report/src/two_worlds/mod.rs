@@ -1,39 +1,40 @@
-//! One study in two worlds: the kernel's verdict on each claim beside the model's, and whether their points agree.
+//! Compares the results of one study in two worlds: the verdicts on each claim, and the points.
 
 mod opinion;
 mod pairs;
 
 use hol_lab::{Point, Results};
 
-use crate::claims::Judged;
+use crate::claims::JudgedClaim;
 use crate::data::{Cell, Dataset};
 use crate::report::{Report, ReportError, StudyFiles};
-use crate::validation::{Compared, Validation};
+use crate::validation::{ComparedPoint, Validation};
 use hol_lab::Metric;
 
 pub use opinion::Opinion;
 pub use pairs::Mismatch;
 
-/// The kernel's results, shown in the model's report.
+/// The kernel's results in the report of the model.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// The name of its world, as in `kernel:6.12.1-amd64`.
+    /// Name of the kernel's world, such as `kernel:6.12.1-amd64`.
     pub name: String,
     /// The claims with the kernel's verdicts, in the order of the report.
-    pub judged: Vec<Judged>,
-    /// How both results agree on the current stack, claim by claim: on all points of each world …
+    pub judged: Vec<JudgedClaim>,
+    /// Agreement of both worlds on the current stack, claim by claim, on all points of each world.
     pub opinions: Vec<Opinion>,
-    /// … and on the points that both measured.
+    /// Agreement of both worlds, claim by claim, on the points measured in both.
     pub on_shared: Vec<Opinion>,
-    /// The number of points that both measured.
+    /// Number of points measured in both worlds.
     pub shared: usize,
-    /// The number of these whose runs have different lengths, so that they are not compared.
+    /// Number of points measured in both worlds whose runs have different lengths, so that they are not
+    /// compared.
     pub unlike: usize,
-    /// The comparisons of the other points, by response time and by throughput, as far as there are such points.
+    /// Comparisons of the other points, by response time and by throughput, as far as there are such points.
     pub validations: Vec<Validation>,
-    /// The number of points that only the model measured, and a description for each experiment.
+    /// Number of points measured only in the model, and a description for each experiment.
     pub only_model: (usize, Vec<String>),
-    /// The same for the kernel.
+    /// Number of points measured only in the kernel, and a description for each experiment.
     pub only_kernel: (usize, Vec<String>),
 }
 
@@ -44,8 +45,9 @@ impl Report {
         let pairs = pairs::Pairs::of(model, kernel);
         let alike =
             || pairs.shared.iter().filter(|(model, kernel)| pairs::are_alike(&model.point, &kernel.point));
-        let compared: Vec<Compared> =
-            alike().map(|(model, kernel)| Compared::of(kernel, model, metric_of(&model.point))).collect();
+        let compared: Vec<ComparedPoint> = alike()
+            .map(|(model, kernel)| ComparedPoint::of(kernel, model, metric_of(&model.point)))
+            .collect();
         let beside = |data: Dataset| Dataset { compared: Some(compared.clone()), ..data };
         let of = |cells: Vec<Cell>| beside(Dataset { cells, ..Dataset::default() });
         let [asked_model, asked_kernel] = [StudyFiles::of(model)?, StudyFiles::of(kernel)?];

@@ -1,6 +1,6 @@
-//! Whether the results of two worlds on one claim agree, on the current stack, which both have.
+//! The agreement of two worlds on a claim, on the current stack, which both have.
 
-use crate::claims::Judged;
+use crate::claims::JudgedClaim;
 
 /// The agreement of two worlds on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +39,8 @@ impl Opinion {
 }
 
 /// Compares claim by claim; both lists have the claims of one study in its order.
-pub(super) fn between(model: &[Judged], kernel: &[Judged]) -> Vec<Opinion> {
-    let today = |judged: &Judged| judged.findings.first().and_then(|(_, finding)| finding.holds);
+pub(super) fn between(model: &[JudgedClaim], kernel: &[JudgedClaim]) -> Vec<Opinion> {
+    let today = |judged: &JudgedClaim| judged.findings.first().and_then(|(_, finding)| finding.holds);
     model.iter().zip(kernel).map(|(model, kernel)| Opinion::of(today(model), today(kernel))).collect()
 }
 

@@ -11,14 +11,14 @@ pub enum Mismatch {
     #[error("one is of {0}, the other of {1}; give the results of one study or experiment in two worlds")]
     Question(String, String),
     /// They are of one world.
-    #[error("both are of the {0} world; do the other with `--world {1}` into a directory of its own")]
+    #[error("both are of the {0} world; run one with `--world {1}` into its own directory")]
     World(String, &'static str),
 }
 
 /// The points of a model's and a kernel's results.
 #[derive(Debug)]
 pub struct Pairs<'r> {
-    /// The points that both measured: in the model, in the kernel.
+    /// The points measured in both: in the model, in the kernel.
     pub shared: Vec<(&'r PointResult, &'r PointResult)>,
     /// The points that only the model measured.
     pub only_model: Vec<&'r Point>,
@@ -33,7 +33,7 @@ fn name(point: &Point) -> Name<'_> {
     (point.experiment.as_str(), point.label.as_str(), point.axes.as_slice())
 }
 
-/// Returns the two directories as model and kernel.
+/// Returns the two directories with the model's first.
 pub fn placed<'r>(one: &'r Results, other: &'r Results) -> Result<(&'r Results, &'r Results), Mismatch> {
     let [asked, asked_too] = [one, other].map(|results| question(&results.manifest));
     if asked != asked_too {
@@ -81,7 +81,8 @@ impl<'r> Pairs<'r> {
     }
 }
 
-/// Returns whether the repetitions of a point have the same length in both; otherwise their runs have different distributions.
+/// Returns whether the repetitions of a point have the same length in both; otherwise their distributions
+/// differ anyway.
 pub fn are_alike(model: &Point, kernel: &Point) -> bool {
     model.messages_in(0) == kernel.messages_in(0)
 }

@@ -1,35 +1,35 @@
-//! Compares one value of each run in both worlds.
+//! Compares one value of the runs in both worlds.
 
 use hol_measure::{Bounds, CONFIDENCE, RankSum};
 
 use super::runs::Runs;
 
-/// The largest deviation of the model from the kernel: the larger of the two.
+/// The largest accepted deviation of the model from the kernel: the larger of the two fields.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
-    /// In the value's unit.
+    /// Deviation in the value's unit.
     pub absolute: f64,
-    /// As a fraction of the kernel's value.
+    /// Deviation as a share of the kernel's value.
     pub share: f64,
 }
 
-/// For mean response times.
+/// The tolerance of mean response times.
 pub const MEAN: Tolerance = Tolerance { absolute: 0.5, share: 0.03 };
-/// For 99th percentiles.
+/// The tolerance of 99th percentiles.
 pub const P99: Tolerance = Tolerance { absolute: 1.0, share: 0.05 };
-/// For the throughput of a flow without competitors.
+/// The tolerance of the throughput of a flow without competitors.
 pub const ALONE: Tolerance = Tolerance { absolute: 0.0, share: 0.03 };
-/// For the throughput of a flow with competitors.
+/// The tolerance of the throughput of a flow with competitors.
 pub const SHARED: Tolerance = Tolerance { absolute: 0.0, share: 0.1 };
 
 /// The median runs of both worlds, and a rank test of their runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Check {
-    /// The kernel's median with the 95 % interval.
+    /// Median of the kernel's runs with its 95 % confidence interval.
     pub kernel: Bounds,
-    /// The model's median with the 95 % interval.
+    /// Median of the model's runs with its 95 % confidence interval.
     pub model: Bounds,
-    /// Model less kernel, with the 95 % interval.
+    /// Model minus kernel, with the 95 % confidence interval.
     pub difference: Bounds,
     /// The ranks of the kernel's runs among the model's.
     pub ranks: RankSum,
@@ -72,8 +72,8 @@ impl Check {
         Bounds { value, low, high }
     }
 
-    /// Returns whether the medians differ by no more than the tolerance, or the model's is inside the kernel's interval and a rank test
-    /// shows no difference.
+    /// Returns whether the medians differ by no more than the tolerance, or whether the model's is inside
+    /// the kernel's interval and a rank test shows no difference.
     pub fn agrees(&self) -> bool {
         let (low, high) = self.ends;
         let inside = (low..=high).contains(&self.model.value);
@@ -85,7 +85,8 @@ impl Check {
         self.ranks.p < 1.0 - CONFIDENCE
     }
 
-    /// Returns whether the kernel's uncertainty exceeds the tolerance: then the verdict has little meaning.
+    /// Returns whether the kernel's uncertainty exceeds the tolerance, so that the verdict has little
+    /// meaning.
     pub fn says_little(&self) -> bool {
         self.open > self.tolerance
     }

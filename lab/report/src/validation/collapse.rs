@@ -5,14 +5,14 @@ use hol_measure::{CONFIDENCE, fisher_exact};
 /// The number of collapsed runs in each world.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Collapses {
-    /// In the kernel: collapsed runs, all runs.
+    /// Numbers of collapsed runs and of all runs in the kernel.
     pub kernel: (u64, u64),
-    /// In the model: collapsed runs, all runs.
+    /// Numbers of collapsed runs and of all runs in the model.
     pub model: (u64, u64),
 }
 
 impl Collapses {
-    /// Returns the p-value of this difference if runs collapsed equally often in both worlds.
+    /// Returns the p-value of the difference if runs collapsed equally often in both worlds.
     pub fn p(&self) -> f64 {
         fisher_exact(self.kernel, self.model)
     }

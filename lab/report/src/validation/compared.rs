@@ -1,25 +1,25 @@
-//! A point in both worlds.
+//! The comparison of a point in both worlds.
 
 use hol_lab::{Point, PointResult};
 
 use super::check::{self, Check};
 use super::collapse::Collapses;
-use super::measured::Measured;
+use super::measured::PointMeasurements;
 use super::rank::ranks;
 use super::runs::Runs;
 use crate::closed_form;
 use crate::data::{Cell, Conditions};
 use hol_lab::Metric;
 
-/// A point in both worlds, side by side.
+/// The results of a point in both worlds, side by side.
 #[derive(Debug, Clone)]
-pub struct Compared {
+pub struct ComparedPoint {
     /// The point in the kernel world.
     pub point: Point,
     /// The kernel's measurements.
-    pub kernel: Measured,
+    pub kernel: PointMeasurements,
     /// The model's results.
-    pub model: Measured,
+    pub model: PointMeasurements,
     /// The mean response time of a run; `None` if a world has no median run.
     pub mean: Option<Check>,
     /// The 99th percentile of a run; `None` if a world has no median run.
@@ -44,7 +44,7 @@ pub struct Compared {
     pub conditions: Conditions,
 }
 
-impl Compared {
+impl ComparedPoint {
     /// Compares the runs of one point by their response times or by their throughput.
     pub fn of(kernel: &PointResult, model: &PointResult, metric: Metric) -> Self {
         let cell = Cell::from(kernel);
@@ -53,9 +53,10 @@ impl Compared {
         let closed_form = closed_form::mean(&cell);
         let collapsed = |result: &PointResult| (result.collapsed() as u64, result.runs.len() as u64);
         let collapses = Collapses { kernel: collapsed(kernel), model: collapsed(model) };
-        let [kernel, model] = [kernel, model].map(Measured::of);
+        let [kernel, model] = [kernel, model].map(PointMeasurements::of);
         let shared = if point.competitors() == 0 { check::ALONE } else { check::SHARED };
-        let both = |of: fn(&Measured) -> &Runs, tolerance| Check::of(of(&kernel), of(&model), tolerance);
+        let both =
+            |of: fn(&PointMeasurements) -> &Runs, tolerance| Check::of(of(&kernel), of(&model), tolerance);
         let mean = both(|world| &world.mean, check::MEAN);
         let throughput = both(|world| &world.throughput, shared);
         let among = |check: Check| match metric {
@@ -81,10 +82,10 @@ impl Compared {
         }
     }
 
-    /// Returns whether every judged value agrees; a value that neither world has agrees too.
+    /// Returns whether every judged value agrees; a value that is missing in both worlds agrees, too.
     pub fn agrees(&self) -> bool {
         let Self { kernel, model, .. } = self;
-        let same = |check: Option<Check>, of: fn(&Measured) -> &Runs| {
+        let same = |check: Option<Check>, of: fn(&PointMeasurements) -> &Runs| {
             let neither = of(kernel).median.is_none() && of(model).median.is_none();
             check.map_or(neither, |check| check.agrees())
         };
@@ -94,7 +95,7 @@ impl Compared {
         same(self.mean, |world| &world.mean) && same(self.p99, |world| &world.p99) && self.collapses.agree()
     }
 
-    /// Describes whether they agree and how meaningful that is.
+    /// Describes whether the worlds agree, and how meaningful that is.
     pub fn verdict(&self) -> &'static str {
         match (self.agrees(), self.says_little()) {
             (true, false) => "agrees",

@@ -1,8 +1,8 @@
-//! Figures: the model beside the kernel, by their median runs, and the distributions of the worst points.
+//! Figures of a validation: the median runs of model and kernel, and the distributions of the worst points.
 
 use hol_measure::{Bounds, CONFIDENCE, Distribution};
 
-use super::{Compared, Validation};
+use super::{ComparedPoint, Validation};
 use crate::data::Conditions;
 use crate::plot::{
     Axis, Ccdf, Edge, Frame, Look, Marker, Panel, Point, Scale, Series, Svg, key, side_labels,
@@ -46,7 +46,7 @@ impl Validation {
     /// Returns the median runs of an experiment, lines for the model and marks for the kernel, with the name of the drawing; `None` if
     /// nothing varies.
     pub fn figure(&self, experiment: &str) -> Option<Svg> {
-        let points: Vec<&Compared> =
+        let points: Vec<&ComparedPoint> =
             self.points.iter().filter(|compared| compared.point.experiment == experiment).collect();
         drawing(&format!("beside-{experiment}"), &points)
     }
@@ -54,19 +54,19 @@ impl Validation {
     /// Returns a few transports of the first experiment; `None` without them.
     pub fn overview(&self) -> Option<Svg> {
         let experiment = *self.experiments().first()?;
-        let mine = |compared: &&Compared| {
+        let mine = |compared: &&ComparedPoint| {
             compared.point.experiment == experiment && OVERVIEW.contains(&compared.point.label.as_str())
         };
         drawing("overview", &self.points.iter().filter(mine).collect::<Vec<_>>())
     }
 }
 
-fn drawing(id: &str, points: &[&Compared]) -> Option<Svg> {
+fn drawing(id: &str, points: &[&ComparedPoint]) -> Option<Svg> {
     let along = ALONG.into_iter().find(|along| {
         let first = points.first().map(|compared| (along.of)(&compared.conditions));
         points.iter().any(|compared| Some((along.of)(&compared.conditions)) != first)
     })?;
-    let mut svg = Svg::new(id, WIDTH, HEIGHT, "Model beside kernel: mean response time of the median run");
+    let mut svg = Svg::new(id, WIDTH, HEIGHT, "Model and kernel: mean response time of the median run");
     let variants = variants(points);
     let count = variants.len() as f64;
     let width = ((WIDTH - LEFT - NAMES * count - LEFT * (count - 1.0)) / count).min(560.0);
@@ -85,7 +85,7 @@ fn drawing(id: &str, points: &[&Compared]) -> Option<Svg> {
 }
 
 /// Returns the suffixes of the labels, after a blank; each of these variants has a panel.
-fn variants<'c>(points: &[&'c Compared]) -> Vec<&'c str> {
+fn variants<'c>(points: &[&'c ComparedPoint]) -> Vec<&'c str> {
     let mut variants: Vec<&str> = points.iter().map(|compared| split(&compared.point.label).1).collect();
     variants.sort_unstable();
     variants.dedup();
@@ -97,7 +97,7 @@ fn split(label: &str) -> (&str, &str) {
     label.split_once(' ').unwrap_or((label, ""))
 }
 
-fn panel(frame: Frame, along: Along, points: &[&Compared]) -> Panel {
+fn panel(frame: Frame, along: Along, points: &[&ComparedPoint]) -> Panel {
     let xs = points.iter().map(|compared| (along.of)(&compared.conditions)).filter(|x| *x > 0.0);
     let (min, max) = xs.fold((f64::INFINITY, 0.0_f64), |(min, max), x| (min.min(x), max.max(x)));
     let floor = points.iter().map(|compared| compared.conditions.rtt_ms()).fold(f64::INFINITY, f64::min);
@@ -111,7 +111,7 @@ fn panel(frame: Frame, along: Along, points: &[&Compared]) -> Panel {
     Panel { frame, x, y }
 }
 
-fn curves(svg: &mut Svg, panel: &Panel, along: Along, points: &[&Compared], variant: &str) {
+fn curves(svg: &mut Svg, panel: &Panel, along: Along, points: &[&ComparedPoint], variant: &str) {
     let mine = points.iter().filter(|compared| split(&compared.point.label).1 == variant);
     let mut labels: Vec<&str> = mine.map(|compared| compared.point.label.as_str()).collect();
     labels.sort_unstable();
@@ -135,9 +135,9 @@ fn curves(svg: &mut Svg, panel: &Panel, along: Along, points: &[&Compared], vari
 fn series<'c>(
     label: &str,
     along: Along,
-    medians: impl Iterator<Item = (&'c &'c Compared, usize, Bounds)>,
+    medians: impl Iterator<Item = (&'c &'c ComparedPoint, usize, Bounds)>,
 ) -> Series {
-    let point = |(compared, n, value): (&&Compared, usize, Bounds)| Point {
+    let point = |(compared, n, value): (&&ComparedPoint, usize, Bounds)| Point {
         x: (along.of)(&compared.conditions),
         value,
         n,
@@ -150,7 +150,7 @@ fn series<'c>(
 }
 
 /// Returns the distributions of both worlds at a point.
-pub(super) fn distributions(id: &str, compared: &Compared) -> Svg {
+pub(super) fn distributions(id: &str, compared: &ComparedPoint) -> Svg {
     let mut svg = Svg::new(id, WIDTH, HEIGHT, &format!("Distribution at {}", compared.point));
     let curves = [
         ccdf(
@@ -186,7 +186,7 @@ mod tests {
     use super::super::test_points::{compared, validation};
     use super::*;
 
-    fn points() -> Vec<Compared> {
+    fn points() -> Vec<ComparedPoint> {
         let at = |transport: &str, loss: &str| {
             let text = format!(
                 "transports = [{{ spec = 'sctp', label = '{transport}' }}]\nmessages = 2\nrepetitions = 2\n\

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::figures::distributions;
-use super::{Compared, Tally, Validation, points};
+use super::{ComparedPoint, Tally, Validation, points};
 use crate::page::{Section, document};
 use crate::plot::escape;
 use hol_lab::Metric;
@@ -13,15 +13,8 @@ const WORST: usize = 12;
 
 /// The rules of agreement, by response time and by throughput.
 const RULE: [&str; 2] = [
-    "<p class=\"soft\">Each world is told by its median run, which no rare collapse moves. A point agrees if the model's is \
-     within 0.5 ms or 3 % of Linux's, in the mean response time, and within 1 ms or 5 % in the 99 % quantile; or else inside \
-     the 95 % interval of Linux's, where the ranks of the runs do not tell the worlds apart (Mann–Whitney, 5 %). And runs \
-     have to collapse as often in both, as far as Fisher's exact test tells. A point says little if Linux's repetitions \
-     leave its median run more open than those limits, or the model's spread so far that as many would.</p>",
-    "<p class=\"soft\">Each world is told by its median run, which no rare collapse moves. A point agrees if the model's \
-     throughput is within 3 % of Linux's, 10 % where it is shared with a background; or else inside the 95 % interval of \
-     Linux's, where the ranks of the runs do not tell the worlds apart (Mann–Whitney, 5 %). A point says little if Linux's \
-     repetitions leave its median run more open than that, or the model's spread so far that as many would.</p>",
+    "<p class=\"soft\">Each world is summarised by its median run, which rare collapses do not change. A point agrees if the model's is within 0.5 ms or 3 % of Linux's, in the mean response time, and within 1 ms or 5 % in the 99 % quantile; or inside the 95 % confidence interval of Linux's while a rank test shows no difference (Mann–Whitney, 5 %). The shares of collapsed runs must not differ significantly (Fisher's exact test). A point is imprecise if the uncertainty of Linux's median run exceeds these limits, or if the same number of the model's runs would have such an uncertainty.</p>",
+    "<p class=\"soft\">Each world is summarised by its median run, which rare collapses do not change. A point agrees if the model's throughput is within 3 % of Linux's, 10 % if it is shared with background flows; or inside the 95 % confidence interval of Linux's while a rank test shows no difference (Mann–Whitney, 5 %). A point is imprecise if the uncertainty of Linux's median run exceeds these limits, or if the same number of the model's runs would have such an uncertainty.</p>",
 ];
 
 impl Validation {
@@ -68,7 +61,7 @@ impl Validation {
 fn summary(validation: &Validation) -> String {
     let tally = validation.tally();
     let mut text = format!(
-        "<p class=\"question\">Does the model tell what Linux does?</p><p class=\"lead\"><b>{}.</b> {}.</p>",
+        "<p class=\"question\">Does the model agree with Linux?</p><p class=\"lead\"><b>{}.</b> {}.</p>",
         tally.agreement(),
         tally.certainty(),
     );
@@ -79,7 +72,7 @@ fn summary(validation: &Validation) -> String {
     if validation.missing > 0 {
         let _ = write!(
             text,
-            "<p class=\"warning\">{} points have no run in both worlds yet; the same command goes on.</p>",
+            "<p class=\"warning\">{} points have no runs in both worlds yet; repeat the command to continue.</p>",
             validation.missing
         );
     }
@@ -94,7 +87,7 @@ fn matrix(validation: &Validation) -> String {
     labels.sort_unstable();
     labels.dedup();
     let tally = |label: Option<&str>, experiment: Option<&str>| -> Tally {
-        let mine = |c: &&Compared| {
+        let mine = |c: &&ComparedPoint| {
             label.is_none_or(|label| c.point.label == label)
                 && experiment.is_none_or(|experiment| c.point.experiment == experiment)
         };
@@ -122,8 +115,7 @@ fn share(tally: Tally) -> String {
 
 fn figures(validation: &Validation) -> String {
     let mut text = String::from(
-        "<p class=\"soft\">Mean response time of the median run. Lines: the model. Marks: Linux, with 95 % intervals over the \
-         repetitions. A triangle ▲ at the upper edge is off the axis.</p>",
+        "<p class=\"soft\">Mean response time of the median run. Lines: the model. Marks: Linux, with 95 % confidence intervals over the repetitions. A triangle ▲ at the upper edge is a value outside the axis.</p>",
     );
     for experiment in validation.experiments() {
         if let Some(svg) = validation.figure(experiment) {
@@ -150,7 +142,7 @@ fn worst(validation: &Validation) -> String {
             if index < 3 { " open" } else { "" },
             points::chip(compared),
             escape(&compared.point.to_string()),
-            compared.sentences().iter().map(|line| format!("<li>{line}</li>")).collect::<String>(),
+            compared.describe_checks().iter().map(|line| format!("<li>{line}</li>")).collect::<String>(),
             distributions(&format!("worst-{index}"), compared).inline(),
             escape(&kernel),
             escape(&model)
@@ -160,15 +152,14 @@ fn worst(validation: &Validation) -> String {
 }
 
 fn provenance(validation: &Validation) -> String {
-    let total = |of: fn(&Compared) -> f64| validation.points.iter().map(of).sum::<f64>();
+    let total = |of: fn(&ComparedPoint) -> f64| validation.points.iter().map(of).sum::<f64>();
     let (kernel_s, model_s) = (total(|c| c.kernel.wall_s), total(|c| c.model.wall_s));
     let (kernel_messages, model_messages) =
         (total(|c| c.kernel.offered as f64), total(|c| c.model.offered as f64));
     format!(
         "<dl><dt>Linux</dt><dd>{}, {kernel_messages} transactions, {kernel_s:.0} s of wall-clock time ({:.0} µs each)</dd>\
          <dt>model</dt><dd>headofline {}, {model_messages} transactions, {model_s:.1} s ({:.2} µs each)</dd></dl>\
-         <p class=\"soft\">Both are result directories of their own, beside this page: <code>kernel</code> and \
-         <code>model</code>.</p>",
+         <p class=\"soft\">Both are result directories next to this page: <code>kernel</code> and <code>model</code>.</p>",
         escape(&validation.kernel),
         kernel_s * 1e6 / kernel_messages.max(1.0),
         escape(&validation.model),

@@ -7,10 +7,10 @@ use super::runs::Runs;
 
 /// The values of one world; times are in ms.
 ///
-/// A quantile is that of each repetition: the repetitions of both worlds have the same length, so its bias is the same. A repetition with
-/// more failures than messages above the quantile has none.
+/// A quantile is computed per repetition: the repetitions of both worlds have the same length, so its bias
+/// is the same. A repetition with more failures than messages above the quantile has none.
 #[derive(Debug, Clone)]
-pub struct Measured {
+pub struct PointMeasurements {
     /// The number of repetitions.
     pub repetitions: usize,
     /// The number of messages that were due.
@@ -39,7 +39,7 @@ pub struct Measured {
     pub wall_s: f64,
 }
 
-impl Measured {
+impl PointMeasurements {
     /// Collects the values of a point.
     pub fn of(result: &PointResult) -> Self {
         let again: u64 = result.runs.iter().map(|run| sent_again(run)).sum();

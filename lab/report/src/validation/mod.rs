@@ -26,8 +26,8 @@ use hol_lab::Metric;
 
 pub use check::{ALONE, Check, MEAN, P99, SHARED, Tolerance};
 pub use collapse::Collapses;
-pub use compared::Compared;
-pub use measured::Measured;
+pub use compared::ComparedPoint;
+pub use measured::PointMeasurements;
 pub use runs::Runs;
 pub use tally::Tally;
 pub use words::median_in_words;
@@ -40,10 +40,10 @@ pub struct Validation {
     /// The metric of the verdicts.
     pub metric: Metric,
     /// Every point with runs in both worlds: those that disagree first, by descending difference.
-    pub points: Vec<Compared>,
+    pub points: Vec<ComparedPoint>,
     /// The number of points without a run in both worlds.
     pub missing: usize,
-    /// The name of the kernel's world, as in `kernel:6.12.1-amd64`.
+    /// Name of the kernel's world, such as `kernel:6.12.1-amd64`.
     pub kernel: String,
     /// The version of the program whose model was compared.
     pub model: String,
@@ -56,7 +56,8 @@ impl Validation {
         let there = |(kernel, model): &(&PointResult, &PointResult)| {
             !kernel.runs.is_empty() && !model.runs.is_empty()
         };
-        let points = pairs.filter(there).map(|(kernel, model)| Compared::of(kernel, model, metric)).collect();
+        let points =
+            pairs.filter(there).map(|(kernel, model)| ComparedPoint::of(kernel, model, metric)).collect();
         let all = kernel.points.len();
         let (kernel, model) = (kernel.manifest.world.clone(), model.manifest.version.clone());
         let mut validation = Self::of_points(title, metric, points, [kernel, model]);
@@ -68,7 +69,7 @@ impl Validation {
     pub(crate) fn of_points(
         title: &str,
         metric: Metric,
-        mut points: Vec<Compared>,
+        mut points: Vec<ComparedPoint>,
         [kernel, model]: [String; 2],
     ) -> Self {
         points.sort_by(|a, b| a.agrees().cmp(&b.agrees()).then(b.excess().total_cmp(&a.excess())));
@@ -94,7 +95,7 @@ impl Validation {
         drawings.chain(texts).try_for_each(|(path, text)| fs::write(&path, text).map_err(failed(&path)))
     }
 
-    /// Returns the tally of all points.
+    /// Returns how many points agree.
     pub fn tally(&self) -> Tally {
         self.points.iter().collect()
     }

@@ -1,7 +1,7 @@
 //! The points of a validation as rows of a table.
 
 use super::words::median_in_words;
-use super::{Check, Compared, Measured, Runs, Validation};
+use super::{Check, ComparedPoint, PointMeasurements, Runs, Validation};
 use crate::plot::escape;
 use hol_lab::Metric;
 
@@ -28,11 +28,11 @@ pub(super) fn table(validation: &Validation) -> String {
     format!("<div class=\"scroll\"><table><tr>{head}</tr>{rows}</table></div>")
 }
 
-fn row(compared: &Compared) -> String {
-    let Compared { point, kernel, model, closed_form, ks, wasserstein_ms, .. } = compared;
+fn row(compared: &ComparedPoint) -> String {
+    let ComparedPoint { point, kernel, model, closed_form, ks, wasserstein_ms, .. } = compared;
     let [kernel_trace, model_trace] = compared.traces();
     let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.2}"));
-    let pair = |of: fn(&Measured) -> &Runs| {
+    let pair = |of: fn(&PointMeasurements) -> &Runs| {
         [kernel, model].map(|world| number(of(world).median.map(|median| median.value))).join(" / ")
     };
     let mut cells: Vec<String> = compared.judged().iter().flat_map(checked).collect();
@@ -65,7 +65,7 @@ fn checked(check: &Option<Check>) -> [String; 4] {
 }
 
 /// Returns the number of repetitions, and how many would be needed.
-fn repetitions(compared: &Compared) -> String {
+fn repetitions(compared: &ComparedPoint) -> String {
     let done = compared.kernel.repetitions;
     match compared.repetitions_needed() {
         Some(needed) if needed > done as u64 => format!("{done}, better {needed}"),
@@ -82,19 +82,13 @@ fn higher(validation: &Validation) -> &'static str {
 /// Explains the columns of the table.
 pub(super) fn legend(validation: &Validation) -> String {
     format!(
-        "Times in ms, each of the median run with its 95 % interval over the runs. Off: the model's less \
-             Linux's, in percent with its interval, and in units of the tolerance. {}: in how many of all pairs of a run of \
-             Linux and one of the model (even: 50 %), and how likely ranks so uneven are by chance. Where two numbers stand \
-             with a stroke between, Linux is the first. Collapsed: runs that fell more than a second behind. D: the \
-             Kolmogorov–Smirnov distance, which counts any shift however small. W1: the Wasserstein distance. Repetitions: \
-             those of Linux, and how many it would take for a point that says little. Open a point for the commands that show \
-             its packets in both worlds.",
+        "Times are in ms, of the median run, with the 95 % confidence interval over runs. Off: model minus Linux, in percent with its interval, and as a multiple of the tolerance. {}: the share of pairs (one run of Linux, one of the model) in which that is so, 50 % if there is no difference, and the p-value. a / b: Linux, model. Collapsed: runs that fell more than 1 s behind schedule. D: Kolmogorov–Smirnov distance, to which any shift contributes. W1: Wasserstein distance. Repetitions: of Linux, and how many an imprecise point needs. Expand a point for the commands that show its packets in both worlds.",
         higher(validation)
     )
 }
 
 /// Returns the verdict on a point as a label.
-pub(super) fn chip(compared: &Compared) -> String {
+pub(super) fn chip(compared: &ComparedPoint) -> String {
     let class = match (compared.agrees(), compared.says_little()) {
         (true, false) => "v-good",
         (_, true) => "v-unknown",

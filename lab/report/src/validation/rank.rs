@@ -1,7 +1,8 @@
 //! The ranks of the kernel's runs among the model's, over all points.
 //!
-//! One point has few runs. If both worlds have the same distribution, the fraction of the model's runs that a run of the kernel exceeds is
-//! uniform at every point, with mean one half. This is the probability integral transform with the model's runs as the distribution.
+//! One point has few runs. If both worlds have the same distribution, the share of the model's runs that a
+//! run of the kernel exceeds is uniform at every point, with mean one half. This is the probability integral
+//! transform with the model's runs as the distribution.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +11,8 @@ use hol_measure::{CONFIDENCE, Interval};
 use super::Validation;
 use super::runs::Runs;
 
-/// Returns the fraction of the model's runs that each run of the kernel exceeds, by repetition. Empty if the model's runs differ by no more
-/// than `tolerance`: then their order has no meaning beyond their median.
+/// Returns the share of the model's runs that each run of the kernel exceeds, by repetition. Empty if the
+/// model's runs differ by no more than `tolerance`: then their order has no meaning beyond their median.
 pub(super) fn ranks(kernel: &Runs, model: &Runs, tolerance: f64) -> Vec<f64> {
     let mut of_model = model.values.clone();
     of_model.sort_by(f64::total_cmp);
@@ -45,7 +46,7 @@ impl Validation {
         let Some(rank) = self.rank().filter(|rank| rank.half_width.is_finite()) else { return String::new() };
         let even = (rank.mean - 0.5).abs() <= rank.half_width;
         let verdict = match (even, rank.mean > 0.5) {
-            (true, _) => "as runs of one distribution do",
+            (true, _) => "as for runs of one distribution",
             (false, true) => "so the kernel's are higher",
             (false, false) => "so the kernel's are lower",
         };
@@ -82,7 +83,7 @@ mod tests {
         let model: Vec<u64> = (20..60).collect();
         let same = compared(POINT, &[22, 30, 38, 45, 57], &model);
         let words = validation(vec![same]).rank_in_words();
-        assert!(words.ends_with("as runs of one distribution do"), "{words}");
+        assert!(words.ends_with("as for runs of one distribution"), "{words}");
         let slower = compared(POINT, &[50, 52, 55, 58, 59], &model);
         let words = validation(vec![slower]).rank_in_words();
         assert!(words.ends_with("so the kernel's are higher"), "{words}");

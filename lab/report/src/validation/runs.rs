@@ -1,11 +1,11 @@
-//! One value of each run of a point.
+//! One value per run of a point.
 
 use std::sync::Arc;
 
 use hol_lab::{Metric, PointResult, RunResult};
 use hol_measure::{Bounds, CONFIDENCE};
 
-/// One value of each run, in the order of the repetitions, and the median.
+/// One value per run, in the order of the repetitions, and the median.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Runs {
     /// The values; infinite if a run has none, which is worse than any value.
@@ -22,7 +22,7 @@ impl Runs {
         Self::of(result.runs.iter().map(|run| time(run).unwrap_or(f64::INFINITY)).collect())
     }
 
-    /// Collects the throughput of each run in kbit/s; a missing one is lower than any value.
+    /// Collects the throughput of each run in kbit/s; a missing throughput counts as lower than any value.
     pub fn throughputs(result: &PointResult) -> Self {
         Self::of(
             result
@@ -41,7 +41,7 @@ impl Runs {
         Some((low.max(least), high.min(most)))
     }
 
-    /// Creates it from values.
+    /// Creates the runs from their values.
     pub fn of(values: Vec<f64>) -> Self {
         let median = Bounds::of_median(&values, CONFIDENCE).filter(|median| median.value.is_finite());
         Self { values, median }

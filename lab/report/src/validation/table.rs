@@ -4,7 +4,7 @@ use hol_lab::table::{self, Row};
 use hol_measure::Bounds;
 use serde_json::{Value, json};
 
-use super::{Compared, Measured, Validation};
+use super::{ComparedPoint, PointMeasurements, Validation};
 
 impl Validation {
     /// Returns an array of objects, one per line.
@@ -19,8 +19,8 @@ impl Validation {
 }
 
 /// Returns the columns of a point, the same for every point.
-fn columns(compared: &Compared) -> Row {
-    let Compared { point, kernel, model, mean, p99, throughput, collapses, conditions, .. } = compared;
+fn columns(compared: &ComparedPoint) -> Row {
+    let ComparedPoint { point, kernel, model, mean, p99, throughput, collapses, conditions, .. } = compared;
     let [kernel_trace, model_trace] = compared.traces();
     let mut columns: Vec<(String, Value)> = [
         ("experiment", json!(point.experiment)),
@@ -63,8 +63,9 @@ fn columns(compared: &Compared) -> Row {
 }
 
 /// Returns the columns of one world.
-fn world(name: &str, measured: &Measured) -> Row {
-    let Measured { repetitions, offered, failed, collapsed, overall, sent_again, wall_s, .. } = measured;
+fn world(name: &str, measured: &PointMeasurements) -> Row {
+    let PointMeasurements { repetitions, offered, failed, collapsed, overall, sent_again, wall_s, .. } =
+        measured;
     let numbers = [
         ("mean", "ms", &measured.mean),
         ("median", "ms", &measured.median),

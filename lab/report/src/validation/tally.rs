@@ -1,8 +1,8 @@
 //! The number of points that agree.
 
-use super::Compared;
+use super::ComparedPoint;
 
-/// Numbers of points.
+/// Numbers of points by result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     /// All points.
@@ -11,12 +11,12 @@ pub struct Tally {
     pub agree: usize,
     /// Points whose uncertainty exceeds the tolerance.
     pub say_little: usize,
-    /// Those of them that agree.
+    /// Number of points whose uncertainty exceeds the tolerance and that agree.
     pub say_little_and_agree: usize,
 }
 
 impl Tally {
-    /// Returns the fraction that agrees; 0 without points.
+    /// Returns the share of points that agree; 0 without points.
     pub fn share(&self) -> f64 {
         self.agree as f64 / self.points.max(1) as f64
     }
@@ -30,16 +30,15 @@ impl Tally {
     pub fn certainty(&self) -> String {
         let Self { points, agree, say_little, say_little_and_agree } = self;
         format!(
-            "{say_little} say little, because their repetitions leave more open than the tolerance, and {say_little_and_agree} of \
-             these agree; of the others, {} of {} do",
+            "{say_little} are imprecise, because their uncertainty exceeds the tolerance, and {say_little_and_agree} of these agree; of the others, {} of {} agree",
             agree - say_little_and_agree,
             points - say_little,
         )
     }
 }
 
-impl<'c> FromIterator<&'c Compared> for Tally {
-    fn from_iter<I: IntoIterator<Item = &'c Compared>>(points: I) -> Self {
+impl<'c> FromIterator<&'c ComparedPoint> for Tally {
+    fn from_iter<I: IntoIterator<Item = &'c ComparedPoint>>(points: I) -> Self {
         let mut tally = Self::default();
         for point in points {
             let (agrees, little) = (point.agrees(), point.says_little());

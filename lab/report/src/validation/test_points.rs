@@ -5,14 +5,14 @@ use std::sync::Arc;
 use hol_lab::{Experiment, Point, PointResult, RunKey, RunResult, Source};
 use hol_measure::Summary;
 
-use super::{Compared, Validation};
+use super::{ComparedPoint, Validation};
 use crate::testing::summary;
 use hol_lab::Metric;
 
 /// Returns the only point of the experiment `text`, with repetitions of one message that took these ms in each world.
-pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> Compared {
+pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> ComparedPoint {
     let [kernel, model] = [kernel_ms, model_ms].map(|millis| measured("test", text, millis).remove(0));
-    Compared::of(&kernel, &model, Metric::ResponseTime)
+    ComparedPoint::of(&kernel, &model, Metric::ResponseTime)
 }
 
 /// Returns every point of the experiment `text`, with repetitions of one message that took these ms.
@@ -50,7 +50,7 @@ pub fn measured(name: &str, text: &str, millis: &[u64]) -> Vec<PointResult> {
 }
 
 /// Returns a validation of points in this order.
-pub fn validation(points: Vec<Compared>) -> Validation {
+pub fn validation(points: Vec<ComparedPoint>) -> Validation {
     Validation {
         title: "A & B".to_owned(),
         metric: Metric::ResponseTime,

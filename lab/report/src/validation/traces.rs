@@ -1,11 +1,11 @@
-//! The commands that write both worlds' packets of a run.
+//! The commands that write the packets of a run in both worlds.
 
 use hol_lab::Point;
 use hol_network::NetworkSpec;
 use hol_workloads::{Kind, WorkloadSpec};
 use serde_json::Value;
 
-use super::Compared;
+use super::ComparedPoint;
 
 /// Settings with a flag of their own.
 const FLAGS: [(&str, &str); 8] = [
@@ -19,8 +19,9 @@ const FLAGS: [(&str, &str); 8] = [
     ("workload.size", "--size"),
 ];
 
-impl Compared {
-    /// Returns the commands that write the packets of the repetition [`furthest`](Self::furthest): of the kernel, of the model.
+impl ComparedPoint {
+    /// Returns the commands that write the packets of the repetition [`furthest`](Self::furthest): in the
+    /// kernel, in the model.
     pub fn traces(&self) -> [String; 2] {
         let world = &self.point.world;
         let world = if world.is_default() { String::new() } else { format!(" --world {world}") };

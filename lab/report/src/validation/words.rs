@@ -2,7 +2,7 @@
 
 use hol_measure::Bounds;
 
-use super::{Check, Collapses, Compared};
+use super::{Check, Collapses, ComparedPoint};
 use hol_lab::Metric;
 
 /// The p-value below which only a bound is shown.
@@ -38,16 +38,16 @@ impl Check {
     }
 }
 
-impl Compared {
+impl ComparedPoint {
     /// Returns a sentence for each value that the verdict is about.
-    pub fn sentences(&self) -> Vec<String> {
+    pub fn describe_checks(&self) -> Vec<String> {
         let (names, unit, more): (&[&str], _, _) = match self.metric {
             Metric::Throughput => (&["Throughput"], "kbit/s", "is faster"),
             _ => (&["Mean response time", "99 % quantile"], "ms", "takes longer"),
         };
         let sentence = |(name, check): (&&str, Option<Check>)| match check {
             Some(check) => told(name, unit, more, &check),
-            None => format!("{name}: a world has none in most of its runs."),
+            None => format!("{name}: one world has no value in most of its runs."),
         };
         let mut sentences: Vec<String> = names.iter().zip(self.judged()).map(sentence).collect();
         if self.metric != Metric::Throughput && (self.collapses.kernel.0 > 0 || self.collapses.model.0 > 0) {
@@ -61,9 +61,9 @@ fn told(name: &str, unit: &str, more: &str, check: &Check) -> String {
     let (difference, excess) = (check.difference.value, check.excess());
     let side = if difference < 0.0 { "below" } else { "above" };
     let ranked = match (check.ranks_differ(), excess <= 1.0) {
-        (false, _) => "which chance explains",
-        (true, true) => "which is no chance, and within the tolerance",
-        (true, false) => "which is no chance",
+        (false, _) => "which is not significant",
+        (true, true) => "which is significant, but within the tolerance",
+        (true, false) => "which is significant",
     };
     format!(
         "{name}: the model's median run is {:.2} {unit} {side} Linux's, {}, {excess:.1} times the tolerance; a run of Linux \
@@ -78,7 +78,7 @@ fn told(name: &str, unit: &str, more: &str, check: &Check) -> String {
 impl Collapses {
     fn sentence(&self) -> String {
         let Self { kernel, model } = self;
-        let verdict = if self.agree() { "as often, as far as these tell" } else { "not as often" };
+        let verdict = if self.agree() { "no significant difference" } else { "significantly different" };
         format!(
             "Collapsed: {} of {} runs of Linux, {} of {} of the model, {verdict} ({}).",
             kernel.0,
@@ -109,7 +109,7 @@ mod tests {
     fn a_sentence_says_by_how_much_and_how_the_runs_rank() {
         let model: Vec<u64> = (20..60).collect();
         let slower = compared(POINT, &[52, 53, 54, 55, 56, 57, 58, 59], &model);
-        let sentences = slower.sentences();
+        let sentences = slower.describe_checks();
         assert_eq!(sentences.len(), 2, "none collapsed: {sentences:?}");
         let mean = &sentences[0];
         assert!(
@@ -118,7 +118,7 @@ mod tests {
             ),
             "{mean}"
         );
-        assert!(mean.contains("in 90 % of all pairs, which is no chance (p < 0.001)"), "{mean}");
+        assert!(mean.contains("in 90 % of all pairs, which is significant (p < 0.001)"), "{mean}");
     }
 
     #[test]

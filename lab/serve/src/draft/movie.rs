@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hol_base::Time;
 use hol_lab::{Experiment, Point};
-use hol_measure::{Leg, Record};
+use hol_measure::{Record, TransferTimes};
 use hol_network::{InterfaceId, LinkId, Medium, Tap, TapEvent, TapPoint, Topology, Transit};
 use hol_scenario::flow_of;
 use serde::Serialize;
@@ -123,7 +123,7 @@ fn shortened(point: &Point, repetition: u32) -> Point {
 
 impl Message {
     fn of(record: &Record) -> Self {
-        let times = |leg: Leg| {
+        let times = |leg: TransferTimes| {
             [leg.written, leg.first_sent, leg.last_sent, leg.arrived, leg.delivered].map(Time::as_nanos)
         };
         Self {

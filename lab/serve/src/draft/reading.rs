@@ -1,6 +1,6 @@
 //! Reads a text: its errors and their positions, its translations, and the cost of running it.
 
-use hol_lab::{Experiment, Finished, InputError, Permission, Plan};
+use hol_lab::{Experiment, InputError, Permission, Plan, RunResults};
 use hol_network::Topology;
 use hol_testbed::mapping;
 use serde::{Deserialize, Serialize};
@@ -122,7 +122,7 @@ impl Reading {
     /// Adds the plan.
     fn tell(&mut self, experiment: &Experiment, jobs: Option<usize>) {
         self.plan = Some(planned(experiment, jobs));
-        self.cannot.extend(experiment.misfit().map(|problem| cannot(&problem)));
+        self.cannot.extend(experiment.why_unsupported().map(|problem| cannot(&problem)));
     }
 
     /// Adds the translation, the drawing and the form, as far as possible.
@@ -145,7 +145,7 @@ impl Reading {
 
 fn planned(experiment: &Experiment, jobs: Option<usize>) -> Planned {
     let plan = Plan::new([experiment]);
-    let (runs, messages) = (plan.wanted(&Finished::default()).len(), plan.messages());
+    let (runs, messages) = (plan.wanted(&RunResults::default()).len(), plan.messages());
     let estimate = jobs.filter(|_| messages <= MOST_MEASURED).map(|jobs| plan.estimate(jobs));
     let (least, most) = (estimate.map(|estimate| estimate.least), estimate.map(|estimate| estimate.most));
     Planned { points: experiment.points.len(), runs, messages, least, most }

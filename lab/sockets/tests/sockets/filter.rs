@@ -2,15 +2,15 @@
 
 use std::process::Command;
 
-use hol_scenario::FilterFacts;
+use hol_scenario::FilterReport;
 use hol_sockets::{Assignment, EndAddresses, FlowRun, run};
-use hol_workloads::{Filter, HostSpec, Mix, Simco, WorkloadSpec};
+use hol_workloads::{Filter, HostSpec, RequestMix, Simco, WorkloadSpec};
 
 use crate::namespaces::enter;
 use crate::pair::Pair;
 use crate::{assert_complete, assignment};
 
-fn filtered(pair: &Pair, transport: &str, mix: Mix) -> FlowRun {
+fn filtered(pair: &Pair, transport: &str, mix: RequestMix) -> FlowRun {
     let [client, server] =
         Pair::ADDRESSES.map(|address| EndAddresses { addresses: vec![address.into()], port: 0 });
     let assignment = assignment(transport, "simco");
@@ -26,17 +26,17 @@ fn filtered(pair: &Pair, transport: &str, mix: Mix) -> FlowRun {
 fn in_the_end_the_kernels_filter_holds_what_the_middlebox_granted() {
     let pair = Pair::new();
     for transport in ["tcp", "tcp:connections=3"] {
-        let enabled = filtered(&pair, transport, Mix::default());
+        let enabled = filtered(&pair, transport, RequestMix::default());
         assert_complete(&enabled, 300);
         assert_eq!(
             enabled.filter,
-            Some(FilterFacts { rules: 300, ending: 0, missing: 0, surplus: 0 }),
+            Some(FilterReport { rules: 300, ending: 0, missing: 0, surplus: 0 }),
             "{transport}"
         );
         assert!(elements(&pair) >= 300);
-        let mixed = filtered(&pair, transport, Mix { enable: 2, lifetime: 1, delete: 1 });
+        let mixed = filtered(&pair, transport, RequestMix { enable: 2, lifetime: 1, delete: 1 });
         assert_complete(&mixed, 300);
-        let Some(FilterFacts { rules, ending: 0, missing: 0, surplus: 0 }) = mixed.filter else {
+        let Some(FilterReport { rules, ending: 0, missing: 0, surplus: 0 }) = mixed.filter else {
             panic!("{transport}: {:?}", mixed.filter)
         };
         assert!((50..150).contains(&rules), "{transport}: {rules}");

@@ -52,7 +52,7 @@ fn assert_complete(run: &FlowRun, messages: u64) {
     assert_eq!(run.records.len() as u64, messages);
     for record in &run.records {
         assert_eq!(record.outcome, Outcome::Completed, "{record:?}");
-        assert_eq!(record.split().unwrap().total(), record.latency().unwrap());
+        assert_eq!(record.breakdown().unwrap().total(), record.latency().unwrap());
     }
 }
 

@@ -1,13 +1,13 @@
-//! Commands on arrays, and on what variables there are.
+//! Executes the commands `array`, `info` and `lassign`.
 
 use super::control::{list_of, usage};
 use super::interpreter::{Host, Interpreter, Outcome};
 use super::list::list;
 use super::strings::matches;
-use super::{Complaint, Word};
+use super::{Word, WordError};
 
 impl<H: Host> Interpreter<H> {
-    /// `None` if the command is neither `array` nor `info` nor `lassign`.
+    /// Executes a command; `None` if it is neither `array` nor `info` nor `lassign`.
     pub(super) fn array(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         let texts: Vec<&str> = words[1..].iter().map(|word| word.text.as_str()).collect();
@@ -40,9 +40,7 @@ impl<H: Host> Interpreter<H> {
                 Ok(if self.procedures.contains_key(*name) { (*name).to_owned() } else { String::new() })
             }
             ("info", ["script"]) => Ok(self.variables.get("::argv0").unwrap_or_default().to_owned()),
-            ("info", _) => {
-                usage(at, "info exists name; hol reads no other info than exists, procs and script")
-            }
+            ("info", _) => usage(at, "info exists name; supported are exists, procs and script"),
             ("lassign", [_, ..]) => self.assign_each(&words[1], &words[2..]),
             ("lassign", _) => usage(at, "lassign list name …"),
             _ => return None,
@@ -53,7 +51,7 @@ impl<H: Host> Interpreter<H> {
         let all = list_of(pairs)?;
         let (pairs_of, []) = all.as_chunks() else {
             let problem = "an array is set from pairs of an index and a value; one is missing".to_owned();
-            return Err(Complaint { at: pairs.at, problem }.into());
+            return Err(WordError { at: pairs.at, problem }.into());
         };
         for [index, value] in pairs_of {
             self.assign(pairs.at, &format!("{name}({index})"), value.clone())?;

@@ -1,12 +1,12 @@
-//! Tcl's own commands on variables and lists.
+//! Executes Tcl's commands on variables and lists.
 
 use super::control::{list_of, usage};
 use super::interpreter::{Host, Interpreter, Outcome};
 use super::list::list;
 use super::number::Number;
-use super::{Complaint, Word};
+use super::{Word, WordError};
 
-/// The names of all of Tcl's commands that are understood.
+/// The names of all supported commands of Tcl.
 pub(crate) const COMMANDS: [&str; 37] = [
     "append", "array", "break", "catch", "concat", "continue", "error", "eval", "expr", "for", "foreach",
     "format", "global", "if", "incr", "info", "join", "lappend", "lassign", "lindex", "linsert", "list",
@@ -15,7 +15,7 @@ pub(crate) const COMMANDS: [&str; 37] = [
 ];
 
 impl<H: Host> Interpreter<H> {
-    /// `None` if the command is none of these.
+    /// Executes a command; `None` if it is not one of these.
     pub(super) fn plain(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         Some(match (words[0].text.as_str(), &words[1..]) {
@@ -128,28 +128,28 @@ impl<H: Host> Interpreter<H> {
         })
     }
 
-    /// Gives a variable its value.
+    /// Assigns a value to a variable.
     pub(super) fn assign(&mut self, at: usize, name: &str, value: String) -> Outcome {
-        self.variables.set(name, value.clone()).map_err(|problem| Complaint { at, problem })?;
+        self.variables.set(name, value.clone()).map_err(|problem| WordError { at, problem })?;
         Ok(value)
     }
 
     fn read(&self, name: &Word) -> Outcome {
         let value = self.variables.get(&name.text).map(str::to_owned);
-        value.map_err(|problem| Complaint { at: name.at, problem }.into())
+        value.map_err(|problem| WordError { at: name.at, problem }.into())
     }
 
     fn increment(&mut self, name: &Word, step: i64) -> Outcome {
         let old = self.variables.get(&name.text).unwrap_or("0").to_owned();
         let old = whole(&Word { text: old, ..name.clone() })?;
         let problem = || format!("the variable \"{}\" is too large to grow", name.text);
-        let sum = old.checked_add(step).ok_or_else(|| Complaint { at: name.at, problem: problem() })?;
+        let sum = old.checked_add(step).ok_or_else(|| WordError { at: name.at, problem: problem() })?;
         self.assign(name.at, &name.text, sum.to_string())
     }
 }
 
 /// `lsort -integer list`, with the options of `lsort(n)` that need no command.
-fn sorted(options: &[Word], source: &Word) -> Result<String, Complaint> {
+fn sorted(options: &[Word], source: &Word) -> Result<String, WordError> {
     let mut all = list_of(source)?;
     let (mut is_numeric, mut is_reversed, mut is_unique) = (false, false, false);
     for option in options {
@@ -175,19 +175,19 @@ fn sorted(options: &[Word], source: &Word) -> Result<String, Complaint> {
     Ok(list(all.iter().map(String::as_str)))
 }
 
-fn usage_of<T>(at: usize, form: &str) -> Result<T, Complaint> {
-    Err(Complaint { at, problem: format!("this is written {form}") })
+fn usage_of<T>(at: usize, form: &str) -> Result<T, WordError> {
+    Err(WordError { at, problem: format!("the syntax is {form}") })
 }
 
-fn whole(word: &Word) -> Result<i64, Complaint> {
+fn whole(word: &Word) -> Result<i64, WordError> {
     match Number::parse(&word.text) {
         Some(Number::Whole(number)) => Ok(number),
-        _ => Err(Complaint { at: word.at, problem: format!("{:?} is not a whole number", word.text) }),
+        _ => Err(WordError { at: word.at, problem: format!("{:?} is not a whole number", word.text) }),
     }
 }
 
-/// An index into a list: a number, `end`, or `end-1`.
-pub(super) fn position(word: &Word, length: usize) -> Result<i64, Complaint> {
+/// Parses an index into a list: a number, `end`, or `end-1`.
+pub(super) fn position(word: &Word, length: usize) -> Result<i64, WordError> {
     let last = length as i64 - 1;
     match word.text.strip_prefix("end") {
         Some("") => Ok(last),

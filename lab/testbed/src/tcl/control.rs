@@ -1,10 +1,10 @@
-//! Commands that decide which commands run: conditions, loops, procedures.
+//! Executes commands for control flow: conditions, loops, procedures.
 
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::parse::script;
 use super::strings::matches;
 use super::variables::Frame;
-use super::{Complaint, Text, Word, elements};
+use super::{Text, Word, WordError, elements};
 
 /// A procedure's parameters, each with its default, and its body.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ enum Turn {
 }
 
 impl<H: Host> Interpreter<H> {
-    /// `None` if the command is none of these.
+    /// Executes a command; `None` if it is not one of these.
     pub(super) fn control(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         Some(match (words[0].text.as_str(), &words[1..]) {
@@ -41,7 +41,7 @@ impl<H: Host> Interpreter<H> {
             ("catch", [body]) => self.catch(body, None),
             ("catch", [body, name, ..]) => self.catch(body, Some(name)),
             ("error", [problem, ..]) => {
-                Err(Complaint { at, problem: format!("the script itself says: {}", problem.text) }.into())
+                Err(WordError { at, problem: format!("the script itself says: {}", problem.text) }.into())
             }
             ("switch", arguments) => self.switch(at, arguments),
             ("source", [_]) => self.source(words),
@@ -190,7 +190,7 @@ impl<H: Host> Interpreter<H> {
     fn define(&mut self, name: &Word, parameters: &Word, body: &Word) -> Outcome {
         let mut settled = Vec::new();
         for parameter in list_of(parameters)? {
-            let parts = elements(&parameter).map_err(|problem| Complaint { at: parameters.at, problem })?;
+            let parts = elements(&parameter).map_err(|problem| WordError { at: parameters.at, problem })?;
             match &parts[..] {
                 [name] => settled.push((name.clone(), None)),
                 [name, default] => settled.push((name.clone(), Some(default.clone()))),
@@ -201,7 +201,7 @@ impl<H: Host> Interpreter<H> {
         Ok(String::new())
     }
 
-    /// Calls a procedure; a last parameter `args` takes all that is left, as a list.
+    /// Calls a procedure; a last parameter `args` gets all remaining arguments, as a list.
     pub(super) fn call(&mut self, procedure: &Procedure, words: &[Word]) -> Outcome {
         let (at, mut arguments) = (words[0].at, words[1..].iter());
         self.step(at)?;
@@ -213,13 +213,13 @@ impl<H: Host> Interpreter<H> {
             } else {
                 let given = arguments.next().map(|word| word.text.clone()).or_else(|| default.clone());
                 let problem = || format!("\"{}\" needs a value for its parameter \"{name}\"", words[0].text);
-                given.ok_or_else(|| Complaint { at, problem: problem() })?
+                given.ok_or_else(|| WordError { at, problem: problem() })?
             };
             frame.own.insert(name.clone(), value);
         }
         if let Some(word) = arguments.next() {
-            let problem = format!("\"{}\" takes {last} values; leave this one out", words[0].text);
-            return Err(Complaint { at: word.at, problem }.into());
+            let problem = format!("\"{}\" has {last} parameters; remove this value", words[0].text);
+            return Err(WordError { at: word.at, problem }.into());
         }
         self.variables.enter(frame);
         let result = self.evaluate(procedure.body.script());
@@ -231,13 +231,14 @@ impl<H: Host> Interpreter<H> {
     }
 }
 
-/// Reads a word as a list.
-pub(super) fn list_of(word: &Word) -> Result<Vec<String>, Complaint> {
-    elements(&word.text).map_err(|problem| Complaint { at: word.at, problem })
+/// Parses a word as a list.
+pub(super) fn list_of(word: &Word) -> Result<Vec<String>, WordError> {
+    elements(&word.text).map_err(|problem| WordError { at: word.at, problem })
 }
 
+/// Creates the error of a command with wrong arguments.
 pub(super) fn usage<T>(at: usize, form: &str) -> Result<T, Stop> {
-    Err(Complaint { at, problem: format!("this is written {form}") }.into())
+    Err(WordError { at, problem: format!("the syntax is {form}") }.into())
 }
 
 fn turn(outcome: Outcome) -> Result<Turn, Stop> {

@@ -1,11 +1,12 @@
-//! Expressions: `$i < 2 * ($n - 1)`. Evaluated during parsing; `live` is false in a branch not taken.
+//! Evaluates expressions: `$i < 2 * ($n - 1)`, during parsing; `live` is false in a branch that is not
+//! taken.
 
 use std::cmp::Ordering;
 
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::number::{MEASURED, Number};
 use super::parse::Parser;
-use super::{Complaint, Text, complain};
+use super::{Text, WordError, error_at};
 
 /// Binary operators and their precedence; longer ones before their prefixes.
 const OPERATORS: [(&str, u8); 16] = [
@@ -67,9 +68,7 @@ impl<H: Host> Interpreter<H> {
         let value = expression.choice(true)?;
         match expression.parser.peek() {
             None => Ok(value),
-            Some(c) => {
-                wrong(expression.parser.place(), format!("{c:?} has no meaning in an expression here"))
-            }
+            Some(c) => wrong(expression.parser.place(), format!("{c:?} is not supported in an expression")),
         }
     }
 
@@ -170,7 +169,7 @@ impl<H: Host> Expression<'_, '_, H> {
             }
             Some(c) if c.is_ascii_digit() || c == '.' => self.number(at),
             Some(c) if c.is_ascii_alphabetic() => self.function(at, live),
-            Some(c) => wrong(at, format!("{c:?} stands where a value is expected")),
+            Some(c) => wrong(at, format!("{c:?} where a value is expected")),
             None => wrong(at, "the expression ends where a value is expected"),
         }
     }
@@ -204,10 +203,7 @@ impl<H: Host> Expression<'_, '_, H> {
             _ => {}
         }
         if RANDOM.contains(&name.as_str()) {
-            return wrong(
-                at,
-                format!("{name}() gives other numbers than in ns; write the number that you want"),
-            );
+            return wrong(at, format!("{name}() returns other numbers than in ns; write the number instead"));
         }
         if let Some((_, function)) = PAIRED.iter().find(|(known, _)| *known == name) {
             return self.paired(at, &name, *function, live);
@@ -241,7 +237,7 @@ impl<H: Host> Expression<'_, '_, H> {
     }
 
     fn paired(&mut self, at: usize, name: &str, function: PairedFunction, live: bool) -> Outcome {
-        let form = || Complaint { at, problem: format!("this is written {name}(x, y)") };
+        let form = || WordError { at, problem: format!("this is written {name}(x, y)") };
         if !self.eat("(") {
             return Err(form().into());
         }
@@ -287,25 +283,25 @@ impl<H: Host> Expression<'_, '_, H> {
 }
 
 fn wrong<T>(at: usize, problem: impl Into<String>) -> Result<T, Stop> {
-    Ok(complain(at, problem)?)
+    Ok(error_at(at, problem)?)
 }
 
 fn number(truth: bool) -> String {
     i64::from(truth).to_string()
 }
 
-fn numeric(text: &str, at: usize) -> Result<Number, Complaint> {
-    Number::parse(text).ok_or_else(|| Complaint {
+fn numeric(text: &str, at: usize) -> Result<Number, WordError> {
+    Number::parse(text).ok_or_else(|| WordError {
         at,
         problem: format!("{text:?} is not a number; compare text with eq and ne"),
     })
 }
 
-fn truth(text: &str, at: usize) -> Result<bool, Complaint> {
+fn truth(text: &str, at: usize) -> Result<bool, WordError> {
     match text {
-        MEASURED => complain(
+        MEASURED => error_at(
             at,
-            "what happens here depends on what the run measures; a script is read before its run, so write what it does",
+            "this depends on results of the run, but a script is evaluated before; write the commands without the condition",
         ),
         "true" | "yes" | "on" => Ok(true),
         "false" | "no" | "off" => Ok(false),
@@ -314,7 +310,7 @@ fn truth(text: &str, at: usize) -> Result<bool, Complaint> {
 }
 
 /// Returns the result of an operator between two values; `at` is where the operator stands.
-fn apply(operator: &str, left: &str, right: &str, at: usize) -> Result<String, Complaint> {
+fn apply(operator: &str, left: &str, right: &str, at: usize) -> Result<String, WordError> {
     if [left, right].contains(&MEASURED) {
         return Ok(MEASURED.to_owned());
     }
@@ -332,7 +328,7 @@ fn apply(operator: &str, left: &str, right: &str, at: usize) -> Result<String, C
         ">=" => order != Ordering::Less,
         _ => {
             let result = numeric(left, at)?.combine(operator, numeric(right, at)?);
-            let result = result.map_err(|problem| Complaint { at, problem: problem.to_owned() })?;
+            let result = result.map_err(|problem| WordError { at, problem: problem.to_owned() })?;
             return Ok(result.to_string());
         }
     }))
@@ -347,17 +343,17 @@ mod tests {
     struct Nobody;
 
     impl Host for Nobody {
-        fn command(&mut self, _: &[Word]) -> Option<Result<String, Complaint>> {
+        fn command(&mut self, _: &[Word]) -> Option<Result<String, WordError>> {
             None
         }
         fn assigned(&mut self, _: &str, _: &str) {}
-        fn lost(&mut self, complaint: Complaint) -> Result<String, Complaint> {
+        fn lost(&mut self, complaint: WordError) -> Result<String, WordError> {
             Err(complaint)
         }
         fn names(&self) -> Vec<&'static str> {
             Vec::new()
         }
-        fn file(&mut self, _: &[Word]) -> Result<Option<(String, usize)>, Complaint> {
+        fn file(&mut self, _: &[Word]) -> Result<Option<(String, usize)>, WordError> {
             Ok(None)
         }
         fn is_over(&self) -> bool {

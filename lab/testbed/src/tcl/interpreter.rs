@@ -1,4 +1,4 @@
-//! Runs commands one after the other.
+//! Executes a script, command by command.
 
 use std::collections::BTreeMap;
 
@@ -7,33 +7,33 @@ use hol_base::nearest;
 use super::control::Procedure;
 use super::parse::{Command, Part, RawWord, script};
 use super::variables::Variables;
-use super::{COMMANDS, Complaint, Text, Word, complain};
+use super::{COMMANDS, Text, Word, WordError, error_at};
 
 /// Maximum loop iterations; a script with more does not end.
 const MOST_STEPS: u32 = 100_000;
 /// Maximum nesting; deeper is considered endless recursion.
 const DEEPEST: usize = 60;
 
-/// Provides the commands that are not Tcl's own.
+/// A provider of commands that are not Tcl's own.
 pub(crate) trait Host {
     /// Runs a command; `None` if it does not exist. The first word is its name.
-    fn command(&mut self, words: &[Word]) -> Option<Result<String, Complaint>>;
+    fn command(&mut self, words: &[Word]) -> Option<Result<String, WordError>>;
     /// A global variable is `set` to a value.
     fn assigned(&mut self, variable: &str, value: &str);
     /// Handles an unknown command: its result, if the script may continue.
-    fn lost(&mut self, complaint: Complaint) -> Result<String, Complaint>;
+    fn lost(&mut self, complaint: WordError) -> Result<String, WordError>;
     /// Returns the names of its commands.
     fn names(&self) -> Vec<&'static str>;
     /// Returns the text of a file that the script reads, and where it begins; `None` for one that is built in.
-    fn file(&mut self, words: &[Word]) -> Result<Option<(String, usize)>, Complaint>;
+    fn file(&mut self, words: &[Word]) -> Result<Option<(String, usize)>, WordError>;
     /// Returns whether the script has ended itself.
     fn is_over(&self) -> bool;
 }
 
-/// Why the next command is not run.
+/// Why the next command is not executed.
 #[derive(Debug)]
 pub(super) enum Stop {
-    Wrong(Complaint),
+    Wrong(WordError),
     /// `break`, at this place.
     Break(usize),
     /// `continue`, at this place.
@@ -47,13 +47,13 @@ pub(super) enum Stop {
 /// The result of a command.
 pub(super) type Outcome = Result<String, Stop>;
 
-impl From<Complaint> for Stop {
-    fn from(complaint: Complaint) -> Self {
+impl From<WordError> for Stop {
+    fn from(complaint: WordError) -> Self {
         Self::Wrong(complaint)
     }
 }
 
-/// The state of a script under way.
+/// The state of a script during execution.
 pub(crate) struct Interpreter<H> {
     pub host: H,
     pub(super) variables: Variables,
@@ -63,7 +63,7 @@ pub(crate) struct Interpreter<H> {
 }
 
 impl<H: Host> Interpreter<H> {
-    /// `name` is what the script is called: it gets no arguments. tclsh(1).
+    /// Creates an interpreter; `name` is the name of the script, which gets no arguments. tclsh(1).
     pub fn new(host: H, name: &str) -> Self {
         let mut variables = Variables::default();
         for (variable, value) in [("argv0", name), ("argv", ""), ("argc", "0")] {
@@ -72,35 +72,37 @@ impl<H: Host> Interpreter<H> {
         Self { host, variables, procedures: BTreeMap::new(), steps: 0, depth: 0 }
     }
 
-    /// Gives a global variable its value.
+    /// Sets a global variable.
     pub fn define_variable(&mut self, name: &str, value: String) {
         self.variables.set(name, value).expect("it is short");
     }
 
-    /// Runs a whole script.
-    pub fn run(&mut self, text: &str) -> Result<(), Complaint> {
+    /// Executes a whole script.
+    pub fn run(&mut self, text: &str) -> Result<(), WordError> {
         self.run_text(Text::whole(text))
     }
 
-    /// Runs what a word of the script says, later than the script.
-    pub fn run_word(&mut self, word: &Word) -> Result<(), Complaint> {
+    /// Executes a word of the script, such as the argument of `$ns at`.
+    pub fn run_word(&mut self, word: &Word) -> Result<(), WordError> {
         self.run_text(word.script())
     }
 
-    fn run_text(&mut self, text: Text<'_>) -> Result<(), Complaint> {
+    fn run_text(&mut self, text: Text<'_>) -> Result<(), WordError> {
         match self.evaluate(text) {
             Ok(_) | Err(Stop::Return(_) | Stop::Over) => Ok(()),
             Err(Stop::Wrong(complaint)) => Err(complaint),
             Err(Stop::Break(at) | Stop::Continue(at)) => {
-                complain(at, "this stands outside of any loop; remove it")
+                error_at(at, "this is outside of any loop; remove it")
             }
         }
     }
 
+    /// Executes a script in a word.
     pub(super) fn evaluate(&mut self, text: Text<'_>) -> Outcome {
         self.commands(&script(text)?)
     }
 
+    /// Executes commands.
     pub(super) fn commands(&mut self, commands: &[Command]) -> Outcome {
         let mut result = String::new();
         for command in commands {
@@ -114,26 +116,26 @@ impl<H: Host> Interpreter<H> {
     }
 
     /// Counts a loop iteration or a call.
-    pub(super) fn step(&mut self, at: usize) -> Result<(), Complaint> {
+    pub(super) fn step(&mut self, at: usize) -> Result<(), WordError> {
         self.steps += 1;
         if self.steps <= MOST_STEPS {
             return Ok(());
         }
-        complain(
+        error_at(
             at,
             format!("this has not ended after {MOST_STEPS} turns; does the loop change what it tests?"),
         )
     }
 
-    /// Runs `inside` one level deeper.
-    pub(super) fn deeper<T, E: From<Complaint>>(
+    /// Calls `inside` one level deeper.
+    pub(super) fn deeper<T, E: From<WordError>>(
         &mut self,
         at: usize,
         inside: impl FnOnce(&mut Self) -> Result<T, E>,
     ) -> Result<T, E> {
         if self.depth >= DEEPEST {
             let problem = format!("this is nested more than {DEEPEST} deep; does a procedure call itself?");
-            return Err(Complaint { at, problem }.into());
+            return Err(WordError { at, problem }.into());
         }
         self.depth += 1;
         let result = inside(self);
@@ -155,11 +157,11 @@ impl<H: Host> Interpreter<H> {
         let own = COMMANDS.into_iter().chain(self.host.names());
         let near = nearest(name, own.chain(self.procedures.keys().map(String::as_str)));
         let cure = near.map_or_else(
-            || "of ns, hol reads nodes, links, LANs, agents of TCP, UDP and SCTP, FTP and CBR".to_owned(),
+            || "hol supports nodes, links, LANs, agents of TCP, UDP and SCTP, FTP and CBR of ns".to_owned(),
             |near| format!("did you mean \"{near}\"?"),
         );
         let problem = format!("unknown command \"{name}\"; {cure}");
-        self.host.lost(Complaint { at: words[0].at, problem }).map_err(Stop::Wrong)
+        self.host.lost(WordError { at: words[0].at, problem }).map_err(Stop::Wrong)
     }
 
     fn substitute(&mut self, raw: &RawWord) -> Result<Word, Stop> {
@@ -178,6 +180,7 @@ impl<H: Host> Interpreter<H> {
         Ok(text)
     }
 
+    /// Returns the value of a variable.
     pub(super) fn value(&mut self, part: &Part) -> Outcome {
         match part {
             Part::Text(text) => Ok(text.clone()),
@@ -188,7 +191,7 @@ impl<H: Host> Interpreter<H> {
                     None => name.clone(),
                 };
                 let value = self.variables.get(&name).map(str::to_owned);
-                value.map_err(|problem| Complaint { at: *at, problem }.into())
+                value.map_err(|problem| WordError { at: *at, problem }.into())
             }
         }
     }

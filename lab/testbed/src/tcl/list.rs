@@ -1,4 +1,4 @@
-//! Lists: text whose elements are apart by blanks; braces and quotes hold an element together.
+//! Lists of Tcl: text whose elements are separated by blanks; braces and quotes hold an element together.
 
 /// Returns the elements of a list; an error says which brace or quote is never closed.
 pub(crate) fn elements(text: &str) -> Result<Vec<String>, String> {
@@ -11,9 +11,7 @@ pub(crate) fn elements(text: &str) -> Result<Vec<String>, String> {
             _ => bare(rest),
         };
         if !behind.is_empty() && !behind.starts_with(char::is_whitespace) {
-            return Err(format!(
-                "in the list {text:?} text follows {first:?} without a blank; put one between"
-            ));
+            return Err(format!("in the list {text:?} text follows {first:?} without a blank; insert one"));
         }
         elements.push(element);
         rest = behind.trim_start();

@@ -17,30 +17,31 @@ pub(crate) use interpreter::{Host, Interpreter};
 pub(crate) use list::elements;
 pub(crate) use number::MEASURED;
 
-/// An error about a word, and what to do.
+/// An error about a word, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Complaint {
+pub(crate) struct WordError {
     /// Offset of the word in the script, in octets.
     pub at: usize,
     pub problem: String,
 }
 
-pub(crate) fn complain<T>(at: usize, problem: impl Into<String>) -> Result<T, Complaint> {
-    Err(Complaint { at, problem: problem.into() })
+/// Creates an error about a word.
+pub(crate) fn error_at<T>(at: usize, problem: impl Into<String>) -> Result<T, WordError> {
+    Err(WordError { at, problem: problem.into() })
 }
 
 /// A word after substitution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
     pub text: String,
-    /// Where it begins in the script.
+    /// Offset of the word in the script.
     pub at: usize,
-    /// Where its text stands in the script letter by letter, if it does: in braces.
+    /// Offset of the word's text in the script if it is there literally, in braces.
     pub verbatim: Option<usize>,
 }
 
 impl Word {
-    /// Returns the word as a script, which remembers where it stands.
+    /// Returns the word as a script, with its position.
     pub fn script(&self) -> Text<'_> {
         match self.verbatim {
             Some(base) => Text { text: &self.text, base, exact: true },
@@ -49,7 +50,7 @@ impl Word {
     }
 }
 
-/// Text to be parsed, and where it stands in the script.
+/// Text to be parsed, with its position in the script.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Text<'t> {
     pub text: &'t str,
@@ -59,17 +60,17 @@ pub(crate) struct Text<'t> {
 }
 
 impl<'t> Text<'t> {
-    /// A whole script.
+    /// Returns a whole script as text.
     pub fn whole(text: &'t str) -> Self {
         Self { text, base: 0, exact: true }
     }
 
-    /// The text of a file that begins at `base`.
+    /// Returns the text of a file that begins at `base`.
     pub fn at(text: &'t str, base: usize) -> Self {
         Self { text, base, exact: true }
     }
 
-    /// Where octet `offset` of the text stands in the script.
+    /// Returns the position in the script of octet `offset` of the text.
     pub fn place(self, offset: usize) -> usize {
         if self.exact { self.base + offset } else { self.base }
     }

@@ -1,12 +1,14 @@
-//! Numbers: whole ones while all operands are, real ones otherwise.
+//! Numbers of Tcl: integers while all operands are integers, otherwise floating-point numbers.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// What is read of something that only a run measures, such as a window, and whatever is computed of it: no number.
+/// The value of something that only a run measures, such as a window, and of expressions with it: not a
+/// number.
 pub(crate) const MEASURED: &str = "measured";
 
 #[derive(Debug, Clone, Copy)]
+/// A number of Tcl.
 pub(super) enum Number {
     Whole(i64),
     Real(f64),
@@ -15,6 +17,7 @@ pub(super) enum Number {
 use Number::{Real, Whole};
 
 impl Number {
+    /// Parses a number.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Ok(whole) = text.parse() {
@@ -25,6 +28,7 @@ impl Number {
         text.parse().ok().filter(|real: &f64| numeric && real.is_finite()).map(Real)
     }
 
+    /// Returns the number as floating point.
     pub const fn real(self) -> f64 {
         match self {
             Whole(whole) => whole as f64,
@@ -32,10 +36,12 @@ impl Number {
         }
     }
 
+    /// Returns whether the number is true: not zero.
     pub fn truth(self) -> bool {
         self.real() != 0.0
     }
 
+    /// Compares two numbers.
     pub fn compare(self, other: Self) -> Ordering {
         match (self, other) {
             (Whole(a), Whole(b)) => a.cmp(&b),

@@ -1,11 +1,11 @@
-//! Commands, words and their parts; the rules are those of Tcl's manual page `Tcl(n)`.
+//! Parses commands, words and their parts by the rules of Tcl's manual page `Tcl(n)`.
 
-use super::{Complaint, Text, complain};
+use super::{Text, WordError, error_at};
 
-/// Brackets, braces and parentheses deeper than this are taken for a mistake.
+/// Nesting of brackets, braces and parentheses beyond which a script is rejected.
 pub(super) const DEEPEST: usize = 50;
 
-/// Words up to the end of a line or a semicolon.
+/// The words of a command, which ends at the end of a line or at a semicolon.
 pub(super) type Command = Vec<RawWord>;
 
 /// A word before substitution.
@@ -13,11 +13,11 @@ pub(super) type Command = Vec<RawWord>;
 pub(super) struct RawWord {
     pub at: usize,
     pub parts: Vec<Part>,
-    /// In braces: where its text begins.
+    /// Offset of the word's text, if it is in braces.
     pub verbatim: Option<usize>,
 }
 
-/// A piece of a word.
+/// A part of a word.
 #[derive(Debug, Clone)]
 pub(super) enum Part {
     /// As it stands.
@@ -32,34 +32,38 @@ pub(super) enum Part {
 #[derive(Debug, Clone)]
 pub(super) struct Parser<'t> {
     text: Text<'t>,
-    /// Octets read.
+    /// Number of octets read.
     pub offset: usize,
     depth: usize,
 }
 
 /// Returns all commands of a script.
-pub(super) fn script(text: Text<'_>) -> Result<Vec<Command>, Complaint> {
+pub(super) fn script(text: Text<'_>) -> Result<Vec<Command>, WordError> {
     Parser::new(text).commands(None)
 }
 
 impl<'t> Parser<'t> {
+    /// Creates a parser of a text.
     pub fn new(text: Text<'t>) -> Self {
         Self { text, offset: 0, depth: 0 }
     }
 
-    /// Where it reads, in the script.
+    /// Returns the position of the parser in the script.
     pub fn place(&self) -> usize {
         self.text.place(self.offset)
     }
 
+    /// Returns the next character without reading it.
     pub fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }
 
+    /// Returns the text that has not been read.
     pub fn rest(&self) -> &'t str {
         &self.text.text[self.offset..]
     }
 
+    /// Reads the next character.
     pub fn take(&mut self) -> Option<char> {
         let next = self.peek()?;
         self.offset += next.len_utf8();
@@ -81,7 +85,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Commands up to the end, or up to the bracket that closes.
-    fn commands(&mut self, close: Option<char>) -> Result<Vec<Command>, Complaint> {
+    fn commands(&mut self, close: Option<char>) -> Result<Vec<Command>, WordError> {
         let mut commands = Vec::new();
         loop {
             self.take_while(|c| c.is_whitespace() || c == ';');
@@ -94,7 +98,7 @@ impl<'t> Parser<'t> {
             }
             match self.peek() {
                 None if close.is_none() => return Ok(commands),
-                None => return complain(self.place(), "the script ends inside [ ]; close the bracket"),
+                None => return error_at(self.place(), "the script ends inside [ ]; close the bracket"),
                 Some(']') if close.is_some() => {
                     self.take();
                     return Ok(commands);
@@ -115,7 +119,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn command(&mut self, close: Option<char>) -> Result<Command, Complaint> {
+    fn command(&mut self, close: Option<char>) -> Result<Command, WordError> {
         let mut words = Vec::new();
         loop {
             self.skip_blanks();
@@ -132,7 +136,7 @@ impl<'t> Parser<'t> {
         while !self.take_while(|c| c.is_whitespace() && c != '\n').is_empty() || self.eat("\\\n") {}
     }
 
-    fn word(&mut self, close: Option<char>) -> Result<RawWord, Complaint> {
+    fn word(&mut self, close: Option<char>) -> Result<RawWord, WordError> {
         let at = self.place();
         if self.peek() == Some('{') {
             let (text, verbatim) = self.braces()?;
@@ -142,7 +146,7 @@ impl<'t> Parser<'t> {
         let parts = if self.eat("\"") {
             let parts = self.parts(|c| c == '"')?;
             if !self.eat("\"") {
-                return complain(at, "the quotes that open here are never closed; add a \"");
+                return error_at(at, "the quotes that open here are never closed; add a \"");
             }
             self.ends_here(close, "\"")?;
             parts
@@ -152,19 +156,17 @@ impl<'t> Parser<'t> {
         Ok(RawWord { at, parts, verbatim: None })
     }
 
-    fn ends_here(&self, close: Option<char>, before: &str) -> Result<(), Complaint> {
+    fn ends_here(&self, close: Option<char>, before: &str) -> Result<(), WordError> {
         match self.peek() {
             None => Ok(()),
             Some(c) if c.is_whitespace() || c == ';' || Some(c) == close => Ok(()),
             Some('\\') if self.rest().starts_with("\\\n") => Ok(()),
-            Some(c) => {
-                complain(self.place(), format!("{c:?} follows {before} without a blank; put one between"))
-            }
+            Some(c) => error_at(self.place(), format!("{c:?} follows {before} without a blank; insert one")),
         }
     }
 
     /// Returns the content of braces, and its position; `None` if a joined line changed it.
-    pub fn braces(&mut self) -> Result<(String, Option<usize>), Complaint> {
+    pub fn braces(&mut self) -> Result<(String, Option<usize>), WordError> {
         let open = self.place();
         self.take();
         let (start, base) = (self.offset, self.place());
@@ -183,11 +185,11 @@ impl<'t> Parser<'t> {
                 return Ok((joined, Some(base)));
             }
         }
-        complain(open, "the brace that opens here is never closed; add a }")
+        error_at(open, "the brace that opens here is never closed; add a }")
     }
 
-    /// Pieces up to a letter that ends them.
-    pub fn parts(&mut self, ends: impl Fn(char) -> bool + Copy) -> Result<Vec<Part>, Complaint> {
+    /// Reads the parts of a word up to a character that ends them.
+    pub fn parts(&mut self, ends: impl Fn(char) -> bool + Copy) -> Result<Vec<Part>, WordError> {
         let mut parts = Vec::new();
         let mut text = String::new();
         while let Some(c) = self.peek().filter(|c| !ends(*c)) {
@@ -225,12 +227,12 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `$…` or `[…]`; `None` for a dollar sign that is just one.
-    pub fn substitution(&mut self) -> Result<Option<Part>, Complaint> {
+    /// Reads `$…` or `[…]`; `None` for a dollar sign that is literal.
+    pub fn substitution(&mut self) -> Result<Option<Part>, WordError> {
         let at = self.place();
         self.depth += 1;
         if self.depth > DEEPEST {
-            return complain(at, format!("brackets are nested more than {DEEPEST} deep; use variables"));
+            return error_at(at, format!("brackets are nested more than {DEEPEST} deep; use variables"));
         }
         let part =
             if self.eat("[") { Some(Part::Script(self.commands(Some(']'))?)) } else { self.variable(at)? };
@@ -238,7 +240,7 @@ impl<'t> Parser<'t> {
         Ok(part)
     }
 
-    fn variable(&mut self, at: usize) -> Result<Option<Part>, Complaint> {
+    fn variable(&mut self, at: usize) -> Result<Option<Part>, WordError> {
         let start = self.offset;
         self.take();
         if self.peek() == Some('{') {
@@ -253,7 +255,7 @@ impl<'t> Parser<'t> {
         let index = if self.eat("(") {
             let index = self.parts(|c| c == ')')?;
             if !self.eat(")") {
-                return complain(at, format!("the index of ${name}( is never closed; add a )"));
+                return error_at(at, format!("the index of ${name}( is never closed; add a )"));
             }
             Some(index)
         } else {

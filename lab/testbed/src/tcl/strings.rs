@@ -1,16 +1,16 @@
-//! `string` and `format`.
+//! Executes `string` and `format`.
 
 use super::commands::position;
 use super::control::usage;
 use super::interpreter::{Host, Interpreter, Outcome};
 use super::number::{MEASURED, Number};
-use super::{Complaint, Word};
+use super::{Word, WordError};
 
 /// The widest field of a format.
 const WIDEST: usize = 1000;
 
 impl<H: Host> Interpreter<H> {
-    /// `None` if the command is neither `string` nor `format`.
+    /// Executes a command; `None` if it is neither `string` nor `format`.
     pub(super) fn text(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         let texts: Vec<&str> = words[1..].iter().map(|word| word.text.as_str()).collect();
@@ -49,7 +49,7 @@ impl<H: Host> Interpreter<H> {
     }
 }
 
-/// Returns whether a text has the form of a pattern with `*` and `?`.
+/// Returns whether a text matches a pattern with `*` and `?`.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut place) = (0, 0);
@@ -72,8 +72,8 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
 }
 
 /// `format` with `%d`, `%f`, `%e`, `%g`, `%x`, `%s` and `%c`'s flags, width and precision.
-fn formatted(at: usize, form: &str, values: &[Word]) -> Result<String, Complaint> {
-    let wrong = |problem: String| Complaint { at, problem };
+fn formatted(at: usize, form: &str, values: &[Word]) -> Result<String, WordError> {
+    let wrong = |problem: String| WordError { at, problem };
     let (mut text, mut rest, mut values) = (String::new(), form, values.iter());
     while let Some(percent) = rest.find('%') {
         text.push_str(&rest[..percent]);
@@ -87,15 +87,14 @@ fn formatted(at: usize, form: &str, values: &[Word]) -> Result<String, Complaint
             .ok_or_else(|| wrong(format!("the % in {form:?} is followed by no letter such as d, f or s")))?;
         let (flags, kind) = (&rest[..length], &rest[length..=length]);
         rest = &rest[length + 1..];
-        let value =
-            values.next().ok_or_else(|| wrong(format!("{form:?} wants more values than stand here")))?;
+        let value = values.next().ok_or_else(|| wrong(format!("{form:?} needs more values")))?;
         let plain = flags.trim_start_matches(['-', '0', '+', ' ']);
         let (width, precision) = plain.split_once('.').unwrap_or((plain, "6"));
         let width = width.parse::<usize>().unwrap_or(0).min(WIDEST);
         let precision = precision.parse::<usize>().unwrap_or(0).min(WIDEST);
         let number = || {
             let problem = format!("{:?} is not a number, as %{kind} needs", value.text);
-            Number::parse(&value.text).map(Number::real).ok_or(Complaint { at: value.at, problem })
+            Number::parse(&value.text).map(Number::real).ok_or(WordError { at: value.at, problem })
         };
         let field = match kind {
             _ if value.text == MEASURED => value.text.clone(),

@@ -1,4 +1,4 @@
-//! Variables: the global ones, and those of each procedure under way.
+//! Variables: the global ones, and those of each active procedure call.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use hol_base::nearest;
 /// Longer values are taken for a mistake.
 const LONGEST: usize = 1 << 20;
 
-/// By name; an element of an array is called `name(index)`.
+/// Variables by name; an element of an array is called `name(index)`.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
     global: BTreeMap<String, String>,
@@ -18,11 +18,12 @@ pub(super) struct Variables {
 #[derive(Debug, Default)]
 pub(super) struct Frame {
     pub own: BTreeMap<String, String>,
-    /// Names, without index, that mean the global variable.
+    /// Names, without index, that refer to the global variable.
     pub linked: BTreeSet<String>,
 }
 
 impl Variables {
+    /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Result<&str, String> {
         let (scope, name) = self.scope(name);
         if let Some(value) = scope.get(name) {
@@ -33,6 +34,7 @@ impl Variables {
         Err(format!("unknown variable \"{name}\"; {cure}"))
     }
 
+    /// Sets a variable.
     pub fn set(&mut self, name: &str, value: String) -> Result<(), String> {
         if value.len() > LONGEST {
             return Err(format!(
@@ -58,7 +60,7 @@ impl Variables {
         scope.contains_key(bare) || !self.indices(name).is_empty()
     }
 
-    /// Forgets a variable, or all of an array.
+    /// Deletes a variable, or a whole array.
     pub fn unset(&mut self, name: &str) {
         let element = format!("{}(", name.trim_start_matches("::"));
         let scope = self.scope_mut(name);
@@ -66,21 +68,24 @@ impl Variables {
         scope.retain(|key, _| !key.starts_with(&element));
     }
 
-    /// In a procedure, lets a name mean the global variable.
+    /// Makes a name refer to the global variable within a procedure.
     pub fn link(&mut self, name: &str) {
         if let Some(frame) = self.frames.last_mut() {
             frame.linked.insert(name.to_owned());
         }
     }
 
+    /// Enters a procedure.
     pub fn enter(&mut self, frame: Frame) {
         self.frames.push(frame);
     }
 
+    /// Leaves a procedure.
     pub fn leave(&mut self) {
         self.frames.pop();
     }
 
+    /// Returns whether no procedure is active.
     pub fn is_global(&self, name: &str) -> bool {
         let array = name.split_once('(').map_or(name, |(array, _)| array);
         name.starts_with("::") || self.frames.last().is_none_or(|frame| frame.linked.contains(array))

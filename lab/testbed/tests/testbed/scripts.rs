@@ -46,7 +46,7 @@ fn the_script_of_figure_2_3_is_a_link_and_a_lan() {
     assert!(Topology::new(&script.network).is_ok());
     assert_eq!(
         script.ignored[0].to_string(),
-        "testlink.ns:3: source tb_compat.tcl: the testbed's commands are built in"
+        "testlink.ns:3: source tb_compat.tcl: the commands of Emulab are built in"
     );
 }
 
@@ -161,7 +161,7 @@ fn what_is_wrong_is_named_with_line_column_and_cure() {
         ("$ns duplex-link $client sink 1Mb 1ms DropTail", "5:25", "\"sink\" is not a node"),
         ("$ns duplex-link $client $link0 1Mb 1ms DropTail", "5:25", "not a node"),
         ("$ns duplex-link $client $client 1Mb 1ms DropTail", "5:25", "needs two"),
-        ("$ns duplex-link $client $server 0Mb 1ms DropTail", "5:33", "no bit ever leaves"),
+        ("$ns duplex-link $client $server 0Mb 1ms DropTail", "5:33", "sends nothing"),
         ("$ns duplex-link $client $server 1Mb 10 DropTail", "5:37", "25ms"),
         ("$ns duplex-link $client $server 1Mb 1ms SFQ", "5:41", "use DropTail"),
         ("$ns queue-limit $client $server 0", "5:33", "above 0"),
@@ -178,12 +178,12 @@ fn what_is_wrong_is_named_with_line_column_and_cure() {
         ("set x \"abc", "5:7", "never closed"),
         ("$ns at soon \"finish\"", "5:8", "a time with its unit"),
         ("$ns at 1 \"frobnicate\"", "5:10", "unknown command \"frobnicate\""),
-        ("exit 1", "5:1", "ends here, before its run"),
+        ("exit 1", "5:1", "ends before its run"),
         ("proc again {} { global ns; $ns at [expr [$ns now] + 0.1] again }\nagain", "5:", "has not ended"),
-        ("set tcp [new Agent/DCCP]", "5:14", "an agent that hol has not"),
+        ("set tcp [new Agent/DCCP]", "5:14", "an unsupported agent"),
         ("set on [new Application/Traffic/Pareto]", "5:13", "in an experiment file"),
         ("set ftp [new Application/FTP]\n$ns at 1 \"$ftp start\"", "5:14", "has no agent"),
-        ("$ns rtproto DV", "5:13", "write Static"),
+        ("$ns rtproto DV", "5:13", "use Static"),
         ("tb-set-node-startcmd $link0 ls", "5:22", "not a node"),
         ("tb-set-node-tarfiles $client opt x.tar", "5:30", "absolute"),
         ("tb-set-node-tarfiles $client /opt", "5:22", "DIRECTORY FILE"),

@@ -45,6 +45,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
+    /// Creates a sender.
     pub fn new(transfer: &Transfer) -> Self {
         let round_trip = transfer.round_trip();
         let (rto, rto_max) = match transfer.recovery {
@@ -69,7 +70,7 @@ impl Sender {
         }
     }
 
-    /// Sends a new packet; its number.
+    /// Sends a new packet; returns its number.
     pub fn send(&mut self, now: u64) -> usize {
         let number = self.base + self.window.len();
         let mark = number + 1;

@@ -1,4 +1,4 @@
-//! File contents that can only be returned by a server that stored them.
+//! File contents that only a server that stored them can return.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub(super) fn octets(content: u32, range: Range<u32>) -> Bytes {
     octets.freeze().slice(before..before + range.len())
 }
 
-/// Returns the digest of its first `size` octets, which are never in memory all at once.
+/// Returns the digest of the content's first `size` octets, which are never in memory all at once.
 pub(super) fn digest(content: u32, size: u32) -> Digest {
     // A multiple of the eight octets that a digest takes at once.
     const PIECE: u32 = 1 << 16;

@@ -45,7 +45,7 @@ pub(super) struct Header {
     pub(super) offset: u32,
     /// Octets of the block, or of the file in requests without one.
     pub(super) octets: u32,
-    /// In the reply to [`Command::Store`] the digest of what is stored; otherwise zero.
+    /// In the reply to [`Command::FileServer`] the digest of what is stored; otherwise zero.
     pub(super) digest: Digest,
 }
 
@@ -78,7 +78,7 @@ impl Header {
         let (header, block) = frame.split_first_chunk::<HEADER>().ok_or("a request without a header")?;
         let (words, digest) = header[4..USED].split_first_chunk::<20>().expect("36 octets");
         let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|octet| words[4 * at + octet]));
-        let command = *COMMANDS.get(word(0) as usize).ok_or("a request of no known kind")?;
+        let command = *COMMANDS.get(word(0) as usize).ok_or("an unknown kind of request")?;
         let digest = Digest(u128::from_be_bytes(digest.try_into().expect("16 octets")));
         let [number, file, offset, octets] = [1, 2, 3, 4].map(word);
         Ok((Self { command, number, file, offset, octets, digest }, block))

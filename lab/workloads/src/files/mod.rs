@@ -15,8 +15,8 @@ use crate::load::Pacer;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::{Application, Host, LengthOf, Pace, StreamLayout, Workload, WorkloadError};
-use script::Script;
-use store::Store;
+use script::FileClient;
+use store::FileServer;
 
 /// Settings of the workload `files`: the keys of `[workload] kind = "files"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,17 +26,17 @@ pub struct Files {
     pub files: u32,
     /// Octets per file. Default 100.
     pub size: ByteCount,
-    /// Octets of a file per request or reply; one block is in flight. Default 16573, which smbclient 3.0
-    /// writes at a time to a Samba server with a `max xmit` of 16644.
+    /// Octets of a file per request or reply; one block is in flight. Default 16573, the block size of
+    /// smbclient 3.0 with a Samba server whose `max xmit` is 16644.
     pub block: ByteCount,
-    /// Operations on each file before the next. Default all three.
-    pub deeds: Vec<Deed>,
+    /// Operations on each file before the next one. Default all three.
+    pub deeds: Vec<FileOperation>,
 }
 
 /// An operation on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Deed {
+pub enum FileOperation {
     /// Create the file, write it block by block, and store it; the last reply has the digest of what is
     /// stored.
     Put,
@@ -48,12 +48,12 @@ pub enum Deed {
 
 impl Default for Files {
     fn default() -> Self {
-        let deeds = vec![Deed::Put, Deed::Get, Deed::Remove];
+        let deeds = vec![FileOperation::Put, FileOperation::Get, FileOperation::Remove];
         Self { files: 100, size: ByteCount(100), block: ByteCount(16_573), deeds }
     }
 }
 
-impl Deed {
+impl FileOperation {
     const fn name(self) -> &'static str {
         match self {
             Self::Put => "put",
@@ -75,9 +75,9 @@ impl Files {
 
     /// Returns the requests per batch.
     fn requests(&self) -> u64 {
-        let of_deed = |deed: &Deed| match deed {
-            Deed::Put | Deed::Get => 2 + self.blocks(),
-            Deed::Remove => 1,
+        let of_deed = |deed: &FileOperation| match deed {
+            FileOperation::Put | FileOperation::Get => 2 + self.blocks(),
+            FileOperation::Remove => 1,
         };
         u64::from(self.files).saturating_mul(self.deeds.iter().map(of_deed).sum())
     }
@@ -87,10 +87,10 @@ impl Files {
     fn kept(&self) -> Option<u64> {
         let mut is_there = false;
         for deed in &self.deeds {
-            if !is_there && *deed != Deed::Put {
+            if !is_there && *deed != FileOperation::Put {
                 return None;
             }
-            is_there = *deed != Deed::Remove;
+            is_there = *deed != FileOperation::Remove;
         }
         Some(if is_there { self.files.into() } else { 1 })
     }
@@ -113,22 +113,22 @@ impl Workload for Files {
     fn check_own(&self) -> Result<(), WorkloadError> {
         let files = |problem| Err(WorkloadError::Files(problem));
         if self.files == 0 || self.deeds.is_empty() {
-            return files("a batch needs one of the `files` and one of the `deeds` at least");
+            return files("a batch needs at least one of the `files` and one of the `deeds`");
         }
         let Some(kept) = self.kept() else {
-            return files("`deeds` gets or removes a file that is not there; \"put\" it first");
+            return files("`deeds` gets or removes a file before it exists; \"put\" it first");
         };
         if self.block.0 == 0 || self.block.0 > WorkloadError::MAX_SIZE - frame::HEADER as u64 {
             return files("`block` needs at least 1 octet and less than 16 MiB");
         }
         if self.size.0.saturating_mul(kept) > Self::MOST_KEPT {
             return files(
-                "a server keeps 256 MiB at most; lower `size`, or `remove` each file before the next",
+                "a server stores at most 256 MiB; lower `size`, or `remove` each file before the next",
             );
         }
         if self.requests() > Self::MOST_REQUESTS {
             return files(
-                "a batch has 1048576 requests at most; lower `files`, or raise `block` or `messages`",
+                "a batch has at most 1048576 requests; lower `files`, or raise `block` or `messages`",
             );
         }
         Ok(())
@@ -155,13 +155,13 @@ impl Workload for Files {
         let batch = Batch { messages: self.requests(), octets: u32::try_from(octets).unwrap_or(u32::MAX) };
         let requests = messages.saturating_mul(batch.messages);
         let pacer = Pacer::untimed(Pace::Replied, requests);
-        Box::new(Sender::new(Script::new(self.clone(), batch), lanes, pacer, requests, None))
+        Box::new(Sender::new(FileClient::new(self.clone(), batch), lanes, pacer, requests, None))
     }
 
     fn server(&self, _: StreamLayout, messages: u64, _: Host) -> Box<dyn Application> {
         // One record per request, and one for the batch.
         let expected = messages.saturating_mul(self.requests() + 1);
-        Box::new(Receiver::new(Store::default(), expected))
+        Box::new(Receiver::new(FileServer::default(), expected))
     }
 
     fn describe(&self) -> String {
@@ -200,12 +200,12 @@ mod tests {
 
     #[test]
     fn a_put_and_a_get_have_a_request_for_each_block_and_two_around_them() {
-        let files = |files, size, block, deeds: &[Deed]| {
+        let files = |files, size, block, deeds: &[FileOperation]| {
             let (size, block) = (ByteCount(size), ByteCount(block));
             Files { files, size, block, deeds: deeds.to_vec() }.requests()
         };
-        assert_eq!(files(5000, 100, 64_512, &[Deed::Put, Deed::Remove]), 5000 * (3 + 1));
-        assert_eq!(files(1, 100_000_000, 64_512, &[Deed::Put]), 1551 + 2);
-        assert_eq!(files(2, 0, 1, &[Deed::Put, Deed::Get]), 2 * (2 + 2));
+        assert_eq!(files(5000, 100, 64_512, &[FileOperation::Put, FileOperation::Remove]), 5000 * (3 + 1));
+        assert_eq!(files(1, 100_000_000, 64_512, &[FileOperation::Put]), 1551 + 2);
+        assert_eq!(files(2, 0, 1, &[FileOperation::Put, FileOperation::Get]), 2 * (2 + 2));
     }
 }

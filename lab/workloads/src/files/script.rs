@@ -5,13 +5,13 @@ use hol_base::{Digest, Time};
 use hol_measure::RecordKind;
 
 use super::frame::{Command, Header};
-use super::{Deed, Files, content};
+use super::{FileOperation, Files, content};
 use crate::batches::Batch;
-use crate::sender::{Answered, Requests};
+use crate::sender::{RepliedRequest, RequestSource};
 
 /// Performs the operations on one file after the other, and repeats them for the next batch.
 #[derive(Debug)]
-pub(super) struct Script {
+pub(super) struct FileClient {
     files: Files,
     batch: Batch,
     /// Indices of the file and of the operation.
@@ -35,7 +35,8 @@ enum Step {
     End,
 }
 
-impl Script {
+impl FileClient {
+    /// Creates a client at the start of its first batch.
     pub(super) fn new(files: Files, batch: Batch) -> Self {
         let step = Step::Begin;
         Self { files, batch, file: 0, deed: 0, step, content: 0, requests: 0, asked: None }
@@ -51,22 +52,22 @@ impl Script {
     }
 
     /// Returns the command of this step.
-    fn command(&self, deed: Deed) -> Command {
+    fn command(&self, deed: FileOperation) -> Command {
         match (deed, self.step) {
-            (Deed::Remove, _) => Command::Remove,
-            (Deed::Put, Step::Begin) => Command::Create,
-            (Deed::Put, Step::Block(_)) => Command::Write,
-            (Deed::Get, Step::Begin) => Command::Open,
-            (Deed::Get, Step::Block(_)) => Command::Read,
-            (Deed::Put, Step::End) => Command::Store,
-            (Deed::Get, Step::End) => Command::Close,
+            (FileOperation::Remove, _) => Command::Remove,
+            (FileOperation::Put, Step::Begin) => Command::Create,
+            (FileOperation::Put, Step::Block(_)) => Command::Write,
+            (FileOperation::Get, Step::Begin) => Command::Open,
+            (FileOperation::Get, Step::Block(_)) => Command::Read,
+            (FileOperation::Put, Step::End) => Command::Store,
+            (FileOperation::Get, Step::End) => Command::Close,
         }
     }
 
     /// Advances to the step after this request.
-    fn advance(&mut self, deed: Deed) {
+    fn advance(&mut self, deed: FileOperation) {
         let start = match self.step {
-            _ if deed == Deed::Remove => return self.finish_deed(),
+            _ if deed == FileOperation::Remove => return self.finish_deed(),
             Step::Begin => 0,
             Step::Block(start) => self.block(start).end,
             Step::End => return self.finish_deed(),
@@ -95,16 +96,16 @@ impl Script {
             _ => (Bytes::new(), Digest(0)),
         };
         if replied.digest != stored {
-            return Err("a file was stored that is not the one that was put");
+            return Err("the stored file differs from the one that was sent");
         }
         if block != due {
-            return Err("a file came back that is not the one that was put");
+            return Err("the returned file differs from the one that was sent");
         }
         Ok(())
     }
 }
 
-impl Requests for Script {
+impl RequestSource for FileClient {
     fn kind(&self) -> RecordKind {
         RecordKind::Transaction
     }
@@ -140,11 +141,11 @@ impl Requests for Script {
         (turn, header.with(&written))
     }
 
-    fn reply(&mut self, _: Time, payload: &Bytes) -> Result<Answered, &'static str> {
+    fn reply(&mut self, _: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str> {
         let (replied, block) = Header::read(payload)?;
         let asked = self.asked.take().ok_or("a reply to no request")?;
         self.check(asked, replied, block)?;
-        Ok(Answered::Message(asked.number))
+        Ok(RepliedRequest::Message(asked.number))
     }
 }
 
@@ -155,35 +156,35 @@ mod tests {
 
     use super::*;
     use crate::ConnectionId;
-    use crate::files::store::Store;
-    use crate::receiver::Answers;
+    use crate::files::store::FileServer;
+    use crate::receiver::ReplySource;
 
-    const ALL: [Deed; 3] = [Deed::Put, Deed::Get, Deed::Remove];
+    const ALL: [FileOperation; 3] = [FileOperation::Put, FileOperation::Get, FileOperation::Remove];
 
-    fn script(files: u32, size: u64, block: u64, deeds: &[Deed]) -> Script {
+    fn script(files: u32, size: u64, block: u64, deeds: &[FileOperation]) -> FileClient {
         let (size, block) = (ByteCount(size), ByteCount(block));
-        Script::new(Files { files, size, block, deeds: deeds.to_vec() }, Batch { messages: 1, octets: 0 })
+        FileClient::new(Files { files, size, block, deeds: deeds.to_vec() }, Batch { messages: 1, octets: 0 })
     }
 
     /// A server: it is true, or a mutant of one.
-    type Server = fn(&mut Store, Header, Bytes) -> Result<Bytes, &'static str>;
+    type Server = fn(&mut FileServer, Header, Bytes) -> Result<Bytes, &'static str>;
 
-    fn answer(store: &mut Store, _: Header, request: Bytes) -> Result<Bytes, &'static str> {
+    fn answer(store: &mut FileServer, _: Header, request: Bytes) -> Result<Bytes, &'static str> {
         store.answer(Time::ZERO, ConnectionId(0), request).map(|reply| reply.expect("each is answered"))
     }
 
     /// Asks a server for so many things; those that went well.
     fn play(
-        mut script: Script,
+        mut script: FileClient,
         requests: u32,
         server: Server,
-    ) -> Result<(Vec<Command>, Store), &'static str> {
-        let (mut store, mut asked) = (Store::default(), Vec::new());
+    ) -> Result<(Vec<Command>, FileServer), &'static str> {
+        let (mut store, mut asked) = (FileServer::default(), Vec::new());
         for number in 0..requests {
             let (_, request) = script.next(Time::ZERO, number);
             let (header, _) = Header::read(&request)?;
             let reply = server(&mut store, header, request)?;
-            assert_eq!(script.reply(Time::ZERO, &reply)?, Answered::Message(number));
+            assert_eq!(script.reply(Time::ZERO, &reply)?, RepliedRequest::Message(number));
             asked.push(header.command);
         }
         Ok((asked, store))
@@ -195,14 +196,14 @@ mod tests {
         let one = [Create, Write, Write, Store, Open, Read, Read, Close, Remove];
         let (asked, store) = play(script(2, 100, 64, &ALL), 27, answer).unwrap();
         assert_eq!((asked, store.files.len()), (one.repeat(3), 0));
-        let (asked, store) = play(script(2, 0, 64, &[Deed::Put]), 4, answer).unwrap();
+        let (asked, store) = play(script(2, 0, 64, &[FileOperation::Put]), 4, answer).unwrap();
         assert_eq!((asked, store.files.len()), ([Create, Store].repeat(2), 2));
     }
 
     #[test]
     fn no_content_is_put_twice() {
-        let (_, first) = play(script(1, 100, 64, &[Deed::Put]), 4, answer).unwrap();
-        let (_, second) = play(script(1, 100, 64, &[Deed::Put]), 8, answer).unwrap();
+        let (_, first) = play(script(1, 100, 64, &[FileOperation::Put]), 4, answer).unwrap();
+        let (_, second) = play(script(1, 100, 64, &[FileOperation::Put]), 8, answer).unwrap();
         assert_ne!(first.files[&0], second.files[&0]);
     }
 
@@ -218,7 +219,7 @@ mod tests {
         };
         assert!(play(script(2, 100, 64, &ALL), 9 + 3, mutant).is_ok());
         let problem = play(script(2, 100, 64, &ALL), 9 + 4, mutant).unwrap_err();
-        assert_eq!(problem, "a file was stored that is not the one that was put");
+        assert_eq!(problem, "the stored file differs from the one that was sent");
     }
 
     #[test]
@@ -231,7 +232,7 @@ mod tests {
         };
         assert!(play(script(1, 100, 64, &ALL), 6, forgetful).is_ok(), "the first block is as it was");
         let problem = play(script(1, 100, 64, &ALL), 7, forgetful).unwrap_err();
-        assert_eq!(problem, "a file came back that is not the one that was put");
+        assert_eq!(problem, "the returned file differs from the one that was sent");
         let liar: Server = |_, asked, _| Ok(asked.with(&[]));
         assert!(play(script(1, 100, 64, &ALL), 3, liar).is_ok());
         assert!(play(script(1, 100, 64, &ALL), 4, liar).is_err());
@@ -253,13 +254,13 @@ mod tests {
             files in 1_u32..4,
             size in 0_u64..300,
             block in 1_u64..300,
-            deeds in prop::sample::select(vec![&ALL[..1], &ALL[..2], &ALL, &[Deed::Put, Deed::Put, Deed::Remove]]),
+            deeds in prop::sample::select(vec![&ALL[..1], &ALL[..2], &ALL, &[FileOperation::Put, FileOperation::Put, FileOperation::Remove]]),
         ) {
             let script = script(files, size, block, deeds);
             let requests = script.files.requests() as u32;
             let (asked, store) = play(script, 2 * requests, answer).unwrap();
             prop_assert_eq!(&asked[..requests as usize], &asked[requests as usize..], "a batch is like the next");
-            let kept = if deeds.contains(&Deed::Remove) { 0 } else { files };
+            let kept = if deeds.contains(&FileOperation::Remove) { 0 } else { files };
             prop_assert_eq!(store.files.len(), kept as usize);
             prop_assert!(store.files.values().all(|file| file.len() as u64 == size));
         }

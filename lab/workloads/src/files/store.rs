@@ -8,15 +8,15 @@ use hol_base::{Digest, Digester, Time};
 use super::Files;
 use super::frame::{Command, Header};
 use crate::ConnectionId;
-use crate::receiver::Answers;
+use crate::receiver::ReplySource;
 
 /// The stored files.
 #[derive(Debug, Default)]
-pub(super) struct Store {
+pub(super) struct FileServer {
     pub(super) files: BTreeMap<u32, Vec<u8>>,
 }
 
-impl Store {
+impl FileServer {
     const UNKNOWN: &'static str = "no such file";
 
     fn file(&mut self, file: u32) -> Result<&mut Vec<u8>, &'static str> {
@@ -26,7 +26,7 @@ impl Store {
     /// Reserves the whole size at once: a growing file would be in memory twice.
     fn create(&mut self, file: u32, octets: u32) -> Result<(), &'static str> {
         if u64::from(octets) > Files::MOST_KEPT {
-            return Err("a file larger than all that the server keeps");
+            return Err("a file larger than the storage of the server");
         }
         self.files.insert(file, Vec::with_capacity(octets as usize));
         Ok(())
@@ -35,7 +35,7 @@ impl Store {
     fn write(&mut self, file: u32, offset: u32, block: &[u8]) -> Result<(), &'static str> {
         let file = self.file(file)?;
         if file.len() != offset as usize || file.len() + block.len() > file.capacity() {
-            return Err("a block that does not follow the last, or was not announced");
+            return Err("a block that does not follow the previous one, or was not announced");
         }
         file.extend_from_slice(block);
         Ok(())
@@ -58,7 +58,7 @@ impl Store {
     }
 }
 
-impl Answers for Store {
+impl ReplySource for FileServer {
     fn number(&self, request: &Bytes) -> Option<u32> {
         Header::read(request).ok().map(|(header, _)| header.number)
     }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn ask(
-        store: &mut Store,
+        store: &mut FileServer,
         command: Command,
         [file, offset, octets]: [u32; 3],
         block: &[u8],
@@ -96,9 +96,9 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_not_given_and_what_was_not_announced_not_taken() {
-        let mut store = Store::default();
+        let mut store = FileServer::default();
         for command in [Command::Open, Command::Store, Command::Close, Command::Remove] {
-            assert_eq!(ask(&mut store, command, [3, 0, 0], &[]), Err(Store::UNKNOWN));
+            assert_eq!(ask(&mut store, command, [3, 0, 0], &[]), Err(FileServer::UNKNOWN));
         }
         assert!(ask(&mut store, Command::Create, [3, 0, u32::MAX], &[]).is_err());
         assert_eq!(ask(&mut store, Command::Create, [3, 0, 8], &[]), Ok(()));

@@ -1,9 +1,9 @@
-//! Forward error correction: `"5/7"`, `"ulpfec:6/7"`.
+//! Forward error correction of a medium: `"5/7"`, `"ulpfec:6/7"`.
 
 use std::fmt;
 use std::str::FromStr;
 
-use hol_rtp::parity::{self, Code};
+use hol_rtp::parity::{self, ParityCode};
 use hol_rtp::ulpfec;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub enum Fec {
     /// Reed-Solomon: any k of n packets restore all. `"5/7"`.
-    ReedSolomon(Code),
+    ReedSolomon(ParityCode),
     /// RFC 5109: the XOR of a group restores one packet. `"ulpfec:6/7"`, after its media type.
     Ulp {
         /// Packets per group.
@@ -38,7 +38,7 @@ impl Fec {
         }
     }
 
-    /// Returns how many octets longer a parity packet is than the longest of its group.
+    /// Returns by how many octets a parity packet is longer than the longest packet of its group.
     pub(super) fn overhead(self) -> usize {
         match self {
             Self::ReedSolomon(_) => hol_rtp::Header::OCTETS + parity::OVERHEAD,
@@ -56,7 +56,7 @@ impl Fec {
     }
 
     fn reed_solomon(k: u8, n: u8) -> Option<Self> {
-        Code::new(k, n).map(Self::ReedSolomon)
+        ParityCode::new(k, n).map(Self::ReedSolomon)
     }
 
     fn ulp(k: u8, n: u8) -> Option<Self> {
@@ -76,9 +76,8 @@ impl FromStr for Fec {
         let numbers = fraction.split_once('/').and_then(|(k, n)| number(k).zip(number(n)));
         numbers.and_then(|(k, n)| code(k, n)).ok_or_else(|| {
             format!(
-                "`fec` is {text:?}, but needs the packets of a group and, more, those with its parity, at most {}, as in \"5/7\", or, of \
-                 the code of RFC 5109, one more than those of a group, which are at most {}, as in \"{ULPFEC}6/7\"",
-                Code::MOST,
+                "`fec` is {text:?}, but needs the packets of a group without and with parity, at most {}, as in \"5/7\"; or for RFC 5109 one more than the packets of a group, which are at most {}, as in \"{ULPFEC}6/7\"",
+                ParityCode::MOST,
                 ulpfec::MOST
             )
         })
@@ -112,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_code_is_written_as_a_fraction_and_that_of_rfc_5109_by_its_name() {
-        assert_eq!("5/7".parse(), Ok(Fec::ReedSolomon(Code::new(5, 7).unwrap())));
+        assert_eq!("5/7".parse(), Ok(Fec::ReedSolomon(ParityCode::new(5, 7).unwrap())));
         assert_eq!("ulpfec:6/7".parse(), Ok(Fec::Ulp { k: 6 }));
         for text in ["5/7", "ulpfec:6/7", "ulpfec:48/49", "ulpfec:1/2"] {
             assert_eq!(text.parse::<Fec>().map(|fec| fec.to_string()), Ok(text.to_owned()));

@@ -1,6 +1,6 @@
 //! Received frames, and which of them could be played.
 
-use hol_rtp::{FrameHeader, Header, Malformed, Piece, mpa, pieces};
+use hol_rtp::{AduFragment, FrameHeader, Header, Malformed, fragments, mpa};
 
 use super::Packing;
 use crate::window::Window;
@@ -8,7 +8,7 @@ use crate::window::Window;
 /// Frames older than this are forgotten: half an hour.
 const KEPT: u32 = 1 << 16;
 
-/// Received parts, by frame number.
+/// The received parts of frames, by frame number.
 #[derive(Debug)]
 pub(super) struct Frames {
     packing: Packing,
@@ -48,25 +48,28 @@ impl Head {
         }
         let header = FrameHeader::read(octets)?;
         // The header and the side information are always in the first packet.
-        let reaches_back =
-            octets.get(..header.main_data_offset()).map(|octets| header.reaches_back(octets)).ok_or(PARTS)?;
-        Ok(Some(Self { octets: header.frame(), reaches_back, slot: header.slot() }))
+        let reaches_back = octets
+            .get(..header.main_data_offset())
+            .map(|octets| header.main_data_begin(octets))
+            .ok_or(PARTS)?;
+        Ok(Some(Self { octets: header.frame(), reaches_back, slot: header.main_data_room() }))
     }
 
     /// Every part contains the length of the whole unit.
-    fn of_unit(piece: &Piece<'_>) -> Self {
+    fn of_unit(piece: &AduFragment<'_>) -> Self {
         Self { octets: piece.size.into(), reaches_back: 0, slot: 0 }
     }
 }
 
-const PARTS: Malformed = Malformed("parts of a frame that no streamer makes");
+const PARTS: Malformed = Malformed("invalid parts of a frame");
 
 impl Frames {
+    /// Creates an empty buffer.
     pub(super) fn new(packing: Packing) -> Self {
         Self { packing, frames: Window::default() }
     }
 
-    /// Takes a packet of frame `number`; returns the frames that can now be played, in order.
+    /// Adds a packet of frame `number`; returns the frames that can now be played, in order.
     pub(super) fn take(
         &mut self,
         number: u32,
@@ -79,7 +82,7 @@ impl Frames {
                 (octets.len(), Head::of_frame(offset, octets)?)
             }
             Packing::Adu => {
-                let [piece] = pieces(payload)?[..] else { return Err(PARTS) };
+                let [piece] = fragments(payload)?[..] else { return Err(PARTS) };
                 (piece.octets.len(), Some(Head::of_unit(&piece)))
             }
         };
@@ -145,7 +148,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    use hol_rtp::{Adus, BIT_RATES, Stream};
+    use hol_rtp::{AduConverter, BIT_RATES, Stream};
 
     const HEADER: Header = Header { payload_type: 14, marker: false, sequence: 0, timestamp: 0, source: 0 };
 
@@ -169,7 +172,7 @@ mod tests {
     fn a_lost_frame_takes_those_with_it_that_reach_back() {
         let frames: Vec<Vec<u8>> = Stream::new(192).unwrap().take(40).collect();
         let reaches =
-            |number: usize| FrameHeader::read(&frames[number]).unwrap().reaches_back(&frames[number]) > 0;
+            |number: usize| FrameHeader::read(&frames[number]).unwrap().main_data_begin(&frames[number]) > 0;
         let lost = (1..39).find(|number| reaches(number + 1)).unwrap();
         let order: Vec<usize> = (0..40).filter(|number| *number != lost).collect();
         let played = played(&frames, 1400, &order).concat();
@@ -214,10 +217,10 @@ mod tests {
             let order: Vec<usize> = order.into_iter().filter(|at| *at < lost.len() && !lost[*at]).collect();
             let mut played = played(&frames, 1500, &order).concat();
             played.sort_unstable();
-            let mut adus = Adus::default();
+            let mut adus = AduConverter::default();
             let units = frames.iter().zip(&lost).zip(0_u32..).filter_map(|((frame, lost), number)| {
                 if *lost {
-                    adus = Adus::default();
+                    adus = AduConverter::default();
                     return None;
                 }
                 adus.next(frame).unwrap().map(|_| number)

@@ -1,4 +1,4 @@
-//! The keys of a medium.
+//! Settings of the workload `media`.
 
 use hol_base::{BitRate, ByteCount, Duration};
 use hol_rtp::Header;
@@ -54,6 +54,7 @@ impl Default for Media {
 }
 
 impl Packing {
+    /// Returns the name of the packing.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Mpa => "mpa",

@@ -1,6 +1,7 @@
 //! `media`: MP3 over RTP, played on arrival.
 
 mod clock;
+mod extended_counter;
 mod fec;
 mod frames;
 mod keys;
@@ -9,7 +10,6 @@ mod player;
 mod playout;
 mod repair;
 mod streamer;
-mod unwrapped;
 
 use hol_base::{Duration, Seed};
 use hol_measure::RecordKind;
@@ -62,18 +62,18 @@ impl Workload for Media {
         if self.kbps().is_none() {
             let known = hol_rtp::BIT_RATES.map(|kbps| kbps.to_string()).join(", ");
             return refused(format!(
-                "`bitrate` is {bitrate}, but that of MPEG-1 layer III is one of {known} kbit/s; take one of them"
+                "`bitrate` is {bitrate}, but MPEG-1 layer III has only {known} kbit/s; use one of these"
             ));
         }
         if !Self::PACKETS.contains(&packet.0) {
             return refused("`packet` needs at least 128 octets and at most 65507");
         }
         if *interleave == 0 {
-            return refused("`interleave` is 0, but a cycle has a unit at least; 1 is not to interleave");
+            return refused("`interleave` is 0, but a cycle has at least one unit; 1 means no interleaving");
         }
         if *interleave > 1 && *packing == Packing::Mpa {
             return refused(
-                "`interleave` is of units that need no other, which frames are not; set `packing` to \"adu\", or leave it out",
+                "`interleave` needs self-contained units, which frames are not; set `packing` to \"adu\", or remove it",
             );
         }
         let [group, cycle] = self.waits();
@@ -84,7 +84,7 @@ impl Workload for Media {
                 "the group smaller",
             ),
             (_, true, _) => {
-                (format!("`interleave` has a unit wait up to {} ms", ms(cycle)), "the cycle shorter")
+                (format!("`interleave` delays a unit by up to {} ms", ms(cycle)), "the cycle shorter")
             }
             (_, _, true) => (
                 format!("`fec` and `interleave` together take {} ms", ms(group + cycle)),
@@ -155,7 +155,7 @@ mod tests {
                 "`fec` and `interleave` together take 236 ms",
             ),
             ("{\"interleave\":4}", "set `packing` to \"adu\""),
-            ("{\"interleave\":0}", "1 is not to interleave"),
+            ("{\"interleave\":0}", "1 means no interleaving"),
             ("{\"bitrate\":\"193kbit\"}", "`bitrate` is 193kbit"),
             ("{\"packet\":\"127B\"}", "at least 128 octets"),
         ] {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use hol_rtp::{Adus, Header, Interleaver, mpa, odd_then_even};
+use hol_rtp::{AduConverter, Header, Interleaver, mpa, odd_numbers_first};
 use hol_transport::FramingError;
 
 use super::{Fec, Media, Packing, clock};
@@ -27,10 +27,10 @@ pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     if length < Header::OCTETS { Err(FramingError("impossible length")) } else { Ok(Some(LENGTH + length)) }
 }
 
-/// Returns how many frames a unit of a cycle of this size waits at most beyond the first unit sent, which
-/// determines when all are played.
+/// Returns the largest number of frames that a unit of a cycle of this size waits after the first unit sent,
+/// which determines when all frames are played.
 pub(super) fn spread(cycle: u8) -> u64 {
-    let order = odd_then_even(cycle);
+    let order = odd_numbers_first(cycle);
     let waits: Vec<i64> = order.iter().zip(0..).map(|(unit, place)| place - i64::from(*unit)).collect();
     waits.iter().max().zip(waits.first()).map_or(0, |(longest, first)| longest.abs_diff(*first))
 }
@@ -38,7 +38,7 @@ pub(super) fn spread(cycle: u8) -> u64 {
 /// A packet to send.
 #[derive(Debug)]
 pub(super) struct Packet {
-    /// Its frame; none for parity.
+    /// Frame in the packet; `None` for parity.
     pub(super) frame: Option<u32>,
     pub(super) octets: Bytes,
 }
@@ -47,7 +47,7 @@ pub(super) struct Packet {
 #[derive(Debug)]
 pub(super) struct Packets {
     packing: Packing,
-    adus: Adus,
+    adus: AduConverter,
     interleaver: Option<Interleaver>,
     /// The first unit of the cycle.
     cycle: u32,
@@ -63,11 +63,13 @@ pub(super) struct Packets {
 }
 
 impl Packets {
+    /// Creates a packer of a medium.
     pub(super) fn new(media: &Media, is_stream: bool) -> Self {
-        let interleaver = (media.interleave > 1).then(|| Interleaver::new(odd_then_even(media.interleave)));
+        let interleaver =
+            (media.interleave > 1).then(|| Interleaver::new(odd_numbers_first(media.interleave)));
         Self {
             packing: media.packing,
-            adus: Adus::default(),
+            adus: AduConverter::default(),
             interleaver,
             cycle: 0,
             waiting: VecDeque::new(),
@@ -79,7 +81,7 @@ impl Packets {
         }
     }
 
-    /// Takes the next frame.
+    /// Adds the next frame.
     pub(super) fn take(&mut self, number: u32, frame: Vec<u8>) {
         if self.packing == Packing::Mpa {
             return self.waiting.push_back((number, frame));

@@ -5,23 +5,23 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use hol_base::Time;
 use hol_rtp::{Header, Malformed};
-use hol_transport::Passage;
+use hol_transport::DeliveryTimes;
 
+use super::extended_counter::ExtendedCounter;
 use super::frames::Frames;
 use super::packets::{LENGTH, PARITY};
 use super::playout::Playout;
 use super::repair::Repair;
-use super::unwrapped::Unwrapped;
 use super::{Media, clock};
 use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Output, Progress};
-use crate::ledger::{Arrived, Ledger};
+use crate::ledger::{Ledger, MessageArrival};
 
 /// Notes each frame when it can be played, and whether that was too late.
 #[derive(Debug)]
 pub(crate) struct Player {
     is_stream: bool,
     repair: Option<Repair>,
-    timestamp: Unwrapped<32>,
+    timestamp: ExtendedCounter<32>,
     frames: Frames,
     playout: Playout,
     /// Connections on which the peer sends no more.
@@ -31,11 +31,12 @@ pub(crate) struct Player {
 }
 
 impl Player {
+    /// Creates a player.
     pub(super) fn new(media: &Media, is_stream: bool, expected: u64) -> Self {
         Self {
             is_stream,
             repair: media.fec.map(Repair::new),
-            timestamp: Unwrapped::default(),
+            timestamp: ExtendedCounter::default(),
             frames: Frames::new(media.packing),
             playout: Playout::new(media.buffer),
             to_close: VecDeque::new(),
@@ -60,13 +61,13 @@ impl Player {
     }
 
     /// Takes a packet of the medium, received or restored.
-    fn hear(&mut self, now: Time, passage: Passage, packet: &[u8]) -> Result<(), Malformed> {
+    fn hear(&mut self, now: Time, passage: DeliveryTimes, packet: &[u8]) -> Result<(), Malformed> {
         let (header, payload) = Header::read(packet)?;
         let number = self.timestamp.see(header.timestamp).map(clock::frame);
         let number = number.and_then(|number| u32::try_from(number).ok()).ok_or(NEVER)?;
         self.playout.heard(now, number);
         for frame in self.frames.take(number, header, payload)? {
-            let entry = self.ledger.note_request(frame, Arrived { passage, delivered: now });
+            let entry = self.ledger.note_request(frame, MessageArrival { passage, delivered: now });
             if self.playout.is_late(now, frame) {
                 self.ledger.note_late(entry);
             }

@@ -4,7 +4,8 @@ use hol_base::{Duration, Time};
 
 use super::clock;
 
-/// The first frame is played a fixed time after its arrival, all others at their distance from it.
+/// The playout times: the first frame is played a fixed time after its arrival, all others at their distance
+/// from it.
 #[derive(Debug)]
 pub(super) struct Playout {
     buffer: Duration,
@@ -13,6 +14,7 @@ pub(super) struct Playout {
 }
 
 impl Playout {
+    /// Creates a buffer of this length.
     pub(super) fn new(buffer: Duration) -> Self {
         Self { buffer, first: None }
     }

@@ -8,13 +8,13 @@ use hol_rtp::parity::{self, Parity};
 use hol_rtp::ulpfec::Protection;
 
 use super::Fec;
-use super::unwrapped::Unwrapped;
+use super::extended_counter::ExtendedCounter;
 
-/// Recent packets and groups; older ones are too late for any buffer.
+/// Recent packets and groups; older packets would be too late to be played.
 #[derive(Debug)]
 pub(super) struct Repair {
     fec: Fec,
-    sequence: Unwrapped<16>,
+    sequence: ExtendedCounter<16>,
     /// By sequence number.
     packets: BTreeMap<u64, Bytes>,
     /// By sequence number of the first packet.
@@ -36,12 +36,13 @@ impl Repair {
     const PACKETS: usize = 1024;
     const GROUPS: usize = 64;
 
+    /// Creates an empty store.
     pub(super) fn new(fec: Fec) -> Self {
         let (packets, groups) = (BTreeMap::new(), BTreeMap::new());
-        Self { fec, sequence: Unwrapped::default(), packets, groups }
+        Self { fec, sequence: ExtendedCounter::default(), packets, groups }
     }
 
-    /// Takes a packet of the medium; returns the packets that it allows to be restored.
+    /// Adds a packet of the medium; returns the packets that can now be restored.
     pub(super) fn medium(&mut self, sequence: u16, packet: Bytes) -> Vec<Bytes> {
         let Some(sequence) = self.sequence.see(sequence.into()) else { return Vec::new() };
         self.packets.insert(sequence, packet);
@@ -55,7 +56,7 @@ impl Repair {
             .map_or(Vec::new(), |first| self.restore(first))
     }
 
-    /// Takes a parity packet of this source; returns the packets that it restores.
+    /// Adds a parity packet of this source; returns the packets that can now be restored.
     pub(super) fn parity(&mut self, source: u32, payload: Bytes) -> Result<Vec<Bytes>, Malformed> {
         let (first, span) = match self.fec {
             Fec::ReedSolomon(_) => Parity::read(&payload).map(|parity| (parity.first, parity.code.k())),
@@ -110,13 +111,13 @@ impl Group {
 mod tests {
     use super::*;
     use hol_rtp::Header;
-    use hol_rtp::parity::Code;
+    use hol_rtp::parity::ParityCode;
 
     const SOURCE: u32 = 7;
     const ULP: Fec = Fec::Ulp { k: 3 };
 
     fn reed_solomon() -> Fec {
-        Fec::ReedSolomon(Code::new(3, 5).unwrap())
+        Fec::ReedSolomon(ParityCode::new(3, 5).unwrap())
     }
 
     fn group(fec: Fec, first: u16) -> (Vec<Bytes>, Vec<Bytes>) {

@@ -9,13 +9,13 @@ use hol_rtp::Stream;
 use super::clock;
 use super::packets::{Packet, Packets};
 use crate::contract::{AbortReason, Application, ConnectionId, Input, Outgoing, Output, Progress};
-use crate::held::Held;
 use crate::ledger::{DueMessage, EntryId, Ledger};
-use crate::openings::Openings;
+use crate::openings::ConnectionOpenings;
+use crate::rejected_messages::RejectedMessages;
 use crate::{ENDLESS, StreamLayout};
 
 /// Takes a frame from the encoder at each tick, and sends a frame or unit as often. If the transport blocks,
-/// packets wait; the encoder does not.
+/// packets wait, but the encoder continues.
 #[derive(Debug)]
 pub(crate) struct Streamer {
     lanes: StreamLayout,
@@ -24,13 +24,13 @@ pub(crate) struct Streamer {
     /// Frames not yet due.
     left: u64,
     endless: bool,
-    openings: Openings,
+    openings: ConnectionOpenings,
     /// When the last connection opened, which starts the clock.
     start: Option<Time>,
     /// Frames that could have been produced since then.
     ticks: u64,
     outbox: VecDeque<Packet>,
-    held: Held,
+    held: RejectedMessages,
     /// Packets sent; they take the lanes in turn.
     turns: u32,
     to_close: VecDeque<ConnectionId>,
@@ -39,6 +39,7 @@ pub(crate) struct Streamer {
 }
 
 impl Streamer {
+    /// Creates a streamer.
     pub(super) fn new(packets: Packets, kbps: u16, lanes: StreamLayout, frames: u64) -> Self {
         Self {
             lanes,
@@ -46,11 +47,11 @@ impl Streamer {
             packets,
             left: frames,
             endless: frames == ENDLESS,
-            openings: Openings::of(lanes),
+            openings: ConnectionOpenings::of(lanes),
             start: None,
             ticks: 0,
             outbox: VecDeque::new(),
-            held: Held::default(),
+            held: RejectedMessages::default(),
             turns: 0,
             to_close: VecDeque::new(),
             quit: None,

@@ -7,13 +7,13 @@ use hol_measure::RecordKind;
 
 use super::files;
 use super::frame::{self, Frame, Frames};
-use super::loading::{Loading, Part};
+use super::loading::{PageLoad, Part};
 use super::tracks::Tracks;
-use super::{Page, Way};
+use super::{ConnectionReuse, Page};
 use crate::ENDLESS;
 use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Outgoing, Output, Progress};
-use crate::held::Held;
-use crate::ledger::{Arrived, DueMessage, EntryId, Ledger};
+use crate::ledger::{DueMessage, EntryId, Ledger, MessageArrival};
+use crate::rejected_messages::RejectedMessages;
 
 /// Loads one page after the other, each over its own connections, which are opened on demand.
 #[derive(Debug)]
@@ -27,24 +27,25 @@ pub(crate) struct Browser {
     endless: bool,
     /// When the next page starts; `None`: at once, because it is the first.
     next: Option<Time>,
-    loading: Option<Loading>,
+    loading: Option<PageLoad>,
     /// Connections requested.
     connections: u32,
-    to_do: VecDeque<Deed>,
-    held: Held,
+    to_do: VecDeque<FileOperation>,
+    held: RejectedMessages,
     done: u64,
     quit: Option<AbortReason>,
     ledger: Ledger,
 }
 
 #[derive(Debug)]
-enum Deed {
+enum FileOperation {
     Open(ConnectionId),
     Send(Outgoing),
     Close(ConnectionId),
 }
 
 impl Browser {
+    /// Creates a browser that loads pages over these streams.
     pub(crate) fn new(page: Page, tracks: Tracks, messages: u64, seed: Seed) -> Self {
         Self {
             page,
@@ -57,7 +58,7 @@ impl Browser {
             loading: None,
             connections: 0,
             to_do: VecDeque::new(),
-            held: Held::default(),
+            held: RejectedMessages::default(),
             done: 0,
             quit: None,
             ledger: Ledger::default(),
@@ -68,7 +69,7 @@ impl Browser {
     fn begin(&mut self, now: Time) {
         let files = files::draw(&self.page, &mut self.sizes);
         let entries = self.note_page(now, files.iter().map(|file| u64::from(file.size)).sum());
-        self.loading = Some(Loading::new(entries, files, self.page.head.0 as u32, self.tracks));
+        self.loading = Some(PageLoad::new(entries, files, self.page.head.0 as u32, self.tracks));
         files::known(&self.page).for_each(|file| self.learn(now, file));
         self.ask();
     }
@@ -99,11 +100,11 @@ impl Browser {
         let Some(loading) = &mut self.loading else { return };
         while let Some((entry, track)) = loading.next_request(self.page.way, self.tracks) {
             let place = self.tracks.connection(track);
-            let known = loading.connection(place).filter(|_| self.page.way != Way::Close);
+            let known = loading.connection(place).filter(|_| self.page.way != ConnectionReuse::Close);
             let connection = known.unwrap_or_else(|| {
                 let next = ConnectionId(self.connections);
                 self.connections += 1;
-                self.to_do.push_back(Deed::Open(next));
+                self.to_do.push_back(FileOperation::Open(next));
                 loading.connect(place, next, self.page.early);
                 next
             });
@@ -113,7 +114,7 @@ impl Browser {
             let stream = self.tracks.request_stream(track);
             let entry = is_first.then_some(entry);
             let outgoing = Outgoing { connection, stream, payload, delivery: None, entry };
-            self.to_do.extend(loading.send(outgoing).map(Deed::Send));
+            self.to_do.extend(loading.send(outgoing).map(FileOperation::Send));
         }
     }
 
@@ -121,7 +122,7 @@ impl Browser {
     fn take(&mut self, now: Time, delivery: &Delivery) -> Result<(), &'static str> {
         let came = Frame::read(&delivery.payload)?;
         let loading = self.loading.as_mut().ok_or("a response to no request")?;
-        let arrived = Arrived { passage: delivery.passage, delivered: now };
+        let arrived = MessageArrival { passage: delivery.passage, delivered: now };
         let octets = frame::octets(self.page.way, came, delivery.payload.len());
         let Part { is_first, is_last } = loading.receive(came.number, octets)?;
         if is_first {
@@ -132,16 +133,16 @@ impl Browser {
     }
 
     /// Finishes a file.
-    fn finish(&mut self, now: Time, number: u32, arrived: Arrived) -> Result<(), &'static str> {
+    fn finish(&mut self, now: Time, number: u32, arrived: MessageArrival) -> Result<(), &'static str> {
         if !self.ledger.note_reply(number, arrived, false) {
             return Err("a response that came twice");
         }
         self.done += 1;
         let Some(loading) = &mut self.loading else { return Ok(()) };
         let (names, connection) = loading.finish(number);
-        if let Some(connection) = connection.filter(|_| self.page.way == Way::Close) {
+        if let Some(connection) = connection.filter(|_| self.page.way == ConnectionReuse::Close) {
             loading.leave(connection);
-            self.to_do.push_back(Deed::Close(connection));
+            self.to_do.push_back(FileOperation::Close(connection));
         }
         if loading.is_done() {
             self.end_page(now, number, arrived);
@@ -152,17 +153,17 @@ impl Browser {
     }
 
     /// Finishes the page with its last file, whose record has this number.
-    fn end_page(&mut self, now: Time, last: u32, arrived: Arrived) {
+    fn end_page(&mut self, now: Time, last: u32, arrived: MessageArrival) {
         let Some(loading) = self.loading.take() else { return };
         self.ledger.note_whole(loading.whole, last, arrived);
         self.done += 1;
-        self.to_do.extend(loading.into_connections().map(Deed::Close));
+        self.to_do.extend(loading.into_connections().map(FileOperation::Close));
         self.next = Some(if self.left > 0 { now + self.page.pause } else { Time::MAX });
     }
 
     fn opened(&mut self, id: ConnectionId) {
         let waited = self.loading.as_mut().map(|loading| loading.opened(id));
-        self.to_do.extend(waited.into_iter().flatten().map(Deed::Send));
+        self.to_do.extend(waited.into_iter().flatten().map(FileOperation::Send));
         // Retries a request that was too early for this transport.
         self.held.retry();
     }
@@ -173,8 +174,8 @@ impl Browser {
         loading.fail(id);
         self.held.forget(id);
         self.to_do.retain(|deed| match deed {
-            Deed::Open(of) | Deed::Close(of) => *of != id,
-            Deed::Send(outgoing) => outgoing.connection != id,
+            FileOperation::Open(of) | FileOperation::Close(of) => *of != id,
+            FileOperation::Send(outgoing) => outgoing.connection != id,
         });
         self.ask();
     }
@@ -184,10 +185,10 @@ impl Browser {
     }
 
     /// Returns the next action that does not send on a full connection.
-    fn next_deed(&mut self) -> Option<Deed> {
-        let is_free = |deed: &Deed| match deed {
-            Deed::Send(outgoing) => !self.held.waits_for(outgoing.connection),
-            Deed::Open(_) | Deed::Close(_) => true,
+    fn next_deed(&mut self) -> Option<FileOperation> {
+        let is_free = |deed: &FileOperation| match deed {
+            FileOperation::Send(outgoing) => !self.held.waits_for(outgoing.connection),
+            FileOperation::Open(_) | FileOperation::Close(_) => true,
         };
         let at = self.to_do.iter().position(is_free)?;
         self.to_do.remove(at)
@@ -222,14 +223,14 @@ impl Application for Browser {
         if self.loading.is_none() && self.left > 0 && self.next.is_none_or(|next| next <= now) {
             self.begin(now);
         }
-        let outgoing = match self.held.next().map_or_else(|| self.next_deed(), |held| Some(Deed::Send(held)))
-        {
-            Some(Deed::Open(id)) => return Output::Open(id),
-            Some(Deed::Close(id)) => return Output::Close(id),
-            Some(Deed::Send(outgoing)) => outgoing,
-            None if self.loading.is_some() => return Output::Wait(Time::MAX),
-            None => return Output::Wait(self.next.unwrap_or(Time::MAX)),
-        };
+        let outgoing =
+            match self.held.next().map_or_else(|| self.next_deed(), |held| Some(FileOperation::Send(held))) {
+                Some(FileOperation::Open(id)) => return Output::Open(id),
+                Some(FileOperation::Close(id)) => return Output::Close(id),
+                Some(FileOperation::Send(outgoing)) => outgoing,
+                None if self.loading.is_some() => return Output::Wait(Time::MAX),
+                None => return Output::Wait(self.next.unwrap_or(Time::MAX)),
+            };
         if let Some(entry) = outgoing.entry {
             self.ledger.note_written(entry, now);
         }

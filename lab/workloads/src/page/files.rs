@@ -7,9 +7,9 @@ use super::{Frame, Page};
 /// A file of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct File {
-    /// Its octets.
+    /// Octets of the file.
     pub(crate) size: u32,
-    /// Indices of the files that it names.
+    /// Indices of the files that this file refers to.
     pub(crate) names: Vec<u16>,
 }
 

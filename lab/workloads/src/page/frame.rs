@@ -1,13 +1,13 @@
-//! The wire format of a track: frames as in RFC 9113 section 4.1, for every way.
+//! The wire format of pages: frames as in RFC 9113 section 4.1, for every HTTP version.
 //!
-//! Where a way has no frames (HTTP/1), the nine octets of a frame header stand for octets of its content, so
-//! sizes on the wire are those of the way. The stream identifier is the number of the file's record; the
-//! value of a request is the octets of its file.
+//! HTTP/1 has no frames; there the nine octets of a frame header stand for octets of the content, so sizes
+//! on the wire are those of HTTP/1. The stream identifier is the number of the file's record; the value of a
+//! request is the octets of its file.
 
 use bytes::{Bytes, BytesMut};
 use hol_transport::FramingError;
 
-use super::Way;
+use super::ConnectionReuse;
 use crate::padding::Zeros;
 
 /// The type of a frame.
@@ -23,7 +23,7 @@ pub(crate) enum FrameKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: FrameKind,
-    /// The record of its file.
+    /// Record of the frame's file.
     pub(crate) number: u32,
 }
 
@@ -32,7 +32,7 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 
 impl Frame {
-    /// Minimum octets of a frame: its header, and the size of a file.
+    /// Minimum octets of a frame: the header, and the size of a file.
     pub(crate) const LEAST: u64 = 16;
     /// Maximum octets after the header. RFC 9113 section 4.2.
     pub(crate) const MOST: u64 = 1 << 14;
@@ -66,8 +66,9 @@ pub(crate) fn asked_for(request: &[u8]) -> Option<u32> {
 }
 
 /// Returns how many octets of a response a frame of this length has.
-pub(crate) fn octets(way: Way, frame: Frame, length: usize) -> u32 {
-    let header = if way == Way::Multiplexed && frame.kind == FrameKind::Data { HEADER } else { 0 };
+pub(crate) fn octets(way: ConnectionReuse, frame: Frame, length: usize) -> u32 {
+    let header =
+        if way == ConnectionReuse::Multiplexed && frame.kind == FrameKind::Data { HEADER } else { 0 };
     (length - header) as u32
 }
 
@@ -97,9 +98,9 @@ impl Frames {
     }
 
     /// Builds the next part of a file of which `left` octets remain; also returns the octets included.
-    pub(crate) fn data(&mut self, way: Way, number: u32, left: u32) -> (Bytes, u32) {
+    pub(crate) fn data(&mut self, way: ConnectionReuse, number: u32, left: u32) -> (Bytes, u32) {
         const MOST: u32 = Frame::MOST as u32;
-        if way == Way::Multiplexed {
+        if way == ConnectionReuse::Multiplexed {
             let part = left.min(MOST);
             return (self.frame(HEADER + part as usize, DATA, number).freeze(), part);
         }
@@ -134,7 +135,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_parts_of_a_file_add_up_to_it(size in 16u32..200_000, multiplexed: bool) {
-            let way = if multiplexed { Way::Multiplexed } else { Way::Pipelined };
+            let way = if multiplexed { ConnectionReuse::Multiplexed } else { ConnectionReuse::Pipelined };
             let (mut frames, mut left) = (Frames::default(), size);
             let (first, part) = frames.head(300, 7, left);
             prop_assert_eq!((first.len(), length_of(&first)), (300 + part as usize, Ok(Some(first.len()))));

@@ -1,4 +1,4 @@
-//! The keys of a page.
+//! Settings of the workload `page`.
 
 use hol_base::{ByteCount, Duration};
 use schemars::JsonSchema;
@@ -11,7 +11,7 @@ use crate::Sizes;
 #[serde(default, deny_unknown_fields)]
 pub struct Page {
     /// How requests and responses share the connections. Default `multiplexed`.
-    pub way: Way,
+    pub way: ConnectionReuse,
     /// Octets of the document, which names the objects. `"0B"`: no document; all objects are known from the
     /// beginning. Default 30 kB.
     pub document: ByteCount,
@@ -31,8 +31,8 @@ pub struct Page {
     pub think: Duration,
     /// Time from the end of a page, with all connections closed, to the start of the next. Default 1 s.
     pub pause: Duration,
-    /// Send requests before the connection is open, if the transport allows it: SCTP sends the request with
-    /// the COOKIE ECHO, which saves a round trip (RFC 9260 section 5.1). Default no.
+    /// Send requests before the connection is open, if the transport allows that: SCTP sends the request
+    /// with the COOKIE ECHO, which saves a round trip (RFC 9260 section 5.1). Default no.
     pub early: bool,
     /// Use a pair of streams per file: the request on one, the response on the next. Default the same stream.
     pub pair: bool,
@@ -41,10 +41,10 @@ pub struct Page {
     pub reopen: bool,
 }
 
-/// How requests and responses share the connections and their streams. A track is one of those.
+/// How requests and responses share the connections and their streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum ConnectionReuse {
     /// One connection per file, as many at a time as the transport has. HTTP/1.0, RFC 1945.
     Close,
     /// One request at a time on each track. RFC 9112 section 9.3.
@@ -59,7 +59,7 @@ pub enum Way {
 impl Default for Page {
     fn default() -> Self {
         Self {
-            way: Way::default(),
+            way: ConnectionReuse::default(),
             document: ByteCount(30_000),
             objects: 12,
             size: Sizes::Fixed(ByteCount(20_000)),
@@ -75,7 +75,8 @@ impl Default for Page {
     }
 }
 
-impl Way {
+impl ConnectionReuse {
+    /// Returns the name of the mode.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Close => "close",

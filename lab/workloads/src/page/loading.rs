@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::Way;
+use super::ConnectionReuse;
 use super::files::File;
 use super::tracks::Tracks;
 use crate::contract::{ConnectionId, Outgoing};
@@ -10,8 +10,8 @@ use crate::ledger::EntryId;
 
 /// A page that is being loaded.
 #[derive(Debug)]
-pub(super) struct Loading {
-    /// The records of the page and of its first octets; the numbers after them are those of its files.
+pub(super) struct PageLoad {
+    /// Records of the page and of its first octets; the numbers after them are those of the page's files.
     pub(super) whole: EntryId,
     pub(super) first_octets: EntryId,
     heard: bool,
@@ -55,13 +55,13 @@ struct Connection {
 /// The position of a part of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
-    /// The first part of the page.
+    /// Whether this is the first part of the page.
     pub(super) is_first: bool,
-    /// The last part of its file.
+    /// Whether this is the last part of the file.
     pub(super) is_last: bool,
 }
 
-impl Loading {
+impl PageLoad {
     /// Creates the state of a page of these files, each after `head` octets, over some tracks.
     pub(super) fn new(
         [whole, first_octets]: [EntryId; 2],
@@ -97,14 +97,14 @@ impl Loading {
     }
 
     /// Returns the next file to request, and its track.
-    pub(super) fn next_request(&mut self, way: Way, tracks: Tracks) -> Option<(EntryId, u16)> {
+    pub(super) fn next_request(&mut self, way: ConnectionReuse, tracks: Tracks) -> Option<(EntryId, u16)> {
         let asked = self.known.len() - self.waiting.len();
         let is_free = |busy: &bool| !busy;
         let track = match way {
-            Way::Pipelined | Way::Multiplexed => asked % usize::from(tracks.count()),
-            Way::Keepalive => self.busy.iter().position(is_free)?,
+            ConnectionReuse::Pipelined | ConnectionReuse::Multiplexed => asked % usize::from(tracks.count()),
+            ConnectionReuse::Keepalive => self.busy.iter().position(is_free)?,
             // With a connection per file, only first tracks are used.
-            Way::Close => self.busy.iter().take(tracks.connections().into()).position(is_free)?,
+            ConnectionReuse::Close => self.busy.iter().take(tracks.connections().into()).position(is_free)?,
         };
         Some((self.waiting.pop_front()?, track as u16))
     }
@@ -118,7 +118,7 @@ impl Loading {
         (self.files[known.file].size, !known.was_asked_for)
     }
 
-    /// Returns the connection in a place, if it was requested.
+    /// Returns the connection with this index, if it was requested.
     pub(super) fn connection(&self, place: u16) -> Option<ConnectionId> {
         self.connections[usize::from(place)]
     }
@@ -129,7 +129,7 @@ impl Loading {
         self.open.insert(id, Connection { is_open, waiting: Vec::new() });
     }
 
-    /// Returns a request if its connection is open; otherwise keeps it until then.
+    /// Returns a request if its connection is open; otherwise keeps the request until then.
     pub(super) fn send(&mut self, outgoing: Outgoing) -> Option<Outgoing> {
         let connection = self.open.get_mut(&outgoing.connection).expect("it was asked for");
         if connection.is_open {
@@ -139,7 +139,7 @@ impl Loading {
         None
     }
 
-    /// Notes an open connection; returns what waited for it.
+    /// Notes an open connection; returns the requests that waited for it.
     pub(super) fn opened(&mut self, id: ConnectionId) -> Vec<Outgoing> {
         self.open.get_mut(&id).map_or_else(Vec::new, |connection| {
             connection.is_open = true;
@@ -151,13 +151,13 @@ impl Loading {
     pub(super) fn receive(&mut self, number: u32, octets: u32) -> Result<Part, &'static str> {
         let place = self.place(number).ok_or("a response to no request")?;
         let missing = &mut self.missing[self.known[place].file];
-        *missing = missing.checked_sub(octets).ok_or("a response longer than it was to be")?;
+        *missing = missing.checked_sub(octets).ok_or("a response longer than announced")?;
         let is_last = *missing == 0;
         let is_first = place == 0 && !std::mem::replace(&mut self.heard, true);
         Ok(Part { is_first, is_last })
     }
 
-    /// Finishes the file with this record; returns the files that it names, and its connection.
+    /// Finishes the file with this record; returns the files that it refers to, and its connection.
     pub(super) fn finish(&mut self, number: u32) -> (Vec<u16>, Option<ConnectionId>) {
         let place = self.place(number).expect("it is known");
         let Known { file, track, connection, .. } = self.known[place];
@@ -190,6 +190,7 @@ impl Loading {
         self.here == self.files.len()
     }
 
+    /// Returns whether a connection is still in use.
     pub(super) fn is_in_use(&self, id: ConnectionId) -> bool {
         self.open.contains_key(&id)
     }

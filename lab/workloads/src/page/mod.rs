@@ -11,7 +11,7 @@ mod tracks;
 use hol_base::Seed;
 use hol_measure::RecordKind;
 
-pub use keys::{Page, Way};
+pub use keys::{ConnectionReuse, Page};
 
 use crate::{Application, Host, LengthOf, Pace, StreamLayout, Workload, WorkloadError};
 use browser::Browser;
@@ -54,10 +54,10 @@ impl Workload for Page {
         let Self { document, objects, size, waves, request, head, .. } = self;
         let page = |problem| Err(WorkloadError::Page(problem));
         if document.0 == 0 && *objects == 0 {
-            return page("it has neither a `document` nor `objects`; give it one of them");
+            return page("the page has neither a `document` nor `objects`; set one of them");
         }
         if document.0 > 0 && !Self::is_possible(document.0) {
-            return page("`document` needs at least 16 octets and at most 1 GiB; \"0B\" stands for none");
+            return page("`document` needs at least 16 octets and at most 1 GiB; \"0B\" means none");
         }
         if !size.is_possible(Self::is_possible) {
             return page(
@@ -67,7 +67,7 @@ impl Workload for Page {
         }
         if *waves == 0 || *waves > (*objects).max(1) {
             return page(
-                "`waves` has to be between 1 and the number of `objects`: each wave has one at least",
+                "`waves` has to be between 1 and the number of `objects`, because each wave has at least one",
             );
         }
         if !(Frame::LEAST..=Frame::MOST).contains(&request.0) {
@@ -94,8 +94,10 @@ impl Workload for Page {
     /// Each page has new ones.
     fn connections(&self, messages: u64, parallel: u16) -> u64 {
         let of_a_page = match self.way {
-            Way::Close => self.records() - 2,
-            Way::Keepalive | Way::Pipelined | Way::Multiplexed => parallel.into(),
+            ConnectionReuse::Close => self.records() - 2,
+            ConnectionReuse::Keepalive | ConnectionReuse::Pipelined | ConnectionReuse::Multiplexed => {
+                parallel.into()
+            }
         };
         messages.saturating_mul(of_a_page)
     }

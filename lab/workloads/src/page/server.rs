@@ -1,4 +1,4 @@
-//! The server, which has the files.
+//! The server of pages.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,9 +7,9 @@ use hol_base::Time;
 
 use super::frame::{self, Frame, FrameKind, Frames};
 use super::tracks::Tracks;
-use super::{Page, Way};
+use super::{ConnectionReuse, Page};
 use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Outgoing, Output, Progress};
-use crate::ledger::{Arrived, EntryId, Ledger};
+use crate::ledger::{EntryId, Ledger, MessageArrival};
 
 /// Answers each request with the head of a response and the requested octets.
 #[derive(Debug)]
@@ -45,6 +45,7 @@ struct Response {
 }
 
 impl Server {
+    /// Creates a server.
     pub(crate) fn new(page: Page, tracks: Tracks, expected: u64) -> Self {
         let (frames, connections) = (Frames::default(), BTreeMap::new());
         Self { page, tracks, frames, connections, quit: None, ledger: Ledger::new(expected) }
@@ -56,7 +57,7 @@ impl Server {
             return Err("data instead of a request");
         };
         let left = frame::asked_for(&payload).ok_or("a request for nothing")?;
-        let arrived = Arrived { passage, delivered: now };
+        let arrived = MessageArrival { passage, delivered: now };
         let entry = if self.page.reopen {
             self.ledger.note_request_again(number, arrived)
         } else {
@@ -135,22 +136,25 @@ impl Connection {
 
     /// Takes the next response: the first that is ready, but in HTTP/1 in the order of the requests of a
     /// track.
-    fn take_turn(&mut self, now: Time, way: Way) -> Option<Response> {
+    fn take_turn(&mut self, now: Time, way: ConnectionReuse) -> Option<Response> {
         let Self { responses, .. } = self;
         let may_go = |at: usize| {
             let Response { stream, ready, .. } = responses[at];
             let mut before = responses.iter().take(at);
-            ready <= now && (way == Way::Multiplexed || !before.any(|other| other.stream == stream))
+            ready <= now
+                && (way == ConnectionReuse::Multiplexed || !before.any(|other| other.stream == stream))
         };
         let at = (0..responses.len()).find(|at| may_go(*at))?;
         responses.remove(at)
     }
 
     /// Returns an incomplete response: if multiplexed behind the others, otherwise in front.
-    fn put_back(&mut self, response: Response, way: Way) {
+    fn put_back(&mut self, response: Response, way: ConnectionReuse) {
         match way {
-            Way::Multiplexed => self.responses.push_back(response),
-            Way::Close | Way::Keepalive | Way::Pipelined => self.responses.push_front(response),
+            ConnectionReuse::Multiplexed => self.responses.push_back(response),
+            ConnectionReuse::Close | ConnectionReuse::Keepalive | ConnectionReuse::Pipelined => {
+                self.responses.push_front(response)
+            }
         }
     }
 

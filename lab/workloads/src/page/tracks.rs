@@ -2,7 +2,8 @@
 
 use crate::StreamLayout;
 
-/// A track carries requests and their responses: a connection, a stream, or a pair of streams.
+/// The tracks of a page. A track carries requests and their responses: a connection, a stream, or a pair of
+/// streams.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tracks {
     connections: u16,
@@ -12,6 +13,7 @@ pub(crate) struct Tracks {
 }
 
 impl Tracks {
+    /// Creates the tracks over these streams.
     pub(crate) fn new(lanes: StreamLayout, pair: bool) -> Self {
         let streams = lanes.streams / lanes.connections;
         // With only one stream there are no pairs.

@@ -12,9 +12,9 @@ use hol_simco::{
 };
 use hol_transport::FramingError;
 
-use super::mix::{Mix, Wish};
-use super::octets::Octets;
-use crate::sender::{Answered, Requests};
+use super::mix::{RequestMix, RequestPurpose};
+use super::octets::MessageBuffer;
+use crate::sender::{RepliedRequest, RequestSource};
 use crate::{ConnectionId, StreamLayout};
 
 /// Requests like those of a call server: enable rules for the media of its calls, extend them, delete them.
@@ -23,14 +23,14 @@ pub(crate) struct Agent {
     sessions: u16,
     /// TIDs of session control: each session has one for each attempt of its SE.
     control: u32,
-    mix: Mix,
+    mix: RequestMix,
     rng: Rng,
     /// Rules without a pending request, in order of expiry. Requests on several streams may overtake each
     /// other, but those about one rule must not.
     idle: VecDeque<Idle>,
     /// Pending requests about existing rules, by message number; all others enable a rule.
     changes: BTreeMap<u32, Change>,
-    octets: Octets,
+    octets: MessageBuffer,
 }
 
 /// A rule in force.
@@ -57,14 +57,14 @@ impl Agent {
     const CHANGEABLE: Duration = Duration::from_secs(5);
 
     /// Creates an agent; `rng` draws the requests.
-    pub(crate) fn new(lanes: StreamLayout, mix: Mix, rng: Rng) -> Self {
+    pub(crate) fn new(lanes: StreamLayout, mix: RequestMix, rng: Rng) -> Self {
         let (sessions, control) = (lanes.connections, control(lanes));
-        let (idle, changes, octets) = (VecDeque::new(), BTreeMap::new(), Octets::new());
+        let (idle, changes, octets) = (VecDeque::new(), BTreeMap::new(), MessageBuffer::new());
         Self { sessions, control, mix, rng, idle, changes, octets }
     }
 
-    /// Returns the SE of a session. Their TIDs come first, and a repeated one is another request. RFC 4540
-    /// sections 4.2 and 5.2.1.
+    /// Returns the SE requests that open a session. Their TIDs come first, and a repeated one is another
+    /// request. RFC 4540 sections 4.2 and 5.2.1.
     pub(super) fn open(&mut self, session: u32, attempt: u32) -> (Tid, Bytes) {
         let tid = Tid(attempt * u32::from(self.sessions) + session);
         let request = Request::Se { version: Version::SIMCO_3_0, challenge: None };
@@ -83,10 +83,10 @@ impl Agent {
             self.idle.pop_front();
         }
         let wish = self.mix.draw(&mut self.rng);
-        let rule = if wish == Wish::Enable { None } else { self.idle.pop_front() };
+        let rule = if wish == RequestPurpose::Enable { None } else { self.idle.pop_front() };
         let Some(Idle { pid, .. }) = rule else { return Self::enable(number) };
         let (change, lifetime) = match wish {
-            Wish::Delete => (Change::Delete, Lifetime(0)),
+            RequestPurpose::Delete => (Change::Delete, Lifetime(0)),
             _ => (Change::Lifetime(pid), Self::LIFETIME),
         };
         self.changes.insert(number, change);
@@ -114,7 +114,7 @@ impl Agent {
     }
 }
 
-impl Requests for Agent {
+impl RequestSource for Agent {
     fn kind(&self) -> RecordKind {
         RecordKind::Transaction
     }
@@ -129,26 +129,26 @@ impl Requests for Agent {
         (tid.0, payload)
     }
 
-    fn reply(&mut self, now: Time, octets: &Bytes) -> Result<Answered, &'static str> {
+    fn reply(&mut self, now: Time, octets: &Bytes) -> Result<RepliedRequest, &'static str> {
         let Message { tid, body } = Message::parse(octets).map_err(|_| "not a SIMCO message")?;
         let Some(number) = tid.0.checked_sub(self.control) else {
             let session = ConnectionId(tid.0 % u32::from(self.sessions));
             return Ok(match body {
-                Body::Reply(Reply::Se { .. }) => Answered::Greeting(session),
-                _ => Answered::NoGreeting(session),
+                Body::Reply(Reply::Se { .. }) => RepliedRequest::Greeting(session),
+                _ => RepliedRequest::NoGreeting(session),
             });
         };
         match (self.changes.remove(&number), body) {
             (None, Body::Reply(Reply::Per(rule))) => self.keep(now, rule.pid),
             (Some(Change::Lifetime(pid)), Body::Reply(Reply::Plc { .. })) => self.keep(now, pid),
             (Some(Change::Delete), Body::Reply(Reply::Prd)) => {}
-            _ => return Ok(Answered::Refused(number)),
+            _ => return Ok(RepliedRequest::Refused(number)),
         }
-        Ok(Answered::Message(number))
+        Ok(RepliedRequest::Message(number))
     }
 }
 
-/// Returns the number of TIDs for session control, from 0.
+/// Returns the number of TIDs for session control.
 pub(crate) fn control(lanes: StreamLayout) -> u32 {
     u32::from(lanes.connections) * lanes.greetings()
 }
@@ -170,9 +170,9 @@ mod tests {
     use hol_base::Seed;
     use hol_simco::{Batch, ConnectionInfo, Framing, Middlebox, Output, Refusal, SessionId};
 
-    const CHANGES_ONLY: Mix = Mix { enable: 1, lifetime: 1_000_000, delete: 0 };
+    const CHANGES_ONLY: RequestMix = RequestMix { enable: 1, lifetime: 1_000_000, delete: 0 };
 
-    fn agent(mix: Mix) -> Agent {
+    fn agent(mix: RequestMix) -> Agent {
         Agent::new(
             StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None },
             mix,
@@ -188,7 +188,7 @@ mod tests {
             let mut middlebox = Middlebox::firewall(Lifetime(3600));
             let session = middlebox.connect(Time::ZERO, ConnectionInfo::plain(Framing::Messages));
             let mut opened = Self(middlebox, session);
-            opened.answer(Time::ZERO, agent(Mix::default()).open(0, 0).1);
+            opened.answer(Time::ZERO, agent(RequestMix::default()).open(0, 0).1);
             opened
         }
 
@@ -203,11 +203,11 @@ mod tests {
     /// RFC 4540 sections 5.3.3 and 5.3.10: sizes with IPv4 tuples.
     #[test]
     fn a_request_takes_56_octets_and_its_reply_64() {
-        let (mut agent, mut middlebox) = (agent(Mix::default()), Peer::new());
+        let (mut agent, mut middlebox) = (agent(RequestMix::default()), Peer::new());
         let (tid, request) = agent.request(Time::ZERO, 41);
         assert_eq!((tid, request.len(), number(&request, 1)), (Tid(42), 56, Some(41)));
         let reply = middlebox.answer(Time::ZERO, request);
-        assert_eq!((reply.len(), agent.reply(Time::ZERO, &reply)), (64, Ok(Answered::Message(41))));
+        assert_eq!((reply.len(), agent.reply(Time::ZERO, &reply)), (64, Ok(RepliedRequest::Message(41))));
         assert!(agent.idle.is_empty());
     }
 
@@ -216,25 +216,25 @@ mod tests {
     fn a_session_that_is_opened_again_is_known() {
         let lanes =
             StreamLayout { streams: 2, connections: 2, gives_up: true, is_stream: false, handshake: None };
-        let mut agent = Agent::new(lanes, Mix::default(), Seed(1).rng());
+        let mut agent = Agent::new(lanes, RequestMix::default(), Seed(1).rng());
         let (mut middlebox, second) = (Peer::new(), ConnectionId(1));
         let (tid, again) = agent.open(1, 1);
         let reply = middlebox.answer(Time::ZERO, again);
-        assert_eq!((tid, agent.reply(Time::ZERO, &reply)), (Tid(3), Ok(Answered::NoGreeting(second))));
+        assert_eq!((tid, agent.reply(Time::ZERO, &reply)), (Tid(3), Ok(RepliedRequest::NoGreeting(second))));
         let (_, request) = agent.request(Time::ZERO, 0);
         assert_eq!(number(&request, control(lanes)), Some(0));
     }
 
     #[test]
     fn what_is_enabled_is_changed_and_deleted_and_nothing_is_refused() {
-        let mut agent = agent(Mix { enable: 1, lifetime: 1, delete: 1 });
+        let mut agent = agent(RequestMix { enable: 1, lifetime: 1, delete: 1 });
         let mut middlebox = Peer::new();
         let mut sizes = [0; 3];
         for number in 0..3000 {
             let now = Time::from_millis(10 * u64::from(number));
             let (_, request) = agent.request(now, number);
             let reply = middlebox.answer(now, request);
-            assert_eq!(agent.reply(now, &reply), Ok(Answered::Message(number)));
+            assert_eq!(agent.reply(now, &reply), Ok(RepliedRequest::Message(number)));
             // The replies to PER, PLC and its special case PRD. RFC 4540 sections 5.3.10 to 5.3.12.
             sizes[[64, 16, 8].iter().position(|size| *size == reply.len()).expect("a reply")] += 1;
         }
@@ -262,9 +262,9 @@ mod tests {
         agent.keep(Time::ZERO, Pid(7));
         agent.request(Time::ZERO, 0);
         let deleted = Message::reply(Tid(1), Reply::Prd).to_bytes();
-        assert_eq!(agent.reply(Time::ZERO, &deleted), Ok(Answered::Refused(0)));
+        assert_eq!(agent.reply(Time::ZERO, &deleted), Ok(RepliedRequest::Refused(0)));
         let refusal = Message::refusal(Tid(2), Refusal::NoSuchRule).to_bytes();
-        assert_eq!(agent.reply(Time::ZERO, &refusal), Ok(Answered::Refused(1)));
+        assert_eq!(agent.reply(Time::ZERO, &refusal), Ok(RepliedRequest::Refused(1)));
         assert!(agent.idle.is_empty(), "nothing is known of that rule any more");
     }
 }

@@ -8,8 +8,8 @@ use hol_simco::{
 };
 
 use super::agent;
-use super::octets::Octets;
-use crate::receiver::Answers;
+use super::octets::MessageBuffer;
+use crate::receiver::ReplySource;
 use crate::{ConnectionId, RuleEnforcer, StreamLayout};
 
 /// A middlebox, and its packet filter, if any.
@@ -22,13 +22,14 @@ pub(crate) struct Firewall {
     sessions: Vec<SessionId>,
     /// Empty between requests.
     batch: Batch,
-    octets: Octets,
+    octets: MessageBuffer,
     filter: Option<Box<dyn RuleEnforcer>>,
 }
 
 impl Firewall {
     const MAX_LIFETIME: Lifetime = Lifetime(3600);
 
+    /// Creates a firewall.
     pub(crate) fn new(lanes: StreamLayout, filter: Option<Box<dyn RuleEnforcer>>) -> Self {
         // Notifications are not part of the measured exchange, so they are off.
         let config = Config { announces: false, ..Config::firewall(Self::MAX_LIFETIME) };
@@ -39,7 +40,7 @@ impl Firewall {
             control: agent::control(lanes),
             sessions: Vec::new(),
             batch: Batch::default(),
-            octets: Octets::new(),
+            octets: MessageBuffer::new(),
             filter,
         }
     }
@@ -61,7 +62,7 @@ impl Firewall {
     }
 }
 
-impl Answers for Firewall {
+impl ReplySource for Firewall {
     fn number(&self, request: &Bytes) -> Option<u32> {
         agent::number(request, self.control)
     }
@@ -98,9 +99,9 @@ fn reply_of(output: Output) -> Option<Message> {
 #[cfg(test)]
 mod tests {
     use super::super::agent::Agent;
-    use super::super::mix::Mix;
+    use super::super::mix::RequestMix;
     use super::*;
-    use crate::sender::{Answered, Requests};
+    use crate::sender::{RepliedRequest, RequestSource};
     use hol_base::Seed;
     use hol_simco::Change;
 
@@ -115,15 +116,15 @@ mod tests {
         let lanes =
             StreamLayout { streams: 2, connections: 2, gives_up: false, is_stream: false, handshake: None };
         let mut firewall = Firewall::new(lanes, None);
-        let mut agent = Agent::new(lanes, Mix { enable: 1, lifetime: 1, delete: 1 }, Seed(1).rng());
+        let mut agent = Agent::new(lanes, RequestMix { enable: 1, lifetime: 1, delete: 1 }, Seed(1).rng());
         for session in 0..2 {
             let reply = ask(&mut firewall, session, agent.open(session, 0).1);
-            assert_eq!(agent.reply(Time::ZERO, &reply), Ok(Answered::Greeting(ConnectionId(session))));
+            assert_eq!(agent.reply(Time::ZERO, &reply), Ok(RepliedRequest::Greeting(ConnectionId(session))));
         }
         for number in 0..100 {
             let (tid, request) = agent.request(Time::ZERO, number);
             let reply = ask(&mut firewall, tid.0 % 2, request);
-            assert_eq!(agent.reply(Time::ZERO, &reply), Ok(Answered::Message(number)));
+            assert_eq!(agent.reply(Time::ZERO, &reply), Ok(RepliedRequest::Message(number)));
         }
         assert_eq!(firewall.sessions.len(), 2);
     }
@@ -148,14 +149,14 @@ mod tests {
         let lanes =
             StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None };
         let mut firewall = Firewall::new(lanes, Some(Box::new(Room(2))));
-        let mut agent = Agent::new(lanes, Mix::default(), Seed(1).rng());
+        let mut agent = Agent::new(lanes, RequestMix::default(), Seed(1).rng());
         ask(&mut firewall, 0, agent.open(0, 0).1);
         let mut answered = |number| {
             let reply = ask(&mut firewall, 0, agent.request(Time::ZERO, number).1);
             agent.reply(Time::ZERO, &reply)
         };
-        assert_eq!([answered(0), answered(1)], [0, 1].map(|number| Ok(Answered::Message(number))));
-        assert_eq!(answered(2), Ok(Answered::Refused(2)));
+        assert_eq!([answered(0), answered(1)], [0, 1].map(|number| Ok(RepliedRequest::Message(number))));
+        assert_eq!(answered(2), Ok(RepliedRequest::Refused(2)));
         firewall.end(Time::ZERO);
     }
 }

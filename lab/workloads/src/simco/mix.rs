@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Weights of the requests: with `{ enable = 2, lifetime = 1, delete = 1 }` half of them enable a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "weights such as { enable = 2, lifetime = 1, delete = 1 }")]
-pub struct Mix {
+pub struct RequestMix {
     /// Enable a rule (PER).
     pub enable: u32,
     /// Extend a rule (PLC).
@@ -22,46 +22,47 @@ pub struct Mix {
 
 /// The purpose of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum RequestPurpose {
     Enable,
     Lifetime,
     Delete,
 }
 
-impl Default for Mix {
+impl Default for RequestMix {
     fn default() -> Self {
         Self::ENABLE
     }
 }
 
-impl Mix {
-    /// Only new rules.
+impl RequestMix {
+    /// A mix of requests that only enable rules.
     pub(crate) const ENABLE: Self = Self { enable: 1, lifetime: 0, delete: 0 };
 
-    /// Returns whether rules are only enabled and left to expire.
+    /// Returns whether the mix only enables rules, and leaves them to expire.
     pub const fn only_enables(&self) -> bool {
         self.lifetime == 0 && self.delete == 0
     }
 
-    /// Returns whether enough rules are enabled for those to be deleted.
+    /// Returns whether the mix enables enough rules for those that it deletes.
     pub(crate) const fn is_sustainable(&self) -> bool {
         self.enable > 0 && self.delete <= self.enable
     }
 
-    pub(crate) fn draw(&self, rng: &mut Rng) -> Wish {
+    /// Draws the purpose of the next request.
+    pub(crate) fn draw(&self, rng: &mut Rng) -> RequestPurpose {
         let [enable, lifetime, delete] = [self.enable, self.lifetime, self.delete].map(u64::from);
         let drawn = rng.below(enable + lifetime + delete);
         if drawn < enable {
-            Wish::Enable
+            RequestPurpose::Enable
         } else if drawn < enable + lifetime {
-            Wish::Lifetime
+            RequestPurpose::Lifetime
         } else {
-            Wish::Delete
+            RequestPurpose::Delete
         }
     }
 }
 
-impl fmt::Display for Mix {
+impl fmt::Display for RequestMix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { enable, lifetime, delete } = self;
         write!(f, "enable={enable},lifetime={lifetime},delete={delete}")
@@ -75,10 +76,12 @@ mod tests {
 
     #[test]
     fn wishes_come_as_often_as_their_weights_say() {
-        let (mix, mut rng) = (Mix { enable: 3, lifetime: 2, delete: 1 }, Seed(4).rng());
-        let drawn: Vec<Wish> = (0..60_000).map(|_| mix.draw(&mut rng)).collect();
+        let (mix, mut rng) = (RequestMix { enable: 3, lifetime: 2, delete: 1 }, Seed(4).rng());
+        let drawn: Vec<RequestPurpose> = (0..60_000).map(|_| mix.draw(&mut rng)).collect();
         let share = |wish| drawn.iter().filter(|drawn| **drawn == wish).count() as f64 / 10_000.0;
-        for (wish, expected) in [(Wish::Enable, 3.0), (Wish::Lifetime, 2.0), (Wish::Delete, 1.0)] {
+        for (wish, expected) in
+            [(RequestPurpose::Enable, 3.0), (RequestPurpose::Lifetime, 2.0), (RequestPurpose::Delete, 1.0)]
+        {
             assert!((share(wish) - expected).abs() < 0.05, "{wish:?}: {}", share(wish));
         }
     }

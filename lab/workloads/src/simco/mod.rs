@@ -10,7 +10,7 @@ use hol_measure::RecordKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use mix::Mix;
+pub use mix::RequestMix;
 
 use crate::load::Pacer;
 use crate::receiver::Receiver;
@@ -30,8 +30,8 @@ pub struct Simco {
     pub load: Load,
     /// Weights of the requests: `{ enable = 2, lifetime = 1, delete = 1 }`. If no
     /// established rule can be changed, `enable` is sent instead of `lifetime` or `delete`. Default only `enable`.
-    #[serde(default, skip_serializing_if = "Mix::only_enables")]
-    pub mix: Mix,
+    #[serde(default, skip_serializing_if = "RequestMix::only_enables")]
+    pub mix: RequestMix,
 }
 
 impl Workload for Simco {

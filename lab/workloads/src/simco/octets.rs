@@ -3,21 +3,23 @@
 use bytes::{Bytes, BytesMut};
 use hol_simco::Message;
 
-/// Buffers for consecutive messages; memory is freed when all messages in it are gone.
+/// Buffers for consecutive messages; the memory of a buffer is freed when all its messages are gone.
 #[derive(Debug)]
-pub(super) struct Octets {
+pub(super) struct MessageBuffer {
     /// The message being written.
     message: Vec<u8>,
     rest: BytesMut,
 }
 
-impl Octets {
+impl MessageBuffer {
     const PIECE: usize = 16 << 10;
 
+    /// Creates an empty buffer.
     pub(super) fn new() -> Self {
         Self { message: Vec::new(), rest: BytesMut::with_capacity(Self::PIECE) }
     }
 
+    /// Encodes a message.
     pub(super) fn of(&mut self, message: &Message) -> Bytes {
         self.message.clear();
         message.append_to(&mut self.message);

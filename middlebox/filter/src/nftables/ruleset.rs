@@ -47,7 +47,7 @@ enum Begin<'a> {
     /// For packets to the middlebox itself.
     Input(&'a Pool),
     /// For packets of rules; replies go to the other chain.
-    Passage { replies: &'static str },
+    DeliveryTimes { replies: &'static str },
     /// All packets pass, except translated ones whose binding has ended.
     Translator,
     /// None; packets come from other chains.
@@ -108,7 +108,7 @@ fn passage(
 ) -> [Chain<'static>; 2] {
     let end = End::Drop;
     [
-        Chain { end, ..Chain::new(name, Begin::Passage { replies }, own) },
+        Chain { end, ..Chain::new(name, Begin::DeliveryTimes { replies }, own) },
         Chain { end, seen: Seen::Reversed, ..Chain::new(replies, Begin::Nothing, other) },
     ]
 }
@@ -153,7 +153,7 @@ impl<'a> Chain<'a> {
             Begin::Forward(..) => transaction.create_base_chain(self.name, "filter", 2, 0),
             Begin::Prerouting => transaction.create_base_chain(self.name, "nat", 0, -100),
             Begin::Postrouting => transaction.create_base_chain(self.name, "nat", 4, 100),
-            Begin::Checks | Begin::Passage { .. } | Begin::Translator | Begin::Nothing => {
+            Begin::Checks | Begin::DeliveryTimes { .. } | Begin::Translator | Begin::Nothing => {
                 transaction.create_chain(self.name);
             }
         }
@@ -200,7 +200,7 @@ impl Begin<'_> {
             }
             Self::Input(pool) => protect(rules, pool),
             Self::Checks => check(rules),
-            Self::Passage { replies } => pass(rules, replies),
+            Self::DeliveryTimes { replies } => pass(rules, replies),
             Self::Translator => translate(rules),
             Self::Nothing | Self::Prerouting | Self::Postrouting => {}
         }

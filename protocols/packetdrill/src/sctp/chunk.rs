@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use bytes::Bytes;
-use hol_wire::Stamp;
+use hol_wire::SendTimes;
 use hol_wire::sctp::{
     Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn, GapAckBlock, IData, IForwardTsn, Init, Mid, Parameter,
     Reconfig, ReconfigResult, ReconfigSerial, Sack, Skipped, Ssn, Tsn,
@@ -115,7 +115,7 @@ fn length_of(item: &Item) -> Result<Option<usize>, String> {
     let length: Option<usize> = item.get("len").map(|_| item.count("len")).transpose()?;
     match length {
         Some(length) if length > MOST_OCTETS => {
-            Err(format!("{} is {length} octets long; it has room for {MOST_OCTETS}", item.name))
+            Err(format!("{} is {length} octets long; the maximum is {MOST_OCTETS}", item.name))
         }
         length => Ok(length),
     }
@@ -144,7 +144,7 @@ fn data(item: &Item) -> Result<Data, String> {
         ssn: Ssn(item.count_or("ssn", 0)?),
         ppid: item.count_or("ppid", 0)?,
         payload: fragment(item, Data::HEADER)?,
-        stamp: Stamp::default(),
+        stamp: SendTimes::default(),
     })
 }
 
@@ -166,7 +166,7 @@ fn i_data(item: &Item) -> Result<IData, String> {
         fsn: Fsn(if begins { 0 } else { item.count("fsn")? }),
         ppid: if begins { item.count_or("ppid", 0)? } else { 0 },
         payload: fragment(item, IData::HEADER)?,
-        stamp: Stamp::default(),
+        stamp: SendTimes::default(),
     })
 }
 

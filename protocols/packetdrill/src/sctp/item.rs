@@ -93,7 +93,8 @@ impl Item {
         self.get(key).map_or(Vec::new(), |list| split(list.trim_matches(['[', ']']), ','))
     }
 
-    /// Returns whether `got` matches this. Missing fields match anything; missing items match only if this ends in `...`.
+    /// Returns whether `got` matches this item. Missing fields match anything; missing items match only if
+    /// this item ends in `...`.
     pub(super) fn describes(&self, got: &Self) -> bool {
         let same = |(key, value): &(String, String)| {
             value == "..." || got.get(key).is_some_and(|other| is_same(key, value, other))

@@ -1,7 +1,7 @@
 //! Two endpoints and a path between them.
 
+mod encrypted;
 mod pipe;
 mod rules;
-mod sealed;
 mod transfer;
 mod tshark;

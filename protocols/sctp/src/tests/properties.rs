@@ -9,7 +9,7 @@ use hol_wire::sctp::{
     Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn, GapAckBlock, IData, IForwardTsn, Init, Mid, Parameter,
     Sack, Skipped, Ssn, Tsn,
 };
-use hol_wire::{Address, Stamp};
+use hol_wire::{Address, SendTimes};
 use proptest::prelude::*;
 
 use super::pair::{Network, Pair};
@@ -187,12 +187,12 @@ fn any_chunk() -> impl Strategy<Value = Chunk> {
     let data =
         (near(), 0u16..70, any::<u16>(), 0u8..16, octets()).prop_map(|(tsn, stream, ssn, flags, payload)| {
             let (tsn, flags, ssn) = (PEER_TSN + tsn, DataFlags(flags), Ssn(ssn));
-            Chunk::Data(Data { flags, tsn, stream, ssn, ppid: 0, payload, stamp: Stamp::default() })
+            Chunk::Data(Data { flags, tsn, stream, ssn, ppid: 0, payload, stamp: SendTimes::default() })
         });
     let near_mid = || prop_oneof![4 => 0u32..3, 1 => any::<u32>()];
     let i_data = (near(), 0u16..4, near_mid(), 0u32..5, 0u8..16, octets()).prop_map(
         |(tsn, stream, mid, fsn, flags, payload)| {
-            let (flags, ssn, stamp) = (DataFlags(flags), Ssn(0), Stamp::default());
+            let (flags, ssn, stamp) = (DataFlags(flags), Ssn(0), SendTimes::default());
             let data = Data { flags, tsn: PEER_TSN + tsn, stream, ssn, ppid: 0, payload, stamp };
             Chunk::IData(Box::new(IData::new(&data, Mid(mid), Fsn(fsn))))
         },

@@ -6,7 +6,7 @@ use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Relia
 use hol_wire::sctp::{
     Chunk, Data, DataFlags, GapAckBlock, IData, IForwardTsn, Init, Packet, Parameter, Sack, Ssn, Tsn,
 };
-use hol_wire::{Address, Stamp, Transport};
+use hol_wire::{Address, SendTimes, Transport};
 use smallvec::SmallVec;
 
 use crate::{Config, Endpoint};
@@ -225,7 +225,15 @@ pub(super) fn data(number: u32) -> Chunk {
 pub(super) fn data_with(number: u32, stream: u16, ssn: u32, flags: DataFlags) -> Chunk {
     let payload = Bytes::from(vec![number as u8; 10]);
     let tsn = PEER_TSN + (number - 1);
-    Chunk::Data(Data { flags, tsn, stream, ssn: Ssn(ssn as u16), ppid: 0, payload, stamp: Stamp::default() })
+    Chunk::Data(Data {
+        flags,
+        tsn,
+        stream,
+        ssn: Ssn(ssn as u16),
+        ppid: 0,
+        payload,
+        stamp: SendTimes::default(),
+    })
 }
 
 /// The messages that were delivered, by their first octet.

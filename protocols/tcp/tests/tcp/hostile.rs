@@ -6,7 +6,7 @@ use hol_base::{Duration, Rng, Seed, Time};
 use hol_tcp::{Config, Endpoint};
 use hol_transport::{Command, Endpoint as _, Input, Output, drain};
 use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
-use hol_wire::{Address, Packet, Stamp, Transport};
+use hol_wire::{Address, Packet, SendTimes, Transport};
 use proptest::prelude::*;
 
 const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
@@ -72,7 +72,7 @@ impl Hostile {
             window: windows[self.rng.below(windows.len() as u64) as usize],
             options: self.options(flags.contains(Flags::SYN)),
             payload: Bytes::from(vec![7; length]),
-            stamp: Stamp::default(),
+            stamp: SendTimes::default(),
         };
         if self.rng.chance(0.5) {
             self.own = segment.seq + segment.sequence_length();

@@ -100,7 +100,7 @@ impl Script {
             window: 65535,
             options: Options::default(),
             payload: Bytes::from(vec![9; length]),
-            stamp: hol_wire::Stamp::default(),
+            stamp: hol_wire::SendTimes::default(),
         }
     }
 
@@ -773,7 +773,7 @@ fn syn(flags: Flags) -> Segment {
         window: 65535,
         options,
         payload: Bytes::new(),
-        stamp: hol_wire::Stamp::default(),
+        stamp: hol_wire::SendTimes::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-/// The source of octets.
+/// A source of octets that counts them.
 #[derive(Debug)]
 pub(super) struct Input<R> {
     source: R,
@@ -11,13 +11,13 @@ pub(super) struct Input<R> {
 
 /// The byte order of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum ByteOrder {
     Little,
     Big,
 }
 
 /// Why there is no further packet, without its position.
-pub(super) enum Halt {
+pub(super) enum StopReason {
     /// The capture ends in order.
     End,
     /// The input is truncated.
@@ -26,7 +26,7 @@ pub(super) enum Halt {
     Read(io::Error),
 }
 
-impl Order {
+impl ByteOrder {
     pub fn word(self, octets: [u8; 4]) -> u32 {
         match self {
             Self::Little => u32::from_le_bytes(octets),
@@ -43,6 +43,7 @@ impl Order {
 }
 
 impl<R: Read> Input<R> {
+    /// Creates a source that reads from `file`.
     pub const fn new(source: R) -> Self {
         Self { source, offset: 0 }
     }
@@ -52,26 +53,28 @@ impl<R: Read> Input<R> {
         self.offset
     }
 
-    /// Returns the next octets; none at the end of the file; otherwise it is truncated.
-    pub fn take<const N: usize>(&mut self) -> Result<[u8; N], Halt> {
+    /// Returns the next octets; `None` at the end of the file, an error if the file ends within them.
+    pub fn take<const N: usize>(&mut self) -> Result<[u8; N], StopReason> {
         let octets = self.octets(N)?;
         Ok(octets.try_into().expect("as many as were asked for"))
     }
 
     /// Returns a number of octets given by the file; allocates no more memory than there are octets.
-    pub fn octets(&mut self, count: usize) -> Result<Vec<u8>, Halt> {
+    pub fn octets(&mut self, count: usize) -> Result<Vec<u8>, StopReason> {
         let mut octets = Vec::new();
-        let read = self.source.by_ref().take(count as u64).read_to_end(&mut octets).map_err(Halt::Read)?;
+        let read =
+            self.source.by_ref().take(count as u64).read_to_end(&mut octets).map_err(StopReason::Read)?;
         self.offset += read as u64;
         match read {
             _ if read == count => Ok(octets),
-            0 => Err(Halt::End),
-            _ => Err(Halt::Cut),
+            0 => Err(StopReason::End),
+            _ => Err(StopReason::Cut),
         }
     }
 
-    /// Returns this many octets where the file must not end.
-    pub fn rest(&mut self, count: usize) -> Result<Vec<u8>, Halt> {
-        self.octets(count).map_err(|halt| if matches!(halt, Halt::End) { Halt::Cut } else { halt })
+    /// Returns this many octets; an error if the file ends before.
+    pub fn rest(&mut self, count: usize) -> Result<Vec<u8>, StopReason> {
+        self.octets(count)
+            .map_err(|halt| if matches!(halt, StopReason::End) { StopReason::Cut } else { halt })
     }
 }

@@ -2,16 +2,17 @@
 //!
 //! The numbers are those of <https://www.tcpdump.org/linktypes.html>.
 
-/// The link type of a packet.
+/// The link-layer header type of a captured packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkType(pub u32);
 
 /// Packets of this link type are not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "link type {0}{name}; read are Ethernet, PPP, IEEE 802.11, raw IP, Linux' cooked captures and loopback",
+    "link type {0}{name}; supported are Ethernet, PPP, IEEE 802.11, raw IP, Linux' cooked captures and loopback",
     name = name(.0)
 )]
+/// A link type whose header cannot be removed.
 pub struct UnsupportedLinkType(pub u32);
 
 /// Returns the name of a common link type.

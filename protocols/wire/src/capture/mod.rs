@@ -10,7 +10,7 @@ mod pcapng;
 
 use std::io::{self, Read};
 
-use input::{Halt, Input, Order};
+use input::{ByteOrder, Input, StopReason};
 pub use link::{LinkType, UnsupportedLinkType};
 use pcap::Pcap;
 use pcapng::Pcapng;
@@ -18,11 +18,11 @@ use pcapng::Pcapng;
 /// A packet in a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedPacket {
-    /// When it was seen, in ns since 1970.
+    /// When the packet was captured, in ns since 1970.
     pub time: u64,
-    /// Index of its interface.
+    /// Index of the interface that captured the packet.
     pub interface: usize,
-    /// Its link type.
+    /// Link type of the packet.
     pub link: LinkType,
     /// The captured octets.
     pub octets: Vec<u8>,
@@ -31,9 +31,9 @@ pub struct CapturedPacket {
 /// An interface of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureInterface {
-    /// Its name, if known.
+    /// Name of the interface, if known.
     pub name: Option<String>,
-    /// Its link type.
+    /// Link type of the interface.
     pub link: LinkType,
 }
 
@@ -47,7 +47,7 @@ pub enum CaptureError {
     #[error("is not a capture: it begins with {0:02x?}, neither pcap's nor pcapng's magic number{hint}", hint = hint(.0))]
     NotACapture([u8; 4]),
     /// The file ends inside a packet or block.
-    #[error("is cut off at octet {offset}, behind packet {packets}")]
+    #[error("is truncated at octet {offset}, after packet {packets}")]
     Cut {
         /// Octets in the file.
         offset: u64,
@@ -55,7 +55,7 @@ pub enum CaptureError {
         packets: u64,
     },
     /// An invalid packet or block.
-    #[error("is broken at octet {offset}, behind packet {packets}: {problem}")]
+    #[error("is invalid at octet {offset}, after packet {packets}: {problem}")]
     Broken {
         /// Its offset.
         offset: u64,
@@ -79,7 +79,7 @@ const fn hint(magic: &[u8; 4]) -> &'static str {
     }
 }
 
-/// Reads the packets of a capture, one after the other; none after an error.
+/// Reads the packets of a capture one after the other; after an error it returns none.
 #[derive(Debug)]
 pub struct CaptureReader<R> {
     input: Input<R>,
@@ -95,12 +95,12 @@ enum Layout {
 }
 
 impl<R: Read> CaptureReader<R> {
-    /// Reads the start of the file, which determines the format.
+    /// Opens a capture and reads the start of the file, which determines the format.
     pub fn new(input: R) -> Result<Self, CaptureError> {
         let mut input = Input::new(input);
         let magic = match input.take::<4>() {
             Ok(magic) => magic,
-            Err(Halt::End) => return Err(CaptureError::Empty),
+            Err(StopReason::End) => return Err(CaptureError::Empty),
             Err(halt) => return Err(explain(halt, input.offset(), 0)),
         };
         let layout = match magic {
@@ -114,7 +114,7 @@ impl<R: Read> CaptureReader<R> {
         Ok(Self { input, layout, packets: 0, is_over: false })
     }
 
-    /// Returns the interfaces known so far.
+    /// Returns the interfaces found so far.
     pub fn interfaces(&self) -> &[CaptureInterface] {
         match &self.layout {
             Layout::Pcap(pcap) => pcap.interfaces(),
@@ -141,18 +141,18 @@ impl<R: Read> Iterator for CaptureReader<R> {
             }
             Err(halt) => {
                 self.is_over = true;
-                let is_end = matches!(halt, Halt::End);
+                let is_end = matches!(halt, StopReason::End);
                 (!is_end).then(|| Err(explain(halt, self.input.offset(), self.packets)))
             }
         }
     }
 }
 
-fn explain(halt: Halt, offset: u64, packets: u64) -> CaptureError {
+fn explain(halt: StopReason, offset: u64, packets: u64) -> CaptureError {
     match halt {
-        Halt::End | Halt::Cut => CaptureError::Cut { offset, packets },
-        Halt::Broken(offset, problem) => CaptureError::Broken { offset, packets, problem },
-        Halt::Read(error) => CaptureError::Read(error),
+        StopReason::End | StopReason::Cut => CaptureError::Cut { offset, packets },
+        StopReason::Broken(offset, problem) => CaptureError::Broken { offset, packets, problem },
+        StopReason::Read(error) => CaptureError::Read(error),
     }
 }
 
@@ -228,7 +228,7 @@ mod tests {
             seen = packets.len();
             // A capture may end between two blocks.
             let problem = problem.unwrap_or("between blocks".to_owned());
-            let words = ["is empty", "is cut off at octet", "between blocks"];
+            let words = ["is empty", "is truncated at octet", "between blocks"];
             assert!(words.iter().any(|words| problem.starts_with(words)), "{cut}: {problem}");
         }
         assert_eq!(seen, 2 - 1);

@@ -2,14 +2,15 @@
 
 use std::io::Read;
 
-use super::{CaptureInterface, CapturedPacket, Halt, Input, LinkType, Order};
+use super::{ByteOrder, CaptureInterface, CapturedPacket, Input, LinkType, StopReason};
 
 /// Maximum octets of a record, as in libpcap.
 pub(super) const LONGEST: usize = 256 << 10;
 
 #[derive(Debug)]
+/// Reads a pcap file.
 pub(super) struct Pcap {
-    order: Order,
+    order: ByteOrder,
     /// Nanoseconds per tick.
     tick: u64,
     interface: [CaptureInterface; 1],
@@ -17,18 +18,18 @@ pub(super) struct Pcap {
 
 impl Pcap {
     /// Returns byte order and nanoseconds per tick from the magic number.
-    pub fn order(magic: [u8; 4]) -> Option<(Order, u64)> {
+    pub fn order(magic: [u8; 4]) -> Option<(ByteOrder, u64)> {
         const MICROSECONDS: u32 = 0xa1b2_c3d4;
         const NANOSECONDS: u32 = 0xa1b2_3c4d;
-        [Order::Little, Order::Big].into_iter().find_map(|order| match order.word(magic) {
+        [ByteOrder::Little, ByteOrder::Big].into_iter().find_map(|order| match order.word(magic) {
             MICROSECONDS => Some((order, 1000)),
             NANOSECONDS => Some((order, 1)),
             _ => None,
         })
     }
 
-    /// Reads the rest of the header.
-    pub fn begin(input: &mut Input<impl Read>, order: Order, tick: u64) -> Result<Self, Halt> {
+    /// Reads the rest of the file header.
+    pub fn begin(input: &mut Input<impl Read>, order: ByteOrder, tick: u64) -> Result<Self, StopReason> {
         let header = input.rest(20)?;
         let [.., a, b, c, d] = header[..] else { unreachable!("20 octets") };
         // The upper bits of the link type are the length of a frame check sequence and reserved.
@@ -36,17 +37,19 @@ impl Pcap {
         Ok(Self { order, tick, interface: [CaptureInterface { name: None, link }] })
     }
 
+    /// Returns the interface of the file.
     pub const fn interfaces(&self) -> &[CaptureInterface] {
         &self.interface
     }
 
-    pub fn packet(&self, input: &mut Input<impl Read>) -> Result<CapturedPacket, Halt> {
+    /// Reads the next packet.
+    pub fn packet(&self, input: &mut Input<impl Read>) -> Result<CapturedPacket, StopReason> {
         let begin = input.offset();
         let header = input.take::<16>()?;
         let (fields, _) = header.as_chunks::<4>();
         let [seconds, ticks, length, _] = [0, 1, 2, 3].map(|at| self.order.word(fields[at]));
         if length as usize > LONGEST {
-            return Err(Halt::Broken(begin, "a packet of more than 256 KiB"));
+            return Err(StopReason::Broken(begin, "a packet of more than 256 KiB"));
         }
         let time = u64::from(seconds) * 1_000_000_000 + u64::from(ticks) * self.tick;
         let octets = input.rest(length as usize)?;

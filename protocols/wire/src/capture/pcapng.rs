@@ -1,14 +1,15 @@
-//! Blocks: sections, interfaces, packets. draft-ietf-opsawg-pcapng.
+//! The pcapng format: blocks of sections, interfaces and packets. draft-ietf-opsawg-pcapng.
 
 use std::io::Read;
 
 use super::pcap::LONGEST;
-use super::{CaptureInterface, CapturedPacket, Halt, Input, LinkType, Order};
+use super::{ByteOrder, CaptureInterface, CapturedPacket, Input, LinkType, StopReason};
 use crate::pcapng::{BYTE_ORDER_MAGIC, block_type, option};
 
 #[derive(Debug)]
+/// Reads a pcapng file.
 pub(super) struct Pcapng {
-    order: Order,
+    order: ByteOrder,
     interfaces: Vec<CaptureInterface>,
     clocks: Vec<Clock>,
     /// Index of the section's first interface among all.
@@ -28,20 +29,21 @@ struct Clock {
 const LONGEST_BLOCK: usize = 16 << 20;
 
 impl Pcapng {
-    /// Reads the first section's header after its type.
-    pub fn begin(input: &mut Input<impl Read>) -> Result<Self, Halt> {
+    /// Reads the rest of the first section header, after its type.
+    pub fn begin(input: &mut Input<impl Read>) -> Result<Self, StopReason> {
         let mut pcapng =
-            Self { order: Order::Little, interfaces: Vec::new(), clocks: Vec::new(), section: 0 };
+            Self { order: ByteOrder::Little, interfaces: Vec::new(), clocks: Vec::new(), section: 0 };
         pcapng.section_header(input)?;
         Ok(pcapng)
     }
 
+    /// Returns the interfaces found so far.
     pub fn interfaces(&self) -> &[CaptureInterface] {
         &self.interfaces
     }
 
-    /// Returns the next packet, skipping other blocks and packets without a time.
-    pub fn packet(&mut self, input: &mut Input<impl Read>) -> Result<CapturedPacket, Halt> {
+    /// Returns the next packet; skips other blocks and packets without a time.
+    pub fn packet(&mut self, input: &mut Input<impl Read>) -> Result<CapturedPacket, StopReason> {
         loop {
             let begin = input.offset();
             let kind = self.order.word(input.take()?);
@@ -51,14 +53,14 @@ impl Pcapng {
                 continue;
             }
             let body = self.body(input, begin)?;
-            let broken = Halt::Broken(begin, "a block that is shorter than its fields");
+            let broken = StopReason::Broken(begin, "a block that is shorter than its fields");
             match kind {
                 block_type::INTERFACE_DESCRIPTION => self.interface(&body).ok_or(broken)?,
                 block_type::ENHANCED_PACKET => return self.enhanced(&body, 4).ok_or(broken),
                 // Appendix A: the interface number has two octets, followed by two for drops.
                 block_type::OBSOLETE_PACKET => return self.enhanced(&body, 2).ok_or(broken),
                 block_type::SIMPLE_PACKET => {
-                    return Err(Halt::Broken(begin, "a packet without a time (a Simple Packet Block)"));
+                    return Err(StopReason::Broken(begin, "a packet without a time (a Simple Packet Block)"));
                 }
                 _ => {}
             }
@@ -66,20 +68,21 @@ impl Pcapng {
     }
 
     /// Section 4.1: the type is the same in both byte orders; the magic number after the length tells which.
-    fn section_header(&mut self, input: &mut Input<impl Read>) -> Result<(), Halt> {
+    fn section_header(&mut self, input: &mut Input<impl Read>) -> Result<(), StopReason> {
         let length = take_rest(input)?;
         let begin = input.offset();
         let magic = take_rest(input)?;
-        let order =
-            [Order::Little, Order::Big].into_iter().find(|order| order.word(magic) == BYTE_ORDER_MAGIC);
-        self.order = order.ok_or(Halt::Broken(begin, "no byte-order magic of a section"))?;
+        let order = [ByteOrder::Little, ByteOrder::Big]
+            .into_iter()
+            .find(|order| order.word(magic) == BYTE_ORDER_MAGIC);
+        self.order = order.ok_or(StopReason::Broken(begin, "no byte-order magic of a section"))?;
         let left = block_length(self.order.word(length), begin)?.checked_sub(12);
-        input.rest(left.ok_or(Halt::Broken(begin, "a section header that is too short"))?)?;
+        input.rest(left.ok_or(StopReason::Broken(begin, "a section header that is too short"))?)?;
         Ok(())
     }
 
     /// Returns a block's body after its type. Section 3.1.
-    fn body(&self, input: &mut Input<impl Read>, begin: u64) -> Result<Vec<u8>, Halt> {
+    fn body(&self, input: &mut Input<impl Read>, begin: u64) -> Result<Vec<u8>, StopReason> {
         let length = block_length(self.order.word(take_rest(input)?), begin)?;
         let mut body = input.rest(length - 8)?;
         body.truncate(length - 12);
@@ -110,8 +113,8 @@ impl Pcapng {
 
     fn long(&self, octets: [u8; 8]) -> u64 {
         match self.order {
-            Order::Little => u64::from_le_bytes(octets),
-            Order::Big => u64::from_be_bytes(octets),
+            ByteOrder::Little => u64::from_le_bytes(octets),
+            ByteOrder::Big => u64::from_be_bytes(octets),
         }
     }
 
@@ -157,15 +160,15 @@ const fn ticks(resolution: u8) -> Option<u64> {
     if resolution & 0x80 == 0 { 10u64.checked_pow(exponent) } else { 2u64.checked_pow(exponent) }
 }
 
-fn take_rest(input: &mut Input<impl Read>) -> Result<[u8; 4], Halt> {
+fn take_rest(input: &mut Input<impl Read>) -> Result<[u8; 4], StopReason> {
     Ok(input.rest(4)?.try_into().expect("as many as were asked for"))
 }
 
 /// Checks the length of a block, which includes itself, its type and a second copy, in words.
-fn block_length(length: u32, begin: u64) -> Result<usize, Halt> {
+fn block_length(length: u32, begin: u64) -> Result<usize, StopReason> {
     let length = length as usize;
     match length {
         12..=LONGEST_BLOCK if length.is_multiple_of(4) => Ok(length),
-        _ => Err(Halt::Broken(begin, "a block of an impossible length")),
+        _ => Err(StopReason::Broken(begin, "a block of an impossible length")),
     }
 }

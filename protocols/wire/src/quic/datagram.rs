@@ -4,7 +4,7 @@ use bytes::{BufMut, Bytes};
 use smallvec::SmallVec;
 
 use super::{Secrets, packets, protection};
-use crate::{Address, Stamp, udp};
+use crate::{Address, SendTimes, udp};
 
 /// Octets of a connection ID of endpoints in the model world, which a short header does not contain. RFC 9000
 /// section 17.3.1.
@@ -19,36 +19,38 @@ pub struct Datagram {
     pub destination_port: u16,
     /// The unprotected packets.
     pub payload: Bytes,
-    /// The secrets for their protection on the wire.
+    /// The secrets that encrypt the packets on the wire.
     pub secrets: Secrets,
-    /// The user data in them, in the order of the frames; not on the wire.
-    pub carried: SmallVec<[StampedData; 2]>,
+    /// The user data in the packets, in the order of the frames; not on the wire.
+    pub carried: SmallVec<[TimedData; 2]>,
 }
 
-/// User data of one STREAM or DATAGRAM frame, and its stamp; for measurement only.
+/// User data of one STREAM or DATAGRAM frame, and when it was sent; for measurement only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StampedData {
-    /// The stream; `None`: a DATAGRAM frame.
+pub struct TimedData {
+    /// The stream; `None` for a DATAGRAM frame.
     pub stream: Option<u64>,
     /// Offset of the first octet in the stream.
     pub start: u64,
-    /// Offset after the last.
+    /// Offset after the last octet in the stream.
     pub end: u64,
-    /// When they were sent.
-    pub stamp: Stamp,
+    /// When the data were sent.
+    pub stamp: SendTimes,
 }
 
 impl Datagram {
-    /// Returns the octets of UDP header and payload; protection does not change them.
+    /// Returns the octets of UDP header and payload; encryption does not change their number.
     pub fn length(&self) -> usize {
         udp::Datagram::HEADER + self.payload.len()
     }
 
+    /// Appends the datagram with encrypted packets.
+    ///
     /// # Panics
     /// If the datagram is longer than its length field can say.
     pub(crate) fn emit(&self, source: Address, destination: Address, out: &mut Vec<u8>) {
         let Self { source_port, destination_port, .. } = *self;
-        let (payload, stamp) = (self.protected(), Stamp::default());
+        let (payload, stamp) = (self.protected(), SendTimes::default());
         udp::Datagram { source_port, destination_port, payload, stamp }.emit(source, destination, out);
     }
 

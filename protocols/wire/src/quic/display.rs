@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{ClearPacket, Datagram, Frame, PacketNumberSpace, packets};
+use super::{CleartextPacket, Datagram, Frame, PacketNumberSpace, packets};
 
 impl fmt::Display for Datagram {
     /// Each packet with its space, its number and its frames: `quic 1rtt 7 [ACK 4-6, STREAM 6 0:128 FIN]`.
@@ -20,7 +20,7 @@ impl fmt::Display for Datagram {
     }
 }
 
-impl fmt::Display for ClearPacket<'_> {
+impl fmt::Display for CleartextPacket<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let space = match self.space {
             PacketNumberSpace::Initial => "initial",

@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 use super::varint::{skip, take};
 use crate::ParseError;
 
-/// One frame; the content is omitted where only an endpoint needs it.
+/// A QUIC frame; the content is omitted where only an endpoint needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// This many octets of PADDING. Section 19.1.
@@ -83,6 +83,7 @@ pub enum Frame {
 pub struct Frames<'a>(&'a [u8]);
 
 impl<'a> Frames<'a> {
+    /// Returns the frames in the payload of a packet.
     pub(super) fn new(octets: &'a [u8]) -> Self {
         Self(octets)
     }

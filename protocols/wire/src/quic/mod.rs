@@ -4,14 +4,14 @@
 //! a receiver of protected packets would know](PacketNumber). On the wire their octets are protected like any
 //! other QUIC's, with secrets that a capture contains.
 
-mod clear;
+mod cleartext;
 mod datagram;
 mod display;
 mod frame;
 mod protection;
 mod varint;
 
-pub use clear::{ClearPacket, PacketNumber, PacketNumberSpace, packets};
-pub use datagram::{CONNECTION_ID, Datagram, StampedData};
+pub use cleartext::{CleartextPacket, PacketNumber, PacketNumberSpace, packets};
+pub use datagram::{CONNECTION_ID, Datagram, TimedData};
 pub use frame::{Frame, Frames};
 pub use protection::{Secrets, Side};

@@ -15,18 +15,18 @@ use aes_gcm::aead::{AeadInOut, Nonce};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-use super::{CONNECTION_ID, ClearPacket, PacketNumber, PacketNumberSpace};
+use super::{CONNECTION_ID, CleartextPacket, PacketNumber, PacketNumberSpace};
 
-/// The source of a datagram's keys.
+/// What the keys of a datagram are derived from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Secrets {
     /// The Destination Connection ID of the client's first Initial. RFC 9001 section 5.2.
     pub origin: [u8; CONNECTION_ID],
-    /// Its sender.
+    /// The sender of the datagram.
     pub sender: Side,
 }
 
-/// An end of a connection.
+/// An end of a QUIC connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The side that opened it.
@@ -46,7 +46,7 @@ impl Secrets {
         random
     }
 
-    /// Returns the key log of its connection: draft-ietf-tls-keylogfile, one secret per line.
+    /// Returns the key log of the connection: draft-ietf-tls-keylogfile, one secret per line.
     pub fn key_log(self) -> String {
         let mut log = String::new();
         for (space, words) in [
@@ -80,8 +80,8 @@ impl Secrets {
     }
 }
 
-/// Appends the packet to `out` as on the wire. RFC 9001 sections 5.3 and 5.4.
-pub(super) fn protect(packet: &ClearPacket<'_>, secrets: Secrets, out: &mut Vec<u8>) {
+/// Appends the encrypted packet to `out`, as it is on the wire. RFC 9001 sections 5.3 and 5.4.
+pub(super) fn protect(packet: &CleartextPacket<'_>, secrets: Secrets, out: &mut Vec<u8>) {
     const KEY_PHASE: u8 = 0x04;
     let PacketNumber { number, .. } = packet.number;
     let secret = secrets.secret(packet.space);

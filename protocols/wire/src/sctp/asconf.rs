@@ -26,9 +26,9 @@ serial_number!(
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asconf {
-    /// Sequence number.
+    /// Sequence number of the ASCONF.
     pub serial: AsconfSerial,
-    /// An address of the sender that its peer knows, by which it finds the association.
+    /// An address of the sender that its peer knows, by which the peer finds the association.
     pub lookup: Address,
     /// The requests, in the order of processing.
     pub requests: Vec<Request>,
@@ -47,13 +47,13 @@ pub struct Asconf {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Repeated in the response.
+    /// Correlation ID, which the response repeats.
     pub correlation: u32,
     /// The requested change.
     pub change: AddressOperation,
 }
 
-/// A change of the sender's addresses. `0.0.0.0`, or `::`, stands for the source of the packet.
+/// A change of the sender's addresses. `0.0.0.0` and `::` mean the source address of the packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AddressOperation {
     /// Add IP Address, section 4.2.1.
@@ -112,7 +112,7 @@ impl Request {
         tlv::HEADER + 4 + value
     }
 
-    /// Returns the request as in its chunk, for an error cause. RFC 5061 section 4.3.
+    /// Returns the request as encoded in its chunk, for an error cause. RFC 5061 section 4.3.
     pub fn to_bytes(&self) -> Bytes {
         let mut out = Vec::with_capacity(self.length());
         self.emit(&mut out);

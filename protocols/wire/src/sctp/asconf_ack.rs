@@ -18,13 +18,13 @@ use crate::ParseError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AsconfAck {
-    /// That of the ASCONF.
+    /// Sequence number of the ASCONF that this chunk answers.
     pub serial: AsconfSerial,
-    /// The results of the requests; those not listed succeeded.
+    /// The results of the requests; requests that are not listed succeeded.
     pub responses: Vec<Response>,
 }
 
-/// What became of one request.
+/// The result of one request of an ASCONF.
 ///
 /// ```text
 /// +-------------------------------+-------------------------------+

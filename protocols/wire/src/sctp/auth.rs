@@ -4,7 +4,7 @@ use bytes::{Buf, BufMut, Bytes};
 
 use crate::ParseError;
 
-/// AUTH: every chunk behind it in its packet is vouched for. RFC 4895 section 5.1.
+/// The AUTH chunk, which authenticates every chunk behind it in its packet. RFC 4895 section 5.1.
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+
@@ -17,11 +17,11 @@ use crate::ParseError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Auth {
-    /// Which endpoint pair shared key; 0 is the empty one.
+    /// Identifier of the endpoint pair shared key; 0 is the empty key.
     pub shared_key: u16,
     /// HMAC identifier: 1 is SHA-1, 3 is SHA-256.
     pub algorithm: u16,
-    /// The HMAC, as long as its algorithm makes it.
+    /// The HMAC; its algorithm determines the length.
     pub hmac: Bytes,
 }
 

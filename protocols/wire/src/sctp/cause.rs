@@ -59,7 +59,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns the octets on the wire, padding included.
+    /// Returns the octets of the cause on the wire, including padding.
     pub fn length(&self) -> usize {
         let value = match self {
             Self::InvalidStreamIdentifier(_) | Self::StaleCookie(_) | Self::NoUserData(_) => 4,
@@ -82,6 +82,7 @@ impl Cause {
         tlv::HEADER + value.next_multiple_of(4)
     }
 
+    /// Appends the cause without its padding.
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
         tlv::put(out, self.code(), |out| match self {
             Self::InvalidStreamIdentifier(stream) => {
@@ -111,7 +112,8 @@ impl Cause {
         });
     }
 
-    /// A cause only informs, so a known one of wrong length is kept as [`Other`](Self::Other).
+    /// Parses a cause. A cause only informs, so a known one of wrong length is kept as
+    /// [`Other`](Self::Other).
     pub(super) fn parse(code: u16, value: Bytes) -> Self {
         let mut fields = value.clone();
         match (code, value.len()) {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::ParseError;
 
-/// A chunk. RFC 9260 section 3.2.
+/// A chunk of an SCTP packet. RFC 9260 section 3.2.
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+
@@ -148,7 +148,7 @@ impl Chunk {
     /// Octets of a chunk header.
     pub const HEADER: usize = tlv::HEADER;
 
-    /// Returns the octets on the wire, including padding to a multiple of four.
+    /// Returns the octets of the chunk on the wire, including padding to a multiple of four.
     #[inline]
     pub fn length(&self) -> usize {
         match self {
@@ -246,7 +246,7 @@ impl Chunk {
         }
     }
 
-    /// Takes one chunk and its padding.
+    /// Removes one chunk and its padding from the front of the octets and parses it.
     pub(super) fn parse(octets: &mut Bytes) -> Result<Self, ParseError> {
         let (head, mut value) = tlv::take(octets)?;
         let [kind, flags] = head.to_be_bytes();

@@ -3,7 +3,7 @@
 use bytes::{Buf, BufMut, Bytes};
 use hol_base::serial_number;
 
-use crate::{ParseError, Stamp};
+use crate::{ParseError, SendTimes};
 
 serial_number!(
     /// Transmission sequence number: one for each DATA chunk. RFC 9260 section 1.6.
@@ -44,7 +44,7 @@ pub struct Data {
     /// User data; never empty on the wire.
     pub payload: Bytes,
     /// When the payload was sent; not on the wire.
-    pub stamp: Stamp,
+    pub stamp: SendTimes,
 }
 
 /// The flag bits of a DATA chunk.
@@ -56,12 +56,12 @@ impl DataFlags {
     pub const END: Self = Self(0x01);
     /// B: first fragment of a message.
     pub const BEGIN: Self = Self(0x02);
-    /// U: unordered.
+    /// U: the message is unordered.
     pub const UNORDERED: Self = Self(0x04);
     /// I: the receiver acknowledges at once. RFC 7053.
     pub const IMMEDIATE: Self = Self(0x08);
 
-    /// Returns true if every bit of `other` is set.
+    /// Returns whether every bit of `other` is set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -78,7 +78,7 @@ impl Data {
     /// Octets of the chunk before the user data.
     pub const HEADER: usize = 16;
 
-    /// Returns the octets on the wire, padding included.
+    /// Returns the octets of the chunk on the wire, including padding.
     pub fn length(&self) -> usize {
         Self::HEADER + self.payload.len().next_multiple_of(4)
     }
@@ -99,7 +99,7 @@ impl Data {
             ssn: Ssn(value.try_get_u16()?),
             ppid: value.try_get_u32()?,
             payload: value,
-            stamp: Stamp::default(),
+            stamp: SendTimes::default(),
         })
     }
 }
@@ -119,7 +119,7 @@ mod tests {
             ssn: Ssn(8),
             ppid: 15,
             payload: Bytes::from_static(b"hello"),
-            stamp: Stamp::default(),
+            stamp: SendTimes::default(),
         };
         #[rustfmt::skip]
         let octets = [

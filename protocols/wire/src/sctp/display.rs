@@ -105,7 +105,7 @@ impl fmt::Display for Sack {
 mod tests {
     use super::super::{Fsn, GapAckBlock, Mid, Ssn, Tsn};
     use super::*;
-    use crate::Stamp;
+    use crate::SendTimes;
     use bytes::Bytes;
     use smallvec::smallvec;
 
@@ -124,7 +124,7 @@ mod tests {
             ssn: Ssn(2),
             ppid: 15,
             payload: Bytes::from_static(b"abc"),
-            stamp: Stamp::default(),
+            stamp: SendTimes::default(),
         };
         let packet = Packet {
             source_port: 1,
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_fragment_of_an_interleaved_message_prints_its_message_and_number() {
         let (tsn, payload) = (Tsn(4), Bytes::from_static(b"abc"));
-        let (mid, fsn, stamp) = (Mid(5), Fsn(6), Stamp::default());
+        let (mid, fsn, stamp) = (Mid(5), Fsn(6), SendTimes::default());
         let data = IData { flags: DataFlags::END, tsn, stream: 1, mid, fsn, ppid: 0, payload, stamp };
         assert_eq!(data.to_string(), "[I-DATA] (E) [TSN: 4] [SID: 1] [MID 5] [FSN 6] [length 3]");
         let first = IData { flags: DataFlags::BEGIN, fsn: Fsn(0), ppid: 15, ..data };

@@ -19,7 +19,7 @@ use crate::ParseError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForwardTsn {
-    /// The receiver must treat everything up to here as received.
+    /// The new cumulative TSN: the receiver must treat everything up to it as received.
     pub new_cumulative_tsn: Tsn,
     /// The largest skipped stream sequence number of each ordered stream that lost a message.
     pub skipped: SmallVec<[(u16, Ssn); 2]>,
@@ -28,7 +28,7 @@ pub struct ForwardTsn {
 impl ForwardTsn {
     /// Chunk type.
     pub const KIND: u8 = 192;
-    /// Octets of a stream that is skipped.
+    /// Octets of one entry for a skipped stream.
     pub const SKIPPED: usize = 4;
 
     pub(super) fn value_length(&self) -> usize {

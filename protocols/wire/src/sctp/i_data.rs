@@ -4,7 +4,7 @@ use bytes::{Buf, BufMut, Bytes};
 use hol_base::serial_number;
 
 use super::{Data, DataFlags, Ssn, Tsn};
-use crate::{ParseError, Stamp};
+use crate::{ParseError, SendTimes};
 
 serial_number!(
     /// Message identifier: one per message of a stream, separate for ordered and unordered ones. RFC 8260
@@ -16,7 +16,8 @@ serial_number!(
     Fsn, u32, i32
 );
 
-/// User data, or a fragment of it, with its complete position: fragments of other messages may come between.
+/// User data, or a fragment of it, with its position in the message, so that fragments of other messages may
+/// come between.
 ///
 /// ```text
 /// +---------------+-------+-+-+-+-+-------------------------------+
@@ -43,14 +44,14 @@ pub struct IData {
     pub stream: u16,
     /// Message identifier, the same in all fragments of a message.
     pub mid: Mid,
-    /// Fragment number; 0 for the first, in which it is not on the wire.
+    /// Fragment sequence number; 0 for the first fragment, which does not have the field on the wire.
     pub fsn: Fsn,
     /// Payload protocol identifier; on the wire in the first fragment only, 0 in others.
     pub ppid: u32,
     /// User data; never empty on the wire.
     pub payload: Bytes,
     /// When the payload was sent; not on the wire.
-    pub stamp: Stamp,
+    pub stamp: SendTimes,
 }
 
 impl IData {
@@ -59,14 +60,14 @@ impl IData {
     /// Octets of the chunk before the user data.
     pub const HEADER: usize = 20;
 
-    /// Returns the same user data as an I-DATA chunk, with this position in its message.
+    /// Converts user data to an I-DATA chunk with this position in its message.
     pub fn new(data: &Data, mid: Mid, fsn: Fsn) -> Self {
         let Data { flags, tsn, stream, ppid, ref payload, stamp, .. } = *data;
         let (fsn, ppid) = if flags.contains(DataFlags::BEGIN) { (Fsn(0), ppid) } else { (fsn, 0) };
         Self { flags, tsn, stream, mid, fsn, ppid, payload: payload.clone(), stamp }
     }
 
-    /// Converts to a DATA chunk: the lower half of the MID is the stream sequence number. RFC 8260 section
+    /// Converts to a DATA chunk, whose stream sequence number is the lower half of the MID. RFC 8260 section
     /// 4.1.
     pub fn to_data(&self) -> Data {
         let Self { flags, tsn, stream, mid, ppid, ref payload, stamp, .. } = *self;
@@ -94,7 +95,7 @@ impl IData {
         let mid = Mid(value.try_get_u32()?);
         let last = value.try_get_u32()?;
         let (fsn, ppid) = if flags.contains(DataFlags::BEGIN) { (0, last) } else { (last, 0) };
-        Ok(Self { flags, tsn, stream, mid, fsn: Fsn(fsn), ppid, payload: value, stamp: Stamp::default() })
+        Ok(Self { flags, tsn, stream, mid, fsn: Fsn(fsn), ppid, payload: value, stamp: SendTimes::default() })
     }
 }
 
@@ -112,7 +113,7 @@ mod tests {
             fsn: Fsn(fsn),
             ppid,
             payload: Bytes::from_static(b"hello"),
-            stamp: Stamp::default(),
+            stamp: SendTimes::default(),
         }
     }
 

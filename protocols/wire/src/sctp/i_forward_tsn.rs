@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::{Mid, Tsn};
 use crate::ParseError;
 
-/// FORWARD TSN with interleaving: data that the sender has abandoned, including unordered messages.
+/// The I-FORWARD-TSN chunk: data that the sender has abandoned, including unordered messages.
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+
@@ -21,20 +21,20 @@ use crate::ParseError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IForwardTsn {
-    /// The receiver must treat everything up to here as received.
+    /// The new cumulative TSN: the receiver must treat everything up to it as received.
     pub new_cumulative_tsn: Tsn,
-    /// The skipped messages, separate for ordered and unordered ones of a stream.
+    /// The skipped messages; ordered and unordered messages of a stream have separate entries.
     pub skipped: SmallVec<[Skipped; 2]>,
 }
 
-/// The skipped messages of a stream up to one of them.
+/// The messages of a stream that are skipped, up to one message identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Skipped {
     /// Stream identifier.
     pub stream: u16,
-    /// The U bit: unordered messages.
+    /// Whether the entry is about unordered messages: the U bit.
     pub unordered: bool,
-    /// The largest one skipped.
+    /// The largest message identifier that is skipped.
     pub mid: Mid,
 }
 
@@ -43,7 +43,7 @@ const UNORDERED: u16 = 1;
 impl IForwardTsn {
     /// Chunk type.
     pub const KIND: u8 = 194;
-    /// Octets per stream.
+    /// Octets of one entry.
     pub const SKIPPED: usize = 8;
 
     pub(super) fn value_length(&self) -> usize {

@@ -24,7 +24,7 @@ use crate::ParseError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Init {
-    /// The tag for the peer's packets; never zero.
+    /// The verification tag that the peer has to put into its packets; never zero.
     pub initiate_tag: u32,
     /// Advertised receiver window credit in octets.
     pub a_rwnd: u32,

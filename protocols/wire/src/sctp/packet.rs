@@ -27,7 +27,7 @@ pub struct Packet {
     pub destination_port: u16,
     /// Verification tag. RFC 9260 section 8.5.
     pub verification_tag: u32,
-    /// The checksum is omitted, with zero in its place. RFC 9653 section 5.2.
+    /// Whether the checksum is omitted, with zero in its place. RFC 9653 section 5.2.
     pub zero_checksum: bool,
     /// Chunks in the order in which they are bundled.
     pub chunks: SmallVec<[Chunk; 2]>,
@@ -40,7 +40,7 @@ impl Packet {
     /// Octets of the common header.
     pub const HEADER: usize = 12;
 
-    /// Common header and chunks with their padding, in octets.
+    /// Returns the octets of the common header and of all chunks with their padding.
     pub fn length(&self) -> usize {
         Self::HEADER + self.chunks.iter().map(Chunk::length).sum::<usize>()
     }
@@ -52,6 +52,7 @@ impl Packet {
         out.into()
     }
 
+    /// Appends the packet with its checksum.
     pub(crate) fn emit(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.put_u16(self.source_port);

@@ -80,7 +80,7 @@ impl Parameter {
     /// The error detection method "SCTP over DTLS". RFC 9653 section 6.
     pub const SCTP_OVER_DTLS: u32 = 1;
 
-    /// An address of the sender's of either family.
+    /// Returns the parameter for an address of the sender, of either family.
     pub const fn of_address(address: Address) -> Self {
         match address {
             Address::V4(address) => Self::Ipv4Address(address),
@@ -94,7 +94,7 @@ impl Parameter {
         Self::SupportedAddressTypes(kinds[usize::from(!ipv6)..].to_vec())
     }
 
-    /// Returns its address, if it is an address.
+    /// Returns the address in the parameter, if it is an address parameter.
     pub fn address(&self) -> Option<Address> {
         match *self {
             Self::Ipv4Address(address) => Some(address.into()),
@@ -103,7 +103,7 @@ impl Parameter {
         }
     }
 
-    /// Returns the octets on the wire, padding included.
+    /// Returns the octets of the parameter on the wire, including padding.
     pub fn length(&self) -> usize {
         let value = match self {
             Self::Ipv4Address(_) | Self::CookiePreservative(_) | Self::ZeroChecksumAcceptable(_) => 4,
@@ -120,7 +120,7 @@ impl Parameter {
         tlv::HEADER + value.next_multiple_of(4)
     }
 
-    /// Appends the parameter without its padding, as in a key vector. RFC 4895 section 6.1.
+    /// Appends the parameter without its padding, as a key vector contains it. RFC 4895 section 6.1.
     pub fn emit(&self, out: &mut Vec<u8>) {
         match self {
             Self::Ipv4Address(address) => {
@@ -155,7 +155,7 @@ impl Parameter {
         }
     }
 
-    /// Returns consecutive parameters as in a chunk, for an error cause. Section 3.3.10.
+    /// Encodes consecutive parameters as in a chunk, for an error cause. RFC 9260 section 3.3.10.
     pub fn list(parameters: &[Self]) -> Bytes {
         let mut out = Vec::new();
         tlv::put_all(&mut out, parameters, Self::emit);

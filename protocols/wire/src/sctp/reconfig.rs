@@ -84,17 +84,17 @@ pub struct ReconfigResult(pub u32);
 impl ReconfigResult {
     /// Success: nothing to do.
     pub const NOTHING_TO_DO: Self = Self(0);
-    /// Success: performed.
+    /// Success: the request was performed.
     pub const PERFORMED: Self = Self(1);
     /// Denied.
     pub const DENIED: Self = Self(2);
-    /// Error: there is no such stream.
+    /// Error: the stream does not exist.
     pub const WRONG_SSN: Self = Self(3);
     /// Error: another request is in progress.
     pub const ALREADY_IN_PROGRESS: Self = Self(4);
-    /// Error: neither the next sequence number nor the last one.
+    /// Error: the sequence number is neither the next one nor the last one.
     pub const BAD_SEQUENCE_NUMBER: Self = Self(5);
-    /// In progress; ask again.
+    /// In progress; the requester has to send the request again.
     pub const IN_PROGRESS: Self = Self(6);
 
     /// Returns whether the request has taken effect.
@@ -117,7 +117,7 @@ impl Reconfig {
     /// Chunk type.
     pub const KIND: u8 = 130;
 
-    /// Returns the octets on the wire, padding included.
+    /// Returns the octets of the parameter on the wire, including padding.
     pub(super) fn length(&self) -> usize {
         let value = match self {
             Self::OutgoingReset { streams, .. } => 12 + 2 * streams.len(),
@@ -157,7 +157,7 @@ impl Reconfig {
         }
     }
 
-    /// Ignores the reserved field of an add request.
+    /// Parses a parameter; ignores the reserved field of an add request.
     pub(super) fn parse(kind: u16, value: Bytes) -> Result<Self, ParseError> {
         let known = Self::parse_known(kind, &value);
         Ok(known.unwrap_or(Self::Unknown { kind, value }))

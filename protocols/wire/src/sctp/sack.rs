@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::Tsn;
 use crate::ParseError;
 
-/// Data that has arrived, and the receiver window.
+/// The SACK chunk: which data has arrived, and the receiver window.
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+
@@ -25,7 +25,7 @@ use crate::ParseError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sack {
-    /// Cumulative TSN ack: everything up to here has arrived.
+    /// Cumulative TSN ack: everything up to this TSN has arrived.
     pub cumulative_tsn: Tsn,
     /// Advertised receiver window credit in octets.
     pub a_rwnd: u32,
@@ -45,7 +45,7 @@ pub struct GapAckBlock {
 }
 
 impl Sack {
-    /// Octets without gap ack blocks and duplicates.
+    /// Octets of the fixed part, without gap ack blocks and duplicates.
     pub const FIXED: usize = 16;
 
     /// Returns the octets on the wire.

@@ -14,8 +14,8 @@ pub(super) fn is_whole(octets: &[u8]) -> bool {
     octets.first_chunk().is_some_and(|head| (HEADER..=octets.len()).contains(&length(head)))
 }
 
-/// Takes one item: its first 16 bits and its value, and its padding. After the last item padding may be
-/// missing, because the enclosing length does not include it.
+/// Removes one item from the front and returns its first 16 bits and its value. After the last item padding
+/// may be missing, because the enclosing length does not include it.
 pub(super) fn take(octets: &mut Bytes) -> Result<(u16, Bytes), ParseError> {
     let head = octets.try_get_u16()?;
     let length = usize::from(octets.try_get_u16()?);
@@ -28,7 +28,7 @@ pub(super) fn take(octets: &mut Bytes) -> Result<(u16, Bytes), ParseError> {
     Ok((head, value))
 }
 
-/// Takes every item of a list.
+/// Removes and returns every item of a list.
 pub(super) fn take_all<T>(
     mut octets: Bytes,
     parse: impl Fn(u16, Bytes) -> Result<T, ParseError>,

@@ -20,7 +20,7 @@ impl EcnCounters {
     /// Option kinds. RFC 9768 section 3.2.3, figure 4.
     pub(super) const KINDS: [u8; 2] = [172, 174];
 
-    /// Returns the codepoints of the three places.
+    /// Returns which codepoint each of the three counters counts.
     pub const fn codepoints(&self) -> [Ecn; 3] {
         match self.begins_with_ect1 {
             true => [Ecn::Capable1, Ecn::Congested, Ecn::Capable],
@@ -48,8 +48,8 @@ impl EcnCounters {
         self.values.iter().for_each(|value| out.put_slice(&value.to_be_bytes()[1..]));
     }
 
-    /// Parses the value of an option whose kind is the first or the second of [`Self::KINDS`]. Of an unusual length, the whole counters
-    /// count. RFC 9768 section 3.2.3.
+    /// Parses the value of an option whose kind is one of [`Self::KINDS`]. If the length is unusual, the
+    /// complete counters count. RFC 9768 section 3.2.3.
     pub(super) fn parse(kind: u8, mut value: Bytes) -> Self {
         let fields = (value.len() / 3).min(3);
         let mut next = || u32::from(value.get_u8()) << 16 | u32::from(value.get_u16());

@@ -95,7 +95,7 @@ impl Mptcp {
         }
     }
 
-    /// Appends the option after its kind and length.
+    /// Appends the option, without its kind and length.
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {
         match *self {
             Self::Capable { flags, sender_key, receiver_key, data_length } => {

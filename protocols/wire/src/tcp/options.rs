@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::{EcnCounters, Mptcp, SeqNum};
 use crate::ParseError;
 
-/// The options that this stack supports. Absent ones take no octets.
+/// The TCP options that this stack supports. Absent options take no octets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// Maximum segment size, SYN only. RFC 9293 section 3.7.1.
@@ -27,7 +27,8 @@ pub struct Options {
     pub mptcp: Option<Box<Mptcp>>,
 }
 
-/// Inline room for as many as need no more than a pointer, since most segments have none.
+/// A list of SACK blocks. The inline room needs no more memory than a pointer, because most segments have no
+/// blocks.
 pub type SackBlocks = SmallVec<[SackBlock; 2]>;
 
 /// The timestamps option. RFC 7323 section 3.2.
@@ -64,7 +65,7 @@ impl Options {
     /// Octets that the data offset leaves for options. RFC 9293 section 3.1.
     pub const LIMIT: usize = 40;
 
-    /// Returns the octets on the wire, padded to a multiple of four as Linux lays them out.
+    /// Returns the octets of the options on the wire, padded to a multiple of four as Linux lays them out.
     pub fn length(&self) -> usize {
         let mss = if self.mss.is_some() { 4 } else { 0 };
         let window_scale = if self.window_scale.is_some() { 4 } else { 0 };

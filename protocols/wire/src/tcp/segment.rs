@@ -7,7 +7,7 @@ use hol_base::serial_number;
 
 use super::Options;
 use crate::checksum::InternetChecksum;
-use crate::{Address, ParseError, Stamp, Transport};
+use crate::{Address, ParseError, SendTimes, Transport};
 
 serial_number!(
     /// A sequence number of a connection's byte stream. RFC 9293 section 3.4.
@@ -47,12 +47,12 @@ pub struct Segment {
     pub flags: Flags,
     /// The window field as on the wire, before scaling. RFC 7323 section 2.2.
     pub window: u16,
-    /// Options.
+    /// TCP options.
     pub options: Options,
     /// User data.
     pub payload: Bytes,
     /// When the last octet of the payload was sent; not on the wire.
-    pub stamp: Stamp,
+    pub stamp: SendTimes,
 }
 
 /// The control bits of a segment.
@@ -83,7 +83,7 @@ impl Flags {
         Self(self.0 & !other.0)
     }
 
-    /// Returns true if every bit of `other` is set.
+    /// Returns whether every bit of `other` is set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -100,7 +100,7 @@ impl Segment {
     /// Octets of the header without options.
     pub const HEADER: usize = 20;
 
-    /// Header, options and payload in octets.
+    /// Returns the octets of header, options and payload.
     pub fn length(&self) -> usize {
         Self::HEADER + self.options.length() + self.payload.len()
     }
@@ -122,6 +122,7 @@ impl Segment {
         out.into()
     }
 
+    /// Appends the segment with its checksum.
     pub(crate) fn emit(&self, source: Address, destination: Address, out: &mut Vec<u8>) {
         let start = out.len();
         let options_length = self.options.length();
@@ -157,7 +158,7 @@ impl Segment {
             return Err(ParseError::Truncated);
         }
         let options = Options::parse(octets.split_to(options_length), flags.contains(Flags::SYN))?;
-        let (payload, stamp) = (octets, Stamp::default());
+        let (payload, stamp) = (octets, SendTimes::default());
         Ok(Self { source_port, destination_port, seq, ack, flags, window, options, payload, stamp })
     }
 }
@@ -224,7 +225,7 @@ mod tests {
             window: 502,
             options: Options::default(),
             payload: Bytes::from_static(b"abc"),
-            stamp: Stamp::default(),
+            stamp: SendTimes::default(),
         }
     }
 

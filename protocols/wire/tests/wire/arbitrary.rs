@@ -11,7 +11,7 @@ use hol_wire::sctp::{
 };
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
-use hol_wire::{Address, Ecn, Packet, Stamp, Transport};
+use hol_wire::{Address, Ecn, Packet, SendTimes, Transport};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -312,8 +312,8 @@ fn octets() -> impl Strategy<Value = Bytes> {
     vec(any::<u8>(), 0..40).prop_map(Bytes::from)
 }
 
-fn stamp() -> impl Strategy<Value = Stamp> {
-    any::<(u64, u64, bool)>().prop_map(|(first_sent, sent, cut)| Stamp {
+fn stamp() -> impl Strategy<Value = SendTimes> {
+    any::<(u64, u64, bool)>().prop_map(|(first_sent, sent, cut)| SendTimes {
         cut,
         first_sent: Time::from_nanos(first_sent),
         sent: Time::from_nanos(sent),

@@ -11,7 +11,7 @@ use hol_wire::sctp::{
 };
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
-use hol_wire::{Packet, PcapngWriter, Stamp, Transport};
+use hol_wire::{Packet, PcapngWriter, SendTimes, Transport};
 use smallvec::smallvec;
 
 /// One packet for every TCP option and every chunk kind, and a datagram.
@@ -31,7 +31,7 @@ fn packets() -> Vec<Packet> {
         source_port: 40000,
         destination_port: 5001,
         payload: Bytes::from_static(b"hello"),
-        stamp: Stamp::default(),
+        stamp: SendTimes::default(),
     });
     transports
         .chain(bundles)
@@ -50,7 +50,7 @@ fn segments() -> Vec<Segment> {
         window: 502,
         options,
         payload: Bytes::from_static(payload),
-        stamp: Stamp::default(),
+        stamp: SendTimes::default(),
     };
     let timestamps = Some(Timestamps { value: 1, echo: 2 });
     let blocks = |n| {
@@ -122,7 +122,7 @@ fn chunks() -> Vec<Chunk> {
             ssn: Ssn(0),
             ppid: 0,
             payload: Bytes::from_static(b"hello"),
-            stamp: Stamp::default(),
+            stamp: SendTimes::default(),
         }),
         Chunk::Sack(Sack {
             cumulative_tsn: Tsn(1),
@@ -180,7 +180,7 @@ fn outgoing_reset() -> Reconfig {
 }
 
 fn i_data(flags: DataFlags, fsn: Fsn, ppid: u32) -> Chunk {
-    let (payload, stamp) = (Bytes::from_static(b"hello"), Stamp::default());
+    let (payload, stamp) = (Bytes::from_static(b"hello"), SendTimes::default());
     Chunk::IData(Box::new(IData { flags, tsn: Tsn(2), stream: 3, mid: Mid(4), fsn, ppid, payload, stamp }))
 }
 

@@ -113,10 +113,10 @@ fn what_cannot_be_is_refused_with_a_cure() {
     let dir = dir.path();
     let refused = |more: &[&str]| failure(dir, &[&["submit", "my one.toml"][..], more].concat());
     for (more, cure) in [
-        (&["--to", "condor"][..], "write slurm, hyperqueue, kubernetes, or an address"),
+        (&["--to", "condor"][..], "use slurm, hyperqueue, kubernetes, or an address"),
         (&["--to", "slurm", "--priority", "3"], "for a server only"),
         (&["--to", "http://127.0.0.1:1", "--shards", "3"], "for a cluster only"),
-        (&["--to", "http://127.0.0.1:1", "--set", "seed=3"], "write them into it"),
+        (&["--to", "http://127.0.0.1:1", "--set", "seed=3"], "write them into the file"),
         (&["--to", "slurm", "--image", "x"], "leave them out"),
     ] {
         let (code, said) = refused(more);

@@ -4,13 +4,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hol_kernel::Kernel;
-use hol_scenario::conformance::{Case, Verdict, cases};
+use hol_scenario::conformance::{ConformanceCase, Verdict, cases};
 
 use super::engine::{qemu, qemu_of, user_mode};
 
 /// `kernel` keeps the cases, one in `every` of them.
 fn check(kernel: &Kernel, every: usize) {
-    let cases: Vec<Case> = cases().into_iter().step_by(every).collect();
+    let cases: Vec<ConformanceCase> = cases().into_iter().step_by(every).collect();
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {

@@ -213,7 +213,7 @@ fn one_to_many_sockets_let_data_go_with_cookie_echo() {
     let one_to_one = page("sctp", in_time);
     assert!((late - one_to_one).abs() < 1.0, "{late} and {one_to_one} ms");
     let refused = failure(Path::new("."), &arguments("sctp", early)).1;
-    assert!(refused.contains("say socket=one-to-many"), "{refused}");
+    assert!(refused.contains("use socket=one-to-many"), "{refused}");
 }
 
 mod nightly {

@@ -7,7 +7,7 @@ use hol_kernel::Kernel;
 use hol_measure::Record;
 use hol_model::Model;
 use hol_network::TapEvent;
-use hol_scenario::{Facts, PacketEvent, PacketObserver, Run, Scenario, World};
+use hol_scenario::{KernelReport, PacketEvent, PacketObserver, Run, Scenario, World};
 
 use super::engine::{qemu, user_mode};
 
@@ -24,7 +24,7 @@ fn send(world: &Kernel, network: &str, messages: u64) -> Run {
     world.run(&datagrams(network, messages), Seed(1)).unwrap()
 }
 
-fn facts(run: &Run) -> &Facts {
+fn facts(run: &Run) -> &KernelReport {
     run.facts.as_deref().expect("a kernel tells of itself")
 }
 

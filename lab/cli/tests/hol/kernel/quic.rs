@@ -121,7 +121,7 @@ fn what_the_kernel_world_cannot_have_is_refused_by_its_name() {
     let moves = "network.handover={at = '1s', overlap = 1, attach = '100ms'}";
     for (transport, settings, words) in [
         ("quic:wakeup=1ms", &[][..], "wakeup=1ms"),
-        ("quic:handshake_flight=300B", &[], "600 octets at least"),
+        ("quic:handshake_flight=300B", &[], "at least 600 octets"),
         ("quic", &["network.mtu=1000B"], "MTU of 1228 octets at least"),
         ("quic:datagrams", &["workload.size=1300B"], "DATAGRAM frame"),
         ("quic", &[paths, moves], "network.handover"),

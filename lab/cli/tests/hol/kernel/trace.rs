@@ -90,7 +90,7 @@ fn a_trace_of_ns_2_is_refused_because_only_the_ends_are_seen() {
     let directory = tempfile::tempdir().unwrap();
     let (code, message) =
         failure(directory.path(), &["trace", "tcp", "--world", "kernel:uml", "--ns2", "run.tr"]);
-    assert!(code == 2 && message.contains("take --world model, or --pcap"), "{message}");
+    assert!(code == 2 && message.contains("use --world model, or --pcap"), "{message}");
 }
 
 #[test]

@@ -179,7 +179,10 @@ fn a_path_that_breaks_in_the_middle_ends_both_sides() {
     hosts.cut();
     let output = client.wait_with_output().unwrap();
     let complaint = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && complaint.contains("nothing was heard for 10 s"), "{complaint}");
-    serving.complains_of("nothing was heard for 10 s");
+    assert!(
+        !output.status.success() && complaint.contains("no message from the other host for 10 s"),
+        "{complaint}"
+    );
+    serving.complains_of("no message from the other host for 10 s");
     assert_eq!(hosts.open_sockets(), [] as [String; 0]);
 }

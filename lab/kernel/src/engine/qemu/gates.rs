@@ -1,5 +1,5 @@
-//! The shared memory and the gates of an interactive machine, as files of the host. A gate is a pipe, which is shut while it is full: QEMU
-//! blocks until there is room for what the guest writes.
+//! The host's side of an interactive guest: shared memory, and two named pipes ("gates") that pause the
+//! guest. While a pipe is full, QEMU blocks in the guest's write to it until the host reads.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -13,7 +13,7 @@ use nix::unistd::mkfifo;
 use crate::KernelError;
 use crate::shared_memory::{self, GATES, SharedMemory};
 
-/// The host's side of the shared memory, and both gates.
+/// The shared memory and both gates, as files of the host.
 #[derive(Debug)]
 pub(super) struct Gates {
     pub(super) shared_memory: SharedMemory,
@@ -26,13 +26,14 @@ pub(super) fn memory(directory: &Path) -> PathBuf {
     directory.join("exchange")
 }
 
-/// Returns the paths of the pipes there.
+/// Returns the paths of the pipes in the directory of a machine.
 pub(super) fn gates(directory: &Path) -> [PathBuf; GATES.len()] {
     [0, 1].map(|number| directory.join(format!("gate{number}")))
 }
 
 impl Gates {
-    /// Creates the files, with both gates shut. The memory is written in full, because QEMU would crash later if the disk were full.
+    /// Creates the files, with both gates full. The memory is written in full, because QEMU would crash
+    /// later if the disk were full.
     pub(super) fn create(directory: &Path) -> Result<Self, KernelError> {
         let path = memory(directory);
         let problem = |e| KernelError::file("write", &path, e);
@@ -49,7 +50,7 @@ impl Gates {
         Ok(Self { shared_memory: SharedMemory::at(0, memory), gates: [this?, other?] })
     }
 
-    /// Opens the gate at which the guest waits, after shutting the other one.
+    /// Empties the gate at which the guest waits, after filling the other one.
     pub(super) fn open_next(&mut self) -> io::Result<()> {
         close(&self.gates[1])?;
         self.gates.reverse();

@@ -1,4 +1,5 @@
-//! An interactive guest in QEMU: between two steps it waits at a gate, and QEMU is stopped, because it would poll the gate.
+//! An interactive guest in QEMU: between two steps the guest waits at a gate, and QEMU is stopped, because
+//! it would poll the gate.
 
 use std::io;
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub(super) struct Guest {
 }
 
 impl Guest {
-    /// Creates a guest without a deadline: the user takes as long as they like, and interrupts what takes too long.
+    /// Creates a guest without a deadline: the user may take any time, and can interrupt a step.
     pub(super) fn new(mut machine: Machine, work: TempDir) -> Self {
         let gates = machine.take_gates().expect("it was started to stay");
         Self { machine, gates, has_started: false, message: Vec::new(), work }
@@ -53,7 +54,7 @@ impl InteractiveGuest for Guest {
     fn write_step(&mut self, step: &[u8]) -> Result<(), KernelError> {
         if step.len() > shared_memory::MAX_FRAGMENT {
             let what = format!("a line that takes {} octets with its variables", step.len());
-            let why = format!("{} are the most; have it read a file", shared_memory::MAX_FRAGMENT);
+            let why = format!("the maximum is {}; read the input from a file", shared_memory::MAX_FRAGMENT);
             return Err(KernelError::Unsupported { what, why });
         }
         self.gates.shared_memory.write(FragmentKind::Step, step).map_err(self.memory_error("write"))
@@ -79,7 +80,7 @@ impl InteractiveGuest for Guest {
             return if self.machine.pauses_within(LOOK)? { Err(self.end()) } else { Ok(None) };
         };
         if (self.message.len() + part.len()) as u64 > mailbox::SIZE {
-            return Err(MachineFault::Guest("it says more than anybody hears".to_owned()).into());
+            return Err(MachineFault::Guest("it sends messages faster than they are read".to_owned()).into());
         }
         self.message.extend(part);
         if kind == FragmentKind::Part {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::pace::Pace;
+use super::pace::ProcessorSpeed;
 use crate::{KernelError, Stepping};
 
 /// The library; empty where it could not be built.
@@ -24,11 +24,11 @@ const REPORT: (&str, &str) = ("HOL_LOCKSTEP", "hol lockstep: ");
 /// The environment variable that requests another pace than QEMU's; `lockstep/pace.rs`.
 const PACE: &str = "HOL_LOCKSTEP_PACE";
 
-/// The error if it was loaded and did not find the processor thread.
+/// The error of a library that was loaded and did not find the processor thread.
 pub(super) const NOT_IN_STEP: &str = "QEMU's processor thread was not found";
 
-/// Makes `qemu` load the library from a copy in `directory`, and report there. If the loader cannot, it says so among QEMU's messages and
-/// continues without it.
+/// Makes `qemu` load the library from a copy in `directory`, and report there. If the loader cannot load it,
+/// the loader prints a message among QEMU's and continues without it.
 pub(super) fn load(qemu: &mut Command, directory: &Path) -> Result<(), KernelError> {
     if LIBRARY.is_empty() {
         return Ok(());
@@ -59,14 +59,14 @@ fn preload(qemu: &mut Command, path: &Path, library: &[u8]) -> Result<(), Kernel
     Ok(())
 }
 
-/// Sets the pace of the clock of `qemu`.
-pub(super) fn set(qemu: &mut Command, pace: Pace) {
-    if pace != Pace::ONE {
+/// Sets the speed of the processor of `qemu`.
+pub(super) fn set(qemu: &mut Command, pace: ProcessorSpeed) {
+    if pace != ProcessorSpeed::ONE {
         qemu.env(PACE, pace.shift().to_string());
     }
 }
 
-/// Makes `qemu` name its threads, by which the library recognises them.
+/// Makes `qemu` name its threads, so that the library recognises them.
 pub(super) fn name_threads(qemu: &mut Command) {
     qemu.args(["-name", "hol,debug-threads=on"]);
 }
@@ -108,7 +108,9 @@ fn refusal(messages: &str) -> String {
     let why = ours.and_then(|line| line.split_once("cannot be preloaded (")?.1.split_once(')'));
     match why {
         Some((why, _)) => {
-            format!("the loader refused the library: {why}; set TMPDIR to a directory to load programs from")
+            format!(
+                "the loader refused the library: {why}; set TMPDIR to a directory from which programs may be loaded"
+            )
         }
         None => "QEMU did not load the library".to_owned(),
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::gates::Gates;
 use super::lockstep;
-use super::pace::Pace;
+use super::pace::ProcessorSpeed;
 use super::probe::Probe;
 use super::program::{self, QEMU};
 use super::qmp::{self, Reply};
@@ -55,7 +55,7 @@ pub(super) struct Machine {
 const SPARED: &str =
     "mitigations=off psi=0 init_on_alloc=0 hardened_usercopy=off lsm=capability cryptomgr.notests";
 
-/// Returns the kernel's command line: one console, none of the above, and memory reserved for the mailbox and, if the guest is
+/// Returns the kernel's command line: one console, and memory reserved for the mailbox and, if the guest is
 /// interactive, for shared memory.
 pub(super) fn command_line(shape: Shape) -> String {
     format!(
@@ -78,7 +78,7 @@ impl Machine {
         files: &[&Path],
         task: &Task<'_>,
         directory: &Path,
-        (probe, pace): (&Probe, Pace),
+        (probe, pace): (&Probe, ProcessorSpeed),
         host: Host,
     ) -> Result<Self, KernelError> {
         let messages = directory.join("qemu.log");
@@ -170,7 +170,7 @@ impl Machine {
         }
     }
 
-    /// Lets the guest run until it pauses the machine, while it `goes_on`.
+    /// Lets the guest run until it pauses the machine, as long as `goes_on` returns true.
     pub(super) fn run_until_paused(
         &mut self,
         doing: &'static str,

@@ -36,7 +36,7 @@ use probe::{Probe, probe};
 use shape::Shape;
 use snapshot::Snapshot;
 
-/// The engine.
+/// The engine that runs a distribution's kernel in QEMU.
 #[derive(Debug)]
 pub(super) struct Qemu;
 
@@ -51,7 +51,7 @@ impl Engine for Qemu {
             Some(module) => Err(KernelError::ModuleMissing {
                 directory: image.modules(),
                 module,
-                cure: "programs need it; `hol kernel fetch` and `use` take it along now, so run it again",
+                cure: "programs need it; repeat `hol kernel fetch` or `use`, which now include it",
             }),
             None => Ok(()),
         }

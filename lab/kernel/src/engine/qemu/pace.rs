@@ -1,21 +1,23 @@
 //! The speed of a machine's processor. Time in a machine is the number of executed instructions.
 
-/// A power of two of instructions per nanosecond.
+/// The speed of a processor: a power of two of instructions per nanosecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Pace {
+pub(super) struct ProcessorSpeed {
     shift: u32,
 }
 
-impl Pace {
+impl ProcessorSpeed {
     /// QEMU's own speed. Every guest boots with it, because booting waits in busy loops, and all runs without the user's programs use it.
     pub(super) const ONE: Self = Self { shift: 0 };
     /// The approximate speed of current processors.
     pub(super) const TODAY: Self = Self { shift: 3 };
 
+    /// Returns by how many bits a count of instructions is shifted to give nanoseconds.
     pub(super) const fn shift(self) -> u32 {
         self.shift
     }
 
+    /// Returns the number of instructions per nanosecond.
     pub(super) const fn instructions_per_ns(self) -> u32 {
         1 << self.shift
     }

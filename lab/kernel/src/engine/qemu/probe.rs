@@ -1,30 +1,32 @@
-//! Finds out which QEMU is installed, and whether it can step exactly: once per process, in the time of `--version`.
+//! Finds out which QEMU is installed, and whether it can step exactly: once per process, as quickly as `qemu
+//! --version`.
 
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use super::lockstep;
-use super::pace::Pace;
+use super::pace::ProcessorSpeed;
 use super::program::{self, QEMU};
 use crate::{KernelError, Stepping, scratch};
 
-/// The result.
+/// The installed QEMU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Probe {
-    /// Its version: `7.2.22`.
+    /// Version of QEMU: `7.2.22`.
     pub(super) version: String,
-    /// The version with the distribution's suffix: a snapshot of one may not fit another.
+    /// Version with the distribution's suffix. A snapshot of one edition may not fit another.
     pub(super) edition: String,
     pub(super) stepping: Stepping,
-    /// Whether its processor can be faster than QEMU's default.
+    /// Whether the processor can be faster than QEMU's default.
     pub(super) can_hurry: bool,
 }
 
 impl Probe {
-    /// Returns the pace of a machine, by whether it has the user's programs: today's, if this QEMU supports it.
-    pub(super) const fn pace(&self, with_programs: bool) -> Pace {
-        if with_programs && self.can_hurry { Pace::TODAY } else { Pace::ONE }
+    /// Returns the speed of a machine's processor: that of current processors for the user's programs, if
+    /// this QEMU supports it; otherwise QEMU's own.
+    pub(super) const fn pace(&self, with_programs: bool) -> ProcessorSpeed {
+        if with_programs && self.can_hurry { ProcessorSpeed::TODAY } else { ProcessorSpeed::ONE }
     }
 }
 
@@ -56,9 +58,9 @@ fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
     let number = edition.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
     let version = number.unwrap_or("of unknown version").to_owned();
     let stepping = if lockstep::LIBRARY.is_empty() {
-        Stepping::Absent("its library could not be built when hol was".to_owned())
+        Stepping::Absent("its library could not be built together with hol".to_owned())
     } else if !version.starts_with(TRIED) {
-        Stepping::Absent(format!("it was tried with QEMU {TRIED}x only"))
+        Stepping::Absent(format!("it was only tested with QEMU {TRIED}x"))
     } else {
         lockstep::read_report(directory, &String::from_utf8_lossy(&loaded.stderr))
     };

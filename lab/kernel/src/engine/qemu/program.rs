@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The program and its package.
+/// Name of the QEMU program, and of its package.
 pub(super) const QEMU: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
 
 /// Returns the command without the user's environment, which a guest that escapes could read, except for the search path and preloaded

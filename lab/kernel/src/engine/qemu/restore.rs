@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::lockstep;
 use super::machine::Machine;
-use super::pace::Pace;
+use super::pace::ProcessorSpeed;
 use super::probe::Probe;
 use super::snapshot_path::quoted;
 use crate::KernelError;
@@ -50,7 +50,7 @@ pub(super) fn machine(
         return Err(refused("migrate-incoming", &format!("it cannot restore {}", state.display())));
     }
     // The processor thread has been waiting since the machine was created. At another pace only the library makes the clock advance.
-    if pace != Pace::ONE && !lockstep::is_in_step(directory) {
+    if pace != ProcessorSpeed::ONE && !lockstep::is_in_step(directory) {
         return Err(refused("-icount", lockstep::NOT_IN_STEP));
     }
     Ok(machine)

@@ -11,7 +11,7 @@ use crate::{mailbox, shared_memory};
 const MEMORY: u64 = 512;
 /// The memory of a guest that runs programs, in MiB.
 const WITH_PROGRAMS: u64 = 1024;
-/// The larger of both.
+/// The larger size of both.
 pub(super) const MOST: u64 = WITH_PROGRAMS;
 
 /// QEMU's name for the shared memory.
@@ -27,14 +27,17 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    /// Returns the shape that a task needs.
     pub(super) fn of(task: &Task<'_>) -> Self {
         Self { root: task.root.map_or(0, Root::size), is_interactive: task.is_interactive }
     }
 
+    /// Returns whether the machine has a root for the user's programs.
     pub(super) const fn has_root(self) -> bool {
         self.root > 0
     }
 
+    /// Returns whether the guest is interactive.
     pub(super) const fn is_interactive(self) -> bool {
         self.is_interactive
     }

@@ -10,7 +10,7 @@ use hol_base::Digester;
 use serde_json::{Value, json};
 
 use super::machine::{Machine, command_line};
-use super::pace::Pace;
+use super::pace::ProcessorSpeed;
 use super::probe::Probe;
 use super::shape::Shape;
 use super::snapshot_path::{add, quoted, snapshot_directory, text};
@@ -49,9 +49,13 @@ impl Snapshot {
         let kernel = image.file();
         let octets = image.octets()?;
         let initramfs = initramfs(image, &[("init", path)])?;
-        let settings =
-            [shape.identity(), command_line(shape), probe.edition.clone(), Pace::ONE.clock().join(" ")]
-                .join("\n");
+        let settings = [
+            shape.identity(),
+            command_line(shape),
+            probe.edition.clone(),
+            ProcessorSpeed::ONE.clock().join(" "),
+        ]
+        .join("\n");
         // The library changes the time at which the boot ends.
         let library = if probe.stepping == Stepping::Exact { lockstep::LIBRARY } else { &[] };
         let mut digester = Digester::new();
@@ -87,7 +91,7 @@ impl Snapshot {
             &[kernel],
             &task,
             work.path(),
-            (probe, Pace::ONE),
+            (probe, ProcessorSpeed::ONE),
             Host::AsItIs,
         )?;
         machine.run_until_paused("booting", &mut || true)?;
@@ -125,13 +129,13 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Returns the edition of the file, which may be replaced by another process.
+    /// Returns the edition of the file, which another process may replace.
     pub(super) fn edition(&self) -> Option<Edition> {
         let file = fs::metadata(&self.state).ok()?;
         Some((file.ino(), file.mtime(), file.mtime_nsec()))
     }
 
-    /// Removes it, unless it has been replaced already.
+    /// Removes the snapshot, unless it has already been replaced.
     pub(super) fn discard(&self, edition: Option<Edition>) -> Result<(), KernelError> {
         let _lock = lock_exclusive(&snapshot_directory())?;
         if edition.is_some() && self.edition() == edition {

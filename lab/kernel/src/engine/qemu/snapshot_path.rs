@@ -1,4 +1,4 @@
-//! The paths of snapshots and of the self-test's results, and what their names are made of.
+//! The paths of snapshots and of self-test results, and the values that determine them.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,9 @@ pub(super) fn add(digester: &mut Digester, octets: &[u8]) {
 
 /// Returns a path as text, for an argument of QEMU.
 pub(super) fn text(path: &Path) -> Result<String, KernelError> {
-    let problem = || KernelError::image(path, "the name is not UTF-8; set XDG_CACHE_HOME to a plain one");
+    let problem = || {
+        KernelError::image(path, "the name is not UTF-8; set XDG_CACHE_HOME to a directory with a UTF-8 name")
+    };
     path.to_str().map(str::to_owned).ok_or_else(problem)
 }
 

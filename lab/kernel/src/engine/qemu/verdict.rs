@@ -1,5 +1,5 @@
-//! The result of the self-test of a QEMU version, library and pace: a file beside the snapshots if two runs differed. The test of
-//! the next snapshot writes or removes it.
+//! The result of the self-test of a QEMU version, library and speed: a file in the directory of snapshots if
+//! two runs differed. The test of the next snapshot writes or removes it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,21 +8,21 @@ use std::path::{Path, PathBuf};
 use hol_base::Digester;
 
 use super::lockstep::LIBRARY;
-use super::pace::Pace;
+use super::pace::ProcessorSpeed;
 use super::probe::Probe;
 use super::snapshot_path::{add, snapshot_directory};
 use crate::KernelError;
 
-/// Why stepping is not exact then.
+/// Why stepping is not exact if the self-test failed.
 pub(super) const DIFFER: &str = "two runs of one job differ";
 
 /// Returns whether the self-test failed: two runs differed.
-pub(super) fn has_failed(probe: &Probe, pace: Pace) -> bool {
+pub(super) fn has_failed(probe: &Probe, pace: ProcessorSpeed) -> bool {
     path(&snapshot_directory(), probe, pace).exists()
 }
 
 /// Records the result of the self-test.
-pub(super) fn record(probe: &Probe, pace: Pace, differ: bool) -> Result<(), KernelError> {
+pub(super) fn record(probe: &Probe, pace: ProcessorSpeed, differ: bool) -> Result<(), KernelError> {
     put(&path(&snapshot_directory(), probe, pace), differ)
 }
 
@@ -38,7 +38,7 @@ fn put(path: &Path, differ: bool) -> Result<(), KernelError> {
     }
 }
 
-fn path(snapshot_directory: &Path, probe: &Probe, pace: Pace) -> PathBuf {
+fn path(snapshot_directory: &Path, probe: &Probe, pace: ProcessorSpeed) -> PathBuf {
     let mut digester = Digester::new();
     let clock = pace.clock().concat();
     [probe.edition.as_bytes(), LIBRARY, clock.as_bytes()]
@@ -61,7 +61,8 @@ mod tests {
             stepping: Stepping::Exact,
             can_hurry: true,
         };
-        let [this, other] = ["this", "other"].map(|edition| path(place.path(), &probe(edition), Pace::ONE));
+        let [this, other] =
+            ["this", "other"].map(|edition| path(place.path(), &probe(edition), ProcessorSpeed::ONE));
         put(&this, true).unwrap();
         assert!(this.exists() && !other.exists());
         put(&this, false).unwrap();

@@ -1,5 +1,5 @@
-//! The directory from which guests boot: an entry of the cache, named by the digest of its content. A guest reads from it by hostfs
-//! and loads only the quarter of our program that it needs.
+//! The directory from which guests boot: an entry of the cache, named by the digest of its content. A guest
+//! reads it by hostfs and loads only the quarter of this program that it needs.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const KEPT: usize = 6;
 #[derive(Debug)]
 pub(super) struct BootDirectory {
     pub(super) place: PathBuf,
-    /// Prevents its removal.
+    /// A lock that prevents the removal of the directory.
     pub(super) _lock: File,
 }
 

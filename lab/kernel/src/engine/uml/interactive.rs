@@ -28,6 +28,7 @@ pub(super) struct Guest {
 }
 
 impl Guest {
+    /// Creates a guest.
     pub(super) const fn new(process: Process, work: TempDir) -> Self {
         Self { process, work, messages_read: 0 }
     }

@@ -1,8 +1,9 @@
-//! User-Mode Linux: a kernel that was built to run as a process of the host (`build` does that), with a clock that stands still while
-//! anything computes and jumps when everything is idle. It boots in a tenth of a second, so each job boots its own.
+//! User-Mode Linux: a kernel that was built to run as a process of the host (`build` builds it), with a
+//! clock that stands still while anything computes and jumps when everything is idle. It boots in a tenth of
+//! a second, so each job boots its own.
 //!
-//! `boot_directory` is where guests boot from, `process` runs the kernel on one `processor`, `host_resources` are its directories on the
-//! host, `interactive` is an interactive guest.
+//! `boot_directory` is where guests boot from, `process` runs the kernel on one `processor`,
+//! `host_resources` are its directories on the host, `interactive` is an interactive guest.
 
 mod boot_directory;
 #[cfg(test)]
@@ -31,7 +32,7 @@ use host_resources::PROCESSORS;
 use interactive::Guest;
 use process::Process;
 
-/// The engine.
+/// The engine that runs User-Mode Linux.
 #[derive(Debug)]
 pub(super) struct Uml;
 

@@ -102,7 +102,7 @@ impl Process {
         Ok(Self { child, directory, deadline, _processor: processor, _host_resources: host_resources })
     }
 
-    /// Waits until it ends, while it `goes_on`.
+    /// Waits until the process ends, as long as `goes_on` returns true.
     pub(super) fn wait(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<ExitStatus, KernelError> {
         while !self.has_ended(self.deadline.wait()) {
             let asked = self.deadline.check("running", goes_on);
@@ -111,7 +111,7 @@ impl Process {
         self.child.end().map_err(|e| KernelError::file("wait for what runs in", &self.directory, e))
     }
 
-    /// Returns the mail that the guest leaves at its end, while it `goes_on`.
+    /// Returns the mail that the guest leaves at its end, as long as `goes_on` returns true.
     pub(super) fn last_mail(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<Mail, KernelError> {
         let status = self.wait(goes_on)?;
         mail(&self.directory.join(MAIL)).map_err(|problem| {
@@ -149,7 +149,7 @@ impl Process {
 fn mail(path: &Path) -> Result<Mail, String> {
     let octets = fs::read(path).map_err(|_| "left no mail".to_owned())?;
     Mail::from_octets(&octets)
-        .map_err(|_| format!("left mail that was cut short after {} octets", octets.len()))
+        .map_err(|_| format!("left a result that is truncated after {} octets", octets.len()))
 }
 
 /// Pins it to the processor, and disables address space randomisation, on which the size of its memory depends.

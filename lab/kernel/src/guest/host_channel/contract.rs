@@ -20,7 +20,7 @@ pub(in crate::guest) trait HostChannel: Debug {
     /// Sends a message to the host during a session; returns when the host has read it.
     fn send(&self, message: &[u8]) -> Result<(), GuestError> {
         let _ = message;
-        Err("this machine says nothing before all is done".into())
+        Err("this machine has no interactive channel; results arrive only when the job ends".into())
     }
 
     /// Waits for the next step of a session, as JSON, while virtual time stands still. `None` at the end of the session.

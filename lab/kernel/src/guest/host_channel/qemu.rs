@@ -1,5 +1,5 @@
-//! The channel in QEMU: a firmware file with the job, memory for the result and for messages, and I/O ports: two gates at which
-//! the guest waits for its turn, and one that pauses the machine.
+//! The channel in QEMU: a firmware file with the job, memory for the result and for messages, and I/O ports:
+//! two gates at which the guest waits for its turn, and one that pauses the machine.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -32,7 +32,7 @@ const BLKFLSBUF: c_ulong = 0x1261;
 static PASSED: AtomicUsize = AtomicUsize::new(0);
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 
-/// Waits for the device, which its driver makes soon after it is loaded.
+/// Waits for the device, which its driver creates soon after the driver is loaded.
 pub(in crate::guest) fn await_root() -> Result<(), GuestError> {
     const STEP: Duration = Duration::from_millis(10);
     for _ in 0..1000 {
@@ -41,11 +41,12 @@ pub(in crate::guest) fn await_root() -> Result<(), GuestError> {
         }
         std::thread::park_timeout(STEP);
     }
-    let cause = "this kernel has no driver for memory that does not forget (nfit, nd_pmem)";
+    let cause = "this kernel has no driver for persistent memory (nfit, nd_pmem)";
     Err(format!("{ROOT_DEVICE} does not appear: {cause}").into())
 }
 
 #[derive(Debug)]
+/// The channel of a guest in QEMU.
 pub(super) struct Qemu;
 
 impl HostChannel for Qemu {
@@ -68,13 +69,13 @@ impl HostChannel for Qemu {
         if flushed == 0 {
             return Ok(ROOT_DEVICE);
         }
-        Err(format!("cannot look at {ROOT_DEVICE} anew: {}", std::io::Error::last_os_error()).into())
+        Err(format!("cannot read {ROOT_DEVICE} again: {}", std::io::Error::last_os_error()).into())
     }
 
     fn send(&self, message: &[u8]) -> Result<(), GuestError> {
         let shared_memory = shared_memory()?;
         shared_memory::fragments(message).try_for_each(|(kind, part)| {
-            shared_memory.write(kind, part).map_err(|e| format!("cannot write to the exchange: {e}"))?;
+            shared_memory.write(kind, part).map_err(|e| format!("cannot write to the shared memory: {e}"))?;
             pass_gate()
         })
     }

@@ -7,6 +7,7 @@ use crate::guest::GuestError;
 use crate::mailbox::Mail;
 
 #[derive(Debug)]
+/// The channel of a process on this machine's own kernel.
 pub(super) struct StdioChannel;
 
 impl HostChannel for StdioChannel {
@@ -26,7 +27,7 @@ impl HostChannel for StdioChannel {
 
     fn send_result(&self, mail: &Mail) -> Result<(), GuestError> {
         let octets = encode(mail)?;
-        stdout().write_all(&octets).map_err(|e| format!("cannot write what came of the run: {e}").into())
+        stdout().write_all(&octets).map_err(|e| format!("cannot write the result of the run: {e}").into())
     }
 
     fn shut_down(&self) -> Result<(), GuestError> {

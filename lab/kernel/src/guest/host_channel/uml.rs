@@ -25,6 +25,7 @@ static TURNS: AtomicU64 = AtomicU64::new(0);
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
+/// The channel of a guest in User-Mode Linux.
 pub(super) struct Uml;
 
 impl HostChannel for Uml {

@@ -16,7 +16,7 @@ use crate::root::{NODES, SHARED};
 
 /// Where the root is mounted.
 const LOWER: &str = "/lower";
-/// Where the changes of the nodes are mounted.
+/// Directory in which the changes of the nodes are mounted.
 pub(super) const CONTAINERS: &str = "/places";
 
 /// A network namespace, for setns(2).
@@ -33,7 +33,7 @@ pub(super) struct Container {
     pub(super) root: PathBuf,
 }
 
-/// Mounts the root of all nodes, which is at `source`, and makes room for what they change.
+/// Mounts the root of all nodes from `source`, with a writable layer for their changes.
 pub(super) fn mount_root(source: &str) -> Result<(), GuestError> {
     fs::create_dir_all(LOWER)?;
     put(Some(source), LOWER, "erofs", MsFlags::MS_RDONLY, None)?;
@@ -60,7 +60,7 @@ impl Container {
         })
     }
 
-    /// Returns the path of its file system, as seen from outside.
+    /// Returns the path of the container's file system, as seen from outside.
     pub(super) fn files(&self) -> PathBuf {
         self.pid_namespace.path(&self.root)
     }
@@ -145,7 +145,7 @@ fn open(namespace: &str) -> Result<File, GuestError> {
     Ok(OpenOptions::new().read(true).open(format!("/proc/thread-self/ns/{namespace}"))?)
 }
 
-/// Mounts something, and says what if it cannot.
+/// Mounts something; an error names what could not be mounted.
 pub(super) fn put(
     source: Option<&str>,
     target: &str,

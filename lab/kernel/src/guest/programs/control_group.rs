@@ -1,4 +1,4 @@
-//! The control group of a program and all that it starts. cgroups(7), version 2.
+//! The control group of a program and of all processes that it starts. cgroups(7), version 2.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(super) fn mount_tree() -> Result<(), GuestError> {
     fs::write(&control, "+memory +pids").map_err(|e| format!("{}: {e}", control.display()).into())
 }
 
-/// A control group.
+/// A control group for one program.
 #[derive(Debug)]
 pub(super) struct ControlGroup(PathBuf);
 
@@ -43,12 +43,13 @@ impl ControlGroup {
         self.0.join("cgroup.procs")
     }
 
-    /// Sends SIGTERM to all processes in it.
+    /// Sends SIGTERM to all processes of the group.
     pub(super) fn ask_to_end(&self) -> Result<(), GuestError> {
         self.signal(Signal::SIGTERM).map(drop)
     }
 
-    /// Kills its processes: at once, or before Linux 5.14 repeatedly, because new ones may have been started.
+    /// Kills the processes of the group: at once, or before Linux 5.14 repeatedly, because new ones may have
+    /// been started.
     pub(super) fn kill(&self) -> Result<(), GuestError> {
         const ROUNDS: u32 = 1000;
         const ROUND: Duration = Duration::from_millis(1);
@@ -62,7 +63,7 @@ impl ControlGroup {
             }
             std::thread::park_timeout(ROUND);
         }
-        Err("they start others faster than they are ended; take Linux 5.14 or later".into())
+        Err("they start processes faster than these can be killed; use Linux 5.14 or later".into())
     }
 
     /// Sends a signal to all processes in it; returns whether there are any.
@@ -75,7 +76,7 @@ impl ControlGroup {
         Ok(!processes.is_empty())
     }
 
-    /// Returns whether it is empty.
+    /// Returns whether the group has no processes.
     pub(super) fn has_no_processes(&self) -> bool {
         self.tells("cgroup.events", "populated").is_none_or(|populated| populated == 0)
     }

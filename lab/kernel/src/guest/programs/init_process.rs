@@ -44,7 +44,7 @@ impl PidNamespace {
         Path::new("/proc").join(self.first.id().to_string()).join("root").join(inside)
     }
 
-    /// Starts a process in the namespace.
+    /// Starts a process in the PID namespace.
     pub(super) fn spawn(&self, command: &mut Command) -> io::Result<Child> {
         // Whoever enters such a namespace has its children there from then on: a thread that ends afterwards.
         thread::scope(|scope| {

@@ -38,7 +38,7 @@ use process::Process;
 pub(super) use run_state::Programs;
 use run_state::{describe, to_std};
 pub(super) use shell::Shell;
-use swap::Swap;
+use swap::ProtocolSwap;
 
 /// The longest time until a service is ready, and the interval of the checks.
 const PATIENCE: StdDuration = StdDuration::from_secs(30);
@@ -69,7 +69,7 @@ impl<'s> Programs<'s> {
             }
         }
         let processes = scenario.programs.iter().map(|_| None).collect();
-        let swap = Swap::to(scenario.transport.kind())?;
+        let swap = ProtocolSwap::to(scenario.transport.kind())?;
         let mut programs = Self { scenario, containers, processes, overdue: Vec::new(), _swap: swap };
         programs.start_services()?;
         Ok(Some(programs))

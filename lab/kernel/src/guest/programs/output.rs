@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use hol_base::Duration;
-use hol_scenario::{MetricReader, Origin, Program, ProgramFacts};
+use hol_scenario::{MetricReader, Origin, Program, ProgramResult};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use tar::{Builder, HeaderMode};
 
@@ -23,8 +23,8 @@ const MOST: u64 = 32 << 20;
 #[derive(Debug, Default)]
 pub(in crate::guest) struct ProgramOutput {
     /// How each program ended.
-    pub(in crate::guest) facts: Vec<ProgramFacts>,
-    /// A tar archive of what the nodes have in [`OUT`], each under its name.
+    pub(in crate::guest) facts: Vec<ProgramResult>,
+    /// A tar archive of the files that the nodes have in [`OUT`], each under the node's name.
     pub(in crate::guest) files: Vec<u8>,
     /// Why files are missing, if they are.
     pub(in crate::guest) caution: Option<String>,
@@ -38,16 +38,16 @@ impl Programs<'_> {
         match self.files() {
             Ok(files) => ProgramOutput { facts, files, caution: None },
             Err(problem) => {
-                let caution = Some(format!("what is in /{OUT} was not brought: {problem}"));
+                let caution = Some(format!("the files in /{OUT} were not collected: {problem}"));
                 ProgramOutput { facts, files: Vec::new(), caution }
             }
         }
     }
 
-    fn facts(&self, program: &Program, process: Option<&Process>, epoch: u64) -> ProgramFacts {
+    fn facts(&self, program: &Program, process: Option<&Process>, epoch: u64) -> ProgramResult {
         let since = |at: u64| Duration::from_nanos(at.saturating_sub(epoch));
         let [stdout, stderr] = process.map(Process::output).unwrap_or_default();
-        ProgramFacts {
+        ProgramResult {
             node: program.node.clone(),
             command: program.command.line(),
             started: process.map(|process| since(process.started)),
@@ -99,11 +99,7 @@ fn add(archive: &mut Builder<Vec<u8>>, directory: &Path, name: &Path, left: &mut
         } else if kind.is_file() {
             let length = entry.metadata().map_err(said)?.len();
             let Some(rest) = left.checked_sub(length.max(1)) else {
-                return Err(format!(
-                    "{} and what is before it have more than {} MiB",
-                    name.display(),
-                    MOST >> 20
-                ));
+                return Err(format!("{} and the files before it exceed {} MiB", name.display(), MOST >> 20));
             };
             *left = rest;
             archive.append_path_with_name(entry.path(), &name).map_err(said)?;

@@ -38,7 +38,7 @@ const MAX_FILE: u64 = 256 << 20;
 /// Largest part of an output in a message, in octets.
 const CHUNK: usize = 1 << 20;
 
-/// A program that was started, and its control group.
+/// A running program, and its control group.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -47,10 +47,10 @@ pub(super) struct Process {
     output: [PathBuf; 2],
     /// Octets of each output that [`new_output`](Self::new_output) has returned.
     reported: [u64; 2],
-    /// By the wall clock, in ns since 1970.
+    /// Wall-clock time of the start, in ns since 1970.
     pub(super) started: u64,
     status: Option<Status>,
-    /// It was asked to end.
+    /// Whether the program was asked to end.
     pub(super) was_asked: bool,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Process {
 pub(super) struct Status {
     exit: ExitStatus,
     was_asked: bool,
-    /// By the wall clock, in ns since 1970.
+    /// Wall-clock time of the end, in ns since 1970.
     pub(super) at: u64,
 }
 
@@ -87,10 +87,12 @@ impl Process {
         let started = wall();
         let child = container.pid_namespace.spawn(&mut command).map_err(|problem| match problem.kind() {
             io::ErrorKind::NotFound => {
-                format!("{first} is not there; it, or its interpreter, is missing in the root")
+                format!(
+                    "{first} not found: the program, or its interpreter, is missing in the root file system"
+                )
             }
             _ => match problem.raw_os_error() {
-                Some(libc::ENOEXEC) => format!("{first} is no program for this machine's architecture"),
+                Some(libc::ENOEXEC) => format!("{first} is not a program for this machine's architecture"),
                 _ => format!("cannot start {first}: {problem}"),
             },
         })?;
@@ -100,7 +102,7 @@ impl Process {
         Ok(Self { child, handle, control_group, output, reported, started, status, was_asked })
     }
 
-    /// Polls whether it has ended; returns its status if so.
+    /// Returns the exit status of the program, if it has ended.
     pub(super) fn poll_exit(&mut self) -> io::Result<Option<&Status>> {
         if self.status.is_none()
             && let Some(exit) = self.child.try_wait()?
@@ -110,56 +112,57 @@ impl Process {
         Ok(self.status.as_ref())
     }
 
-    /// Returns its status, if [`poll_exit`](Self::poll_exit) has seen its end.
+    /// Returns the exit status, if [`poll_exit`](Self::poll_exit) has seen it.
     pub(super) const fn status(&self) -> Option<&Status> {
         self.status.as_ref()
     }
 
-    /// Asks it, and all that it has started, to end.
+    /// Asks the program, and all processes that it has started, to end.
     pub(super) fn ask_to_end(&mut self) -> Result<(), GuestError> {
         self.poll_exit()?;
         self.was_asked = true;
         self.control_group.ask_to_end()
     }
 
-    /// Interrupts it and what it has started, as Ctrl-C does. termios(3)
+    /// Interrupts the program and all processes that it has started, as Ctrl-C does. termios(3)
     pub(super) fn interrupt(&self) {
         // It is the leader of its group, and may have ended meanwhile.
         let _ = killpg(nix::unistd::Pid::from_raw(self.child.id().cast_signed()), Signal::SIGINT);
     }
 
-    /// Ends it, and all that it has started.
+    /// Kills the program and all processes that it has started.
     pub(super) fn kill(&mut self) -> Result<(), GuestError> {
         self.poll_exit()?;
         self.control_group.kill()
     }
 
-    /// Whether it has ended, with all that it has started.
+    /// Returns whether the program and all processes that it has started have ended.
     pub(super) fn has_no_processes(&self) -> bool {
         self.control_group.has_no_processes()
     }
 
-    /// Processor time that it and all that it has started used.
+    /// Returns the processor time of the program and of all processes that it has started.
     pub(super) fn processor(&self) -> Duration {
         Duration::from_micros(self.control_group.processor())
     }
 
-    /// Returns its standard output.
+    /// Returns the standard output of the program.
     pub(super) fn stdout(&self) -> Vec<u8> {
         fs::read(&self.output[0]).unwrap_or_default()
     }
 
-    /// Returns its standard error.
+    /// Returns the standard error of the program.
     pub(super) fn stderr(&self) -> Vec<u8> {
         fs::read(&self.output[1]).unwrap_or_default()
     }
 
-    /// Returns standard output and standard error; of a long one beginning and end.
+    /// Returns standard output and standard error; of a long one only the start and the end.
     pub(super) fn output(&self) -> [String; 2] {
         [self.stdout(), self.stderr()].map(|octets| excerpt(&octets))
     }
 
-    /// Returns what it has written to standard output (0) or standard error (1) since the last call, up to the size of a message.
+    /// Returns what was written to standard output (0) or standard error (1) since the last call, up to the
+    /// size of a message.
     pub(super) fn new_output(&mut self, output: usize) -> io::Result<Option<Vec<u8>>> {
         let file = File::open(&self.output[output])?;
         let mut new_output =
@@ -169,17 +172,17 @@ impl Process {
         Ok((!new_output.is_empty()).then_some(new_output))
     }
 
-    /// Removes the files of its outputs.
+    /// Removes the files with the output.
     pub(super) fn remove_output(&self) {
         self.output.iter().for_each(|path| drop(fs::remove_file(path)));
     }
 
-    /// Whether it, or what it has started, took more memory than a program has.
+    /// Returns whether the program, or a process that it has started, exceeded the memory limit.
     pub(super) fn was_out_of_memory(&self) -> bool {
         self.control_group.was_out_of_memory()
     }
 
-    /// Whether it has written `text`.
+    /// Returns whether the program has written `text`.
     pub(super) fn has_printed(&self, text: &str) -> bool {
         let text = text.as_bytes();
         let has = |octets: Vec<u8>| text.is_empty() || octets.windows(text.len()).any(|part| part == text);
@@ -189,7 +192,7 @@ impl Process {
     /// Returns its last lines as a clause for an error message.
     pub(super) fn stderr_clause(&self) -> String {
         if self.was_out_of_memory() {
-            return "; it took more memory than the node has".to_owned();
+            return "; it used more memory than the node has".to_owned();
         }
         let [stdout, stderr] = self.output();
         let said = if stderr.trim().is_empty() { stdout } else { stderr };
@@ -207,12 +210,13 @@ impl AsFd for Process {
 }
 
 impl Status {
-    /// As a shell tells it: 128 and the number of the signal, if it was one. POSIX.1-2017, 2.8.2.
+    /// Returns the exit code as a shell reports it: 128 plus the number of the signal if one ended the
+    /// program. POSIX.1-2017, 2.8.2.
     pub(super) fn code(&self) -> i32 {
         self.exit.code().unwrap_or_else(|| 128 + self.exit.signal().unwrap_or(0))
     }
 
-    /// What was wrong with it, if anything was.
+    /// Returns an error if the program failed.
     pub(super) fn problem(&self) -> Option<String> {
         let asked_for = self.was_asked && self.exit.signal() == Some(libc::SIGTERM);
         (!self.exit.success() && !asked_for).then(|| format!("ended with {self}"))
@@ -284,7 +288,7 @@ fn excerpt(octets: &[u8]) -> String {
     }
     let left_out = octets.len() - 2 * EXCERPT;
     format!(
-        "{}\n[{left_out} octets are left out here]\n{}",
+        "{}\n[{left_out} octets omitted]\n{}",
         text(&octets[..EXCERPT]),
         text(&octets[octets.len() - EXCERPT..])
     )

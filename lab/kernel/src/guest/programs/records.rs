@@ -1,9 +1,9 @@
-//! How the programs of a run ended, as records.
+//! Records of how the programs of a run ended.
 
 use std::time::Duration as StdDuration;
 
 use hol_base::Time;
-use hol_measure::{Leg, Outcome, Record, RecordKind};
+use hol_measure::{Outcome, Record, RecordKind, TransferTimes};
 use hol_scenario::RunEnd;
 use hol_sockets::{Counts, FlowRun};
 
@@ -56,8 +56,13 @@ impl Programs<'_> {
         let started = Time::from_nanos(process.map_or(0, |process| process.started.saturating_sub(epoch)));
         let status = process.and_then(Process::status).filter(|_| !self.overdue.contains(&index));
         let ended = status.map(|status| Time::from_nanos(status.at.saturating_sub(epoch)));
-        let leg =
-            |time| Leg { written: time, first_sent: time, last_sent: time, arrived: time, delivered: time };
+        let leg = |time| TransferTimes {
+            written: time,
+            first_sent: time,
+            last_sent: time,
+            arrived: time,
+            delivered: time,
+        };
         let outcome = match status {
             Some(status) if status.problem().is_none() => Outcome::Completed,
             Some(_) => Outcome::Refused,

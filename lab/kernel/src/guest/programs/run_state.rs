@@ -8,7 +8,7 @@ use hol_scenario::{Program, Scenario};
 
 use super::container::Container;
 use super::process::Process;
-use super::swap::Swap;
+use super::swap::ProtocolSwap;
 use crate::guest::GuestError;
 
 /// The programs of a run; the services are ready.
@@ -16,14 +16,15 @@ use crate::guest::GuestError;
 pub(in crate::guest) struct Programs<'s> {
     pub(super) scenario: &'s Scenario,
     pub(super) containers: BTreeMap<&'s str, Container>,
-    /// By their places in the scenario; `None`: not started.
+    /// Processes by their index in the scenario; `None` if not started.
     pub(super) processes: Vec<Option<Process>>,
-    /// Those that had not ended at the limit of the run.
+    /// Programs that had not ended at the limit of the run.
     pub(super) overdue: Vec<usize>,
-    pub(super) _swap: Swap,
+    pub(super) _swap: ProtocolSwap,
 }
 
 impl<'s> Programs<'s> {
+    /// Starts the programs that are due at once.
     pub(super) fn start(&mut self, index: usize) -> Result<(), GuestError> {
         let program = &self.scenario.programs[index];
         // The console tells who was running if the machine has to be ended.
@@ -34,12 +35,13 @@ impl<'s> Programs<'s> {
         Ok(())
     }
 
-    /// Those whose end is awaited.
+    /// Returns the programs for whose end the run waits.
     pub(super) fn awaited(&self) -> impl Iterator<Item = usize> + use<'s> {
         let programs = self.scenario.programs.iter().enumerate();
         programs.filter(|(_, program)| program.is_awaited()).map(|(index, _)| index)
     }
 
+    /// Returns whether a program has ended.
     pub(super) fn has_ended(&self, index: usize) -> bool {
         self.processes[index].as_ref().is_some_and(|process| process.status().is_some())
     }
@@ -68,11 +70,12 @@ impl<'s> Programs<'s> {
     }
 }
 
-/// Returns the name of a program in messages.
+/// Describes a program in messages.
 pub(super) fn describe(program: &Program) -> String {
     format!("{:?} on {}", program.command.line(), program.node)
 }
 
+/// Converts a duration to the standard library's.
 pub(super) const fn to_std(duration: Duration) -> StdDuration {
     StdDuration::from_nanos(duration.as_nanos())
 }

@@ -1,6 +1,7 @@
-//! The command lines of an interactive session: each runs like a program, one after the other.
+//! The command lines of an interactive session: each runs like a program, one after another.
 //!
-//! Virtual time stands still while the guest waits in its channel to the host: between two steps nothing else in the guest waits.
+//! Virtual time stands still while the guest waits in its channel to the host: between two steps nothing
+//! else in the guest waits.
 
 use std::time::Duration as StdDuration;
 
@@ -25,7 +26,7 @@ use crate::session_step::{Action, GuestMessage, LineOutcome, Step, StepResult};
 const FIRST_LOOK: StdDuration = StdDuration::from_millis(10);
 const PART: u32 = 10;
 
-/// A session in the guest.
+/// An interactive session in the guest.
 #[derive(Debug)]
 pub(in crate::guest) struct Shell<'s> {
     programs: Programs<'s>,
@@ -110,7 +111,7 @@ impl<'s> Shell<'s> {
     /// Starts a line as the last of [`lines`](Self::lines).
     fn start(&mut self, program: &Program) -> Result<(), GuestError> {
         let container = self.programs.containers.get(program.node.as_str());
-        let container = container.ok_or_else(|| format!("{} has no place for programs", program.node))?;
+        let container = container.ok_or_else(|| format!("{} has no container for programs", program.node))?;
         let number = self.programs.processes.len() + self.started;
         self.started += 1;
         let command = Command::Line(shell_state::save_on_exit(&program.command.line()));

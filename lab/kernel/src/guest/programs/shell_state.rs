@@ -20,7 +20,7 @@ pub(super) fn save_on_exit(line: &str) -> String {
     format!("trap 'pwd >|/{FILE}; export -p >>/{FILE}' EXIT; {line}\nexit")
 }
 
-/// Reads the state that the last line on the node saved, if it did.
+/// Returns the state that the last line on the node saved, if there is one.
 pub(super) fn read_saved(node: &str) -> Option<ShellState> {
     let text = fs::read_to_string(Path::new(CONTAINERS).join(node).join("changes").join(FILE)).ok()?;
     let (directory, exports) = text.split_once('\n')?;

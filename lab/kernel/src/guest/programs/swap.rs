@@ -1,4 +1,4 @@
-//! Replaces the transport of programs: the kernel gives their stream sockets another protocol.
+//! Replaces the choice of the programs' transport: the kernel gives their stream sockets another protocol.
 //!
 //! Linux calls `update_socket_protocol` for a new socket, for the sake of MPTCP; a BPF program returns the protocol. TCP options that the
 //! new protocol lacks are translated or ignored.
@@ -48,18 +48,20 @@ const SHOWN: i32 = 4096;
 /// What a program of options answers to let the call go on.
 const GO_ON: i32 = 1;
 
-/// The attached BPF programs, which work as long as this exists.
+/// The attached BPF programs, which work until this is dropped.
 #[derive(Debug)]
-pub(super) struct Swap(#[expect(dead_code, reason = "closing it would end the swap")] Option<OwnedFd>);
+pub(super) struct ProtocolSwap(
+    #[expect(dead_code, reason = "closing it would end the swap")] Option<OwnedFd>,
+);
 
-impl Swap {
+impl ProtocolSwap {
     /// Makes stream sockets of the user's programs use this transport from now on.
     pub(super) fn to(kind: Kind) -> Result<Self, GuestError> {
         let wanted = match kind {
             Kind::Tcp => TCP,
             Kind::Mptcp => MPTCP,
             Kind::Sctp => SCTP,
-            _ => return Err("programs speak TCP, MPTCP or SCTP; take one of these".into()),
+            _ => return Err("programs can use TCP, MPTCP or SCTP; choose one of these".into()),
         };
         // A kernel that `hol kernel build` has built does it by itself.
         if Path::new(SETTING).exists() {
@@ -71,7 +73,7 @@ impl Swap {
             // Only who asks for Multipath TCP himself gets it then.
             return match kind {
                 Kind::Tcp => Ok(Self(None)),
-                _ => Err("this kernel cannot swap the transport of programs; take Linux 6.6 or later, as in kernel:6.12".into()),
+                _ => Err("this kernel cannot replace the choice of the programs' transport; use Linux 6.6 or later, such as kernel:6.12".into()),
             };
         };
         let answer = Program::load(Purpose::Answer(function), &protocol(wanted).finish()?)?.answer()?;

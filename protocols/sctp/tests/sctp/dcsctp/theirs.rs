@@ -7,7 +7,7 @@ use dcsctp::api::{
 };
 use hol_base::Time;
 use hol_transport::{
-    Command, Endpoint, Event, Failure, Input, Output, Passage, Received, Reconfiguration, Reliability,
+    Command, DeliveryTimes, Endpoint, Event, Failure, Input, Output, Received, Reconfiguration, Reliability,
     Statistics,
 };
 use hol_wire::{Packet, Transport, sctp};
@@ -126,7 +126,7 @@ impl Endpoint for Theirs {
                 unordered: false,
                 ppid: ppid.0,
                 payload: payload.into(),
-                passage: Passage::default(),
+                passage: DeliveryTimes::default(),
             };
             return Output::Event(Event::Received(received));
         }

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio};
 use bytes::Bytes;
 use hol_base::{Duration, Time};
 use hol_transport::{
-    Command, Endpoint, Event, Failure, Input, Message, Output, Passage, Received, Reconfiguration,
+    Command, DeliveryTimes, Endpoint, Event, Failure, Input, Message, Output, Received, Reconfiguration,
     Reliability, Statistics,
 };
 use hol_wire::{Packet, Transport, sctp};
@@ -190,7 +190,7 @@ impl Theirs {
                 unordered: false,
                 ppid: 0,
                 payload: std::mem::take(parts).into(),
-                passage: Passage::default(),
+                passage: DeliveryTimes::default(),
             })
         })
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::program::{BIN, ok};
 use hol_live::Namespaces;
-use hol_scenario::conformance::{Case, Verdict, cases};
+use hol_scenario::conformance::{ConformanceCase, Verdict, cases};
 use serde_json::Value;
 
 #[test]
@@ -47,7 +47,7 @@ fn namespaces_keep_the_cases_that_every_world_keeps() {
 
 fn the_cases_are_kept() {
     let namespaces = Namespaces::running(BIN.into());
-    let cases: Vec<Case> = cases().into_iter().step_by(SAMPLE).collect();
+    let cases: Vec<ConformanceCase> = cases().into_iter().step_by(SAMPLE).collect();
     let verdicts = cases.iter().map(|case| (case, case.verdict(&namespaces)));
     let wrong: Vec<String> = verdicts
         .filter_map(|(case, verdict)| match verdict {

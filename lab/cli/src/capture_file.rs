@@ -1,0 +1,115 @@
+//! Reads captures that a command line names: packets by interface, and problems.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+use hol_lab::LabError;
+use hol_wire::capture::{CaptureError, CaptureInterface, CaptureReader};
+
+use crate::decompressed;
+use crate::failure::Failure;
+
+/// The result of reading a capture.
+pub struct CaptureResult<T> {
+    /// What was computed from the packets of one interface.
+    pub of: T,
+    /// Notes on the capture for the reader of the result.
+    pub notes: Vec<String>,
+}
+
+/// Reads the capture in a file (`-`: standard input) and passes the IP packets of each interface to a `T`.
+/// Returns the `T` of the interface of this name, or else of the one with the most packets.
+pub fn read<T: Default>(
+    path: &Path,
+    wanted: Option<&str>,
+    mut take: impl FnMut(&mut T, u64, &[u8]),
+) -> Result<CaptureResult<T>, Failure> {
+    let is_standard = path == Path::new("-");
+    let name = if is_standard { "standard input".to_owned() } else { path.display().to_string() };
+    let input: Box<dyn Read> = match is_standard {
+        true => Box::new(io::stdin()),
+        false => decompressed::open(path).map_err(|error| LabError::file("read", path, error))?,
+    };
+    let refuse = |problem: &dyn std::fmt::Display| Failure::failed(format!("{name}: {problem}"));
+    let mut reader = CaptureReader::new(BufReader::new(input)).map_err(|error| match other_tool(path) {
+        Some(sentence) => refuse(&sentence),
+        None => refuse(&error),
+    })?;
+    let (mut seen, mut notes) = (BTreeMap::<usize, (u64, T)>::new(), Vec::new());
+    let (mut others, mut link) = (0u64, None);
+    for packet in reader.by_ref() {
+        let packet = match packet {
+            Ok(packet) => packet,
+            Err(error @ CaptureError::Read(_)) => return Err(refuse(&error)),
+            Err(error) => {
+                notes.push(format!("the capture {error}; the result covers the packets before"));
+                break;
+            }
+        };
+        match packet.link.ip_packet(&packet.octets) {
+            Ok(Some(ip)) => {
+                let (count, of) = seen.entry(packet.interface).or_default();
+                *count += 1;
+                take(of, packet.time, ip);
+            }
+            Ok(None) => others += 1,
+            Err(unknown) => link = Some(unknown),
+        }
+    }
+    notes.extend(link.map(|link| format!("packets of {link}, are left out")));
+    if others > 0 {
+        notes.push(format!("{others} packets that are not IP are ignored"));
+    }
+    if let (true, Some(problem)) = (seen.is_empty(), notes.first()) {
+        return Err(refuse(&format!("no IP packet can be read: {problem}")));
+    }
+    let chosen =
+        choose(&seen, reader.interfaces(), wanted, &mut notes).map_err(|problem| refuse(&problem))?;
+    let (_, of) = seen.remove(&chosen).expect("it was chosen among them");
+    Ok(CaptureResult { of, notes })
+}
+
+/// Returns what a file that is no capture is, if another tool wrote it.
+fn other_tool(path: &Path) -> Option<&'static str> {
+    let mut head = Vec::new();
+    File::open(path).ok()?.take(64 << 10).read_to_end(&mut head).ok()?;
+    hol_lab::foreign(&head)
+}
+
+/// Returns text from a file as one line for a comment: control characters are escaped, as in `\n`.
+pub fn one_line(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
+/// The interface of this name, or the one with the most packets.
+fn choose<T>(
+    seen: &BTreeMap<usize, (u64, T)>,
+    interfaces: &[CaptureInterface],
+    wanted: Option<&str>,
+    notes: &mut Vec<String>,
+) -> Result<usize, String> {
+    let name = |index: &usize| {
+        let known = interfaces.get(*index).and_then(|interface| interface.name.as_deref());
+        known.map_or_else(|| index.to_string(), one_line)
+    };
+    let names = || seen.keys().map(name).collect::<Vec<_>>().join(", ");
+    let chosen = match wanted {
+        Some(wanted) => seen.keys().find(|index| name(index) == wanted).ok_or_else(|| {
+            format!("no packets of interface {wanted:?}; the capture has packets of {}", names())
+        })?,
+        None => {
+            let most = seen.iter().rev().max_by_key(|(_, (count, _))| *count);
+            most.map(|(index, _)| index).ok_or("the capture contains no IP packet")?
+        }
+    };
+    if seen.len() > 1 {
+        notes.push(format!(
+            "seen at interface {}; choose one with --interface NAME: {}",
+            name(chosen),
+            names()
+        ));
+    }
+    Ok(*chosen)
+}

@@ -1,0 +1,60 @@
+//! Progress for a program that runs this one, and the end of this process with that program.
+
+use clap::{Args, ValueEnum};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+
+use crate::failure::Failure;
+use crate::progress::ProgressOutput;
+
+/// Options for programs that run this one.
+#[derive(Debug, Args)]
+pub struct ProgressArgs {
+    /// Report progress and intermediate results on standard error, one JSON object per line
+    #[arg(long, value_name = "FORMAT")]
+    progress: Option<Format>,
+    #[command(flatten)]
+    parent: Parent,
+}
+
+/// The process that started this one.
+#[derive(Debug, Args)]
+pub struct Parent {
+    /// Stop when the parent process PID stops
+    #[arg(long, value_name = "PID")]
+    with_parent: Option<i32>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    Json,
+}
+
+impl Parent {
+    /// Makes this process end with the one that started it.
+    pub fn attend(&self) -> Result<(), Failure> {
+        let Some(parent) = self.with_parent else { return Ok(()) };
+        set_parent_process_death_signal(Some(Signal::KILL)).map_err(Failure::failed)?;
+        // It may have ended before the signal was asked for.
+        if getppid() == Pid::from_raw(parent) {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!("--with-parent {parent}: that is not the process that started this one")))
+    }
+}
+
+impl ProgressArgs {
+    /// Makes this process end with the one that started it.
+    pub fn attend(&self) -> Result<(), Failure> {
+        self.parent.attend()
+    }
+
+    /// Returns where progress is reported; `is_quiet` keeps it off the terminal while a program reads
+    /// standard output.
+    pub const fn progress_output(&self, is_quiet: bool) -> ProgressOutput {
+        match (self.progress, is_quiet) {
+            (Some(Format::Json), _) => ProgressOutput::Programs,
+            (None, true) => ProgressOutput::Quiet,
+            (None, false) => ProgressOutput::People,
+        }
+    }
+}

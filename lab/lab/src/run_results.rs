@@ -1,0 +1,55 @@
+//! The runs of a plan that have ended.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::failed::FailedRun;
+use crate::point::{PointId, RunKey};
+use crate::run_result::RunResult;
+
+/// Completed and failed runs.
+#[derive(Debug, Clone, Default)]
+pub struct RunResults {
+    runs: BTreeMap<RunKey, Arc<RunResult>>,
+    failed: BTreeMap<RunKey, FailedRun>,
+}
+
+impl RunResults {
+    /// Adds a completed run, unless it is known already.
+    pub fn insert(&mut self, run: RunResult) {
+        self.failed.remove(&run.key);
+        self.runs.entry(run.key).or_insert_with(|| Arc::new(run));
+    }
+
+    /// Adds a failed run, which has to be repeated.
+    pub fn fail(&mut self, run: FailedRun) {
+        if !self.contains(run.key) {
+            self.failed.insert(run.key, run);
+        }
+    }
+
+    /// Returns the runs that failed and have not been completed since, by point and repetition.
+    pub fn failed(&self) -> impl Iterator<Item = &FailedRun> {
+        self.failed.values()
+    }
+
+    /// Returns the result of a run, if it is completed.
+    pub fn get(&self, key: RunKey) -> Option<&RunResult> {
+        self.runs.get(&key).map(Arc::as_ref)
+    }
+
+    /// Returns whether a run is completed.
+    pub fn contains(&self, key: RunKey) -> bool {
+        self.runs.contains_key(&key)
+    }
+
+    /// Returns all completed runs, by point and repetition.
+    pub fn runs(&self) -> impl Iterator<Item = &RunResult> {
+        self.runs.values().map(Arc::as_ref)
+    }
+
+    /// Returns the completed runs of a point from the first repetition to the first missing one.
+    pub fn of(&self, point: PointId) -> impl Iterator<Item = &Arc<RunResult>> {
+        (0..).map_while(move |repetition| self.runs.get(&RunKey { point, repetition }))
+    }
+}

@@ -1,0 +1,154 @@
+//! The other hosts of a live world and the router between them, if there is one: their identity, and whether
+//! they can run a scenario.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+
+use hol_base::{Duration, Seed};
+use hol_scenario::{Run, RunError, Scenario};
+
+use crate::check::refused;
+use crate::control::HostDescription;
+use crate::host::{self, Host};
+use crate::multi_host_run::HostRun;
+use crate::path_router::PathRouter;
+use crate::peer::{Peer, PeerIdentity};
+use crate::place::{HostRole, Place};
+use crate::placement::{AddressPair, Placement};
+use crate::places::{HERE, Places};
+use crate::plain_network::plain;
+use crate::relay::Relay;
+use crate::session::Session;
+
+/// The other hosts of a live world.
+#[derive(Debug)]
+pub(crate) struct OtherHosts {
+    pub(crate) places: Places,
+    /// The hosts by number.
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) via: Option<PathRouter>,
+    /// Address pairs known to pass the router.
+    passed: Mutex<BTreeSet<Vec<[IpAddr; 2]>>>,
+    pub(crate) relay: Relay,
+}
+
+/// The relevant settings by name.
+type Sysctls = BTreeMap<String, String>;
+
+impl OtherHosts {
+    /// Creates the hosts, without contacting them.
+    pub(crate) fn new(places: Places, via: Option<PathRouter>) -> Self {
+        let relay = Relay::default();
+        let peer =
+            |(host, place): (usize, &Place)| Peer::new(HostRole::Serves, place.clone(), relay.of(host));
+        Self {
+            peers: (HERE + 1..).zip(&places.hosts).map(peer).collect(),
+            places,
+            via,
+            passed: Mutex::default(),
+            relay,
+        }
+    }
+
+    /// Describes all hosts, and the paths between them.
+    pub(crate) fn provenance(&self) -> Result<String, RunError> {
+        let Host { kernel, clocksource } = Host::this();
+        let mut all = vec![format!("Linux {kernel}, clock {clocksource}")];
+        let mut ends = Vec::new();
+        for peer in &self.peers {
+            let PeerIdentity { host: HostDescription { kernel, clocksource }, own, address } =
+                peer.known()?;
+            all.push(format!("from {own} to {address}: Linux {kernel}, clock {clocksource}"));
+            ends.push([own, address]);
+        }
+        let all = all.join(", ");
+        Ok(match &self.via {
+            None => all,
+            Some(via) => {
+                // Hosts on our side of the router are not behind it.
+                let known = ends.into_iter().map(|ends| via.known(ends)).reduce(Result::or);
+                format!("{all}; over {}: {}", via.place(), known.expect("there is another host")?)
+            }
+        })
+    }
+
+    /// Returns the relevant settings of each host, or an error that names what one of them cannot do.
+    pub(crate) fn check(&self, scenario: &Scenario) -> Result<Vec<Sysctls>, RunError> {
+        let plain = plain(scenario);
+        self.placement(scenario, Vec::new())?.check(scenario).map_err(|why| self.refused(&why))?;
+        let settings = self.peers.iter().map(|peer| peer.check(&plain)).collect::<Result<_, _>>()?;
+        if let Some(via) = &self.via {
+            with_all(&self.peers, &[], &mut |sessions| {
+                let ways = HostRun::new(self, sessions, scenario, (Seed(0), None))?.ways();
+                let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+                if !passed.contains(&ways) {
+                    via.with(&ways, |_| Ok(()))?;
+                    passed.insert(ways);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(settings)
+    }
+
+    /// Returns the settings of the hosts, as far as known.
+    pub(crate) fn settings(&self, scenario: &Scenario) -> Vec<Option<Sysctls>> {
+        let plain = plain(scenario);
+        self.peers.iter().map(|peer| peer.settings(&plain)).collect()
+    }
+
+    /// Returns the placement of a scenario's ends.
+    pub(crate) fn placement(
+        &self,
+        scenario: &Scenario,
+        meetings: Vec<AddressPair>,
+    ) -> Result<Placement, RunError> {
+        let nodes = self.places.of(scenario).map_err(|why| self.refused(&why))?;
+        Ok(Placement { nodes, meetings, own: HERE })
+    }
+
+    /// Creates the error of a host that refuses a scenario.
+    pub(crate) fn refused(&self, why: &str) -> RunError {
+        refused(&format!("--peer {}", self.places), why)
+    }
+
+    /// Performs a run, as long as `goes_on` returns true.
+    pub(crate) fn run(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        interval: Option<Duration>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Run, RunError> {
+        let settings = self.check(scenario)?;
+        let provenance = self.provenance()?;
+        let mut run = with_all(&self.peers, &[], &mut |sessions| {
+            let asked = HostRun::new(self, sessions, scenario, (seed, interval))?;
+            match &self.via {
+                None => asked.perform(None, goes_on),
+                Some(via) => via.with(&asked.ways(), |way| asked.perform(Some(way), goes_on)),
+            }
+        })?;
+        let facts = run.course.facts.as_deref_mut().expect("a live run has facts");
+        facts.provenance = provenance;
+        for (peer, settings) in self.peers.iter().zip(settings) {
+            let place = peer.place.to_string();
+            let caution = host::otherwise(scenario, &settings);
+            facts.warn(caution.map(|caution| format!("on {place}: {caution}")));
+            let of_host = facts.others.get_mut(&place).or(facts.peer.as_mut());
+            of_host.expect("each host has facts").sysctls = settings;
+        }
+        Ok(run)
+    }
+}
+
+/// Calls `work` with all hosts, both `opened` and those of `peers`.
+fn with_all<T>(
+    peers: &[Peer],
+    opened: &[&Session],
+    work: &mut dyn FnMut(&[&Session]) -> Result<T, RunError>,
+) -> Result<T, RunError> {
+    let Some((peer, rest)) = peers.split_first() else { return work(opened) };
+    peer.with(|session| with_all(rest, &[opened, &[session]].concat(), work))
+}

@@ -1,0 +1,251 @@
+//! The router between the hosts, as seen by the host with the experiment.
+
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+
+use hol_base::{Duration, Seed};
+use hol_network::{NetworkSpec, Settings};
+use hol_scenario::{LinkDirectionCounters, RouterReport, RunError};
+
+use crate::control::{HostDescription, LinkCounters};
+use crate::peer::Peer;
+use crate::place::{HostRole, Place};
+use crate::relay::Relay;
+use crate::router::lines;
+use crate::session::Session;
+
+/// The router of a live world.
+#[derive(Debug)]
+pub(crate) struct PathRouter {
+    host: Peer,
+    /// Its interfaces to the client and the server, once known.
+    interfaces: Mutex<Option<[String; 2]>>,
+}
+
+impl PathRouter {
+    /// Creates a router, without contacting it.
+    pub(crate) fn new(place: Place) -> Self {
+        Self { host: Peer::new(HostRole::Routes, place, Relay::default()), interfaces: Mutex::default() }
+    }
+
+    /// Returns the address of the router.
+    pub(crate) fn place(&self) -> &Place {
+        &self.host.place
+    }
+
+    /// Describes the router, so that results of two routers are not mixed: `Linux 6.12.1, eth0 – eth1`.
+    pub(crate) fn known(&self, ends: [IpAddr; 2]) -> Result<String, RunError> {
+        if self.interfaces().is_none() {
+            self.with(&[ends], |_| Ok(()))?;
+        }
+        let HostDescription { kernel, clocksource } = self.host.known()?.host;
+        let [near, far] = self.interfaces().expect("it was asked");
+        Ok(format!("Linux {kernel}, clock {clocksource}, {near} – {far}"))
+    }
+
+    fn interfaces(&self) -> Option<[String; 2]> {
+        self.interfaces.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Rejects another path over it, so that results are not mixed.
+    fn is_the_same(&self, now: &[String; 2]) -> Result<(), RunError> {
+        let mut interfaces = self.interfaces.lock().unwrap_or_else(PoisonError::into_inner);
+        if interfaces.get_or_insert_with(|| now.clone()) == now {
+            return Ok(());
+        }
+        let place = &self.host.place;
+        Err(RunError::Unusable(format!(
+            "router {place}: the interfaces between the two hosts have changed; run the same command again"
+        )))
+    }
+
+    /// Calls `work` with the router, after checking that it lies between the first pair, and between all
+    /// others in the same way.
+    pub(crate) fn with<T>(
+        &self,
+        pairs: &[[IpAddr; 2]],
+        work: impl FnOnce(&RouterPath<'_>) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        self.host.with(|session| {
+            let between = |[client, server]: [IpAddr; 2]| {
+                let answer = session.between(client, server).map_err(|problem| self.host.lost(&problem))?;
+                answer.map_err(|why| self.host.refused(&why))
+            };
+            let (first, others) = pairs.split_first().expect("one flow is measured");
+            let others = others
+                .iter()
+                .map(|pair| Ok((*pair, between(*pair)?)))
+                .collect::<Result<Vec<_>, RunError>>()?;
+            // The router uses the pair of the last question.
+            let interfaces = between(*first)?;
+            self.is_the_same(&interfaces)?;
+            others
+                .iter()
+                .try_for_each(|(pair, its)| same_way(&interfaces, its, *pair))
+                .map_err(|why| self.host.refused(&why))?;
+            work(&RouterPath { host: &self.host, session, interfaces })
+        })
+    }
+}
+
+/// The path through the router during a run.
+#[derive(Debug)]
+pub(crate) struct RouterPath<'s> {
+    host: &'s Peer,
+    session: &'s Session,
+    interfaces: [String; 2],
+}
+
+impl RouterPath<'_> {
+    /// Shapes the path.
+    pub(crate) fn shape(&self, network: &NetworkSpec, seed: Seed) -> Result<(), RunError> {
+        let answer = self.session.shape(network, seed).map_err(|problem| self.host.lost(&problem))?;
+        answer.map_err(|why| self.host.refused(&why))
+    }
+
+    /// Restores the path; returns the packets that passed meanwhile.
+    pub(crate) fn put_back(&self) -> Result<[LinkCounters; 2], RunError> {
+        let answer = self.session.put_back().map_err(|problem| self.host.lost(&problem))?;
+        answer.map_err(|why| self.broken(&why))
+    }
+
+    /// Checks that the router is still reachable.
+    pub(crate) fn is_alive(&self) -> Result<(), RunError> {
+        self.session.is_alive().map_err(|problem| self.broken(&problem))
+    }
+
+    /// Returns the router's description for the results.
+    pub(crate) fn facts(&self) -> RouterReport {
+        let HostDescription { kernel, clocksource } = self.session.host.clone();
+        let [client, server] = self.interfaces.clone();
+        RouterReport { address: self.session.address.to_string(), kernel, clocksource, client, server }
+    }
+
+    /// Checks that packets between the hosts pass the router, from the round trips `before` the path was
+    /// shaped and `now`, in ns.
+    pub(crate) fn is_passed_by(
+        &self,
+        network: &NetworkSpec,
+        [before, now]: [u64; 2],
+    ) -> Result<(), RunError> {
+        grown([before, now], least_round_trip(network)).map_err(|problem| self.broken(&problem))
+    }
+
+    /// Checks that the flows passed the router, from the counters of its interfaces and of the sockets.
+    pub(crate) fn has_seen(&self, passed: [LinkCounters; 2], sent: u64) -> Result<(), RunError> {
+        seen(passed, sent).map_err(|problem| self.broken(&problem))
+    }
+
+    fn broken(&self, problem: &str) -> RunError {
+        self.host.broken(problem)
+    }
+}
+
+/// Checks that all hosts of one side are behind the same interface.
+fn same_way(measured: &[String; 2], other: &[String; 2], [from, to]: [IpAddr; 2]) -> Result<(), String> {
+    if other == measured {
+        return Ok(());
+    }
+    let ([near, far], [one, two]) = (measured, other);
+    Err(format!(
+        "the router shapes the path between its interfaces {near} and {far}, but packets between {from} and {to} would pass {one} and {two}; connect each host to the side of the link that the experiment gives it"
+    ))
+}
+
+/// Checks that a round trip has grown by the delay of the path; otherwise packets of a direction took another
+/// path. It may grow less by the path's own earlier variation.
+fn grown([before, now]: [u64; 2], least: u64) -> Result<(), String> {
+    if now >= before + least / 4 * 3 {
+        return Ok(());
+    }
+    let [before, now, least] = [before, now, least].map(Duration::from_nanos);
+    Err(format!(
+        "a round trip to the peer took {before} before the router delayed packets, and {now} afterwards, although it should add {least}: packets of at least one direction bypass it; set routes through the router on both hosts"
+    ))
+}
+
+/// Checks that as many packets came as the sockets sent, except those merged on the path or unknown to the
+/// sockets.
+fn seen(passed: [LinkCounters; 2], sent: u64) -> Result<(), String> {
+    let seen: u64 = passed.iter().map(|LinkCounters { carried, dropped }| carried + dropped).sum();
+    if seen > 0 && seen >= sent / 2 {
+        return Ok(());
+    }
+    Err(format!(
+        "only {seen} of the {sent} packets that the sockets sent passed the router; set routes through it on both hosts"
+    ))
+}
+
+/// Converts the counters of each link to the form common to all worlds.
+pub(crate) fn told(network: &NetworkSpec, passed: [LinkCounters; 2]) -> Vec<LinkDirectionCounters> {
+    let all = lines(network).into_iter().flatten().zip(passed);
+    let told = all.map(|(line, LinkCounters { carried, dropped })| LinkDirectionCounters {
+        name: line.name,
+        sent: carried + dropped,
+        dropped,
+    });
+    told.collect()
+}
+
+/// Returns the minimum round trip in ns. A normal distribution may go below the delay by an unknown amount.
+fn least_round_trip(network: &NetworkSpec) -> u64 {
+    let least =
+        |Settings { delay, jitter, jitter_distribution, .. }: &Settings| match jitter_distribution.table() {
+            Some(_) if !jitter.is_zero() => Duration::ZERO,
+            _ => delay.saturating_sub(*jitter),
+        };
+    lines(network).into_iter().flatten().map(|line| least(&line.settings).as_nanos()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_trip_takes_what_both_lines_are_sure_to_take() {
+        let of = |text: &str| least_round_trip(&toml::from_str(text).unwrap()) / 1_000_000;
+        assert_eq!(of("delay = '20ms'"), 40);
+        assert_eq!(of("delay = '20ms'\njitter = '5ms'"), 30);
+        assert_eq!(of("delay = '20ms'\njitter = '5ms'\njitter_distribution = 'normal'"), 0);
+        assert_eq!(of("delay = '20ms'\nup = { delay = '0s' }"), 20);
+    }
+
+    #[test]
+    fn a_path_that_does_not_pass_the_router_is_noticed_by_its_round_trip_or_by_the_packets() {
+        let ms = |times: [u64; 2]| times.map(|time| time * 1_000_000);
+        grown(ms([4, 44]), 40_000_000).unwrap();
+        grown(ms([9, 42]), 40_000_000).unwrap();
+        grown(ms([4, 4]), 0).unwrap();
+        for now in [4, 24] {
+            let problem = grown(ms([4, now]), 40_000_000).unwrap_err();
+            assert!(problem.contains("bypass it") && problem.contains("40ms"), "{problem}");
+        }
+        let passed = |carried, dropped| [LinkCounters { carried, dropped }, LinkCounters::default()];
+        seen(passed(900, 100), 1000).unwrap();
+        seen(passed(500, 0), 1000).unwrap();
+        let problem = seen(passed(12, 0), 1000).unwrap_err();
+        assert!(problem.contains("12 packets passed it of 1000"), "{problem}");
+        seen(passed(0, 0), 0).unwrap_err();
+    }
+
+    #[test]
+    fn a_flow_that_passes_other_interfaces_than_the_measured_one_is_refused_by_its_addresses() {
+        let names = |names: [&str; 2]| names.map(str::to_owned);
+        let pair = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
+        let passes = |other| same_way(&names(["a", "b"]), &names(other), pair);
+        passes(["a", "b"]).unwrap();
+        for [one, two] in [["a", "c"], ["b", "a"]] {
+            let problem = passes([one, two]).unwrap_err();
+            let words = format!("192.0.2.1 and 192.0.2.2 would pass {one} and {two}");
+            assert!(problem.contains(&words), "{problem}");
+        }
+    }
+
+    #[test]
+    fn lines_are_told_as_in_every_world() {
+        let passed = [LinkCounters { carried: 97, dropped: 3 }, LinkCounters { carried: 9, dropped: 0 }];
+        let told = told(&NetworkSpec::default(), passed);
+        let of = |name: &str, sent, dropped| LinkDirectionCounters { name: name.to_owned(), sent, dropped };
+        assert_eq!(told, [of("link/1/up", 100, 3), of("link/1/down", 9, 0)]);
+    }
+}

@@ -1,0 +1,16 @@
+//! A host's reply to a packet for a port on which nobody listens.
+
+use hol_wire::{Packet, Transport};
+
+/// Returns an RST or an ABORT; `None` for a datagram, because the model has no ICMP.
+pub(crate) fn answer(packet: &Packet) -> Option<Packet> {
+    if packet.corrupted {
+        return None;
+    }
+    let transport: Option<Transport> = match &packet.transport {
+        Transport::Tcp(segment) => hol_tcp::reset_for(segment).map(Into::into),
+        Transport::Sctp(packet) => hol_sctp::answer_to_stray(packet).map(Into::into),
+        Transport::Udp(_) | Transport::Quic(_) => None,
+    };
+    Some(Packet::new(packet.destination, packet.source, transport?))
+}

@@ -1,0 +1,47 @@
+//! The addresses of hosts during a run.
+
+use hol_base::Time;
+use hol_network::{AddressChange, Topology};
+use hol_wire::Address;
+
+/// The addresses that hosts have at a time of the run.
+#[derive(Debug)]
+pub(crate) struct HostAddresses {
+    absent: Vec<Address>,
+    /// Future changes, the next one last.
+    changes: Vec<AddressChange>,
+}
+
+impl HostAddresses {
+    /// Returns the state at the start of the run, without addresses that are added later.
+    pub(crate) fn new(topology: &Topology) -> Self {
+        let changes: Vec<_> = topology.address_changes().iter().rev().copied().collect();
+        let absent = changes.iter().filter(|change| change.comes).map(|change| change.address).collect();
+        Self { absent, changes }
+    }
+
+    /// Returns the time of the next change.
+    pub(crate) fn next_change(&self) -> Time {
+        self.changes.last().map_or(Time::MAX, |change| change.at)
+    }
+
+    /// Applies the next change and returns it.
+    pub(crate) fn change(&mut self) -> Option<AddressChange> {
+        let change = self.changes.pop()?;
+        self.absent.retain(|absent| *absent != change.address);
+        if !change.comes {
+            self.absent.push(change.address);
+        }
+        Some(change)
+    }
+
+    /// Returns the next address that will be added.
+    pub(crate) fn coming(&self) -> Option<Address> {
+        self.changes.iter().rev().find(|change| change.comes).map(|change| change.address)
+    }
+
+    /// Returns whether the host has this address.
+    pub(crate) fn has(&self, address: Address) -> bool {
+        !self.absent.contains(&address)
+    }
+}

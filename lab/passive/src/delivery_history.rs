@@ -1,0 +1,48 @@
+//! When each part of a direction's sequence space was sent and arrived.
+
+use hol_base::Time;
+
+use crate::spans::{Parts, Spans};
+
+/// When the parts of a sequence space were sent and arrived: octets of TCP and MPTCP, chunks of SCTP.
+#[derive(Debug, Default)]
+pub(crate) struct DeliveryHistory {
+    sent: Spans<Time>,
+    arrived: Spans<Arrival>,
+}
+
+/// The first copy of some data to arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    /// When the copy was sent.
+    pub sent: Time,
+    /// When the copy arrived.
+    pub at: Time,
+}
+
+impl DeliveryHistory {
+    /// Notes that a range was sent; returns the parts that were sent for the first time.
+    pub fn depart(&mut self, range: std::ops::Range<u64>, now: Time) -> Parts {
+        self.sent.fill(range, now)
+    }
+
+    /// Notes that a copy of a range arrived.
+    pub fn arrive(&mut self, range: std::ops::Range<u64>, arrival: Arrival) {
+        self.arrived.fill(range, arrival);
+    }
+
+    /// Returns whether everything sent has arrived.
+    pub const fn is_through(&self) -> bool {
+        self.sent.total() == self.arrived.total()
+    }
+
+    /// Returns when an octet was first sent.
+    pub const fn sent(&self) -> &Spans<Time> {
+        &self.sent
+    }
+
+    /// Returns when an octet arrived.
+    pub const fn arrived(&self) -> &Spans<Arrival> {
+        &self.arrived
+    }
+}

@@ -1,0 +1,50 @@
+//! Finds packets that a capture contains twice, for example at both ports of a bridge.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::parsed_packet::{ParsedPacket, TransportContent};
+use crate::copies::Fingerprint;
+
+/// So long a packet is remembered, in ns, if its identification tells it from what is sent again (RFC 6864 section 4.3).
+const IDENTIFIED: u64 = 1_000_000_000;
+/// Without one, what comes again so soon has not been sent again. RFC 9293 section 3.8.1: that takes a round trip at least.
+const UNIDENTIFIED: u64 = 1_000_000;
+/// Packets that are remembered.
+const MOST: usize = 1 << 16;
+
+/// The packets captured recently.
+#[derive(Debug, Default)]
+pub(crate) struct DuplicateFilter {
+    seen: BTreeMap<Fingerprint, u64>,
+    order: VecDeque<(u64, Fingerprint)>,
+    /// Number of packets that had been captured before.
+    pub repeats: u64,
+}
+
+impl DuplicateFilter {
+    /// Returns whether this packet, captured at this time, has just been captured before.
+    pub fn is_repeat(&mut self, at: u64, ip: &[u8], parsed_packet: &ParsedPacket) -> bool {
+        while let Some(&(before, print)) = self.order.front()
+            && (before + IDENTIFIED < at || self.order.len() >= MOST)
+        {
+            self.order.pop_front();
+            if self.seen.get(&print) == Some(&before) {
+                self.seen.remove(&print);
+            }
+        }
+        let is_identified = ip[0] >> 4 == 4 && ip.get(4..6).is_some_and(|number| number != [0, 0]);
+        // Datagrams may be alike.
+        if !is_identified && !matches!(parsed_packet.says, TransportContent::Numbered(_)) {
+            return false;
+        }
+        let Some(print) = Fingerprint::of(ip) else { return false };
+        let patience = if is_identified { IDENTIFIED } else { UNIDENTIFIED };
+        if self.seen.get(&print).is_some_and(|before| at.saturating_sub(*before) <= patience) {
+            self.repeats += 1;
+            return true;
+        }
+        self.seen.insert(print, at);
+        self.order.push_back((at, print));
+        false
+    }
+}

@@ -1,0 +1,237 @@
+//! Parses captured packets, even if truncated or with checksums left to hardware.
+//!
+//! `hol_wire::Packet` rejects such packets, as a receiver must; captures at a sender are full of them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use smallvec::SmallVec;
+
+/// A parsed packet of TCP, SCTP or another protocol over IP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ParsedPacket {
+    pub hosts: [IpAddr; 2],
+    pub ports: [u16; 2],
+    /// Octets of the whole IP packet.
+    pub length: u32,
+    pub says: TransportContent,
+    /// Whether the packet may be QUIC's, with a long header.
+    pub is_long_quic: bool,
+    /// The verification tag in an SCTP header, and one that the packet's sender announces.
+    pub tags: Option<(u32, Option<u32>)>,
+}
+
+/// The content of a transport header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TransportContent {
+    /// TCP or SCTP, which number their data and acknowledge them.
+    Numbered(SequenceFields),
+    /// A UDP datagram of this many octets, whose arrival is unknown.
+    Datagram(u32),
+    /// Anything else.
+    Nothing,
+}
+
+/// The sequence numbers in a packet: octets of TCP, chunks of SCTP.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct SequenceFields {
+    pub is_sctp: bool,
+    pub opening: Option<Opening>,
+    /// First data number of the packet's sender.
+    pub first: Option<u32>,
+    /// Data in the packet: first number and count.
+    pub data: SmallVec<[(u32, u32); 2]>,
+    /// Octets of each of these ranges, and whether a message may end there.
+    pub carries: SmallVec<[(u32, bool); 2]>,
+    /// Next number that the packet's sender expects.
+    pub acknowledged: Option<u32>,
+    /// Later data that the packet's sender has received: first number and the one after the last.
+    pub blocks: SmallVec<[(u32, u32); 4]>,
+    /// Duplicates received by the packet's sender.
+    pub duplicates: SmallVec<[(u32, u32); 2]>,
+    /// The sender's timestamp and the echo of the peer's. RFC 7323 section 3.2.
+    pub timestamps: Option<(u32, u32)>,
+    /// Longest segment that the packet's sender accepts, in octets of payload. RFC 9293 section 3.7.1.
+    pub mss: Option<u16>,
+}
+
+/// The start of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// SYN, INIT.
+    Asks,
+    /// SYN with ACK, INIT ACK.
+    Agrees,
+}
+
+impl ParsedPacket {
+    /// Parses a packet from its IP header on; `None` without an IP header, or for a fragment after the
+    /// first.
+    pub fn of(ip: &[u8]) -> Option<Self> {
+        let (hosts, protocol, length, rest) = match ip.first()? >> 4 {
+            4 => ipv4(ip)?,
+            6 => ipv6(ip)?,
+            _ => return None,
+        };
+        let payload = (length as usize).checked_sub(ip.len() - rest.len())?;
+        let rest = &rest[..payload.min(rest.len())];
+        let ports = [half(rest, 0).unwrap_or(0), half(rest, 2).unwrap_or(0)];
+        let says = match protocol {
+            17 => TransportContent::Datagram(payload.saturating_sub(8) as u32),
+            6 => tcp(rest, payload).map_or(TransportContent::Nothing, TransportContent::Numbered),
+            132 => sctp(rest).map_or(TransportContent::Nothing, TransportContent::Numbered),
+            _ => TransportContent::Nothing,
+        };
+        let is_long_quic = protocol == 17 && is_long_quic(rest.get(8..).unwrap_or_default());
+        let tags = if protocol == 132 { tags(rest) } else { None };
+        Some(Self { hosts, ports, length, says, is_long_quic, tags })
+    }
+}
+
+/// RFC 8999 section 5.1, RFC 9000 section 17.2: the two highest bits, and a version; identifiers of at most 20 octets.
+fn is_long_quic(datagram: &[u8]) -> bool {
+    const LONGEST: usize = 20;
+    let Some((version, own)) = word(datagram, 1).zip(datagram.get(5)) else { return false };
+    let own = usize::from(*own);
+    let other = datagram.get(6 + own).map(|length| usize::from(*length));
+    datagram[0] & 0xc0 == 0xc0
+        && version != 0
+        && own <= LONGEST
+        && other.is_some_and(|other| other <= LONGEST)
+}
+
+/// RFC 9260 sections 3.1, 3.3.2 and 3.3.3: an INIT or INIT ACK names the tag of its sender, which is in all packets to it.
+fn tags(packet: &[u8]) -> Option<(u32, Option<u32>)> {
+    let kind = packet.get(12);
+    let announced = word(packet, 16).filter(|_| matches!(kind, Some(1 | 2)));
+    Some((word(packet, 4)?, announced))
+}
+
+type Ip<'p> = ([IpAddr; 2], u8, u32, &'p [u8]);
+
+/// RFC 791 section 3.1.
+fn ipv4(ip: &[u8]) -> Option<Ip<'_>> {
+    let header = usize::from(ip[0] & 0x0f) * 4;
+    let address = |at| Some(IpAddr::from(Ipv4Addr::from_bits(word(ip, at)?)));
+    let is_first = half(ip, 6)? & 0x1fff == 0;
+    let rest = ip.get(header.max(20)..).filter(|_| is_first)?;
+    // With segmentation by the network card the length may not be set yet.
+    let length = match half(ip, 2)? {
+        0 => ip.len() as u32,
+        length => length.into(),
+    };
+    Some(([address(12)?, address(16)?], ip[9], length, rest))
+}
+
+/// RFC 8200 section 3; without extension headers.
+fn ipv6(ip: &[u8]) -> Option<Ip<'_>> {
+    let address = |at: usize| {
+        let octets: [u8; 16] = ip.get(at..at + 16)?.try_into().ok()?;
+        Some(IpAddr::from(Ipv6Addr::from(octets)))
+    };
+    let rest = ip.get(40..)?;
+    Some(([address(8)?, address(24)?], ip[6], 40 + u32::from(half(ip, 4)?), rest))
+}
+
+/// RFC 9293 section 3.1.
+fn tcp(segment: &[u8], length: usize) -> Option<SequenceFields> {
+    const SYN: u8 = 0x02;
+    const PSH: u8 = 0x08;
+    const ACK: u8 = 0x10;
+    let (seq, ack) = (word(segment, 4)?, word(segment, 8)?);
+    let (header, flags) = (usize::from(*segment.get(12)? >> 4) * 4, *segment.get(13)?);
+    let mut says = SequenceFields::default();
+    let payload = length.checked_sub(header.max(20))? as u32;
+    if flags & SYN != 0 {
+        says.opening = Some(if flags & ACK == 0 { Opening::Asks } else { Opening::Agrees });
+        says.first = Some(seq.wrapping_add(1));
+    } else if payload > 0 {
+        says.data.push((seq, payload));
+        says.carries.push((payload, flags & PSH != 0));
+    }
+    says.acknowledged = (flags & ACK != 0).then_some(ack);
+    options(segment.get(20..header.min(segment.len())).unwrap_or_default(), &mut says);
+    // RFC 2883 section 4: the first block is a duplicate if it lies below the acknowledgement or in the
+    // second block.
+    if let Some(&(left, right)) = says.blocks.first() {
+        let below = ack.wrapping_sub(right) as i32 >= 0;
+        let inside = says.blocks.get(1).is_some_and(|&(low, high)| {
+            left.wrapping_sub(low) as i32 >= 0 && high.wrapping_sub(right) as i32 >= 0
+        });
+        if below || inside {
+            says.duplicates.push(says.blocks.remove(0));
+        }
+    }
+    Some(says)
+}
+
+/// Parses complete options. RFC 9293 section 3.2, RFC 2018 section 3, RFC 7323 section 3.2.
+fn options(mut options: &[u8], says: &mut SequenceFields) {
+    while let Some((&kind, rest)) = options.split_first() {
+        let length = match kind {
+            0 => return,
+            1 => 1,
+            _ => rest.first().map_or(0, |length| usize::from(*length)),
+        };
+        let Some(option) = options.get(..length).filter(|option| !option.is_empty()) else { return };
+        options = &options[length..];
+        match (kind, length) {
+            (2, 4) => says.mss = half(option, 2),
+            (5, 10..) => {
+                let blocks = option[2..].chunks_exact(8);
+                says.blocks = blocks.filter_map(|block| Some((word(block, 0)?, word(block, 4)?))).collect();
+            }
+            (8, 10) => says.timestamps = word(option, 2).zip(word(option, 6)),
+            _ => {}
+        }
+    }
+}
+
+/// RFC 9260 sections 3.1 to 3.3.4.
+fn sctp(packet: &[u8]) -> Option<SequenceFields> {
+    let mut says = SequenceFields { is_sctp: true, ..SequenceFields::default() };
+    let mut chunks = packet.get(12..)?;
+    while let Some(length) = half(chunks, 2) {
+        match chunks[0] {
+            0 => {
+                const END: u8 = 0x01;
+                says.data.extend(word(chunks, 4).map(|tsn| (tsn, 1)));
+                says.carries.push((u32::from(length).saturating_sub(16), chunks[1] & END != 0));
+            }
+            1 => {
+                says.opening = Some(Opening::Asks);
+                says.first = word(chunks, 16);
+            }
+            // Each INIT gets its own INIT ACK, and only one of them counts: its first number is not used.
+            2 => says.opening = Some(Opening::Agrees),
+            3 => sack(&chunks[..usize::from(length).min(chunks.len())], &mut says),
+            _ => {}
+        }
+        let next = usize::from(length).max(4).next_multiple_of(4);
+        chunks = chunks.get(next..).unwrap_or_default();
+    }
+    Some(says)
+}
+
+fn sack(chunk: &[u8], says: &mut SequenceFields) {
+    let Some(next) = word(chunk, 4).map(|tsn| tsn.wrapping_add(1)) else { return };
+    says.acknowledged = Some(next);
+    let [gaps, duplicates] = [12, 14].map(|at| usize::from(half(chunk, at).unwrap_or(0)));
+    let lists = chunk.get(16..).unwrap_or_default();
+    let (blocks, rest) = lists.split_at((gaps * 4).min(lists.len()));
+    // Offsets from the cumulative number, both ends inclusive.
+    says.blocks = blocks
+        .chunks_exact(4)
+        .filter_map(|block| Some([half(block, 0)?, half(block, 2)?].map(u32::from)))
+        .map(|[start, end]| (next.wrapping_add(start).wrapping_sub(1), next.wrapping_add(end)))
+        .collect();
+    let tsns = rest.chunks_exact(4).take(duplicates).filter_map(|tsn| word(tsn, 0));
+    says.duplicates = tsns.map(|tsn| (tsn, tsn.wrapping_add(1))).collect();
+}
+
+fn half(octets: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(octets.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn word(octets: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(octets.get(at..at + 4)?.try_into().ok()?))
+}

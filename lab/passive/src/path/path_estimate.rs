@@ -1,0 +1,324 @@
+//! The estimate of a path, and its table for an experiment.
+
+use std::fmt::{self, Display, Formatter};
+use std::net::IpAddr;
+
+use hol_base::{BitRate, Duration, Ratio};
+use hol_measure::Bounds;
+
+use super::loss::{Bursts, LossEstimate};
+use super::rate::{OVERHEAD, Rate};
+
+/// A path estimated from a capture. Direction 0, up, is from the host that opened the first conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PathEstimate {
+    /// The two hosts; the first one opened the first conversation.
+    pub hosts: [IpAddr; 2],
+    /// Packets between these hosts.
+    pub packets: u64,
+    /// Packets between other hosts.
+    pub others: u64,
+    /// Packets that could not be parsed.
+    pub unread: u64,
+    /// Packets that were seen twice.
+    pub twice: u64,
+    /// Whether all conversations are QUIC, of which only the handshake is visible.
+    pub is_quic: bool,
+    /// Number of TCP connections and SCTP associations between the hosts.
+    pub conversations: usize,
+    /// Whether the capture contains all their handshakes.
+    pub is_whole: bool,
+    /// Duration from the first packet to the last, in ns.
+    pub ns: u64,
+    /// The round-trip time.
+    pub round_trip: Option<RoundTrip>,
+    /// The rate of each direction.
+    pub rates: [Option<Rate>; 2],
+    /// Loss and reordering of each direction's packets.
+    pub fates: [Option<LossEstimate>; 2],
+    /// Whether acknowledgements of each direction's data were seen.
+    pub answered: [bool; 2],
+    /// The longest packet, which bounds the MTU.
+    pub mtu: Mtu,
+}
+
+/// The round-trip time, in ns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoundTrip {
+    /// The shortest round trip.
+    pub shortest: u64,
+    /// The shortest round trip by part: from the capture point to the second host and back, and to the first
+    /// host and back.
+    pub halves: [u64; 2],
+    /// Number of packets that were acknowledged at once and did not queue.
+    pub samples: usize,
+    /// Median round trip of these packets.
+    pub median: Option<Bounds>,
+    /// Quartiles of the round trip of these packets.
+    pub quartiles: Option<(Bounds, Bounds)>,
+}
+
+/// The longest packet, in octets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mtu {
+    /// The longest packet seen.
+    pub longest: u32,
+    /// The longest packet that both TCP hosts accept.
+    pub agreed: Option<u32>,
+}
+
+/// Minimum number of samples for an estimate of jitter.
+pub(super) const LEAST_SAMPLES: usize = 20;
+/// A smaller distance of the quartiles, relative to the median, means no jitter.
+const STEADY: f64 = 0.02;
+const DIRECTIONS: [&str; 2] = ["up", "down"];
+
+impl RoundTrip {
+    /// Returns the jitter (either way, in ns), assuming that the delays of both directions are uniform and
+    /// have the same width: then the quartiles of their sum are (2 − √2) · 2 of it apart.
+    pub fn jitter(&self) -> Option<Bounds> {
+        const APART: f64 = 2.0 * (2.0 - std::f64::consts::SQRT_2);
+        let (first, third) = self.quartiles.filter(|_| self.samples >= LEAST_SAMPLES)?;
+        let value = (third.value - first.value) / APART;
+        let is_steady = third.value - first.value < STEADY * self.median?.value;
+        let (low, high) = ((third.low - first.high).max(0.0) / APART, (third.high - first.low) / APART);
+        (!is_steady).then_some(Bounds { value, low, high })
+    }
+}
+
+impl PathEstimate {
+    /// Returns the rate of a direction, if known.
+    fn rate(&self, direction: usize) -> Option<Bounds> {
+        match self.rates[direction] {
+            Some(Rate::Seen { rate, .. }) => Some(rate),
+            _ => None,
+        }
+    }
+
+    /// Returns the transmission time of two handshake packets on the links with known rates, in ns.
+    fn serialization(&self) -> f64 {
+        const HANDSHAKE: u32 = 60;
+        let bits = f64::from((HANDSHAKE + OVERHEAD) * 8);
+        [0, 1].iter().filter_map(|direction| self.rate(*direction)).map(|rate| bits * 1e9 / rate.value).sum()
+    }
+
+    fn write_head(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let [client, server] = self.hosts;
+        let Self { packets, conversations, .. } = self;
+        writeln!(
+            f,
+            "# {packets} packets of {conversations} connections within {:.3} s.",
+            self.ns as f64 / 1e9
+        )?;
+        writeln!(f, "# Up is the direction from {client}, which opened the first connection, to {server}.")?;
+        if self.others > 0 {
+            let others = self.others;
+            writeln!(
+                f,
+                "# {others} packets between other hosts are ignored: --host ADDRESS chooses another pair."
+            )?;
+        }
+        if self.unread > 0 {
+            writeln!(f, "# {} packets are fragments, or too short to be parsed.", self.unread)?;
+        }
+        if self.twice > 0 {
+            writeln!(
+                f,
+                "# {} packets were captured twice, as at two ports of a bridge, and count once.",
+                self.twice
+            )?;
+        }
+        if self.is_quic {
+            writeln!(f, "# QUIC encrypts its acknowledgements, so only its handshakes are used.")?;
+        }
+        if !self.is_whole {
+            writeln!(f, "# Some connections began before the capture.")?;
+        }
+        for (direction, name) in DIRECTIONS.iter().enumerate() {
+            if self.fates[direction].is_some() && !self.answered[direction] {
+                let problem = "the capture has no replies to packets in the direction";
+                writeln!(f, "# {problem} {name}: it covers one direction, and its losses are a guess.")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_delay(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Some(round_trip) = &self.round_trip else {
+            return writeln!(
+                f,
+                "# delay: unknown; the capture needs packets of both directions, with replies."
+            );
+        };
+        let serialization = self.serialization();
+        let one_way = |ns: f64| ((ns - serialization) / 2.0).max(0.0);
+        let RoundTrip { samples, shortest, .. } = *round_trip;
+        match round_trip.jitter().zip(round_trip.median) {
+            None => {
+                let (value, most) = (one_way(shortest as f64), shortest as f64 / 2.0);
+                writeln!(
+                    f,
+                    "# At most {}: half of the shortest round trip, which includes the response time of hosts.",
+                    ms(most)
+                )?;
+                writeln!(f, "delay = \"{}\"", time(value))?;
+                if samples < LEAST_SAMPLES {
+                    let problem = "so the mean delay may be longer";
+                    return writeln!(
+                        f,
+                        "# jitter: unknown; only {samples} packets were answered at once and without queueing, {problem}."
+                    );
+                }
+                writeln!(
+                    f,
+                    "# jitter: none, by {samples} packets that were answered at once and without queueing."
+                )
+            }
+            Some((jitter, median)) => {
+                // Queueing and hosts lengthen the median; the shortest is without them.
+                let low = one_way(median.low).min(one_way(shortest as f64) + jitter.low);
+                let [low, high] = [low, one_way(median.high)].map(ms);
+                let what = format!("half of the median of {samples} round trips without queueing");
+                writeln!(f, "# {low} to {high}: {what}; this includes the response time of hosts.")?;
+                writeln!(f, "delay = \"{}\"", time(one_way(median.value)))?;
+                // A delay cannot vary by more than itself.
+                let value = jitter.value.min(one_way(median.value));
+                let [low, high] = [jitter.low.min(value), jitter.high.max(value)].map(ms);
+                writeln!(f, "# {low} to {high}, if it is uniform and the same in both directions.")?;
+                writeln!(f, "jitter = \"{}\"", time(value))
+            }
+        }
+    }
+
+    fn is_ipv6(&self) -> bool {
+        self.hosts[0].is_ipv6()
+    }
+
+    fn write_mtu(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Mtu { longest, agreed } = self.mtu;
+        // Networks of experiments have at least 576, with IPv6 1280; today's hosts accept at least 1280.
+        const LEAST: u32 = 1280;
+        if agreed.is_none() && longest < LEAST {
+            return writeln!(f, "# mtu: unknown; the longest packet has {longest} octets.");
+        }
+        let (value, why) = match agreed {
+            Some(agreed) if longest > agreed => (
+                agreed,
+                format!(
+                    "From the MSS of the hosts; packets of {longest} octets were segmented later, by the network card"
+                ),
+            ),
+            Some(agreed) => {
+                (agreed, format!("From the MSS of the hosts; the longest packet has {longest} octets"))
+            }
+            None => (longest, "At least: the longest packet".to_owned()),
+        };
+        writeln!(f, "# {why}.\nmtu = \"{}B\"", value.max(if self.is_ipv6() { LEAST } else { 576 }))
+    }
+
+    fn write_direction(&self, f: &mut Formatter<'_>, direction: usize) -> fmt::Result {
+        match self.rates[direction] {
+            Some(Rate::Seen { rate: Bounds { value, low, high }, trains }) => {
+                writeln!(f, "# {} to {}, by {trains} trains of queued packets.", bits(low), bits(high))?;
+                writeln!(f, "rate = \"{}\"", bits(value))?;
+            }
+            Some(Rate::AtLeast(rate)) => {
+                writeln!(
+                    f,
+                    "# rate: at least {}, that of the fastest train; no train queued long enough for an estimate.",
+                    bits(rate)
+                )?;
+            }
+            None => writeln!(f, "# rate: unknown; too few packets carried data.")?,
+        }
+        match &self.fates[direction] {
+            Some(fates) => write_fates(f, fates),
+            None if self.is_quic => writeln!(f, "# loss: unknown; QUIC encrypts its acknowledgements."),
+            None => writeln!(f, "# loss: unknown; only acknowledgements were sent in this direction."),
+        }
+    }
+}
+
+fn write_fates(f: &mut Formatter<'_>, fates: &LossEstimate) -> fmt::Result {
+    let LossEstimate { packets, lost, loss, bursts, reordering } = fates;
+    // A path that loses everything would not have carried what opened the connections.
+    if loss.high >= 1.0 {
+        return writeln!(
+            f,
+            "# loss: unknown; none of {packets} packets with data is known to have arrived, although others did."
+        );
+    }
+    let range = |bounds: &Bounds| format!("{} to {}", percent(bounds.low), percent(bounds.high));
+    writeln!(
+        f,
+        "# {}: {lost} of {packets} packets with data, including losses at a full queue.",
+        range(loss)
+    )?;
+    match bursts {
+        Some(Bursts { good_to_bad, bad_to_good }) => {
+            let [begin, end] = [good_to_bad, bad_to_good].map(range);
+            writeln!(
+                f,
+                "# Bursts: one begins after {begin} of the packets that arrive, and ends after {end} of the lost ones."
+            )?;
+            let [begin, end] = [good_to_bad, bad_to_good].map(|bounds| percent(bounds.value));
+            writeln!(f, "loss = {{ good_to_bad = \"{begin}\", bad_to_good = \"{end}\" }}")?;
+        }
+        None => writeln!(f, "loss = \"{}\"", percent(loss.value))?,
+    }
+    if let Some(reordering) = reordering {
+        writeln!(
+            f,
+            "# {} are overtaken, and delayed by {} to {}.",
+            range(&reordering.share),
+            ms(reordering.by.low),
+            ms(reordering.by.high)
+        )?;
+        writeln!(f, "reorder = \"{}\"", percent(reordering.share.value))?;
+        writeln!(f, "reorder_by = \"{}\"", time(reordering.by.value.max(1000.0)))?;
+    }
+    Ok(())
+}
+
+/// The path as the `[network]` of an experiment; comments give the uncertainty of each value.
+impl Display for PathEstimate {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.write_head(f)?;
+        writeln!(f, "# Intervals are of 95 %.\n\n[network]")?;
+        if self.is_ipv6() {
+            writeln!(f, "ip = \"v6\"")?;
+        }
+        self.write_delay(f)?;
+        self.write_mtu(f)?;
+        for (direction, name) in DIRECTIONS.iter().enumerate() {
+            writeln!(f, "\n[network.{name}]")?;
+            self.write_direction(f, direction)?;
+        }
+        Ok(())
+    }
+}
+
+/// Rounds to four digits.
+fn rounded(value: f64) -> f64 {
+    let scale = 10f64.powi(3 - value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32);
+    (value * scale).round() / scale
+}
+
+fn bits(rate: f64) -> String {
+    let rate = BitRate::from_bits_per_second(rounded(rate) as u64);
+    rate.map_or("0bit".to_owned(), |rate| rate.to_string())
+}
+
+fn percent(share: f64) -> String {
+    let percent = if share <= 0.0 { 0.0 } else { rounded(share * 100.0).min(100.0) };
+    Ratio::new(percent / 100.0).map_or("0%".to_owned(), |ratio| ratio.to_string())
+}
+
+/// Formats in whole microseconds.
+fn time(ns: f64) -> String {
+    Duration::from_micros((ns.max(0.0) / 1e3) as u64).to_string()
+}
+
+fn ms(ns: f64) -> String {
+    format!("{:.3} ms", ns / 1e6)
+}

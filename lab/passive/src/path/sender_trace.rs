@@ -1,0 +1,459 @@
+//! The data sent by one side, as seen at the capture point, and which of them were lost, reordered or
+//! delivered.
+//!
+//! A packet lost before the capture point is a hole that is filled late; one lost after it is data sent
+//! again without an acknowledgement. At an end host only one of the two occurs.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::parsed_packet::SequenceFields;
+use crate::sequence_positions::SequencePositions;
+
+/// One direction of a conversation. Times are in ns.
+#[derive(Debug, Default)]
+pub(crate) struct SenderTrace {
+    places: SequencePositions,
+    /// The end of the data seen so far.
+    frontier: Option<u64>,
+    /// Data seen but not acknowledged: end and index in `passes`, by start.
+    in_flight: BTreeMap<u64, (u64, usize)>,
+    /// Missing data: end and index in `passes`, by start.
+    holes: BTreeMap<u64, (u64, usize)>,
+    /// Packets considered lost, by start.
+    given_up: BTreeMap<u64, usize>,
+    passes: Vec<Pass>,
+    /// Whether anything has been acknowledged.
+    pub is_answered: bool,
+    /// Delivered data, and when the delivery became known at the capture point.
+    pub acknowledged: Vec<Delivery>,
+    /// Data that arrived at the capture point.
+    pub arrived: Vec<Delivery>,
+    /// Response times of acknowledgements that were not delayed.
+    pub prompt: Vec<AckDelay>,
+    /// Shortest time from data to an acknowledgement, in ns.
+    pub shortest: Option<u64>,
+}
+
+/// A packet with data, or a hole in the sequence.
+#[derive(Debug)]
+struct Pass {
+    at: u64,
+    octets: u32,
+    fate: Fate,
+    /// It repeats earlier data.
+    is_repeated: bool,
+    /// Nothing was in flight when it was seen.
+    is_quiet: bool,
+    /// When it became known that a later packet had arrived before it, and what arrived before that.
+    overtaken: Option<Overtaken>,
+}
+
+/// The arrival of a packet whose predecessor is missing, and the arrival before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Overtaken {
+    at: u64,
+    before: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Fate {
+    Unknown,
+    Arrived,
+    /// It arrived after packets sent later.
+    Late(OvertakenDelay),
+    Lost,
+    /// Unknown: the receiver had its data, or the capture missed it.
+    Silent,
+    /// A hole, filled by these packets.
+    Hole(Vec<usize>),
+}
+
+/// The time from data to an acknowledgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AckDelay {
+    pub delay: u64,
+    /// Whether nothing else was in flight in this direction.
+    pub is_alone: bool,
+    /// Whether the acknowledgement carries no data, so that no application was waited for.
+    pub is_by_kernel: bool,
+}
+
+/// How long a packet was delayed while others overtook it, in ns: it was due between the packets before and
+/// after the hole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OvertakenDelay {
+    pub least: u64,
+    pub most: u64,
+}
+
+/// A delivery of octets, and how long it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Delivery {
+    pub at: u64,
+    /// Octets of the IP packet.
+    pub octets: u32,
+    pub delay: Option<u64>,
+}
+
+/// What happened to a packet, with the time at which it was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Arrived,
+    /// Later than one sent after it.
+    Late(OvertakenDelay),
+    Lost,
+}
+
+impl SenderTrace {
+    /// Sets the first sequence number.
+    pub fn begin(&mut self, number: u32) {
+        self.places.begin(number);
+        self.frontier.get_or_insert(0);
+    }
+
+    /// Handles a packet with these numbers; `delay` is from its timestamp echo.
+    pub fn pass(&mut self, at: u64, data: &[(u32, u32)], octets: u32, delay: Option<u64>) {
+        let is_quiet = self.in_flight.is_empty() && self.holes.is_empty();
+        let (mut is_repeated, mut is_new) = (false, false);
+        let (mut ranges, mut filled) = (SmallVec::<[Range<u64>; 2]>::new(), Vec::new());
+        for (first, count) in data {
+            let Ok(begin) = u64::try_from(self.places.of(*first)) else { continue };
+            let range = begin..begin + u64::from(*count);
+            let frontier = *self.frontier.get_or_insert(begin);
+            let (is_resent, fills) = (self.take_for_lost(&range), self.fill(&range));
+            is_new |= is_resent || !fills.is_empty() || range.end > frontier;
+            is_repeated |= is_resent;
+            filled.extend(fills);
+            if range.start > frontier {
+                let before = self.arrived.last().map_or(at, |arrival| arrival.at);
+                self.passes.push(Pass::of_hole(at, before));
+                self.holes.insert(frontier, (range.start, self.passes.len() - 1));
+            }
+            self.frontier = Some(frontier.max(range.end));
+            ranges.push(range);
+        }
+        let own = self.passes.len();
+        let fate = if is_new { Fate::Unknown } else { Fate::Silent };
+        if is_new {
+            self.in_flight.extend(ranges.into_iter().map(|range| (range.start, (range.end, own))));
+        }
+        for hole in filled {
+            if let Fate::Hole(fillers) = &mut self.passes[hole].fate {
+                fillers.push(own);
+            }
+        }
+        self.passes.push(Pass { at, octets, fate, is_repeated, is_quiet, overtaken: None });
+        self.arrived.push(Delivery { at, octets, delay });
+    }
+
+    /// Returns whether all of this data is behind everything that passed before.
+    pub fn is_new(&mut self, data: &[(u32, u32)]) -> bool {
+        let frontier = self.frontier.unwrap_or(0) as i64;
+        !data.is_empty() && data.iter().all(|(first, _)| self.places.of(*first) >= frontier)
+    }
+
+    /// Marks what is in flight of a range as lost because it is sent again; returns whether there was any.
+    fn take_for_lost(&mut self, range: &Range<u64>) -> bool {
+        let mut any = false;
+        while let Some((begin, pass)) = self.in_flight_in(range) {
+            self.in_flight.remove(&begin);
+            if self.passes[pass].fate == Fate::Unknown {
+                self.passes[pass].fate = Fate::Lost;
+                self.given_up.insert(begin, pass);
+            }
+            any = true;
+        }
+        any
+    }
+
+    fn in_flight_in(&self, range: &Range<u64>) -> Option<(u64, usize)> {
+        let (begin, (end, pass)) = self.in_flight.range(..range.end).next_back()?;
+        (*end > range.start).then_some((*begin, *pass))
+    }
+
+    /// Returns the holes that a range fills, which keep their remaining parts.
+    fn fill(&mut self, range: &Range<u64>) -> Vec<usize> {
+        let mut filled = Vec::new();
+        while let Some((&begin, &(end, hole))) = self.holes.range(..range.end).next_back() {
+            if end <= range.start {
+                break;
+            }
+            self.holes.remove(&begin);
+            if begin < range.start {
+                self.holes.insert(begin, (range.start, hole));
+            }
+            if end > range.end {
+                self.holes.insert(range.end, (end, hole));
+            }
+            filled.push(hole);
+            if begin < range.start {
+                break;
+            }
+        }
+        filled
+    }
+
+    /// Handles an acknowledgement: everything below `next`, these blocks, and these duplicates. If it `answers` with
+    /// new data, it did not wait for a timer; a requesting side sends its next request at any time.
+    pub fn acknowledge(&mut self, at: u64, says: &SequenceFields, answers: bool) {
+        let Some(next) = says.acknowledged.and_then(|next| u64::try_from(self.places.of(next)).ok()) else {
+            return;
+        };
+        self.is_answered = true;
+        for (first, _) in &says.duplicates {
+            self.arrived_after_all(*first);
+        }
+        let before = self.acknowledged.last().map_or(at, |delivery| delivery.at);
+        let known = self.acknowledged.len();
+        // What waited behind a lost packet came earlier than the acknowledgement of its repetition says.
+        let is_repair = self.in_flight.range(..next).any(|(_, (_, pass))| self.passes[*pass].is_repeated);
+        let mut newest = self.deliver(0..next, at);
+        self.frontier = self.frontier.max(Some(next));
+        self.forget_holes(next);
+        let mut is_early = false;
+        for (left, right) in &says.blocks {
+            let [Ok(left), Ok(right)] = [*left, *right].map(|number| u64::try_from(self.places.of(number)))
+            else {
+                continue;
+            };
+            let latest = self.deliver(left..right, at);
+            if let Some(latest) = latest {
+                self.overtake(left, latest, Overtaken { at, before });
+            }
+            is_early |= latest.is_some();
+            newest = newest.max(latest);
+        }
+        // At once: what comes early (RFC 5681 section 4.2), and every second packet (RFC 9293 section 3.8.6.3).
+        let is_prompt = is_early || answers || self.acknowledged.len() - known >= 2;
+        if let Some(pass) = newest.filter(|_| is_prompt && !is_repair).map(|newest| &self.passes[newest])
+            && pass.tells_time()
+        {
+            self.prompt.push(AckDelay {
+                delay: at.saturating_sub(pass.at),
+                is_alone: pass.is_quiet,
+                is_by_kernel: says.data.is_empty(),
+            });
+        }
+    }
+
+    /// Removes holes that the receiver has: the capture missed the packets.
+    fn forget_holes(&mut self, next: u64) {
+        while let Some((&begin, &(end, hole))) = self.holes.first_key_value() {
+            if begin >= next {
+                break;
+            }
+            self.holes.remove(&begin);
+            if end > next {
+                self.holes.insert(next, (end, hole));
+            }
+            self.passes[hole].fate = Fate::Silent;
+        }
+    }
+
+    /// Marks what is in flight of a range as arrived; returns the latest of it.
+    fn deliver(&mut self, range: Range<u64>, at: u64) -> Option<usize> {
+        let mut latest = None;
+        while let Some((begin, index)) = self.in_flight_in(&range) {
+            self.in_flight.remove(&begin);
+            let pass = &mut self.passes[index];
+            if pass.fate != Fate::Unknown {
+                continue;
+            }
+            latest = latest.max(Some(index));
+            let delay = pass.tells_time().then_some(at.saturating_sub(pass.at));
+            pass.fate = pass.overtaken.map_or(Fate::Arrived, |since| Fate::Late(since.lag(at)));
+            self.acknowledged.push(Delivery { at, octets: pass.octets, delay });
+            self.shortest = [self.shortest, delay].into_iter().flatten().min();
+        }
+        latest
+    }
+
+    /// Notes that `latest` arrived before data sent earlier and still in flight below `place`.
+    fn overtake(&mut self, place: u64, latest: usize, since: Overtaken) {
+        for (_, index) in self.in_flight.range(..place).rev().map(|(_, flight)| *flight) {
+            let pass = &mut self.passes[index];
+            if pass.overtaken.is_some() {
+                break;
+            }
+            pass.overtaken = (index < latest).then_some(since);
+        }
+    }
+
+    /// RFC 2883: what was sent twice arrived twice, so the first was not lost.
+    fn arrived_after_all(&mut self, number: u32) {
+        let Ok(place) = u64::try_from(self.places.of(number)) else { return };
+        if let Some(pass) = self.given_up.remove(&place) {
+            let pass = &mut self.passes[pass];
+            // The time of its arrival is unknown.
+            pass.fate = Fate::Arrived;
+        }
+    }
+
+    /// Returns what happened to each packet, in the order in which they were seen or should have been. Holes
+    /// filled within `patience` are late packets, others are lost ones.
+    pub fn outcomes(&self, patience: Option<u64>) -> Vec<(u64, Outcome)> {
+        let mut outcomes = Vec::new();
+        let mut came_late = vec![false; self.passes.len()];
+        for (index, pass) in self.passes.iter().enumerate() {
+            match &pass.fate {
+                Fate::Hole(fillers) => {
+                    for filler in fillers {
+                        let since = pass.overtaken.expect("somebody made the hole");
+                        let lag = since.lag(self.passes[*filler].at);
+                        let is_late = patience.is_some_and(|patience| lag.least < patience);
+                        came_late[*filler] |= is_late;
+                        let outcome = if is_late { Outcome::Late(lag) } else { Outcome::Lost };
+                        outcomes.push((pass.at, outcome));
+                    }
+                }
+                _ if came_late[index] => {}
+                Fate::Arrived => outcomes.push((pass.at, Outcome::Arrived)),
+                Fate::Late(lag) => outcomes.push((pass.at, Outcome::Late(*lag))),
+                Fate::Lost => outcomes.push((pass.at, Outcome::Lost)),
+                // A one-way capture has no acknowledgements.
+                Fate::Unknown if !self.is_answered => outcomes.push((pass.at, Outcome::Arrived)),
+                Fate::Unknown | Fate::Silent => {}
+            }
+        }
+        outcomes
+    }
+}
+
+impl Pass {
+    fn of_hole(at: u64, before: u64) -> Self {
+        let (fate, overtaken) = (Fate::Hole(Vec::new()), Some(Overtaken { at, before }));
+        Self { at, octets: 0, fate, is_repeated: false, is_quiet: false, overtaken }
+    }
+
+    /// RFC 6298 section 3: acknowledgements of retransmitted data, or delayed by a hole, give no sample.
+    const fn tells_time(&self) -> bool {
+        !self.is_repeated && self.overtaken.is_none()
+    }
+}
+
+impl Overtaken {
+    const fn lag(self, at: u64) -> OvertakenDelay {
+        OvertakenDelay { least: at.saturating_sub(self.at), most: at.saturating_sub(self.before) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn answer(
+        course: &mut SenderTrace,
+        at: u64,
+        next: u32,
+        blocks: &[(u32, u32)],
+        duplicates: &[(u32, u32)],
+    ) {
+        let (blocks, duplicates) = (blocks.into(), duplicates.into());
+        course.acknowledge(
+            at,
+            &SequenceFields { acknowledged: Some(next), blocks, duplicates, ..SequenceFields::default() },
+            false,
+        );
+    }
+
+    fn outcomes(course: &SenderTrace) -> Vec<Outcome> {
+        course.outcomes(Some(10 * MS)).into_iter().map(|(_, outcome)| outcome).collect()
+    }
+
+    /// At the sender: what is sent again before anybody acknowledged it was lost. RFC 2018 section 4.
+    #[test]
+    fn data_that_pass_again_unacknowledged_were_lost() {
+        let mut course = SenderTrace::default();
+        course.begin(1000);
+        (0..4).for_each(|k| course.pass(k * MS, &[(1000 + 100 * k as u32, 100)], 140, None));
+        answer(&mut course, 20 * MS, 1000, &[(1100, 1400)], &[]);
+        course.pass(21 * MS, &[(1000, 100)], 140, None);
+        answer(&mut course, 41 * MS, 1400, &[], &[]);
+        use Outcome::{Arrived, Lost};
+        assert_eq!(outcomes(&course), [Lost, Arrived, Arrived, Arrived, Arrived]);
+        assert_eq!(course.shortest, Some(17 * MS));
+        assert!(
+            course.prompt.iter().all(|prompt| !prompt.is_alone),
+            "the first was lost, the others were not alone"
+        );
+    }
+
+    /// RFC 5681 section 4.2: what comes before its turn is acknowledged at once.
+    #[test]
+    fn a_block_tells_the_round_trip_of_what_came_early() {
+        let mut course = SenderTrace::default();
+        course.begin(0);
+        (0..2).for_each(|k| course.pass(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
+        answer(&mut course, 30 * MS, 0, &[(100, 200)], &[]);
+        assert_eq!(course.prompt.iter().map(|prompt| prompt.delay).collect::<Vec<_>>(), [20 * MS]);
+    }
+
+    /// The acknowledgement of what came early was lost; that of the repetition says nothing of when it came.
+    #[test]
+    fn a_repair_tells_no_round_trip() {
+        let mut course = SenderTrace::default();
+        course.begin(0);
+        (0..2).for_each(|k| course.pass(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
+        course.pass(50 * MS, &[(0, 100)], 140, None);
+        answer(&mut course, 70 * MS, 200, &[], &[]);
+        assert!(course.prompt.is_empty());
+    }
+
+    /// An answer that is sent again waited, so its acknowledgement is not prompt.
+    #[test]
+    fn data_that_passed_before_is_not_new() {
+        let mut course = SenderTrace::default();
+        course.begin(0);
+        course.pass(0, &[(100, 100)], 140, None);
+        let new = [&[(0, 100)][..], &[(100, 100)], &[(200, 100)], &[]].map(|data| course.is_new(data));
+        assert_eq!(new, [false, false, true, false]);
+    }
+
+    /// RFC 2883 section 4: the receiver tells of a duplicate, so that the first copy had not been lost.
+    #[test]
+    fn a_duplicate_that_is_told_was_no_loss() {
+        let mut course = SenderTrace::default();
+        course.begin(0);
+        course.pass(0, &[(0, 100)], 140, None);
+        course.pass(MS, &[(0, 100)], 140, None);
+        answer(&mut course, 20 * MS, 100, &[], &[]);
+        answer(&mut course, 21 * MS, 100, &[], &[(0, 100)]);
+        assert_eq!(outcomes(&course), [Outcome::Arrived; 2]);
+    }
+
+    /// At the receiver: a hole that is filled at once is a packet that was overtaken, one that takes a round trip a loss.
+    #[test]
+    fn holes_are_losses_or_packets_that_were_overtaken() {
+        let mut course = SenderTrace::default();
+        course.begin(0);
+        course.pass(0, &[(0, 1)], 140, None);
+        course.pass(MS, &[(3, 1)], 140, None);
+        course.pass(3 * MS, &[(1, 1)], 140, None);
+        answer(&mut course, 3 * MS, 2, &[(3, 4)], &[]);
+        course.pass(40 * MS, &[(2, 1)], 140, None);
+        answer(&mut course, 40 * MS, 4, &[], &[]);
+        use Outcome::{Arrived, Late, Lost};
+        // The packet before came at 0, the one behind at 1 ms, this one at 3.
+        assert_eq!(
+            outcomes(&course),
+            [Arrived, Late(OvertakenDelay { least: 2 * MS, most: 3 * MS }), Lost, Arrived, Arrived]
+        );
+    }
+
+    #[test]
+    fn what_the_capture_missed_is_no_loss() {
+        let mut course = SenderTrace::default();
+        course.begin(0);
+        course.pass(0, &[(5, 5)], 140, None);
+        answer(&mut course, MS, 10, &[], &[]);
+        answer(&mut course, MS, 30, &[], &[]);
+        course.pass(2 * MS, &[(30, 5)], 140, None);
+        answer(&mut course, 3 * MS, 35, &[], &[]);
+        assert_eq!(outcomes(&course), [Outcome::Arrived; 2]);
+    }
+}

@@ -1,0 +1,124 @@
+//! The figures of response times around a disruption of the path, one for each condition.
+
+use super::Survey;
+use super::figures::{MOST_DISTRIBUTIONS, extent};
+use crate::data::Cell;
+use crate::figures::{Curves, Figure, PanelData};
+use crate::plot::{Axis, Look, OutageCurve, Scale, number};
+use hol_lab::Metric;
+
+/// What is drawn before the event and after the backlog, as a share of the time between.
+const MARGIN: f64 = 0.25;
+
+/// Returns the figures; none if the path was not disrupted.
+pub fn outage_curves(survey: &Survey<'_>) -> Vec<Figure> {
+    let combinations = survey.combinations(0);
+    if combinations.len() > MOST_DISTRIBUTIONS {
+        return Vec::new();
+    }
+    combinations.into_iter().filter_map(|steps| figure(survey, &steps)).collect()
+}
+
+fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
+    let all = (0..survey.transports.len()).zip(survey.looks());
+    let cells: Vec<(&Cell, Look)> =
+        all.filter_map(|(transport, look)| Some((survey.at(transport, steps)?, look))).collect();
+    let courses: Vec<OutageCurve> = cells.iter().filter_map(|(cell, look)| course(cell, *look)).collect();
+    let (first, what) = cells.first()?.0.conditions.disruptions.first()?;
+    let span = span(&cells)?;
+    let x = Scale::Linear { min: -MARGIN * span, max: (1.0 + MARGIN) * span };
+    let seen = courses.iter().flat_map(|course| &course.points).filter(|(at, _)| x.contains(*at));
+    let (least, most) = extent(seen.filter_map(|(_, took)| *took))?;
+    let choice = survey.place(0, steps);
+    let at = if choice.is_empty() { String::new() } else { format!(" at {choice}") };
+    let others = &cells.first()?.0.conditions.disruptions;
+    let events = others.iter().map(|(at, what)| (at - first, what.clone())).collect();
+    Some(Figure {
+        id: String::new(),
+        name: String::new(),
+        caption: format!(
+            "Response time over the time at which a message was due, around the time at which {what} ({} s){at}",
+            number(*first)
+        ),
+        basis: "the first repetition of each transport; where there are many messages, the slowest".to_owned(),
+        note: Some(
+            "The line at 0 is the event. A bar at the upper edge: messages that never arrived.".to_owned(),
+        ),
+        experiment: survey.experiment.clone(),
+        is_ccdf: false,
+        choice,
+        metric: Metric::ResponseTime,
+        x: Axis::new(x, "time at which the message was due, in s since the event"),
+        y: Axis::new(
+            Scale::Log { min: least / 1.3, max: (most * 1.6).max(least * 2.0) },
+            "response time (ms)",
+        ),
+        panels: vec![PanelData { title: String::new(), curves: Curves::Courses { courses, events } }],
+    })
+    .filter(|figure| !figure.panels[0].curves.is_empty())
+}
+
+fn course(cell: &Cell, look: Look) -> Option<OutageCurve> {
+    let ms = |nanos: u64| (nanos as f64 / 1e6).max(1e-3);
+    let messages = cell.course.as_ref()?.messages.iter();
+    let points = messages.map(|(due, took)| (*due as f64 / 1e9, took.map(ms))).collect();
+    Some(OutageCurve { label: cell.transport.clone(), look, points })
+}
+
+/// Seconds from the first event until the last backlog of all was gone, or the last message was due.
+fn span(cells: &[(&Cell, Look)]) -> Option<f64> {
+    let first = cells.first()?.0.conditions.disruptions.first()?.0;
+    let gone = cells.iter().flat_map(|(cell, _)| cell.outages.first().into_iter().flatten());
+    let gone = gone.filter_map(|outage| Some((outage.at + outage.last?).as_secs_f64() - first));
+    let due = cells.iter().filter_map(|(cell, _)| cell.course.as_ref()?.messages.last());
+    let due = due.map(|(due, _)| *due as f64 / 1e9);
+    let latest = |times: &mut dyn Iterator<Item = f64>| times.reduce(f64::max).filter(|time| *time > 0.0);
+    let (gone, due) = (latest(&mut gone.into_iter()), latest(&mut due.into_iter()));
+    // What came after the last message was due is beyond the axis.
+    gone.into_iter().chain(due).reduce(f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_base::Duration;
+    use hol_measure::{Outage, OutageCurve};
+
+    use super::*;
+    use crate::testing::{cell, dataset, swept};
+
+    #[test]
+    fn a_figure_shows_the_messages_around_the_event_and_marks_it() {
+        let disrupted = |name: &str, last: Option<u64>| {
+            let mut cell = cell(name, 0.0, 20.0, &[60.0; 3]);
+            cell.conditions.disruptions = vec![(5.0, "path 1 goes down".to_owned())];
+            let ms = Duration::from_millis;
+            let outage = Outage {
+                at: ms(5000),
+                since: ms(4990),
+                longest: ms(1070),
+                is_over: last.is_some(),
+                late: 20,
+                lost: 0,
+                first: last.map(ms),
+                last: last.map(ms),
+            };
+            cell.outages = vec![vec![outage]; 3];
+            let took = |due: i64| if due < 0 { Some(40_000_000) } else { last.map(|last| last * 1_000_000) };
+            let messages = (-20..40).map(|count| (count * 50_000_000, took(count))).collect();
+            cell.course = Some(OutageCurve { messages });
+            cell
+        };
+        let data = dataset(vec![disrupted("TCP", None), disrupted("SCTP", Some(1000))]);
+        let survey = swept(&data);
+        let figures = outage_curves(&survey);
+        let [figure] = &figures[..] else { panic!("{figures:?}") };
+        assert!(figure.caption.contains("when path 1 goes down (5 s)"), "{}", figure.caption);
+        let svg = figure.draw().inline();
+        assert_eq!((svg.matches("class=\"event\"").count(), svg.matches("class=\"stroke\"").count()), (1, 1));
+        assert!(svg.contains(">SCTP</text>") && svg.contains(">TCP</text>"), "{svg}");
+        let csv = figure.csv();
+        assert!(csv.starts_with("panel,series,s_since_event,response_ms\n"), "{csv}");
+        assert!(csv.contains(",TCP,-1.0000,40.0000\n") && csv.contains(",TCP,0.0000,\n"), "{csv}");
+        assert_eq!(outage_curves(&swept(&dataset(vec![cell("TCP", 1.0, 100.0, &[20.0])]))).len(), 0);
+    }
+}

@@ -1,0 +1,166 @@
+//! Connects the applications of onward flows with those of the flows that cause their requests.
+
+use std::collections::BTreeMap;
+
+use hol_measure::RecordKind;
+use hol_workloads::{Load, OnwardClient, PendingRequests, WakeCallback, WorkloadSpec};
+
+use crate::onward::OnwardRequests;
+use crate::{RunEnd, Scenario, ScenarioError};
+
+/// Connects the applications of a flow with applications of other flows on the same hosts.
+#[derive(Debug, Default)]
+pub struct OnwardLinks {
+    /// Queue from which a client takes the requests that it sends on behalf of a server.
+    pub asker: Option<OnwardClient>,
+    /// Requests that wait until the server has asked others.
+    pub desk: Option<PendingRequests>,
+}
+
+impl Scenario {
+    /// Connects the flows: the measured one, `background` ones, then onward flows. `bell` returns the
+    /// callback that wakes the applications of a flow.
+    pub fn link_onward_flows(
+        &self,
+        background: usize,
+        bell: impl Fn(usize) -> WakeCallback,
+    ) -> Vec<OnwardLinks> {
+        let (first, onward) = (1 + background, self.onward.iter().map(|onward| &onward.workload));
+        let mut tied: Vec<OnwardLinks> =
+            (0..first + self.onward.len()).map(|_| OnwardLinks::default()).collect();
+        let mut asked: BTreeMap<&str, (PendingRequests, usize)> = BTreeMap::new();
+        let flows = [(0, &self.workload)].into_iter().chain((first..).zip(onward));
+        for (flow, workload) in flows {
+            if let Some((desk, place)) = asked.get_mut(workload.from()).filter(|_| flow > 0) {
+                tied[flow].asker = Some(desk.asker(*place, bell(flow)));
+                *place += 1;
+            }
+            let askers = self.asks(workload.to());
+            if askers > 0 {
+                let desk = PendingRequests::new(askers);
+                desk.on_ready(bell(flow));
+                tied[flow].desk = Some(desk.clone());
+                asked.insert(workload.to(), (desk, 0));
+            }
+        }
+        tied
+    }
+
+    /// Returns why the measured flow ended. If it stalled, the reason is the first of the `onward` flows that failed.
+    pub fn end_of_measured(
+        &self,
+        measured: RunEnd,
+        onward: impl IntoIterator<Item = Option<RunEnd>>,
+    ) -> RunEnd {
+        let waited = matches!(measured, RunEnd::Stalled { .. } | RunEnd::OutOfTime { .. });
+        let mut ends = (1..).zip(onward).filter(|_| waited);
+        let failed =
+            ends.find_map(|(number, why)| Some(format!("[[onward]] number {number}: {}", why?.reason()?)));
+        failed.map_or(measured, |reason| RunEnd::Failed { reason: reason.into() })
+    }
+
+    /// Returns the number of servers that a server asks before it answers.
+    fn asks(&self, server: &str) -> usize {
+        self.onward.iter().filter(|onward| onward.workload.from() == server).count()
+    }
+
+    /// Checks that every onward flow starts at a server that receives requests, and ends at a server that
+    /// does not depend on it.
+    pub(crate) fn check_onward(&self) -> Result<(), ScenarioError> {
+        if !self.onward.is_empty() && !is_answered(&self.workload) {
+            return Err(ScenarioError::NotAnswered(self.workload.kind.workload().name()));
+        }
+        let mut reached = vec![self.workload.to()];
+        for (index, OnwardRequests { workload, .. }) in self.onward.iter().enumerate() {
+            self.check_asking(workload, &reached)
+                .map_err(|problem| ScenarioError::Onward { index, problem: Box::new(problem) })?;
+            reached.push(workload.to());
+        }
+        Ok(())
+    }
+
+    fn check_asking(&self, workload: &WorkloadSpec, reached: &[&str]) -> Result<(), ScenarioError> {
+        let (from, to) = (workload.from(), workload.to());
+        if !is_answered(workload) {
+            return Err(ScenarioError::NotAnswered(workload.kind.workload().name()));
+        }
+        if workload.load().is_some_and(|load| *load != Load::default()) {
+            return Err(ScenarioError::OnwardLoad);
+        }
+        if !reached.contains(&from) {
+            return Err(ScenarioError::AsksUnasked(from.to_owned()));
+        }
+        // So there is no cycle either.
+        if reached.contains(&to) && self.asks(to) > 0 {
+            return Err(ScenarioError::AskedByTwo(to.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn is_answered(workload: &WorkloadSpec) -> bool {
+    workload.record_kind() == RecordKind::Transaction
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_stack::TransportSpec;
+
+    use super::*;
+
+    /// Returns a scenario; `asks` lists onward flows as `from to`.
+    fn scenario(workload: &str, asks: &[(&str, &str)]) -> Scenario {
+        let network = "nodes = ['a', 'b', 'c', 'd']\nlans = [{ nodes = ['a', 'b', 'c', 'd'] }]";
+        let workload = toml::from_str(&format!("from = 'a'\nto = 'b'\n{workload}")).unwrap();
+        let transport: TransportSpec = "tcp".parse().unwrap();
+        let scenario = Scenario::alone(toml::from_str(network).unwrap(), transport.clone(), workload, 10);
+        let onward = asks.iter().map(|(nodes, more)| {
+            let (from, to) = nodes.split_once(' ').unwrap();
+            let text = format!("from = '{from}'\nto = '{to}'\n{more}");
+            OnwardRequests { transport: transport.clone(), workload: toml::from_str(&text).unwrap() }
+        });
+        Scenario { onward: onward.collect(), ..scenario }
+    }
+
+    fn check(workload: &str, asks: &[(&str, &str)]) -> Result<(), String> {
+        scenario(workload, asks).check().map_err(|problem| problem.to_string())
+    }
+
+    const ECHO: &str = "kind = 'echo'";
+
+    #[test]
+    fn a_proxy_asks_its_middlebox_and_then_the_next_proxy() {
+        assert_eq!(check(ECHO, &[("b c", "kind = 'simco'"), ("b d", ECHO)]), Ok(()));
+        assert_eq!(check(ECHO, &[("b c", ECHO), ("c d", ECHO), ("d a", "kind = 'pingpong'")]), Ok(()));
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_refused_with_its_cure() {
+        let refused = |asks: &[(&str, &str)], words: &str| {
+            let problem = check(ECHO, asks).unwrap_err();
+            assert!(problem.contains(words) && problem.contains("[[onward]] number "), "{problem}");
+        };
+        refused(&[("c d", ECHO)], "no request comes to \"c\"");
+        refused(&[("b c", ECHO), ("c b", ECHO)], "two flows end at \"b\"");
+        refused(&[("b c", ECHO), ("b d", ECHO), ("c d", ECHO), ("d a", ECHO)], "two flows end at \"d\"");
+        refused(&[("b c", "kind = 'oneway'")], "oneway is not answered request by request");
+        refused(&[("b c", "kind = 'echo'\nrate = '10/s'")], "remove `rate`");
+        let bulk = check("kind = 'bulk'", &[("b c", ECHO)]).unwrap_err();
+        assert!(bulk.contains("bulk is not answered"), "{bulk}");
+    }
+
+    /// The measured flow ends at b, which asks c twice and d; the first flow to d causes a further request.
+    #[test]
+    fn each_flow_is_tied_to_those_that_it_waits_for() {
+        let scenario = scenario(ECHO, &[("b c", ECHO), ("b d", ECHO), ("d a", ECHO)]);
+        assert_eq!(["a", "b", "c", "d"].map(|server| scenario.asks(server)), [0, 2, 0, 1]);
+        let tied = scenario.link_onward_flows(2, |_| Box::new(|| ()));
+        let shape: Vec<(bool, bool)> =
+            tied.iter().map(|tied| (tied.asker.is_some(), tied.desk.is_some())).collect();
+        let (measured, beside) = ((false, true), (false, false));
+        assert_eq!(shape, [measured, beside, beside, (true, false), (true, true), (true, false)]);
+        // Two onward flows depend on the measured flow, with different positions.
+        let places = |flow: usize| format!("{:?}", tied[flow].asker).contains("place: 1");
+        assert_eq!([3, 4, 5].map(places), [false, true, false]);
+    }
+}

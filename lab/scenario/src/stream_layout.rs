@@ -1,0 +1,58 @@
+//! Derives the streams and connections over which a workload spreads its messages from a transport. Every
+//! world uses this.
+
+use hol_quic::MessageMapping;
+use hol_stack::{Protocol, Tls, TransportSpec};
+use hol_workloads::{Handshake, StreamLayout};
+
+/// Returns the streams and connections of a transport.
+pub fn stream_layout(transport: &TransportSpec) -> StreamLayout {
+    StreamLayout {
+        streams: transport.streams(),
+        connections: transport.connections(),
+        gives_up: transport.gives_up(),
+        is_stream: match transport.protocol() {
+            Protocol::Tcp { .. } | Protocol::Mptcp { .. } | Protocol::Unix { .. } => true,
+            Protocol::Quic { carriage, .. } => *carriage == MessageMapping::Streams,
+            Protocol::Sctp { .. } | Protocol::Udp { .. } => false,
+        },
+        handshake: transport.tls().map(handshake),
+    }
+}
+
+/// Returns the sizes of a handshake with X25519, a server name and ALPN. The certificates are as long as QUIC's
+/// (`handshake_flight` of its stack): a leaf and an intermediate with P-256 keys.
+const fn handshake(tls: Tls) -> Handshake {
+    /// A record of TLS 1.3 around its content, and the `ChangeCipherSpec` of RFC 8446 appendix D.4.
+    const AROUND: u16 = 22;
+    const CHANGE_CIPHER_SPEC: u16 = 6;
+    const CLIENT_HELLO: u16 = 5 + 256;
+    /// `pre_shared_key` with a ticket of 200 octets and a binder of SHA-256, and `psk_key_exchange_modes`.
+    const TICKET: u16 = 4 + 2 + 2 + 200 + 4 + 2 + 1 + 32 + 6;
+    const SERVER_HELLO: u16 = 5 + 90 + CHANGE_CIPHER_SPEC;
+    const CERTIFICATES: u16 = 2500;
+    const FINISHED: u16 = 4 + 32;
+    const EXTENSIONS: u16 = 4 + 2 + 11;
+    const CLIENT_FINISHED: u16 = CHANGE_CIPHER_SPEC + FINISHED + AROUND;
+    match tls {
+        Tls::Full => Handshake {
+            hello: CLIENT_HELLO,
+            answer: SERVER_HELLO + CERTIFICATES + AROUND,
+            finished: CLIENT_FINISHED,
+            is_early: false,
+        },
+        Tls::Resumed => Handshake {
+            hello: CLIENT_HELLO + TICKET,
+            answer: SERVER_HELLO + 6 + EXTENSIONS + FINISHED + AROUND,
+            finished: CLIENT_FINISHED,
+            is_early: false,
+        },
+        Tls::Early => Handshake {
+            hello: CLIENT_HELLO + TICKET + 4 + CHANGE_CIPHER_SPEC,
+            answer: SERVER_HELLO + 6 + EXTENSIONS + 4 + FINISHED + AROUND,
+            // EndOfEarlyData has a record of its own.
+            finished: 4 + AROUND + FINISHED + AROUND,
+            is_early: true,
+        },
+    }
+}

@@ -1,0 +1,78 @@
+//! Compact samples of an end's senders, for the host where the ends of a flow are joined.
+
+use std::net::IpAddr;
+
+use hol_base::{Duration, Time};
+use hol_scenario::{Sample, SampleValue, SenderSample, Side};
+use hol_transport::PathState;
+use serde::{Deserialize, Serialize};
+
+/// A sample of a sender without flow and end, which the receiver knows: the time on the sender's clock, the
+/// connection, the peer's address, and the numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactSenderSample(Time, u32, IpAddr, [Option<u64>; 6]);
+
+/// Maximum of a sender's number; as many of them as a run has samples can be added.
+const MOST: u64 = 1 << 42;
+
+impl CompactSenderSample {
+    /// Converts a sample; `None` if it is not of a sender.
+    pub(crate) fn of(sample: &Sample) -> Option<Self> {
+        let SampleValue::Sender(SenderSample { connection, path, sent_again, .. }) = sample.of else {
+            return None;
+        };
+        let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
+        let numbers = [cwnd, ssthresh, srtt.map(Duration::as_nanos), pacing_rate, in_flight, sent_again];
+        Some(Self(sample.at, connection, peer, numbers))
+    }
+
+    /// Returns the sample of an end on this `side`, without impossible numbers.
+    pub(crate) fn sample(self, side: Side) -> Sample {
+        let Self(at, connection, peer, numbers) = self;
+        let [cwnd, ssthresh, srtt, pacing_rate, in_flight, sent_again] =
+            numbers.map(|number| number.filter(|number| *number <= MOST));
+        let srtt = srtt.map(Duration::from_nanos);
+        let path = PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight };
+        Sample { at, of: SampleValue::Sender(SenderSample { flow: 0, connection, side, path, sent_again }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(number: u64) -> Sample {
+        let path = PathState {
+            peer: [192, 0, 2, 7].into(),
+            cwnd: Some(number),
+            ssthresh: None,
+            srtt: Some(Duration::from_nanos(number)),
+            pacing_rate: None,
+            in_flight: Some(number),
+        };
+        let sender =
+            SenderSample { flow: 0, connection: 3, side: Side::Server, path, sent_again: Some(number) };
+        Sample { at: Time::from_millis(7), of: SampleValue::Sender(sender) }
+    }
+
+    #[test]
+    fn what_is_told_of_a_sender_is_its_sample() {
+        let text = serde_json::to_string(&CompactSenderSample::of(&sample(14_480)).unwrap()).unwrap();
+        let told: CompactSenderSample = serde_json::from_str(&text).unwrap();
+        assert_eq!(told.sample(Side::Server), sample(14_480));
+    }
+
+    #[test]
+    fn numbers_that_no_sender_has_are_left_out_so_that_the_others_can_be_added() {
+        assert!(MOST.checked_mul(Sample::MOST + 1).is_some());
+        for absurd in [MOST + 1, u64::MAX] {
+            let SampleValue::Sender(told) =
+                CompactSenderSample::of(&sample(absurd)).unwrap().sample(Side::Client).of
+            else {
+                unreachable!("it is of a sender")
+            };
+            let PathState { cwnd, srtt, in_flight, .. } = told.path;
+            assert_eq!((cwnd, srtt, in_flight, told.sent_again), (None, None, None, None));
+        }
+    }
+}

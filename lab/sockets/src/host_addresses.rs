@@ -1,0 +1,106 @@
+//! The IPv4 addresses of the client's host, as its kernel reports them. rtnetlink(7)
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use hol_netlink::{Message, Socket, attributes};
+
+/// The current addresses of a host.
+#[derive(Debug)]
+pub(crate) struct HostAddresses {
+    events: Socket,
+    here: Vec<IpAddr>,
+}
+
+/// An address was added or removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    Came(IpAddr),
+    Went(IpAddr),
+}
+
+/// linux/rtnetlink.h
+const RTM_NEWROUTE: u16 = 24;
+const RTM_DELROUTE: u16 = 25;
+const RTM_GETROUTE: u16 = 26;
+/// Routes instead of addresses, because an address can be bound only with its local route.
+const RTMGRP_IPV4_ROUTE: u32 = 0x40;
+const AF_INET: u8 = 2;
+
+impl HostAddresses {
+    /// Watches the network of this thread.
+    pub(crate) fn watch() -> io::Result<Self> {
+        let events = Socket::routing_events(RTMGRP_IPV4_ROUTE)?;
+        let mut here = Vec::new();
+        let all = Message::new(RTM_GETROUTE, 0, &[AF_INET, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        Socket::routing()?.list(all, |route| here.extend(local(route)))?;
+        Ok(Self { events, here })
+    }
+
+    /// Returns whether the host has an address.
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
+        self.here.contains(&address)
+    }
+
+    /// Returns the changes since the last call.
+    pub(crate) fn changes(&mut self) -> io::Result<Vec<Change>> {
+        let Self { events, here } = self;
+        let mut changes = Vec::new();
+        events.answers(|event| match (event.kind, local(event.body)) {
+            (RTM_NEWROUTE, Some(address)) if !here.contains(&address) => {
+                here.push(address);
+                changes.push(Change::Came(address));
+            }
+            (RTM_DELROUTE, Some(address)) if here.contains(&address) => {
+                here.retain(|other| *other != address);
+                changes.push(Change::Went(address));
+            }
+            _ => {}
+        })?;
+        Ok(changes)
+    }
+}
+
+impl AsFd for HostAddresses {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.events.as_fd()
+    }
+}
+
+/// Returns the address that a local route assigns to this host. linux/rtnetlink.h, `struct rtmsg`.
+fn local(route: &[u8]) -> Option<IpAddr> {
+    const LENGTH: usize = 12;
+    const RTN_LOCAL: u8 = 2;
+    const RTA_DST: u16 = 1;
+    let (head, rest) = route.split_at_checked(LENGTH)?;
+    let is_own = head[1] == 32 && head[7] == RTN_LOCAL;
+    let (_, destination) = attributes(rest).find(|(kind, _)| *kind == RTA_DST).filter(|_| is_own)?;
+    Some(IpAddr::from(*destination.first_chunk::<4>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use hol_netlink::messages;
+
+    #[test]
+    fn a_local_route_is_an_address() {
+        let route = |kind| {
+            let head = [AF_INET, 32, 0, 0, 255, 2, 254, kind, 0, 0, 0, 0];
+            Message::new(RTM_NEWROUTE, 0, &head).with(1, &[10, 0, 2, 1]).with_number(4, 3).finish(0)
+        };
+        let address = |octets: &[u8]| messages(octets).next().and_then(|message| local(message.body));
+        assert_eq!(address(&route(2)), Some(IpAddr::from([10, 0, 2, 1])));
+        assert_eq!(address(&route(1)), None);
+        assert_eq!(local(&[0; 5]), None);
+    }
+
+    #[test]
+    fn this_host_has_its_loopback_address() {
+        let presence = HostAddresses::watch().unwrap();
+        assert!(presence.has(Ipv4Addr::LOCALHOST.into()) && !presence.has(IpAddr::from([192, 0, 2, 1])));
+    }
+}

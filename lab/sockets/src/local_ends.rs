@@ -1,0 +1,220 @@
+//! The local ends of a scenario's flows, each on its own thread, when the other ends are on other hosts.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::{io, thread};
+
+use hol_base::Duration;
+use hol_scenario::{OnwardLinks, Scenario, Side};
+
+use crate::end_result::EndResult;
+use crate::flows::{FlowRuns, SharedRequests, bonds};
+use crate::peer_report::{PeerReport, ReportReceiver, ReportSender};
+use crate::{Assignment, RunLinks, SocketsError, Stop, run_client, run_server};
+
+/// A function that reports an event of a local server to the other host.
+pub type ReportOf = dyn Fn(usize, PeerReport) + Send + Sync;
+
+/// Delivers reports about servers to the local clients.
+#[derive(Debug, Clone, Default)]
+pub struct ReportRouter(Arc<Mutex<Vec<(usize, ReportSender)>>>);
+
+impl ReportRouter {
+    /// Delivers a report about the server of a flow on the other host.
+    pub fn bring(&self, flow: usize, news: PeerReport) {
+        let letterboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, letterbox)) = letterboxes.iter().find(|(own, _)| *own == flow) {
+            letterbox.put(news);
+        }
+    }
+
+    fn add(&self, flow: usize, letterbox: ReportSender) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((flow, letterbox));
+    }
+
+    fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// The running local ends; dropping them ends the runs.
+pub struct LocalEnds {
+    secret: [u8; 32],
+    interval: Option<Duration>,
+    /// Clients that have not yet started.
+    waiting: Vec<(usize, Assignment, SharedRequests)>,
+    /// The letterboxes of those that have.
+    post: ReportRouter,
+    clients: Ends,
+    servers: Ends,
+    /// The numbers of flows whose clients have ended.
+    over: (Sender<usize>, Receiver<usize>),
+}
+
+/// Reports the end of a client, however it ended.
+struct Over(usize, Sender<usize>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        // There may be no receiver.
+        let _ = self.1.send(self.0);
+    }
+}
+
+/// The threads of ends, and how to stop them.
+struct Ends {
+    stop: Arc<Stop>,
+    threads: Vec<(usize, JoinHandle<Result<EndResult, SocketsError>>)>,
+}
+
+impl LocalEnds {
+    /// Starts the local servers; `here` says which end of each flow is local. Returns their ports by flow, 0
+    /// for others.
+    pub fn listen(
+        scenario: &Scenario,
+        assignments: Vec<Assignment>,
+        here: &[Option<Side>],
+        secret: [u8; 32],
+        (tell, post): (&Arc<ReportOf>, &ReportRouter),
+        interval: Option<Duration>,
+    ) -> Result<(Self, Vec<u16>), SocketsError> {
+        let flows = assignments.len();
+        let (clients, servers) = (Ends::new()?, Ends::new()?);
+        let (waiting, over) = (Vec::new(), channel());
+        post.forget();
+        let mut halves = Self { secret, interval, waiting, post: post.clone(), clients, servers, over };
+        let bonds = bonds(scenario, flows)?;
+        let (listens, listening) = channel();
+        for (flow, ((assignment, bond), end)) in assignments.into_iter().zip(bonds).zip(here).enumerate() {
+            match end {
+                None => {}
+                Some(Side::Client) => halves.waiting.push((flow, assignment, bond)),
+                Some(Side::Server) => halves.serve(flow, assignment, bond, Arc::clone(tell), listens.clone()),
+            }
+        }
+        drop(listens);
+        let mut ports = vec![0; flows];
+        listening.into_iter().for_each(|(flow, port): (usize, u16)| ports[flow] = port);
+        if halves.servers.threads.iter().any(|(flow, _)| ports[*flow] == 0) {
+            halves.servers.end()?;
+        }
+        Ok((halves, ports))
+    }
+
+    fn serve(
+        &mut self,
+        flow: usize,
+        assignment: Assignment,
+        bond: SharedRequests,
+        tell: Arc<ReportOf>,
+        listens: Sender<(usize, u16)>,
+    ) {
+        let (secret, interval) = (self.secret, self.interval);
+        self.servers.spawn(flow, move |stop| {
+            let mut listens = Some(listens);
+            let SharedRequests { tied: OnwardLinks { desk, .. }, bell } = bond;
+            let ties = RunLinks { stop: Some(stop), asker: None, desk, bell, beginning: None, interval };
+            let tell = Box::new(move |news| tell(flow, news));
+            // If a server fails, the wait for the ports must end too.
+            run_server(&assignment, (tell, &secret), ties, &mut |port| {
+                if let Some(listens) = listens.take() {
+                    let _ = listens.send((flow, port));
+                }
+            })
+        });
+    }
+
+    /// Starts the local clients; their servers listen at these ports, by flow.
+    pub fn start(&mut self, ports: &[u16]) -> Result<(), SocketsError> {
+        for (flow, mut assignment, bond) in std::mem::take(&mut self.waiting) {
+            assignment.server.port = ports.get(flow).copied().unwrap_or_default();
+            let (mail, letterbox) = ReportReceiver::new()?;
+            self.post.add(flow, letterbox);
+            let (secret, interval, over) = (self.secret, self.interval, self.over.0.clone());
+            self.clients.spawn(flow, move |stop| {
+                let SharedRequests { tied: OnwardLinks { asker, .. }, bell } = bond;
+                let ties = RunLinks { stop: Some(stop), asker, desk: None, bell, beginning: None, interval };
+                let _over = Over(flow, over);
+                stop.wait(assignment.workload.start)?;
+                run_client(&assignment, (mail, &secret), ties)
+            });
+        }
+        Ok(())
+    }
+
+    /// Waits this long for the client of `flow`; returns whether it has ended.
+    pub fn has_ended(&self, flow: usize, within: std::time::Duration) -> bool {
+        match self.over.1.recv_timeout(within) {
+            Ok(own) => own == flow,
+            Err(RecvTimeoutError::Timeout) => false,
+            Err(RecvTimeoutError::Disconnected) => unreachable!("a sender is kept"),
+        }
+    }
+
+    /// Ends the local clients; the servers on the other host keep connections that are still open.
+    pub fn end_clients(&mut self) -> Result<Vec<(usize, EndResult)>, SocketsError> {
+        self.clients.end()
+    }
+
+    /// Ends the local servers.
+    pub fn end_servers(&mut self) -> Result<Vec<(usize, EndResult)>, SocketsError> {
+        self.servers.end()
+    }
+}
+
+impl Ends {
+    fn new() -> io::Result<Self> {
+        Ok(Self { stop: Arc::new(Stop::new()?), threads: Vec::new() })
+    }
+
+    fn spawn(
+        &mut self,
+        flow: usize,
+        work: impl FnOnce(&Stop) -> Result<EndResult, SocketsError> + Send + 'static,
+    ) {
+        let stop = Arc::clone(&self.stop);
+        self.threads.push((flow, thread::spawn(move || work(&stop))));
+    }
+
+    /// Stops them and waits until they have ended.
+    fn end(&mut self) -> Result<Vec<(usize, EndResult)>, SocketsError> {
+        self.stop.raise()?;
+        let all = self.threads.drain(..);
+        let ended: Vec<_> =
+            all.map(|(flow, thread)| (flow, thread.join().expect("a run does not panic"))).collect();
+        ended.into_iter().map(|(flow, half)| Ok((flow, half?))).collect()
+    }
+}
+
+impl Drop for LocalEnds {
+    fn drop(&mut self) {
+        self.post.forget();
+        // The results are not needed.
+        let _ = self.clients.end();
+        let _ = self.servers.end();
+    }
+}
+
+/// Joins the local ends with those from other hosts, whose times are on this host's clock; `None` if they do
+/// not match. Also returns how many times were in the wrong order according to the clocks.
+pub fn joined(
+    assignments: &[Assignment],
+    here: Vec<(usize, EndResult)>,
+    there: Vec<(usize, EndResult)>,
+) -> Option<(FlowRuns, u64)> {
+    let mut halves: Vec<[Option<EndResult>; 2]> = assignments.iter().map(|_| [None, None]).collect();
+    // Local data take precedence.
+    for (flow, half) in there.into_iter().chain(here) {
+        let end = usize::from(half.verdict.is_none());
+        halves.get_mut(flow)?[end] = Some(half);
+    }
+    let (mut flows, mut wrong) = (Vec::new(), 0);
+    for (assignment, [client, server]) in assignments.iter().zip(halves) {
+        let reading = assignment.workload.reading(assignment.transport.gives_up());
+        let (run, more) = client?.join(server?, reading)?;
+        flows.push(run);
+        wrong += more;
+    }
+    Some((FlowRuns::since_the_first(flows, assignments), wrong))
+}

@@ -1,0 +1,96 @@
+//! An SCTP association whose host gets and loses addresses. RFC 5061 sections 5.1 and 5.3, as in Linux.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use hol_system as system;
+use socket2::Socket;
+
+use crate::error::SocketsError;
+use crate::host_addresses::Change;
+use crate::sctp_structures::{self as structures, BINDX_ADD, BINDX_REM, PEER_PRIMARY_ADDR, SOL_SCTP};
+use crate::transceiver::{self, ConnectionFault, refused};
+
+/// The addresses of an association's host.
+///
+/// In Linux' SCTP_AUTO_ASCONF mode the kernel follows the host's addresses by itself, but half a second late.
+/// So each change is made explicitly at its time (RFC 6458 section 9.1).
+#[derive(Debug, Default)]
+pub(crate) struct MobileAssociation {
+    /// Before the association is up there is no peer to tell. RFC 5061 section 5.1.1 C4.
+    is_up: bool,
+    waiting: Vec<Change>,
+    /// The last address, now removed, which the peer still has.
+    left: Option<IpAddr>,
+}
+
+/// Linux does not allow the last address of a socket to be removed, although the association may outlive it:
+/// an ASCONF from the next address moves it (section 5.3 F1). This address keeps the socket bound. It never
+/// leaves the host, so the peer is not told.
+const ANCHOR: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// Prepares a socket that is bound but not yet connected.
+pub(crate) fn prepare(socket: &Socket) -> Result<(), SocketsError> {
+    // The loopback interface of a namespace may be down.
+    socket.set_freebind_v4(true).map_err(refused("set IP_FREEBIND"))?;
+    bindx(socket, BINDX_ADD, ANCHOR).map_err(refused("bind SCTP to the loopback address"))
+}
+
+impl MobileAssociation {
+    /// Informs the peer of changes before the association was up.
+    pub(crate) fn begin(&mut self, socket: &Socket) -> Result<(), ConnectionFault> {
+        self.is_up = true;
+        std::mem::take(&mut self.waiting).into_iter().try_for_each(|change| self.change(socket, change))
+    }
+
+    /// Handles an added or removed address of the host.
+    pub(crate) fn change(&mut self, socket: &Socket, change: Change) -> Result<(), ConnectionFault> {
+        if self.is_up {
+            return Ok(self.tell(socket, change)?);
+        }
+        if let Change::Went(address) = change
+            && own(socket)? == [address]
+        {
+            return Err(ConnectionFault::Protocol("the local address is gone"));
+        }
+        self.waiting.push(change);
+        Ok(())
+    }
+
+    fn tell(&mut self, socket: &Socket, change: Change) -> io::Result<()> {
+        match change {
+            Change::Came(address) => {
+                bindx(socket, BINDX_ADD, address)?;
+                // Asks the peer to send there: section 5.3 G4.
+                let primary = SocketAddr::new(address, port(socket)?);
+                system::set_option(socket, SOL_SCTP, PEER_PRIMARY_ADDR, &structures::primary(0, primary))?;
+                self.left.take().map_or(Ok(()), |left| {
+                    // Linux deletes the last address in the ASCONF that adds the next. But its peer refuses,
+                    // because it finds the association by that address, so it is asked again.
+                    bindx(socket, BINDX_ADD, left)?;
+                    bindx(socket, BINDX_REM, left)
+                })
+            }
+            Change::Went(address) => {
+                bindx(socket, BINDX_REM, address)?;
+                self.left = own(socket)?.is_empty().then_some(address);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Returns the addresses of a socket, without the anchor.
+fn own(socket: &Socket) -> io::Result<Vec<IpAddr>> {
+    let mut addresses = structures::local_addresses(socket)?;
+    addresses.retain(|address| *address != ANCHOR);
+    Ok(addresses)
+}
+
+fn bindx(socket: &Socket, what: i32, address: IpAddr) -> io::Result<()> {
+    system::set_option(socket, SOL_SCTP, what, &structures::addresses(&[address], port(socket)?))
+}
+
+fn port(socket: &Socket) -> io::Result<u16> {
+    transceiver::own_port(socket).map_err(io::Error::other)
+}

@@ -1,0 +1,70 @@
+//! How long messages waited in the sockets of an end before delivery.
+
+use hol_base::{Duration, Time};
+use hol_measure::Recorder;
+use hol_scenario::ReadDelays;
+
+use crate::wall_clock_offset::WallClockOffset;
+
+/// A record of how long messages waited.
+#[derive(Debug)]
+pub(crate) struct ReadDelayRecorder {
+    wall: WallClockOffset,
+    /// The start of the flow's clock, on the kernel's monotonic clock.
+    origin: u64,
+    recorder: Recorder,
+}
+
+impl ReadDelayRecorder {
+    /// Creates the record of a flow whose clock started at this time.
+    pub(crate) fn since(origin: u64) -> Self {
+        Self { wall: WallClockOffset::read(), origin, recorder: Recorder::new() }
+    }
+
+    /// Notes a message that is delivered `now` and arrived at this time of the wall clock, limited to the
+    /// time of the flow.
+    pub(crate) fn note(&mut self, now: Time, came: u64) {
+        let now = self.origin.saturating_add(now.as_nanos());
+        let came = self.wall.monotonic(came).filter(|came| (self.origin..=now).contains(came));
+        came.into_iter().for_each(|came| self.recorder.complete(Duration::from_nanos(now - came)));
+    }
+
+    /// Returns the read_delays; `None` if the wall clock was set meanwhile.
+    pub(crate) fn finish(self) -> Option<ReadDelays> {
+        if self.wall.was_set(WallClockOffset::read()) {
+            return None;
+        }
+        let waits = self.recorder.finish();
+        let quantile = |share| waits.quantile(share).map(Duration::as_nanos);
+        Some(ReadDelays {
+            messages: waits.completed(),
+            median: quantile(0.5)?,
+            p999: quantile(0.999)?,
+            max: waits.max()?.as_nanos(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::wall;
+
+    #[test]
+    fn what_cannot_have_waited_so_long_or_less_than_nothing_is_left_out() {
+        let origin = 1_000_000_000;
+        assert_eq!(ReadDelayRecorder::since(origin).finish(), None, "nothing has come");
+        let mut waits = ReadDelayRecorder::since(origin);
+        let now = Time::from_millis(500);
+        // What the wall clock showed then.
+        let some_time = wall();
+        let shown = some_time - waits.wall.monotonic(some_time).unwrap() + origin + now.as_nanos();
+        for waited in [1_500_000, 2_500_000, 3_500_000, 501_000_000] {
+            waits.note(now, shown - waited);
+        }
+        [shown + 1, 0, u64::MAX].into_iter().for_each(|came| waits.note(now, came));
+        let told = waits.finish().unwrap();
+        let whole_ms = [told.median, told.p999, told.max].map(|nanos| nanos / 1_000_000);
+        assert_eq!((told.messages, whole_ms), (3, [2, 3, 3]));
+    }
+}

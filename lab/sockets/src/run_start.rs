@@ -1,0 +1,50 @@
+//! The start time of a run of several flows.
+
+use std::sync::{Arc, OnceLock};
+
+use hol_base::{Duration, Time};
+
+use crate::clock::{Clock, monotonic};
+
+/// When the first flow of a run made its first attempt to connect, once it has. Scheduled changes of the
+/// network count from that time, like the flows' records, however long the setup took.
+#[derive(Debug, Clone, Default)]
+pub struct RunStart(Arc<OnceLock<u64>>);
+
+impl RunStart {
+    /// Starts the run now.
+    pub fn now() -> Self {
+        Self(Arc::new(OnceLock::from(monotonic())))
+    }
+
+    /// Notes the start of a flow that was due `due` after the start of the run.
+    pub(crate) fn note(&self, clock: &Clock, due: Duration) {
+        self.0.get_or_init(|| clock.origin().saturating_sub(due.as_nanos()));
+    }
+
+    /// Waits until the run has started; returns the time since, which is not zero if the run started before.
+    pub fn wait(&self) -> Time {
+        Time::from_nanos(monotonic() - self.0.wait())
+    }
+
+    /// Returns the time since the start of the run; `None` if it has not started.
+    pub fn time(&self) -> Option<Time> {
+        self.0.get().map(|began| Time::from_nanos(monotonic() - began))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_begins_when_the_first_of_its_flows_would_have_if_it_had_not_waited() {
+        let beginning = RunStart::default();
+        assert_eq!(beginning.time(), None);
+        beginning.note(&Clock::start(), Duration::from_secs(7));
+        let time = beginning.time().unwrap();
+        assert!(time >= Time::from_millis(7_000));
+        beginning.note(&Clock::start(), Duration::from_secs(700));
+        assert!((time..Time::from_millis(600_000)).contains(&beginning.time().unwrap()));
+    }
+}

@@ -1,0 +1,130 @@
+//! Random early detection in Linux: drops by the average queue. tc-red(8).
+//!
+//! Settings that Linux cannot express are rejected by name. Its weights are powers of two, it counts octets
+//! including the overhead of the link, and while the link is idle the average falls in coarse steps.
+
+use hol_base::{QueueLimit, Ratio};
+use hol_network::{RedSpec, Settings};
+
+use crate::shaper::Refusal;
+
+/// The parameters of RED.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RedParameters {
+    /// Lower threshold in octets.
+    pub min: u32,
+    /// Upper threshold in octets.
+    pub max: u32,
+    /// Exponent of the weight of the newest sample, 2 to the power of minus this.
+    pub weight_log: u8,
+    /// Drop probability as the average approaches `max`.
+    pub drop: Ratio,
+    /// Whether packets are marked instead of dropped.
+    pub ecn: bool,
+    /// How the average falls while no packets arrive.
+    pub damping: Damping,
+}
+
+/// How the average falls while the link is idle: a table over time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Damping {
+    /// Duration of a table step: 2 to the power of this, in µs.
+    pub step_log: u8,
+    /// Number of halvings after each number of steps; before the first halving the average falls linearly.
+    pub halvings: [u8; 256],
+}
+
+/// Maximum deviation of the weight from a power of two: that of ns-2's default 0.002 from 1/512.
+const WEIGHT_TOLERANCE: f64 = 0.025;
+/// A table with longer steps would not fit into the kernel's 32 bits.
+const LONGEST_STEP: f64 = 23.0;
+/// Maximum accepted by the kernel.
+const MOST_HALVINGS: f64 = 31.0;
+
+impl RedParameters {
+    /// Converts `spec` on a link with `settings`, if the kernel supports it.
+    pub(crate) fn of(spec: &RedSpec, settings: &Settings) -> Result<Self, Refusal> {
+        if spec.gentle {
+            let why = "Linux's RED drops every packet from `max` on; remove `gentle`";
+            return Err(("network.discipline: gentle", why.to_owned()));
+        }
+        let (QueueLimit::Bytes(min), QueueLimit::Bytes(max)) = (spec.min, spec.max) else {
+            let why =
+                "Linux's RED counts octets; give both in octets, as in min = \"7500B\", max = \"22500B\"";
+            return Err(("network.discipline: min, max", why.to_owned()));
+        };
+        let weight_log = (-spec.weight.log2()).round().max(0.0);
+        let nearest = (-weight_log).exp2();
+        if (spec.weight / nearest - 1.0).abs() > WEIGHT_TOLERANCE {
+            let why = format!("Linux's weights are powers of two; use {nearest}");
+            return Err(("network.discipline: weight", why));
+        }
+        let weight_log = weight_log as u8;
+        // The kernel's maximum for thresholds, which share 31 bits with the fraction of the average.
+        let most = (1_u64 << 31_u8.saturating_sub(weight_log)) - 1;
+        if max > most {
+            let why = format!("with this weight Linux supports at most {most}B; lower it");
+            return Err(("network.discipline: max", why));
+        }
+        let transmission = settings.rate.serialization(spec.packet.0, 0).0;
+        let damping = Damping::of(transmission.as_secs_f64() * 1e6 / nearest);
+        Ok(Self { min: min as u32, max: max as u32, weight_log, drop: spec.drop, ecn: spec.ecn, damping })
+    }
+}
+
+impl Damping {
+    /// Creates a table that falls to 1/e in `time`, in µs: as if packets came to an empty queue one after the
+    /// other.
+    fn of(time: f64) -> Self {
+        let step_log = time.log2().round().clamp(0.0, LONGEST_STEP);
+        let halvings_a_step = step_log.exp2() / time * std::f64::consts::LOG2_E;
+        let halvings = |steps: usize| (steps as f64 * halvings_a_step).round().min(MOST_HALVINGS) as u8;
+        Self { step_log: step_log as u8, halvings: std::array::from_fn(halvings) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn octets() -> RedSpec {
+        RedSpec { min: QueueLimit::Bytes(7500), max: QueueLimit::Bytes(22_500), ..RedSpec::default() }
+    }
+
+    fn of(spec: &RedSpec) -> Result<RedParameters, Refusal> {
+        RedParameters::of(spec, &Settings::default())
+    }
+
+    #[test]
+    fn the_default_weight_is_taken_for_the_nearest_power_of_two() {
+        let early = of(&octets()).unwrap();
+        assert_eq!((early.min, early.max, early.weight_log), (7500, 22_500, 9));
+        assert_eq!(of(&RedSpec { weight: 1.0, ..octets() }).unwrap().weight_log, 0);
+    }
+
+    #[test]
+    fn while_idle_the_average_is_halved_as_often_as_the_model_has_it_fall() {
+        // 500 octets at 100 Mbit/s take 40 µs, and 512 such times are 20.48 ms.
+        let Damping { step_log, halvings } = of(&octets()).unwrap().damping;
+        let fallen = |steps: f64| (1.0 - 1.0 / 512.0_f64).powf(steps * f64::from(1 << step_log) / 40.0);
+        for steps in [4, 8, 12] {
+            let halvings = f64::from(halvings[steps]);
+            assert!((halvings + fallen(steps as f64).log2()).abs() <= 0.51, "{steps} steps, {halvings}");
+        }
+        assert_eq!((step_log, halvings[0], halvings[255]), (14, 0, 31));
+    }
+
+    #[test]
+    fn what_linux_does_otherwise_is_refused_with_the_key_and_the_cure() {
+        let refused = [
+            (RedSpec::default(), "min, max", "octets"),
+            (RedSpec { gentle: true, ..octets() }, "gentle", "leave"),
+            (RedSpec { weight: 0.003, ..octets() }, "weight", "0.00390625"),
+            (RedSpec { max: QueueLimit::Bytes(1 << 22), ..octets() }, "max", "4194303B"),
+        ];
+        for (spec, key, cure) in refused {
+            let (what, why) = of(&spec).unwrap_err();
+            assert!(what.contains(key) && why.contains(cure), "{what}: {why}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The shaper in front of a queue, which releases packets at the rate of the link. tc-cbs(8).
+//!
+//! The transmitter is an emulator after it, on its own interface: packets in it have left the queue, as in
+//! the model. So queued packets may be dropped early or overtaken, and leave at the link's current rate.
+//!
+//! Of Linux's shapers only the credit-based one works: it takes a packet from the queue no earlier than the
+//! link is free, and also polls an empty queue, which thus learns that it is idle.
+
+use hol_base::QueueLimit;
+use hol_network::{CodelSpec, Discipline, DualPi2Spec, FairSpec, PieSpec, Settings};
+
+use crate::red::RedParameters;
+
+/// The shaper that makes packets queue.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shaper {
+    /// Credit gained while waiting, in 64ths of a kbit/s.
+    pub gain: i32,
+}
+
+/// The queue behind the shaper.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Waiting {
+    /// First in, first out, with this limit.
+    Fifo(QueueLimit),
+    /// RED, with a queue after it.
+    Early(Box<RedParameters>),
+    /// CoDel.
+    Codel {
+        /// Its settings.
+        spec: CodelSpec,
+        /// Maximum packets queued.
+        limit: u32,
+    },
+    /// CoDel with a queue per flow.
+    FairCodel {
+        /// Its settings.
+        spec: FairSpec,
+        /// Maximum packets queued.
+        limit: u32,
+    },
+    /// PIE.
+    Pie {
+        /// Its settings.
+        spec: PieSpec,
+        /// Maximum packets queued.
+        limit: u32,
+    },
+    /// DualPI2, since Linux 6.17.
+    DualPi2 {
+        /// Its settings.
+        spec: DualPi2Spec,
+        /// Maximum packets queued.
+        limit: u32,
+    },
+}
+
+/// A key that the kernel does not support, and the remedy.
+pub(crate) type Refusal = (&'static str, String);
+
+impl Waiting {
+    const ALL: QueueLimit = QueueLimit::Packets(1_000_000);
+
+    /// Returns the nested disciplines behind the shaper of a link that started with `start`. RED's average
+    /// falls at the initial rate, because Linux would restart it with a new one.
+    pub(crate) fn of(start: &Settings) -> Result<Vec<Self>, Refusal> {
+        Ok(match (&start.discipline, start.queue) {
+            // Its octets are counted before the pace, and released behind the transmitter.
+            (Discipline::DropTail, QueueLimit::Bytes(_)) => vec![Self::Fifo(Self::ALL)],
+            (Discipline::DropTail, queue) => vec![Self::Fifo(queue)],
+            (Discipline::Red(spec), queue) => {
+                vec![Self::Early(Box::new(RedParameters::of(spec, start)?)), Self::Fifo(queue)]
+            }
+            (Discipline::Codel(spec), queue) => vec![Self::Codel { spec: *spec, limit: packets(queue)? }],
+            (Discipline::FairCodel(spec), queue) => {
+                vec![Self::FairCodel { spec: *spec, limit: packets(queue)? }]
+            }
+            (Discipline::Pie(spec), queue) => vec![Self::Pie { spec: *spec, limit: packets(queue)? }],
+            (Discipline::DualPi2(spec), queue) => vec![Self::DualPi2 { spec: *spec, limit: packets(queue)? }],
+        })
+    }
+}
+
+/// Returns the maximum packets queued, without the one in transmission.
+fn packets(queue: QueueLimit) -> Result<u32, Refusal> {
+    match queue {
+        QueueLimit::Packets(packets) => Ok(beside_one(packets)),
+        QueueLimit::Bytes(_) => {
+            let why = "Linux's CoDel, PIE and DualPI2 count packets; give the limit in packets, as in queue = \"1000p\"";
+            Err(("network.queue", why.to_owned()))
+        }
+    }
+}
+
+/// Returns the rest of a queue of this many packets, without the packet in transmission.
+pub(crate) fn beside_one(packets: u64) -> u32 {
+    u32::try_from(packets.saturating_sub(1).max(1)).unwrap_or(u32::MAX)
+}
+
+impl Shaper {
+    /// The rate of the interfaces in kbit/s, which determines how long a packet takes before its octets are
+    /// gained.
+    pub(crate) const PORT: i32 = 10_000_000;
+    /// The factor of all values. Linux counts credits in whole octets, an error of a hundredth for a short
+    /// packet.
+    pub(crate) const SCALE: i32 = 64;
+    /// Maximum relative shortfall of the pace below the link's rate.
+    const TOLERANCE: f64 = 0.001;
+
+    /// Returns the shaper of a link, if the kernel supports it.
+    pub(crate) fn of(settings: &Settings) -> Result<Self, Refusal> {
+        let (rate, port) = (settings.rate.bits_per_second() as f64 / 1e3, f64::from(Self::PORT));
+        let exact = rate * port / (port - rate) * f64::from(Self::SCALE);
+        // Never faster, or packets would pile up behind the pace.
+        let gain = exact.floor();
+        if rate >= port || gain > f64::from(i32::MAX) || gain < exact * (1.0 - Self::TOLERANCE) {
+            let why = "a link whose queue drops early, or whose rate changes, needs a rate of 16 kbit/s to 7 Gbit/s";
+            return Err(("network.rate", why.to_owned()));
+        }
+        Ok(Self { gain: gain as i32 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_takes_as_long_at_the_pace_as_on_the_line() {
+        for rate in ["16kbit", "64500bit", "400kbit", "10Mbit", "1Gbit", "7Gbit"] {
+            let settings = Settings { rate: rate.parse().unwrap(), ..Settings::default() };
+            let gain = f64::from(Shaper::of(&settings).unwrap().gain) / f64::from(Shaper::SCALE);
+            let slower =
+                (1.0 / gain + 1.0 / f64::from(Shaper::PORT)) * settings.rate.bits_per_second() as f64 / 1e3;
+            assert!((1.0..1.001).contains(&slower), "{rate}: {slower}");
+        }
+        for rate in ["1010bit", "9Gbit", "10Gbit"] {
+            let settings = Settings { rate: rate.parse().unwrap(), ..Settings::default() };
+            assert_eq!(Shaper::of(&settings).unwrap_err().0, "network.rate");
+        }
+    }
+
+    #[test]
+    fn a_queue_holds_what_is_left_beside_the_packet_in_transmission() {
+        assert_eq!([50, 2, 1].map(beside_one), [49, 1, 1]);
+    }
+
+    #[test]
+    fn codel_counts_packets() {
+        let settings = |queue| Settings {
+            discipline: Discipline::FairCodel(FairSpec::default()),
+            queue,
+            ..Settings::default()
+        };
+        assert!(Waiting::of(&settings(QueueLimit::Packets(50))).is_ok());
+        assert_eq!(Waiting::of(&settings(QueueLimit::Bytes(50_000))).unwrap_err().0, "network.queue");
+    }
+}

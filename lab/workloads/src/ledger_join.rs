@@ -1,0 +1,309 @@
+//! Joins the ledgers of both ends into records as messages are settled.
+
+use hol_measure::{Outcome, Record, RecordKind};
+
+use crate::ledger::{CompositeEntry, Ledger, Part, SentEntry};
+
+/// A message that may be lost silently counts as lost when this many later ones have been settled, since an
+/// endless run cannot wait.
+const OVERTAKEN: u64 = 1 << 18;
+
+/// How the ledgers of both ends are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LedgerJoin {
+    /// Whether a message is done only when it is answered.
+    pub has_replies: bool,
+    /// Whether the transport may abandon messages, so that a missing one counts as abandoned.
+    pub gives_up: bool,
+}
+
+impl LedgerJoin {
+    /// Removes the notes of all settled messages without unsettled predecessors from both ledgers, and passes
+    /// on their records in the order of the schedule.
+    pub fn settle(self, client: &mut Ledger, server: &mut Ledger, mut record: impl FnMut(Record)) {
+        loop {
+            let is_done = if self.has_replies {
+                client.asked.first().is_some_and(|asked| asked.reply.is_some())
+            } else {
+                server.answered.first().is_some_and(Option::is_some)
+            };
+            let done = if self.has_replies { client.done } else { server.done };
+            let is_overtaken = !is_done && self.gives_up && done > OVERTAKEN;
+            if is_overtaken {
+                (client.gave_up, server.gave_up) = (true, true);
+            } else if !is_done {
+                return;
+            }
+            let Some(oldest) = self.take_oldest(client, server) else { return };
+            record(oldest);
+        }
+    }
+
+    /// Settles all messages as [`Self::settle`] does: those not done are now too late.
+    pub fn settle_all(self, client: &mut Ledger, server: &mut Ledger, record: impl FnMut(Record)) {
+        (client.gave_up, server.gave_up) = (true, true);
+        std::iter::from_fn(|| self.take_oldest(client, server)).for_each(record);
+    }
+
+    /// Removes the oldest message from the ledgers and returns its record.
+    fn take_oldest(self, client: &mut Ledger, server: &mut Ledger) -> Option<Record> {
+        let (number, asked) = client.asked.pop()?;
+        let mut answered = server.answered.pass().flatten();
+        client.done -= u64::from(asked.reply.is_some());
+        server.done -= u64::from(answered.is_some());
+        let SentEntry { scheduled, mut written, lane, size, kind, parent, reply, reply_size, refused } =
+            asked;
+        let mut in_parts = server.begun.remove(&number).is_some();
+        let mut reply_written = answered.map(|answered| answered.reply_written);
+        if let Some(CompositeEntry { message, part }) = client.wholes.remove(&number) {
+            in_parts = true;
+            // It is before its messages, so their notes still exist.
+            written = client.asked.get(message).map_or(written, |asked| asked.written);
+            answered = server.answered.get(message).copied().flatten();
+            reply_written = match part {
+                Part::First => server.begun.get(&message).copied(),
+                Part::Last => answered.map(|answered| answered.reply_written),
+            };
+        }
+        let outcome = match answered {
+            Some(_) if refused => Outcome::Refused,
+            Some(answered) if answered.is_late => Outcome::Late,
+            Some(_) if reply.is_some() || !self.has_replies => Outcome::Completed,
+            _ if self.gives_up => Outcome::Abandoned,
+            _ => Outcome::Unfinished,
+        };
+        Some(Record {
+            id: number.into(),
+            kind,
+            parent,
+            stream: lane,
+            size,
+            reply_size,
+            scheduled,
+            request: answered.map(|answered| match kind {
+                RecordKind::Frame => answered.request.leg_of_frame(written),
+                _ => answered.request.leg(written),
+            }),
+            reply: reply_written.zip(reply).map(|(written, reply)| {
+                if in_parts { reply.leg_of_parts(written) } else { reply.leg(written) }
+            }),
+            outcome,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_base::{Duration, Time};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{DueMessage, EntryId, MessageArrival};
+
+    fn arrived(ms: u64) -> MessageArrival {
+        MessageArrival::from([1, 2, ms - 1, ms].map(Time::from_millis))
+    }
+
+    fn due(ms: u64) -> DueMessage {
+        let (scheduled, kind) = (Time::from_millis(ms), RecordKind::Transaction);
+        DueMessage { scheduled, lane: 0, size: 56, reply_size: 0, kind, parent: None }
+    }
+
+    /// A transaction that is done, one whose request came, and one that is lost.
+    fn both() -> (Ledger, Ledger) {
+        let (mut client, mut server) = (Ledger::default(), Ledger::default());
+        for number in 0..3 {
+            client.note_due(Time::from_millis(1), due(number));
+        }
+        for number in [1, 0] {
+            let entry = server.note_request(number, arrived(10 + u64::from(number)));
+            server.note_answer_written(entry, Time::from_millis(15));
+        }
+        assert!(client.note_reply(0, arrived(30), false));
+        (client, server)
+    }
+
+    fn records(mut client: Ledger, mut server: Ledger, reading: LedgerJoin) -> Vec<Record> {
+        let mut records = Vec::new();
+        reading.settle_all(&mut client, &mut server, |record| records.push(record));
+        records
+    }
+
+    #[test]
+    fn the_ledgers_of_two_hosts_are_joined_as_if_they_had_been_one() {
+        let (client, server) = both();
+        let reading = LedgerJoin { has_replies: true, gives_up: false };
+        let here = records(client.clone(), server.clone(), reading);
+        let [client, server] =
+            [client, server].map(|ledger| serde_json::to_string(&ledger).expect("it is plain data"));
+        let [client, server] =
+            [client, server].map(|text| serde_json::from_str(&text).expect("it is a ledger"));
+        assert_eq!(here, records(client, server, reading));
+        let outcomes: Vec<Outcome> = here.iter().map(|record| record.outcome).collect();
+        assert_eq!(outcomes, [Outcome::Completed, Outcome::Unfinished, Outcome::Unfinished]);
+        let lasted = here[0].reply.map(|leg| (leg.written, leg.delivered));
+        assert_eq!(lasted, Some((Time::from_millis(15), Time::from_millis(30))));
+    }
+
+    #[test]
+    fn a_ledger_by_another_clock_has_all_its_times_by_that_and_knows_no_more_of_packets() {
+        let (client, mut server) = both();
+        let reading = LedgerJoin { has_replies: true, gives_up: false };
+        let by_one = records(client.clone(), server.clone(), reading);
+        server.on_clock(|time| time + Duration::from_millis(2));
+        let by_two = records(client, server, reading);
+        for (one, two) in by_one.iter().zip(&by_two) {
+            let later = |time: Time| time + Duration::from_millis(2);
+            assert_eq!(two.request.map(|leg| leg.delivered), one.request.map(|leg| later(leg.delivered)));
+            assert_eq!(two.request.map(|leg| leg.arrived), one.request.map(|leg| leg.arrived));
+            assert_eq!(two.reply.map(|leg| leg.written), one.reply.map(|leg| later(leg.written)));
+            assert_eq!(two.reply.map(|leg| leg.delivered), one.reply.map(|leg| leg.delivered));
+        }
+    }
+
+    /// Whoever has the secret may still have a wrong program.
+    #[test]
+    fn a_ledger_from_afar_that_counts_wrong_is_counted_again_and_one_that_settled_something_is_refused() {
+        let (client, server) = both();
+        let reading = LedgerJoin { has_replies: true, gives_up: false };
+        let text = serde_json::to_string(&server).unwrap();
+        let altered = |from: &str, to: &str| {
+            assert!(text.contains(from), "{text}");
+            serde_json::from_str::<Ledger>(&text.replacen(from, to, 1)).unwrap().from_afar()
+        };
+        let miscounted = altered("\"done\":2", "\"done\":0").unwrap();
+        assert_eq!(miscounted, server);
+        assert_eq!(records(client.clone(), miscounted, reading), records(client, server, reading));
+        assert_eq!(altered("\"start\":0", "\"start\":4294967295"), None);
+    }
+
+    #[test]
+    fn what_is_missing_is_abandoned_where_the_transport_may_give_it_up() {
+        let (client, server) = both();
+        let abandoned = |has_replies| {
+            let records = records(client.clone(), server.clone(), LedgerJoin { has_replies, gives_up: true });
+            records.iter().filter(|record| record.outcome == Outcome::Abandoned).count()
+        };
+        assert_eq!((abandoned(true), abandoned(false)), (2, 1));
+    }
+
+    /// A frame may be whole with a packet of one before, or with parity before it was written.
+    #[test]
+    fn the_time_of_a_frame_begins_when_it_is_due_whichever_packet_it_waited_for() {
+        let (mut client, mut server) = (Ledger::default(), Ledger::default());
+        for at in [20, 40] {
+            client.note_due(Time::from_millis(at), DueMessage { kind: RecordKind::Frame, ..due(at) });
+        }
+        client.note_written(EntryId::of(1), Time::from_millis(99));
+        server.note_request(0, arrived(30));
+        let late = server.note_request(1, arrived(60));
+        server.note_late(late);
+        let records = records(client, server, LedgerJoin { has_replies: false, gives_up: false });
+        assert_eq!([records[0].outcome, records[1].outcome], [Outcome::Completed, Outcome::Late]);
+        for (record, ms) in records.iter().zip([10, 20]) {
+            let split = record.breakdown().expect("it came");
+            assert_eq!([split.total(), record.latency().unwrap()], [Duration::from_millis(ms); 2]);
+        }
+    }
+
+    #[test]
+    fn a_second_reply_and_one_to_no_message_are_told() {
+        let (mut client, _) = both();
+        assert!(!client.note_reply(0, arrived(40), false));
+        assert!(!client.note_reply(3, arrived(40), false));
+    }
+
+    #[test]
+    fn what_is_settled_leaves_in_the_order_of_the_schedule() {
+        let (mut client, mut server) = both();
+        let reading = LedgerJoin { has_replies: true, gives_up: false };
+        let mut left = Vec::new();
+        let mut settle = |client: &mut Ledger, server: &mut Ledger| {
+            reading.settle(client, server, |record| left.push(record.id));
+            left.len()
+        };
+        assert_eq!(settle(&mut client, &mut server), 1);
+        assert!(!client.note_reply(0, arrived(40), false), "it has one already");
+        server.note_request(2, arrived(20));
+        assert!(client.note_reply(2, arrived(35), false));
+        assert_eq!(settle(&mut client, &mut server), 1, "message 1 is under way");
+        assert!(client.note_reply(1, arrived(36), false));
+        assert_eq!(settle(&mut client, &mut server), 3);
+        assert_eq!((client.due(), server.received(), left), (3, 3, vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn what_is_lost_without_a_word_is_settled_when_a_quarter_of_a_million_have_overtaken_it() {
+        let (mut client, mut server) = (Ledger::default(), Ledger::default());
+        let reading = LedgerJoin { has_replies: false, gives_up: true };
+        let mut outcomes = Vec::new();
+        for number in 0..OVERTAKEN as u32 + 2 {
+            client.note_due(Time::ZERO, due(0));
+            assert!(outcomes.is_empty(), "{number}");
+            if number > 0 {
+                server.note_request(number, arrived(10));
+            }
+            reading.settle(&mut client, &mut server, |record| outcomes.push(record.outcome));
+        }
+        assert_eq!((outcomes.len() as u64, outcomes[0]), (OVERTAKEN + 2, Outcome::Abandoned));
+        assert!(outcomes[1..].iter().all(|outcome| *outcome == Outcome::Completed));
+        server.note_request(0, arrived(99));
+        assert_eq!(server.received(), OVERTAKEN + 2, "it came after all, and is no news");
+    }
+
+    #[test]
+    #[should_panic(expected = "message 0 was delivered twice")]
+    fn what_is_settled_cannot_come_again() {
+        let (mut client, mut server) = both();
+        let reading = LedgerJoin { has_replies: true, gives_up: false };
+        reading.settle(&mut client, &mut server, |_| {});
+        server.note_request(0, arrived(50));
+    }
+
+    /// Plays the life of messages, of which one comes due every ms: after how many ms the request arrives, if it does, and
+    /// after how many more the reply.
+    fn play(
+        lives: &[(Option<u8>, Option<u8>)],
+        mut then: impl FnMut(&mut Ledger, &mut Ledger),
+    ) -> (Ledger, Ledger) {
+        let mut events = Vec::new();
+        for (number, (request, reply)) in (0..).zip(lives) {
+            let requested = request.map(|ms| number + 1 + u32::from(ms));
+            let replied = requested.and_then(|at| Some(at + 1 + u32::from((*reply)?)));
+            let at = [Some(number), requested, replied];
+            events.extend(at.into_iter().enumerate().filter_map(|(what, at)| Some((at?, what, number))));
+        }
+        events.sort_unstable();
+        let (mut client, mut server) = (Ledger::default(), Ledger::default());
+        for (at, what, number) in events {
+            match what {
+                0 => drop(client.note_due(Time::from_millis(at.into()), due(at.into()))),
+                1 => drop(server.note_request(number, arrived(u64::from(at) + 1))),
+                _ => assert!(client.note_reply(number, arrived(u64::from(at) + 1), number % 5 == 0)),
+            }
+            then(&mut client, &mut server);
+        }
+        (client, server)
+    }
+
+    proptest! {
+        /// What leaves while a run goes on, and then what is left, are the records that there would be if everything had been
+        /// held: every field, in the same order, so the same digest and the same statistics.
+        #[test]
+        fn records_are_the_same_whenever_they_leave(
+            mut lives: Vec<(Option<u8>, Option<u8>)>,
+            has_replies: bool,
+            gives_up: bool,
+        ) {
+            lives.iter_mut().for_each(|(_, reply)| *reply = reply.filter(|_| has_replies));
+            let reading = LedgerJoin { has_replies, gives_up };
+            let mut leaving = Vec::new();
+            let (mut client, mut server) = play(&lives, |client, server| {
+                reading.settle(client, server, |record| leaving.push(record));
+            });
+            reading.settle_all(&mut client, &mut server, |record| leaving.push(record));
+            let (client, server) = play(&lives, |_, _| {});
+            prop_assert_eq!(leaving, records(client, server, reading));
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Extends sequence numbers of a few bits that wrap around. RFC 3550 appendix A.1.
+
+/// The largest extended number so far.
+#[derive(Debug, Default)]
+pub(super) struct ExtendedCounter<const BITS: u32> {
+    highest: u64,
+}
+
+impl<const BITS: u32> ExtendedCounter<BITS> {
+    /// Returns the number with these bits that is nearest to the largest; `None` if it is before the first.
+    pub(super) fn near(&self, bits: u32) -> Option<u64> {
+        let around = 1_u64 << BITS;
+        let ahead = u64::from(bits).wrapping_sub(self.highest) % around;
+        let behind = around - ahead;
+        if ahead < around / 2 { Some(self.highest + ahead) } else { self.highest.checked_sub(behind) }
+    }
+
+    /// Returns the number as [`Self::near`] does, and updates the largest.
+    pub(super) fn see(&mut self, bits: u32) -> Option<u64> {
+        let number = self.near(bits)?;
+        self.highest = self.highest.max(number);
+        Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nothing_lies_before_the_first() {
+        let mut numbers = ExtendedCounter::<16>::default();
+        assert_eq!((numbers.see(0xffff), numbers.see(2), numbers.see(1)), (None, Some(2), Some(1)));
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_go_on_whatever_is_lost_or_overtaken(steps in proptest::collection::vec(-1000i64..30_000, 1..100)) {
+            let (mut numbers, mut highest) = (ExtendedCounter::<16>::default(), 0_i64);
+            for step in steps {
+                let number = (highest + step).max(0);
+                highest = highest.max(number);
+                prop_assert_eq!(numbers.see((number as u64 % 65_536) as u32), Some(number as u64));
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Messages that the transport rejected, kept until it has room.
+
+use std::collections::VecDeque;
+
+use crate::ConnectionId;
+use crate::contract::Outgoing;
+
+/// At most one message per connection, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct RejectedMessages {
+    messages: VecDeque<Outgoing>,
+    /// How many of them to try again.
+    to_retry: usize,
+}
+
+impl RejectedMessages {
+    /// Adds a rejected message.
+    pub(crate) fn refused(&mut self, message: Outgoing) {
+        self.messages.push_back(message);
+    }
+
+    /// Notes that a connection has room again; trying shows how much.
+    pub(crate) fn retry(&mut self) {
+        self.to_retry = self.messages.len();
+    }
+
+    /// Returns the next message to try again.
+    pub(crate) fn next(&mut self) -> Option<Outgoing> {
+        self.to_retry = self.to_retry.checked_sub(1)?;
+        self.messages.pop_front()
+    }
+
+    /// Discards the message of a failed connection.
+    pub(crate) fn forget(&mut self, connection: ConnectionId) {
+        self.messages.retain(|message| message.connection != connection);
+        self.to_retry = self.to_retry.min(self.messages.len());
+    }
+
+    /// Returns the oldest message.
+    pub(crate) fn oldest(&self) -> Option<&Outgoing> {
+        self.messages.front()
+    }
+
+    /// Returns the number of messages.
+    pub(crate) fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Returns whether a message waits for `connection`.
+    pub(crate) fn waits_for(&self, connection: ConnectionId) -> bool {
+        self.messages.iter().any(|message| message.connection == connection)
+    }
+}

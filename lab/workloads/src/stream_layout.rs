@@ -1,0 +1,66 @@
+//! The lanes of a workload: the streams of all its connections.
+
+use crate::{ConnectionId, Handshake};
+
+/// The streams over which a workload may spread its messages: streams of parallel associations, or parallel
+/// TCP connections with one stream each. A lane is one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamLayout {
+    /// Total number of streams of all connections.
+    pub streams: u16,
+    /// Connections or associations; each is a session if the application has sessions.
+    pub connections: u16,
+    /// Whether the transport may lose a message for good.
+    pub gives_up: bool,
+    /// Whether the transport is a byte stream, in which the application must mark message boundaries.
+    pub is_stream: bool,
+    /// The handshake of TLS on each connection, if it is used.
+    pub handshake: Option<Handshake>,
+}
+
+impl StreamLayout {
+    /// Returns the maximum number of attempts of a greeting: those of about two minutes if it may be lost.
+    pub(crate) fn greetings(self) -> u32 {
+        if self.gives_up { 7 } else { 1 }
+    }
+
+    /// Returns the connection of a lane.
+    pub fn connection(self, lane: u16) -> ConnectionId {
+        ConnectionId((lane % self.connections).into())
+    }
+
+    /// Returns the stream of a lane within its connection.
+    pub fn stream(self, lane: u16) -> u16 {
+        lane / self.connections
+    }
+
+    /// Returns the lane of the message in this turn, or the next one whose connection `has_room`; the first
+    /// if none has.
+    pub(crate) fn in_turn(self, turn: u32, has_room: impl Fn(ConnectionId) -> bool) -> u16 {
+        let streams = u32::from(self.streams);
+        let lane = |skipped| ((turn % streams + skipped) % streams) as u16;
+        (0..streams).map(lane).find(|lane| has_room(self.connection(*lane))).unwrap_or(lane(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn associations_take_the_streams_in_turn() {
+        let lanes =
+            StreamLayout { streams: 6, connections: 2, gives_up: false, is_stream: false, handshake: None };
+        let all: Vec<_> = (0..6).map(|lane| (lanes.connection(lane).0, lanes.stream(lane))).collect();
+        assert_eq!(all, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]);
+    }
+
+    #[test]
+    fn a_turn_passes_over_connections_without_room() {
+        let lanes =
+            StreamLayout { streams: 4, connections: 2, gives_up: false, is_stream: false, handshake: None };
+        assert_eq!(lanes.in_turn(9, |_| true), 1);
+        assert_eq!(lanes.in_turn(9, |connection| connection.0 != 1), 2);
+        assert_eq!(lanes.in_turn(9, |_| false), 1);
+    }
+}

@@ -1,0 +1,265 @@
+//! Two ends that TLS protects, and a path that delays, and loses what it is told to.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hol_base::{Duration, Seed, Time};
+use hol_quic::{
+    Config, EncryptedPackets, Endpoint, EndpointOutput, KeyLog, MessageMapping, OutgoingDatagram, Tls,
+};
+use hol_transport::{Command, Event, Failure, Message, Received, Reliability, Violation};
+use hol_wire::Ecn;
+
+use crate::pipe::{CLIENT, SERVER, config};
+
+/// Both ends; the client is side 0.
+struct Ends {
+    now: Time,
+    sides: [Endpoint<EncryptedPackets>; 2],
+    deadlines: [Option<Time>; 2],
+    /// When, to which side, and what.
+    on_the_way: Vec<(Time, usize, OutgoingDatagram)>,
+    /// Packets that were sent in all.
+    sent: usize,
+    /// Those that are lost.
+    lost: fn(usize) -> bool,
+    /// Whether the path marks who may be marked.
+    marks: bool,
+    told: [Vec<Event>; 2],
+    log: KeyLog,
+}
+
+impl Ends {
+    fn new(config: &Config, carriage: MessageMapping, lost: fn(usize) -> bool) -> Self {
+        let log = KeyLog::default();
+        let tls = Tls::new(config, log.clone());
+        Self::that_have([&tls, &tls], log, config, carriage, lost)
+    }
+
+    fn that_have(
+        [own, other]: [&Tls; 2],
+        log: KeyLog,
+        config: &Config,
+        carriage: MessageMapping,
+        lost: fn(usize) -> bool,
+    ) -> Self {
+        let config = Arc::new(config.clone());
+        let rng = |name: &str| Seed(3).derive(name).rng();
+        let client = Endpoint::client(Arc::clone(&config), carriage, own, SERVER, rng("client"));
+        let server = Endpoint::server(config, carriage, other, rng("server"));
+        let sides = [client, server];
+        let mut ends = Self {
+            now: Time::ZERO,
+            sides,
+            deadlines: [None; 2],
+            on_the_way: Vec::new(),
+            sent: 0,
+            lost,
+            marks: false,
+            told: [Vec::new(), Vec::new()],
+            log,
+        };
+        ends.tell(0, Command::Connect);
+        ends
+    }
+
+    fn settle(&mut self) {
+        for side in 0..2 {
+            loop {
+                match self.sides[side].poll(self.now) {
+                    EndpointOutput::Transmit(datagram) => {
+                        if !(self.lost)(self.sent) {
+                            self.on_the_way.push((self.now + Duration::from_millis(10), 1 - side, datagram));
+                        }
+                        self.sent += 1;
+                    }
+                    EndpointOutput::Event(event) => self.told[side].push(event),
+                    EndpointOutput::Wait(until) => {
+                        self.deadlines[side] = until;
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn run(&mut self, time: Duration) {
+        let until = self.now + time;
+        loop {
+            let packet = self.on_the_way.iter().map(|(at, ..)| *at).min();
+            let next = Time::earliest([packet, self.deadlines[0], self.deadlines[1]]);
+            let Some(next) = next.filter(|next| *next <= until) else { break };
+            self.now = next;
+            if let Some(first) = self.on_the_way.iter().position(|(at, ..)| *at == next) {
+                let (_, to, mut datagram) = self.on_the_way.remove(first);
+                let _capable = self.marks && datagram.ecn.mark();
+                self.sides[to].receive_datagram(next, [SERVER, CLIENT][to], &datagram.octets, datagram.ecn);
+            }
+            self.settle();
+        }
+        self.now = until;
+    }
+
+    fn offer(&mut self, side: usize, stream: u16, payload: Vec<u8>) -> bool {
+        let (reliability, payload) = (Reliability::Full, Bytes::from(payload));
+        let message = Message { stream, unordered: false, reliability, ppid: 0, payload };
+        let taken = self.sides[side].offer(self.now, message);
+        self.settle();
+        taken
+    }
+
+    fn tell(&mut self, side: usize, command: Command) {
+        self.sides[side].tell(self.now, command);
+        self.settle();
+    }
+
+    fn received(&self, side: usize) -> Vec<&Received> {
+        let told = self.told[side].iter();
+        told.filter_map(|event| if let Event::Received(data) = event { Some(data) } else { None }).collect()
+    }
+}
+
+#[test]
+fn messages_of_every_carriage_come_through_tls_in_spite_of_losses_and_both_ends_close() {
+    for carriage in [MessageMapping::Streams, MessageMapping::PerMessage] {
+        let mut ends = Ends::new(&config("quinn-0.11", "streams = 4"), carriage, |number| number % 17 == 16);
+        ends.run(Duration::from_millis(500));
+        for number in 0..200_u16 {
+            assert!(ends.offer(0, number % 4, vec![number as u8; 100]), "{number}");
+            assert!(ends.offer(1, number % 4, vec![number as u8; 50]), "{number}");
+            ends.run(Duration::from_millis(5));
+        }
+        ends.run(Duration::from_secs(2));
+        for (side, octets) in [(0, 50), (1, 100)] {
+            let came: usize = ends.received(side).iter().map(|data| data.payload.len()).sum();
+            assert_eq!(came, 200 * octets, "{carriage:?}");
+        }
+        assert!(ends.sides.iter().all(|side| side.packets_lost() > 0));
+        ends.tell(0, Command::Close);
+        ends.run(Duration::from_millis(100));
+        ends.tell(1, Command::Close);
+        ends.run(Duration::from_secs(5));
+        for told in &ends.told {
+            assert!(told.contains(&Event::PeerClosed) && told.last() == Some(&Event::Closed), "{carriage:?}");
+        }
+        assert!(ends.sides.iter().all(Endpoint::is_drained));
+    }
+}
+
+/// RFC 9221: nobody sends them again.
+#[test]
+fn datagrams_that_are_lost_stay_lost() {
+    let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Datagrams, |number| {
+        number > 40 && number % 5 == 0
+    });
+    ends.run(Duration::from_millis(500));
+    for _ in 0..100 {
+        assert!(ends.offer(0, 0, vec![7; 100]));
+        ends.run(Duration::from_millis(10));
+    }
+    let came = ends.received(1).len();
+    assert!((50..100).contains(&came), "{came}");
+}
+
+/// RFC 9000 section 13.4.2 and RFC 9002 section 7.1: marks are told of, and the window closes as after a loss.
+#[test]
+fn who_is_marked_slows_down_if_it_was_told_to_say_that_it_may_be() {
+    let window = |ecn: bool, marks: bool| {
+        let mut ends =
+            Ends::new(&config("quinn-0.11", &format!("ecn = {ecn}")), MessageMapping::Streams, |_| false);
+        ends.run(Duration::from_millis(500));
+        ends.marks = marks;
+        for _ in 0..50 {
+            assert!(ends.offer(0, 0, vec![1; 5000]));
+            ends.run(Duration::from_millis(20));
+        }
+        assert_eq!(ends.sides[0].packets_lost(), 0);
+        let mut window = None;
+        ends.sides[0].path(&mut |path| window = path.cwnd);
+        window.unwrap()
+    };
+    let free = window(true, false);
+    assert!(window(true, true) < free / 2, "{free}");
+    assert_eq!([window(false, true), window(false, false)], [free, free], "who says nothing is not marked");
+}
+
+/// RFC 9000 section 8.1: a server says no more than three times of what it heard before the client's address is validated.
+#[test]
+fn a_flight_that_is_longer_than_a_server_may_send_at_once_costs_a_round_trip() {
+    let connected = |flight: &str| {
+        let changes = format!("handshake_flight = '{flight}'");
+        let mut ends = Ends::new(&config("quinn-0.11", &changes), MessageMapping::Streams, |_| false);
+        while !ends.told[0].contains(&Event::Connected) {
+            ends.run(Duration::from_millis(1));
+            assert!(ends.now < Time::from_millis(1000));
+        }
+        ends.now
+    };
+    let at = |millis| Time::from_millis(millis);
+    assert_eq!([connected("600B"), connected("2500B"), connected("4500B")], [at(20), at(20), at(40)]);
+}
+
+/// RFC 9001 section 4.1.3: a client that does not know the server goes no further.
+#[test]
+fn a_server_with_another_certificate_is_not_trusted() {
+    let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Streams, |_| false);
+    let config = Arc::new(config("quinn-0.11", ""));
+    let other = Tls::new(&config, KeyLog::default());
+    ends.sides[1] = Endpoint::server(config, MessageMapping::Streams, &other, Seed(4).rng());
+    ends.run(Duration::from_secs(1));
+    assert_eq!(ends.told[0], [Event::Failed { reason: Failure::Violation(Violation::Transport) }]);
+}
+
+/// On two hosts each end makes what it needs of what both know.
+#[test]
+fn a_server_whose_certificate_is_of_the_same_secret_is_trusted() {
+    for (secret, is_trusted) in [([1; 32], true), ([2; 32], false)] {
+        let config = config("quinn-0.11", "handshake_flight = '2500B'");
+        let [own, other] = [[1; 32], secret].map(|secret| Tls::shared(&secret, &config, KeyLog::default()));
+        let log = KeyLog::default();
+        let mut ends = Ends::that_have([&own, &other], log, &config, MessageMapping::Streams, |_| false);
+        ends.run(Duration::from_secs(1));
+        assert_eq!(ends.told[0].contains(&Event::Connected), is_trusted, "{:?}", ends.told[0]);
+    }
+}
+
+#[test]
+fn what_is_no_packet_of_the_connection_is_left_alone() {
+    let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Streams, |_| false);
+    ends.run(Duration::from_millis(500));
+    for octets in [&[][..], &[0], &[0x40; 30], &[0xc0; 1200], &[0xff; 1500]] {
+        for side in 0..2 {
+            ends.sides[side].receive_datagram(ends.now, [SERVER, CLIENT][side], octets, Ecn::NotCapable);
+        }
+        ends.settle();
+    }
+    assert!(ends.offer(0, 0, vec![1; 100]));
+    ends.run(Duration::from_millis(100));
+    assert_eq!(ends.received(1).len(), 1);
+}
+
+/// A socket that is full holds back what has not left: it is as if it had not been written.
+#[test]
+fn what_is_held_back_leaves_when_it_may() {
+    let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Streams, |_| false);
+    ends.run(Duration::from_millis(500));
+    let sent = ends.sent;
+    ends.sides[0].hold(true);
+    assert!(ends.offer(0, 0, vec![1; 100]));
+    ends.run(Duration::from_millis(100));
+    assert_eq!((ends.sent, ends.received(1).len()), (sent, 0));
+    ends.sides[0].hold(false);
+    ends.settle();
+    ends.run(Duration::from_millis(100));
+    assert_eq!(ends.received(1).len(), 1);
+}
+
+#[test]
+fn secrets_are_told_once_by_the_client() {
+    let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Streams, |_| false);
+    ends.run(Duration::from_millis(500));
+    let lines = ends.log.lines();
+    for label in ["CLIENT_HANDSHAKE_TRAFFIC_SECRET ", "SERVER_TRAFFIC_SECRET_0 "] {
+        assert_eq!(lines.lines().filter(|line| line.starts_with(label)).count(), 1, "{lines}");
+    }
+}

@@ -1,0 +1,306 @@
+//! The application that reads from an endpoint: it sleeps until data arrives and wakes up after a delay,
+//! during which more data may arrive.
+
+use std::collections::VecDeque;
+
+use hol_base::{Duration, Time};
+
+use crate::{Event, Received};
+
+/// Octets that the application reads at a time: the size of its buffer.
+const PIECE: usize = 65_536;
+
+/// What waits for the application.
+#[derive(Debug)]
+enum Item {
+    /// It is told at once, in its place among the others.
+    News(Event),
+    /// A message, and how many of its octets were not read.
+    Message(Received, usize),
+    /// Octets of a message that is not whole yet.
+    Part(usize),
+}
+
+/// An application that reads from an endpoint: the events that wait for it, and whether it is awake.
+#[derive(Debug)]
+pub struct ReceivingApplication {
+    wakeup: Duration,
+    items: VecDeque<Item>,
+    /// Of those items, the ones that deliver data.
+    waiting: usize,
+    /// And the octets in them that were not read.
+    octets: usize,
+    /// Of those items, the ones that a read has taken together, though the application may be busy with the first.
+    taken: usize,
+    /// Whether the application reads when it is awake, or is busy.
+    reads: bool,
+    /// It reads again, and the peer has not heard of the room that this makes.
+    resumed: bool,
+    awake: bool,
+    /// When the application wakes up.
+    alarm: Option<Time>,
+}
+
+impl ReceivingApplication {
+    /// Creates a reader whose application wakes up `wakeup` after data has arrived.
+    pub fn new(wakeup: Duration) -> Self {
+        Self {
+            wakeup,
+            items: VecDeque::new(),
+            waiting: 0,
+            taken: 0,
+            octets: 0,
+            reads: true,
+            resumed: false,
+            awake: false,
+            alarm: None,
+        }
+    }
+
+    /// Queues an event other than data.
+    pub fn push_event(&mut self, event: Event) {
+        self.items.push_back(Item::News(event));
+    }
+
+    /// Queues a message, and wakes the application up.
+    pub fn receive(&mut self, now: Time, received: Received) {
+        self.receive_rest(now, received, 0);
+    }
+
+    /// Queues the end of a message of which the application has already read the first `octets` in parts.
+    pub fn receive_rest(&mut self, now: Time, received: Received, in_part: usize) {
+        let rest = received.payload.len() - in_part;
+        self.queue(now, Item::Message(received, rest), rest);
+    }
+
+    /// Queues octets of an incomplete message. The application reads each part by itself, and processes the
+    /// message when it is complete.
+    pub fn receive_part(&mut self, now: Time, octets: usize) {
+        if octets > 0 {
+            self.queue(now, Item::Part(octets), octets);
+        }
+    }
+
+    fn queue(&mut self, now: Time, item: Item, octets: usize) {
+        self.octets += octets;
+        self.waiting += 1;
+        self.items.push_back(item);
+        if !self.awake && self.alarm.is_none() {
+            self.alarm = Some(now + self.wakeup);
+        }
+    }
+
+    /// Sets whether the application reads from now on.
+    pub fn set_reading(&mut self, reads: bool) {
+        self.resumed |= reads && !self.reads;
+        self.reads = reads;
+    }
+
+    /// Returns true once after the application has started to read again, when the receive window may open a
+    /// lot.
+    pub fn has_resumed(&mut self) -> bool {
+        std::mem::take(&mut self.resumed)
+    }
+
+    /// Makes the application read as much as its buffer holds in one call before it processes any of it, as
+    /// from a byte stream.
+    pub fn read_together(&mut self) {
+        let mut left = PIECE;
+        let received = self.items.iter().filter_map(|item| match item {
+            Item::Message(_, rest) => Some(*rest),
+            Item::News(_) | Item::Part(_) => None,
+        });
+        self.taken =
+            received.take_while(|octets| left.checked_sub(*octets).map(|less| left = less).is_some()).count();
+    }
+
+    /// Returns the octets that wait because the application does not read.
+    pub fn held(&self) -> usize {
+        if self.reads { 0 } else { self.octets }
+    }
+
+    /// Returns the octets that the application has not read, because it is busy or not yet awake.
+    pub const fn unread(&self) -> usize {
+        self.octets
+    }
+
+    /// Returns the time at which the application wakes up.
+    pub fn deadline(&self) -> Option<Time> {
+        self.alarm
+    }
+
+    /// Wakes the application up if it is time. It then reads all queued data, unless it is busy: then this
+    /// returns false.
+    ///
+    /// Data counts as arrived at the wake-up, even if it was sent earlier.
+    pub fn wake_if_due(&mut self, now: Time) -> bool {
+        let wakes = self.alarm.take_if(|at| *at <= now).is_some();
+        if wakes {
+            self.awake = true;
+            for item in &mut self.items {
+                if let Item::Message(Received { passage, .. }, _) = item {
+                    passage.arrived = (passage.arrived + self.wakeup).min(now);
+                }
+            }
+        }
+        wakes && self.reads
+    }
+
+    /// Lets the application read a part of a message, or a piece of a message longer than its buffer;
+    /// returns false if neither is next.
+    pub fn read_piece(&mut self) -> bool {
+        if !self.awake || !self.reads {
+            return false;
+        }
+        let is_over = match self.items.front_mut() {
+            Some(Item::Message(_, rest)) if *rest > PIECE => {
+                *rest -= PIECE;
+                self.octets -= PIECE;
+                false
+            }
+            Some(Item::Part(rest)) => {
+                let read = PIECE.min(*rest);
+                *rest -= read;
+                self.octets -= read;
+                *rest == 0
+            }
+            _ => return false,
+        };
+        if is_over {
+            self.items.pop_front();
+            self.note_read();
+        }
+        true
+    }
+
+    /// Returns the next event for which the application is awake.
+    pub fn next_event(&mut self) -> Option<Event> {
+        if !matches!(self.items.front()?, Item::News(_)) && !(self.awake && (self.reads || self.taken > 0)) {
+            return None;
+        }
+        match self.items.pop_front()? {
+            Item::News(event) => Some(event),
+            Item::Message(received, rest) => {
+                self.octets -= rest;
+                self.taken = self.taken.saturating_sub(1);
+                self.note_read();
+                Some(Event::Received(received))
+            }
+            Item::Part(_) => unreachable!("parts are read piece by piece"),
+        }
+    }
+
+    /// It goes to sleep when nothing is left.
+    fn note_read(&mut self) {
+        self.waiting -= 1;
+        self.awake = self.waiting > 0;
+    }
+
+    /// Returns whether no event is queued.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_wire::SendTimes;
+
+    use super::*;
+    use crate::DeliveryTimes;
+
+    fn octet(now: Time) -> Received {
+        let passage = DeliveryTimes::new(SendTimes::default(), now);
+        Received { stream: 0, unordered: false, ppid: 0, payload: b"x".as_slice().into(), passage }
+    }
+
+    #[test]
+    fn data_waits_for_the_application_to_wake_up_and_is_then_read_together() {
+        let mut reader = ReceivingApplication::new(Duration::from_millis(25));
+        reader.push_event(Event::Connected);
+        reader.receive(Time::ZERO, octet(Time::ZERO));
+        assert_eq!(reader.next_event(), Some(Event::Connected), "it is told what is not data at once");
+        assert_eq!(reader.next_event(), None);
+        let later = Time::from_millis(20);
+        reader.receive(later, octet(later));
+        let awake = Time::from_millis(25);
+        assert!(!reader.wake_if_due(later));
+        assert_eq!((reader.unread(), reader.held()), (2, 0), "it is not busy, it is asleep");
+        assert_eq!(reader.deadline(), Some(awake));
+        assert!(reader.wake_if_due(awake));
+        let arrivals = [reader.next_event(), reader.next_event()].map(|event| match event {
+            Some(Event::Received(received)) => received.passage.arrived,
+            other => panic!("{other:?} is no data"),
+        });
+        assert_eq!(arrivals, [awake; 2], "the time to wake up is nobody's head-of-line wait");
+        assert!(reader.is_empty());
+        reader.receive(awake, octet(awake));
+        assert_eq!(reader.next_event(), None, "it sleeps again");
+    }
+
+    #[test]
+    fn what_is_read_together_is_told_though_the_application_is_busy_with_the_first() {
+        let mut reader = ReceivingApplication::new(Duration::ZERO);
+        (0..3).for_each(|_| reader.receive(Time::ZERO, octet(Time::ZERO)));
+        assert!(reader.wake_if_due(Time::ZERO));
+        reader.read_together();
+        assert!(reader.next_event().is_some());
+        reader.set_reading(false);
+        reader.receive(Time::ZERO, octet(Time::ZERO));
+        assert!((0..2).all(|_| reader.next_event().is_some()));
+        assert_eq!((reader.next_event(), reader.unread()), (None, 1));
+    }
+
+    #[test]
+    fn a_long_message_is_read_in_pieces() {
+        let mut reader = ReceivingApplication::new(Duration::ZERO);
+        let payload = vec![0; 2 * PIECE + 1].into();
+        reader.receive(Time::ZERO, Received { payload, ..octet(Time::ZERO) });
+        assert!(!reader.read_piece(), "it sleeps");
+        reader.wake_if_due(Time::ZERO);
+        let mut unread = || reader.read_piece().then(|| reader.unread());
+        assert_eq!([unread(), unread(), unread()], [Some(PIECE + 1), Some(1), None]);
+        assert!(matches!(reader.next_event(), Some(Event::Received(_))));
+        assert_eq!(reader.unread(), 0);
+    }
+
+    #[test]
+    fn each_part_is_read_by_itself_and_the_message_when_it_is_whole() {
+        // net/sctp/socket.c sctp_recvmsg: a read takes what one `sctp_ulpq_tail_event` has queued, as far as its buffer goes.
+        let mut reader = ReceivingApplication::new(Duration::ZERO);
+        reader.receive_part(Time::ZERO, PIECE + 5);
+        reader.receive_part(Time::ZERO, 7);
+        reader.receive_part(Time::ZERO, 0);
+        let payload = vec![0; PIECE + 20].into();
+        reader.receive_rest(Time::ZERO, Received { payload, ..octet(Time::ZERO) }, PIECE + 12);
+        assert_eq!((reader.unread(), reader.held()), (PIECE + 20, 0));
+        assert!(!reader.read_piece(), "it sleeps");
+        assert!(reader.wake_if_due(Time::ZERO));
+        reader.set_reading(false);
+        assert_eq!((reader.read_piece(), reader.held()), (false, PIECE + 20));
+        reader.set_reading(true);
+        let mut unread = || reader.read_piece().then(|| reader.unread());
+        assert_eq!([unread(), unread(), unread(), unread()], [Some(20), Some(15), Some(8), None]);
+        assert!(matches!(reader.next_event(), Some(Event::Received(_))));
+        assert!(reader.unread() == 0 && reader.is_empty());
+        reader.receive_part(Time::ZERO, 1);
+        assert!(!reader.read_piece(), "it sleeps again");
+    }
+
+    #[test]
+    fn what_comes_while_the_application_is_busy_is_held_until_it_reads_again() {
+        let mut reader = ReceivingApplication::new(Duration::ZERO);
+        reader.receive(Time::ZERO, octet(Time::ZERO));
+        reader.receive(Time::ZERO, octet(Time::ZERO));
+        assert!(reader.wake_if_due(Time::ZERO) && reader.next_event().is_some());
+        reader.set_reading(false);
+        let later = Time::from_millis(5);
+        reader.receive(later, octet(later));
+        reader.push_event(Event::PeerClosed);
+        assert_eq!((reader.held(), reader.unread(), reader.next_event()), (2, 2, None));
+        reader.set_reading(true);
+        assert!(reader.has_resumed() && !reader.has_resumed());
+        assert!((0..2).all(|_| matches!(reader.next_event(), Some(Event::Received(_)))));
+        assert_eq!((reader.held(), reader.next_event()), (0, Some(Event::PeerClosed)));
+    }
+}

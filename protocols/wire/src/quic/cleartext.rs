@@ -1,0 +1,123 @@
+//! Unprotected packets, coalesced into datagrams. RFC 9000 sections 12.2 and 17.
+
+use super::varint::{skip, take};
+use super::{CONNECTION_ID, Frames};
+use crate::ParseError;
+
+/// An unencrypted packet, as endpoints of the model world send it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CleartextPacket<'a> {
+    /// The packet number space, which determines the keys.
+    pub space: PacketNumberSpace,
+    /// The packet number and the key generation, which the tag contains.
+    pub number: PacketNumber,
+    /// Offset of the packet number in the packet.
+    pub(super) number_at: usize,
+    /// Octets of the header, including the packet number.
+    pub(super) header: usize,
+    /// The whole packet: header, frames and tag.
+    pub(super) octets: &'a [u8],
+}
+
+/// Packet number spaces. RFC 9000 section 12.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PacketNumberSpace {
+    /// Initial packets.
+    Initial,
+    /// Handshake packets.
+    Handshake,
+    /// 1-RTT packets, with a short header.
+    Data,
+}
+
+/// What an unencrypted packet has in place of an AEAD's tag: what a receiver derives from earlier packets,
+/// and a reader of a single packet cannot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PacketNumber {
+    /// The complete packet number, of which the header has the last octets. RFC 9000 section 17.1.
+    pub number: u64,
+    /// The number of key updates so far, of which the header has the last bit. RFC 9001 section 6.
+    pub generation: u64,
+}
+
+impl PacketNumber {
+    /// Octets of a tag. RFC 9001 section 5.3.
+    pub const TAG: usize = 16;
+
+    /// Encodes the packet number and the key generation as a tag.
+    pub fn to_tag(self) -> [u8; Self::TAG] {
+        (u128::from(self.number) << 64 | u128::from(self.generation)).to_be_bytes()
+    }
+
+    /// Decodes a tag.
+    pub fn from_tag(tag: [u8; Self::TAG]) -> Self {
+        let both = u128::from_be_bytes(tag);
+        Self { number: (both >> 64) as u64, generation: both as u64 }
+    }
+}
+
+impl<'a> CleartextPacket<'a> {
+    /// Returns the frames of the packet.
+    pub fn frames(&self) -> Frames<'a> {
+        Frames::new(&self.octets[self.header..self.octets.len() - PacketNumber::TAG])
+    }
+
+    /// Takes the first packet of a datagram. The fixed bit may have any value (RFC 9287).
+    fn take(datagram: &mut &'a [u8]) -> Result<Self, ParseError> {
+        const LONG: u8 = 0x80;
+        let first = *datagram.first().ok_or(ParseError::Truncated)?;
+        let (space, number_at, length) =
+            if first & LONG == 0 { short(datagram) } else { long(first, datagram)? };
+        let header = number_at + 1 + usize::from(first & 3);
+        if length < header + PacketNumber::TAG {
+            return Err(ParseError::Length);
+        }
+        let octets = datagram.split_off(..length).ok_or(ParseError::Truncated)?;
+        let tag = octets.last_chunk().ok_or(ParseError::Truncated)?;
+        Ok(Self { space, number: PacketNumber::from_tag(*tag), number_at, header, octets })
+    }
+}
+
+/// Parses a short header: the offset of its packet number, and the length of the packet, which ends with the
+/// datagram. RFC 9000 section 17.3.1.
+fn short(datagram: &[u8]) -> (PacketNumberSpace, usize, usize) {
+    (PacketNumberSpace::Data, 1 + CONNECTION_ID, datagram.len())
+}
+
+/// Parses a long header of version 1. RFC 9000 section 17.2.
+fn long(first: u8, datagram: &[u8]) -> Result<(PacketNumberSpace, usize, usize), ParseError> {
+    let mut rest = &datagram[1..];
+    if skip(&mut rest, 4)? != [0, 0, 0, 1] {
+        return Err(ParseError::Value);
+    }
+    for _connection_id in ["destination", "source"] {
+        let length = skip(&mut rest, 1)?[0];
+        skip(&mut rest, length.into())?;
+    }
+    let space = match first >> 4 & 3 {
+        0 => PacketNumberSpace::Initial,
+        2 => PacketNumberSpace::Handshake,
+        _ => return Err(ParseError::Value),
+    };
+    if space == PacketNumberSpace::Initial {
+        let token = take(&mut rest)?;
+        skip(&mut rest, token)?;
+    }
+    let length = usize::try_from(take(&mut rest)?).map_err(|_| ParseError::Length)?;
+    let number_at = datagram.len() - rest.len();
+    Ok((space, number_at, number_at.checked_add(length).ok_or(ParseError::Length)?))
+}
+
+/// Returns the packets of a datagram.
+pub fn packets(mut datagram: &[u8]) -> impl Iterator<Item = Result<CleartextPacket<'_>, ParseError>> {
+    std::iter::from_fn(move || {
+        if datagram.is_empty() {
+            return None;
+        }
+        let packet = CleartextPacket::take(&mut datagram);
+        if packet.is_err() {
+            datagram = &[];
+        }
+        Some(packet)
+    })
+}
