@@ -5,4 +5,5 @@ mod full_disk;
 mod histories;
 #[path = "../limit/mod.rs"]
 mod limit;
+mod mark;
 mod world;
