@@ -155,7 +155,9 @@ impl Carrier {
 
 /// Performs the handshake, and checks the server's identity.
 fn protect(server: &Server, tls: &Tls, mut socket: &Socket) -> io::Result<ClientConnection> {
-    let name = ServerName::try_from(server.host.clone()).map_err(io::Error::other)?;
+    // A certificate names the address, not the link on which it is.
+    let host = server.host.split('%').next().unwrap_or_default().to_owned();
+    let name = ServerName::try_from(host).map_err(io::Error::other)?;
     let mut session = ClientConnection::new(tls.0.clone(), name).map_err(unsafe_line)?;
     socket.set_read_timeout(Some(standard(server.patience)))?;
     while session.is_handshaking() {
