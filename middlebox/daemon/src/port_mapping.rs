@@ -14,8 +14,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use hol_base::Time;
 use hol_pcp::{Heard, Refusal, hear, nat_pmp, reply};
 use hol_simco::{
-    AgentId, Batch, Body, ConnectionInfo, Framing, Lifetime, Message, Middlebox, Notification, Pid, Reply,
-    Request, SessionId, Tid, Version,
+    AgentId, Batch, Body, Capabilities, ConnectionInfo, Framing, Lifetime, Message, Middlebox, Notification,
+    Pid, Reply, Request, SessionId, Tid, Version,
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -238,8 +238,12 @@ impl PortMapper {
             return Ok(Outcome::Answer(wanted.grant(mapped, now, self.epoch(now))));
         }
         let under_way = self.asked.values().filter(|other| other.wanted.key.host == key.host).count();
-        if self.table.of(key.host).count() + under_way >= self.most {
+        let has = self.table.of(key.host).count() + under_way;
+        if has >= self.most {
             return Err(Refusal::UserExceedsQuota);
+        }
+        if has >= Self::FEW && self.is_scarce(asked.agent, middlebox) {
+            return Err(Refusal::NoResources);
         }
         let enable = wanted.enable();
         if !middlebox.policy().covers(asked.agent, &enable.internal, &enable.external) {
@@ -250,6 +254,18 @@ impl PortMapper {
         let tid = self.note(asked);
         middlebox.ask(now, session, tid, Request::Per { enable, gid: None }, Some(mapping), batch);
         Ok(Outcome::Asked)
+    }
+
+    /// Mappings that a host gets even when few are left: those are reserved for hosts with fewer.
+    const FEW: usize = 4;
+
+    /// Returns true if only a quarter is left of what all hosts of this agent may map together.
+    fn is_scarce(&self, agent: AgentId, middlebox: &Middlebox) -> bool {
+        let quota = middlebox.policy().quota(agent);
+        let is_nat = middlebox.capabilities().include(Capabilities::NAT);
+        let most = if is_nat { quota.ports.min(quota.rules) } else { quota.rules };
+        let under_way = self.asked.values().filter(|asked| asked.agent == agent).count();
+        self.table.count_of(agent) + under_way >= most - most / 4
     }
 
     fn change(
@@ -343,21 +359,27 @@ impl PortMapper {
                 lifetime => self.table.prolong(pid, lifetime.end(now)),
             };
         }
-        let Some(Asked { host, wanted, octets, .. }) = self.asked.remove(&tid) else { return };
-        match (self.outcome(now, &wanted, &body), host) {
+        let Some(Asked { host, wanted, octets, agent }) = self.asked.remove(&tid) else { return };
+        match (self.outcome(now, &wanted, agent, &body), host) {
             (Ok(answer), Some(host)) => self.say(host, &answer),
             (Err(refusal), Some(host)) => self.refuse(now, host, &octets, refusal),
             (_, None) => {}
         }
     }
 
-    fn outcome(&mut self, now: Time, wanted: &Wanted, body: &Body) -> Result<Vec<u8>, Refusal> {
+    fn outcome(
+        &mut self,
+        now: Time,
+        wanted: &Wanted,
+        agent: AgentId,
+        body: &Body,
+    ) -> Result<Vec<u8>, Refusal> {
         let (key, epoch) = (wanted.key, self.epoch(now));
         let granted = match body {
             Body::Reply(Reply::Per(rule)) => {
                 let outside = host_of(&rule.outside).ok_or(Refusal::NetworkFailure)?;
                 let (nonce, filter, until) = (wanted.nonce, wanted.filter, rule.lifetime.end(now));
-                Granted { pid: rule.pid, nonce, outside, filter, until }
+                Granted { pid: rule.pid, nonce, outside, filter, until, agent }
             }
             Body::Reply(Reply::Plc { lifetime }) => {
                 let had = self.table.get(&key).ok_or(Refusal::NetworkFailure)?;
