@@ -344,6 +344,9 @@ impl Daemon {
         if self.ledger.keep_clock(now) {
             self.log.write(now, Level::Info, "room-again", &[("what", &"clock")]);
         }
+        if let Err(failure) = self.ledger.sync_mark(now) {
+            self.log.write_seldom(now, Level::Error, "mark-behind", &[("reason", &failure)]);
+        }
         if let Err(failure) = self.ledger.tidy() {
             self.log.write_seldom(now, Level::Error, "journal-grows", &[("reason", &failure)]);
         }

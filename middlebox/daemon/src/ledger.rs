@@ -31,6 +31,8 @@ pub(crate) struct Ledger {
     /// Where the clock is to be stored, when there is room, and when to try.
     unkept: Option<PathBuf>,
     keep_at: Time,
+    /// When to sync the journal's mark.
+    mark_at: Time,
 }
 
 /// Why a change could not be applied.
@@ -88,6 +90,8 @@ impl Ledger {
     const MOST_REPEATS: usize = 2;
     /// Cost of a rejected batch, in units of about a nanosecond: the kernel waits for a grace period.
     const ATTEMPT: u64 = 5_000_000;
+    /// How long the journal's mark may be behind: it need not delay a reply.
+    const MARKING: Duration = Duration::from_secs(1);
     /// Interval between checks for others' changes to it.
     const LOOKING: Duration = Duration::from_secs(1);
 
@@ -104,6 +108,7 @@ impl Ledger {
             look_at,
             unkept: None,
             keep_at: Time::MAX,
+            mark_at: Time::MAX,
         }
     }
 
@@ -159,6 +164,9 @@ impl Ledger {
             }
             return Err(failure.into());
         }
+        if self.is_mark_behind() {
+            self.mark_at = self.mark_at.min(now + Self::MARKING);
+        }
         let spans = (filtered.since(begin), self.clock.now().since(filtered));
         self.metrics.numbers().count_batch(changes, spans);
         Ok(())
@@ -189,7 +197,7 @@ impl Ledger {
     /// Returns when to [`look`](Self::look), to [`mend`](Self::mend) or to [continue](Self::go_on);
     /// [`Time::MAX`] if the filter is correct.
     pub fn wake_at(&self) -> Time {
-        self.mend_at.min(self.look_at).min(self.go_on_at).min(self.keep_at)
+        self.mend_at.min(self.look_at).min(self.go_on_at).min(self.keep_at).min(self.mark_at)
     }
 
     /// Returns true if it is time to [`mend`](Self::mend).
@@ -244,6 +252,19 @@ impl Ledger {
         let is_kept = self.clock.keep(directory).is_ok();
         self.keep_at = if is_kept { Time::MAX } else { now + Self::MENDING };
         is_kept
+    }
+
+    /// Returns true if the journal's mark is not synced.
+    pub fn is_mark_behind(&self) -> bool {
+        self.journal.as_ref().is_some_and(Journal::is_mark_behind)
+    }
+
+    /// Syncs the journal's mark when that is due.
+    pub fn sync_mark(&mut self, now: Time) -> Result<(), LedgerError> {
+        let Some(journal) = self.journal.as_mut().filter(|_| self.mark_at <= now) else { return Ok(()) };
+        let synced = journal.sync_mark();
+        self.mark_at = if synced.is_ok() { Time::MAX } else { now + Self::MENDING };
+        Ok(synced?)
     }
 
     /// Lets the journal drop superseded entries, if there are many.

@@ -235,6 +235,19 @@ fn the_end_of_a_rule_that_the_filter_would_not_let_go_is_recorded_later() {
     assert_eq!(recorded.iter().map(|recorded| recorded.rule.pid).collect::<Vec<_>>(), [lasting]);
 }
 
+/// No reply waits for it, but a second later it is on the disk.
+#[test]
+fn the_mark_of_the_journal_is_synced_soon() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut world = Fussy::default().world_with(Journal::open(directory.path()).unwrap().0);
+    let mut agent = world.agent();
+    assert!(!world.daemon.ledger.is_mark_behind());
+    agent.enable(&mut world, 5004, 3600).unwrap();
+    assert!(world.daemon.ledger.is_mark_behind());
+    world.skip(Duration::from_secs(1));
+    assert!(!world.daemon.ledger.is_mark_behind());
+}
+
 #[test]
 fn metrics_count_answers_batches_and_rules() {
     let mut world = Plan::default().open();
