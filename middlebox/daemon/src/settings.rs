@@ -6,7 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use hol_base::{ByteCount, Duration};
-use hol_simco::PORT;
+use hol_simco::{PORT, Prefix};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use crate::setup::{SetupError, read};
@@ -120,6 +121,11 @@ pub struct NatSettings {
     pub inside: Vec<IpAddr>,
     /// The first and the last port of those addresses.
     pub ports: (u16, u16),
+    /// Internal hosts that may open flows to the outside without a rule, with the first address of `outside`.
+    #[serde(deserialize_with = "prefixes")]
+    pub masquerade: Vec<Prefix>,
+    /// True if internal hosts reach each other at addresses of `outside`.
+    pub hairpin: bool,
 }
 
 /// Port mappings by PCP (RFC 6887) and NAT-PMP (RFC 6886), for hosts that belong to an agent of the policy.
@@ -191,7 +197,8 @@ impl Default for NftablesSettings {
 
 impl Default for NatSettings {
     fn default() -> Self {
-        Self { outside: Vec::new(), inside: Vec::new(), ports: (1024, u16::MAX) }
+        let (outside, inside, masquerade) = Default::default();
+        Self { outside, inside, ports: (1024, u16::MAX), masquerade, hairpin: false }
     }
 }
 
@@ -252,6 +259,11 @@ impl TryFrom<String> for SocketText {
 fn socket_addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
     let texts = Vec::<SocketText>::deserialize(deserializer)?;
     Ok(texts.into_iter().map(|SocketText(address)| address).collect())
+}
+
+fn prefixes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Prefix>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    texts.into_iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
 }
 
 fn maybe_socket_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {

@@ -1,7 +1,7 @@
 //! Creates a daemon from settings: reads their files, and rejects what cannot work.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,11 +10,13 @@ use hol_agent::{
     read_secrets,
 };
 use hol_base::{ByteCount, Duration, plain_words};
-use hol_filter::{Interfaces, MOST_SHAPES, Nftables, NullFilter, PacketFilter, Pool, Unmatched, footprint};
+use hol_filter::{
+    Interfaces, MOST_SHAPES, Masquerade, Nftables, NullFilter, PacketFilter, Pool, Unmatched, footprint,
+};
 use hol_journal::{Durability, Journal, JournalError, Recorded};
 use hol_simco::{
     Authentication, Capabilities, Change, Config, ConfigError, IpVersion, Lifetime, Middlebox, Policy,
-    PolicyError, SecretError, SharedSecrets, Unauthenticated,
+    PolicyError, Prefix, SecretError, SharedSecrets, Unauthenticated,
 };
 
 use hol_system::Poller;
@@ -29,8 +31,8 @@ use crate::ledger::Ledger;
 use crate::listen::Listeners;
 use crate::port_mapping::{PortMapper, public_address};
 use crate::{
-    Daemon, DaemonError, FilterKind, LedgerError, Level, LimitSettings, Limits, Log, NftablesSettings,
-    PcpSettings, ProtectedSettings, Settings, TlsSettings,
+    Daemon, DaemonError, FilterKind, LedgerError, Level, LimitSettings, Limits, Log, NatSettings,
+    NftablesSettings, PcpSettings, ProtectedSettings, Settings, TlsSettings,
 };
 
 /// Why settings are invalid.
@@ -114,6 +116,16 @@ pub enum SetupError {
         "[nftables]: `inside` and `outside` are two interfaces that belong together; name both, or none for all that is forwarded"
     )]
     OneInterface,
+    /// Nothing would be masqueraded.
+    #[error(
+        "[nat] masquerade and hairpin are about flows from one interface to another; name `inside` and `outside` in [nftables]"
+    )]
+    MasqueradeWithoutInterfaces,
+    /// No address to represent these hosts.
+    #[error(
+        "[nat] masquerade: no address of `outside` has the IP version of {0}; add one, or leave these hosts out"
+    )]
+    MasqueradeWithoutAddress(IpAddr),
     /// Strangers could open the firewall.
     #[error(
         "{0} is open to other hosts, and without policy and secrets anybody may do anything; set policy = FILE, secrets = FILE, or both"
@@ -431,6 +443,7 @@ impl Settings {
         let addresses = [&self.nat.outside[..], &self.nat.inside[..]].concat();
         let pool = Pool { addresses, ports: self.nat.ports.0..=self.nat.ports.1 };
         let config = hol_filter::Config::new().with_table(table)?.with_unmatched(unmatched).with_pool(pool);
+        let config = config.with_masquerade(self.masquerade()?);
         match (inside.clone(), outside.clone()) {
             (None, None) => Ok(config),
             (Some(inside), Some(outside)) if inside != outside => {
@@ -438,6 +451,22 @@ impl Settings {
             }
             _ => Err(SetupError::OneInterface),
         }
+    }
+
+    fn masquerade(&self) -> Result<Masquerade, SetupError> {
+        let NatSettings { outside, masquerade: hosts, hairpin, .. } = &self.nat;
+        let NftablesSettings { inside: from, outside: to, .. } = &self.nftables;
+        if (*hairpin || !hosts.is_empty()) && (from.is_none() || to.is_none()) {
+            return Err(SetupError::MasqueradeWithoutInterfaces);
+        }
+        let is_represented = |hosts: &&Prefix| {
+            let version = IpVersion::of(hosts.address());
+            outside.iter().any(|address| IpVersion::of(*address) == version)
+        };
+        if let Some(lacking) = hosts.iter().find(|hosts| !is_represented(hosts)) {
+            return Err(SetupError::MasqueradeWithoutAddress(lacking.address()));
+        }
+        Ok(Masquerade { hosts: hosts.clone(), hairpin: *hairpin, addresses: outside.clone() })
     }
 
     fn config(&self) -> Config {
@@ -536,7 +565,6 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NatSettings;
 
     /// RFC 4540 section 4.3.3: IIV and EIV.
     #[test]
@@ -552,6 +580,25 @@ mod tests {
         let both = Capabilities::IPV4 | Capabilities::IPV6;
         assert_eq!(flags(false, &["192.0.2.1", "2001:db8::1"]), both);
         assert_eq!(flags(true, &["192.0.2.1"]), both, "a firewall passes IPv6 untranslated");
+    }
+
+    #[test]
+    fn masquerading_needs_interfaces_and_an_address_of_the_hosts_version() {
+        let settings = |nftables: &str, hosts: &str| {
+            let text =
+                format!("[nftables]\n{nftables}[nat]\noutside = ['192.0.2.1']\nmasquerade = ['{hosts}']\n");
+            toml::from_str::<Settings>(&text)
+                .unwrap()
+                .middlebox()
+                .map(drop)
+                .map_err(|error| error.to_string())
+        };
+        let interfaces = "inside = 'in0'\noutside = 'out0'\n";
+        assert_eq!(settings(interfaces, "10.0.0.0/8"), Ok(()));
+        assert!(
+            settings("", "10.0.0.0/8").unwrap_err().contains("name `inside` and `outside` in [nftables]")
+        );
+        assert!(settings(interfaces, "fd00::/8").unwrap_err().contains("has the IP version of fd00::"));
     }
 
     #[test]
