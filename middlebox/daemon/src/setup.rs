@@ -286,6 +286,16 @@ impl Settings {
                         "before Linux 6.9 others can change our table; what they do is mended within 1 s";
                     log.write(clock.now(), Level::Warn, "table-unguarded", &[("reason", &why)]);
                 }
+                for table in filter.others().map_err(LedgerError::from)? {
+                    let why = "it is another middlebox': what both filter passes only if both let it; simcod clear removes one \
+                               that is left over";
+                    log.write(
+                        clock.now(),
+                        Level::Warn,
+                        "another-table",
+                        &[("table", &table), ("reason", &why)],
+                    );
+                }
                 Box::new(filter)
             }
         };
