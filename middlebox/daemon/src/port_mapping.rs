@@ -36,7 +36,12 @@ pub(crate) struct PortMapper {
     sessions: BTreeMap<AgentId, SessionId>,
     asked: BTreeMap<Tid, Asked>,
     last_tid: u32,
+    /// Sent answers.
+    answers: Answers,
 }
+
+/// The number of answers by protocol, operation and result code.
+pub(crate) type Answers = BTreeMap<(&'static str, &'static str, u16), u64>;
 
 /// A host to answer.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +81,8 @@ impl PortMapper {
         let open = |at: &SocketAddr| open(*at, interface).map_err(|error| (*at, error));
         let sockets = addresses.iter().map(open).collect::<Result<_, _>>()?;
         let (table, sessions, asked) = Default::default();
-        Ok(Self { sockets, address, most, start: Time::ZERO, table, sessions, asked, last_tid: 0 })
+        let answers = Answers::new();
+        Ok(Self { sockets, address, most, start: Time::ZERO, table, sessions, asked, last_tid: 0, answers })
     }
 
     /// Starts with the mappings of restored rules.
@@ -401,7 +407,7 @@ impl PortMapper {
         Ok(wanted.grant(&granted, now, epoch))
     }
 
-    fn refuse(&self, now: Time, host: Host, octets: &[u8], refusal: Refusal) {
+    fn refuse(&mut self, now: Time, host: Host, octets: &[u8], refusal: Refusal) {
         let epoch = self.epoch(now);
         let answer = match octets.first() {
             Some(0) => nat_pmp::refusal(octets, refusal, epoch),
@@ -411,13 +417,53 @@ impl PortMapper {
     }
 
     /// Sends an answer; a host that does not get it asks again.
-    fn say(&self, host: Host, octets: &[u8]) {
+    fn say(&mut self, host: Host, octets: &[u8]) {
+        if let Some(kind) = kind_of(octets) {
+            *self.answers.entry(kind).or_default() += 1;
+        }
         let _ = self.sockets[host.socket as usize].send_to(octets, host.address);
+    }
+
+    /// Returns the number of answers of each kind.
+    pub fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
+    /// Returns the number of mappings.
+    pub fn mappings(&self) -> usize {
+        self.table.len()
     }
 
     /// Returns the epoch in seconds. RFC 6887 section 8.5.
     fn epoch(&self, now: Time) -> u32 {
         (now.saturating_since(self.start).as_millis() / 1000) as u32
+    }
+}
+
+/// Returns the protocol, the operation and the result of an answer. RFC 6887 section 7.2, RFC 6886 section 3.3.
+fn kind_of(octets: &[u8]) -> Option<(&'static str, &'static str, u16)> {
+    let &[version, operation, high, low, ..] = octets else { return None };
+    // Hosts can ask for any operation: those that are none count as one.
+    Some(match version {
+        0 => ("nat-pmp", nat_pmp_name(operation), u16::from_be_bytes([high, low])),
+        _ => ("pcp", pcp_name(operation), u16::from(low)),
+    })
+}
+
+fn nat_pmp_name(operation: u8) -> &'static str {
+    match operation & 0x7f {
+        0 => "address",
+        1 | 2 => "map",
+        _ => "other",
+    }
+}
+
+fn pcp_name(operation: u8) -> &'static str {
+    match operation & 0x7f {
+        0 => "announce",
+        1 => "map",
+        2 => "peer",
+        _ => "other",
     }
 }
 

@@ -28,7 +28,7 @@ use crate::overlaps::Sweep;
 use crate::rules::Rules;
 use crate::{
     AgentId, Authentication, Batch, Capabilities, Change, Config, ConfigError, Gid, Lifetime, Location,
-    Notification, Pid, Policy, PolicyError, Right, Rule, SessionId, Unauthenticated, work,
+    Notification, Pid, Policy, PolicyError, Right, Rule, SessionId, Unauthenticated, Usage, work,
 };
 use session::Session;
 
@@ -251,6 +251,17 @@ impl Middlebox {
         let ends = self.rules.first_to_end().map(|(end, _)| end);
         let patience = self.impatient.first().map(|(deadline, _)| *deadline);
         ends.into_iter().chain(patience).min().unwrap_or(Time::MAX)
+    }
+
+    /// Returns what each agent uses that has used anything.
+    pub fn usage(&self) -> impl Iterator<Item = (AgentId, Usage)> {
+        self.accounts.usage()
+    }
+
+    /// Returns the ports that a NAT can assign for each protocol, outside and inside.
+    pub fn ports(&self) -> usize {
+        let ports = usize::from(*self.config.ports.end() - *self.config.ports.start()) + 1;
+        (self.config.outside.len() + self.config.inside.len()) * ports
     }
 
     /// Returns the agent of an open session.

@@ -81,6 +81,10 @@ impl Table {
         self.mappings.range(first..).take_while(move |(key, _)| key.host == host)
     }
 
+    pub fn len(&self) -> usize {
+        self.mappings.len()
+    }
+
     /// Returns the number of mappings of all hosts of an agent.
     pub fn count_of(&self, agent: AgentId) -> usize {
         self.counts.get(&agent).copied().unwrap_or_default()

@@ -267,6 +267,25 @@ fn one_host_has_so_many_mappings_and_all_hosts_of_an_agent_its_quota() {
     assert_eq!(granted(lan, "10.0.0.7"), 8);
 }
 
+#[test]
+fn answers_are_counted_by_kind() {
+    let lan = &mut Lan::behind_nat();
+    lan.map(PHONE, 5004, 600, 0).unwrap();
+    lan.map("192.168.0.1", 5004, 600, 0).unwrap_err();
+    lan.say(PHONE, &[0, 0]);
+    for operation in 60..64 {
+        lan.say(PHONE, &[9, operation, 0, 0]);
+    }
+    let expected = [
+        (("nat-pmp", "address", 0), 1),
+        (("pcp", "map", 0), 1),
+        (("pcp", "map", 2), 1),
+        (("pcp", "other", 1), 4),
+    ];
+    assert_eq!(lan.mapper.answers().clone().into_iter().collect::<Vec<_>>(), expected);
+    assert_eq!(lan.mapper.mappings(), 1);
+}
+
 /// What is restored counts, and what ends does not.
 #[test]
 fn the_share_of_a_host_outlasts_a_restart() {

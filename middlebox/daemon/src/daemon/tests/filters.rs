@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use hol_base::{Duration, Time};
 use hol_filter::{Corrections, FilterError, PacketFilter};
 use hol_journal::Journal;
-use hol_simco::{Action, Change, Lifetime, Middlebox, Pid, Refusal, Reply, Request, Rule};
+use hol_simco::{Action, Change, Lifetime, Middlebox, Pid, Policy, Refusal, Reply, Request, Rule};
 
 use super::super::Daemon;
 use super::world::{Plan, World, per};
@@ -268,6 +268,24 @@ fn metrics_count_answers_batches_and_rules() {
     ] {
         assert!(text.lines().any(|written| written == line), "{line} is not in\n{text}");
     }
+}
+
+#[test]
+fn gauges_of_agents_are_up_to_date_within_a_second() {
+    let policy = Policy::parse("anonymous = 'phone'\n[agents.phone]\n").unwrap();
+    let mut world = Plan { policy, ..Plan::default() }.open();
+    world.daemon.gauges_at = Some(Time::ZERO);
+    let mut agent = world.agent();
+    agent.enable(&mut world, 5004, 3600).unwrap();
+    world.skip(Duration::from_secs(1));
+    let lines = ["simco_agent_rules{agent=\"phone\"} 1", "simco_agent_sessions{agent=\"phone\"} 1"];
+    let text = world.daemon.metrics.text();
+    assert!(lines.iter().all(|expected| text.lines().any(|line| line == *expected)), "{text}");
+    drop(agent);
+    world.settle();
+    world.skip(Duration::from_secs(1));
+    let text = world.daemon.metrics.text();
+    assert!(text.contains("simco_agent_sessions{agent=\"phone\"} 0\n"), "{text}");
 }
 
 #[test]
