@@ -41,7 +41,7 @@ pub use error::DaemonError;
 pub use ledger::LedgerError;
 pub use limits::Limits;
 pub use listen::{Listen, Transport, socket_address};
-pub use log::{Level, Log};
+pub use log::{Format, Level, Log};
 pub use privileges::drop_privileges;
 pub use rules::recorded_rules;
 pub use settings::{

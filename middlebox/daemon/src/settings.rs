@@ -11,7 +11,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use crate::setup::{SetupError, read};
-use crate::{Level, Limits, Listen, Transport, socket_address};
+use crate::{Format, Level, Limits, Listen, Transport, socket_address};
 
 /// The daemon's settings.
 #[derive(Debug, Clone, Deserialize)]
@@ -43,7 +43,9 @@ pub struct Settings {
     pub max_lifetime: Duration,
     /// The log level.
     pub log: Level,
-    /// True if requests are logged.
+    /// The format of the log.
+    pub format: Format,
+    /// True if requests and ends of rules are logged.
     pub audit: bool,
     /// The HTTP address of the metrics for Prometheus.
     #[serde(deserialize_with = "maybe_socket_address")]
@@ -179,6 +181,7 @@ impl Default for Settings {
             secrets: None,
             max_lifetime: Duration::from_secs(24 * 3600),
             log: Level::Info,
+            format: Format::Logfmt,
             audit: false,
             metrics: None,
             nftables: NftablesSettings::default(),

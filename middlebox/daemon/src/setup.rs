@@ -25,6 +25,7 @@ use rustls::ServerConfig;
 use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::version::TLS13;
 
+use crate::audit::{Audit, write_end};
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
 use crate::ledger::Ledger;
@@ -259,7 +260,8 @@ impl Settings {
     }
 
     /// Opens everything.
-    pub fn open(&self, mut log: Log) -> Result<Daemon, DaemonError> {
+    pub fn open(&self, log: Log) -> Result<Daemon, DaemonError> {
+        let mut log = log.with_format(self.format);
         let mut middlebox = self.middlebox()?;
         let clock = self.state.as_deref().map_or_else(Clock::start, Clock::of);
         let poller = Poller::new()?;
@@ -418,12 +420,19 @@ impl Settings {
         for Recorded { rule, owner } in recorded {
             if let Err(error) = middlebox.restore(now, rule, &owner) {
                 log.write(clock.now(), Level::Warn, "not-restored", &[("reason", &error)]);
+                if self.audit {
+                    write_end(clock.now(), &rule, &owner, "not-restored", log);
+                }
                 ends.push(Change { before: Some(rule), after: None });
             }
         }
         journal.take_ended().into_iter().for_each(|pid| middlebox.rest(pid));
         let end = |rule| Change { before: Some(rule), after: None };
-        ends.extend(middlebox.end_overruled(now).into_iter().map(end));
+        let overruled: Vec<Change> = middlebox.end_overruled(now).into_iter().map(end).collect();
+        if self.audit {
+            Audit::write_ends(now, &overruled, middlebox.policy(), log);
+        }
+        ends.extend(overruled);
         log.write(clock.now(), Level::Info, "restored", &[("rules", &rules)]);
         let unrecorded = match journal.record(&ends, |agent| middlebox.policy().name(agent)) {
             Ok(()) => Vec::new(),
@@ -515,6 +524,7 @@ impl Settings {
             measure: (self.filter == FilterKind::Nftables).then_some(footprint),
             most_sessions: self.limits.connections,
             announces: true,
+            audits: self.audit,
         }
     }
 

@@ -398,6 +398,9 @@ impl Middlebox {
     fn change(&mut self, change: Change, batch: &mut Batch) {
         let elements = self.apply(&change);
         batch.count(work::ELEMENT * elements as u64);
+        if self.config.audits && change.after.is_none() {
+            batch.count(work::LINE);
+        }
         batch.changes.push(change);
     }
 
