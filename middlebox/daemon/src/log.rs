@@ -66,6 +66,11 @@ impl Log {
         Self { format, ..self }
     }
 
+    /// Changes the level and the format of what follows.
+    pub(crate) fn change(&mut self, most: Level, format: Format) {
+        (self.most, self.format) = (most, format);
+    }
+
     /// Writes from now on without waiting for whoever reads the log: what exceeds a bounded queue is left out.
     pub(crate) fn write_beside(&mut self) -> io::Result<()> {
         if let Outlet::Direct(out) = &mut self.out {

@@ -75,7 +75,7 @@ pub enum FilterKind {
 }
 
 /// TLS settings. The files are PEM.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlsSettings {
     /// The middlebox' certificate chain, up to an authority that agents trust.
@@ -88,7 +88,7 @@ pub struct TlsSettings {
 }
 
 /// Sockets for traffic protected below IP, by WireGuard or IPsec.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ProtectedSettings {
     /// The interface; traffic of others does not reach these sockets.
@@ -102,7 +102,7 @@ pub struct ProtectedSettings {
 }
 
 /// nftables settings.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NftablesSettings {
     /// The table of the family inet, which only the daemon uses.
@@ -114,7 +114,7 @@ pub struct NftablesSettings {
 }
 
 /// The addresses of a NAT; without any, the middlebox is a pure firewall.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NatSettings {
     /// Addresses that replace internal hosts.
@@ -131,7 +131,7 @@ pub struct NatSettings {
 }
 
 /// Port mappings by PCP (RFC 6887) and NAT-PMP (RFC 6886), for hosts that belong to an agent of the policy.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PcpSettings {
     /// Addresses of the inside interface where hosts send requests.
@@ -148,7 +148,7 @@ impl Default for PcpSettings {
 }
 
 /// Limits of the resources that others can make the daemon use.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
     /// Maximum connections.
@@ -227,6 +227,51 @@ impl Settings {
             *file = directory.join(&*file);
         }
         Ok(settings)
+    }
+
+    /// Returns the names of the settings that differ and that only a restart applies.
+    pub fn restarts(&self, other: &Self) -> Vec<&'static str> {
+        let Self {
+            listen,
+            listen_sctp,
+            listen_tls,
+            filter,
+            firewall,
+            state,
+            sync,
+            max_lifetime,
+            audit,
+            metrics,
+            protected,
+            nftables,
+            nat,
+            pcp,
+            limits,
+            // These are reloaded.
+            policy: _,
+            secrets: _,
+            log: _,
+            format: _,
+            tls: _,
+        } = self;
+        let differ = [
+            ("listen", *listen != other.listen),
+            ("listen-sctp", *listen_sctp != other.listen_sctp),
+            ("listen-tls", *listen_tls != other.listen_tls),
+            ("filter", *filter != other.filter),
+            ("firewall", *firewall != other.firewall),
+            ("state", *state != other.state),
+            ("sync", *sync != other.sync),
+            ("max-lifetime", *max_lifetime != other.max_lifetime),
+            ("audit", *audit != other.audit),
+            ("metrics", *metrics != other.metrics),
+            ("[protected]", *protected != other.protected),
+            ("[nftables]", *nftables != other.nftables),
+            ("[nat]", *nat != other.nat),
+            ("[pcp]", *pcp != other.pcp),
+            ("[limits]", *limits != other.limits),
+        ];
+        differ.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
     }
 
     /// Returns every socket to open.

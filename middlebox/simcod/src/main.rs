@@ -12,6 +12,7 @@ mod enable;
 mod failure;
 mod lifetime;
 mod list;
+mod manual;
 mod protocol;
 mod reserve;
 mod rule;
@@ -80,6 +81,8 @@ enum What {
     Serve(serve::Serve),
     /// Remove the rules that a middlebox left in the packet filter of this host
     Clear(clear::Clear),
+    /// Write the manual, a page for each command
+    Manual(manual::Manual),
 }
 
 fn main() -> ExitCode {
@@ -101,6 +104,7 @@ impl Simcod {
             What::Batch(batch) => batch.run(),
             What::Serve(serve) => serve.run(),
             What::Clear(clear) => clear.run(),
+            What::Manual(manual) => manual.run(),
             order => unreachable!("{order:?} is an order"),
         }
     }
@@ -127,7 +131,8 @@ impl What {
             | Self::Watch(_)
             | Self::Batch(_)
             | Self::Serve(_)
-            | Self::Clear(_) => None,
+            | Self::Clear(_)
+            | Self::Manual(_) => None,
         }
     }
 }

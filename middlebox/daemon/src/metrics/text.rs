@@ -198,4 +198,26 @@ mod tests {
             assert!(documented.contains(&format!("`{name}")), "{name} is not documented");
         }
     }
+
+    #[test]
+    fn the_dashboard_and_the_alerts_are_about_metrics_that_exist() {
+        let text = of(&Numbers::default());
+        let names: Vec<&str> =
+            text.lines().filter_map(|line| Some(line.strip_prefix("# TYPE ")?.split_once(' ')?.0)).collect();
+        let files = [
+            include_str!("../../../../packaging/simcod/grafana-dashboard.json"),
+            include_str!("../../../../packaging/simcod/prometheus-alerts.yml"),
+        ];
+        for file in files {
+            let words = file.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let used = words.filter(|word| word.starts_with("simco_") || word.starts_with("process_"));
+            let mut count = 0;
+            for name in used.filter(|name| *name != "simco_agent_") {
+                let name = name.strip_suffix("_bucket").unwrap_or(name);
+                assert!(names.contains(&name), "there is no {name}");
+                count += 1;
+            }
+            assert!(count > 5, "{count} metrics in a file");
+        }
+    }
 }
