@@ -86,6 +86,11 @@ pub(crate) fn is_empty(frame: &[u8]) -> bool {
     frame.len() <= HEADER
 }
 
+/// Returns the entries of a frame.
+pub(crate) fn entries(frame: &[u8]) -> &[u8] {
+    frame.get(HEADER..).unwrap_or_default()
+}
+
 /// Completes a frame for its position; returns the next position.
 pub(crate) fn seal(frame: &mut [u8], place: Place) -> Place {
     let length = u32::try_from(frame.len() - HEADER).expect("no batch has 4 GiB of changes");

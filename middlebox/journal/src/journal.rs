@@ -124,13 +124,61 @@ impl Journal {
         if frame::is_empty(&self.frame) {
             return Ok(());
         }
+        self.append()?;
+        changes.iter().for_each(|change| self.count(change));
+        Ok(())
+    }
+
+    /// Appends the frame.
+    fn append(&mut self) -> Result<(), JournalError> {
         self.appender.append(&mut self.frame, self.durability)?;
         if self.durability == Durability::Synced {
             self.mark_position();
         }
         self.usage.octets += self.frame.len() as u64;
-        changes.iter().for_each(|change| self.count(change));
         Ok(())
+    }
+
+    /// Returns the entries of the last recorded batch, for a [`Replica`](crate::Replica).
+    pub fn last_entries(&self) -> &[u8] {
+        frame::entries(&self.frame)
+    }
+
+    /// Records entries, of which so many begin a rule, and so many supersede another.
+    pub(crate) fn record_entries(&mut self, entries: &[u8], usage: Usage) -> Result<(), JournalError> {
+        frame::begin(&mut self.frame);
+        self.frame.extend_from_slice(entries);
+        self.append()?;
+        let Usage { held, superseded, .. } = usage;
+        self.usage = Usage { held, superseded, ..self.usage };
+        Ok(())
+    }
+
+    pub(crate) fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Returns the path of the directory.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Replaces everything by these rules, each an entry: all or, on an error, nothing.
+    pub(crate) fn replace(&mut self, entries: &[&[u8]]) -> Result<(), JournalError> {
+        self.finish_compaction()?;
+        let number = self.segments[self.segments.len() - 1] + 1;
+        let (mut place, mut end) = (Place::first(number), segment::HEADER as u64);
+        let path = segment::path(&self.dir, number);
+        let file = segment::create(&self.dir, number, Start::Nothing, |file| {
+            (place, end) = compaction::write(entries.iter().copied(), place, file)
+                .map_err(JournalError::io("write", &path))?;
+            Ok(())
+        })?;
+        self.appender = Appender::new(file, path, end, place);
+        let superseded = std::mem::replace(&mut self.segments, vec![number]);
+        self.usage = Usage { held: entries.len() as u64, superseded: 0, octets: end };
+        self.mark_position();
+        superseded.iter().try_for_each(|number| segment::remove(&segment::path(&self.dir, *number)))
     }
 
     /// Moves the mark to the end, all of which is on the disk. Where that fails the mark proves less, but the record

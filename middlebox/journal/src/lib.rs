@@ -66,6 +66,7 @@ mod lasting;
 mod mark;
 mod reading;
 mod recovery;
+mod replica;
 mod room;
 mod segment;
 
@@ -73,3 +74,4 @@ pub use error::{JournalError, TruncatedTail};
 pub use hol_simco::Recorded;
 pub use journal::{Durability, Journal};
 pub use reading::read;
+pub use replica::{Replica, entry_of};

@@ -6,4 +6,5 @@ mod histories;
 #[path = "../limit/mod.rs"]
 mod limit;
 mod mark;
+mod replica;
 mod world;
