@@ -63,7 +63,7 @@ impl Server {
     }
 
     /// Resolves its name.
-    pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>, SessionError> {
+    pub fn addresses(&self) -> Result<Vec<SocketAddr>, SessionError> {
         let resolved = (self.host.as_str(), self.port).to_socket_addrs();
         let unknown = |source| SessionError::UnknownHost { host: self.host.clone(), source };
         Ok(resolved.map_err(unknown)?.collect())

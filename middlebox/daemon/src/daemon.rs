@@ -61,6 +61,8 @@ pub struct Daemon {
     audit: Option<Audit>,
     /// When to update the gauges of agents, [`Time::MAX`] if nothing has changed; `None` if nobody reads them.
     gauges_at: Option<Time>,
+    /// When to ask after the standby; [`Time::MAX`] if there is to be none.
+    standby_at: Time,
     /// When it ends even if agents have not read everything; [`Time::MAX`] until it is to stop.
     end: Time,
     /// Why it has to stop, other than by request.
@@ -141,6 +143,7 @@ impl Daemon {
             limits,
             buffer: vec![0; Self::PIECE].into(),
             gauges_at,
+            standby_at: Time::MAX,
             end: Time::MAX,
             failure: None,
         })
@@ -161,6 +164,11 @@ impl Daemon {
         if let Some(endpoint) = self.endpoint.take() {
             self.log.write(self.clock.now(), Level::Info, "metrics", &[("at", &endpoint.address()?)]);
             endpoint.serve(self.metrics.clone())?;
+        }
+        if let Some(standby) = self.ledger.standby()
+            && let Some(at) = standby.begin()?
+        {
+            self.log.write(self.clock.now(), Level::Info, "awaiting-standby", &[("at", &at)]);
         }
         self.supervisor.ready();
         Ok(())
@@ -236,7 +244,7 @@ impl Daemon {
         let listeners = self.listeners.as_ref().map_or(Time::MAX, Listeners::wake_at);
         let others = self.connections.wake_at().min(self.ledger.wake_at()).min(self.supervisor.wake_at());
         let next = self.middlebox.wake_at().min(others).min(listeners).min(self.end);
-        let next = next.min(self.gauges_at.unwrap_or(Time::MAX));
+        let next = next.min(self.gauges_at.unwrap_or(Time::MAX)).min(self.standby_at);
         (next < Time::MAX).then(|| next.saturating_since(self.clock.now()))
     }
 
@@ -376,6 +384,7 @@ impl Daemon {
         if self.ledger.keep_clock(now) {
             self.log.write(now, Level::Info, "room-again", &[("what", &"clock")]);
         }
+        self.hear_of_standby(now);
         if let Err(failure) = self.ledger.sync_mark(now) {
             self.log.write_seldom(now, Level::Error, "mark-behind", &[("reason", &failure)]);
         }
@@ -386,6 +395,20 @@ impl Daemon {
             Some(listeners) if listeners.wake_at() <= now => listeners.resume(&self.poller),
             _ => Ok(()),
         }
+    }
+
+    /// Logs that there is a standby, or none any more.
+    fn hear_of_standby(&mut self, now: Time) {
+        let Some(standby) = self.ledger.standby() else { return };
+        self.metrics.numbers().standbys = standby.is_in_step().into();
+        for (is_there, what) in standby.take_events() {
+            if is_there {
+                self.log.write(now, Level::Info, "standby-in-step", &[("at", &what)]);
+            } else {
+                self.log.write_seldom(now, Level::Warn, "standby-lost", &[("reason", &what)]);
+            }
+        }
+        self.standby_at = now + Self::GAUGING;
     }
 
     /// Closes a connection at once. Its session ends, its rules stay. RFC 3989 section 2.2.4.

@@ -12,6 +12,7 @@ use hol_simco::{Batch, Change, Middlebox, Policy, Refusal, Rule};
 use crate::clock::Clock;
 use crate::log::Level;
 use crate::metrics::Metrics;
+use crate::standby::Shipper;
 
 /// The packet filter and the journal.
 pub(crate) struct Ledger {
@@ -33,6 +34,8 @@ pub(crate) struct Ledger {
     keep_at: Time,
     /// When to sync the journal's mark.
     mark_at: Time,
+    /// The second middlebox that gets every record.
+    standby: Option<Shipper>,
 }
 
 /// Why a change could not be applied.
@@ -44,6 +47,11 @@ pub enum LedgerError {
     /// It is not recorded.
     #[error("journal: {0}")]
     Journal(#[from] JournalError),
+    /// It is not recorded by the standby.
+    #[error(
+        "standby: it has not recorded this, and nothing may change without it ([standby] required = true)"
+    )]
+    Standby,
 }
 
 impl LedgerError {
@@ -51,7 +59,7 @@ impl LedgerError {
     pub(crate) fn level(&self) -> Level {
         match self {
             Self::Filter(FilterError::Unsupported { .. } | FilterError::TooManyShapes(_)) => Level::Debug,
-            Self::Filter(_) | Self::Journal(_) => Level::Error,
+            Self::Filter(_) | Self::Journal(_) | Self::Standby => Level::Error,
         }
     }
 
@@ -109,7 +117,18 @@ impl Ledger {
             unkept: None,
             keep_at: Time::MAX,
             mark_at: Time::MAX,
+            standby: None,
         }
+    }
+
+    /// Returns the ledger with a standby that gets every record.
+    pub fn with_standby(self, standby: Option<Shipper>) -> Self {
+        Self { standby, ..self }
+    }
+
+    /// Returns the standby, if there is to be one.
+    pub fn standby(&mut self) -> Option<&mut Shipper> {
+        self.standby.as_mut()
     }
 
     /// Returns the ledger with ends of rules to record, and a directory for the clock, which a full disk did not take.
@@ -162,7 +181,7 @@ impl Ledger {
             if self.filter.apply(now, &inverses).is_err() {
                 self.doubt(now);
             }
-            return Err(failure.into());
+            return Err(failure);
         }
         if self.is_mark_behind() {
             self.mark_at = self.mark_at.min(now + Self::MARKING);
@@ -179,14 +198,25 @@ impl Ledger {
     }
 
     /// Records the changes, after those still owed.
-    fn record(&mut self, changes: &[Change], policy: &Policy) -> Result<(), JournalError> {
+    fn record(&mut self, changes: &[Change], policy: &Policy) -> Result<(), LedgerError> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
+        if self.standby.as_ref().is_some_and(Shipper::refuses) {
+            return Err(LedgerError::Standby);
+        }
         let name = |agent| policy.name(agent);
         if self.owed.is_empty() {
-            return journal.record(changes, name);
+            journal.record(changes, name)?;
+        } else {
+            journal.record(&[&self.owed, changes].concat(), name)?;
+            self.owed.clear();
         }
-        journal.record(&[&self.owed, changes].concat(), name)?;
-        self.owed.clear();
+        let Some(standby) = &self.standby else { return Ok(()) };
+        if !standby.ship(journal.last_entries()) {
+            // It may have them or not, as with a reply that was not sent. Here they are taken back.
+            let inverses: Vec<Change> = changes.iter().rev().map(|change| change.inverse()).collect();
+            journal.record(&inverses, name)?;
+            return Err(LedgerError::Standby);
+        }
         Ok(())
     }
 

@@ -30,6 +30,7 @@ mod sctp;
 mod settings;
 mod setup;
 mod signals;
+mod standby;
 mod systemd;
 mod tcp;
 mod tls;
@@ -46,7 +47,8 @@ pub use privileges::drop_privileges;
 pub use rules::recorded_rules;
 pub use settings::{
     FilterKind, LimitSettings, NatSettings, NftablesSettings, PcpSettings, ProtectedSettings, Settings,
-    TlsSettings,
+    StandbySettings, TlsSettings,
 };
 pub use setup::SetupError;
 pub use signals::Signals;
+pub use standby::follow;

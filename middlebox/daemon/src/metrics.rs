@@ -56,6 +56,8 @@ pub(crate) struct Numbers {
     /// Mappings by PCP and NAT-PMP, and answers about them.
     pub mappings: u64,
     pub mapping_answers: Answers,
+    /// 1 if there is a standby that has every rule.
+    pub standbys: u64,
     /// Octets from agents.
     pub received: u64,
     /// Octets to agents.
@@ -92,6 +94,7 @@ impl Default for Numbers {
             ports: 0,
             mappings: 0,
             mapping_answers: Answers::new(),
+            standbys: 0,
             received: 0,
             sent: 0,
             batches: Histogram::of_sizes(),

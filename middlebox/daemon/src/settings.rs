@@ -60,6 +60,8 @@ pub struct Settings {
     pub nat: NatSettings,
     /// Port mappings for internal hosts.
     pub pcp: PcpSettings,
+    /// The second middlebox that has every rule.
+    pub standby: StandbySettings,
     /// Limits of the resources that others can make the daemon use.
     pub limits: LimitSettings,
 }
@@ -141,6 +143,27 @@ pub struct PcpSettings {
     pub mappings: usize,
 }
 
+/// Where the standby connects, which has every rule on its disk before an agent gets its reply.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StandbySettings {
+    /// The TCP address, on which TLS is spoken as `[tls]` says; nowhere without it.
+    #[serde(deserialize_with = "maybe_socket_address")]
+    pub listen: Option<SocketAddr>,
+    /// The DNS name in the standby's certificate.
+    pub name: String,
+    /// How long a reply waits for it; after that it counts as lost.
+    pub patience: Duration,
+    /// True if nothing may change without it.
+    pub required: bool,
+}
+
+impl Default for StandbySettings {
+    fn default() -> Self {
+        Self { listen: None, name: String::new(), patience: Duration::from_secs(1), required: false }
+    }
+}
+
 impl Default for PcpSettings {
     fn default() -> Self {
         Self { listen: Vec::new(), mappings: 128 }
@@ -187,6 +210,7 @@ impl Default for Settings {
             nftables: NftablesSettings::default(),
             nat: NatSettings::default(),
             pcp: PcpSettings::default(),
+            standby: StandbySettings::default(),
             limits: LimitSettings::default(),
         }
     }
@@ -246,6 +270,7 @@ impl Settings {
             nftables,
             nat,
             pcp,
+            standby,
             limits,
             // These are reloaded.
             policy: _,
@@ -269,6 +294,7 @@ impl Settings {
             ("[nftables]", *nftables != other.nftables),
             ("[nat]", *nat != other.nat),
             ("[pcp]", *pcp != other.pcp),
+            ("[standby]", *standby != other.standby),
             ("[limits]", *limits != other.limits),
         ];
         differ.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()

@@ -31,9 +31,10 @@ use crate::endpoint::Endpoint;
 use crate::ledger::Ledger;
 use crate::listen::Listeners;
 use crate::port_mapping::{PortMapper, public_address};
+use crate::standby::{Shipper, Shipping};
 use crate::{
     Daemon, DaemonError, FilterKind, LedgerError, Level, LimitSettings, Limits, Log, NatSettings,
-    NftablesSettings, PcpSettings, ProtectedSettings, Settings, TlsSettings,
+    NftablesSettings, PcpSettings, ProtectedSettings, Settings, StandbySettings, TlsSettings,
 };
 
 /// Why settings are invalid.
@@ -127,6 +128,12 @@ pub enum SetupError {
         "[nat] masquerade: no address of `outside` has the IP version of {0}; add one, or leave these hosts out"
     )]
     MasqueradeWithoutAddress(IpAddr),
+    /// The standby could not be told from others, or there is nothing to copy.
+    #[error(
+        "[standby]: the rules are copied from `state`, with sync, over TLS to who has a certificate for `name`; set state = DIR, \
+         name in [standby], and certificate, key and agents in [tls]"
+    )]
+    StandbyLacks,
     /// Strangers could open the firewall.
     #[error(
         "{0} is open to other hosts, and without policy and secrets anybody may do anything; set policy = FILE, secrets = FILE, or both"
@@ -224,6 +231,7 @@ impl Settings {
         self.nftables()?;
         self.tls()?;
         self.check_protected()?;
+        self.check_standby()?;
         let (policy, authentication) = self.access()?;
         Ok(Middlebox::new(self.config(), policy, authentication)?)
     }
@@ -272,6 +280,7 @@ impl Settings {
         let listeners = Listeners::open(&self.sockets(), self.protected.interface.as_deref(), tls, &poller)?;
         let endpoint = self.metrics.map(open_endpoint).transpose()?;
         let mapper = self.open_mapper()?;
+        let shipper = self.open_shipper()?;
         let restore = |directory| self.restore(directory, &mut middlebox, clock, &mut log);
         let restored = self.state.as_deref().map(restore).transpose()?;
         let filter: Box<dyn PacketFilter> = match self.filter {
@@ -310,6 +319,7 @@ impl Settings {
                 Ledger::new(clock, filter, Some(journal)).with_debts(unrecorded, unkept)
             }
         };
+        let ledger = ledger.with_standby(shipper);
         let mut daemon = Daemon::new(clock, poller, listeners, endpoint, middlebox, ledger, limits, log)?;
         if self.audit {
             daemon.audit();
@@ -377,6 +387,28 @@ impl Settings {
         } else {
             Ok(())
         }
+    }
+
+    fn check_standby(&self) -> Result<(), SetupError> {
+        let TlsSettings { certificate, key, agents } = &self.tls;
+        let is_possible = self.state.is_some() && self.sync && !self.standby.name.is_empty();
+        let is_secure = certificate.is_some() && key.is_some() && agents.is_some();
+        let is_unused = self.standby.listen.is_none();
+        if is_unused || is_possible && is_secure { Ok(()) } else { Err(SetupError::StandbyLacks) }
+    }
+
+    /// Listens for the standby, if there is to be one.
+    fn open_shipper(&self) -> Result<Option<Shipper>, DaemonError> {
+        let StandbySettings { listen: Some(at), name, patience, required } = &self.standby else {
+            return Ok(None);
+        };
+        let (Some(state), Some(tls)) = (&self.state, self.tls()?) else {
+            return Err(SetupError::StandbyLacks.into());
+        };
+        let shipping = Shipping::open(*at, tls, name.clone(), state.clone())
+            .map_err(|source| DaemonError::Standby { at: *at, source })?;
+        let patience = std::time::Duration::from_nanos(patience.as_nanos());
+        Ok(Some(Shipper::new(shipping, patience, *required)))
     }
 
     fn check_protected(&self) -> Result<(), SetupError> {

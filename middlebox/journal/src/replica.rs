@@ -61,7 +61,7 @@ impl Replica {
         for parsed in parse_all(&incoming) {
             match parsed {
                 Some((Entry::Holds(recorded), octets)) if held.insert(recorded.rule.pid) => {
-                    entries.push(octets)
+                    entries.push(octets);
                 }
                 _ => return Err(self.no_record()),
             }
@@ -83,9 +83,9 @@ impl Replica {
             match entry {
                 Entry::Holds(Recorded { rule, .. }) => {
                     if is_held(&rule.pid) {
-                        superseded += 1
+                        superseded += 1;
                     } else {
-                        held += 1
+                        held += 1;
                     };
                     now.insert(rule.pid, true);
                 }

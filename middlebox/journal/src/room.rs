@@ -42,7 +42,7 @@ impl Usage {
 
 /// Returns the free octets of the file system of this directory; unlimited if that is unknown.
 pub(crate) fn free(directory: &Path) -> u64 {
-    statvfs(directory).map_or(u64::MAX, |disk| disk.blocks_available() as u64 * disk.fragment_size() as u64)
+    statvfs(directory).map_or(u64::MAX, |disk| disk.blocks_available() * disk.fragment_size())
 }
 
 #[cfg(test)]

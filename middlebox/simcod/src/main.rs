@@ -19,6 +19,7 @@ mod rule;
 mod rules;
 mod serve;
 mod span;
+mod standby;
 mod status;
 mod table;
 mod watch;
@@ -79,6 +80,8 @@ enum What {
     Batch(batch::Batch),
     /// Run the middlebox: agents open and close the packet filter of this host
     Serve(serve::Serve),
+    /// Keep a copy of the rules of another middlebox on this host, to take over
+    Standby(standby::Standby),
     /// Remove the rules that a middlebox left in the packet filter of this host
     Clear(clear::Clear),
     /// Write the manual, a page for each command
@@ -103,6 +106,7 @@ impl Simcod {
             What::Watch(watch) => watch.run(),
             What::Batch(batch) => batch.run(),
             What::Serve(serve) => serve.run(),
+            What::Standby(standby) => standby.run(),
             What::Clear(clear) => clear.run(),
             What::Manual(manual) => manual.run(),
             order => unreachable!("{order:?} is an order"),
@@ -131,6 +135,7 @@ impl What {
             | Self::Watch(_)
             | Self::Batch(_)
             | Self::Serve(_)
+            | Self::Standby(_)
             | Self::Clear(_)
             | Self::Manual(_) => None,
         }

@@ -51,6 +51,7 @@ pub(super) fn of(numbers: &Numbers) -> String {
         let labels = format!("protocol=\"{protocol}\",operation=\"{operation}\",result=\"{result}\"");
         text.value(&format!("simco_mapping_answers_total{{{labels}}}"), *count);
     }
+    text.one("simco_standby_in_step", "gauge", "1 if a standby has every rule", numbers.standbys);
     text.one("simco_received_bytes_total", "counter", "Octets from agents", numbers.received);
     text.one("simco_sent_bytes_total", "counter", "Octets to agents", numbers.sent);
     let failures = "Batches that packet filter or journal refused as a whole";
@@ -71,8 +72,11 @@ pub(super) fn of(numbers: &Numbers) -> String {
     text.0
 }
 
+/// A name, what it is, and its value.
+type Gauge = (&'static str, &'static str, fn(&Usage) -> usize);
+
 /// The gauges of each agent.
-const USAGE: [(&str, &str, fn(&Usage) -> usize); 5] = [
+const USAGE: [Gauge; 5] = [
     ("simco_agent_sessions", "Open sessions of an agent", |usage| usage.sessions),
     ("simco_agent_rules", "Policy rules of an agent", |usage| usage.rules),
     ("simco_agent_elements", "Elements of an agent's rules in the packet filter", |usage| usage.elements),

@@ -60,7 +60,7 @@ fn rules_that_fit_on_a_small_disk_do_not_fill_it_by_changing() {
             record(&mut journal, &pids.iter().map(change).collect::<Vec<_>>());
             journal.tidy().unwrap();
             // A disk takes about that long for a sync, in which compaction goes on.
-            thread::sleep(Duration::from_millis(1));
+            thread::park_timeout(Duration::from_millis(1));
         }
     }
     drop(journal);

@@ -178,7 +178,7 @@ fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
         assert_eq!(code, 2, "{problem}");
         assert!(parts.iter().all(|part| problem.contains(part)), "{arguments:?}: {problem}");
     }
-    fs::write(dir.path().join("good.toml"), "max-lifetime = \"1d\"\n").unwrap();
+    fs::write(dir.path().join("good.toml"), "max-lifetime = \"2d\"\n").unwrap();
     for arguments in
         [&[][..], &["--config", "good.toml"], &["--secrets", "mine.toml", "--listen", "0.0.0.0:0"]]
     {
