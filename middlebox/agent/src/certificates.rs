@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::version::TLS13;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
 use crate::secrets::{SecretFileError, read_secrets};
 
@@ -96,7 +96,7 @@ pub fn read_authorities(path: &Path) -> Result<RootCertStore, CertificateError> 
 
 /// What an agent needs for TLS.
 #[derive(Debug, Clone)]
-pub struct Tls(pub(crate) Arc<ClientConfig>);
+pub struct Tls(Arc<ClientConfig>);
 
 impl Tls {
     /// Reads a configuration that accepts middleboxes certified by these authorities, and presents a
@@ -112,6 +112,17 @@ impl Tls {
                 .map_err(|problem| CertificateError::Unusable { path: certificates.to_owned(), problem })?,
         };
         Ok(Self(Arc::new(config)))
+    }
+}
+
+impl Tls {
+    /// Returns the client of a handshake with this host.
+    pub fn client(&self, host: &str) -> io::Result<ClientConnection> {
+        // A certificate names the address, not the link on which it is.
+        let host = host.split('%').next().unwrap_or_default().to_owned();
+        let name = ServerName::try_from(host).map_err(io::Error::other)?;
+        ClientConnection::new(self.0.clone(), name)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 }
 

@@ -11,7 +11,6 @@ use hol_transport::{DeliveryTimes, Framer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustls::ClientConnection;
-use rustls::pki_types::ServerName;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 use crate::deadline::{Deadline, standard};
@@ -155,8 +154,7 @@ impl Carrier {
 
 /// Performs the handshake, and checks the server's identity.
 fn protect(server: &Server, tls: &Tls, mut socket: &Socket) -> io::Result<ClientConnection> {
-    let name = ServerName::try_from(server.host.clone()).map_err(io::Error::other)?;
-    let mut session = ClientConnection::new(tls.0.clone(), name).map_err(unsafe_line)?;
+    let mut session = tls.client(&server.host)?;
     socket.set_read_timeout(Some(standard(server.patience)))?;
     while session.is_handshaking() {
         session.complete_io(&mut socket).map_err(|error| match error.kind() {

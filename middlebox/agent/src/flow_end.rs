@@ -126,6 +126,9 @@ fn split(text: &str) -> Result<(&str, &str), &'static str> {
 
 fn parse_hosts(text: &str) -> Result<Hosts, &'static str> {
     const PROBLEM: &str = "the host is no IP address; write 10.0.0.5, 10.0.0.0/8, [2001:db8::1] or any";
+    if text.contains('%') {
+        return Err("addresses of one link (%eth0) are not forwarded, so there are no rules about them");
+    }
     if is_any(text) {
         return Ok(Hosts::Any);
     }
@@ -245,6 +248,7 @@ mod tests {
             ("[2001:db8::1", "[2001:db8::1]:5004"),
             ("[2001:db8::1]5004", "[2001:db8::1]:5004"),
             ("[10.0.0.5]:5004", "[2001:db8::1]:5004"),
+            ("[fe80::1%eth0]:5004", "not forwarded"),
         ] {
             let error = text.parse::<FlowEnd>().unwrap_err().to_string();
             assert!(error.starts_with(&format!("`{text}`: ")) && error.contains(cure), "{error}");

@@ -63,7 +63,7 @@ impl Server {
     }
 
     /// Resolves its name.
-    pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>, SessionError> {
+    pub fn addresses(&self) -> Result<Vec<SocketAddr>, SessionError> {
         let resolved = (self.host.as_str(), self.port).to_socket_addrs();
         let unknown = |source| SessionError::UnknownHost { host: self.host.clone(), source };
         Ok(resolved.map_err(unknown)?.collect())
@@ -76,13 +76,13 @@ impl FromStr for Server {
     fn from_str(text: &str) -> Result<Self, ServerError> {
         let parse = || {
             if let Some((host, port)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-                host.parse::<Ipv6Addr>().ok()?;
+                address_of(host)?;
                 let port = if port.is_empty() { PORT } else { port.strip_prefix(':')?.parse().ok()? };
                 return Some(Self::new(host, port));
             }
             match text.split_once(':') {
                 // An IPv6 address without port needs no brackets.
-                Some(_) if text.parse::<Ipv6Addr>().is_ok() => Some(Self::new(text, PORT)),
+                Some(_) if address_of(text).is_some() => Some(Self::new(text, PORT)),
                 Some((host, port)) => Some(Self::new(host, port.parse().ok()?)),
                 None => Some(Self::new(text, PORT)),
             }
@@ -93,6 +93,12 @@ impl FromStr for Server {
         let is_possible = |server: &Self| !server.host.is_empty() && server.port != 0;
         parse().filter(is_possible).ok_or_else(|| ServerError::NoServer(text.to_owned()))
     }
+}
+
+/// Returns the address without its zone, `%eth0`, which a link-local one needs. RFC 4007 section 11.
+fn address_of(text: &str) -> Option<Ipv6Addr> {
+    let (address, zone) = text.split_once('%').unwrap_or((text, "none"));
+    address.parse().ok().filter(|_| !zone.is_empty() && !zone.contains([':', '%', '/']))
 }
 
 /// `::1:7626` is a valid address, but probably meant as another one with a port.
@@ -139,10 +145,25 @@ mod tests {
             ("1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8", 7626),
             ("[::1]", "::1", 7626),
             ("[::1]:99", "::1", 99),
+            ("[fe80::1%eth0]:99", "fe80::1%eth0", 99),
+            ("fe80::1%eth0", "fe80::1%eth0", 7626),
         ] {
             assert_eq!(text.parse(), Ok(Server::new(host, port)), "{text}");
         }
-        for text in ["", ":99", "fw1:", "fw1:0", "fw1:65536", "[::1", "[fw1]:99", "[::1]99", "a:b:c"] {
+        for text in [
+            "",
+            ":99",
+            "fw1:",
+            "fw1:0",
+            "fw1:65536",
+            "[::1",
+            "fe80::1%",
+            "[fe80::1%]:9",
+            "fe80::1%eth0:9",
+            "[fw1]:99",
+            "[::1]99",
+            "a:b:c",
+        ] {
             let error = text.parse::<Server>().unwrap_err().to_string();
             assert!(error.contains(&format!("`{text}`")), "{error}");
         }

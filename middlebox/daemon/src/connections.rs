@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
+use std::net::SocketAddr;
 
 use hol_base::Time;
 use hol_simco::{AgentId, Body, Message, Notification, SessionId};
@@ -41,6 +42,11 @@ impl Connections {
         poller.add(&connection, Token::Connection(id), Interest::Read)?;
         self.all.insert(id, connection);
         Ok(())
+    }
+
+    /// Returns the address of the agent's host.
+    pub fn peer(&self, id: SessionId) -> Option<SocketAddr> {
+        self.all.get(&id).map(|connection| connection.peer)
     }
 
     pub fn get_mut(&mut self, id: SessionId) -> Option<&mut Connection> {

@@ -59,6 +59,10 @@ pub struct Daemon {
     asking: BTreeSet<u32>,
     /// The audit log, if enabled.
     audit: Option<Audit>,
+    /// When to update the gauges of agents, [`Time::MAX`] if nothing has changed; `None` if nobody reads them.
+    gauges_at: Option<Time>,
+    /// When to ask after the standby; [`Time::MAX`] if there is to be none.
+    standby_at: Time,
     /// When it ends even if agents have not read everything; [`Time::MAX`] until it is to stop.
     end: Time,
     /// Why it has to stop, other than by request.
@@ -70,6 +74,8 @@ impl Daemon {
     const MOST_READY: usize = 256;
     /// Octets per read.
     const PIECE: usize = 4096;
+    /// How old the gauges of agents may be: there may be thousands.
+    const GAUGING: Duration = Duration::from_secs(1);
     /// Time for agents to receive the end of their session.
     const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -114,6 +120,7 @@ impl Daemon {
         limits: Limits,
         log: Log,
     ) -> Result<Self, DaemonError> {
+        let gauges_at = endpoint.as_ref().map(|_| Time::ZERO);
         ledger.metrics().numbers().rules = middlebox.rules(Time::ZERO).count() as u64;
         Ok(Self {
             clock,
@@ -135,6 +142,8 @@ impl Daemon {
             batch: Batch::with_room(limits.turn()).with_work(Limits::TURN_WORK, Limits::SHARE),
             limits,
             buffer: vec![0; Self::PIECE].into(),
+            gauges_at,
+            standby_at: Time::MAX,
             end: Time::MAX,
             failure: None,
         })
@@ -155,6 +164,11 @@ impl Daemon {
         if let Some(endpoint) = self.endpoint.take() {
             self.log.write(self.clock.now(), Level::Info, "metrics", &[("at", &endpoint.address()?)]);
             endpoint.serve(self.metrics.clone())?;
+        }
+        if let Some(standby) = self.ledger.standby()
+            && let Some(at) = standby.begin()?
+        {
+            self.log.write(self.clock.now(), Level::Info, "awaiting-standby", &[("at", &at)]);
         }
         self.supervisor.ready();
         Ok(())
@@ -177,16 +191,37 @@ impl Daemon {
         self.middlebox.advance(now, &mut self.batch);
         self.hear(now);
         self.hear_hosts(now)?;
+        if let Some(at) = &mut self.gauges_at
+            && (!ready.is_empty() || !self.batch.changes().is_empty())
+        {
+            *at = (*at).min(now + Self::GAUGING);
+        }
         self.commit(now);
         self.answer(now);
         self.give_up(now);
         self.supervisor.alive(now);
         self.try_again(now)?;
+        self.gauge(now);
         let mut numbers = self.metrics.numbers();
         numbers.connections = self.connections.len() as u64;
         numbers.lost_lines = self.log.lost();
         numbers.count_turn(self.clock.now().since(now));
         Ok(())
+    }
+
+    /// Updates the gauges of agents and of port mappings, if that is due.
+    fn gauge(&mut self, now: Time) {
+        let Some(at) = self.gauges_at.as_mut().filter(|at| **at <= now) else { return };
+        *at = Time::MAX;
+        let policy = self.middlebox.policy();
+        let usage = self.middlebox.usage().map(|(agent, usage)| (policy.agent_name(agent).to_owned(), usage));
+        let mut numbers = self.metrics.numbers();
+        numbers.usage = usage.collect();
+        numbers.ports = self.middlebox.ports() as u64;
+        if let Some(mapper) = &self.mapper {
+            numbers.mappings = mapper.mappings() as u64;
+            numbers.mapping_answers.clone_from(mapper.answers());
+        }
     }
 
     /// Enables the audit log.
@@ -209,6 +244,7 @@ impl Daemon {
         let listeners = self.listeners.as_ref().map_or(Time::MAX, Listeners::wake_at);
         let others = self.connections.wake_at().min(self.ledger.wake_at()).min(self.supervisor.wake_at());
         let next = self.middlebox.wake_at().min(others).min(listeners).min(self.end);
+        let next = next.min(self.gauges_at.unwrap_or(Time::MAX)).min(self.standby_at);
         (next < Time::MAX).then(|| next.saturating_since(self.clock.now()))
     }
 
@@ -305,7 +341,11 @@ impl Daemon {
         }
         if let Some(audit) = &mut self.audit {
             let policy = self.middlebox.policy();
-            self.batch.answers().for_each(|answered| audit.write(now, &answered, policy, &mut self.log));
+            for answered in self.batch.answers() {
+                let peer = self.connections.peer(answered.session);
+                audit.write(now, &answered, peer, policy, &mut self.log);
+            }
+            Audit::write_ends(now, self.batch.changes(), policy, &mut self.log);
         }
     }
 
@@ -344,6 +384,10 @@ impl Daemon {
         if self.ledger.keep_clock(now) {
             self.log.write(now, Level::Info, "room-again", &[("what", &"clock")]);
         }
+        self.hear_of_standby(now);
+        if let Err(failure) = self.ledger.sync_mark(now) {
+            self.log.write_seldom(now, Level::Error, "mark-behind", &[("reason", &failure)]);
+        }
         if let Err(failure) = self.ledger.tidy() {
             self.log.write_seldom(now, Level::Error, "journal-grows", &[("reason", &failure)]);
         }
@@ -351,6 +395,20 @@ impl Daemon {
             Some(listeners) if listeners.wake_at() <= now => listeners.resume(&self.poller),
             _ => Ok(()),
         }
+    }
+
+    /// Logs that there is a standby, or none any more.
+    fn hear_of_standby(&mut self, now: Time) {
+        let Some(standby) = self.ledger.standby() else { return };
+        self.metrics.numbers().standbys = standby.is_in_step().into();
+        for (is_there, what) in standby.take_events() {
+            if is_there {
+                self.log.write(now, Level::Info, "standby-in-step", &[("at", &what)]);
+            } else {
+                self.log.write_seldom(now, Level::Warn, "standby-lost", &[("reason", &what)]);
+            }
+        }
+        self.standby_at = now + Self::GAUGING;
     }
 
     /// Closes a connection at once. Its session ends, its rules stay. RFC 3989 section 2.2.4.

@@ -34,6 +34,14 @@ pub enum DaemonError {
         /// The system's error.
         source: io::Error,
     },
+    /// The socket for the standby cannot be opened.
+    #[error("cannot listen for the standby at {at}: {source}{}", cure(.source))]
+    Standby {
+        /// Where.
+        at: SocketAddr,
+        /// The system's error.
+        source: io::Error,
+    },
     /// Invalid settings.
     #[error(transparent)]
     Setup(#[from] SetupError),

@@ -12,6 +12,7 @@ use hol_simco::{Batch, Change, Middlebox, Policy, Refusal, Rule};
 use crate::clock::Clock;
 use crate::log::Level;
 use crate::metrics::Metrics;
+use crate::standby::Shipper;
 
 /// The packet filter and the journal.
 pub(crate) struct Ledger {
@@ -31,6 +32,10 @@ pub(crate) struct Ledger {
     /// Where the clock is to be stored, when there is room, and when to try.
     unkept: Option<PathBuf>,
     keep_at: Time,
+    /// When to sync the journal's mark.
+    mark_at: Time,
+    /// The second middlebox that gets every record.
+    standby: Option<Shipper>,
 }
 
 /// Why a change could not be applied.
@@ -42,6 +47,11 @@ pub enum LedgerError {
     /// It is not recorded.
     #[error("journal: {0}")]
     Journal(#[from] JournalError),
+    /// It is not recorded by the standby.
+    #[error(
+        "standby: it has not recorded this, and nothing may change without it ([standby] required = true)"
+    )]
+    Standby,
 }
 
 impl LedgerError {
@@ -49,7 +59,7 @@ impl LedgerError {
     pub(crate) fn level(&self) -> Level {
         match self {
             Self::Filter(FilterError::Unsupported { .. } | FilterError::TooManyShapes(_)) => Level::Debug,
-            Self::Filter(_) | Self::Journal(_) => Level::Error,
+            Self::Filter(_) | Self::Journal(_) | Self::Standby => Level::Error,
         }
     }
 
@@ -88,6 +98,8 @@ impl Ledger {
     const MOST_REPEATS: usize = 2;
     /// Cost of a rejected batch, in units of about a nanosecond: the kernel waits for a grace period.
     const ATTEMPT: u64 = 5_000_000;
+    /// How long the journal's mark may be behind: it need not delay a reply.
+    const MARKING: Duration = Duration::from_secs(1);
     /// Interval between checks for others' changes to it.
     const LOOKING: Duration = Duration::from_secs(1);
 
@@ -104,7 +116,19 @@ impl Ledger {
             look_at,
             unkept: None,
             keep_at: Time::MAX,
+            mark_at: Time::MAX,
+            standby: None,
         }
+    }
+
+    /// Returns the ledger with a standby that gets every record.
+    pub fn with_standby(self, standby: Option<Shipper>) -> Self {
+        Self { standby, ..self }
+    }
+
+    /// Returns the standby, if there is to be one.
+    pub fn standby(&mut self) -> Option<&mut Shipper> {
+        self.standby.as_mut()
     }
 
     /// Returns the ledger with ends of rules to record, and a directory for the clock, which a full disk did not take.
@@ -157,7 +181,10 @@ impl Ledger {
             if self.filter.apply(now, &inverses).is_err() {
                 self.doubt(now);
             }
-            return Err(failure.into());
+            return Err(failure);
+        }
+        if self.is_mark_behind() {
+            self.mark_at = self.mark_at.min(now + Self::MARKING);
         }
         let spans = (filtered.since(begin), self.clock.now().since(filtered));
         self.metrics.numbers().count_batch(changes, spans);
@@ -171,14 +198,25 @@ impl Ledger {
     }
 
     /// Records the changes, after those still owed.
-    fn record(&mut self, changes: &[Change], policy: &Policy) -> Result<(), JournalError> {
+    fn record(&mut self, changes: &[Change], policy: &Policy) -> Result<(), LedgerError> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
+        if self.standby.as_ref().is_some_and(Shipper::refuses) {
+            return Err(LedgerError::Standby);
+        }
         let name = |agent| policy.name(agent);
         if self.owed.is_empty() {
-            return journal.record(changes, name);
+            journal.record(changes, name)?;
+        } else {
+            journal.record(&[&self.owed, changes].concat(), name)?;
+            self.owed.clear();
         }
-        journal.record(&[&self.owed, changes].concat(), name)?;
-        self.owed.clear();
+        let Some(standby) = &self.standby else { return Ok(()) };
+        if !standby.ship(journal.last_entries()) {
+            // It may have them or not, as with a reply that was not sent. Here they are taken back.
+            let inverses: Vec<Change> = changes.iter().rev().map(|change| change.inverse()).collect();
+            journal.record(&inverses, name)?;
+            return Err(LedgerError::Standby);
+        }
         Ok(())
     }
 
@@ -189,7 +227,7 @@ impl Ledger {
     /// Returns when to [`look`](Self::look), to [`mend`](Self::mend) or to [continue](Self::go_on);
     /// [`Time::MAX`] if the filter is correct.
     pub fn wake_at(&self) -> Time {
-        self.mend_at.min(self.look_at).min(self.go_on_at).min(self.keep_at)
+        self.mend_at.min(self.look_at).min(self.go_on_at).min(self.keep_at).min(self.mark_at)
     }
 
     /// Returns true if it is time to [`mend`](Self::mend).
@@ -244,6 +282,19 @@ impl Ledger {
         let is_kept = self.clock.keep(directory).is_ok();
         self.keep_at = if is_kept { Time::MAX } else { now + Self::MENDING };
         is_kept
+    }
+
+    /// Returns true if the journal's mark is not synced.
+    pub fn is_mark_behind(&self) -> bool {
+        self.journal.as_ref().is_some_and(Journal::is_mark_behind)
+    }
+
+    /// Syncs the journal's mark when that is due.
+    pub fn sync_mark(&mut self, now: Time) -> Result<(), LedgerError> {
+        let Some(journal) = self.journal.as_mut().filter(|_| self.mark_at <= now) else { return Ok(()) };
+        let synced = journal.sync_mark();
+        self.mark_at = if synced.is_ok() { Time::MAX } else { now + Self::MENDING };
+        Ok(synced?)
     }
 
     /// Lets the journal drop superseded entries, if there are many.

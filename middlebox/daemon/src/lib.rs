@@ -30,6 +30,7 @@ mod sctp;
 mod settings;
 mod setup;
 mod signals;
+mod standby;
 mod systemd;
 mod tcp;
 mod tls;
@@ -41,12 +42,13 @@ pub use error::DaemonError;
 pub use ledger::LedgerError;
 pub use limits::Limits;
 pub use listen::{Listen, Transport, socket_address};
-pub use log::{Level, Log};
+pub use log::{Format, Level, Log};
 pub use privileges::drop_privileges;
 pub use rules::recorded_rules;
 pub use settings::{
     FilterKind, LimitSettings, NatSettings, NftablesSettings, PcpSettings, ProtectedSettings, Settings,
-    TlsSettings,
+    StandbySettings, TlsSettings,
 };
 pub use setup::SetupError;
 pub use signals::Signals;
+pub use standby::follow;

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV6};
 use std::sync::Arc;
 
 use hol_base::{Duration, Time};
 use hol_system::{Interest, Poller};
+use nix::net::if_::if_nametoindex;
 use rustls::ServerConfig;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -48,10 +49,29 @@ pub(crate) struct Arrival {
     pub peer: SocketAddr,
 }
 
-/// Parses the address of a socket: `127.0.0.1:7626`, `[::1]:7626`.
+/// Parses the address of a socket: `127.0.0.1:7626`, `[::1]:7626`, `[fe80::1%eth0]:7626`. RFC 4007 section 11: a link-local
+/// address needs its interface, by name or number.
 pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
-    let cure = "is not an address with a port; write 127.0.0.1:7626, or [::1]:7626";
-    text.parse().map_err(|_| format!("`{text}` {cure}"))
+    let cure = "is not an address with a port; write 127.0.0.1:7626, [::1]:7626, or [fe80::1%eth0]:7626";
+    let wrong = || format!("`{text}` {cure}");
+    let Some((address, rest)) = text.strip_prefix('[').and_then(|text| text.split_once('%')) else {
+        let at: SocketAddr = text.parse().map_err(|_| wrong())?;
+        return match at {
+            SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() => {
+                let ip = v6.ip();
+                Err(format!(
+                    "`{text}`: {ip} is of one link; name its interface, as in [{ip}%eth0]:{}",
+                    v6.port()
+                ))
+            }
+            at => Ok(at),
+        };
+    };
+    let (zone, port) = rest.split_once("]:").ok_or_else(wrong)?;
+    let (address, port) = address.parse().ok().zip(port.parse().ok()).ok_or_else(wrong)?;
+    let index = zone.parse().or_else(|_| if_nametoindex(zone));
+    let index = index.map_err(|_| format!("`{text}`: there is no interface {zone}; `ip link` lists all"))?;
+    Ok(SocketAddrV6::new(address, port, 0, index).into())
 }
 
 /// The listening sockets.
@@ -198,5 +218,29 @@ impl fmt::Display for Listen {
             Transport::Sctp => "sctp",
         };
         write!(f, "{transport} {}", self.address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_local_address_has_an_interface_by_name_or_number() {
+        let index = if_nametoindex("lo").unwrap();
+        let expected: SocketAddr = SocketAddrV6::new("fe80::1".parse().unwrap(), 7626, 0, index).into();
+        assert_eq!(socket_address("[fe80::1%lo]:7626"), Ok(expected));
+        assert_eq!(socket_address(&format!("[fe80::1%{index}]:7626")), Ok(expected));
+        assert_eq!(socket_address("[::1]:7626"), Ok("[::1]:7626".parse().unwrap()));
+        for (text, cure) in [
+            ("[fe80::1]:7626", "[fe80::1%eth0]:7626"),
+            ("[fe80::1%none0]:7626", "no interface none0"),
+            ("[fe80::1%lo]", "[fe80::1%eth0]:7626"),
+            ("fe80::1%lo:7626", "[fe80::1%eth0]:7626"),
+            ("[10.0.0.1%lo]:7626", "[fe80::1%eth0]:7626"),
+        ] {
+            let error = socket_address(text).unwrap_err();
+            assert!(error.contains(cure), "{error}");
+        }
     }
 }

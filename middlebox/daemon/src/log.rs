@@ -1,5 +1,7 @@
-//! The log, one line per event: `time=… level=info event=listening transport=tcp address=127.0.0.1:7626`.
+//! The log, one line per event: `time=… level=info event=listening transport=tcp address=127.0.0.1:7626`, or the same as an object
+//! of JSON.
 
+mod date;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -8,6 +10,7 @@ use std::io::{self, Write};
 
 use hol_base::{Duration, Time};
 
+use self::date::Date;
 use self::writer::Writer;
 
 /// The level of an event. At `info` and above agents cannot cause a line per request.
@@ -24,9 +27,21 @@ pub enum Level {
     Debug,
 }
 
-/// Writes events in the format logfmt.
+/// The format of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// `name=value`, with quotes where a value has other characters than a word.
+    #[default]
+    Logfmt,
+    /// An object of JSON; all values are strings.
+    Json,
+}
+
+/// Writes events.
 pub struct Log {
     most: Level,
+    format: Format,
     seldom: Seldom,
     out: Outlet,
 }
@@ -43,7 +58,17 @@ pub(crate) type Field<'a> = (&'static str, &'a dyn Display);
 impl Log {
     /// Creates a log of events up to the level `most`.
     pub fn new(most: Level, out: Box<dyn Write + Send>) -> Self {
-        Self { most, seldom: Seldom::default(), out: Outlet::Direct(out) }
+        Self { most, format: Format::default(), seldom: Seldom::default(), out: Outlet::Direct(out) }
+    }
+
+    /// Returns the log with another format.
+    pub fn with_format(self, format: Format) -> Self {
+        Self { format, ..self }
+    }
+
+    /// Changes the level and the format of what follows.
+    pub(crate) fn change(&mut self, most: Level, format: Format) {
+        (self.most, self.format) = (most, format);
     }
 
     /// Writes from now on without waiting for whoever reads the log: what exceeds a bounded queue is left out.
@@ -68,11 +93,12 @@ impl Log {
         if !self.writes(level) {
             return;
         }
-        let text = line(now, level, event, fields);
+        let line = |level, event, fields: &[Field<'_>]| self.format.line(now, level, event, fields);
+        let text = line(level, event, fields);
         match &mut self.out {
             Outlet::Direct(out) => drop(out.write_all(text.as_bytes())),
             Outlet::Beside(writer) => {
-                writer.push(&text, |lines| line(now, Level::Warn, "log-incomplete", &[("lines", &lines)]));
+                writer.push(&text, |lines| line(Level::Warn, "log-incomplete", &[("lines", &lines)]));
             }
         }
     }
@@ -140,21 +166,59 @@ impl Display for Level {
     }
 }
 
-fn line(now: Time, level: Level, event: &str, fields: &[Field<'_>]) -> String {
-    let (seconds, millis) = (now.as_millis() / 1000, now.as_millis() % 1000);
-    let mut line = format!("time={seconds}.{millis:03} level={level} event={event}");
+impl Format {
+    fn line(self, now: Time, level: Level, event: &str, fields: &[Field<'_>]) -> String {
+        let time = Date(now);
+        let head: [Field<'_>; 3] = [("time", &time), ("level", &level), ("event", &event)];
+        let all = head.iter().chain(fields);
+        match self {
+            Self::Logfmt => logfmt(all),
+            Self::Json => json(all),
+        }
+    }
+}
+
+fn logfmt<'a>(fields: impl Iterator<Item = &'a Field<'a>>) -> String {
+    let mut line = String::new();
     for (name, value) in fields {
-        let value = value.to_string();
+        let (value, space) = (value.to_string(), if line.is_empty() { "" } else { " " });
         let is_plain = |c: char| c.is_ascii_graphic() && c != '"' && c != '=';
         if !value.is_empty() && value.chars().all(is_plain) {
-            let _ = write!(line, " {name}={value}");
+            let _ = write!(line, "{space}{name}={value}");
         } else {
             // Names come from outside: quoted, so that none can fake a line.
-            let _ = write!(line, " {name}={value:?}");
+            let _ = write!(line, "{space}{name}={value:?}");
         }
     }
     line.push('\n');
     line
+}
+
+fn json<'a>(fields: impl Iterator<Item = &'a Field<'a>>) -> String {
+    let mut line = String::from("{");
+    for (name, value) in fields {
+        if line.len() > 1 {
+            line.push(',');
+        }
+        push_json(&mut line, name, value);
+    }
+    line.push_str("}\n");
+    line
+}
+
+/// Appends a member of an object. RFC 8259 section 7.
+fn push_json(line: &mut String, name: &str, value: &dyn Display) {
+    let _ = write!(line, "\"{name}\":\"");
+    for c in value.to_string().chars() {
+        let _ = match c {
+            '"' | '\\' => write!(line, "\\{c}"),
+            '\n' => write!(line, "\\n"),
+            '\t' => write!(line, "\\t"),
+            '\0'..='\u{1f}' => write!(line, "\\u{:04x}", u32::from(c)),
+            c => write!(line, "{c}"),
+        };
+    }
+    line.push('"');
 }
 
 #[cfg(test)]
@@ -163,14 +227,23 @@ mod tests {
 
     #[test]
     fn an_event_is_a_line_whatever_its_fields_say() {
-        let line = line(
-            Time::from_millis(1_700_000_000_042),
-            Level::Warn,
-            "refused",
-            &[("pid", &7), ("reason", &"no\nlevel=error")],
-        );
-        let expected = "time=1700000000.042 level=warn event=refused pid=7 reason=\"no\\nlevel=error\"\n";
-        assert_eq!(line, expected);
+        let fields: [Field<'_>; 2] = [("pid", &7), ("reason", &"no\nlevel=error")];
+        let now = Time::from_millis(1_700_000_000_042);
+        let line = |format: Format| format.line(now, Level::Warn, "refused", &fields);
+        let expected =
+            "time=2023-11-14T22:13:20.042Z level=warn event=refused pid=7 reason=\"no\\nlevel=error\"\n";
+        assert_eq!(line(Format::Logfmt), expected);
+        let expected = "{\"time\":\"2023-11-14T22:13:20.042Z\",\"level\":\"warn\",\"event\":\"refused\",\"pid\":\"7\",\
+                        \"reason\":\"no\\nlevel=error\"}\n";
+        assert_eq!(line(Format::Json), expected);
+    }
+
+    /// RFC 8259 section 7: quotes, backslashes and control characters, and nothing else.
+    #[test]
+    fn a_string_of_json_is_escaped() {
+        let mut line = String::new();
+        push_json(&mut line, "name", &"\"\\\u{1}\t\u{7f}é");
+        assert_eq!(line, "\"name\":\"\\\"\\\\\\u0001\\t\u{7f}é\"");
     }
 
     #[test]

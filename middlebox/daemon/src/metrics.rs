@@ -1,14 +1,16 @@
 //! The daemon's counters and gauges, and their text for Prometheus.
 
 mod histogram;
+mod process;
 mod text;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hol_base::Duration;
-use hol_simco::{Body, Change, ExhaustedResource, Refusal, Request};
+use hol_simco::{Body, Change, ExhaustedResource, Refusal, Request, Usage};
 
+use crate::port_mapping::Answers;
 pub(crate) use histogram::Histogram;
 pub(crate) use text::MIME;
 
@@ -47,6 +49,15 @@ pub(crate) struct Numbers {
     pub accepted: u64,
     /// Rules in the table.
     pub rules: u64,
+    /// What each agent uses, by name.
+    pub usage: BTreeMap<String, Usage>,
+    /// Ports that the NAT can assign for each protocol.
+    pub ports: u64,
+    /// Mappings by PCP and NAT-PMP, and answers about them.
+    pub mappings: u64,
+    pub mapping_answers: Answers,
+    /// 1 if there is a standby that has every rule.
+    pub standbys: u64,
     /// Octets from agents.
     pub received: u64,
     /// Octets to agents.
@@ -79,6 +90,11 @@ impl Default for Numbers {
             connections: 0,
             accepted: 0,
             rules: 0,
+            usage: BTreeMap::new(),
+            ports: 0,
+            mappings: 0,
+            mapping_answers: Answers::new(),
+            standbys: 0,
             received: 0,
             sent: 0,
             batches: Histogram::of_sizes(),

@@ -14,8 +14,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use hol_base::Time;
 use hol_pcp::{Heard, Refusal, hear, nat_pmp, reply};
 use hol_simco::{
-    AgentId, Batch, Body, ConnectionInfo, Framing, Lifetime, Message, Middlebox, Notification, Pid, Reply,
-    Request, SessionId, Tid, Version,
+    AgentId, Batch, Body, Capabilities, ConnectionInfo, Framing, Lifetime, Message, Middlebox, Notification,
+    Pid, Reply, Request, SessionId, Tid, Version,
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -36,7 +36,12 @@ pub(crate) struct PortMapper {
     sessions: BTreeMap<AgentId, SessionId>,
     asked: BTreeMap<Tid, Asked>,
     last_tid: u32,
+    /// Sent answers.
+    answers: Answers,
 }
+
+/// The number of answers by protocol, operation and result code.
+pub(crate) type Answers = BTreeMap<(&'static str, &'static str, u16), u64>;
 
 /// A host to answer.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +81,8 @@ impl PortMapper {
         let open = |at: &SocketAddr| open(*at, interface).map_err(|error| (*at, error));
         let sockets = addresses.iter().map(open).collect::<Result<_, _>>()?;
         let (table, sessions, asked) = Default::default();
-        Ok(Self { sockets, address, most, start: Time::ZERO, table, sessions, asked, last_tid: 0 })
+        let answers = Answers::new();
+        Ok(Self { sockets, address, most, start: Time::ZERO, table, sessions, asked, last_tid: 0, answers })
     }
 
     /// Starts with the mappings of restored rules.
@@ -238,8 +244,12 @@ impl PortMapper {
             return Ok(Outcome::Answer(wanted.grant(mapped, now, self.epoch(now))));
         }
         let under_way = self.asked.values().filter(|other| other.wanted.key.host == key.host).count();
-        if self.table.of(key.host).count() + under_way >= self.most {
+        let has = self.table.of(key.host).count() + under_way;
+        if has >= self.most {
             return Err(Refusal::UserExceedsQuota);
+        }
+        if has >= Self::FEW && self.is_scarce(asked.agent, middlebox) {
+            return Err(Refusal::NoResources);
         }
         let enable = wanted.enable();
         if !middlebox.policy().covers(asked.agent, &enable.internal, &enable.external) {
@@ -250,6 +260,18 @@ impl PortMapper {
         let tid = self.note(asked);
         middlebox.ask(now, session, tid, Request::Per { enable, gid: None }, Some(mapping), batch);
         Ok(Outcome::Asked)
+    }
+
+    /// Mappings that a host gets even when few are left: those are reserved for hosts with fewer.
+    const FEW: usize = 4;
+
+    /// Returns true if only a quarter is left of what all hosts of this agent may map together.
+    fn is_scarce(&self, agent: AgentId, middlebox: &Middlebox) -> bool {
+        let quota = middlebox.policy().quota(agent);
+        let is_nat = middlebox.capabilities().include(Capabilities::NAT);
+        let most = if is_nat { quota.ports.min(quota.rules) } else { quota.rules };
+        let under_way = self.asked.values().filter(|asked| asked.agent == agent).count();
+        self.table.count_of(agent) + under_way >= most - most / 4
     }
 
     fn change(
@@ -343,21 +365,27 @@ impl PortMapper {
                 lifetime => self.table.prolong(pid, lifetime.end(now)),
             };
         }
-        let Some(Asked { host, wanted, octets, .. }) = self.asked.remove(&tid) else { return };
-        match (self.outcome(now, &wanted, &body), host) {
+        let Some(Asked { host, wanted, octets, agent }) = self.asked.remove(&tid) else { return };
+        match (self.outcome(now, &wanted, agent, &body), host) {
             (Ok(answer), Some(host)) => self.say(host, &answer),
             (Err(refusal), Some(host)) => self.refuse(now, host, &octets, refusal),
             (_, None) => {}
         }
     }
 
-    fn outcome(&mut self, now: Time, wanted: &Wanted, body: &Body) -> Result<Vec<u8>, Refusal> {
+    fn outcome(
+        &mut self,
+        now: Time,
+        wanted: &Wanted,
+        agent: AgentId,
+        body: &Body,
+    ) -> Result<Vec<u8>, Refusal> {
         let (key, epoch) = (wanted.key, self.epoch(now));
         let granted = match body {
             Body::Reply(Reply::Per(rule)) => {
                 let outside = host_of(&rule.outside).ok_or(Refusal::NetworkFailure)?;
                 let (nonce, filter, until) = (wanted.nonce, wanted.filter, rule.lifetime.end(now));
-                Granted { pid: rule.pid, nonce, outside, filter, until }
+                Granted { pid: rule.pid, nonce, outside, filter, until, agent }
             }
             Body::Reply(Reply::Plc { lifetime }) => {
                 let had = self.table.get(&key).ok_or(Refusal::NetworkFailure)?;
@@ -379,7 +407,7 @@ impl PortMapper {
         Ok(wanted.grant(&granted, now, epoch))
     }
 
-    fn refuse(&self, now: Time, host: Host, octets: &[u8], refusal: Refusal) {
+    fn refuse(&mut self, now: Time, host: Host, octets: &[u8], refusal: Refusal) {
         let epoch = self.epoch(now);
         let answer = match octets.first() {
             Some(0) => nat_pmp::refusal(octets, refusal, epoch),
@@ -389,13 +417,53 @@ impl PortMapper {
     }
 
     /// Sends an answer; a host that does not get it asks again.
-    fn say(&self, host: Host, octets: &[u8]) {
+    fn say(&mut self, host: Host, octets: &[u8]) {
+        if let Some(kind) = kind_of(octets) {
+            *self.answers.entry(kind).or_default() += 1;
+        }
         let _ = self.sockets[host.socket as usize].send_to(octets, host.address);
+    }
+
+    /// Returns the number of answers of each kind.
+    pub fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
+    /// Returns the number of mappings.
+    pub fn mappings(&self) -> usize {
+        self.table.len()
     }
 
     /// Returns the epoch in seconds. RFC 6887 section 8.5.
     fn epoch(&self, now: Time) -> u32 {
         (now.saturating_since(self.start).as_millis() / 1000) as u32
+    }
+}
+
+/// Returns the protocol, the operation and the result of an answer. RFC 6887 section 7.2, RFC 6886 section 3.3.
+fn kind_of(octets: &[u8]) -> Option<(&'static str, &'static str, u16)> {
+    let &[version, operation, high, low, ..] = octets else { return None };
+    // Hosts can ask for any operation: those that are none count as one.
+    Some(match version {
+        0 => ("nat-pmp", nat_pmp_name(operation), u16::from_be_bytes([high, low])),
+        _ => ("pcp", pcp_name(operation), u16::from(low)),
+    })
+}
+
+fn nat_pmp_name(operation: u8) -> &'static str {
+    match operation & 0x7f {
+        0 => "address",
+        1 | 2 => "map",
+        _ => "other",
+    }
+}
+
+fn pcp_name(operation: u8) -> &'static str {
+    match operation & 0x7f {
+        0 => "announce",
+        1 => "map",
+        2 => "peer",
+        _ => "other",
     }
 }
 

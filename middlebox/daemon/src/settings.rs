@@ -6,11 +6,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use hol_base::{ByteCount, Duration};
-use hol_simco::PORT;
+use hol_simco::{PORT, Prefix};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use crate::setup::{SetupError, read};
-use crate::{Level, Limits, Listen, Transport, socket_address};
+use crate::{Format, Level, Limits, Listen, Transport, socket_address};
 
 /// The daemon's settings.
 #[derive(Debug, Clone, Deserialize)]
@@ -42,7 +43,9 @@ pub struct Settings {
     pub max_lifetime: Duration,
     /// The log level.
     pub log: Level,
-    /// True if requests are logged.
+    /// The format of the log.
+    pub format: Format,
+    /// True if requests and ends of rules are logged.
     pub audit: bool,
     /// The HTTP address of the metrics for Prometheus.
     #[serde(deserialize_with = "maybe_socket_address")]
@@ -57,6 +60,8 @@ pub struct Settings {
     pub nat: NatSettings,
     /// Port mappings for internal hosts.
     pub pcp: PcpSettings,
+    /// The second middlebox that has every rule.
+    pub standby: StandbySettings,
     /// Limits of the resources that others can make the daemon use.
     pub limits: LimitSettings,
 }
@@ -72,7 +77,7 @@ pub enum FilterKind {
 }
 
 /// TLS settings. The files are PEM.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlsSettings {
     /// The middlebox' certificate chain, up to an authority that agents trust.
@@ -85,7 +90,7 @@ pub struct TlsSettings {
 }
 
 /// Sockets for traffic protected below IP, by WireGuard or IPsec.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ProtectedSettings {
     /// The interface; traffic of others does not reach these sockets.
@@ -99,7 +104,7 @@ pub struct ProtectedSettings {
 }
 
 /// nftables settings.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NftablesSettings {
     /// The table of the family inet, which only the daemon uses.
@@ -111,7 +116,7 @@ pub struct NftablesSettings {
 }
 
 /// The addresses of a NAT; without any, the middlebox is a pure firewall.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NatSettings {
     /// Addresses that replace internal hosts.
@@ -120,10 +125,15 @@ pub struct NatSettings {
     pub inside: Vec<IpAddr>,
     /// The first and the last port of those addresses.
     pub ports: (u16, u16),
+    /// Internal hosts that may open flows to the outside without a rule, with the first address of `outside`.
+    #[serde(deserialize_with = "prefixes")]
+    pub masquerade: Vec<Prefix>,
+    /// True if internal hosts reach each other at addresses of `outside`.
+    pub hairpin: bool,
 }
 
 /// Port mappings by PCP (RFC 6887) and NAT-PMP (RFC 6886), for hosts that belong to an agent of the policy.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PcpSettings {
     /// Addresses of the inside interface where hosts send requests.
@@ -133,6 +143,27 @@ pub struct PcpSettings {
     pub mappings: usize,
 }
 
+/// Where the standby connects, which has every rule on its disk before an agent gets its reply.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StandbySettings {
+    /// The TCP address, on which TLS is spoken as `[tls]` says; nowhere without it.
+    #[serde(deserialize_with = "maybe_socket_address")]
+    pub listen: Option<SocketAddr>,
+    /// The DNS name in the standby's certificate.
+    pub name: String,
+    /// How long a reply waits for it; after that it counts as lost.
+    pub patience: Duration,
+    /// True if nothing may change without it.
+    pub required: bool,
+}
+
+impl Default for StandbySettings {
+    fn default() -> Self {
+        Self { listen: None, name: String::new(), patience: Duration::from_secs(1), required: false }
+    }
+}
+
 impl Default for PcpSettings {
     fn default() -> Self {
         Self { listen: Vec::new(), mappings: 128 }
@@ -140,7 +171,7 @@ impl Default for PcpSettings {
 }
 
 /// Limits of the resources that others can make the daemon use.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
     /// Maximum connections.
@@ -173,11 +204,13 @@ impl Default for Settings {
             secrets: None,
             max_lifetime: Duration::from_secs(24 * 3600),
             log: Level::Info,
+            format: Format::Logfmt,
             audit: false,
             metrics: None,
             nftables: NftablesSettings::default(),
             nat: NatSettings::default(),
             pcp: PcpSettings::default(),
+            standby: StandbySettings::default(),
             limits: LimitSettings::default(),
         }
     }
@@ -191,7 +224,8 @@ impl Default for NftablesSettings {
 
 impl Default for NatSettings {
     fn default() -> Self {
-        Self { outside: Vec::new(), inside: Vec::new(), ports: (1024, u16::MAX) }
+        let (outside, inside, masquerade) = Default::default();
+        Self { outside, inside, ports: (1024, u16::MAX), masquerade, hairpin: false }
     }
 }
 
@@ -217,6 +251,53 @@ impl Settings {
             *file = directory.join(&*file);
         }
         Ok(settings)
+    }
+
+    /// Returns the names of the settings that differ and that only a restart applies.
+    pub fn restarts(&self, other: &Self) -> Vec<&'static str> {
+        let Self {
+            listen,
+            listen_sctp,
+            listen_tls,
+            filter,
+            firewall,
+            state,
+            sync,
+            max_lifetime,
+            audit,
+            metrics,
+            protected,
+            nftables,
+            nat,
+            pcp,
+            standby,
+            limits,
+            // These are reloaded.
+            policy: _,
+            secrets: _,
+            log: _,
+            format: _,
+            tls: _,
+        } = self;
+        let differ = [
+            ("listen", *listen != other.listen),
+            ("listen-sctp", *listen_sctp != other.listen_sctp),
+            ("listen-tls", *listen_tls != other.listen_tls),
+            ("filter", *filter != other.filter),
+            ("firewall", *firewall != other.firewall),
+            ("state", *state != other.state),
+            ("sync", *sync != other.sync),
+            ("max-lifetime", *max_lifetime != other.max_lifetime),
+            ("audit", *audit != other.audit),
+            ("metrics", *metrics != other.metrics),
+            ("[protected]", *protected != other.protected),
+            ("[nftables]", *nftables != other.nftables),
+            ("[nat]", *nat != other.nat),
+            ("[pcp]", *pcp != other.pcp),
+            ("[standby]", *standby != other.standby),
+            ("[limits]", *limits != other.limits),
+        ];
+        differ.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
     }
 
     /// Returns every socket to open.
@@ -252,6 +333,11 @@ impl TryFrom<String> for SocketText {
 fn socket_addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
     let texts = Vec::<SocketText>::deserialize(deserializer)?;
     Ok(texts.into_iter().map(|SocketText(address)| address).collect())
+}
+
+fn prefixes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Prefix>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    texts.into_iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
 }
 
 fn maybe_socket_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {

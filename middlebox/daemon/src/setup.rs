@@ -1,7 +1,7 @@
 //! Creates a daemon from settings: reads their files, and rejects what cannot work.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,11 +10,13 @@ use hol_agent::{
     read_secrets,
 };
 use hol_base::{ByteCount, Duration, plain_words};
-use hol_filter::{Interfaces, MOST_SHAPES, Nftables, NullFilter, PacketFilter, Pool, Unmatched, footprint};
+use hol_filter::{
+    Interfaces, MOST_SHAPES, Masquerade, Nftables, NullFilter, PacketFilter, Pool, Unmatched, footprint,
+};
 use hol_journal::{Durability, Journal, JournalError, Recorded};
 use hol_simco::{
     Authentication, Capabilities, Change, Config, ConfigError, IpVersion, Lifetime, Middlebox, Policy,
-    PolicyError, SecretError, SharedSecrets, Unauthenticated,
+    PolicyError, Prefix, SecretError, SharedSecrets, Unauthenticated,
 };
 
 use hol_system::Poller;
@@ -23,14 +25,16 @@ use rustls::ServerConfig;
 use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::version::TLS13;
 
+use crate::audit::{Audit, write_end};
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
 use crate::ledger::Ledger;
 use crate::listen::Listeners;
 use crate::port_mapping::{PortMapper, public_address};
+use crate::standby::{Shipper, Shipping};
 use crate::{
-    Daemon, DaemonError, FilterKind, LedgerError, Level, LimitSettings, Limits, Log, NftablesSettings,
-    PcpSettings, ProtectedSettings, Settings, TlsSettings,
+    Daemon, DaemonError, FilterKind, LedgerError, Level, LimitSettings, Limits, Log, NatSettings,
+    NftablesSettings, PcpSettings, ProtectedSettings, Settings, StandbySettings, TlsSettings,
 };
 
 /// Why settings are invalid.
@@ -114,6 +118,22 @@ pub enum SetupError {
         "[nftables]: `inside` and `outside` are two interfaces that belong together; name both, or none for all that is forwarded"
     )]
     OneInterface,
+    /// Nothing would be masqueraded.
+    #[error(
+        "[nat] masquerade and hairpin are about flows from one interface to another; name `inside` and `outside` in [nftables]"
+    )]
+    MasqueradeWithoutInterfaces,
+    /// No address to represent these hosts.
+    #[error(
+        "[nat] masquerade: no address of `outside` has the IP version of {0}; add one, or leave these hosts out"
+    )]
+    MasqueradeWithoutAddress(IpAddr),
+    /// The standby could not be told from others, or there is nothing to copy.
+    #[error(
+        "[standby]: the rules are copied from `state`, with sync, over TLS to who has a certificate for `name`; set state = DIR, \
+         name in [standby], and certificate, key and agents in [tls]"
+    )]
+    StandbyLacks,
     /// Strangers could open the firewall.
     #[error(
         "{0} is open to other hosts, and without policy and secrets anybody may do anything; set policy = FILE, secrets = FILE, or both"
@@ -211,6 +231,7 @@ impl Settings {
         self.nftables()?;
         self.tls()?;
         self.check_protected()?;
+        self.check_standby()?;
         let (policy, authentication) = self.access()?;
         Ok(Middlebox::new(self.config(), policy, authentication)?)
     }
@@ -247,7 +268,8 @@ impl Settings {
     }
 
     /// Opens everything.
-    pub fn open(&self, mut log: Log) -> Result<Daemon, DaemonError> {
+    pub fn open(&self, log: Log) -> Result<Daemon, DaemonError> {
+        let mut log = log.with_format(self.format);
         let mut middlebox = self.middlebox()?;
         let clock = self.state.as_deref().map_or_else(Clock::start, Clock::of);
         let poller = Poller::new()?;
@@ -258,6 +280,7 @@ impl Settings {
         let listeners = Listeners::open(&self.sockets(), self.protected.interface.as_deref(), tls, &poller)?;
         let endpoint = self.metrics.map(open_endpoint).transpose()?;
         let mapper = self.open_mapper()?;
+        let shipper = self.open_shipper()?;
         let restore = |directory| self.restore(directory, &mut middlebox, clock, &mut log);
         let restored = self.state.as_deref().map(restore).transpose()?;
         let filter: Box<dyn PacketFilter> = match self.filter {
@@ -274,6 +297,16 @@ impl Settings {
                         "before Linux 6.9 others can change our table; what they do is mended within 1 s";
                     log.write(clock.now(), Level::Warn, "table-unguarded", &[("reason", &why)]);
                 }
+                for table in filter.others().map_err(LedgerError::from)? {
+                    let why = "it is another middlebox': what both filter passes only if both let it; simcod clear removes one \
+                               that is left over";
+                    log.write(
+                        clock.now(),
+                        Level::Warn,
+                        "another-table",
+                        &[("table", &table), ("reason", &why)],
+                    );
+                }
                 Box::new(filter)
             }
         };
@@ -286,6 +319,7 @@ impl Settings {
                 Ledger::new(clock, filter, Some(journal)).with_debts(unrecorded, unkept)
             }
         };
+        let ledger = ledger.with_standby(shipper);
         let mut daemon = Daemon::new(clock, poller, listeners, endpoint, middlebox, ledger, limits, log)?;
         if self.audit {
             daemon.audit();
@@ -355,6 +389,28 @@ impl Settings {
         }
     }
 
+    fn check_standby(&self) -> Result<(), SetupError> {
+        let TlsSettings { certificate, key, agents } = &self.tls;
+        let is_possible = self.state.is_some() && self.sync && !self.standby.name.is_empty();
+        let is_secure = certificate.is_some() && key.is_some() && agents.is_some();
+        let is_unused = self.standby.listen.is_none();
+        if is_unused || is_possible && is_secure { Ok(()) } else { Err(SetupError::StandbyLacks) }
+    }
+
+    /// Listens for the standby, if there is to be one.
+    fn open_shipper(&self) -> Result<Option<Shipper>, DaemonError> {
+        let StandbySettings { listen: Some(at), name, patience, required } = &self.standby else {
+            return Ok(None);
+        };
+        let (Some(state), Some(tls)) = (&self.state, self.tls()?) else {
+            return Err(SetupError::StandbyLacks.into());
+        };
+        let shipping = Shipping::open(*at, tls, name.clone(), state.clone())
+            .map_err(|source| DaemonError::Standby { at: *at, source })?;
+        let patience = std::time::Duration::from_nanos(patience.as_nanos());
+        Ok(Some(Shipper::new(shipping, patience, *required)))
+    }
+
     fn check_protected(&self) -> Result<(), SetupError> {
         let ProtectedSettings { interface, listen, listen_sctp } = &self.protected;
         let is_open = !listen.is_empty() || !listen_sctp.is_empty();
@@ -396,12 +452,19 @@ impl Settings {
         for Recorded { rule, owner } in recorded {
             if let Err(error) = middlebox.restore(now, rule, &owner) {
                 log.write(clock.now(), Level::Warn, "not-restored", &[("reason", &error)]);
+                if self.audit {
+                    write_end(clock.now(), &rule, &owner, "not-restored", log);
+                }
                 ends.push(Change { before: Some(rule), after: None });
             }
         }
         journal.take_ended().into_iter().for_each(|pid| middlebox.rest(pid));
         let end = |rule| Change { before: Some(rule), after: None };
-        ends.extend(middlebox.end_overruled(now).into_iter().map(end));
+        let overruled: Vec<Change> = middlebox.end_overruled(now).into_iter().map(end).collect();
+        if self.audit {
+            Audit::write_ends(now, &overruled, middlebox.policy(), log);
+        }
+        ends.extend(overruled);
         log.write(clock.now(), Level::Info, "restored", &[("rules", &rules)]);
         let unrecorded = match journal.record(&ends, |agent| middlebox.policy().name(agent)) {
             Ok(()) => Vec::new(),
@@ -431,6 +494,7 @@ impl Settings {
         let addresses = [&self.nat.outside[..], &self.nat.inside[..]].concat();
         let pool = Pool { addresses, ports: self.nat.ports.0..=self.nat.ports.1 };
         let config = hol_filter::Config::new().with_table(table)?.with_unmatched(unmatched).with_pool(pool);
+        let config = config.with_masquerade(self.masquerade()?);
         match (inside.clone(), outside.clone()) {
             (None, None) => Ok(config),
             (Some(inside), Some(outside)) if inside != outside => {
@@ -438,6 +502,22 @@ impl Settings {
             }
             _ => Err(SetupError::OneInterface),
         }
+    }
+
+    fn masquerade(&self) -> Result<Masquerade, SetupError> {
+        let NatSettings { outside, masquerade: hosts, hairpin, .. } = &self.nat;
+        let NftablesSettings { inside: from, outside: to, .. } = &self.nftables;
+        if (*hairpin || !hosts.is_empty()) && (from.is_none() || to.is_none()) {
+            return Err(SetupError::MasqueradeWithoutInterfaces);
+        }
+        let is_represented = |hosts: &&Prefix| {
+            let version = IpVersion::of(hosts.address());
+            outside.iter().any(|address| IpVersion::of(*address) == version)
+        };
+        if let Some(lacking) = hosts.iter().find(|hosts| !is_represented(hosts)) {
+            return Err(SetupError::MasqueradeWithoutAddress(lacking.address()));
+        }
+        Ok(Masquerade { hosts: hosts.clone(), hairpin: *hairpin, addresses: outside.clone() })
     }
 
     fn config(&self) -> Config {
@@ -476,6 +556,7 @@ impl Settings {
             measure: (self.filter == FilterKind::Nftables).then_some(footprint),
             most_sessions: self.limits.connections,
             announces: true,
+            audits: self.audit,
         }
     }
 
@@ -536,7 +617,6 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NatSettings;
 
     /// RFC 4540 section 4.3.3: IIV and EIV.
     #[test]
@@ -552,6 +632,25 @@ mod tests {
         let both = Capabilities::IPV4 | Capabilities::IPV6;
         assert_eq!(flags(false, &["192.0.2.1", "2001:db8::1"]), both);
         assert_eq!(flags(true, &["192.0.2.1"]), both, "a firewall passes IPv6 untranslated");
+    }
+
+    #[test]
+    fn masquerading_needs_interfaces_and_an_address_of_the_hosts_version() {
+        let settings = |nftables: &str, hosts: &str| {
+            let text =
+                format!("[nftables]\n{nftables}[nat]\noutside = ['192.0.2.1']\nmasquerade = ['{hosts}']\n");
+            toml::from_str::<Settings>(&text)
+                .unwrap()
+                .middlebox()
+                .map(drop)
+                .map_err(|error| error.to_string())
+        };
+        let interfaces = "inside = 'in0'\noutside = 'out0'\n";
+        assert_eq!(settings(interfaces, "10.0.0.0/8"), Ok(()));
+        assert!(
+            settings("", "10.0.0.0/8").unwrap_err().contains("name `inside` and `outside` in [nftables]")
+        );
+        assert!(settings(interfaces, "fd00::/8").unwrap_err().contains("has the IP version of fd00::"));
     }
 
     #[test]

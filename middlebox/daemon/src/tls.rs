@@ -44,13 +44,6 @@ impl Tls {
         Ok(Self { socket, session, outbox: Outbox::default(), under_way: 0, rest: 0, is_told: false })
     }
 
-    /// Returns the names in the authenticated certificate of the other side, if it has one.
-    fn names(&self) -> Option<Vec<String>> {
-        let certificate = self.session.peer_certificates()?.first()?;
-        let parsed = webpki::EndEntityCert::try_from(certificate).ok();
-        Some(parsed.iter().flat_map(|parsed| parsed.valid_dns_names().map(str::to_owned)).collect())
-    }
-
     /// Reads octets from the socket and decrypts complete records; `None` if there is something to read.
     fn open(&mut self) -> io::Result<Option<Heard>> {
         let was_handshaking = self.session.is_handshaking();
@@ -87,6 +80,13 @@ impl Tls {
     }
 }
 
+/// Returns the names in the authenticated certificate of the other side, if it has one.
+pub(crate) fn names_of(session: &ServerConnection) -> Option<Vec<String>> {
+    let certificate = session.peer_certificates()?.first()?;
+    let parsed = webpki::EndEntityCert::try_from(certificate).ok();
+    Some(parsed.iter().flat_map(|parsed| parsed.valid_dns_names().map(str::to_owned)).collect())
+}
+
 impl Line for Tls {
     fn framing(&self) -> Framing {
         Framing::Stream
@@ -95,7 +95,7 @@ impl Line for Tls {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Heard> {
         if !self.is_told && !self.session.is_handshaking() {
             self.is_told = true;
-            return Ok(Heard::Names(self.names()));
+            return Ok(Heard::Names(names_of(&self.session)));
         }
         match self.session.reader().read(buffer) {
             Ok(0) => return Ok(Heard::End),

@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
+use hol_simco::{IpVersion, Prefix};
+
 /// How nftables is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -10,7 +12,19 @@ pub struct Config {
     interfaces: Option<Interfaces>,
     unmatched: Unmatched,
     pool: Pool,
+    masquerade: Masquerade,
     is_guarded: bool,
+}
+
+/// Flows without a rule that a NAT translates all the same. Needs [`Interfaces`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Masquerade {
+    /// Internal hosts that may open flows to the outside without a rule.
+    pub hosts: Vec<Prefix>,
+    /// True if internal hosts reach each other by their outside addresses. RFC 4787, REQ-9.
+    pub hairpin: bool,
+    /// The addresses that represent these hosts: the first of each IP version.
+    pub addresses: Vec<IpAddr>,
 }
 
 /// The addresses of a NAT. Datagrams to them are for nobody else, not even for the middlebox itself.
@@ -60,6 +74,7 @@ impl Config {
             interfaces: None,
             unmatched: Unmatched::Drop,
             pool: Pool::default(),
+            masquerade: Masquerade::default(),
             is_guarded: true,
         }
     }
@@ -93,6 +108,11 @@ impl Config {
         Self { pool, ..self }
     }
 
+    /// Sets which flows without a rule are translated.
+    pub fn with_masquerade(self, masquerade: Masquerade) -> Self {
+        Self { masquerade, ..self }
+    }
+
     /// Lets others change the table, which kernels before Linux 6.9 allow in any case. For tests.
     pub fn unguarded(self) -> Self {
         Self { is_guarded: false, ..self }
@@ -118,9 +138,35 @@ impl Config {
         &self.pool
     }
 
+    /// Returns which flows without a rule are translated.
+    pub fn masquerade(&self) -> &Masquerade {
+        &self.masquerade
+    }
+
     /// Returns true if others must not change the table, where the kernel can enforce that.
     pub fn is_guarded(&self) -> bool {
         self.is_guarded
+    }
+}
+
+impl Pool {
+    /// Returns the IP versions of its addresses.
+    pub(crate) fn versions(&self) -> impl Iterator<Item = IpVersion> {
+        let has = |version| self.addresses.iter().any(|address| IpVersion::of(*address) == version);
+        [IpVersion::V4, IpVersion::V6].into_iter().filter(move |version| has(*version))
+    }
+}
+
+impl Masquerade {
+    /// Returns true if some flow is translated without a rule.
+    pub(crate) fn is_used(&self) -> bool {
+        self.hairpin || !self.hosts.is_empty()
+    }
+
+    /// Returns the address that represents hosts of each IP version.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = IpAddr> {
+        let first = |version| self.addresses.iter().find(move |address| IpVersion::of(**address) == version);
+        [IpVersion::V4, IpVersion::V6].into_iter().filter_map(first).copied()
     }
 }
 

@@ -19,7 +19,7 @@ mod ports;
 mod recording;
 mod shape;
 
-pub use config::{Config, ConfigError, Interfaces, Pool, Unmatched};
+pub use config::{Config, ConfigError, Interfaces, Masquerade, Pool, Unmatched};
 pub use error::{FilterError, Unsupported};
 pub use footprint::{MOST_SHAPES, footprint};
 pub use nftables::Nftables;

@@ -78,6 +78,11 @@ impl Nftables {
         Ok(())
     }
 
+    /// Returns the tables of other middleboxes, running or not: a packet that both filter passes only if both let it.
+    pub fn others(&self) -> Result<Vec<String>, FilterError> {
+        self.kernel.tables_with(&ruleset::COMMON, self.config.table())
+    }
+
     /// Removes the table, with all effects of rules.
     pub fn remove(self) -> Result<(), FilterError> {
         let mut transaction = Transaction::new(self.config.table());

@@ -43,6 +43,11 @@ impl Appender {
         Ok(())
     }
 
+    /// Returns the position of the next frame.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
     /// Marks the segment as complete, and syncs it. It may still continue if no other follows.
     pub fn close(&mut self) -> Result<(), JournalError> {
         self.append(&mut frame::close(self.place), Durability::Synced)

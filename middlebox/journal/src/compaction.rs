@@ -1,7 +1,7 @@
 //! Compaction: replaces several segments by one.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::path::Path;
 
 use crate::JournalError;
@@ -40,6 +40,24 @@ fn copy(dir: &Path, numbers: &[u64], lasting: &Lasting, file: &mut File) -> Resu
     written
         .and_then(|()| file.write_all(&frame::close(place)))
         .map_err(JournalError::io("compact", &segment::path(dir, last)))
+}
+
+/// Writes these entries as frames; returns the next position, and the end of the file.
+pub(crate) fn write<'a>(
+    entries: impl Iterator<Item = &'a [u8]>,
+    mut place: Place,
+    file: &mut File,
+) -> io::Result<(Place, u64)> {
+    let mut out = Vec::with_capacity(FRAME + 1024);
+    frame::begin(&mut out);
+    for entry in entries {
+        out.extend_from_slice(entry);
+        if out.len() >= FRAME {
+            flush(&mut out, &mut place, file)?;
+        }
+    }
+    flush(&mut out, &mut place, file)?;
+    Ok((place, file.stream_position()?))
 }
 
 /// Writes the frame if it has entries, and starts another.

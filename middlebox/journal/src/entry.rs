@@ -24,6 +24,11 @@ pub(crate) fn write(change: &Change, owner: &impl Fn(AgentId) -> Owner, out: &mu
     }
 }
 
+/// Appends the entry of a rule as it is.
+pub(crate) fn write_rule(recorded: &Recorded, out: &mut Vec<u8>) {
+    write_as(HOLDS, out, |out| recorded.rule.record(&Owner::new(recorded.owner.clone()), out));
+}
+
 fn write_as(kind: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(&[kind, 0, 0]);
     let begin = out.len();

@@ -45,6 +45,20 @@ pub enum JournalError {
         /// The problem.
         what: &'static str,
     },
+    /// The end of the journal is missing: there are fewer acknowledged records than its mark counts.
+    #[error(
+        "{path}: octet {offset}: {what}; restore the directory from a copy, or remove {mark} to go on without them"
+    )]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// Where the records are missing, in octets from the start.
+        offset: u64,
+        /// The problem.
+        what: &'static str,
+        /// The file of the mark.
+        mark: PathBuf,
+    },
     /// There is no room. Nothing was recorded; the journal is usable again when there is room.
     #[error("{path}: nothing was recorded: {source}; make room on the disk")]
     Refused {
@@ -73,8 +87,8 @@ impl JournalError {
     }
 }
 
-/// Octets at the end of the journal that were being written when the machine or the process stopped. They
-/// were never acknowledged, and have been cut off.
+/// Octets at the end of the journal that were being written when the machine or the process stopped, and have been
+/// cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TruncatedTail {
     /// Path of the journal.
@@ -83,15 +97,18 @@ pub struct TruncatedTail {
     pub offset: u64,
     /// Number of octets that were cut off.
     pub octets: u64,
+    /// True if the journal's mark says that they were never acknowledged.
+    pub is_unacknowledged: bool,
 }
 
 impl fmt::Display for TruncatedTail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, offset, octets } = self;
-        write!(
-            f,
-            "{}: cut off {octets} octets at {offset}: a batch half written, never promised",
-            path.display()
-        )
+        let Self { path, offset, octets, is_unacknowledged } = self;
+        let promise = if *is_unacknowledged {
+            "never acknowledged"
+        } else {
+            "which may have been acknowledged: there was no mark, or `sync` was off"
+        };
+        write!(f, "{}: cut off {octets} octets at {offset}: an incomplete batch, {promise}", path.display())
     }
 }

@@ -54,11 +54,24 @@ impl Place {
         Self { sequence: self.sequence + 1, before: checksum }
     }
 
-    fn to_octets(self) -> [u8; 12] {
+    /// Returns the number of this frame in its segment.
+    pub fn sequence(self) -> u64 {
+        self.sequence
+    }
+
+    pub fn to_octets(self) -> [u8; 12] {
         let mut octets = [0; 12];
         octets[..8].copy_from_slice(&self.sequence.to_be_bytes());
         octets[8..].copy_from_slice(&self.before.to_be_bytes());
         octets
+    }
+
+    pub fn from_octets(octets: [u8; 12]) -> Self {
+        let (sequence, before) = octets.split_at(8);
+        Self {
+            sequence: u64::from_be_bytes(sequence.try_into().expect("eight")),
+            before: u32::from_be_bytes(before.try_into().expect("four")),
+        }
     }
 }
 
@@ -71,6 +84,11 @@ pub(crate) fn begin(out: &mut Vec<u8>) {
 /// Returns true if the frame has no entries.
 pub(crate) fn is_empty(frame: &[u8]) -> bool {
     frame.len() <= HEADER
+}
+
+/// Returns the entries of a frame.
+pub(crate) fn entries(frame: &[u8]) -> &[u8] {
+    frame.get(HEADER..).unwrap_or_default()
 }
 
 /// Completes a frame for its position; returns the next position.

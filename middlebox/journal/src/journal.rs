@@ -10,7 +10,9 @@ use hol_simco::{AgentId, Change, Owner, Pid, Recorded};
 use crate::append::Appender;
 use crate::frame::{Format, Place};
 use crate::lasting::SegmentEnd;
+use crate::mark::{Mark, Position};
 use crate::recovery::{Recovered, recover};
+use crate::room::{self, Usage};
 use crate::segment::{self, Start};
 use crate::{JournalError, TruncatedTail, compaction, entry, frame};
 
@@ -33,10 +35,9 @@ pub struct Journal {
     /// Numbers of the segments; the last one grows.
     segments: Vec<u64>,
     appender: Appender,
-    /// Number of current rules.
-    held: u64,
-    /// Number of superseded entries.
-    superseded: u64,
+    /// The high-water mark; `None` if it could not be written.
+    mark: Option<Mark>,
+    usage: Usage,
     compaction: Option<JoinHandle<Result<(), JournalError>>>,
     torn: Option<TruncatedTail>,
     /// Known PIDs of rules that had ended when it was opened.
@@ -44,9 +45,6 @@ pub struct Journal {
     /// The frame being written, kept for its memory.
     frame: Vec<u8>,
 }
-
-/// Segments are compacted when this many entries more than there are rules are superseded.
-const SLACK: u64 = 100_000;
 
 impl Journal {
     /// Opens the journal in this directory, creating it if necessary, and returns the current rules in the
@@ -75,25 +73,32 @@ impl Journal {
         };
         let Recovered { rules, ended, entries, segments, torn, .. } = recovered;
         let held = rules.len() as u64;
-        let journal = Self {
+        let octets = octets_of(dir, &segments)?;
+        let mut journal = Self {
             dir: dir.to_owned(),
             _lock: lock,
             durability: Durability::Synced,
             segments,
             appender,
-            held,
-            superseded: entries - held,
+            mark: None,
+            usage: Usage { held, superseded: entries - held, octets },
             compaction: None,
             torn,
             ended,
             frame: Vec::new(),
         };
+        // What was read may not be on the disk yet.
+        journal.appender.sync()?;
+        // Without room for the mark there is none for records either. It is created with the first of them.
+        let _ = journal.sync_mark();
         Ok((journal, rules))
     }
 
     /// Returns the journal with another durability than [`Durability::Synced`].
     pub fn with_durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
+        self.mark_position();
+        let _ = self.sync_mark();
         self
     }
 
@@ -119,18 +124,98 @@ impl Journal {
         if frame::is_empty(&self.frame) {
             return Ok(());
         }
-        self.appender.append(&mut self.frame, self.durability)?;
+        self.append()?;
         changes.iter().for_each(|change| self.count(change));
         Ok(())
     }
 
+    /// Appends the frame.
+    fn append(&mut self) -> Result<(), JournalError> {
+        self.appender.append(&mut self.frame, self.durability)?;
+        if self.durability == Durability::Synced {
+            self.mark_position();
+        }
+        self.usage.octets += self.frame.len() as u64;
+        Ok(())
+    }
+
+    /// Returns the entries of the last recorded batch, for a [`Replica`](crate::Replica).
+    pub fn last_entries(&self) -> &[u8] {
+        frame::entries(&self.frame)
+    }
+
+    /// Records entries, of which so many begin a rule, and so many supersede another.
+    pub(crate) fn record_entries(&mut self, entries: &[u8], usage: Usage) -> Result<(), JournalError> {
+        frame::begin(&mut self.frame);
+        self.frame.extend_from_slice(entries);
+        self.append()?;
+        let Usage { held, superseded, .. } = usage;
+        self.usage = Usage { held, superseded, ..self.usage };
+        Ok(())
+    }
+
+    pub(crate) fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Returns the path of the directory.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Replaces everything by these rules, each an entry: all or, on an error, nothing.
+    pub(crate) fn replace(&mut self, entries: &[&[u8]]) -> Result<(), JournalError> {
+        self.finish_compaction()?;
+        let number = self.segments[self.segments.len() - 1] + 1;
+        let (mut place, mut end) = (Place::first(number), segment::HEADER as u64);
+        let path = segment::path(&self.dir, number);
+        let file = segment::create(&self.dir, number, Start::Nothing, |file| {
+            (place, end) = compaction::write(entries.iter().copied(), place, file)
+                .map_err(JournalError::io("write", &path))?;
+            Ok(())
+        })?;
+        self.appender = Appender::new(file, path, end, place);
+        let superseded = std::mem::replace(&mut self.segments, vec![number]);
+        self.usage = Usage { held: entries.len() as u64, superseded: 0, octets: end };
+        self.mark_position();
+        superseded.iter().try_for_each(|number| segment::remove(&segment::path(&self.dir, *number)))
+    }
+
+    /// Moves the mark to the end, all of which is on the disk. Where that fails the mark proves less, but the record
+    /// is safe: [`sync_mark`](Self::sync_mark) reports it.
+    fn mark_position(&mut self) {
+        let position = self.position();
+        if self.mark.as_mut().is_some_and(|mark| mark.advance(position).is_err()) {
+            self.mark = None;
+        }
+    }
+
+    fn position(&self) -> Position {
+        let segment = self.segments[self.segments.len() - 1];
+        Position::new(segment, self.appender.place(), self.durability)
+    }
+
+    /// Returns true if a crash of the machine may set the mark back, so that the loss of the last records would not
+    /// be noticed: [`sync_mark`](Self::sync_mark) is due, but nobody has to wait for it.
+    pub fn is_mark_behind(&self) -> bool {
+        self.mark.as_ref().is_none_or(|mark| !mark.is_synced())
+    }
+
+    /// Syncs the mark. An error costs no record; try again later.
+    pub fn sync_mark(&mut self) -> Result<(), JournalError> {
+        match &mut self.mark {
+            Some(mark) => mark.sync(),
+            None => self.sync(),
+        }
+    }
+
     fn count(&mut self, change: &Change) {
         match (&change.before, &change.after) {
-            (None, Some(_)) => self.held += 1,
-            (Some(_), Some(_)) => self.superseded += 1,
+            (None, Some(_)) => self.usage.held += 1,
+            (Some(_), Some(_)) => self.usage.superseded += 1,
             (Some(_), None) => {
-                self.held -= 1;
-                self.superseded += 2;
+                self.usage.held -= 1;
+                self.usage.superseded += 2;
             }
             (None, None) => {}
         }
@@ -138,21 +223,26 @@ impl Journal {
 
     /// Syncs what was recorded, which matters only with [`Durability::Buffered`].
     pub fn sync(&mut self) -> Result<(), JournalError> {
-        self.appender.sync()
+        self.appender.sync()?;
+        match &mut self.mark {
+            Some(_) => self.mark_position(),
+            None => self.mark = Some(Mark::open(&self.dir, self.position())?),
+        }
+        Ok(())
     }
 
-    /// Compacts the segments if most of their entries are superseded, on a thread while recording continues;
-    /// call it now and then. An error is that of the last compaction: it costs room and time at the next
+    /// Compacts the segments if most of their entries are superseded and occupy 8 MiB or a quarter of the free space,
+    /// on a thread while recording continues; call it now and then. An error is that of the last compaction: it costs room and time at the next
     /// opening, but no record, and compaction is tried again.
     pub fn tidy(&mut self) -> Result<(), JournalError> {
         if self.compaction.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return Ok(());
         }
         self.finish_compaction()?;
-        if self.superseded <= self.held + SLACK {
+        if !self.usage.is_worth_compaction(|| room::free(&self.dir)) {
             return Ok(());
         }
-        self.superseded = 0;
+        self.usage = self.usage.compacted();
         self.begin_compaction()
     }
 
@@ -164,6 +254,7 @@ impl Journal {
         self.appender = begin(&self.dir, next, Start::Before)?;
         let (dir, finished) = (self.dir.clone(), self.segments.clone());
         self.segments.push(next);
+        self.mark_position();
         self.compaction = Some(thread::spawn(move || compaction::compact(&dir, &finished)));
         Ok(())
     }
@@ -195,6 +286,15 @@ fn lock(dir: &Path) -> Result<File, JournalError> {
         TryLockError::Error(source) => JournalError::io("lock", dir)(source),
     })?;
     Ok(lock)
+}
+
+/// Returns the octets of these segments.
+fn octets_of(dir: &Path, segments: &[u64]) -> Result<u64, JournalError> {
+    let length = |number: &u64| {
+        let path = segment::path(dir, *number);
+        path.metadata().map(|metadata| metadata.len()).map_err(JournalError::io("read", &path))
+    };
+    segments.iter().map(length).sum()
 }
 
 /// Continues after the complete frames of a segment, and cuts off the rest.

@@ -38,6 +38,14 @@ pub(crate) struct SegmentEnd {
     pub is_closed: bool,
 }
 
+impl SegmentEnd {
+    /// Returns the end of the frames that have been read.
+    pub fn of(frames: &Reader) -> Self {
+        let (offset, format, place) = (frames.offset(), frames.format(), frames.place());
+        Self { offset, format, place, is_closed: frames.are_closed() }
+    }
+}
+
 impl Lasting {
     /// Reads the segments for the first time.
     pub fn of(dir: &Path, numbers: &[u64]) -> Result<Self, JournalError> {
@@ -100,8 +108,7 @@ fn for_each_entry(
     let path = segment::path(dir, number);
     let (_, mut frames) = segment::read(&path, number)?;
     for_each_entry_of(&mut frames, &path, visit)?;
-    let (offset, format, place) = (frames.offset(), frames.format(), frames.place());
-    Ok(SegmentEnd { offset, format, place, is_closed: frames.are_closed() })
+    Ok(SegmentEnd::of(&frames))
 }
 
 /// The same for an open segment.

@@ -40,15 +40,20 @@
 //! segment   "hol:rule" | version 1 | start 1 | 0 2 | crc32c 4     start: from nothing, or from the segment before
 //! frame     mark 4 | crc32c 4 | length 4 | entries                the checksum is of all behind it
 //! entry     kind 1 | length 2 | a rule as it now is, or the PID of one that has ended
+//! mark      the segment, number and checksum of the last frame that was on the disk
 //! ```
 //!
 //! Numbers are big-endian; [`hol_simco::Rule::record`] defines the format of a rule. An incomplete frame at
-//! the end of the last segment was being written when the machine stopped, and is cut off. Any other error is
-//! [`JournalError::Damaged`].
+//! the end of the last segment, behind the mark, was being written when the machine stopped, and is cut off. If
+//! the journal ends before the mark, acknowledged records are missing: [`JournalError::Missing`]. Any other
+//! error is [`JournalError::Damaged`].
 //!
-//! When more entries are superseded than not, a new segment starts, and a thread merges the older ones into
-//! one that starts from nothing. It gets its name when it is on the disk; only then the older ones are
-//! removed.
+//! The mark is written after each sync, and synced a moment later by [`Journal::sync_mark`], so that a batch
+//! still waits for the disk once. A crash of the machine in between sets it back; then it proves less.
+//!
+//! When more entries are superseded than not, and they occupy 8 MiB or a quarter of the free space, a new
+//! segment starts, and a thread merges the older ones into one that starts from nothing. It gets its name when
+//! it is on the disk; only then the older ones are removed.
 
 mod append;
 mod bits;
@@ -58,11 +63,15 @@ mod error;
 mod frame;
 mod journal;
 mod lasting;
+mod mark;
 mod reading;
 mod recovery;
+mod replica;
+mod room;
 mod segment;
 
 pub use error::{JournalError, TruncatedTail};
 pub use hol_simco::Recorded;
 pub use journal::{Durability, Journal};
 pub use reading::read;
+pub use replica::{Replica, entry_of};

@@ -7,9 +7,9 @@ use std::path::Path;
 use hol_simco::Recorded;
 
 use crate::entry::Entry;
-use crate::lasting::for_each_entry_of;
+use crate::lasting::{SegmentEnd, for_each_entry_of};
 use crate::recovery::{NO_FRAME, damaged, segments_that_count};
-use crate::{JournalError, segment};
+use crate::{JournalError, mark, segment};
 
 /// Maximum retries after a compaction, which takes much longer than opening the segments.
 const ATTEMPTS: usize = 10;
@@ -34,10 +34,13 @@ pub fn read(dir: &Path) -> Result<Vec<Recorded>, JournalError> {
 }
 
 fn read_once(dir: &Path) -> Result<Vec<Recorded>, JournalError> {
+    // Read first: the segments, which are read later, have at least as much.
+    let mark = mark::read(dir)?;
     let numbers = segment::list(dir)?.numbers;
-    if numbers.is_empty() {
+    let Some(last) = numbers.last().copied() else {
+        mark.map_or(Ok(()), |mark| mark.check(dir, None, false))?;
         return Err(JournalError::None(dir.to_owned()));
-    }
+    };
     let mut rules = BTreeMap::new();
     // Open files stay unchanged, even after compaction. Only the last segment grows, and may end in a partial
     // frame.
@@ -50,7 +53,10 @@ fn read_once(dir: &Path) -> Result<Vec<Recorded>, JournalError> {
             }
             Ok(())
         })?;
-        if !frames.are_at_end() && Some(&number) != numbers.last() {
+        if number == last {
+            let end = SegmentEnd::of(&frames);
+            mark.map_or(Ok(()), |mark| mark.check(dir, Some((number, &end)), !frames.are_at_end()))?;
+        } else if !frames.are_at_end() {
             return Err(damaged(&path, frames.offset(), NO_FRAME));
         }
     }

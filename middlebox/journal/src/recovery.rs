@@ -9,7 +9,7 @@ use hol_simco::{Pid, Recorded};
 use crate::frame;
 use crate::lasting::{Lasting, SegmentEnd};
 use crate::segment::{self, Listed, Reader, Start};
-use crate::{JournalError, TruncatedTail};
+use crate::{JournalError, TruncatedTail, mark};
 
 /// The result of a complete history.
 pub(crate) struct Recovered {
@@ -29,6 +29,7 @@ pub(crate) struct Recovered {
 
 /// Reads all relevant segments, and removes the others.
 pub(crate) fn recover(dir: &Path) -> Result<Recovered, JournalError> {
+    let mark = mark::read(dir)?;
     let Listed { numbers, unfinished } = segment::list(dir)?;
     let counting = segments_that_count(dir, &numbers)?;
     let segments: Vec<u64> = counting.into_iter().map(|(number, _)| number).collect();
@@ -36,7 +37,7 @@ pub(crate) fn recover(dir: &Path) -> Result<Recovered, JournalError> {
     let superseded = superseded.map(|number| segment::path(dir, *number));
     superseded.chain(unfinished).try_for_each(|path| segment::remove(&path))?;
     let lasting = Lasting::of(dir, &segments)?;
-    let mut torn = None;
+    let mut torn: Option<TruncatedTail> = None;
     for (at, (number, end)) in segments.iter().zip(&lasting.ends).enumerate() {
         let path = segment::path(dir, *number);
         // Only the last data written can be torn: a new segment starts when the previous one is on the disk.
@@ -48,9 +49,16 @@ pub(crate) fn recover(dir: &Path) -> Result<Recovered, JournalError> {
             return Err(damaged(&path, end.offset, "the last records are missing"));
         }
     }
+    let end = lasting.ends.last().copied();
+    if let Some(mark) = &mark {
+        let last = segments.last().copied().zip(end.as_ref());
+        mark.check(dir, last, torn.is_some())?;
+    }
+    if let Some(torn) = &mut torn {
+        torn.is_unacknowledged = mark.is_some_and(|mark| mark.is_exact);
+    }
     let mut rules = Vec::with_capacity(lasting.len());
     lasting.for_each(dir, &segments, |recorded, _| rules.push(recorded))?;
-    let end = lasting.ends.last().copied();
     Ok(Recovered { rules, ended: lasting.ended, entries: lasting.entries, segments, end, torn })
 }
 
@@ -97,5 +105,6 @@ fn torn_tail(path: &Path, end: &SegmentEnd) -> Result<Option<TruncatedTail>, Jou
         return Err(damaged(path, end, "a bit of this record is another than was written"));
     }
     let octets = tail.len() as u64;
-    Ok((octets > 0).then(|| TruncatedTail { path: path.to_owned(), offset: end, octets }))
+    let path = path.to_owned();
+    Ok((octets > 0).then_some(TruncatedTail { path, offset: end, octets, is_unacknowledged: false }))
 }

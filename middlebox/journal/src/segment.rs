@@ -97,7 +97,7 @@ fn create_unfinished(
 }
 
 /// A name is on the disk only when its directory is.
-fn sync_directory(dir: &Path) -> Result<(), JournalError> {
+pub(crate) fn sync_directory(dir: &Path) -> Result<(), JournalError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(JournalError::io("sync", dir))
 }
 

@@ -39,6 +39,21 @@ struct Account {
     ports: usize,
 }
 
+/// The resources used by one agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Open sessions.
+    pub sessions: usize,
+    /// Policy rules.
+    pub rules: usize,
+    /// Elements of its rules in the packet filter.
+    pub elements: usize,
+    /// Whole addresses of a NAT, or all ports of a protocol.
+    pub addresses: usize,
+    /// Ports of a NAT.
+    pub ports: usize,
+}
+
 /// The resources that a rule needs, besides its slot in the table.
 #[derive(Debug, Default)]
 pub(crate) struct Claim {
@@ -55,6 +70,14 @@ impl Accounts {
 
     pub fn new(measure: Option<Measure>, most: Most) -> Self {
         Self { measure, most, agents: BTreeMap::new(), sessions: 0, elements: 0, shapes: BTreeMap::new() }
+    }
+
+    /// Returns what each agent uses.
+    pub fn usage(&self) -> impl Iterator<Item = (AgentId, Usage)> {
+        self.agents.iter().map(|(agent, account)| {
+            let Account { sessions, rules, elements, addresses, ports, .. } = *account;
+            (*agent, Usage { sessions, rules, elements, addresses, ports })
+        })
     }
 
     /// Returns the resources that the rule needs; a refusal if it cannot be enforced.

@@ -30,6 +30,8 @@ pub struct Config {
     /// Sessions are notified of each other's rules, as required by RFC 4540 section 8.9. Each change costs
     /// work for every session, which is wasted where nobody listens.
     pub announces: bool,
+    /// Requests and ends of rules are logged, which is counted as work.
+    pub audits: bool,
 }
 
 /// Why a [`Config`] is contradictory.
@@ -72,6 +74,7 @@ impl Config {
             measure: None,
             most_sessions: 10_000,
             announces: true,
+            audits: false,
         }
     }
 

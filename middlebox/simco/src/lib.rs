@@ -49,6 +49,7 @@ mod secret;
 mod tuple;
 mod work;
 
+pub use accounts::Usage;
 pub use agent::{Agent, AgentError, Heard};
 pub use attribute::{Challenge, Gid, Lifetime, Owner, Pid, Token, Version};
 pub use authentication::{Authentication, Credentials, Exchange, Unauthenticated};

@@ -28,7 +28,7 @@ use crate::overlaps::Sweep;
 use crate::rules::Rules;
 use crate::{
     AgentId, Authentication, Batch, Capabilities, Change, Config, ConfigError, Gid, Lifetime, Location,
-    Notification, Pid, Policy, PolicyError, Right, Rule, SessionId, Unauthenticated, work,
+    Notification, Pid, Policy, PolicyError, Right, Rule, SessionId, Unauthenticated, Usage, work,
 };
 use session::Session;
 
@@ -253,6 +253,17 @@ impl Middlebox {
         ends.into_iter().chain(patience).min().unwrap_or(Time::MAX)
     }
 
+    /// Returns what each agent uses that has used anything.
+    pub fn usage(&self) -> impl Iterator<Item = (AgentId, Usage)> {
+        self.accounts.usage()
+    }
+
+    /// Returns the ports that a NAT can assign for each protocol, outside and inside.
+    pub fn ports(&self) -> usize {
+        let ports = usize::from(*self.config.ports.end() - *self.config.ports.start()) + 1;
+        (self.config.outside.len() + self.config.inside.len()) * ports
+    }
+
     /// Returns the agent of an open session.
     pub fn agent(&self, id: SessionId) -> Option<AgentId> {
         self.sessions.get(&id)?.agent()
@@ -387,6 +398,9 @@ impl Middlebox {
     fn change(&mut self, change: Change, batch: &mut Batch) {
         let elements = self.apply(&change);
         batch.count(work::ELEMENT * elements as u64);
+        if self.config.audits && change.after.is_none() {
+            batch.count(work::LINE);
+        }
         batch.changes.push(change);
     }
 

@@ -13,6 +13,8 @@ pub const MEASURE: u64 = 300;
 pub const SEARCH: u64 = 500;
 /// The operator is told of a refusal.
 pub const NOTICE: u64 = 2_500;
+/// A line of an audit log is written.
+pub const LINE: u64 = 5_000;
 /// An element of a packet filter is added or removed.
 pub const ELEMENT: u64 = 10_000;
 /// A session is notified of a rule.

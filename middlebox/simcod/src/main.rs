@@ -12,12 +12,14 @@ mod enable;
 mod failure;
 mod lifetime;
 mod list;
+mod manual;
 mod protocol;
 mod reserve;
 mod rule;
 mod rules;
 mod serve;
 mod span;
+mod standby;
 mod status;
 mod table;
 mod watch;
@@ -78,8 +80,12 @@ enum What {
     Batch(batch::Batch),
     /// Run the middlebox: agents open and close the packet filter of this host
     Serve(serve::Serve),
+    /// Keep a copy of the rules of another middlebox on this host, to take over
+    Standby(standby::Standby),
     /// Remove the rules that a middlebox left in the packet filter of this host
     Clear(clear::Clear),
+    /// Write the manual, a page for each command
+    Manual(manual::Manual),
 }
 
 fn main() -> ExitCode {
@@ -100,7 +106,9 @@ impl Simcod {
             What::Watch(watch) => watch.run(),
             What::Batch(batch) => batch.run(),
             What::Serve(serve) => serve.run(),
+            What::Standby(standby) => standby.run(),
             What::Clear(clear) => clear.run(),
+            What::Manual(manual) => manual.run(),
             order => unreachable!("{order:?} is an order"),
         }
     }
@@ -127,7 +135,9 @@ impl What {
             | Self::Watch(_)
             | Self::Batch(_)
             | Self::Serve(_)
-            | Self::Clear(_) => None,
+            | Self::Standby(_)
+            | Self::Clear(_)
+            | Self::Manual(_) => None,
         }
     }
 }

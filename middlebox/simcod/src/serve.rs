@@ -17,14 +17,14 @@ use hol_terminal::say;
 
 const AFTER: &str = "\
 Says `listening on tcp ADDRESS` on standard output once agents can connect, and logs to standard error, a line an event.
-SIGTERM ends the sessions and the program; rules stay in force until their lifetimes end. SIGHUP has it read --policy, --secrets
-and certificates again.
+SIGTERM ends the sessions and the program; rules stay in force until their lifetimes end. SIGHUP has it read --config, --policy,
+--secrets and certificates again.
 
 Without --config and flags it listens on the loopback interface, port 7626, and filters nothing.
 docs/simco-service.md has all settings of a --config, docs/simco.md has the --policy.";
 
 /// Run the middlebox: agents open and close the packet filter of this host.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = AFTER)]
 pub struct Serve {
     /// Settings file; flags override it
@@ -90,13 +90,18 @@ impl Serve {
             let middlebox = settings.middlebox().map_err(DaemonError::from)?;
             let warnings = settings.warnings(middlebox.policy());
             warnings.iter().for_each(|warning| say(&format!("warning: {warning}\n")));
+            let restarts = settings.restarts(&Settings::default()).join(", ");
+            if !restarts.is_empty() {
+                say(&format!("a change of these needs a restart, all others a reload: {restarts}\n"));
+            }
             say("the settings are fine\n");
             return Ok(());
         }
         let stop = Signals::stop().map_err(Failure::failed)?;
         let reload = Signals::reload().map_err(Failure::failed)?;
         let mut daemon = settings.open(Log::new(settings.log, Box::new(std::io::stderr())))?;
-        daemon.reload_on(reload, &settings).map_err(Failure::failed)?;
+        let this = self.clone();
+        daemon.reload_on(reload, &settings, move || this.settings()).map_err(Failure::failed)?;
         drop_privileges(settings.filter != FilterKind::None).map_err(Failure::failed)?;
         let tell = |daemon: &Daemon| daemon.addresses().for_each(|at| say(&format!("listening on {at}\n")));
         Ok(daemon.run(stop, tell)?)

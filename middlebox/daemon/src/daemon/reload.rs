@@ -1,5 +1,6 @@
-//! Reloads policy, secrets and certificates, while sessions and rules continue.
+//! Reloads settings, policy, secrets and certificates, while sessions and rules continue.
 
+use std::fmt;
 use std::io;
 
 use hol_base::Time;
@@ -11,34 +12,57 @@ use crate::token::Token;
 use crate::{Settings, SetupError, Signals};
 
 /// When to reload which files.
-#[derive(Debug)]
 pub(super) struct Reload {
     signals: Signals,
+    /// The settings with which the daemon was started.
     settings: Settings,
+    read: Box<dyn Fn() -> Result<Settings, SetupError> + Send>,
+}
+
+impl fmt::Debug for Reload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reload").field("settings", &self.settings).finish_non_exhaustive()
+    }
 }
 
 impl Daemon {
-    /// Reloads the policy, the secrets and the certificates of these settings at each signal.
-    pub fn reload_on(&mut self, signals: Signals, settings: &Settings) -> io::Result<()> {
+    /// Reads the settings again at each signal, and reloads the policy, the secrets, the certificates and the log's
+    /// format and level. It logs which of the other settings have changed since the start, for which it needs a restart.
+    pub fn reload_on(
+        &mut self,
+        signals: Signals,
+        settings: &Settings,
+        read: impl Fn() -> Result<Settings, SetupError> + Send + 'static,
+    ) -> io::Result<()> {
         self.poller.add(&signals, Token::Reload, Interest::Read)?;
-        self.reload = Some(Reload { signals, settings: settings.clone() });
+        self.reload = Some(Reload { signals, settings: settings.clone(), read: Box::new(read) });
         Ok(())
     }
 
     /// Reloads the files; if one is invalid, nothing changes.
     pub(super) fn reload(&mut self, now: Time) -> io::Result<()> {
-        let Some(Reload { signals, settings }) = &mut self.reload else { return Ok(()) };
+        let Some(Reload { signals, settings: first, read }) = &mut self.reload else { return Ok(()) };
         signals.take()?;
-        let access = settings.tls().and_then(|tls| Ok((tls, settings.access()?)));
-        let read = access.and_then(|(tls, (policy, authentication))| {
+        let ready = read().and_then(|settings| {
+            settings.middlebox()?;
+            let (tls, access) = (settings.tls()?, settings.access()?);
+            Ok((settings, tls, access))
+        });
+        let reloaded = ready.and_then(|(settings, tls, (policy, authentication))| {
             let path = settings.policy.clone().or(settings.secrets.clone()).unwrap_or_default();
             let ruled = self.middlebox.rule_by(policy, authentication);
             ruled.map_err(|source| SetupError::Policy { path, source })?;
             self.listeners.iter_mut().for_each(|listeners| listeners.speak(tls.clone()));
-            Ok(())
+            self.log.change(settings.log, settings.format);
+            Ok(first.restarts(&settings).join(", "))
         });
-        match read {
-            Ok(()) => self.log.write(now, Level::Info, "reloaded", &[]),
+        match reloaded {
+            Ok(changed) => {
+                self.log.write(now, Level::Info, "reloaded", &[]);
+                if !changed.is_empty() {
+                    self.log.write(now, Level::Warn, "needs-restart", &[("settings", &changed)]);
+                }
+            }
             Err(error) => self.log.write(now, Level::Error, "not-reloaded", &[("reason", &error)]),
         }
         Ok(())

@@ -2,6 +2,9 @@
 
 use std::fmt::Write as _;
 
+use hol_simco::Usage;
+
+use super::process::Process;
 use super::{Histogram, Numbers};
 
 /// The MIME type of the text.
@@ -31,6 +34,24 @@ pub(super) fn of(numbers: &Numbers) -> String {
     text.one("simco_connections", "gauge", "Connections that are open", numbers.connections);
     text.one("simco_connections_total", "counter", "Connections that were accepted", numbers.accepted);
     text.one("simco_rules", "gauge", "Policy rules that are held", numbers.rules);
+    for (name, help, value) in USAGE {
+        text.head(name, "gauge", help);
+        for (agent, usage) in &numbers.usage {
+            text.value(&format!("{name}{{agent=\"{}\"}}", escape(agent)), value(usage) as u64);
+        }
+    }
+    text.one("simco_nat_ports", "gauge", "Ports of the NAT for each protocol", numbers.ports);
+    text.one("simco_mappings", "gauge", "Mappings by PCP and NAT-PMP", numbers.mappings);
+    text.head(
+        "simco_mapping_answers_total",
+        "counter",
+        "Answers by PCP and NAT-PMP, by operation and result code",
+    );
+    for ((protocol, operation, result), count) in &numbers.mapping_answers {
+        let labels = format!("protocol=\"{protocol}\",operation=\"{operation}\",result=\"{result}\"");
+        text.value(&format!("simco_mapping_answers_total{{{labels}}}"), *count);
+    }
+    text.one("simco_standby_in_step", "gauge", "1 if a standby has every rule", numbers.standbys);
     text.one("simco_received_bytes_total", "counter", "Octets from agents", numbers.received);
     text.one("simco_sent_bytes_total", "counter", "Octets to agents", numbers.sent);
     let failures = "Batches that packet filter or journal refused as a whole";
@@ -43,7 +64,29 @@ pub(super) fn of(numbers: &Numbers) -> String {
     text.histogram("simco_batch_changes", "Changes made in one go", &numbers.batches, 1.0);
     text.histogram("simco_filter_seconds", "Time of the packet filter for a batch", &numbers.filter, SECOND);
     text.histogram("simco_journal_seconds", "Time of the journal for a batch", &numbers.journal, SECOND);
+    text.head("simco_build_info", "gauge", "The version of the program");
+    text.value(concat!("simco_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"}"), 1);
+    if let Some(process) = Process::read() {
+        text.process(&process);
+    }
     text.0
+}
+
+/// A name, what it is, and its value.
+type Gauge = (&'static str, &'static str, fn(&Usage) -> usize);
+
+/// The gauges of each agent.
+const USAGE: [Gauge; 5] = [
+    ("simco_agent_sessions", "Open sessions of an agent", |usage| usage.sessions),
+    ("simco_agent_rules", "Policy rules of an agent", |usage| usage.rules),
+    ("simco_agent_elements", "Elements of an agent's rules in the packet filter", |usage| usage.elements),
+    ("simco_agent_nat_addresses", "Whole addresses of the NAT that an agent has", |usage| usage.addresses),
+    ("simco_agent_nat_ports", "Ports of the NAT that an agent has", |usage| usage.ports),
+];
+
+/// Escapes the value of a label.
+fn escape(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 struct Text(String);
@@ -60,6 +103,27 @@ impl Text {
     fn one(&mut self, name: &str, kind: &str, help: &str, value: u64) {
         self.head(name, kind, help);
         self.value(name, value);
+    }
+
+    /// The metrics that Prometheus' own libraries have for each process.
+    fn process(&mut self, process: &Process) {
+        let Process { cpu_seconds, start_seconds, resident, virtual_memory, files, most_files } = *process;
+        for (name, kind, help, value) in [
+            (
+                "process_cpu_seconds_total",
+                "counter",
+                "Time of processors in user and system mode",
+                cpu_seconds,
+            ),
+            ("process_start_time_seconds", "gauge", "Start of the process since 1970", start_seconds),
+        ] {
+            self.head(name, kind, help);
+            let _ = writeln!(self.0, "{name} {value:.2}");
+        }
+        self.one("process_resident_memory_bytes", "gauge", "Resident memory", resident);
+        self.one("process_virtual_memory_bytes", "gauge", "Virtual memory", virtual_memory);
+        self.one("process_open_fds", "gauge", "Open files", files);
+        self.one("process_max_fds", "gauge", "Maximum open files", most_files);
     }
 
     /// Its values are multiples of `1 / unit`.
@@ -89,6 +153,9 @@ mod tests {
             numbers.count_answer(&change, &Body::Reply(Reply::Plc { lifetime: Lifetime(9) }));
         }
         numbers.journal.count(200_000);
+        let usage = Usage { rules: 3, ports: 2, ..Usage::default() };
+        numbers.usage.insert("a \"lan\"".into(), usage);
+        numbers.mapping_answers.insert(("pcp", "map", 0), 5);
         let text = of(&numbers);
         for line in [
             "# TYPE simco_requests_total counter",
@@ -96,6 +163,10 @@ mod tests {
             "simco_requests_total{type=\"PRS\",result=\"0x0343\"} 1",
             "# HELP simco_rules Policy rules that are held.",
             "simco_rules 3",
+            "simco_agent_rules{agent=\"a \\\"lan\\\"\"} 3",
+            "simco_agent_nat_ports{agent=\"a \\\"lan\\\"\"} 2",
+            "simco_mapping_answers_total{protocol=\"pcp\",operation=\"map\",result=\"0\"} 5",
+            "# TYPE process_cpu_seconds_total counter",
             "simco_journal_seconds_bucket{le=\"0.0001\"} 0",
             "simco_journal_seconds_bucket{le=\"0.0002\"} 1",
             "simco_journal_seconds_bucket{le=\"+Inf\"} 1",
@@ -103,6 +174,54 @@ mod tests {
             "simco_journal_seconds_count 1",
         ] {
             assert!(text.lines().any(|written| written == line), "{line} is not in\n{text}");
+        }
+    }
+
+    /// https://prometheus.io/docs/practices/naming: base units, and `_total` for what only grows.
+    #[test]
+    fn names_follow_the_conventions() {
+        let text = of(&Numbers::default());
+        let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+        let mut names: Vec<&str> = Vec::new();
+        for (name, kind) in types {
+            assert_eq!(name.ends_with("_total"), kind == "counter", "{name} is a {kind}");
+            assert!(
+                kind != "histogram" || name.ends_with("_seconds") || name.ends_with("_changes"),
+                "{name}"
+            );
+            assert!(name.starts_with("simco_") || name.starts_with("process_"), "{name}");
+            assert!(text.contains(&format!("# HELP {name} ")), "{name}");
+            names.push(name);
+        }
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "none is twice");
+        let documented = include_str!("../../../../docs/simco-service.md");
+        for name in names.iter().filter(|name| name.starts_with("simco_")) {
+            assert!(documented.contains(&format!("`{name}")), "{name} is not documented");
+        }
+    }
+
+    #[test]
+    fn the_dashboard_and_the_alerts_are_about_metrics_that_exist() {
+        let text = of(&Numbers::default());
+        let names: Vec<&str> =
+            text.lines().filter_map(|line| Some(line.strip_prefix("# TYPE ")?.split_once(' ')?.0)).collect();
+        let files = [
+            include_str!("../../../../packaging/simcod/grafana-dashboard.json"),
+            include_str!("../../../../packaging/simcod/prometheus-alerts.yml"),
+        ];
+        for file in files {
+            let words = file.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let used = words.filter(|word| word.starts_with("simco_") || word.starts_with("process_"));
+            let mut count = 0;
+            for name in used.filter(|name| *name != "simco_agent_") {
+                let name = name.strip_suffix("_bucket").unwrap_or(name);
+                assert!(names.contains(&name), "there is no {name}");
+                count += 1;
+            }
+            assert!(count > 5, "{count} metrics in a file");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use hol_base::Time;
 use hol_pcp::Filter;
-use hol_simco::{Action, AddressTuple, Addresses, Pid, Rule};
+use hol_simco::{Action, AddressTuple, Addresses, AgentId, Pid, Rule};
 
 /// Identifies a mapping. RFC 6887 sections 11.3 and 12.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +29,8 @@ pub(crate) struct Granted {
     /// Who may use it, unless everybody.
     pub filter: Option<Filter>,
     pub until: Time,
+    /// The agent to which its host belongs.
+    pub agent: AgentId,
 }
 
 /// The mappings by key and by rule.
@@ -36,6 +38,8 @@ pub(crate) struct Granted {
 pub(crate) struct Table {
     mappings: BTreeMap<Key, Granted>,
     keys: BTreeMap<Pid, Key>,
+    /// Number of mappings of all hosts of an agent.
+    counts: BTreeMap<AgentId, usize>,
 }
 
 impl Table {
@@ -46,19 +50,21 @@ impl Table {
     pub fn insert(&mut self, key: Key, granted: Granted) {
         self.remove(&key);
         self.keys.insert(granted.pid, key);
+        *self.counts.entry(granted.agent).or_default() += 1;
         self.mappings.insert(key, granted);
     }
 
     pub fn remove(&mut self, key: &Key) {
         if let Some(granted) = self.mappings.remove(key) {
             self.keys.remove(&granted.pid);
+            *self.counts.get_mut(&granted.agent).expect("it was counted") -= 1;
         }
     }
 
     /// Removes the mapping of an ended rule.
     pub fn end(&mut self, pid: Pid) {
-        if let Some(key) = self.keys.remove(&pid) {
-            self.mappings.remove(&key);
+        if let Some(key) = self.keys.get(&pid).copied() {
+            self.remove(&key);
         }
     }
 
@@ -73,6 +79,15 @@ impl Table {
     pub fn of(&self, host: IpAddr) -> impl Iterator<Item = (&Key, &Granted)> {
         let first = Key { host, protocol: 0, port: 0, remote: None };
         self.mappings.range(first..).take_while(move |(key, _)| key.host == host)
+    }
+
+    pub fn len(&self) -> usize {
+        self.mappings.len()
+    }
+
+    /// Returns the number of mappings of all hosts of an agent.
+    pub fn count_of(&self, agent: AgentId) -> usize {
+        self.counts.get(&agent).copied().unwrap_or_default()
     }
 
     /// Restores the mapping of a recorded rule; other rules have none.
@@ -90,7 +105,10 @@ fn mapping_of(rule: &Rule) -> Option<(Key, Granted)> {
     let remote = host_of(&external);
     let filter = if remote.is_none() { filter_of(&external) } else { None };
     let key = Key { host: inner.ip(), protocol: internal.protocol, port: inner.port(), remote };
-    Some((key, Granted { pid: rule.pid, nonce: None, outside, filter, until: rule.expires }))
+    Some((
+        key,
+        Granted { pid: rule.pid, nonce: None, outside, filter, until: rule.expires, agent: rule.owner },
+    ))
 }
 
 /// Returns the single port of a single host, if the tuple is one.

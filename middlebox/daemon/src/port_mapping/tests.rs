@@ -259,10 +259,46 @@ fn one_host_has_so_many_mappings_and_all_hosts_of_an_agent_its_quota() {
         (0..20).map(|n| lan.map(host, 5000 + n, 600, 0)).take_while(Result::is_ok).count()
     };
     assert_eq!((granted(lan, PHONE), lan.map(PHONE, 6000, 600, 0)), (8, Err(10)));
-    assert_eq!((granted(lan, TELLY), granted(lan, "10.0.0.7")), (8, 4));
-    assert_eq!(lan.map("10.0.0.7", 6000, 600, 0), Err(8), "the agent's ports are used up");
+    assert_eq!(granted(lan, TELLY), 7, "of 20 ports 15 are taken");
+    assert_eq!(lan.map(TELLY, 6000, 600, 0), Err(8), "the rest is for hosts that have few");
+    assert_eq!((granted(lan, "10.0.0.7"), granted(lan, "10.0.0.8")), (4, 1));
+    assert_eq!(lan.map("10.0.0.9", 6000, 600, 0), Err(8), "the agent's ports are used up");
     lan.skip(600);
     assert_eq!(granted(lan, "10.0.0.7"), 8);
+}
+
+#[test]
+fn answers_are_counted_by_kind() {
+    let lan = &mut Lan::behind_nat();
+    lan.map(PHONE, 5004, 600, 0).unwrap();
+    lan.map("192.168.0.1", 5004, 600, 0).unwrap_err();
+    lan.say(PHONE, &[0, 0]);
+    for operation in 60..64 {
+        lan.say(PHONE, &[9, operation, 0, 0]);
+    }
+    let expected = [
+        (("nat-pmp", "address", 0), 1),
+        (("pcp", "map", 0), 1),
+        (("pcp", "map", 2), 1),
+        (("pcp", "other", 1), 4),
+    ];
+    assert_eq!(lan.mapper.answers().clone().into_iter().collect::<Vec<_>>(), expected);
+    assert_eq!(lan.mapper.mappings(), 1);
+}
+
+/// What is restored counts, and what ends does not.
+#[test]
+fn the_share_of_a_host_outlasts_a_restart() {
+    let mut lan = Lan::behind_nat();
+    for (host, port) in (5000..5015).map(|port| (if port % 2 == 0 { PHONE } else { TELLY }, port)) {
+        lan.map(host, port, 600, 0).unwrap();
+    }
+    let lan = &mut lan.restart();
+    assert_eq!(lan.map(TELLY, 6000, 600, 0), Err(8));
+    assert!(lan.map("10.0.0.7", 6000, 600, 0).is_ok());
+    assert_eq!(lan.map("10.0.0.7", 6000, 0, 0), given("0.0.0.0:0", 0));
+    lan.map(PHONE, 5000, 0, 0).unwrap();
+    assert!(lan.map(TELLY, 6000, 600, 0).is_ok(), "one is free again");
 }
 
 #[test]

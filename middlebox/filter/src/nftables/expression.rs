@@ -24,9 +24,16 @@ pub(super) enum Meta {
 pub(super) enum Tracked {
     State = 0,
     Direction = 1,
+    /// Bits such as [`TRANSLATED_SOURCE`].
+    Status = 2,
     /// 128 bits, of which a `ct` that stores sets some.
     Label = 13,
 }
+
+/// `IPS_SRC_NAT` and `IPS_DST_NAT` of linux/netfilter/nf_conntrack_common.h: the connection has been given another source or
+/// destination.
+pub(super) const TRANSLATED_SOURCE: u32 = 1 << 4;
+pub(super) const TRANSLATED_DESTINATION: u32 = 1 << 5;
 
 /// Labels of a connection: each is a bit, from the lowest bit of the first octet.
 pub(super) type Label = [u8; 16];

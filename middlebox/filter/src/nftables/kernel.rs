@@ -1,6 +1,6 @@
 //! The socket to the kernel's nftables, and what comes back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use hol_netlink::{Socket, attributes};
@@ -110,6 +110,22 @@ impl Kernel {
             names.extend(name(body, 3).filter(|_| is_about(body, table)));
         })?;
         Ok(names)
+    }
+
+    /// Returns the other tables of the family that have all of these chains.
+    pub fn tables_with(&self, chains: &[&str], except: &str) -> Result<Vec<String>, FilterError> {
+        let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        self.socket.list(about(except, Kind::GetChain, 0), |body| {
+            let (table, chain) = (name(body, 1), name(body, 3));
+            if let Some((table, chain)) = table.zip(chain)
+                && body.first() == Some(&INET)
+                && table != except
+            {
+                found.entry(table).or_default().insert(chain);
+            }
+        })?;
+        let has_all = |had: &BTreeSet<String>| chains.iter().all(|chain| had.contains(*chain));
+        Ok(found.into_iter().filter(|(_, had)| has_all(had)).map(|(table, _)| table).collect())
     }
 
     /// Returns the sets of a table; none if it does not exist.

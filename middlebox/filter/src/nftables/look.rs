@@ -45,7 +45,7 @@ pub(super) fn of_version(rule: Expressions, version: IpVersion) -> Expressions {
 }
 
 /// linux/netfilter.h
-fn number(version: IpVersion) -> u8 {
+pub(super) fn number(version: IpVersion) -> u8 {
     match version {
         IpVersion::V4 => 2,
         IpVersion::V6 => 10,

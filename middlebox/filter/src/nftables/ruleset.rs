@@ -2,14 +2,16 @@
 
 use std::net::IpAddr;
 
-use hol_simco::IpVersion;
+use hol_simco::{IpVersion, Prefix};
 
-use super::expression::{Expressions, Header, Label, Meta, Order, Tracked, Verdict};
-use super::look::{Seen, load, look, of_version};
+use super::expression::{
+    Expressions, Header, Label, Meta, Nat, Order, TRANSLATED_DESTINATION, TRANSLATED_SOURCE, Tracked, Verdict,
+};
+use super::look::{Seen, load, look, number, of_version};
 use super::transaction::Transaction;
-use crate::element::Role;
+use crate::element::{Role, mask_v4, mask_v6};
 use crate::shape::{Field, Shape, Side};
-use crate::{Config, Interfaces, Pool, Unmatched};
+use crate::{Config, Interfaces, Masquerade, Pool, Unmatched};
 
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
@@ -26,13 +28,19 @@ pub(super) struct Chain<'a> {
     looks: &'static [Role],
     seen: Seen,
     label: Option<Label>,
-    end: End,
+    /// The NAT whose inside addresses cannot be reached untranslated through the inbound sets.
+    hides: Option<&'a Pool>,
+    end: End<'a>,
 }
 
 /// What happens to a packet at the end of a chain.
 #[derive(Debug, Clone, Copy)]
-enum End {
+enum End<'a> {
     Accept,
+    /// Packets of masqueraded connections pass.
+    Masqueraded,
+    /// Masqueraded connections get the address of the NAT.
+    Represent(&'a Masquerade),
     Drop,
     Goto(&'static str),
 }
@@ -41,13 +49,13 @@ enum End {
 #[derive(Debug, Clone, Copy)]
 enum Begin<'a> {
     /// For all forwarded packets, which continue by direction.
-    Forward(Option<&'a Interfaces>, [&'static str; 2]),
+    Forward(Option<&'a Interfaces>, &'a Masquerade, [&'static str; 2]),
     /// Checks common to all packets.
     Checks,
     /// For packets to the middlebox itself.
     Input(&'a Pool),
-    /// For packets of rules; replies go to the other chain.
-    DeliveryTimes { replies: &'static str },
+    /// For packets of rules; replies go to the other chain, except those of masqueraded connections, which pass.
+    Passage { replies: &'static str, masquerades: bool },
     /// All packets pass, except translated ones whose binding has ended.
     Translator,
     /// None; packets come from other chains.
@@ -62,6 +70,7 @@ const INBOUND: &[Role] = &[Role::Inbound];
 const OUTBOUND: &[Role] = &[Role::Outbound];
 const BOTH: &[Role] = &[Role::Inbound, Role::Outbound];
 
+const FORWARD: &str = "forward";
 const CHECKS: &str = "checks";
 const BLOCKED: &str = "blocked";
 const PASSING: &str = "passing";
@@ -74,42 +83,49 @@ const BOUND: &str = "bound";
 const BOUND_REPLIES: &str = "bound_replies";
 /// The label of connections translated by our bindings: 126.
 const TRANSLATED: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40];
+/// The label of connections that need no rule, but a translation: 125.
+const MASQUERADED: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x20];
 
 /// Returns the chains of the table. With known interfaces the direction of packets is known.
 pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
     let is_translator = config.unmatched() == Unmatched::Accept;
     let label = is_translator.then_some(TRANSLATED);
     let ways = if is_translator { [PASSING, PASSING] } else { [ENTERING, LEAVING] };
+    let masquerade = config.masquerade();
+    let represent = if masquerade.is_used() { End::Represent(masquerade) } else { End::Accept };
     let mut chains = vec![
-        Chain::new("forward", Begin::Forward(config.interfaces(), ways), &[]),
+        Chain::new(FORWARD, Begin::Forward(config.interfaces(), masquerade, ways), &[]),
         Chain::new(CHECKS, Begin::Checks, &[]),
         Chain::new(BLOCKED, Begin::Nothing, &[Role::Block]),
         Chain::new("input", Begin::Input(config.pool()), &[]),
         Chain { label, ..Chain::new("prerouting", Begin::Prerouting, &[Role::Dnat]) },
-        Chain { label, ..Chain::new("postrouting", Begin::Postrouting, &[Role::Snat]) },
+        Chain { label, end: represent, ..Chain::new("postrouting", Begin::Postrouting, &[Role::Snat]) },
     ];
     if is_translator {
         chains.extend(translator());
     } else if config.interfaces().is_some() {
-        chains.extend(passage(ENTERING, ENTERING_REPLIES, INBOUND, OUTBOUND));
-        chains.extend(passage(LEAVING, LEAVING_REPLIES, OUTBOUND, INBOUND));
+        chains.extend(passage(config, ENTERING, ENTERING_REPLIES, INBOUND, OUTBOUND));
+        chains.extend(passage(config, LEAVING, LEAVING_REPLIES, OUTBOUND, INBOUND));
     } else {
-        chains.extend(passage(PASSING, PASSING_REPLIES, BOTH, BOTH));
+        chains.extend(passage(config, PASSING, PASSING_REPLIES, BOTH, BOTH));
     }
     chains
 }
 
 /// Returns the chains of a firewall: packets of rules pass, and replies to those of `other` rules.
-fn passage(
+fn passage<'a>(
+    config: &'a Config,
     name: &'static str,
     replies: &'static str,
     own: &'static [Role],
     other: &'static [Role],
-) -> [Chain<'static>; 2] {
-    let end = End::Drop;
+) -> [Chain<'a>; 2] {
+    let masquerades = config.masquerade().is_used();
+    let end = if masquerades && name == LEAVING { End::Masqueraded } else { End::Drop };
+    let begin = Begin::Passage { replies, masquerades: masquerades && name == ENTERING };
     [
-        Chain { end, ..Chain::new(name, Begin::DeliveryTimes { replies }, own) },
-        Chain { end, seen: Seen::Reversed, ..Chain::new(replies, Begin::Nothing, other) },
+        Chain { end, hides: Some(config.pool()), ..Chain::new(name, begin, own) },
+        Chain { end: End::Drop, seen: Seen::Reversed, ..Chain::new(replies, Begin::Nothing, other) },
     ]
 }
 
@@ -123,6 +139,9 @@ fn translator() -> [Chain<'static>; 3] {
     ]
 }
 
+/// Chains of every table of a middlebox, by which one is recognised. The first filters all forwarded packets.
+pub(super) const COMMON: [&str; 3] = [FORWARD, CHECKS, BLOCKED];
+
 /// Returns true if the table has a chain of this name.
 pub(super) fn is_known(name: &str, config: &Config) -> bool {
     chains(config).iter().any(|chain| chain.name == name)
@@ -130,7 +149,7 @@ pub(super) fn is_known(name: &str, config: &Config) -> bool {
 
 impl<'a> Chain<'a> {
     fn new(name: &'static str, begin: Begin<'a>, looks: &'static [Role]) -> Self {
-        Self { name, begin, looks, seen: Seen::AsItIs, label: None, end: End::Accept }
+        Self { name, begin, looks, seen: Seen::AsItIs, label: None, hides: None, end: End::Accept }
     }
 
     pub fn looks_into(&self, role: Role) -> bool {
@@ -140,7 +159,9 @@ impl<'a> Chain<'a> {
     /// Returns whether the chain is needed. A firewall has no NAT chains, which would cost every connection.
     pub fn is_needed(&self, shapes: &[&Shape]) -> bool {
         match self.begin {
-            Begin::Prerouting | Begin::Postrouting => !shapes.is_empty(),
+            Begin::Prerouting | Begin::Postrouting => {
+                !shapes.is_empty() || matches!(self.end, End::Represent(_))
+            }
             Begin::Input(pool) => !pool.addresses.is_empty(),
             _ => true,
         }
@@ -153,7 +174,7 @@ impl<'a> Chain<'a> {
             Begin::Forward(..) => transaction.create_base_chain(self.name, "filter", 2, 0),
             Begin::Prerouting => transaction.create_base_chain(self.name, "nat", 0, -100),
             Begin::Postrouting => transaction.create_base_chain(self.name, "nat", 4, 100),
-            Begin::Checks | Begin::DeliveryTimes { .. } | Begin::Translator | Begin::Nothing => {
+            Begin::Checks | Begin::Passage { .. } | Begin::Translator | Begin::Nothing => {
                 transaction.create_chain(self.name);
             }
         }
@@ -167,11 +188,29 @@ impl<'a> Chain<'a> {
     pub fn fill(&self, transaction: &mut Transaction<'_>, shapes: &[&Shape]) {
         let mut rules = Rules { transaction, chain: self.name };
         self.begin.fill(&mut rules);
-        for shape in shapes {
+        // Inbound ones come last, since of them some packets are kept.
+        let (inbound, others): (Vec<&Shape>, _) =
+            shapes.iter().partition(|shape| shape.role == Role::Inbound);
+        for shape in others {
+            rules.add(|rule| look(rule, shape, self.seen, self.label));
+        }
+        for version in
+            self.hides.filter(|_| self.looks_into(Role::Inbound)).into_iter().flat_map(Pool::versions)
+        {
+            rules.add(|rule| untranslated(of_version(rule, version)).verdict(Verdict::Drop));
+        }
+        for shape in inbound {
             rules.add(|rule| look(rule, shape, self.seen, self.label));
         }
         match self.end {
             End::Accept => {}
+            End::Masqueraded => {
+                rules.add(|rule| direction(labelled(rule), ORIGINAL).verdict(Verdict::Accept));
+                rules.add(|rule| rule.verdict(Verdict::Drop));
+            }
+            End::Represent(masquerade) => masquerade.sources().for_each(|source| {
+                rules.add(|rule| represent(labelled(rule), source));
+            }),
             End::Drop => rules.add(|rule| rule.verdict(Verdict::Drop)),
             End::Goto(chain) => rules.add(|rule| rule.verdict(Verdict::Goto(chain))),
         }
@@ -193,14 +232,19 @@ impl Rules<'_, '_> {
 impl Begin<'_> {
     fn fill(self, rules: &mut Rules<'_, '_>) {
         match self {
-            Self::Forward(None, _) => rules.add(|rule| rule.verdict(Verdict::Goto(PASSING))),
-            Self::Forward(Some(Interfaces { inside, outside }), [entering, leaving]) => {
+            Self::Forward(None, ..) => rules.add(|rule| rule.verdict(Verdict::Goto(PASSING))),
+            Self::Forward(
+                Some(interfaces @ Interfaces { inside, outside }),
+                masquerade,
+                [entering, leaving],
+            ) => {
+                label(rules, interfaces, masquerade);
                 rules.add(|rule| between(rule, outside, inside).verdict(Verdict::Goto(entering)));
                 rules.add(|rule| between(rule, inside, outside).verdict(Verdict::Goto(leaving)));
             }
             Self::Input(pool) => protect(rules, pool),
             Self::Checks => check(rules),
-            Self::DeliveryTimes { replies } => pass(rules, replies),
+            Self::Passage { replies, masquerades } => pass(rules, replies, masquerades),
             Self::Translator => translate(rules),
             Self::Nothing | Self::Prerouting | Self::Postrouting => {}
         }
@@ -220,11 +264,66 @@ fn check(rules: &mut Rules<'_, '_>) {
 
 /// RFC 3989 section 2.3.5: a UDP or IP rule covers packets of one direction. A TCP rule covers connections,
 /// by the direction of the first packet; here SCTP and DCCP are treated alike.
-fn pass(rules: &mut Rules<'_, '_>, replies: &str) {
+fn pass(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool) {
     rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS)));
-    for connected in [TCP, DCCP, SCTP] {
-        rules.add(|rule| protocol(reply(rule), connected).verdict(Verdict::Goto(replies)));
+    if masquerades {
+        rules.add(|rule| direction(labelled(rule), REPLY).verdict(Verdict::Accept));
     }
+    for connected in [TCP, DCCP, SCTP] {
+        rules.add(|rule| protocol(direction(rule, REPLY), connected).verdict(Verdict::Goto(replies)));
+    }
+}
+
+/// Labels new connections that need no rule: of these hosts to the outside, and between internal hosts where one has sent to the
+/// outside address of the other.
+fn label(rules: &mut Rules<'_, '_>, Interfaces { inside, outside }: &Interfaces, masquerade: &Masquerade) {
+    let label = |rule: Expressions| rule.load(&MASQUERADED, 8).store(Tracked::Label, 8);
+    for hosts in &masquerade.hosts {
+        rules.add(|rule| label(source(state(between(rule, inside, outside), NEW), hosts)));
+    }
+    if masquerade.hairpin {
+        rules.add(|rule| {
+            let rule = state(between(rule, inside, inside), NEW).ct(Tracked::Status, 0);
+            let rule = rule.mask(0, &TRANSLATED_DESTINATION.to_ne_bytes());
+            label(rule.compare(0, Order::Unequal, &[0; 4]))
+        });
+    }
+}
+
+/// Matches packets from these hosts.
+fn source(rule: Expressions, hosts: &Prefix) -> Expressions {
+    let (address, version) = (hosts.address(), IpVersion::of(hosts.address()));
+    let field = Field::Address(Side::Source, version, hosts.length());
+    let rule = load(of_version(rule, version), field, Seen::AsItIs, 0);
+    match address {
+        IpAddr::V4(v4) => rule.equals(0, &(v4.to_bits() & mask_v4(hosts.length())).to_be_bytes()),
+        IpAddr::V6(v6) => rule.equals(0, &(v6.to_bits() & mask_v6(hosts.length())).to_be_bytes()),
+    }
+}
+
+/// Matches packets of connections that need no rule.
+fn labelled(rule: Expressions) -> Expressions {
+    let rule = rule.ct(Tracked::Label, 0).mask(0, &MASQUERADED);
+    rule.compare(0, Order::Unequal, &[0; size_of::<Label>()])
+}
+
+/// Gives a connection this source.
+fn represent(rule: Expressions, source: IpAddr) -> Expressions {
+    let version = IpVersion::of(source);
+    let rule = of_version(rule, version);
+    let rule = match source {
+        IpAddr::V4(v4) => rule.load(&v4.octets(), 0),
+        IpAddr::V6(v6) => rule.load(&v6.octets(), 0),
+    };
+    rule.nat(Nat::Source, number(version), 0, None)
+}
+
+/// Matches packets of connections whose addresses are not translated. RFC 4540 section 8.3.3: external hosts send to A2, and a
+/// pinhole for A0 behind it is no way around the NAT.
+fn untranslated(rule: Expressions) -> Expressions {
+    let rule =
+        rule.ct(Tracked::Status, 0).mask(0, &(TRANSLATED_SOURCE | TRANSLATED_DESTINATION).to_ne_bytes());
+    rule.equals(0, &[0; 4])
 }
 
 /// Connections translated by others pass; ours have the label.
@@ -239,7 +338,6 @@ fn translate(rules: &mut Rules<'_, '_>) {
 /// A datagram that arrives before its binding would be tracked as the middlebox' own, and so would all that
 /// follow it. Dropped, it is forgotten.
 fn protect(rules: &mut Rules<'_, '_>, pool: &Pool) {
-    const NEW: u32 = 8;
     let [first, last] = [pool.ports.start(), pool.ports.end()].map(|port| port.to_be_bytes());
     for address in &pool.addresses {
         let version = IpVersion::of(*address);
@@ -276,7 +374,13 @@ fn state(rule: Expressions, states: u32) -> Expressions {
     rule.ct(Tracked::State, 0).mask(0, &states.to_ne_bytes()).compare(0, Order::Unequal, &[0; 4])
 }
 
-/// Matches packets in the reply direction of their connection.
-fn reply(rule: Expressions) -> Expressions {
-    rule.ct(Tracked::Direction, 0).equals(0, &[1])
+/// `enum ip_conntrack_dir`
+const ORIGINAL: u8 = 0;
+const REPLY: u8 = 1;
+/// `NF_CT_STATE_BIT(IP_CT_NEW)`
+const NEW: u32 = 8;
+
+/// Matches packets in this direction of their connection.
+fn direction(rule: Expressions, direction: u8) -> Expressions {
+    rule.ct(Tracked::Direction, 0).equals(0, &[direction])
 }

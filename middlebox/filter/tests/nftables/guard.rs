@@ -129,3 +129,20 @@ fn where_others_can_change_the_table_that_is_heard() {
         assert!(!filter.is_touched(), "{script}");
     }
 }
+
+#[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
+fn a_filter_knows_the_tables_of_others_that_filter_the_same_packets() {
+    let world = World::new();
+    world.nft("add table inet mine; add chain inet mine forward { type filter hook forward priority 0; }");
+    world.nft("add table ip simco; add chain ip simco forward; add chain ip simco checks; add chain ip simco blocked");
+    let others = |config| world.filter(config).others().unwrap();
+    assert!(others(Config::new()).is_empty());
+    let mut first = world.filter(Config::new());
+    first.reconcile(NOW, &[]).unwrap();
+    let second = || Config::new().with_table("second").unwrap();
+    assert!(first.others().unwrap().is_empty(), "its own is no other's");
+    assert_eq!(others(second()), ["simco"]);
+    drop(first);
+    assert_eq!(others(second()), ["simco"], "what a middlebox has left filters, too");
+}

@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::time;
 
 use hol_base::Duration;
-use hol_filter::{Config, Interfaces, PacketFilter, Pool, Unmatched};
+use hol_filter::{Config, Interfaces, Masquerade, PacketFilter, Pool, Unmatched};
 use hol_simco::Direction::{BiDirectional, Inbound, Outbound};
 
-use crate::rules::{ANY, NOW, TCP, UDP, begin, bind, end, lasting};
+use crate::rules::{ANY, NOW, TCP, UDP, begin, bind, disable, enable, end, lasting};
 use crate::world::Place::{Inside, Middlebox, Outside};
 use crate::world::{World, arrives, await_links};
 
@@ -197,4 +197,110 @@ fn a_datagram_before_its_binding_does_not_stand_in_the_way() {
         await_links(&outside, &bound, &inside);
         filter.remove().unwrap();
     }
+}
+
+fn pool() -> Pool {
+    Pool { addresses: vec!["192.0.2.77".parse().unwrap()], ..Pool::default() }
+}
+
+fn interfaces() -> Interfaces {
+    Interfaces { inside: "in0".into(), outside: "out0".into() }
+}
+
+/// A pinhole for A0 is behind the translation, and no way around it: external hosts send to A2.
+#[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
+fn an_inside_address_of_a_nat_is_not_reached_untranslated() {
+    let world = World::new();
+    let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
+    let listener = world.listen(Inside, "10.1.0.2:80");
+    let rules = [
+        bind(1, BiDirectional, UDP, "10.1.0.2:5004", "10.2.0.2:6004", Some("192.0.2.77:40000"), None),
+        bind(2, Inbound, TCP, "10.1.0.2:80", "10.2.0.2:0", Some("192.0.2.77:40080"), None),
+    ];
+    for config in [Config::new(), Config::new().with_interfaces(interfaces()).unwrap()] {
+        let mut filter = world.filter(config.with_pool(pool()));
+        filter.apply(NOW, &rules.map(begin)).unwrap();
+        assert_eq!(arrives(&outside, "10.1.0.2:5004", &inside), None);
+        assert!(world.connect(Outside, "10.1.0.2:80").is_err());
+        assert!(arrives(&outside, "192.0.2.77:40000", &inside).is_some());
+        assert!(arrives(&inside, "10.2.0.2:6004", &outside).is_some());
+        let _stream = world.connect(Outside, "192.0.2.77:40080").unwrap();
+        listener.accept().unwrap();
+        filter.remove().unwrap();
+    }
+    // A middlebox without a pool is no NAT, although this rule has a binding.
+    let mut filter = world.filter(Config::new());
+    filter.apply(NOW, &rules.map(begin)).unwrap();
+    assert!(arrives(&outside, "10.1.0.2:5004", &inside).is_some());
+    filter.remove().unwrap();
+    // Without addresses for IPv6 the NAT is a firewall for it.
+    let mut filter = world.filter(Config::new().with_pool(pool()));
+    let (inside, outside) = (world.udp(Inside, "[fd01::2]:5004"), world.udp(Outside, "[fd02::2]:6004"));
+    filter.apply(NOW, &[begin(enable(3, Inbound, UDP, "[fd01::2]:5004", "[fd02::2]:6004"))]).unwrap();
+    await_links(&outside, "[fd01::2]:5004", &inside);
+}
+
+#[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
+fn flows_of_masqueraded_hosts_need_no_rule_and_what_answers_them_neither() {
+    let world = World::new();
+    let hosts = vec!["10.1.0.2/31".parse().unwrap()];
+    let masquerade = Masquerade { hosts, hairpin: false, addresses: pool().addresses };
+    let config = Config::new().with_interfaces(interfaces()).unwrap().with_pool(pool());
+    let mut filter = world.filter(config.with_masquerade(masquerade));
+    filter.reconcile(NOW, &[]).unwrap();
+    let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
+    let seen = arrives(&inside, "10.2.0.2:6004", &outside).unwrap();
+    assert!(seen.starts_with("192.0.2.77:"), "{seen}");
+    assert_eq!(arrives(&outside, &seen, &inside).as_deref(), Some("10.2.0.2:6004"));
+    let stranger = world.udp(Outside, "10.2.0.3:6004");
+    assert_eq!(arrives(&stranger, &seen, &inside), None, "filtering depends on address and port");
+    assert_eq!(arrives(&outside, "10.1.0.2:5004", &inside), None);
+
+    let listener = world.listen(Outside, "10.2.0.2:80");
+    let mut stream = world.connect(Inside, "10.2.0.2:80").unwrap();
+    let (mut other, from) = listener.accept().unwrap();
+    assert_eq!(from.ip().to_string(), "192.0.2.77");
+    other.write_all(b"page").unwrap();
+    stream.read_exact(&mut [0; 4]).unwrap();
+    assert!(world.run(Inside, "ping", &["-c1", "-W1", "10.2.0.2"]).is_ok());
+
+    // A rule keeps its own binding, and a block its effect.
+    let bound = bind(1, Outbound, UDP, "10.1.0.3:5004", "10.2.0.2:6004", Some("192.0.2.77:40000"), None);
+    let blocked = disable(2, ANY, "0.0.0.0/0", "10.2.0.3");
+    filter.apply(NOW, &[begin(bound), begin(blocked)]).unwrap();
+    let second = world.udp(Inside, "10.1.0.3:5004");
+    assert_eq!(arrives(&second, "10.2.0.2:6004", &outside).as_deref(), Some("192.0.2.77:40000"));
+    assert_eq!(arrives(&inside, "10.2.0.3:6004", &stranger), None);
+    // Other hosts need rules.
+    world.run(Inside, "ip", &["address", "add", "10.1.0.4/24", "dev", "eth0"]).unwrap();
+    let third = world.udp(Inside, "10.1.0.4:5004");
+    assert_eq!(arrives(&third, "10.2.0.2:6004", &outside), None);
+}
+
+/// RFC 4787, REQ-9: internal hosts reach each other at outside addresses, and see the outside address of the other.
+#[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
+fn internal_hosts_reach_each_other_by_outside_addresses() {
+    let world = World::new();
+    let masquerade = Masquerade { hairpin: true, addresses: pool().addresses, ..Masquerade::default() };
+    let config = Config::new().with_interfaces(interfaces()).unwrap().with_pool(pool());
+    let mut filter = world.filter(config.with_masquerade(masquerade));
+    let rules = [
+        bind(1, BiDirectional, UDP, "10.1.0.2:5004", "0.0.0.0/0", Some("192.0.2.77:40000"), None),
+        bind(2, BiDirectional, UDP, "10.1.0.3:5006", "0.0.0.0/0", Some("192.0.2.77:40002"), None),
+        bind(3, Inbound, TCP, "10.1.0.2:80", "0.0.0.0/0", Some("192.0.2.77:40080"), None),
+    ];
+    filter.apply(NOW, &rules.map(begin)).unwrap();
+    // Each in a namespace of its own would be another world; here a host has two addresses.
+    let (one, two) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Inside, "10.1.0.3:5006"));
+    assert_eq!(arrives(&two, "192.0.2.77:40000", &one).as_deref(), Some("192.0.2.77:40002"));
+    assert_eq!(arrives(&one, "192.0.2.77:40002", &two).as_deref(), Some("192.0.2.77:40000"));
+    let unmapped = world.udp(Inside, "10.1.0.3:5010");
+    let seen = arrives(&unmapped, "192.0.2.77:40000", &one).unwrap();
+    assert!(seen.starts_with("192.0.2.77:"), "{seen}");
+    let listener = world.listen(Inside, "10.1.0.2:80");
+    let _stream = world.connect(Inside, "192.0.2.77:40080").unwrap();
+    assert_eq!(listener.accept().unwrap().1.ip().to_string(), "192.0.2.77");
 }

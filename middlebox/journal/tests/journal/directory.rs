@@ -7,13 +7,13 @@ use crate::world::{Held, Store, begin, record, rule};
 use hol_journal::{Journal, JournalError};
 use hol_simco::Change;
 
-fn message<T>(result: Result<T, JournalError>) -> String {
+pub fn message<T>(result: Result<T, JournalError>) -> String {
     result.err().expect("this has to fail").to_string()
 }
 
 /// Changes one rule until compaction is worth it.
-fn supersede(journal: &mut Journal, held: &mut Held) {
-    for thousand in 0..110 {
+pub fn supersede(journal: &mut Journal, held: &mut Held) {
+    for thousand in 0..120 {
         let batch: Vec<Change> = (0..1000).map(|n| held.change(1, 1000 * thousand + n, false)).collect();
         record(journal, &batch);
     }
@@ -136,7 +136,7 @@ fn a_segment_that_ends_early_before_another_is_damaged() {
 const CLOSING: usize = 24;
 
 /// Octets of the frames of a segment.
-fn frames(octets: &[u8]) -> Vec<Vec<u8>> {
+pub fn frames(octets: &[u8]) -> Vec<Vec<u8>> {
     let mut rest = &octets[16..];
     let mut frames = Vec::new();
     while let Some(length) = rest.get(8..12) {

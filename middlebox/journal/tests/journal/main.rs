@@ -5,4 +5,6 @@ mod full_disk;
 mod histories;
 #[path = "../limit/mod.rs"]
 mod limit;
+mod mark;
+mod replica;
 mod world;

@@ -80,10 +80,11 @@ impl Store {
         self.try_open().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Names of what is there, in order.
+    /// Names of what is there beside the mark, in order.
     pub fn files(&self) -> Vec<String> {
         let files = std::fs::read_dir(self.path()).unwrap();
-        let mut names: Vec<_> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.filter(|name| name != "mark").collect();
         names.sort();
         names
     }

@@ -32,7 +32,7 @@ impl Middlebox {
     /// Processes a request of an open session.
     pub(super) fn transact(&mut self, now: Time, asked: Asked, batch: &mut Batch) {
         let here = batch.here();
-        batch.count(work::MESSAGE);
+        batch.count(if self.config.audits { work::MESSAGE + work::LINE } else { work::MESSAGE });
         let outcome = self.carry_out(now, &asked, batch);
         let body = outcome.map_or_else(Body::Refusal, Body::Reply);
         batch.send(asked.session, Message { tid: asked.tid, body });

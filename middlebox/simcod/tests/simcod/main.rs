@@ -13,6 +13,7 @@ mod guest;
 mod port_mapping;
 mod program;
 mod serve;
+mod standby;
 mod tls;
 #[path = "../../../filter/tests/nftables/world.rs"]
 #[allow(dead_code, reason = "not every test needs all of it")]

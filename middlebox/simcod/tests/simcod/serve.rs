@@ -30,6 +30,12 @@ fn a_rule_survives_the_restart_of_the_middlebox() {
     assert!(list.contains("10.0.0.5:5004") && list.contains("198.51.100.7:6000"), "{list}");
 }
 
+/// Has a process reload, and returns what it says of that.
+fn hang_up(pid: &str, log: &mut impl Iterator<Item = String>) -> String {
+    assert!(Command::new("kill").args(["-HUP", pid]).status().unwrap().success());
+    log.find(|line| line.contains("reloaded")).unwrap()
+}
+
 #[test]
 fn a_hangup_has_policy_and_secrets_read_again_and_an_error_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -43,13 +49,11 @@ fn a_hangup_has_policy_and_secrets_read_again_and_an_error_changes_nothing() {
         write(name, &format!("web = '{secret}'"));
     }
     write("policy", "[agents.web]");
-    let mut middlebox = Daemon::start(dir.path(), &["--policy", "policy", "--secrets", "served"]);
+    write("settings", "max-lifetime = '1h'\n");
+    let arguments = ["--config", "settings", "--policy", "policy", "--secrets", "served"];
+    let mut middlebox = Daemon::start(dir.path(), &arguments);
     let mut log = BufReader::new(middlebox.child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let pid = middlebox.child.id().to_string();
-    let mut hang_up = || {
-        assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
-        log.find(|line| line.contains("reloaded")).unwrap()
-    };
     let agent = |line: &str, secret: &str| {
         let arguments: Vec<&str> = line.split(' ').collect();
         let as_web = ["--server", &middlebox.address, "--name", "web", "--secret", secret];
@@ -60,16 +64,20 @@ fn a_hangup_has_policy_and_secrets_read_again_and_an_error_changes_nothing() {
     assert_eq!(agent(enable, "old").0, 0);
 
     write("policy", "[agents.web]\nmay = ['fly']");
-    let complaint = hang_up();
+    let complaint = hang_up(&pid, &mut log);
     for part in ["event=not-reloaded", "policy: ", "line 2"] {
         assert!(complaint.contains(part), "{complaint}");
     }
     assert_eq!(agent(enable, "old").0, 0);
 
+    // Some settings are reloaded, and others named.
+    write("settings", "format = 'json'\nmax-lifetime = '1h'\nsync = false\n[limits]\nrules = 7\n");
     write("policy", "[agents.web]\nmay = ['list', 'status']");
     write("served", "web = 'the second secret'");
-    let done = hang_up();
-    assert!(done.contains("event=reloaded"), "{done}");
+    let done = hang_up(&pid, &mut log);
+    assert!(done.starts_with("{\"time\":\"") && done.contains("\"event\":\"reloaded\""), "{done}");
+    let named = log.next().unwrap();
+    assert!(named.contains("\"event\":\"needs-restart\",\"settings\":\"sync, [limits]\""), "{named}");
     let (code, complaint) = agent(enable, "new");
     assert!(code == 1 && complaint.contains("0x0341"), "{complaint}");
     assert!(agent("list", "new").1.contains("10.0.0.5:5004"));
@@ -153,7 +161,7 @@ fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
         ),
         ("--config none.toml", &["none.toml"]),
         ("--listen 0.0.0.0:0", &["0.0.0.0:0", "policy = FILE", "secrets = FILE"]),
-        ("--listen ::1:7626", &["--listen", "write 127.0.0.1:7626, or [::1]:7626"]),
+        ("--listen ::1:7626", &["--listen", "write 127.0.0.1:7626, [::1]:7626"]),
         ("--config nameless.toml", &["nameless.toml", "line 2", "localhost", "write 127.0.0.1:7626"]),
         ("--config twice.toml", &["192.0.2.1 is named twice", "[nat]"]),
         ("--config any.toml", &[":: is not an address of a host", "[nat]"]),
@@ -170,12 +178,15 @@ fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
         assert_eq!(code, 2, "{problem}");
         assert!(parts.iter().all(|part| problem.contains(part)), "{arguments:?}: {problem}");
     }
-    fs::write(dir.path().join("good.toml"), "max-lifetime = \"1d\"\n").unwrap();
+    fs::write(dir.path().join("good.toml"), "max-lifetime = \"2d\"\n").unwrap();
     for arguments in
         [&[][..], &["--config", "good.toml"], &["--secrets", "mine.toml", "--listen", "0.0.0.0:0"]]
     {
         let check = [&["serve", "--check"], arguments].concat();
-        assert_eq!(program::ok(dir.path(), &check), "the settings are fine\n");
+        let text = program::ok(dir.path(), &check);
+        let named = ["max-lifetime", "listen"].map(|name| text.contains(&format!("a reload: {name}\n")));
+        assert!(text.ends_with("the settings are fine\n"), "{text}");
+        assert_eq!(named, [arguments.contains(&"good.toml"), arguments.contains(&"--listen")], "{text}");
     }
     // Of two agents one may have more sessions than are left to the other.
     fs::write(dir.path().join("mine.toml"), "web = \"0123456789abcdef\"\nvoip = \"fedcba9876543210\"\n")
@@ -199,4 +210,21 @@ fn nobody_is_told_of_a_middlebox_that_cannot_open_all_of_its_sockets() {
     let (code, log) = program::failure(dir.path(), &serve);
     assert!(code == 1 && log.contains("cannot show metrics"), "{log}");
     assert!(!log.contains("event=listening"), "{log}");
+}
+
+/// Every command has a page, as `man` reads it.
+#[test]
+fn each_command_has_a_page_of_the_manual() {
+    let dir = tempfile::tempdir().unwrap();
+    program::ok(dir.path(), &["manual", "man"]);
+    let page = |name: &str| fs::read_to_string(dir.path().join("man").join(name)).unwrap();
+    assert!(page("simcod.1").contains(".TH simcod 1"));
+    assert!(page("simcod-serve.1").contains("Interface to internal hosts"));
+    let help = program::ok(dir.path(), &["--help"]);
+    let commands = help.split("Commands:").nth(1).unwrap().split("\n\n").next().unwrap();
+    for command in commands.lines().filter_map(|line| line.split_whitespace().next()) {
+        if command != "help" {
+            assert!(page(&format!("simcod-{command}.1")).starts_with(".ie"), "{command}");
+        }
+    }
 }

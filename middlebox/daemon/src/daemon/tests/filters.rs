@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use hol_base::{Duration, Time};
 use hol_filter::{Corrections, FilterError, PacketFilter};
 use hol_journal::Journal;
-use hol_simco::{Action, Change, Lifetime, Middlebox, Pid, Refusal, Reply, Request, Rule};
+use hol_simco::{Action, Change, Lifetime, Middlebox, Pid, Policy, Refusal, Reply, Request, Rule};
 
 use super::super::Daemon;
 use super::world::{Plan, World, per};
@@ -235,6 +235,19 @@ fn the_end_of_a_rule_that_the_filter_would_not_let_go_is_recorded_later() {
     assert_eq!(recorded.iter().map(|recorded| recorded.rule.pid).collect::<Vec<_>>(), [lasting]);
 }
 
+/// No reply waits for it, but a second later it is on the disk.
+#[test]
+fn the_mark_of_the_journal_is_synced_soon() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut world = Fussy::default().world_with(Journal::open(directory.path()).unwrap().0);
+    let mut agent = world.agent();
+    assert!(!world.daemon.ledger.is_mark_behind());
+    agent.enable(&mut world, 5004, 3600).unwrap();
+    assert!(world.daemon.ledger.is_mark_behind());
+    world.skip(Duration::from_secs(1));
+    assert!(!world.daemon.ledger.is_mark_behind());
+}
+
 #[test]
 fn metrics_count_answers_batches_and_rules() {
     let mut world = Plan::default().open();
@@ -255,6 +268,24 @@ fn metrics_count_answers_batches_and_rules() {
     ] {
         assert!(text.lines().any(|written| written == line), "{line} is not in\n{text}");
     }
+}
+
+#[test]
+fn gauges_of_agents_are_up_to_date_within_a_second() {
+    let policy = Policy::parse("anonymous = 'phone'\n[agents.phone]\n").unwrap();
+    let mut world = Plan { policy, ..Plan::default() }.open();
+    world.daemon.gauges_at = Some(Time::ZERO);
+    let mut agent = world.agent();
+    agent.enable(&mut world, 5004, 3600).unwrap();
+    world.skip(Duration::from_secs(1));
+    let lines = ["simco_agent_rules{agent=\"phone\"} 1", "simco_agent_sessions{agent=\"phone\"} 1"];
+    let text = world.daemon.metrics.text();
+    assert!(lines.iter().all(|expected| text.lines().any(|line| line == *expected)), "{text}");
+    drop(agent);
+    world.settle();
+    world.skip(Duration::from_secs(1));
+    let text = world.daemon.metrics.text();
+    assert!(text.contains("simco_agent_sessions{agent=\"phone\"} 0\n"), "{text}");
 }
 
 #[test]

@@ -54,6 +54,8 @@ pub enum Asked {
 pub struct Beliefs {
     pub acknowledged: BTreeMap<Pid, Known>,
     pub unanswered: Vec<Asked>,
+    /// Number of requests that were refused.
+    pub refused: usize,
 }
 
 impl Beliefs {
@@ -79,7 +81,7 @@ impl Beliefs {
                 return Err(format!("nobody asked for rule {}: {known:?}", pid.0));
             }
         }
-        *self = Self { acknowledged: held.clone(), unanswered: Vec::new() };
+        *self = Self { acknowledged: held.clone(), unanswered: Vec::new(), refused: self.refused };
         Ok(())
     }
 
@@ -95,6 +97,7 @@ impl Beliefs {
     pub fn merge(&mut self, share: Beliefs) {
         self.acknowledged.extend(share.acknowledged);
         self.unanswered.extend(share.unanswered);
+        self.refused += share.refused;
     }
 }
 

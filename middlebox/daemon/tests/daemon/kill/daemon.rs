@@ -9,6 +9,7 @@ use hol_agent::{Server, Session};
 use hol_base::Duration;
 use hol_daemon::{FilterKind, Level, Log, Settings, Signals};
 use hol_simco::{Pid, Reply, Request, Unauthenticated};
+use rustix::process::{Resource, Rlimit, prlimit};
 
 use super::beliefs::Known;
 
@@ -50,7 +51,9 @@ pub struct Daemon {
 impl Daemon {
     /// Starts one, and does not wait until it serves.
     pub fn begin(state: &Path, filter: Filter) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        // The signal that goes with a file that is too long is ignored, as where a disk is full.
+        let mut command = Command::new("sh");
+        command.args(["-c", r#"trap "" XFSZ; exec "$0" "$@""#]).arg(std::env::current_exe().unwrap());
         command.args(["--exact", super::SERVES, "--nocapture"]);
         command.env(STATE, state).stdout(Stdio::piped());
         if filter == Filter::Nftables {
@@ -70,6 +73,13 @@ impl Daemon {
 
     pub fn server(&self) -> Server {
         self.server.clone().expect("it serves")
+    }
+
+    /// Lets files grow up to this many octets, as if the disk were full then.
+    pub fn limit_files(&self, octets: u64) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let limit = Rlimit { current: Some(octets), maximum: None };
+        prlimit(Some(pid), Resource::Fsize, limit).unwrap();
     }
 
     /// Every rule, as the daemon tells it.

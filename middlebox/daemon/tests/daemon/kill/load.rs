@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use hol_agent::{Server, Session};
 use hol_base::{Rng, Seed};
 use hol_simco::{
-    AddressTuple, Direction, Enable, Location, PerParameters, Pid, PortParity, Reply, Request, Tid,
+    AddressTuple, Direction, Enable, Location, PerParameters, Pid, PortParity, Refusal, Reply, Request, Tid,
     Unauthenticated,
 };
 
@@ -56,9 +56,13 @@ impl Agent {
             }
         }
         let (tid, asked) = self.pending[0];
-        let reply = session.answer(tid).ok()?.unwrap_or_else(|refusal| panic!("{asked:?}: {refusal}"));
-        let begun = if let Reply::Per(granted) = reply { Some(granted.pid) } else { None };
-        self.beliefs.acknowledge(asked, begun);
+        match session.answer(tid).ok()? {
+            Ok(Reply::Per(granted)) => self.beliefs.acknowledge(asked, Some(granted.pid)),
+            Ok(_) => self.beliefs.acknowledge(asked, None),
+            // The disk is full: nothing has changed.
+            Err(Refusal::ConfigurationFailed) => self.beliefs.refused += 1,
+            Err(refusal) => panic!("{asked:?}: {refusal}"),
+        }
         self.pending.pop_front();
         Some(())
     }

@@ -1,6 +1,6 @@
 //! A daemon that is killed at random moments while agents change rules, and started again.
 //!
-//! `HOL_KILLS` says how often; 20 times unless it does.
+//! `HOL_KILLS` says how often; 20 times unless it does. Some of the daemons run out of room first.
 
 mod beliefs;
 mod daemon;
@@ -24,6 +24,8 @@ use load::Agent;
 const AGENTS: usize = 4;
 /// Answers between two kills, at most.
 const MOST_ANSWERS: u64 = 400;
+/// Octets until the disk is full, at most.
+const MOST_ROOM: u64 = 10_000;
 /// How long the daemon may be at work on its own after that, and how long at its beginning.
 const MOST_DELAY: u64 = 10_000;
 
@@ -71,16 +73,26 @@ fn survive(filter: Filter) {
                 "after {round} kills: in the kernel, and in the daemon"
             );
         }
-        run(daemon, &mut beliefs, &mut flows, &mut rng);
+        // A third of them runs out of room before it is killed, in the middle of a record.
+        let room = (round % 3 == 2).then(|| longest_file(state.path()) + rng.below(MOST_ROOM));
+        run(daemon, &mut beliefs, &mut flows, room, &mut rng);
         if round % 2 == 0 {
             let recorded = recorded(state.path());
             beliefs.settle(&recorded).unwrap_or_else(|wrong| panic!("kill {round}: recorded: {wrong}"));
         }
     }
+    assert!(beliefs.refused > 0, "no disk was full");
+}
+
+/// Octets of the longest file.
+fn longest_file(state: &Path) -> u64 {
+    let files = std::fs::read_dir(state).unwrap();
+    files.map(|file| file.unwrap().metadata().unwrap().len()).max().unwrap_or_default()
 }
 
 /// Has agents change rules until some have been answered and the daemon is killed.
-fn run(daemon: Daemon, beliefs: &mut Beliefs, flows: &mut u32, rng: &mut Rng) {
+fn run(daemon: Daemon, beliefs: &mut Beliefs, flows: &mut u32, room: Option<u64>, rng: &mut Rng) {
+    room.into_iter().for_each(|octets| daemon.limit_files(octets));
     let (answered, answers) = mpsc::channel();
     let shares = beliefs.split(AGENTS);
     let agents: Vec<_> = shares

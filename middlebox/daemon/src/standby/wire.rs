@@ -1,0 +1,83 @@
+//! The messages between active and standby.
+
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+/// The active side says something at this interval.
+pub(super) const BEAT: Duration = Duration::from_secs(1);
+/// How long a side may be silent, and how long a copy of all rules may take to be on the disk.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const LONG_PATIENCE: Duration = Duration::from_secs(60);
+/// Octets of the entries of a message, at most: more than a turn of a middlebox records.
+const MOST: u32 = 64 << 20;
+
+/// What the active side sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Entries of rules, of a new copy.
+    Whole = 1,
+    /// The new copy is complete.
+    Complete = 2,
+    /// Entries of a batch.
+    Batch = 3,
+    /// Nothing has happened.
+    Beat = 4,
+}
+
+pub(super) fn send(out: &mut impl Write, kind: Kind, number: u64, entries: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(entries.len()).ok().filter(|length| *length <= MOST);
+    let length = length.ok_or_else(|| io::Error::other("a batch is too large to be copied"))?;
+    let mut head = [0; 13];
+    head[0] = kind as u8;
+    head[1..9].copy_from_slice(&number.to_be_bytes());
+    head[9..].copy_from_slice(&length.to_be_bytes());
+    out.write_all(&head)?;
+    out.write_all(entries)
+}
+
+/// Returns the kind, the number and the entries of the next message.
+pub(super) fn receive(from: &mut impl Read) -> io::Result<(Kind, u64, Vec<u8>)> {
+    let malformed = || io::Error::new(io::ErrorKind::InvalidData, "this is no copy of a journal");
+    let mut head = [0; 13];
+    from.read_exact(&mut head)?;
+    let kinds = [Kind::Whole, Kind::Complete, Kind::Batch, Kind::Beat];
+    let kind = kinds.into_iter().find(|kind| *kind as u8 == head[0]).ok_or_else(malformed)?;
+    let number = u64::from_be_bytes(head[1..9].try_into().expect("eight"));
+    let length = u32::from_be_bytes(head[9..].try_into().expect("four"));
+    if length > MOST {
+        return Err(malformed());
+    }
+    let mut entries = Vec::new();
+    // Memory is used as octets arrive.
+    let read = from.take(length.into()).read_to_end(&mut entries)?;
+    if read == length as usize {
+        Ok((kind, number, entries))
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_as_they_were_sent_and_nothing_else_does() {
+        let mut octets = Vec::new();
+        send(&mut octets, Kind::Batch, 7, b"entries").unwrap();
+        send(&mut octets, Kind::Beat, 8, b"").unwrap();
+        let mut from = &octets[..];
+        assert_eq!(receive(&mut from).unwrap(), (Kind::Batch, 7, b"entries".to_vec()));
+        assert_eq!(receive(&mut from).unwrap(), (Kind::Beat, 8, Vec::new()));
+        assert!(from.is_empty());
+        for end in 0..20 {
+            assert!(receive(&mut &octets[..end]).is_err(), "{end}");
+        }
+        let mut other = octets.clone();
+        other[0] = 9;
+        assert!(receive(&mut &other[..]).is_err());
+        let mut long = octets;
+        long[9] = 0xff;
+        assert!(receive(&mut &long[..]).is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! The high-water mark: what is missing at the end of a journal is told apart from what was never complete.
+
+use std::fs;
+
+use crate::directory::{frames, message, supersede};
+use crate::world::{Held, Store, begin, record, rule};
+use hol_journal::{Durability, Journal, JournalError};
+
+fn open(store: &Store) -> Result<(Journal, Held), JournalError> {
+    Journal::open(store.path()).map(|(journal, rules)| (journal, rules.into()))
+}
+
+/// Four acknowledged records, the octets of the segment, and where the last record begins.
+fn four_records() -> (Store, Vec<u8>, usize) {
+    let store = Store::new();
+    let (mut journal, _) = open(&store).unwrap();
+    (1..=4).for_each(|pid| record(&mut journal, &[begin(rule(pid, 0))]));
+    drop(journal);
+    let octets = fs::read(store.segment(1)).unwrap();
+    let last = octets.len() - frames(&octets)[3].len();
+    (store, octets, last)
+}
+
+#[test]
+fn an_acknowledged_record_that_is_cut_or_zeroed_is_missing_wherever_the_cut_is() {
+    let (store, whole, last) = four_records();
+    let missing = |octets: &[u8], expected: &str| {
+        fs::write(store.segment(1), octets).unwrap();
+        for error in [message(open(&store)), message(hol_journal::read(store.path()))] {
+            assert!(error.contains(&format!("journal.0000000001: octet {last}: {expected}")), "{error}");
+            assert!(error.contains("/mark to go on without them"), "{error}");
+        }
+    };
+    for end in last + 1..whole.len() {
+        missing(&whole[..end], "an acknowledged record is incomplete or overwritten");
+    }
+    missing(&whole[..last], "the file ends here, but acknowledged records followed");
+    let mut zeroed = whole.clone();
+    zeroed[whole.len() - 8..].fill(0);
+    missing(&zeroed, "an acknowledged record is incomplete or overwritten");
+
+    // Who accepts the loss removes the mark.
+    fs::remove_file(store.path().join("mark")).unwrap();
+    let (journal, held) = open(&store).unwrap();
+    assert_eq!(held.0.len(), 3);
+    let torn = journal.torn().unwrap().to_string();
+    assert!(torn.contains("which may have been acknowledged"), "{torn}");
+}
+
+#[test]
+fn what_follows_the_mark_was_never_acknowledged() {
+    let (store, whole, last) = four_records();
+    fs::write(store.segment(1), [&whole[..], &whole[last..whole.len() - 1]].concat()).unwrap();
+    let (journal, held) = open(&store).unwrap();
+    assert_eq!(held.0.len(), 4);
+    let torn = journal.torn().unwrap();
+    assert_eq!(torn.offset, whole.len() as u64);
+    assert!(torn.to_string().ends_with("an incomplete batch, never acknowledged"), "{torn}");
+}
+
+/// The same number of records, but of another history.
+#[test]
+fn the_end_of_another_journal_is_not_the_one_that_was_acknowledged() {
+    let (store, ..) = four_records();
+    let other = Store::new();
+    let (mut journal, _) = open(&other).unwrap();
+    (5..=8).for_each(|pid| record(&mut journal, &[begin(rule(pid, 0))]));
+    fs::copy(other.segment(1), store.segment(1)).unwrap();
+    let error = message(open(&store));
+    assert!(error.contains("the last record is another than the one that was acknowledged"), "{error}");
+}
+
+#[test]
+fn the_last_segment_and_the_only_one_are_missed() {
+    let store = Store::new();
+    let (journal, mut held) = open(&store).unwrap();
+    let mut journal = journal.with_durability(Durability::Buffered);
+    supersede(&mut journal, &mut held);
+    journal.tidy().unwrap();
+    drop(journal);
+    assert_eq!(open(&store).unwrap().1, held);
+    fs::remove_file(store.segment(2)).unwrap();
+    let expected =
+        "journal.0000000002: octet 0: this segment, in which records were acknowledged, is missing";
+    assert!(message(open(&store)).contains(expected));
+    assert!(message(hol_journal::read(store.path())).contains(expected));
+    fs::remove_file(store.segment(1)).unwrap();
+    assert!(message(open(&store)).contains(expected));
+    assert!(message(hol_journal::read(store.path())).contains(expected));
+}
+
+/// Without sync the mark only counts what an earlier sync has covered.
+#[test]
+fn without_sync_a_lost_end_is_no_error_but_the_warning_says_what_it_may_be() {
+    let store = Store::new();
+    let (mut journal, _) = store.open();
+    record(&mut journal, &[begin(rule(1, 0))]);
+    journal.sync().unwrap();
+    record(&mut journal, &[begin(rule(2, 0))]);
+    drop(journal);
+    let octets = fs::read(store.segment(1)).unwrap();
+    fs::write(store.segment(1), &octets[..octets.len() - 1]).unwrap();
+    let (journal, held) = store.open();
+    assert_eq!(held.0.len(), 1);
+    assert!(journal.torn().unwrap().to_string().contains("which may have been acknowledged"));
+    drop(journal);
+    let synced = octets.len() - frames(&octets)[1].len();
+    fs::write(store.segment(1), &octets[..synced - 1]).unwrap();
+    assert!(message(store.try_open()).contains("an acknowledged record is incomplete"));
+}
+
+/// As after a write that failed, or a crash of the machine.
+#[test]
+fn a_mark_that_is_behind_is_caught_up() {
+    let (store, ..) = four_records();
+    let behind = fs::read(store.path().join("mark")).unwrap();
+    let (mut journal, mut held) = open(&store).unwrap();
+    record(&mut journal, &[held.change(5, 0, false)]);
+    assert!(journal.is_mark_behind());
+    journal.sync_mark().unwrap();
+    assert!(!journal.is_mark_behind());
+    drop(journal);
+    fs::write(store.path().join("mark"), behind).unwrap();
+    assert_eq!(open(&store).unwrap().1, held);
+    let octets = fs::read(store.segment(1)).unwrap();
+    fs::write(store.segment(1), &octets[..octets.len() - 1]).unwrap();
+    assert!(message(open(&store)).contains("an acknowledged record is incomplete"));
+}

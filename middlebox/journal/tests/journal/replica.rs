@@ -1,0 +1,74 @@
+//! A copy of a journal is what the journal is, wherever it was begun.
+
+use hol_journal::{Replica, entry_of};
+use tempfile::TempDir;
+
+use crate::directory::message;
+use crate::world::{Held, Store, record};
+
+/// Entries of all rules of a journal.
+fn snapshot(store: &Store) -> Vec<u8> {
+    let mut entries = Vec::new();
+    hol_journal::read(store.path()).unwrap().iter().for_each(|rule| entry_of(rule, &mut entries));
+    entries
+}
+
+fn held(dir: &TempDir) -> Held {
+    hol_journal::read(dir.path()).unwrap().into()
+}
+
+#[test]
+fn a_copy_follows_from_any_batch_on_and_can_be_opened_as_a_journal() {
+    for (first, taken) in [(0, 0), (3, 5), (20, 20), (10, 39)] {
+        let (store, dir) = (Store::new(), tempfile::tempdir().unwrap());
+        let (mut journal, mut rules) = store.open();
+        let mut replica = Replica::open(dir.path()).unwrap();
+        let mut batches: Vec<Vec<u8>> = Vec::new();
+        let mut beginning = Vec::new();
+        for number in 0..40_u32 {
+            if number == taken {
+                beginning = snapshot(&store);
+            }
+            let pids = [number % 7, number % 5, 7 - number % 7];
+            let changes = pids.map(|pid| rules.change(pid, number, number % 3 == 1));
+            record(&mut journal, &changes);
+            batches.push(journal.last_entries().to_vec());
+        }
+        replica.begin();
+        replica.add(&beginning);
+        replica.finish().unwrap();
+        // Those between are in the copy and come again.
+        batches[first..].iter().for_each(|entries| replica.record(entries).unwrap());
+        assert_eq!(replica.len(), rules.0.len());
+        assert_eq!(held(&dir), rules, "from batch {first}, copied at {taken}");
+        drop(replica);
+        let again = Replica::open(dir.path()).unwrap();
+        assert_eq!(again.len(), rules.0.len());
+        assert!(!again.is_empty());
+    }
+}
+
+#[test]
+fn a_copy_that_is_not_complete_leaves_the_one_before() {
+    let (store, dir) = (Store::new(), tempfile::tempdir().unwrap());
+    let (mut journal, mut rules) = store.open();
+    record(&mut journal, &[rules.change(1, 1, false), rules.change(2, 2, false)]);
+    let mut replica = Replica::open(dir.path()).unwrap();
+    replica.add(&snapshot(&store));
+    replica.finish().unwrap();
+    let before = held(&dir);
+    assert_eq!(before, rules);
+    record(&mut journal, &[rules.change(3, 3, false)]);
+    let whole = snapshot(&store);
+    replica.begin();
+    replica.add(&whole[..whole.len() - 1]);
+    assert!(message(replica.finish()).contains("something that is no record"));
+    assert_eq!(held(&dir), before);
+    assert!(message(replica.record(&whole[1..])).contains("something that is no record"));
+    replica.begin();
+    replica.add(&whole);
+    replica.finish().unwrap();
+    replica.tidy().unwrap();
+    drop(replica);
+    assert_eq!(held(&dir), rules);
+}

@@ -1,0 +1,26 @@
+//! `simcod manual`: the pages for `man`, made of the commands themselves.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory};
+
+use crate::Simcod;
+use crate::failure::Failure;
+
+/// Write the manual, a page for each command: simcod manual ~/.local/share/man/man1
+#[derive(Debug, Args)]
+pub struct Manual {
+    /// Directory of the pages; it is created if necessary
+    directory: PathBuf,
+}
+
+impl Manual {
+    /// Writes it.
+    pub fn run(&self) -> Result<(), Failure> {
+        let directory = self.directory.as_path();
+        let failed = |error| Failure::failed(format!("{}: {error}", directory.display()));
+        fs::create_dir_all(directory).map_err(failed)?;
+        clap_mangen::generate_to(Simcod::command(), directory).map_err(failed)
+    }
+}

@@ -1,0 +1,46 @@
+//! `simcod standby`: a copy of another middlebox' rules, to go on from.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hol_agent::{Server, Tls};
+use hol_daemon::{Level, Log, follow};
+
+use crate::failure::Failure;
+
+const AFTER: &str = "\
+It connects again and again, and logs event=in-step when it has every rule. To take over, end it and start `simcod serve` with the
+same directory: docs/simco-failover.md.";
+
+/// Keep a copy of the rules of a middlebox on this host, as they are recorded there.
+///
+/// The middlebox has [standby] in its settings. Nothing is put in force here.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER)]
+pub struct Standby {
+    /// The middlebox: HOST:PORT of [standby] in its settings
+    #[arg(long, value_name = "SERVER")]
+    server: Server,
+    /// Authorities that certify the middlebox (PEM)
+    #[arg(long, value_name = "FILE")]
+    tls: PathBuf,
+    /// Certificate of this host (PEM), with the name that the middlebox expects
+    #[arg(long, value_name = "FILE")]
+    certificate: PathBuf,
+    /// Private key of the certificate, accessible only to its owner
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    /// Directory in which rules are recorded
+    #[arg(long, value_name = "DIR")]
+    state: PathBuf,
+}
+
+impl Standby {
+    /// Copies until the process ends.
+    pub fn run(&self) -> Result<(), Failure> {
+        let tls = Tls::read(&self.tls, Some((&self.certificate, &self.key))).map_err(Failure::failed)?;
+        let server = Server { tls: Some(tls), ..self.server.clone() };
+        let log = Log::new(Level::Info, Box::new(std::io::stderr()));
+        Err(Failure::failed(follow(&server, &self.state, log)))
+    }
+}
