@@ -92,6 +92,15 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
 /// The first Linux with `net/sched/sch_dualpi2.c`.
 const DUALPI2: [u32; 2] = [6, 17];
 
+/// Congestion controls of the model that no released Linux has.
+const NOT_IN_LINUX: [(&str, &str); 2] = [
+    ("prague", "Linux has no Prague (https://github.com/L4STeam/linux has); take the model world"),
+    (
+        "bbr3",
+        "Linux has BBR version 1, cc=bbr (https://github.com/google/bbr has version 3); take the model world",
+    ),
+];
+
 fn unsupported(what: &str, why: String) -> KernelError {
     KernelError::Unsupported { what: what.to_owned(), why }
 }
@@ -113,9 +122,9 @@ impl<'s> Flows<'s> {
         transport: &TransportSpec,
         workload: &'s WorkloadSpec,
     ) -> Result<(), KernelError> {
-        if transport.option_values().get("congestion").is_some_and(|name| name.as_str() == Some("prague")) {
-            let why = "Linux has no Prague (https://github.com/L4STeam/linux has); use the model world";
-            return Err(unsupported(what, why.to_owned()));
+        let congestion = transport.option_values().get("congestion").and_then(|name| name.as_str());
+        if let Some((_, why)) = NOT_IN_LINUX.iter().find(|(name, _)| congestion == Some(*name)) {
+            return Err(unsupported(what, (*why).to_owned()));
         }
         check_quic(transport, workload, self.network).map_err(|problem| unsupported(what, problem))?;
         let own = hol_sockets::sysctls(transport, self.kernel)

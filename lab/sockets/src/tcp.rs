@@ -42,6 +42,7 @@ impl Tcp {
             Algorithm::Reno => "reno",
             Algorithm::Cubic => "cubic",
             Algorithm::Bbr => "bbr",
+            Algorithm::Bbr3 => "bbr3",
             Algorithm::Dctcp => "dctcp",
             Algorithm::Prague => "prague",
         };
@@ -90,7 +91,7 @@ impl Opener for Tcp {
 
     fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
         let mortal = self.config.address_loss_aborts;
-        let paced = matches!(self.config.congestion, Algorithm::Bbr | Algorithm::Prague);
+        let paced = matches!(self.config.congestion, Algorithm::Bbr | Algorithm::Bbr3 | Algorithm::Prague);
         Box::new(Connection { stream: self.stream(socket), of: Kind { mortal, paced } })
     }
 }

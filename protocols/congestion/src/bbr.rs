@@ -3,8 +3,8 @@
 //! draft-cardwell-iccrg-bbr-congestion-control-00 ("draft" below); and the additions of Linux 6.12's
 //! tcp_bbr.c.
 
-mod aggregation;
-mod bandwidth;
+pub(crate) mod aggregation;
+pub(crate) mod bandwidth;
 mod policer;
 #[cfg(test)]
 mod tests;

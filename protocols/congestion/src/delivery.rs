@@ -13,7 +13,18 @@ pub struct Departure {
     /// When that one, or the first segment of the flight, was sent.
     first_sent: Time,
     /// The application, not the network, limited sending.
-    application_limited: bool,
+    pub(crate) application_limited: bool,
+    /// Units in flight with this segment: P.tx_in_flight, where the controller asks for it.
+    pub(crate) in_flight: u32,
+    /// Units that were ever taken for lost before: P.lost.
+    pub(crate) lost: u32,
+}
+
+impl Departure {
+    /// Adds the units in flight, this segment's among them, and those ever taken for lost.
+    pub(crate) fn beside(self, in_flight: u32, lost: u32) -> Self {
+        Self { in_flight, lost, ..self }
+    }
 }
 
 /// A sample: what was delivered between sending a segment and its acknowledgment, section 3.1.3.
@@ -26,6 +37,9 @@ pub(crate) struct Sample {
     /// The sending or the acknowledgment interval, whichever is longer.
     pub(crate) interval: Duration,
     pub(crate) application_limited: bool,
+    /// Units in flight when the segment was sent, and units taken for lost before.
+    pub(crate) in_flight: u32,
+    pub(crate) prior_lost: u32,
 }
 
 /// The connection's delivery state: the draft's C, section 3.1.1. Counts are in units of the congestion
@@ -73,6 +87,8 @@ impl Deliveries {
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             application_limited: self.limited_until.is_some(),
+            in_flight: 0,
+            lost: 0,
         }
     }
 
@@ -109,6 +125,8 @@ impl Deliveries {
             delivered: self.delivered.wrapping_sub(latest.delivered),
             interval,
             application_limited: latest.application_limited,
+            in_flight: latest.in_flight,
+            prior_lost: latest.lost,
         })
     }
 

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod bbr;
+mod bbr3;
 mod cubic;
 mod dctcp;
 mod delivery;
@@ -14,6 +15,7 @@ mod window;
 use hol_base::{Duration, Time};
 
 pub use bbr::{Acknowledged, Beginning, Recovery};
+pub use bbr3::LostSegment;
 pub use delivery::Departure;
 pub use hystart::Round;
 pub use pacing::Pacing;

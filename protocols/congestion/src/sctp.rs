@@ -1,19 +1,41 @@
 //! Congestion control of an SCTP path. RFC 9260 section 7.2.
 
+/// The rules in which implementations differ, in octets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// The largest packet.
+    pub mtu: u64,
+    /// The initial cwnd. Section 7.2.1.
+    pub initial: u64,
+    /// The most by which a SACK enlarges cwnd in slow start: L times the MTU in section 7.2.1.
+    pub slow_start_limit: u64,
+    /// The smallest cwnd after a fast retransmit. Section 7.2.3.
+    pub least_after_fast_retransmit: u64,
+    /// What may be free of a cwnd that counts as fully used. Section 7.2.1.
+    pub slack: u64,
+}
+
+impl Rules {
+    /// Returns the rules of RFC 9260; cwnd starts at min(4 * MTU, max(2 * MTU, `initial`)), section 7.2.1.
+    pub fn rfc9260(mtu: u64, initial: u64) -> Self {
+        let initial = (4 * mtu).min(initial.max(2 * mtu));
+        Self { mtu, initial, slow_start_limit: mtu, least_after_fast_retransmit: 4 * mtu, slack: 0 }
+    }
+}
+
 /// The congestion window of one path, in octets of user data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
     cwnd: u64,
     ssthresh: u64,
     partial_bytes_acked: u64,
-    mtu: u64,
+    rules: Rules,
 }
 
 impl Window {
-    /// Creates the window of an unused path: cwnd is min(4 * MTU, max(2 * MTU, `initial`)), section 7.2.1.
-    pub fn new(mtu: u64, initial: u64, ssthresh: u64) -> Self {
-        let cwnd = (4 * mtu).min(initial.max(2 * mtu));
-        Self { cwnd, ssthresh, partial_bytes_acked: 0, mtu }
+    /// Creates the window of an unused path. Section 7.2.1.
+    pub const fn new(rules: Rules, ssthresh: u64) -> Self {
+        Self { cwnd: rules.initial, ssthresh, partial_bytes_acked: 0, rules }
     }
 
     /// Congestion window in octets.
@@ -31,7 +53,17 @@ impl Window {
     pub fn burst_limited(&self, flight_size: u64, max_burst: u32) -> u64 {
         match max_burst {
             0 => self.cwnd,
-            packets => self.cwnd.min(flight_size + u64::from(packets) * self.mtu),
+            packets => self.cwnd.min(flight_size + u64::from(packets) * self.rules.mtu),
+        }
+    }
+
+    /// Reduces cwnd itself to what Max.Burst allows, and raises ssthresh to what cwnd was. Section 6.1 D; FreeBSD's
+    /// sctp_cwnd_update_after_output.
+    pub fn lower_for_burst(&mut self, flight_size: u64, max_burst: u32) {
+        let limited = self.burst_limited(flight_size, max_burst);
+        if limited < self.cwnd {
+            self.ssthresh = self.ssthresh.max(self.cwnd);
+            self.cwnd = limited;
         }
     }
 
@@ -39,10 +71,10 @@ impl Window {
     ///
     /// The window grows only if it was fully used. Sections 7.2.1 and 7.2.2.
     pub fn on_acked(&mut self, bytes_acked: u64, flight_size: u64, in_fast_recovery: bool) {
-        let in_full_use = flight_size >= self.cwnd;
+        let in_full_use = flight_size + self.rules.slack >= self.cwnd;
         if self.cwnd <= self.ssthresh {
             if in_full_use && !in_fast_recovery {
-                self.cwnd += bytes_acked.min(self.mtu);
+                self.cwnd += bytes_acked.min(self.rules.slow_start_limit);
             }
             return;
         }
@@ -51,7 +83,7 @@ impl Window {
             self.partial_bytes_acked = self.partial_bytes_acked.min(self.cwnd);
         } else if self.partial_bytes_acked >= self.cwnd {
             self.partial_bytes_acked -= self.cwnd;
-            self.cwnd += self.mtu;
+            self.cwnd += self.rules.mtu;
         }
     }
 
@@ -62,21 +94,21 @@ impl Window {
 
     /// Handles a loss shown by SACKs outside of fast recovery. Section 7.2.3.
     pub fn on_fast_retransmit(&mut self) {
-        self.ssthresh = (self.cwnd / 2).max(4 * self.mtu);
+        self.ssthresh = (self.cwnd / 2).max(self.rules.least_after_fast_retransmit);
         self.cwnd = self.ssthresh;
         self.partial_bytes_acked = 0;
     }
 
     /// Handles the expiry of T3-rtx. Section 7.2.3.
     pub fn on_timeout(&mut self) {
-        self.ssthresh = (self.cwnd / 2).max(4 * self.mtu);
-        self.cwnd = self.mtu;
+        self.ssthresh = (self.cwnd / 2).max(4 * self.rules.mtu);
+        self.cwnd = self.rules.mtu;
         self.partial_bytes_acked = 0;
     }
 
     /// Handles an idle period. Section 7.2.1.
     pub fn on_idle(&mut self) {
-        self.cwnd = (self.cwnd / 2).max(4 * self.mtu);
+        self.cwnd = (self.cwnd / 2).max(4 * self.rules.mtu);
         self.ssthresh = self.cwnd;
         self.partial_bytes_acked = 0;
     }
@@ -89,15 +121,15 @@ mod tests {
     const MTU: u64 = 1500;
 
     fn window(cwnd: u64, ssthresh: u64) -> Window {
-        Window { cwnd, ssthresh, partial_bytes_acked: 0, mtu: MTU }
+        Window { cwnd, ssthresh, partial_bytes_acked: 0, rules: Rules::rfc9260(MTU, 4404) }
     }
 
     #[test]
     fn the_initial_window_is_bounded_by_two_and_four_mtu() {
         // Section 7.2.1.
-        assert_eq!(Window::new(1500, 4404, 0).cwnd(), 4404);
-        assert_eq!(Window::new(9000, 4404, 0).cwnd(), 18000);
-        assert_eq!(Window::new(500, 4404, 0).cwnd(), 2000);
+        assert_eq!(Window::new(Rules::rfc9260(1500, 4404), 0).cwnd(), 4404);
+        assert_eq!(Window::new(Rules::rfc9260(9000, 4404), 0).cwnd(), 18000);
+        assert_eq!(Window::new(Rules::rfc9260(500, 4404), 0).cwnd(), 2000);
     }
 
     #[test]
@@ -188,5 +220,35 @@ mod tests {
             idle.on_idle();
             assert_eq!((idle.cwnd(), idle.ssthresh(), idle.partial_bytes_acked), (after, after, 0));
         }
+    }
+
+    /// Section 7.2.1: L; and implementations that fill a window only as far as a chunk fits.
+    #[test]
+    fn other_rules_of_growth_and_reduction() {
+        let rules = Rules {
+            slow_start_limit: 2 * MTU,
+            least_after_fast_retransmit: 2 * MTU,
+            ..Rules::rfc9260(MTU, 1)
+        };
+        let mut window = Window::new(rules, 9000);
+        window.on_acked(9000, 3000, false);
+        assert_eq!(window.cwnd(), 6000);
+        window.on_fast_retransmit();
+        assert_eq!((window.cwnd(), window.ssthresh()), (3000, 3000));
+        let mut nearly_full = Window::new(Rules { slack: MTU, ..rules }, 9000);
+        nearly_full.on_acked(1000, 1499, false);
+        assert_eq!(nearly_full.cwnd(), 3000);
+        nearly_full.on_acked(1000, 1500, false);
+        assert_eq!(nearly_full.cwnd(), 4000);
+    }
+
+    /// Section 6.1 D, as FreeBSD has it: the window is reduced, and slow start brings it back.
+    #[test]
+    fn a_burst_may_lower_the_window() {
+        let mut lowered = window(20_000, 8000);
+        lowered.lower_for_burst(3000, 4);
+        assert_eq!((lowered.cwnd(), lowered.ssthresh()), (9000, 20_000));
+        lowered.lower_for_burst(3000, 4);
+        assert_eq!((lowered.cwnd(), lowered.ssthresh()), (9000, 20_000));
     }
 }

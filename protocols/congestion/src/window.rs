@@ -4,9 +4,10 @@ use hol_base::{Duration, Time};
 use serde::Deserialize;
 
 use crate::bbr::{Acknowledged, Bbr, Beginning};
+use crate::bbr3::{Bbr3, LostSegment};
 use crate::cubic::Cubic;
 use crate::dctcp::Dctcp;
-use crate::delivery::Departure;
+use crate::delivery::{Deliveries, Departure};
 use crate::hystart::{Hystart, Round};
 use crate::pacing::Pacing;
 use crate::prague::Prague;
@@ -22,6 +23,8 @@ pub enum Algorithm {
     Cubic,
     /// BBR version 1, as in Linux: bandwidth, round trip and pacing.
     Bbr,
+    /// BBR version 3, draft-ietf-ccwg-bbr-05, without a response to ECN.
+    Bbr3,
     /// DCTCP, RFC 8257, as in Linux: the share of packets marked by ECN.
     Dctcp,
     /// TCP Prague, for L4S: draft-briscoe-iccrg-prague-congestion-control.
@@ -34,6 +37,7 @@ enum Control {
     Reno,
     Cubic(Cubic),
     Bbr(Box<Bbr>),
+    Bbr3(Box<Bbr3>),
     Dctcp(Dctcp),
     Prague(Box<Prague>),
 }
@@ -61,6 +65,7 @@ impl CongestionWindow {
             Algorithm::Reno => Control::Reno,
             Algorithm::Cubic => Control::Cubic(Cubic::default()),
             Algorithm::Bbr => Control::Bbr(Box::new(Bbr::new(quantum))),
+            Algorithm::Bbr3 => Control::Bbr3(Box::new(Bbr3::new(quantum))),
             Algorithm::Dctcp => Control::Dctcp(Dctcp::new()),
             Algorithm::Prague => Control::Prague(Box::new(Prague::new(quantum, initial))),
         };
@@ -109,7 +114,7 @@ impl CongestionWindow {
         }
         let price = match &mut self.control {
             Control::Reno | Control::Dctcp(_) => self.cwnd,
-            Control::Bbr(_) | Control::Prague(_) => return,
+            Control::Bbr(_) | Control::Bbr3(_) | Control::Prague(_) => return,
             Control::Cubic(cubic) => {
                 cubic.price(now, self.cwnd / self.quantum, acked / self.quantum) * self.quantum
             }
@@ -156,6 +161,7 @@ impl CongestionWindow {
             Control::Reno => reno::ssthresh(in_use, self.quantum),
             Control::Cubic(cubic) => cubic.ssthresh(in_use / self.quantum) * self.quantum,
             Control::Bbr(bbr) => return bbr.on_congestion(self.cwnd),
+            Control::Bbr3(bbr) => return bbr.on_congestion(self.cwnd),
             Control::Prague(_) => return,
             Control::Dctcp(dctcp) => dctcp.ssthresh(self.cwnd, self.quantum),
         };
@@ -174,7 +180,7 @@ impl CongestionWindow {
         match &mut self.control {
             Control::Dctcp(_) => self.ssthresh = reno::ssthresh(self.cwnd, self.quantum),
             Control::Prague(prague) => prague.on_loss(self.cwnd),
-            Control::Reno | Control::Cubic(_) | Control::Bbr(_) => {}
+            Control::Reno | Control::Cubic(_) | Control::Bbr(_) | Control::Bbr3(_) => {}
         }
     }
 
@@ -202,6 +208,7 @@ impl CongestionWindow {
             Control::Reno | Control::Dctcp(_) | Control::Prague(_) => {}
             Control::Cubic(cubic) => cubic.on_timeout(),
             Control::Bbr(bbr) => bbr.on_timeout(losses.wrapping_mul(self.quantum)),
+            Control::Bbr3(bbr) => bbr.on_timeout(),
         }
         if let Some(hystart) = &mut self.hystart {
             *hystart = Hystart::default();
@@ -214,6 +221,7 @@ impl CongestionWindow {
             Control::Reno | Control::Dctcp(_) | Control::Prague(_) => {}
             Control::Cubic(cubic) => cubic.on_idle(idle, now),
             Control::Bbr(bbr) => bbr.on_restart(now, &mut self.cwnd),
+            Control::Bbr3(bbr) => bbr.on_restart(now, &mut self.cwnd),
         }
     }
 
@@ -222,6 +230,7 @@ impl CongestionWindow {
         self.ssthresh = self.ssthresh.max(ssthresh);
         match &mut self.control {
             Control::Bbr(bbr) => bbr.on_undo(losses.wrapping_mul(self.quantum)),
+            Control::Bbr3(bbr) => bbr.on_undo(self.cwnd),
             Control::Prague(prague) => self.cwnd = prague.on_undo(self.cwnd),
             Control::Reno | Control::Cubic(_) | Control::Dctcp(_) => self.set_cwnd(self.cwnd.max(cwnd)),
         }
@@ -241,7 +250,7 @@ impl CongestionWindow {
     /// departures, deliveries and acknowledgments. Linux: `cong_control` of `tcp_congestion_ops`.
     #[inline]
     pub fn is_rate_based(&self) -> bool {
-        matches!(self.control, Control::Bbr(_) | Control::Prague(_))
+        matches!(self.control, Control::Bbr(_) | Control::Bbr3(_) | Control::Prague(_))
     }
 
     /// Returns the pacing, if departures are paced.
@@ -249,6 +258,7 @@ impl CongestionWindow {
     pub fn pacing(&self) -> Option<Pacing> {
         match &self.control {
             Control::Bbr(bbr) => Some(bbr.pacing()),
+            Control::Bbr3(bbr) => Some(bbr.pacing()),
             Control::Prague(prague) => Some(prague.pacing()),
             Control::Reno | Control::Cubic(_) | Control::Dctcp(_) => None,
         }
@@ -258,17 +268,35 @@ impl CongestionWindow {
     pub fn begin(&mut self, beginning: Beginning) {
         match &mut self.control {
             Control::Bbr(bbr) => bbr.begin(beginning, self.cwnd),
+            Control::Bbr3(bbr) => bbr.begin(beginning, self.cwnd),
             Control::Prague(prague) => prague.begin(beginning, self.cwnd),
             Control::Reno | Control::Cubic(_) | Control::Dctcp(_) => {}
         }
     }
 
-    /// Handles sending of a segment, with others `outstanding` or not, and returns the state to store with
-    /// it.
+    /// Handles sending of a segment, with others `outstanding` or not, `in_flight` units of them, and `lost` units ever taken for lost;
+    /// returns the state to store with it.
     #[inline]
-    pub fn depart(&mut self, now: Time, outstanding: bool) -> Option<Box<Departure>> {
+    pub fn depart(
+        &mut self,
+        now: Time,
+        outstanding: bool,
+        in_flight: u32,
+        lost: u32,
+    ) -> Option<Box<Departure>> {
         match &mut self.control {
             Control::Bbr(bbr) => Some(Box::new(bbr.deliveries.depart(now, outstanding))),
+            Control::Bbr3(bbr) => Some(Box::new(bbr.depart(now, outstanding, in_flight, lost))),
+            Control::Reno | Control::Cubic(_) | Control::Dctcp(_) | Control::Prague(_) => None,
+        }
+    }
+
+    /// Returns the delivery state of a controller that has one.
+    #[inline]
+    fn deliveries(&mut self) -> Option<&mut Deliveries> {
+        match &mut self.control {
+            Control::Bbr(bbr) => Some(&mut bbr.deliveries),
+            Control::Bbr3(bbr) => Some(&mut bbr.deliveries),
             Control::Reno | Control::Cubic(_) | Control::Dctcp(_) | Control::Prague(_) => None,
         }
     }
@@ -276,22 +304,29 @@ impl CongestionWindow {
     /// Handles delivery of a segment sent at `sent`.
     #[inline]
     pub fn deliver(&mut self, departure: Option<&Departure>, sent: Time) {
-        if let (Control::Bbr(bbr), Some(departure)) = (&mut self.control, departure) {
-            bbr.deliveries.deliver(*departure, sent);
+        if let (Some(deliveries), Some(departure)) = (self.deliveries(), departure) {
+            deliveries.deliver(*departure, sent);
+        }
+    }
+
+    /// Handles a segment that was taken for lost.
+    pub fn on_lost(&mut self, now: Time, segment: &LostSegment) {
+        if let Control::Bbr3(bbr) = &mut self.control {
+            bbr.on_lost(now, segment, self.cwnd);
         }
     }
 
     /// Counts `units` delivered by an acknowledgment with no other information.
     pub fn count_delivered(&mut self, units: u32) {
-        if let Control::Bbr(bbr) = &mut self.control {
-            bbr.deliveries.count(units);
+        if let Some(deliveries) = self.deliveries() {
+            deliveries.count(units);
         }
     }
 
     /// Notes that there is no more data to send than is `in_flight`.
     pub fn limit_by_application(&mut self, in_flight: u32) {
-        if let Control::Bbr(bbr) = &mut self.control {
-            bbr.deliveries.limit_by_application(in_flight);
+        if let Some(deliveries) = self.deliveries() {
+            deliveries.limit_by_application(in_flight);
         }
     }
 
@@ -299,6 +334,7 @@ impl CongestionWindow {
     pub fn on_acknowledged(&mut self, ack: &Acknowledged) {
         match &mut self.control {
             Control::Bbr(bbr) => bbr.on_acknowledged(ack, &mut self.cwnd, &mut self.ssthresh),
+            Control::Bbr3(bbr) => bbr.on_acknowledged(ack, &mut self.cwnd),
             Control::Prague(prague) => prague.on_acknowledged(ack, &mut self.cwnd, &mut self.ssthresh),
             Control::Reno | Control::Cubic(_) | Control::Dctcp(_) => {}
         }
@@ -436,7 +472,7 @@ mod tests {
             let una = first.wrapping_add(acked);
             let progress = (una, una.wrapping_add(window.cwnd()));
             let (is_marked, is_lost) = (acked.is_multiple_of(50), acked.is_multiple_of(400));
-            let departure = window.depart(sent_at, true);
+            let departure = window.depart(sent_at, true, 0, 0);
             window.deliver(departure.as_deref(), sent_at);
             if is_marked || is_lost {
                 window.on_congestion(window.cwnd());
@@ -467,8 +503,8 @@ mod tests {
     /// RFC 9293 section 3.4: sequence numbers wrap, and any may be the first.
     #[test]
     fn no_algorithm_minds_the_first_sequence_number() {
-        use Algorithm::{Bbr, Cubic, Dctcp, Prague, Reno};
-        for algorithm in [Reno, Cubic, Bbr, Dctcp, Prague] {
+        use Algorithm::{Bbr, Bbr3, Cubic, Dctcp, Prague, Reno};
+        for algorithm in [Reno, Cubic, Bbr, Bbr3, Dctcp, Prague] {
             let expected = course(algorithm, 0);
             for first in [1, i32::MAX as u32 - 2000, i32::MAX as u32 + 1, u32::MAX - 2000, u32::MAX] {
                 assert_eq!(course(algorithm, first), expected, "{algorithm:?} from {first}");
@@ -595,7 +631,7 @@ mod tests {
             let mut window = CongestionWindow::new(algorithm, 1, 10, false);
             window.begin(beginning);
             assert!(!window.is_rate_based() && window.pacing().is_none());
-            assert!(window.depart(beginning.now, false).is_none());
+            assert!(window.depart(beginning.now, false, 0, 0).is_none());
         }
         let mut window = CongestionWindow::new(Algorithm::Bbr, 1, 10, false);
         window.begin(beginning);
@@ -603,7 +639,7 @@ mod tests {
         // Draft, section 4.2.1: ten segments in 40 ms, 2.89 times as fast, less a hundredth.
         let rate = window.pacing().unwrap().rate;
         assert!((rate as f64 / (10.0 * 1448.0 / 0.04 * 2.889 * 0.99) - 1.0).abs() < 0.01, "{rate}");
-        let departure = window.depart(beginning.now, false).unwrap();
+        let departure = window.depart(beginning.now, false, 0, 0).unwrap();
         window.deliver(Some(&departure), beginning.now);
         window.count_delivered(3);
         window.limit_by_application(7);

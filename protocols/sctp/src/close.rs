@@ -95,8 +95,9 @@ impl Endpoint {
             }
             _ => {}
         }
+        let advanced = cumulative.after(self.flight.cumulative());
         self.acknowledge_through(now, cumulative);
-        self.settle_paths(now, from);
+        self.settle_paths(now, from, advanced);
         self.queue_forward_tsn();
     }
 

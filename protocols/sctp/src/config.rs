@@ -1,6 +1,7 @@
 //! The configuration of an SCTP endpoint: everything in which implementations differ.
 
 use hol_base::{ByteCount, Duration};
+use hol_congestion::sctp::Rules;
 use hol_transport::ConfigError;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,8 @@ pub struct Config {
     pub rto_min: Duration,
     /// RTO.Max. RFC 9260 section 16.
     pub rto_max: Duration,
+    /// The smallest RTTVAR; at least a tick of the clock. RFC 9260 section 6.3.1 G1.
+    pub rttvar_min: Duration,
     /// The tick of the clock for round-trip times and timers; `"0s"` is exact.
     pub clock_tick: Duration,
     /// Run timers in a hierarchical wheel: they expire late, by up to 1/8 of their length.
@@ -84,12 +87,38 @@ pub struct Config {
     pub missing_reports: u32,
     /// Fast-retransmit a lost fast retransmission again, once data sent after it is acknowledged.
     pub fast_retransmit_again: bool,
+    /// Count miss indications of a retransmission from the next SACK on, although it cannot have arrived; otherwise only those by data that
+    /// was sent after it. Has an effect with `fast_retransmit_again`.
+    pub retransmissions_miss_at_once: bool,
+    /// Let a fast retransmit ignore cwnd in fast recovery too. RFC 9260 section 7.2.4 step 3 allows it for the one that begins it.
+    pub fast_retransmit_in_recovery: bool,
+    /// Find losses by time instead of by miss indications, and probe for the loss of the last packet: RACK-TLP, RFC 8985 with TSNs in the
+    /// place of sequence numbers.
+    pub rack: bool,
     /// Restart T3-rtx at a fast retransmission of the earliest outstanding TSN. RFC 9260 section 7.2.4 step 4.
     pub fast_retransmit_restarts_t3: bool,
     /// Max.Burst in packets; 0: unlimited. RFC 9260 section 6.1.
     pub max_burst: u32,
     /// cwnd starts at min(4 * MTU, max(2 * MTU, this)): 4404 in RFC 9260 section 7.2.1, 4380 in RFC 4960.
     pub initial_window: ByteCount,
+    /// cwnd starts at this number of MTUs; 0: as `initial_window` says. RFC 9260 section 7.2.1 allows 4 at most.
+    pub initial_window_packets: u32,
+    /// The most by which a SACK enlarges cwnd in slow start, in MTUs: L in RFC 9260 section 7.2.1.
+    pub slow_start_limit: u32,
+    /// Enlarge cwnd only when the cumulative TSN advances. RFC 4960 section 7.2.1; RFC 9260 counts gap ack blocks too.
+    pub growth_needs_cumulative_tsn: bool,
+    /// Leave cwnd and partial_bytes_acked alone in fast recovery; RFC 9260 section 7.2.1 rules only slow start out.
+    pub fast_recovery_holds_window: bool,
+    /// The smallest cwnd after a fast retransmit in MTUs: 4 in RFC 9260 section 7.2.3.
+    pub fast_retransmit_window: u32,
+    /// Let the last chunk exceed cwnd, as RFC 9260 section 6.1 B allows. Otherwise a chunk has to fit, and cwnd counts as fully used when
+    /// less than one MTU of it is free.
+    pub last_chunk_exceeds_window: bool,
+    /// Let Max.Burst reduce cwnd itself and raise ssthresh to what cwnd was. RFC 9260 section 6.1 D also allows to limit packets only.
+    pub max_burst_lowers_window: bool,
+    /// Set the I bit of DATA while cwnd is below this number of MTUs, so that the peer does not delay its SACK; 0: never. RFC 9260 section
+    /// 6.2.
+    pub immediate_sack_below: u32,
     /// When the cwnd of an idle path is halved. RFC 9260 section 7.2.1.
     pub idle_decay: IdleDecay,
 
@@ -193,6 +222,23 @@ impl Config {
         Self { mtu: ByteCount(mtu), ..self.clone() }
     }
 
+    /// Returns the rules of its congestion windows.
+    pub(crate) fn window_rules(&self) -> Rules {
+        let mtus = |count: u32| u64::from(count) * self.mtu.0;
+        let rules = Rules::rfc9260(self.mtu.0, self.initial_window.0);
+        Rules {
+            initial: if self.initial_window_packets > 0 {
+                mtus(self.initial_window_packets)
+            } else {
+                rules.initial
+            },
+            slow_start_limit: mtus(self.slow_start_limit),
+            least_after_fast_retransmit: mtus(self.fast_retransmit_window),
+            slack: if self.last_chunk_exceeds_window { 0 } else { self.mtu.0 },
+            ..rules
+        }
+    }
+
     /// Returns an error that names a value with which no endpoint could work, if there is one.
     pub fn check(&self) -> Result<(), ConfigError> {
         ConfigError::check([
@@ -214,6 +260,8 @@ impl Config {
             (self.max_gap_blocks > 0, "max_gap_blocks", "has to be 1 at least"),
             (self.missing_reports > 0, "missing_reports", "has to be 1 at least"),
             (self.initial_window.0 > 0, "initial_window", "has to be 1B at least"),
+            (self.slow_start_limit > 0, "slow_start_limit", "has to be 1 at least"),
+            (self.fast_retransmit_window > 0, "fast_retransmit_window", "has to be 1 at least"),
             (
                 self.auth || !self.addip,
                 "addip",

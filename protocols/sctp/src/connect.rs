@@ -377,9 +377,9 @@ impl Endpoint {
                 self.add_path(*address, self.peer_rwnd);
             }
         }
-        let (mtu, initial) = (self.config.mtu.0, self.config.initial_window.0);
+        let rules = self.config.window_rules();
         for path in &mut self.paths.list {
-            path.window = Window::new(mtu, initial, self.peer_rwnd);
+            path.window = Window::new(rules, self.peer_rwnd);
         }
     }
 

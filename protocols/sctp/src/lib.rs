@@ -32,6 +32,7 @@ mod path;
 mod peer_addresses;
 mod peer_requests;
 mod queues;
+mod rack;
 mod reassembly;
 mod receive;
 mod recover;
@@ -47,6 +48,7 @@ mod streams_out;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod tlp;
 mod tsn_map;
 mod turn;
 

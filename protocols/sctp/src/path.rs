@@ -8,6 +8,7 @@ use hol_wire::sctp::Tsn;
 
 use crate::Config;
 use crate::clock::Clock;
+use crate::rack::Rack;
 use crate::rtt::RttEstimator;
 
 /// One of the peer's transport addresses. RFC 9260 section 6.4.
@@ -50,6 +51,7 @@ pub struct Path {
     pub(crate) newest_acked: Option<Tsn>,
     /// The octets that the current SACK newly acknowledges.
     pub(crate) newly_acked: u64,
+    pub(crate) rack: Rack,
     /// Whether the current SACK advances the earliest outstanding TSN, or shows reneging.
     pub(crate) restart_t3: bool,
 }
@@ -71,7 +73,7 @@ impl Path {
             told: false,
             deleted: false,
             confirmed: false,
-            window: Window::new(config.mtu.0, config.initial_window.0, ssthresh),
+            window: Window::new(config.window_rules(), ssthresh),
             flight_size: 0,
             inherited: 0,
             rtt: RttEstimator::new(config, clock),
@@ -85,6 +87,7 @@ impl Path {
             fast_recovery: None,
             newest_acked: None,
             newly_acked: 0,
+            rack: Rack::default(),
             restart_t3: false,
         }
     }
@@ -113,6 +116,7 @@ impl Path {
     /// Stops its timers, because no answer is expected any more.
     pub(crate) fn silence(&mut self) {
         (self.t3_rtx, self.heartbeat_due, self.heartbeat) = (None, None, None);
+        self.rack.stop();
     }
 
     /// Returns the peer's address.
@@ -207,7 +211,9 @@ impl Paths {
 
     /// Returns the earliest deadline of all paths.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        let earlier = |first, path: &Path| Time::earliest([first, path.t3_rtx, path.heartbeat_due]);
+        let earlier = |first, path: &Path| {
+            Time::earliest([first, path.t3_rtx, path.heartbeat_due, path.rack.deadline()])
+        };
         self.list.iter().fold(None, earlier)
     }
 

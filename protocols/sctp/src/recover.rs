@@ -31,8 +31,10 @@ impl Endpoint {
         if !self.config.sack_checks_limits_first {
             self.give_up_expired(now);
         }
-        self.settle_paths(now, from);
-        if let Some(last) = sack.gaps.last() {
+        self.settle_paths(now, from, advanced);
+        if self.config.rack {
+            self.find_losses_by_time(now, sack);
+        } else if let Some(last) = sack.gaps.last() {
             let highest = sack.cumulative_tsn + u32::from(last.end);
             self.count_missing(now, advanced.then_some(highest), newest);
         }
@@ -49,8 +51,10 @@ impl Endpoint {
     /// Removes all chunks up to `cumulative` from the flight. Section 6.2.1 D.
     pub(crate) fn acknowledge_through(&mut self, now: Time, cumulative: Tsn) {
         while self.flight.cumulative().before(cumulative) {
-            if self.flight.get(0).state == ChunkState::InFlight {
-                self.acknowledge(now, 0);
+            match self.flight.get(0).state {
+                ChunkState::InFlight => self.acknowledge(now, 0),
+                ChunkState::Lost => self.advance_rack(now, 0),
+                ChunkState::GapAcked | ChunkState::Abandoned => {}
             }
             let Some(sent) = self.flight.pop() else { return };
             let Data { stream, flags, payload, .. } = &sent.data;
@@ -77,6 +81,7 @@ impl Endpoint {
                         newest = newest.latest(self.flight.get(index).data.tsn);
                     }
                     ChunkState::Lost => {
+                        self.advance_rack(now, index);
                         self.flight.set_state(index, ChunkState::GapAcked);
                         newest = newest.latest(self.flight.get(index).data.tsn);
                     }
@@ -93,6 +98,7 @@ impl Endpoint {
 
     /// Notes that an outstanding chunk is acknowledged for the first time.
     fn acknowledge(&mut self, now: Time, index: usize) {
+        self.advance_rack(now, index);
         let size = self.flight.set_state(index, ChunkState::GapAcked);
         let chunk = self.flight.get_mut(index);
         let path = &mut self.paths.list[chunk.path];
@@ -129,23 +135,28 @@ impl Endpoint {
         }
     }
 
-    /// Updates errors, window and T3-rtx of each path. Sections 6.3.2, 7.2 and 8.2.
-    pub(crate) fn settle_paths(&mut self, now: Time, from: usize) {
+    /// Updates errors, window and T3-rtx of each path; `advanced`: the cumulative TSN did. Sections 6.3.2, 7.2 and 8.2.
+    pub(crate) fn settle_paths(&mut self, now: Time, from: usize, advanced: bool) {
         let cumulative = self.flight.cumulative();
         for path in &mut self.paths.list {
             if path.fast_recovery.is_some_and(|exit| exit.at_or_before(cumulative)) {
                 path.fast_recovery = None;
+                path.rack.recovered();
             }
         }
         for index in 0..self.paths.list.len() {
             let recovering = self.fast_recovery(index).is_some();
+            let grows = !(recovering && self.config.fast_recovery_holds_window)
+                && (advanced || !self.config.growth_needs_cumulative_tsn);
             let path = &mut self.paths.list[index];
             let acked = std::mem::take(&mut path.newly_acked);
             let restart = std::mem::take(&mut path.restart_t3);
             if acked > 0 {
                 path.error_count = 0;
                 self.error_count = 0;
-                path.window.on_acked(acked, path.flight_size, recovering);
+                if grows {
+                    path.window.on_acked(acked, path.flight_size, recovering);
+                }
                 path.flight_size -= acked;
             }
             if path.flight_size == 0 {
@@ -193,6 +204,7 @@ impl Endpoint {
             let chunk = self.flight.get_mut(index);
             let tells = chunk.transmissions == 1
                 || !self.config.fast_retransmit_again
+                || self.config.retransmissions_miss_at_once
                 || newest.at_or_after(chunk.recover);
             let eligible =
                 chunk.fast_retransmit == FastRetransmit::Eligible && chunk.state == ChunkState::InFlight;
@@ -207,11 +219,13 @@ impl Endpoint {
         }
     }
 
-    fn start_fast_retransmit(&mut self, now: Time, index: usize) {
+    pub(crate) fn start_fast_retransmit(&mut self, now: Time, index: usize) {
         let path = self.flight.get(index).path;
         self.mark_lost(now, index);
-        self.fast_retransmit_due = true;
-        if self.fast_recovery(path).is_none() {
+        let begins = self.fast_recovery(path).is_none();
+        self.fast_retransmit_due |= begins || (self.config.fast_retransmit_in_recovery && !self.config.rack);
+        if begins {
+            self.paths.list[path].rack.probe = None;
             let remembers = self.recovers_with(path);
             self.paths.list[remembers].fast_recovery = Some(self.flight.next_tsn() - 1);
             self.paths.list[path].window.on_fast_retransmit();
@@ -220,7 +234,7 @@ impl Endpoint {
     }
 
     /// Marks a chunk in flight as lost, or abandons it. Sections 6.2.1 C and 6.3.1 C5.
-    fn mark_lost(&mut self, now: Time, index: usize) {
+    pub(crate) fn mark_lost(&mut self, now: Time, index: usize) {
         let size = self.flight.set_state(index, ChunkState::Lost);
         let chunk = self.flight.get_mut(index);
         chunk.missing = 0;
@@ -272,6 +286,8 @@ impl Endpoint {
         }
         self.strike(now, path);
         self.paths.list[path].window.on_timeout();
+        self.paths.list[path].rack.stop();
+        self.paths.list[path].rack.probe = None;
         self.statistics.congestion_events += 1;
         let remembers = self.recovers_with(path);
         self.paths.list[remembers].fast_recovery = None;

@@ -13,6 +13,7 @@ pub(crate) struct RttEstimator {
     /// The last measurement.
     last: Option<u64>,
     rttvar: u64,
+    rttvar_min: u64,
     rto: u64,
     rto_min: u64,
     rto_max: u64,
@@ -25,6 +26,7 @@ impl RttEstimator {
             srtt: None,
             last: None,
             rttvar: 0,
+            rttvar_min: clock.ticks(config.rttvar_min).max(1),
             rto: clock.ticks(config.rto_initial),
             rto_min: clock.ticks(config.rto_min),
             rto_max: clock.ticks(config.rto_max),
@@ -44,7 +46,7 @@ impl RttEstimator {
                 self.srtt = Some(srtt - srtt / 8 + rtt / 8);
             }
         }
-        self.rttvar = self.rttvar.max(1);
+        self.rttvar = self.rttvar.max(self.rttvar_min);
         let rto = self.srtt.unwrap_or(rtt) + 4 * self.rttvar;
         self.rto = rto.max(self.rto_min).min(self.rto_max);
     }
@@ -105,6 +107,18 @@ mod tests {
             rtt.back_off();
         }
         assert_eq!(rtt.rto(), Duration::from_secs(60));
+    }
+
+    #[test]
+    fn the_variance_has_a_lower_bound() {
+        // RFC 9260 section 6.3.1 G1; dcSCTP's bound is far above a tick.
+        let rttvar_min = Duration::from_millis(300);
+        let mut rtt = RttEstimator::new(
+            &Config { rttvar_min, ..fixtures::rfc() },
+            Clock::new(Duration::from_millis(1), false),
+        );
+        rtt.measure(100);
+        assert_eq!(rtt.rto(), Duration::from_millis(100 + 4 * 300));
     }
 
     #[test]

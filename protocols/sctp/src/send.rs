@@ -28,11 +28,13 @@ pub(crate) struct Bundle {
     has_sack: bool,
     has_cookie_echo: bool,
     has_auth: bool,
+    /// Whether it is a tail loss probe: one packet, never a train.
+    pub(crate) is_probe: bool,
 }
 
 impl Bundle {
     /// Creates an empty packet; `headers` are the octets before its chunks.
-    fn new(path: usize, headers: usize) -> Self {
+    pub(crate) fn new(path: usize, headers: usize) -> Self {
         Self {
             path,
             chunks: SmallVec::new(),
@@ -42,6 +44,7 @@ impl Bundle {
             has_sack: false,
             has_cookie_echo: false,
             has_auth: false,
+            is_probe: false,
         }
     }
 
@@ -103,7 +106,7 @@ impl Endpoint {
     }
 
     /// Returns whether there is a source and a destination address for data. RFC 5061 section 5.3 F1.
-    fn may_send_data(&self) -> bool {
+    pub(crate) fn may_send_data(&self) -> bool {
         !self.local.is_empty() && self.paths.list[self.paths.active].may_carry_data()
     }
 
@@ -159,7 +162,9 @@ impl Endpoint {
     fn send_retransmissions(&mut self, now: Time, bundle: &mut Bundle, timeout: bool) -> bool {
         self.switch(bundle, self.retransmission_path());
         let fast = std::mem::take(&mut self.fast_retransmit_due);
-        let one_packet = timeout || fast;
+        // RACK fills cwnd behind the packet that ignores it.
+        let one_packet = timeout || (fast && !self.config.rack);
+        let mut ignores_cwnd = fast;
         let mut from = 0;
         while let Some(index) = self.flight.next_lost(from) {
             from = index + 1;
@@ -171,12 +176,12 @@ impl Endpoint {
                 continue;
             }
             let chunk = self.flight.get(index);
-            if fast && chunk.fast_retransmit == FastRetransmit::Eligible {
+            if fast && one_packet && chunk.fast_retransmit == FastRetransmit::Eligible {
                 continue;
             }
             let marked = chunk.fast_retransmit == FastRetransmit::Marked;
             let (size, length) = (chunk.size(), self.chunk_length(chunk.data.payload.len()));
-            let cwnd = if marked { u64::MAX } else { self.paths.list[bundle.path].cwnd() };
+            let cwnd = if marked && ignores_cwnd { u64::MAX } else { self.paths.list[bundle.path].cwnd() };
             if !self.window_allows(bundle, size, cwnd) || self.nagle_holds_back_lost(bundle, size as usize) {
                 break;
             }
@@ -184,13 +189,14 @@ impl Endpoint {
             if self.is_full_for(bundle, length) {
                 let full = bundle.has_data;
                 self.transmit(bundle);
+                ignores_cwnd &= !full;
                 if full && one_packet {
                     break;
                 }
             }
             self.send_again(now, bundle, index, fast);
         }
-        if one_packet {
+        if one_packet && !self.config.rack {
             self.end_fast_retransmit();
         }
         !bundle.has_cookie_echo && self.flight.lost() == 0
@@ -213,7 +219,7 @@ impl Endpoint {
         }
     }
 
-    fn send_again(&mut self, now: Time, bundle: &mut Bundle, index: usize, fast: bool) {
+    pub(crate) fn send_again(&mut self, now: Time, bundle: &mut Bundle, index: usize, fast: bool) {
         let size = self.flight.set_state(index, ChunkState::InFlight);
         let next_tsn = self.flight.next_tsn();
         let chunk = self.flight.get_mut(index);
@@ -222,7 +228,7 @@ impl Endpoint {
         chunk.recover = next_tsn;
         chunk.data.stamp.sent = now;
         if chunk.fast_retransmit == FastRetransmit::Marked {
-            let again = self.config.fast_retransmit_again;
+            let again = self.config.fast_retransmit_again || self.config.rack;
             chunk.fast_retransmit = if again { FastRetransmit::Eligible } else { FastRetransmit::Done };
             self.statistics.fast_retransmissions += 1;
         } else {
@@ -297,14 +303,18 @@ impl Endpoint {
     /// Returns the cwnd for new data, after idle decay and Max.Burst. Sections 7.2.1 and 6.1 D.
     pub(crate) fn burst_limited_cwnd(&mut self, now: Time, path: usize) -> u64 {
         self.decay_if_idle(now, path);
-        let path = &self.paths.list[path];
+        let path = &mut self.paths.list[path];
+        if self.config.max_burst_lowers_window {
+            path.window.lower_for_burst(path.flight_size, self.config.max_burst);
+        }
         path.window.burst_limited(path.flight_size, self.config.max_burst)
     }
 
     /// Returns whether rules A and B allow a chunk. Section 6.1.
     fn window_allows(&self, bundle: &Bundle, size: u64, cwnd: u64) -> bool {
         let peer_has_room = size <= self.peer_rwnd || self.flight.outstanding() == 0;
-        peer_has_room && self.paths.list[bundle.path].flight_size < cwnd
+        let own = if self.config.last_chunk_exceeds_window { 1 } else { size };
+        peer_has_room && self.paths.list[bundle.path].flight_size.saturating_add(own) <= cwnd
     }
 
     /// Returns whether Nagle's algorithm delays a small packet, unless the `waiting` octets fill it. Section 6.1.
@@ -318,7 +328,10 @@ impl Endpoint {
         let Some((unsent, ssn, place)) = self.streams_out.pop() else { return };
         let limit = unsent.limit;
         let mut data = unsent.into_chunk(self.flight.next_tsn(), ssn, now);
-        if self.state == State::ShutdownPending {
+        let hastens = self.config.immediate_sack_below > 0
+            && self.paths.list[bundle.path].cwnd()
+                < u64::from(self.config.immediate_sack_below) * self.config.mtu.0;
+        if self.state == State::ShutdownPending || hastens {
             data.flags = data.flags | DataFlags::IMMEDIATE;
         }
         bundle.push(chunk_of(&data, place, self.interleaving));
@@ -335,6 +348,9 @@ impl Endpoint {
         self.paths.list[path].flight_size += size;
         self.paths.list[path].last_sent = now;
         self.start_t3(now, path);
+        if self.config.rack {
+            self.schedule_probe(now, path);
+        }
     }
 
     /// Bundles a delayed SACK with DATA if the packet's path is that of the received data. Section 6.1.
@@ -363,7 +379,10 @@ impl Endpoint {
     fn is_full_for(&self, bundle: &Bundle, length: usize) -> bool {
         let mut room = self.config.mtu.0;
         // A train is cut into packets only afterwards, when nothing tells any more whose turn a packet was.
-        if self.config.segmentation_offload && self.config.scheduler != Scheduler::RrPacket {
+        if self.config.segmentation_offload
+            && !bundle.is_probe
+            && self.config.scheduler != Scheduler::RrPacket
+        {
             room = room.max(MAX_TRAIN.min(self.paths.list[bundle.path].cwnd() / 2));
         }
         bundle.length + length > room as usize
@@ -386,7 +405,7 @@ impl Endpoint {
     }
 
     /// Sends the chunks in as few packets as possible, and starts another one to the same path.
-    fn transmit(&mut self, bundle: &mut Bundle) {
+    pub(crate) fn transmit(&mut self, bundle: &mut Bundle) {
         self.streams_out.begin_packet();
         if bundle.length <= self.config.mtu.0 as usize {
             return self.transmit_one(bundle);

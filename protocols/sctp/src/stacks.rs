@@ -30,6 +30,16 @@ impl Config {
         Self::read(include_str!("../stacks/linux-2.6.10.toml"))
     }
 
+    /// Returns dcSCTP, WebRTC's in Chromium, of `stacks/dcsctp.toml`.
+    pub fn dcsctp() -> Self {
+        Self::read(include_str!("../stacks/dcsctp.toml"))
+    }
+
+    /// Returns usrsctp, FreeBSD's SCTP as a library, of `stacks/usrsctp.toml`.
+    pub fn usrsctp() -> Self {
+        Self::read(include_str!("../stacks/usrsctp.toml"))
+    }
+
     /// Returns the SCTP of RFC 9260 and its companions, of `stacks/rfc.toml`.
     pub fn rfc9260() -> Self {
         Self::read(include_str!("../stacks/rfc.toml"))

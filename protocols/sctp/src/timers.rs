@@ -84,6 +84,9 @@ impl Endpoint {
             self.flush(now, false);
         }
         for path in 0..self.paths.list.len() {
+            if let Some(purpose) = self.paths.list[path].rack.expire(now) {
+                self.on_rack_timer(now, path, purpose);
+            }
             if expire(&mut self.paths.list[path].t3_rtx, now) {
                 self.on_t3_expired(now, path);
                 self.flush(now, true);

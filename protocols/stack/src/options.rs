@@ -205,7 +205,7 @@ pub(crate) fn bad_value(key: &str, value: &toml::Value, problem: String) -> Spec
 }
 
 /// Congestion controls of TCP, which people write as if they were options.
-const CONGESTION: [&str; 5] = ["bbr", "cubic", "dctcp", "prague", "reno"];
+const CONGESTION: [&str; 6] = ["bbr", "bbr3", "cubic", "dctcp", "prague", "reno"];
 
 fn unknown(kind: Kind, key: String, behaviour: &toml::Table) -> SpecError {
     let uses = kind.uses().iter().map(|(name, _)| *name);

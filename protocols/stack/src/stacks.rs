@@ -14,12 +14,14 @@ pub struct Stack {
 
 /// Returns every stack, the default first.
 pub fn stacks() -> &'static [Stack] {
-    const STACKS: [Stack; 7] = [
+    const STACKS: [Stack; 9] = [
         Stack { name: DEFAULT_STACK, text: include_str!("../stacks/linux-6.12.toml") },
         Stack { name: "linux-7.3", text: include_str!("../stacks/linux-7.3.toml") },
         Stack { name: "linux-2.6.16", text: include_str!("../stacks/linux-2.6.16.toml") },
         Stack { name: "linux-2.6.15", text: include_str!("../stacks/linux-2.6.15.toml") },
         Stack { name: "linux-2.6.10", text: include_str!("../stacks/linux-2.6.10.toml") },
+        Stack { name: "dcsctp", text: include_str!("../stacks/dcsctp.toml") },
+        Stack { name: "usrsctp", text: include_str!("../stacks/usrsctp.toml") },
         Stack { name: "quinn-0.11", text: include_str!("../stacks/quinn-0.11.toml") },
         Stack { name: "rfc", text: include_str!("../stacks/rfc.toml") },
     ];
@@ -93,6 +95,8 @@ mod tests {
         assert_eq!(hol_sctp::Config::linux_2_6_16(), sctp("linux-2.6.16"));
         assert_eq!(hol_sctp::Config::linux_2_6_15(), sctp("linux-2.6.15"));
         assert_eq!(hol_sctp::Config::linux_2_6_10(), sctp("linux-2.6.10"));
+        assert_eq!(hol_sctp::Config::dcsctp(), sctp("dcsctp"));
+        assert_eq!(hol_sctp::Config::usrsctp(), sctp("usrsctp"));
         assert_eq!(hol_sctp::Config::rfc9260(), sctp("rfc"));
         let quic = |name: &str| stack(name).unwrap().table("quic").unwrap().try_into().unwrap();
         assert_eq!(hol_quic::Config::quinn_0_11(), quic("quinn-0.11"));

@@ -200,7 +200,7 @@ impl Endpoint {
         let frame = self.memory.with_data(self.config.mss.into(), true);
         let cwnd = self.cwnd.cwnd() / self.cwnd.quantum();
         let segments = cwnd.max(INITIAL_WINDOW).max(self.episode.reordering.dupthresh() + 1);
-        let times = if self.config.congestion == Algorithm::Bbr { 3 } else { 2 };
+        let times = if matches!(self.config.congestion, Algorithm::Bbr | Algorithm::Bbr3) { 3 } else { 2 };
         debug_assert!(segments <= CongestionWindow::INFINITE);
         u64::from(times * segments) * u64::from(frame)
     }

@@ -2,7 +2,7 @@
 //! (tcp_internal_pacing).
 
 use hol_base::{Duration, Time};
-use hol_congestion::{Acknowledged, Beginning, Recovery};
+use hol_congestion::{Acknowledged, Beginning, Departure, LostSegment, Recovery};
 
 use crate::Endpoint;
 use crate::ack_info::AckInfo;
@@ -94,8 +94,28 @@ impl Endpoint {
         }
     }
 
+    /// Returns what a rate-based controller stores with a segment that leaves now.
+    #[inline]
+    pub(crate) fn departure(&mut self, now: Time, outstanding: bool) -> Option<Box<Departure>> {
+        if !self.cwnd.is_rate_based() {
+            return None;
+        }
+        let (in_flight, lost) = (self.in_flight(), self.board.losses().wrapping_mul(self.cwnd.quantum()));
+        self.cwnd.depart(now, outstanding, in_flight, lost)
+    }
+
+    /// Reports the segments that were taken for lost to a rate-based controller.
+    fn report_losses(&mut self, now: Time) {
+        let quantum = self.cwnd.quantum();
+        for (departure, range, losses) in self.board.take_lost_departures() {
+            let lost = losses.wrapping_mul(quantum);
+            self.cwnd.on_lost(now, &LostSegment { departure, units: quantum, lost, range });
+        }
+    }
+
     /// Reports an acknowledgment to a rate-based controller.
     pub(crate) fn report_delivery(&mut self, now: Time, info: &AckInfo) {
+        self.report_losses(now);
         let quantum = self.cwnd.quantum();
         let recovery = match self.episode.phase() {
             Phase::Open | Phase::Disorder | Phase::Reduced => Recovery::None,

@@ -44,9 +44,14 @@ pub(crate) struct Tally {
     pub(crate) octets: u32,
 }
 
+/// What a rate-based controller has stored with a lost segment, its sequence numbers, and the losses up to it.
+pub(crate) type LostDeparture = (Departure, (u32, u32), u32);
+
 /// The retransmission queue with its counters. SYN and FIN are in it like data.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
+    /// Of the segments that were marked lost and not yet reported.
+    lost_departures: Vec<LostDeparture>,
     segments: VecDeque<SentSegment>,
     out: Tally,
     sacked: Tally,
@@ -274,6 +279,10 @@ impl Scoreboard {
             return;
         }
         self.losses += 1;
+        if let Some(departure) = segment.departure.as_deref() {
+            let range = (segment.seq.0, segment.end().0);
+            self.lost_departures.push((*departure, range, self.losses));
+        }
         if segment.lost {
             segment.resent = false;
             self.resent.remove(segment);
@@ -281,6 +290,12 @@ impl Scoreboard {
             segment.lost = true;
             self.lost.add(segment);
         }
+    }
+
+    /// Returns what a rate-based controller has stored with the segments that were marked lost since the last call, their sequence numbers,
+    /// and the losses up to each.
+    pub(crate) fn take_lost_departures(&mut self) -> Vec<LostDeparture> {
+        std::mem::take(&mut self.lost_departures)
     }
 
     /// Notes that a segment was sent again. A probe does not count as a retransmission in flight, because the original is not considered

@@ -247,7 +247,7 @@ impl Endpoint {
         let push = if ends_block { Flags::PSH } else { Flags(0) };
         self.transmit(now, seq, flags | push, payload.clone(), (now, cut));
         let first = self.board.len() == 0;
-        let departure = self.cwnd.depart(now, !first);
+        let departure = self.departure(now, !first);
         self.board.push(SentSegment { departure, overhead, ..SentSegment::new(now, seq, flags, payload) });
         self.snd.on_sent(size as u32 + u32::from(fin));
         if is_small {
@@ -282,7 +282,8 @@ impl Endpoint {
             let edge = if self.snd.window_is_closed() { self.snd.nxt() } else { self.snd.window_end() };
             self.board.collapse(index, self.config.collapse_limit, limit, edge);
         }
-        self.board.resend(index, now, probe, self.cwnd.depart(now, true));
+        let departure = self.departure(now, true);
+        self.board.resend(index, now, probe, departure);
         let segment = self.board.get(index);
         let (seq, flags, first_sent) =
             (segment.seq, self.marks.in_syn_again(segment.flags, true), segment.first_sent);

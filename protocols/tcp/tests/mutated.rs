@@ -76,7 +76,10 @@ fn config(rng: &mut Rng, shipped: &[Config]) -> Config {
         receive_buffer: ByteCount(u64::from(mss) + rng.below(30_000)),
         receive_buffer_max: ByteCount(rng.below(60_000)),
         nagle: one_of(rng, &[Nagle::Off, Nagle::Classic, Nagle::Minshall]),
-        congestion: one_of(rng, &[Algorithm::Reno, Algorithm::Cubic, Algorithm::Bbr, Algorithm::Dctcp]),
+        congestion: one_of(
+            rng,
+            &[Algorithm::Reno, Algorithm::Cubic, Algorithm::Bbr, Algorithm::Bbr3, Algorithm::Dctcp],
+        ),
         congestion_unit: one_of(rng, &[CongestionUnit::Packets, CongestionUnit::Bytes]),
         ecn: rng.chance(0.5),
         cwnd_validation: rng.chance(0.7),

@@ -48,7 +48,14 @@ fn ack(in_flight: u32) -> Acknowledged {
 }
 
 fn sample(prior_delivered: u32, delivered: u32, application_limited: bool) -> Option<Sample> {
-    Some(Sample { prior_delivered, delivered, interval: ROUND_TRIP, application_limited })
+    Some(Sample {
+        prior_delivered,
+        delivered,
+        interval: ROUND_TRIP,
+        application_limited,
+        in_flight: 0,
+        prior_lost: 0,
+    })
 }
 
 /// Section 4.2.3.2 and bbr_quantization_budget: 40 fill the path, three trains of two wait at its ends.

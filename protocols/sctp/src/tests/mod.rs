@@ -11,6 +11,7 @@ mod pair;
 mod parameters;
 mod partial;
 mod properties;
+mod rack;
 mod recovery;
 mod resets;
 mod script;

@@ -77,6 +77,11 @@ pub(super) fn stacks() -> impl Strategy<Value = Config> {
         Just(fixtures::linux_2_6_16()),
         Just(Config { cmt: true, ..config() }),
         Just(Config { cmt: true, ..fixtures::linux() }),
+        Just(Config { rack: true, ..config() }),
+        Just(Config { rack: true, cmt: true, ..config() }),
+        Just(Config { rack: true, ..fixtures::linux() }),
+        Just(Config { streams: 10, ..Config::dcsctp() }),
+        Just(Config { streams: 10, ..Config::usrsctp() }),
         Just(Config { receive_buffer: hol_base::ByteCount(24_000), ..config() }),
         // Of less than many messages: they are delivered in part.
         Just(Config { receive_buffer: hol_base::ByteCount(5000), ..config() }),

@@ -3,6 +3,7 @@
 use super::script::{Script, config};
 use crate::Config;
 use hol_base::Duration;
+use hol_congestion::sctp::{Rules, Window};
 use hol_transport::Endpoint as _;
 
 /// `count` messages of 100 octets are in flight.
@@ -135,6 +136,45 @@ fn the_early_stack_fast_retransmits_a_lost_retransmission() {
         script.sack(0, &[(2, last)]);
     }
     assert_eq!(script.take_data(), [(0, vec![1])]);
+}
+
+/// dcSCTP: OutstandingData::nack_between_ack_blocks and Item::nack.
+#[test]
+fn a_retransmission_may_be_missed_by_data_that_was_sent_before_it() {
+    let repeated = |at_once| {
+        let config =
+            Config { fast_retransmit_again: true, retransmissions_miss_at_once: at_once, ..config() };
+        let mut script = in_flight(config, 12);
+        for last in 2..=10 {
+            script.sack(0, &[(2, last)]);
+        }
+        script.take_data()
+    };
+    assert_eq!(repeated(false), [(0, vec![1])]);
+    assert_eq!(repeated(true), [(0, vec![1]), (0, vec![1]), (0, vec![1])]);
+}
+
+#[test]
+fn cwnd_may_govern_what_is_lost_in_fast_recovery() {
+    // Section 7.2.4 step 3: the packet that begins it ignores cwnd.
+    let second_loss = |in_recovery| {
+        let mut script = Script::established(Config { fast_retransmit_in_recovery: in_recovery, ..config() });
+        let rules = Rules { initial: 20_000, ..Rules::rfc9260(1500, 4404) };
+        script.endpoint.paths.list[0].window = Window::new(rules, 100_000);
+        for _ in 0..20 {
+            script.send(0, 1000);
+        }
+        for last in 2..=4 {
+            script.sack(0, &[(2, last)]);
+        }
+        script.take_data();
+        for last in 6..=8 {
+            script.sack(0, &[(2, 4), (6, last)]);
+        }
+        assert_eq!(script.endpoint.paths()[0].cwnd(), 10_500);
+        script.take_data()
+    };
+    assert_eq!((second_loss(true), second_loss(false)), (vec![(0, vec![5])], vec![]));
 }
 
 #[test]

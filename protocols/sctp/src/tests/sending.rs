@@ -4,6 +4,7 @@ use super::pair::{Network, Pair};
 use super::script::{Script, config, data, message};
 use crate::{Config, fixtures};
 use hol_base::{Duration, Time};
+use hol_congestion::sctp::{Rules, Window};
 use hol_transport::{Command, Endpoint as _, Event, Reliability};
 use hol_wire::sctp::{Chunk, Packet, Parameter};
 
@@ -295,10 +296,69 @@ fn linux_takes_196_small_messages_before_one_is_acknowledged() {
 fn no_more_chunks_are_outstanding_than_gap_ack_blocks_can_name() {
     // Sections 3.3.4 and 6.1: 65,535, which bounds the messages of a stream too.
     let mut script = Script::established(Config { max_burst: 0, ..config() });
-    script.endpoint.paths.list[0].window = hol_congestion::sctp::Window::new(100_000, 400_000, u64::MAX);
+    script.endpoint.paths.list[0].window = Window::new(Rules::rfc9260(100_000, 400_000), u64::MAX);
     script.endpoint.peer_rwnd = 1_000_000;
     for _ in 0..66_000 {
         script.send(0, 1);
     }
     assert_eq!(script.endpoint.flight.len(), 65_535);
+}
+
+#[test]
+fn a_window_may_begin_with_packets() {
+    // Section 7.2.1, and what dcSCTP (Options::cwnd_mtus_initial) and usrsctp (sctp_set_initial_cc_param) have.
+    let cwnd = |config: Config| Script::established(config).endpoint.paths()[0].cwnd();
+    assert_eq!(cwnd(config()), 4404);
+    assert_eq!(cwnd(Config { initial_window_packets: 10, ..config() }), 15_000);
+}
+
+#[test]
+fn a_chunk_may_have_to_fit_into_the_window() {
+    // Section 6.1 B lets the last one exceed it.
+    let in_flight = |exceeds| {
+        let mut script =
+            Script::established(Config { last_chunk_exceeds_window: exceeds, max_burst: 0, ..config() });
+        for _ in 0..6 {
+            script.send(0, 1000);
+        }
+        script.flight_size()
+    };
+    assert_eq!((in_flight(true), in_flight(false)), (5000, 4000));
+}
+
+#[test]
+fn a_small_window_may_ask_for_sacks_at_once() {
+    // Section 6.2: the I bit, as dcSCTP has it (Options::immediate_sack_under_cwnd_mtus).
+    let asks = |below| {
+        let mut script = Script::established(Config { immediate_sack_below: below, ..config() });
+        script.send(0, 100);
+        let Chunk::Data(data) = &script.take_one().chunks[0] else { unreachable!("it has data") };
+        data.flags.contains(hol_wire::sctp::DataFlags::IMMEDIATE)
+    };
+    // cwnd is 4404 octets, not quite three packets.
+    assert_eq!([0, 2, 3].map(asks), [false, false, true]);
+}
+
+#[test]
+fn cwnd_may_wait_for_the_cumulative_tsn_or_for_the_end_of_fast_recovery() {
+    // RFC 4960 section 7.2.1; usrsctp's sctp_cwnd_update_after_sack_common.
+    let grown = |config: Config| {
+        let mut script = Script::established(Config { max_burst: 0, ..config });
+        let cwnd = |script: &Script| script.endpoint.paths()[0].cwnd();
+        for _ in 0..5 {
+            script.send(0, 1000);
+        }
+        let before = cwnd(&script);
+        script.sack(0, &[(2, 2)]);
+        let by_gap = cwnd(&script) - before;
+        script.endpoint.paths.list[0].fast_recovery = Some(script.first + 20);
+        script.endpoint.paths.list[0].window =
+            Window::new(Rules { initial: 2000, ..Rules::rfc9260(1500, 1) }, 1000);
+        script.sack(1, &[(3, 3)]);
+        script.sack(2, &[(4, 4)]);
+        (by_gap, cwnd(&script) - 2000)
+    };
+    assert_eq!(grown(config()), (1000, 1500));
+    assert_eq!(grown(Config { growth_needs_cumulative_tsn: true, ..config() }).0, 0);
+    assert_eq!(grown(Config { fast_recovery_holds_window: true, ..config() }).1, 0);
 }

@@ -7,7 +7,8 @@ use dcsctp::api::{
     ZERO_CHECKSUM_ALTERNATE_ERROR_DETECTION_METHOD_NONE as NO_METHOD,
 };
 
-use crate::talks::{Terms, every_talk_goes_well};
+use crate::sender;
+use crate::talks::{Side, Terms, every_talk_goes_well};
 use theirs::Theirs;
 
 /// It may send SHUTDOWN while messages still wait in its queues, though an association stays in SHUTDOWN-PENDING until all is acknowledged
@@ -45,4 +46,13 @@ fn dcsctp_and_we_interleave_messages() {
 #[test]
 fn dcsctp_and_we_leave_checksums_out() {
     with_dcsctp(Terms { interleaving: false, zero_checksum: true });
+}
+
+/// `stacks/dcsctp.toml`.
+#[test]
+fn our_stack_sends_as_dcsctp_does() {
+    sender::compare("dcsctp", &hol_sctp::Config::dcsctp(), |seed| {
+        fastrand::seed(seed.derive("dcsctp").rng().next_u64());
+        Theirs::with_defaults(Side::Client)
+    });
 }

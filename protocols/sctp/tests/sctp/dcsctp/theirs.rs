@@ -36,8 +36,19 @@ impl Theirs {
             max_receiver_window_buffer_size: Self::ROOM,
             ..options.clone()
         };
-        let socket = dcsctp::new_socket("", &options);
-        Self { socket, streams: talk.streams, statistics: Statistics::default(), aborts: false }
+        Self::start(&options, talk.streams)
+    }
+
+    /// As the library is without being told anything.
+    pub fn with_defaults(side: Side) -> Self {
+        let options =
+            Options { local_port: side.port(), remote_port: side.other().port(), ..Options::default() };
+        Self::start(&options, 1)
+    }
+
+    fn start(options: &Options, streams: u16) -> Self {
+        let socket = dcsctp::new_socket("", options);
+        Self { socket, streams, statistics: Statistics::default(), aborts: false }
     }
 
     fn advance(&mut self, now: Time) {

@@ -2,7 +2,8 @@
 
 mod theirs;
 
-use crate::talks::{Terms, every_talk_goes_well, make};
+use crate::sender;
+use crate::talks::{Side, Terms, every_talk_goes_well, make};
 use theirs::Theirs;
 
 const LEAVES_UNSENT: bool = false;
@@ -25,4 +26,16 @@ fn usrsctp_understands_us_and_we_it() {
 #[ignore = "needs libusrsctp-dev and gcc"]
 fn usrsctp_and_we_interleave_messages() {
     with_usrsctp(Terms { interleaving: true, zero_checksum: false });
+}
+
+/// `stacks/usrsctp.toml`.
+#[test]
+#[ignore = "needs libusrsctp-dev and gcc"]
+fn our_stack_sends_as_usrsctp_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("peer");
+    make(&program, include_bytes!("peer.c"), "usrsctp");
+    sender::compare("usrsctp", &hol_sctp::Config::usrsctp(), |_| {
+        Theirs::with_defaults(&program, Side::Client)
+    });
 }

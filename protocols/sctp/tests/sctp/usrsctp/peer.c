@@ -1,6 +1,6 @@
 /* usrsctp, which is FreeBSD's SCTP, without threads and in virtual time.
  *
- *   peer client|server STREAMS INTERLEAVING RESETS
+ *   peer client|server STREAMS INTERLEAVING RESETS DEFAULTS
  *
  * Each frame on standard input is something to do at a time that it names; what comes of it leaves on standard output, and then a frame DONE.
  */
@@ -35,7 +35,7 @@ struct frame {
     uint32_t flag;
 };
 
-static int is_client, streams, interleaving, resets;
+static int is_client, streams, interleaving, resets, defaults;
 static struct socket *listener, *association;
 static uint32_t now, ticked;
 static unsigned char octets[ROOM];
@@ -88,12 +88,14 @@ static void configure(struct socket *of) {
     struct sctp_rtoinfo rto = { .srto_initial = 100, .srto_min = 50, .srto_max = 60000 };
     struct sctp_event changes = { .se_type = SCTP_ASSOC_CHANGE, .se_on = 1 };
     set(of, IPPROTO_SCTP, SCTP_INITMSG, &init, sizeof init, "open streams");
-    set(of, IPPROTO_SCTP, SCTP_RTOINFO, &rto, sizeof rto, "set its timers");
     set(of, IPPROTO_SCTP, SCTP_RECVRCVINFO, &yes, sizeof yes, "hear of streams");
-    set(of, IPPROTO_SCTP, SCTP_NODELAY, &yes, sizeof yes, "send at once");
     set(of, IPPROTO_SCTP, SCTP_EVENT, &changes, sizeof changes, "hear of its state");
-    set(of, SOL_SOCKET, SO_RCVBUF, &room, sizeof room, "have room");
-    set(of, SOL_SOCKET, SO_SNDBUF, &room, sizeof room, "have room");
+    if (!defaults) {
+        set(of, IPPROTO_SCTP, SCTP_RTOINFO, &rto, sizeof rto, "set its timers");
+        set(of, IPPROTO_SCTP, SCTP_NODELAY, &yes, sizeof yes, "send at once");
+        set(of, SOL_SOCKET, SO_RCVBUF, &room, sizeof room, "have room");
+        set(of, SOL_SOCKET, SO_SNDBUF, &room, sizeof room, "have room");
+    }
     if (resets) {
         struct sctp_assoc_value requests = { .assoc_value = SCTP_ENABLE_RESET_STREAM_REQ };
         struct sctp_event events = { .se_type = SCTP_STREAM_RESET_EVENT, .se_on = 1 };
@@ -235,9 +237,9 @@ static void read_all(void) {
 
 int main(int count, char **words) {
     struct frame what;
-    must(count == 5, "peer: four words");
+    must(count == 6, "peer: five words");
     is_client = strcmp(words[1], "client") == 0;
-    streams = atoi(words[2]), interleaving = atoi(words[3]), resets = atoi(words[4]);
+    streams = atoi(words[2]), interleaving = atoi(words[3]), resets = atoi(words[4]), defaults = atoi(words[5]);
     start();
     while (fread(&what, sizeof what, 1, stdin) == 1) {
         must(what.length <= ROOM && fread(octets, 1, what.length, stdin) == what.length, "hear");

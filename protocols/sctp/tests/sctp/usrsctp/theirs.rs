@@ -125,10 +125,18 @@ impl Theirs {
     const TICK: Duration = Duration::from_millis(10);
 
     pub fn new(program: &Path, side: Side, talk: &Talk, terms: Terms) -> Self {
-        let resets = talk.resets.is_some();
+        Self::start(program, side, talk.streams, [terms.interleaving, talk.resets.is_some(), false])
+    }
+
+    /// As the library is without being told anything.
+    pub fn with_defaults(program: &Path, side: Side) -> Self {
+        Self::start(program, side, 1, [false, false, true])
+    }
+
+    fn start(program: &Path, side: Side, streams: u16, choices: [bool; 3]) -> Self {
         let mut process = Process::new(program)
-            .args([side.name(), &talk.streams.to_string()])
-            .args([terms.interleaving, resets].map(|is| u8::from(is).to_string()))
+            .args([side.name(), &streams.to_string()])
+            .args(choices.map(|is| u8::from(is).to_string()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

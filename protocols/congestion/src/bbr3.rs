@@ -1,0 +1,271 @@
+//! BBR version 3, congestion control by bottleneck bandwidth, round-trip time and the volume in flight that the path takes without too much
+//! loss: draft-ietf-ccwg-bbr-05 ("draft" below).
+//!
+//! The draft has no response to ECN, so there is none here. What it counts in octets is counted in units of the window.
+
+mod cycle;
+mod loss;
+mod model;
+mod round_trip;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod walk;
+mod window;
+
+use hol_base::{Rng, Seed, Time};
+
+use crate::bbr::aggregation::Aggregation;
+use crate::bbr::bandwidth::{Bandwidth, UNIT};
+use crate::bbr::{Acknowledged, Beginning, Recovery};
+use crate::delivery::{Deliveries, Departure, Sample};
+use crate::pacing::Pacing;
+use cycle::{AckPhase, Cycle};
+use loss::Losses;
+use model::{Full, Model, Rounds};
+use round_trip::RoundTrip;
+
+/// 4 ln 2: the least gain with which the rate doubles each round. Draft, section 5.3.1.1: BBR.StartupPacingGain.
+const STARTUP_GAIN: u32 = UNIT * 277 / 100;
+/// Empties in a round the queue that startup left. Draft, section 5.3.2: BBR.DrainPacingGain.
+const DRAIN_GAIN: u32 = UNIT / 2;
+/// Draft, section 5.3.3.1.
+const DOWN_GAIN: u32 = UNIT * 9 / 10;
+/// Draft, section 5.3.3.4.
+const UP_GAIN: u32 = UNIT * 5 / 4;
+/// What may be in flight, in bandwidth-delay products. Draft, section 2.4: BBR.DefaultCwndGain.
+const CWND_GAIN: u32 = 2 * UNIT;
+/// The same while more bandwidth is looked for. Draft, section 5.6.1.
+const UP_CWND_GAIN: u32 = UNIT * 9 / 4;
+/// Draft, section 5.3.4.1: BBR.ProbeRTTCwndGain.
+const PROBE_RTT_CWND_GAIN: u32 = UNIT / 2;
+/// Rounds after which Drain ends even if a queue seems to be left. Draft, section 5.3.2.
+const DRAIN_ROUNDS: u32 = 3;
+
+/// The state of the state machine. Draft, section 5.3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Finds the bandwidth, doubling the rate each round.
+    Startup,
+    /// Empties the queue that startup left.
+    Drain,
+    /// ProbeBW_DOWN: sends more slowly than the path delivers, so that queues shrink and others find room.
+    Down,
+    /// ProbeBW_CRUISE: sends as fast as the path delivers.
+    Cruise,
+    /// ProbeBW_REFILL: fills the pipe for a round, so that losses in UP are those of UP.
+    Refill,
+    /// ProbeBW_UP: looks for more bandwidth.
+    Up,
+    /// Has little in flight for a while, so that queues are empty and the round trip is the least.
+    ProbeRtt,
+}
+
+impl State {
+    /// IsInAProbeBWState. Draft, section 5.3.3.6.
+    const fn probes_bandwidth(self) -> bool {
+        matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
+    }
+
+    /// BBRIsProbingBW: the states that accelerate. Draft, section 5.3.3.6.
+    const fn accelerates(self) -> bool {
+        matches!(self, Self::Startup | Self::Refill | Self::Up)
+    }
+
+    /// The pacing gain. Draft, section 5.6.1.
+    const fn pacing_gain(self) -> u32 {
+        match self {
+            Self::Startup => STARTUP_GAIN,
+            Self::Drain => DRAIN_GAIN,
+            Self::Down => DOWN_GAIN,
+            Self::Up => UP_GAIN,
+            Self::Cruise | Self::Refill | Self::ProbeRtt => UNIT,
+        }
+    }
+
+    /// The gain of the window. Draft, section 5.6.1.
+    const fn cwnd_gain(self) -> u32 {
+        match self {
+            Self::Up => UP_CWND_GAIN,
+            Self::ProbeRtt => PROBE_RTT_CWND_GAIN,
+            Self::Startup | Self::Drain | Self::Down | Self::Cruise | Self::Refill => CWND_GAIN,
+        }
+    }
+}
+
+/// A segment that was taken for lost.
+#[derive(Debug, Clone, Copy)]
+pub struct LostSegment {
+    /// The state when it was sent.
+    pub departure: Departure,
+    /// Units of the window.
+    pub units: u32,
+    /// Units that were ever taken for lost, these among them.
+    pub lost: u32,
+    /// Its sequence numbers: those of adjacent ones are one range.
+    pub range: (u32, u32),
+}
+
+/// The state of a connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Bbr3 {
+    /// Units of a segment, and octets of one.
+    quantum: u32,
+    segment: u32,
+    initial_window: u32,
+    chance: Rng,
+    pub(crate) deliveries: Deliveries,
+    state: State,
+    rounds: Rounds,
+    full: Full,
+    model: Model,
+    losses: Losses,
+    cycle: Cycle,
+    round_trip: RoundTrip,
+    aggregation: Aggregation,
+    /// BBR.drain_start_round.
+    drain_since: u32,
+    /// BBR.idle_restart.
+    restarts: bool,
+    /// BBR.prior_cwnd.
+    prior_cwnd: u32,
+    /// The recovery at the previous acknowledgment.
+    recovery: Recovery,
+    pacing: Pacing,
+    rtt_known: bool,
+}
+
+impl Bbr3 {
+    /// Before the connection is open: of no use until [`begin`](Self::begin).
+    pub(crate) fn new(quantum: u32) -> Self {
+        Self {
+            quantum,
+            segment: quantum,
+            initial_window: 10 * quantum,
+            chance: Seed(0).rng(),
+            deliveries: Deliveries::default(),
+            state: State::Startup,
+            rounds: Rounds::default(),
+            full: Full::default(),
+            model: Model::default(),
+            losses: Losses::default(),
+            cycle: Cycle::default(),
+            round_trip: RoundTrip::default(),
+            aggregation: Aggregation::default(),
+            drain_since: 0,
+            restarts: false,
+            prior_cwnd: 0,
+            recovery: Recovery::None,
+            pacing: Pacing { rate: 0, burst: 1 },
+            rtt_known: false,
+        }
+    }
+
+    /// The connection opens with a window of `cwnd`. Draft, section 5.2.1: BBROnInit.
+    pub(crate) fn begin(&mut self, beginning: Beginning, cwnd: u32) {
+        let Beginning { now, least_rtt, smoothed_rtt, segment, seed } = beginning;
+        *self = Self { segment, initial_window: cwnd, chance: seed.rng(), ..Self::new(self.quantum) };
+        self.deliveries = Deliveries::begin(now, self.quantum);
+        self.rounds.begin(self.deliveries.delivered());
+        self.losses.round_end = self.deliveries.delivered();
+        self.round_trip = RoundTrip::begin(now, least_rtt);
+        self.aggregation.begin(now);
+        self.pace_by_round_trip(smoothed_rtt, least_rtt);
+    }
+
+    /// How fast segments may leave.
+    pub(crate) fn pacing(&self) -> Pacing {
+        self.pacing
+    }
+
+    /// A segment leaves, with `in_flight` units before it and `lost` ever taken for lost. Draft, section 4.1.2.2.
+    pub(crate) fn depart(&mut self, now: Time, outstanding: bool, in_flight: u32, lost: u32) -> Departure {
+        let in_flight = in_flight + self.quantum;
+        self.deliveries.depart(now, outstanding).beside(in_flight, lost)
+    }
+
+    /// An acknowledgment. Draft, section 5.2.3: BBRUpdateOnACK.
+    pub(crate) fn on_acknowledged(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
+        let least = ack.least_rtt.unwrap_or_default();
+        let sample = self.deliveries.sample(ack.now, ack.delivered, ack.reneged, least);
+        self.rounds.began = false;
+        self.losses.round_began = false;
+        if let Some(sample) = sample {
+            self.update_latest_delivery_signals(&sample);
+            self.update_congestion_signals(&sample, *cwnd);
+        }
+        self.update_aggregation(ack, *cwnd);
+        if let Some(sample) = sample {
+            self.check_full_bandwidth(&sample);
+        }
+        self.check_startup_done(ack, sample.as_ref());
+        self.check_drain_done(ack);
+        if ack.delivered > 0 {
+            self.update_cycle(ack, sample.as_ref(), *cwnd);
+        }
+        self.update_least_rtt(ack);
+        self.check_probe_rtt(ack, cwnd);
+        if let Some(sample) = sample {
+            self.advance_latest_delivery_signals(&sample);
+        }
+        self.model.bound_bandwidth();
+        self.set_pace(ack);
+        self.set_window(ack, cwnd);
+    }
+
+    /// The application sends again, and nothing is in flight. Draft, section 5.4.1: BBRHandleRestartFromIdle.
+    pub(crate) fn on_restart(&mut self, now: Time, cwnd: &mut u32) {
+        if !self.deliveries.is_application_limited() {
+            return;
+        }
+        self.restarts = true;
+        self.aggregation.begin(now);
+        if self.state.probes_bandwidth() {
+            self.pace(self.model.bandwidth, UNIT, None);
+        } else if self.state == State::ProbeRtt {
+            self.check_probe_rtt_done(now, cwnd);
+        }
+    }
+
+    /// Octets of a unit of the window.
+    fn octets(&self) -> u32 {
+        self.segment / self.quantum
+    }
+
+    fn update_aggregation(&mut self, ack: &Acknowledged, cwnd: u32) {
+        if self.rounds.began {
+            self.aggregation.on_round();
+        }
+        if ack.delivered > 0 {
+            let bandwidth = self.model.bandwidth;
+            self.aggregation.on_acked(ack.now, ack.delivered, bandwidth, cwnd);
+        }
+    }
+
+    /// Draft, section 5.3.1.2: BBRCheckFullBWReached.
+    fn check_full_bandwidth(&mut self, sample: &Sample) {
+        if self.rounds.began && !sample.application_limited {
+            self.full.look(sample.bandwidth());
+        }
+    }
+
+    /// Draft, section 5.3.1.1: BBRCheckStartupDone.
+    fn check_startup_done(&mut self, ack: &Acknowledged, sample: Option<&Sample>) {
+        if self.state != State::Startup {
+            return;
+        }
+        self.check_startup_high_loss(ack, sample);
+        if self.full.reached {
+            self.state = State::Drain;
+            self.drain_since = self.rounds.count;
+        }
+    }
+
+    /// Draft, section 5.3.2: BBRCheckDrainDone.
+    fn check_drain_done(&mut self, ack: &Acknowledged) {
+        let lasts_long = self.rounds.count > self.drain_since + DRAIN_ROUNDS;
+        if self.state == State::Drain && (ack.in_flight <= self.in_flight_of(UNIT) || lasts_long) {
+            self.start_down(ack.now);
+        }
+    }
+}

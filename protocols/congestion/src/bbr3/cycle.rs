@@ -1,0 +1,182 @@
+//! ProbeBW: down, cruise, refill, up. Draft-ietf-ccwg-bbr-05, section 5.3.3.
+
+use hol_base::{Duration, Time};
+
+use super::loss::is_too_high;
+use super::model::scaled;
+use super::{Acknowledged, Bandwidth, Bbr3, Sample, State, UNIT};
+
+/// Rounds after which a connection looks for bandwidth at the latest, so that Reno finds its share. Draft, section 5.3.3.5.
+const RENO_ROUNDS: u32 = 63;
+/// The wall clock bound of the wait is this and up to a second more. Draft, section 5.3.3.5.
+const LEAST_WAIT: Duration = Duration::from_secs(2);
+const RANDOM_WAIT: Duration = Duration::from_secs(1);
+/// The share of the volume in flight that is left to others. Draft, section 2.5: BBR.Headroom.
+const HEADROOM: u32 = UNIT * 15 / 100;
+/// The most doublings of the growth of a round. Draft, section 5.3.3.6.
+const MOST_DOUBLINGS: u32 = 30;
+
+/// Of which sending an acknowledgment tells. Draft, section 2.7: BBR.ack_phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum AckPhase {
+    #[default]
+    None,
+    Starting,
+    Feedback,
+    Stopping,
+    Refilling,
+}
+
+/// The cycle of ProbeBW.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cycle {
+    /// BBR.cycle_stamp.
+    since: Time,
+    /// BBR.bw_probe_wait.
+    wait: Duration,
+    pub(super) ack_phase: AckPhase,
+    /// BBR.probe_up_cnt, BBR.bw_probe_up_acks and BBR.bw_probe_up_rounds; `None`: inflight_longterm does not grow.
+    up_count: Option<u32>,
+    up_acked: u32,
+    up_rounds: u32,
+}
+
+impl Cycle {
+    /// Waits for the next probe from `since` on.
+    pub(super) fn wait_for(&mut self, wait: Duration, since: Time) {
+        (self.wait, self.since) = (wait, since);
+    }
+}
+
+impl Bbr3 {
+    /// BBRStartProbeBW_DOWN.
+    pub(super) fn start_down(&mut self, now: Time) {
+        self.losses.reset();
+        self.model.latest = (Bandwidth::default(), 0);
+        self.rounds.since_probe = self.chance.below(2) as u32;
+        let random = Duration::from_nanos(self.chance.below(RANDOM_WAIT.as_nanos()));
+        self.cycle.wait_for(LEAST_WAIT + random, now);
+        self.cycle.up_count = None;
+        self.cycle.ack_phase = AckPhase::Stopping;
+        self.rounds.begin(self.deliveries.delivered());
+        self.state = State::Down;
+    }
+
+    /// BBRStartProbeBW_REFILL.
+    fn start_refill(&mut self) {
+        self.model.forget_short_term();
+        (self.cycle.up_rounds, self.cycle.up_acked) = (0, 0);
+        self.cycle.ack_phase = AckPhase::Refilling;
+        self.rounds.begin(self.deliveries.delivered());
+        self.state = State::Refill;
+    }
+
+    /// BBRStartProbeBW_UP.
+    pub(super) fn start_up(&mut self, now: Time, rate: Bandwidth, cwnd: u32) {
+        self.cycle.ack_phase = AckPhase::Starting;
+        self.cycle.since = now;
+        self.rounds.begin(self.deliveries.delivered());
+        self.full.reset(rate);
+        self.state = State::Up;
+        self.raise_slope(cwnd);
+    }
+
+    /// BBRUpdateProbeBWCyclePhase, for an acknowledgment of new data.
+    pub(super) fn update_cycle(&mut self, ack: &Acknowledged, sample: Option<&Sample>, cwnd: u32) {
+        if !self.full.reached {
+            return;
+        }
+        self.adapt_long_term_model(ack, sample, cwnd);
+        match self.state {
+            State::Down | State::Cruise if self.is_time_to_probe(ack.now, cwnd) => self.start_refill(),
+            State::Down if self.is_time_to_cruise(ack) => self.state = State::Cruise,
+            State::Refill if self.rounds.began => {
+                self.losses.of_probe = true;
+                self.start_up(ack.now, sample.map(Sample::bandwidth).unwrap_or_default(), cwnd);
+            }
+            State::Up => {
+                if self.is_time_to_go_down(ack, sample, cwnd) {
+                    self.start_down(ack.now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// BBRIsTimeToProbeBW, BBRHasElapsedInPhase and BBRIsRenoCoexistenceProbeTime.
+    fn is_time_to_probe(&self, now: Time, cwnd: u32) -> bool {
+        let reno_rounds = (self.target_in_flight(cwnd) / self.quantum).min(RENO_ROUNDS);
+        now > self.cycle.since + self.cycle.wait || self.rounds.since_probe >= reno_rounds
+    }
+
+    /// BBRIsTimeToCruise.
+    fn is_time_to_cruise(&self, ack: &Acknowledged) -> bool {
+        let headroom = self.in_flight_with_headroom().is_none_or(|most| ack.in_flight <= most);
+        headroom && ack.in_flight <= self.in_flight_at(self.model.max_bandwidth(), UNIT)
+    }
+
+    /// BBRIsTimeToGoDown.
+    fn is_time_to_go_down(&mut self, ack: &Acknowledged, sample: Option<&Sample>, cwnd: u32) -> bool {
+        let is_bound = self.model.long_in_flight.is_some_and(|most| cwnd >= most);
+        if ack.window_was_used && is_bound {
+            self.full.reset(sample.map(Sample::bandwidth).unwrap_or_default());
+            return false;
+        }
+        self.full.now
+    }
+
+    /// BBRInflightWithHeadroom; `None` is unlimited.
+    pub(super) fn in_flight_with_headroom(&self) -> Option<u32> {
+        let most = self.model.long_in_flight?;
+        let headroom = scaled(most, HEADROOM).max(self.quantum);
+        Some(most.saturating_sub(headroom).max(self.least_window()))
+    }
+
+    /// BBRRaiseInflightLongtermSlope.
+    fn raise_slope(&mut self, cwnd: u32) {
+        let growth = self.quantum.checked_shl(self.cycle.up_rounds).unwrap_or(u32::MAX).max(1);
+        self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MOST_DOUBLINGS);
+        self.cycle.up_count = Some((cwnd / growth).max(1));
+    }
+
+    /// BBRProbeInflightLongtermUpward: one unit for each `up_count` that is acknowledged.
+    fn grow_long_term(&mut self, ack: &Acknowledged, most: u32, cwnd: u32) {
+        if !ack.window_was_used || cwnd < most {
+            return;
+        }
+        let Some(count) = self.cycle.up_count else { return };
+        self.cycle.up_acked += ack.delivered;
+        let grown = self.cycle.up_acked / count;
+        self.cycle.up_acked -= grown * count;
+        self.model.long_in_flight = Some(most.saturating_add(grown));
+        if self.rounds.began {
+            self.raise_slope(cwnd);
+        }
+    }
+
+    /// BBRAdaptLongTermModel.
+    fn adapt_long_term_model(&mut self, ack: &Acknowledged, sample: Option<&Sample>, cwnd: u32) {
+        if self.cycle.ack_phase == AckPhase::Starting && self.rounds.began {
+            self.cycle.ack_phase = AckPhase::Feedback;
+        }
+        let Some(sample) = sample else { return };
+        if self.cycle.ack_phase == AckPhase::Stopping && self.rounds.began {
+            // One round behind UP no sample is of it any more. Draft, section 5.5.6.
+            self.losses.of_probe = false;
+            self.cycle.ack_phase = AckPhase::None;
+            if self.state.probes_bandwidth() && !sample.application_limited {
+                self.model.advance();
+            }
+        }
+        let lost = ack.lost.wrapping_sub(sample.prior_lost);
+        if is_too_high(lost, sample.in_flight) {
+            return;
+        }
+        let Some(most) = self.model.long_in_flight else { return };
+        let most = most.max(sample.in_flight);
+        self.model.long_in_flight = Some(most);
+        if self.state == State::Up {
+            self.grow_long_term(ack, most, cwnd);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What losses say of the volume in flight. Draft-ietf-ccwg-bbr-05, sections 5.3.1.3, 5.5.10.2 and 5.5.11.
+
+use hol_base::Time;
+
+use super::{Acknowledged, Bandwidth, Bbr3, LostSegment, Recovery, Sample, State};
+use crate::bbr3::model::{BETA, scaled};
+
+/// The tolerated share of losses is 2 %. Draft, section 2.5: BBR.LossThresh.
+const THRESHOLD: u64 = 2;
+const OF: u64 = 100;
+/// Ranges that are lost in the round that ends startup. Draft, section 5.3.1.3: BBRStartupFullLossCnt.
+const STARTUP_RANGES: u32 = 6;
+
+/// What was lost lately.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Losses {
+    /// BBR.loss_round_delivered: who left when this was delivered ends the round.
+    pub(super) round_end: u32,
+    /// BBR.loss_round_start.
+    pub(super) round_began: bool,
+    /// BBR.loss_in_round.
+    pub(super) in_round: bool,
+    /// The discontiguous ranges that were lost in this round, and where the last one ends.
+    ranges: u32,
+    range_end: Option<u32>,
+    /// BBR.bw_probe_samples: segments of a probe for bandwidth are in flight, to which no response was given yet.
+    pub(super) of_probe: bool,
+    undo: Option<Undo>,
+}
+
+/// What a spurious recovery gives back. Draft, section 5.5.11.1.
+#[derive(Debug, Clone, Copy)]
+struct Undo {
+    state: State,
+    short_bandwidth: Option<Bandwidth>,
+    short_in_flight: Option<u32>,
+    long_in_flight: Option<u32>,
+}
+
+/// The greater of two bounds, of which none is the greatest.
+fn looser<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    Some(one?.max(other?))
+}
+
+/// IsInflightTooHigh: whether more than the threshold is lost of what was in flight.
+pub(super) fn is_too_high(lost: u32, in_flight: u32) -> bool {
+    u64::from(lost) * OF > u64::from(in_flight) * THRESHOLD
+}
+
+impl Losses {
+    /// BBRResetCongestionSignals, but for what the model keeps.
+    pub(super) fn reset(&mut self) {
+        self.in_round = false;
+    }
+}
+
+impl Bbr3 {
+    /// Draft, section 5.5.10.2: BBRHandleLostPacket.
+    pub(crate) fn on_lost(&mut self, now: Time, segment: &LostSegment, cwnd: u32) {
+        if !self.losses.in_round {
+            self.losses.round_end = self.deliveries.delivered();
+            self.save_state();
+        }
+        self.losses.in_round = true;
+        let (start, end) = segment.range;
+        self.losses.ranges += u32::from(self.losses.range_end != Some(start));
+        self.losses.range_end = Some(end);
+        if !self.losses.of_probe {
+            return;
+        }
+        let departure = segment.departure;
+        let lost_since = segment.lost.wrapping_sub(departure.lost);
+        if is_too_high(lost_since, departure.in_flight) {
+            let at_loss = in_flight_at_loss(departure.in_flight, lost_since, segment.units);
+            self.handle_too_high(now, at_loss, departure.application_limited, cwnd);
+        }
+    }
+
+    /// Draft, section 5.5.10.2: BBRHandleInflightTooHigh.
+    fn handle_too_high(&mut self, now: Time, in_flight: u32, application_limited: bool, cwnd: u32) {
+        self.losses.of_probe = false;
+        if !application_limited {
+            self.model.long_in_flight = Some(in_flight.max(scaled(self.target_in_flight(cwnd), BETA)));
+        }
+        if self.state == State::Up {
+            self.start_down(now);
+        }
+    }
+
+    /// Draft, section 5.3.1.3: BBRCheckStartupHighLoss. A round of losses has ended in which the connection was in fast recovery.
+    pub(super) fn check_startup_high_loss(&mut self, ack: &Acknowledged, sample: Option<&Sample>) {
+        if !self.losses.round_began {
+            return;
+        }
+        let ranges = std::mem::take(&mut self.losses.ranges);
+        self.losses.range_end = None;
+        let Some(sample) = sample else { return };
+        let lost = ack.lost.wrapping_sub(sample.prior_lost);
+        if ack.recovery == Recovery::Fast && ranges >= STARTUP_RANGES && is_too_high(lost, sample.in_flight) {
+            self.full.reached = true;
+            self.model.long_in_flight = Some(self.bandwidth_delay_product().max(self.model.latest.1));
+        }
+    }
+
+    /// Draft, section 5.5.11.1: BBRSaveStateUponLoss.
+    fn save_state(&mut self) {
+        let model = &self.model;
+        self.losses.undo = Some(Undo {
+            state: self.state,
+            short_bandwidth: model.short_bandwidth,
+            short_in_flight: model.short_in_flight,
+            long_in_flight: model.long_in_flight,
+        });
+    }
+
+    /// Losses begin to be repaired. Draft, section 5.6.4.4: BBROnEnterFastRecovery.
+    pub(crate) fn on_congestion(&mut self, cwnd: u32) {
+        self.remember(cwnd);
+        self.save_state();
+    }
+
+    /// A retransmission timeout. Draft, section 5.6.4.4: BBROnEnterRTO.
+    pub(crate) fn on_timeout(&mut self) {
+        self.save_state();
+        self.recovery = Recovery::Timeout;
+    }
+
+    /// What was taken for lost was not. Draft, section 5.5.11.2: BBRHandleSpuriousLossDetection.
+    pub(crate) fn on_undo(&mut self, cwnd: u32) {
+        self.losses.in_round = false;
+        self.full.reset(Bandwidth::default());
+        let Some(undo) = self.losses.undo.take() else { return };
+        let model = &mut self.model;
+        model.short_bandwidth = looser(model.short_bandwidth, undo.short_bandwidth);
+        model.short_in_flight = looser(model.short_in_flight, undo.short_in_flight);
+        model.long_in_flight = looser(model.long_in_flight, undo.long_in_flight);
+        if self.state == State::ProbeRtt || self.state == undo.state {
+            return;
+        }
+        match undo.state {
+            State::Startup => self.state = State::Startup,
+            State::Up => self.start_up(self.deliveries.delivered_at(), Bandwidth::default(), cwnd),
+            _ => {}
+        }
+    }
+}
+
+/// Draft, section 5.5.10.2: BBRInflightAtLoss. The volume in flight at which losses crossed the threshold, perhaps within this segment.
+pub(super) fn in_flight_at_loss(in_flight: u32, lost: u32, units: u32) -> u32 {
+    let before = in_flight.saturating_sub(units);
+    let lost_before = u64::from(lost.saturating_sub(units));
+    let prefix = (u64::from(before) * THRESHOLD).saturating_sub(lost_before * OF) / (OF - THRESHOLD);
+    before.saturating_add(prefix as u32)
+}

@@ -1,0 +1,109 @@
+//! The least round trip, and ProbeRTT, which looks for it. Draft-ietf-ccwg-bbr-05, sections 5.3.4 and 5.5.7.
+
+use hol_base::{Duration, Time};
+
+use super::{AckPhase, Acknowledged, Bbr3, State};
+
+/// Draft, section 2.7: BBR.ProbeRTTInterval, BBR.ProbeRTTDuration and BBR.MinRTTFilterLen.
+pub(super) const INTERVAL: Duration = Duration::from_secs(5);
+pub(super) const DURATION: Duration = Duration::from_millis(200);
+const LIFETIME: Duration = Duration::from_secs(10);
+
+/// What is known of the round trip.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RoundTrip {
+    /// BBR.min_rtt and BBR.min_rtt_stamp.
+    pub(super) least: Option<Duration>,
+    least_at: Time,
+    /// BBR.probe_rtt_min_delay and BBR.probe_rtt_min_stamp.
+    probed: Option<Duration>,
+    probed_at: Time,
+    /// BBR.probe_rtt_expired.
+    expired: bool,
+    /// BBR.probe_rtt_done_stamp and BBR.probe_rtt_round_done.
+    done_at: Option<Time>,
+    round_done: bool,
+}
+
+impl RoundTrip {
+    pub(super) fn begin(now: Time, least: Option<Duration>) -> Self {
+        Self { least, least_at: now, probed: least, probed_at: now, ..Self::default() }
+    }
+
+    /// BBRUpdateMinRTT.
+    fn update(&mut self, now: Time, rtt: Option<Duration>) {
+        self.expired = now > self.probed_at + INTERVAL;
+        if let Some(rtt) = rtt
+            && (self.expired || self.probed.is_none_or(|probed| rtt < probed))
+        {
+            (self.probed, self.probed_at) = (Some(rtt), now);
+        }
+        let is_less = match (self.probed, self.least) {
+            (Some(probed), Some(least)) => probed < least,
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        if is_less || now > self.least_at + LIFETIME {
+            (self.least, self.least_at) = (self.probed, self.probed_at);
+        }
+    }
+}
+
+impl Bbr3 {
+    pub(super) fn update_least_rtt(&mut self, ack: &Acknowledged) {
+        // What a delayed acknowledgment measures is longer than the path.
+        let rtt = ack.rtt.filter(|_| !ack.runt || self.round_trip.least.is_none());
+        self.round_trip.update(ack.now, rtt);
+    }
+
+    /// BBRCheckProbeRTT.
+    pub(super) fn check_probe_rtt(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
+        if self.state != State::ProbeRtt && self.round_trip.expired && !self.restarts {
+            self.remember(*cwnd);
+            self.state = State::ProbeRtt;
+            self.round_trip.done_at = None;
+            self.cycle.ack_phase = AckPhase::Stopping;
+            self.rounds.begin(self.deliveries.delivered());
+        }
+        if self.state == State::ProbeRtt {
+            self.handle_probe_rtt(ack, cwnd);
+        }
+        if ack.delivered > 0 {
+            self.restarts = false;
+        }
+    }
+
+    /// BBRHandleProbeRTT.
+    fn handle_probe_rtt(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
+        // What is sent meanwhile says nothing of the bandwidth.
+        self.deliveries.limit_by_application(ack.in_flight);
+        if self.round_trip.done_at.is_none() {
+            if ack.in_flight <= self.probe_rtt_window() {
+                self.round_trip.done_at = Some(ack.now + DURATION);
+                self.round_trip.round_done = false;
+                self.rounds.begin(self.deliveries.delivered());
+            }
+            return;
+        }
+        self.round_trip.round_done |= self.rounds.began;
+        if self.round_trip.round_done {
+            self.check_probe_rtt_done(ack.now, cwnd);
+        }
+    }
+
+    /// BBRCheckProbeRTTDone and BBRExitProbeRTT.
+    pub(super) fn check_probe_rtt_done(&mut self, now: Time, cwnd: &mut u32) {
+        if self.round_trip.done_at.is_none_or(|done| now <= done) {
+            return;
+        }
+        self.round_trip.probed_at = now;
+        *cwnd = (*cwnd).max(self.prior_cwnd);
+        self.model.forget_short_term();
+        if self.full.reached {
+            self.start_down(now);
+            self.state = State::Cruise;
+        } else {
+            self.state = State::Startup;
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Runs BBR version 3 through its states on a path with a queue. Draft-ietf-ccwg-bbr-05.
+
+use std::collections::VecDeque;
+
+use hol_base::Duration;
+
+use super::round_trip::{DURATION, INTERVAL};
+use super::*;
+
+const SEGMENT: u32 = 1448;
+/// Segments a second, and the round trip of the empty path: 100 fill it.
+const RATE: u64 = 2500;
+const ROUND_TRIP: Duration = Duration::from_millis(40);
+const PRODUCT: u32 = 100;
+
+/// A segment in flight.
+struct Sent {
+    acknowledged: Time,
+    sent: Time,
+    departure: Departure,
+    is_lost: bool,
+    number: u32,
+}
+
+/// A greedy sender, a link with a queue, random losses, and a receiver that acknowledges each segment; what is lost is found when the next
+/// one is acknowledged.
+struct Path {
+    bbr: Bbr3,
+    cwnd: u32,
+    now: Time,
+    departure: Time,
+    line_free: Time,
+    flight: VecDeque<Sent>,
+    /// Segments that the queue holds.
+    queue: u64,
+    loss: f64,
+    chance: Rng,
+    lost: u32,
+    sent: u32,
+    delivered: u64,
+    recovers_until: u32,
+    states: Vec<(Time, State)>,
+}
+
+impl Path {
+    fn new(queue: u64, loss: f64) -> Self {
+        let now = Time::from_millis(1000);
+        let mut bbr = Bbr3::new(1);
+        let rtt = Some(ROUND_TRIP);
+        bbr.begin(Beginning { now, least_rtt: rtt, smoothed_rtt: rtt, segment: SEGMENT, seed: Seed(1) }, 10);
+        Self {
+            bbr,
+            cwnd: 10,
+            now,
+            departure: now,
+            line_free: now,
+            flight: VecDeque::new(),
+            queue,
+            loss,
+            chance: Seed(2).rng(),
+            lost: 0,
+            sent: 0,
+            delivered: 0,
+            recovers_until: 0,
+            states: vec![(now, State::Startup)],
+        }
+    }
+
+    fn send(&mut self) {
+        let in_flight = self.flight.len() as u32;
+        let departure = self.bbr.depart(self.now, in_flight > 0, in_flight, self.lost);
+        let service = Duration::from_nanos(1_000_000_000 / RATE);
+        let waiting = self.line_free.saturating_since(self.now);
+        let is_lost = self.chance.chance(self.loss) || waiting > service * self.queue;
+        let free = self.line_free.max(self.now) + service;
+        if !is_lost {
+            self.line_free = free;
+        }
+        self.sent += 1;
+        let (acknowledged, sent) = (free + ROUND_TRIP, self.now);
+        self.flight.push_back(Sent { acknowledged, sent, departure, is_lost, number: self.sent });
+        let gap = u64::from(SEGMENT) * 1_000_000_000 / self.bbr.pacing().rate.max(1);
+        self.departure = self.departure.max(self.now) + Duration::from_nanos(gap);
+    }
+
+    fn acknowledge(&mut self) {
+        let prior_in_flight = self.flight.len() as u32;
+        let first = self.flight.pop_front().expect("something is in flight");
+        let (mut newly_lost, mut delivered, mut rtt) = (0, 0, None);
+        if first.is_lost {
+            (self.lost, newly_lost) = (self.lost + 1, 1);
+            if self.recovers_until < first.number {
+                self.recovers_until = self.sent;
+                self.bbr.on_congestion(self.cwnd);
+            }
+            let (lost, range) = (self.lost, (first.number, first.number + 1));
+            self.bbr.on_lost(
+                self.now,
+                &LostSegment { departure: first.departure, units: 1, lost, range },
+                self.cwnd,
+            );
+        } else {
+            (delivered, rtt) = (1, Some(self.now.since(first.sent)));
+            self.delivered += 1;
+            self.bbr.deliveries.deliver(first.departure, first.sent);
+        }
+        let is_recovering = first.number < self.recovers_until;
+        let ack = Acknowledged {
+            marked: 0,
+            window_was_used: prior_in_flight >= self.cwnd,
+            progress: (first.number, self.sent),
+            now: self.now,
+            delivered,
+            newly_lost,
+            lost: self.lost,
+            reneged: false,
+            runt: false,
+            rtt,
+            least_rtt: Some(ROUND_TRIP),
+            smoothed_rtt: Some(ROUND_TRIP),
+            prior_in_flight,
+            in_flight: prior_in_flight - 1,
+            recovery: if is_recovering { Recovery::Fast } else { Recovery::None },
+            departure: self.departure,
+        };
+        self.bbr.on_acknowledged(&ack, &mut self.cwnd);
+        if self.states.last().map(|(_, state)| *state) != Some(self.bbr.state) {
+            self.states.push((self.now, self.bbr.state));
+        }
+    }
+
+    /// Runs for this many seconds; `look` sees the path after each acknowledgment.
+    fn run(&mut self, seconds: u64, mut look: impl FnMut(&Self)) {
+        let until = self.now + Duration::from_secs(seconds);
+        while self.now < until {
+            let leaves = ((self.flight.len() as u32) < self.cwnd).then(|| self.departure.max(self.now));
+            let comes = self.flight.front().map(|sent| sent.acknowledged);
+            match (leaves, comes) {
+                (Some(leaves), Some(comes)) if comes > leaves => {
+                    self.now = leaves;
+                    self.send();
+                }
+                (_, Some(comes)) => {
+                    self.now = self.now.max(comes);
+                    self.acknowledge();
+                    look(self);
+                }
+                (Some(leaves), None) => {
+                    self.now = leaves;
+                    self.send();
+                }
+                (None, None) => unreachable!("it may send when nothing is in flight"),
+            }
+        }
+    }
+
+    /// The share of the link that is used for so many seconds.
+    fn utilisation(&mut self, seconds: u64) -> f64 {
+        let before = self.delivered;
+        self.run(seconds, |_| ());
+        (self.delivered - before) as f64 / (seconds * RATE) as f64
+    }
+
+    fn order(&self) -> Vec<State> {
+        self.states.iter().map(|(_, state)| *state).collect()
+    }
+}
+
+/// Section 5.3: startup, drain, and then the cycle of ProbeBW; the bandwidth is found within 2 %.
+#[test]
+fn the_states_follow_one_another_and_the_bandwidth_is_found() {
+    let mut path = Path::new(1000, 0.0);
+    path.run(4, |_| ());
+    let expected = [
+        State::Startup,
+        State::Drain,
+        // Drain leaves no more than the product, so DOWN ends at once.
+        State::Cruise,
+        State::Refill,
+        State::Up,
+        State::Down,
+        State::Cruise,
+    ];
+    let order = path.order();
+    assert!(order.len() >= 6, "{order:?}");
+    assert_eq!(order[..], expected[..order.len().min(expected.len())]);
+    // Section 5.3.1.1: the rate doubles each round, from 10 segments to 100; three more rounds show that the pipe is full.
+    let startup = path.states[1].0.since(path.states[0].0);
+    assert!((ROUND_TRIP * 5..=ROUND_TRIP * 14).contains(&startup), "{startup}");
+    let rate = path.bbr.model.max_bandwidth().octets_per_second(SEGMENT, UNIT) as f64;
+    let line = (RATE * u64::from(SEGMENT)) as f64;
+    assert!((rate / line - 1.0).abs() < 0.02, "{rate} of {line} octets a second");
+}
+
+/// Section 5.6.2: 1 % below the bandwidth but for probes; section 5.3.4.2: at most 2 % for ProbeRTT.
+#[test]
+fn a_clean_link_is_used_and_its_queue_is_short() {
+    let mut path = Path::new(1000, 0.0);
+    path.run(2, |_| ());
+    let used = path.utilisation(20);
+    assert!(used > 0.96, "{used}");
+    let (mut waits, mut looks) = (0.0, 0.0);
+    path.run(10, |path| {
+        waits += path.line_free.saturating_since(path.now).as_secs_f64() * RATE as f64;
+        looks += 1.0;
+    });
+    assert!(waits / looks < f64::from(PRODUCT) / 4.0, "{} segments wait in the mean", waits / looks);
+}
+
+/// Section 5.3.3.5: between two probes the rate falls by 1 % in each round with losses, here for at most 3 s or 75 rounds, to half in the
+/// end.
+#[test]
+fn one_per_cent_of_random_losses_costs_little() {
+    let mut path = Path::new(1000, 0.01);
+    path.run(3, |_| ());
+    let used = path.utilisation(30);
+    assert!(used > 0.75, "{used}");
+}
+
+/// Section 5.5.10.2: in a short queue inflight_longterm is found, and the queue does not overflow for long.
+#[test]
+fn a_short_queue_bounds_what_is_in_flight() {
+    let mut path = Path::new(20, 0.0);
+    path.run(15, |_| ());
+    let (lost, sent) = (path.lost, path.sent);
+    let used = path.utilisation(20);
+    let share = f64::from(path.lost - lost) / f64::from(path.sent - sent);
+    assert!(used > 0.9 && share < 0.02, "{used} used, {share} lost");
+}
+
+/// Section 5.3.4: every five seconds it has half of the product in flight for 200 ms and a round.
+#[test]
+fn every_five_seconds_it_looks_for_the_round_trip() {
+    let mut path = Path::new(1000, 0.0);
+    let mut least = u32::MAX;
+    path.run(22, |path| {
+        if path.bbr.state == State::ProbeRtt {
+            least = least.min(path.flight.len() as u32);
+        }
+    });
+    let probes: Vec<(Time, Duration)> = path
+        .states
+        .windows(2)
+        .filter(|pair| pair[0].1 == State::ProbeRtt)
+        .map(|pair| (pair[0].0, pair[1].0.since(pair[0].0)))
+        .collect();
+    assert!((3..=4).contains(&probes.len()), "{:?}", path.states);
+    for (at, length) in &probes {
+        assert!((DURATION..DURATION + ROUND_TRIP * 4).contains(length), "{length} at {at}");
+    }
+    for pair in probes.windows(2) {
+        let apart = pair[1].0.since(pair[0].0);
+        assert!((INTERVAL..INTERVAL + Duration::from_millis(700)).contains(&apart), "{apart}");
+    }
+    assert!((PRODUCT / 2 - 10..=PRODUCT / 2 + 5).contains(&least), "{least}");
+}
+
+/// Section 5.3.3.5: at small products as often as Reno would need, at most 63 rounds, or after 2 to 3 seconds.
+#[test]
+fn it_looks_for_bandwidth_every_two_to_three_seconds_or_sixty_three_rounds() {
+    let mut path = Path::new(1000, 0.0);
+    path.run(20, |_| ());
+    // ProbeRTT starts the clock of the cycle anew.
+    let undisturbed = path.states.split(|(_, state)| *state == State::ProbeRtt);
+    let mut intervals = Vec::new();
+    for stretch in undisturbed {
+        let ups: Vec<Time> =
+            stretch.iter().filter(|(_, state)| *state == State::Up).map(|(at, _)| *at).collect();
+        intervals.extend(ups.windows(2).map(|pair| pair[1].since(pair[0])));
+    }
+    assert!(!intervals.is_empty(), "{:?}", path.states);
+    for apart in intervals {
+        assert!((Duration::from_secs(2)..Duration::from_secs(4)).contains(&apart), "{apart}");
+    }
+}

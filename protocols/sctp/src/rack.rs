@@ -1,0 +1,216 @@
+//! RACK: a chunk is lost if one sent sufficiently later on the same path has been delivered. RFC 8985 section 6.
+//!
+//! TSNs take the place of sequence numbers, and the duplicate TSNs of a SACK that of D-SACK. Miss indications are not counted: the
+//! reordering window has their place, for a path that does not reorder and for one that does.
+
+use hol_base::{Duration, Time};
+use hol_wire::sctp::{Sack, Tsn};
+
+use crate::Endpoint;
+use crate::flight::{ChunkState, FastRetransmit, SentChunk};
+use crate::tlp::Probe;
+
+/// Recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
+const PERSISTENCE: u32 = 16;
+
+/// What the timer of RACK-TLP waits for; it has one deadline. RFC 8985 section 8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Chunks that are lost unless they are acknowledged by then.
+    Reordering,
+    /// A tail loss probe.
+    Probe,
+}
+
+/// The state of RACK-TLP on a path.
+#[derive(Debug, Clone)]
+pub(crate) struct Rack {
+    /// RACK.xmit_ts and RACK.end_seq: of the delivered chunks the one sent last.
+    newest: Option<(Time, Tsn)>,
+    /// RACK.fack: the highest TSN that was delivered.
+    highest: Option<Tsn>,
+    /// RACK.rtt: the round-trip time of the latest delivery.
+    rtt: Duration,
+    /// RACK.min_RTT: the least since the path is in use.
+    least_rtt: Option<Duration>,
+    /// Whether a chunk was delivered since the last search for losses.
+    advanced: bool,
+    reordering_seen: bool,
+    /// RACK.reo_wnd_mult.
+    steps: u32,
+    /// RACK.reo_wnd_persist.
+    persist: u32,
+    /// RACK.dsack_round: the window was widened; not again before this TSN is acknowledged.
+    widened_until: Option<Tsn>,
+    pub(crate) probe: Option<Probe>,
+    timer: Option<(Time, Purpose)>,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Self {
+            newest: None,
+            highest: None,
+            rtt: Duration::ZERO,
+            least_rtt: None,
+            advanced: false,
+            reordering_seen: false,
+            steps: 1,
+            persist: 0,
+            widened_until: None,
+            probe: None,
+            timer: None,
+        }
+    }
+}
+
+impl Rack {
+    /// Notes a delivered chunk. RFC 8985 section 6.2, steps 1 to 3.
+    pub(crate) fn deliver(&mut self, now: Time, chunk: &SentChunk) {
+        let (tsn, sent, again) = (chunk.data.tsn, chunk.data.stamp.sent, chunk.transmissions > 1);
+        let rtt = now.saturating_since(sent);
+        if again && self.least_rtt.is_some_and(|least| rtt < least) {
+            // An earlier copy of it was delivered.
+            return;
+        }
+        self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
+        (self.rtt, self.advanced) = (rtt, true);
+        if self.newest.is_none_or(|newest| is_later((sent, tsn), newest)) {
+            self.newest = Some((sent, tsn));
+        }
+        match self.highest {
+            Some(highest) if tsn.before(highest) => self.reordering_seen |= !again,
+            _ => self.highest = Some(tsn),
+        }
+    }
+
+    /// Ends a recovery in which no chunk was received twice, or counts for one. RFC 8985 section 6.2, step 4.
+    pub(crate) fn recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.steps = 1;
+        }
+    }
+
+    /// Widens the reordering window once per round trip in which the peer received a chunk twice. RFC 8985 section 6.2, step 4.
+    fn widen(&mut self, has_duplicates: bool, cumulative: Tsn, next: Tsn) {
+        self.widened_until = self.widened_until.filter(|until| cumulative.before(*until));
+        if has_duplicates && self.widened_until.is_none() {
+            self.widened_until = Some(next);
+            self.steps += 1;
+            self.persist = PERSISTENCE;
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.timer.map(|(at, _)| at)
+    }
+
+    pub(crate) fn arm(&mut self, at: Time, purpose: Purpose) {
+        self.timer = Some((at, purpose));
+    }
+
+    /// Returns what the timer waits for, if it runs.
+    pub(crate) fn waits_for(&self) -> Option<Purpose> {
+        self.timer.map(|(_, purpose)| purpose)
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.timer = None;
+    }
+
+    /// Stops the timer if it has expired; returns what it has waited for.
+    pub(crate) fn expire(&mut self, now: Time) -> Option<Purpose> {
+        self.timer.take_if(|(at, _)| *at <= now).map(|(_, purpose)| purpose)
+    }
+}
+
+/// RACK_sent_after: chunks that were sent at the same time are ordered by their TSNs.
+fn is_later((sent, tsn): (Time, Tsn), (other_sent, other_tsn): (Time, Tsn)) -> bool {
+    sent > other_sent || (sent == other_sent && tsn.after(other_tsn))
+}
+
+impl Endpoint {
+    /// Notes that a chunk was delivered.
+    pub(crate) fn advance_rack(&mut self, now: Time, index: usize) {
+        if self.config.rack {
+            let chunk = self.flight.get(index);
+            self.paths.list[chunk.path].rack.deliver(now, chunk);
+        }
+    }
+
+    /// Searches for losses after a SACK, and settles the probe. RFC 8985 sections 6.2 and 7.4.
+    pub(crate) fn find_losses_by_time(&mut self, now: Time, sack: &Sack) {
+        let (cumulative, next) = (self.flight.cumulative(), self.flight.next_tsn());
+        for path in 0..self.paths.list.len() {
+            let rack = &mut self.paths.list[path].rack;
+            let of_probe = |tsn: &Tsn| rack.probe.is_some_and(|probe| probe.is_copy_of(*tsn));
+            let has_duplicates = sack.duplicates.iter().any(|tsn| !of_probe(tsn));
+            rack.widen(has_duplicates, cumulative, next);
+            self.probe_acknowledged(path, sack);
+            if std::mem::take(&mut self.paths.list[path].rack.advanced) {
+                self.detect_losses(now, path);
+            }
+            self.schedule_probe(now, path);
+        }
+    }
+
+    /// Returns RACK.reo_wnd. RFC 8985 section 6.2, step 4.
+    fn reordering_window(&self, path: usize) -> Duration {
+        let rack = &self.paths.list[path].rack;
+        let enough = self.flight.gap_acked() >= self.config.missing_reports as usize;
+        if !rack.reordering_seen && (self.fast_recovery(path).is_some() || enough) {
+            return Duration::ZERO;
+        }
+        let srtt = self.paths.list[path].srtt().filter(|srtt| !srtt.is_zero());
+        let quarter = rack.least_rtt.unwrap_or_default() / 4;
+        (quarter * u64::from(rack.steps)).min(srtt.unwrap_or(rack.rtt))
+    }
+
+    /// Marks the lost chunks of a path, and starts the reordering timer if others may be lost. RFC 8985 section 6.2, step 5.
+    fn detect_losses(&mut self, now: Time, path: usize) {
+        let rack = &self.paths.list[path].rack;
+        let Some(newest) = rack.newest else { return };
+        let patience = rack.rtt + self.reordering_window(path);
+        let mut wait = None;
+        for index in 0..self.flight.len() {
+            let chunk = self.flight.get(index);
+            if chunk.path != path || chunk.state != ChunkState::InFlight {
+                continue;
+            }
+            let sent = chunk.data.stamp.sent;
+            if !is_later(newest, (sent, chunk.data.tsn)) {
+                if chunk.transmissions == 1 {
+                    // Chunks with higher TSNs were not sent earlier either.
+                    break;
+                }
+                continue;
+            }
+            let remaining = patience.saturating_sub(now.saturating_since(sent));
+            if remaining.is_zero() {
+                self.flight.get_mut(index).fast_retransmit = FastRetransmit::Marked;
+                self.start_fast_retransmit(now, index);
+            } else {
+                wait = wait.max(Some(remaining));
+            }
+        }
+        let rack = &mut self.paths.list[path].rack;
+        match wait {
+            Some(wait) => rack.arm(now + wait, Purpose::Reordering),
+            None if rack.waits_for() == Some(Purpose::Reordering) => rack.stop(),
+            None => {}
+        }
+    }
+
+    /// Handles an expiry of the timer of RACK-TLP. RFC 8985 section 8.
+    pub(crate) fn on_rack_timer(&mut self, now: Time, path: usize, purpose: Purpose) {
+        match purpose {
+            Purpose::Reordering => {
+                self.detect_losses(now, path);
+                self.flush(now, false);
+                self.schedule_probe(now, path);
+            }
+            Purpose::Probe => self.send_probe(now, path),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! RACK-TLP, RFC 8985, in SCTP.
+
+use hol_base::Duration;
+use hol_transport::Endpoint as _;
+use hol_wire::sctp::Chunk;
+
+use super::script::{Script, config};
+use crate::{Config, Endpoint};
+
+fn rack() -> Config {
+    Config { rack: true, ..config() }
+}
+
+/// Messages of 100 octets sent at 1 ms intervals from 0 ms, after a round trip of 100 ms has been measured.
+fn spaced(count: u32) -> Script {
+    let mut script = Script::established(rack());
+    script.send(0, 100);
+    script.run_to(100);
+    script.sack(1, &[]);
+    for number in 0..count {
+        script.run_to(1000 + u64::from(number));
+        script.send(0, 100);
+    }
+    script.take_data();
+    script
+}
+
+fn statistics(script: &Script) -> [u64; 4] {
+    let statistics = script.endpoint.statistics();
+    [
+        statistics.fast_retransmissions,
+        statistics.tail_loss_probes,
+        statistics.timeouts,
+        statistics.congestion_events,
+    ]
+}
+
+/// Section 6.2 step 5: within a quarter of the round trip a chunk may still be late.
+#[test]
+fn a_chunk_is_lost_when_one_sent_later_has_arrived_and_the_reordering_window_is_over() {
+    let mut script = spaced(2);
+    script.run_to(1101);
+    script.sack(1, &[(3, 3)]);
+    script.run_to(1124);
+    assert_eq!(script.take_data(), []);
+    script.run_to(1125);
+    // It left at 1000 ms: 100 ms of round trip, and 25 ms.
+    assert_eq!(script.take_data(), [(1125, vec![2])]);
+    assert_eq!(statistics(&script), [1, 0, 0, 1]);
+}
+
+/// Section 6.2 step 4: three that arrived are dupthresh, and no reordering was seen.
+#[test]
+fn nothing_is_waited_for_where_three_have_arrived_and_none_was_ever_late() {
+    let mut script = spaced(5);
+    script.run_to(1103);
+    script.sack(1, &[(3, 5)]);
+    assert_eq!(script.take_data(), [(1103, vec![2])]);
+}
+
+/// Section 6.2 step 3: a path that has reordered has a window whatever arrives.
+#[test]
+fn a_path_that_has_reordered_keeps_its_reordering_window() {
+    let mut script = spaced(6);
+    script.run_to(1101);
+    script.sack(1, &[(3, 3)]);
+    script.run_to(1102);
+    script.sack(3, &[]);
+    script.run_to(1106);
+    script.sack(3, &[(5, 7)]);
+    script.run_to(1126);
+    assert_eq!(script.take_data(), []);
+    script.run_to(1200);
+    // Chunk 4 left at 1002 ms; RACK.rtt is 101 ms.
+    assert_eq!(script.take_data()[0].1, [4]);
+}
+
+/// Section 6.2 step 4: RACK.reo_wnd_mult, once per round trip; it lasts 16 recoveries.
+#[test]
+fn the_reordering_window_grows_with_chunks_that_came_twice() {
+    let mut script = spaced(2);
+    let mut sack = script.make_sack(1, &[], 100_000);
+    let Chunk::Sack(twice) = &mut sack else { unreachable!() };
+    twice.duplicates.push(script.first);
+    script.run_to(1101);
+    script.inject([sack]);
+    script.sack(1, &[(3, 3)]);
+    script.run_to(1149);
+    assert_eq!(script.take_data(), [], "two quarters of 100 ms");
+    script.run_to(1150);
+    assert_eq!(script.take_data(), [(1150, vec![2])]);
+}
+
+/// Section 6.2 step 2: what arrives within less than the least round trip is an earlier copy, which says nothing about order.
+#[test]
+fn an_acknowledgment_of_an_earlier_copy_does_not_count() {
+    let mut script = spaced(3);
+    script.run_to(1103);
+    script.sack(1, &[(4, 4)]);
+    script.run_to(1120);
+    script.send(0, 100);
+    script.run_to(1130);
+    assert_eq!(script.take_data(), [(1120, vec![5]), (1127, vec![2, 3])]);
+    // Chunk 2 left again at 1127 ms, and is acknowledged 3 ms later: chunk 5 has not been overtaken.
+    script.sack(2, &[(4, 4)]);
+    script.run_to(1200);
+    assert_eq!(script.take_data(), []);
+}
+
+/// A lost retransmission is found by data that was sent after it; by miss indications it would wait for T3-rtx.
+#[test]
+fn a_lost_retransmission_is_found() {
+    let mut script = spaced(5);
+    script.run_to(1103);
+    script.sack(1, &[(3, 5)]);
+    assert_eq!(script.take_data(), [(1103, vec![2])]);
+    script.run_to(1110);
+    script.send(0, 100);
+    assert_eq!(script.take_data(), [(1110, vec![7])]);
+    script.run_to(1211);
+    script.sack(1, &[(3, 7)]);
+    assert_eq!(script.take_data(), [(1211, vec![2])]);
+    assert_eq!(statistics(&script)[2], 0);
+}
+
+/// Section 7.2: two round trips, and the peer's delay for a lone packet; section 7.3: the last chunk again.
+#[test]
+fn a_probe_repeats_the_last_chunk_long_before_t3_rtx() {
+    let mut script = spaced(3);
+    script.run_to(1600);
+    // 1002 + 2 * 100 + 200 ms, for all three would fit into one packet.
+    assert_eq!(script.take_data(), [(1402, vec![4])]);
+    assert_eq!(statistics(&script), [1, 1, 0, 0]);
+    // What is missing before it is lost at once: it left more than a round trip earlier.
+    script.sack(1, &[(4, 4)]);
+    assert_eq!(script.take_data(), [(1600, vec![2, 3])]);
+}
+
+/// Section 7.3: new data, if there are any and the peer has room, even beyond cwnd.
+#[test]
+fn a_probe_is_new_data_where_there_are_any() {
+    let mut script = spaced(0);
+    for _ in 0..10 {
+        script.send(0, 1000);
+    }
+    let sent = script.take_data().len() as u32;
+    assert!(sent < 10, "cwnd is full");
+    script.run_to(1200);
+    assert_eq!(script.take_data(), [(300, vec![sent + 2])], "and no other before that one is acknowledged");
+}
+
+/// Section 7.4.2: the peer tells of a duplicate, or the original was lost and the probe has repaired it.
+#[test]
+fn a_probe_that_repaired_a_loss_reduces_the_window() {
+    let probed = |twice: bool| {
+        let mut script = spaced(1);
+        script.run_to(1450);
+        assert_eq!(script.take_data(), [(1400, vec![2])]);
+        let mut sack = script.make_sack(2, &[], 100_000);
+        let Chunk::Sack(first) = &mut sack else { unreachable!() };
+        if twice {
+            first.duplicates.push(script.first + 1);
+        }
+        script.inject([sack]);
+        script.send(0, 100);
+        script.run_to(1500);
+        script.sack(3, &[]);
+        statistics(&script)[3]
+    };
+    assert_eq!((probed(true), probed(false)), (0, 1));
+}
+
+/// Section 7.2: T3-rtx counts from the probe, and remains where no probe helps.
+#[test]
+fn t3_rtx_expires_an_rto_after_the_probe() {
+    let mut script = spaced(1);
+    script.run_to(2400);
+    assert_eq!(script.take_data(), [(1400, vec![2]), (2400, vec![2])]);
+    assert_eq!(statistics(&script), [1, 1, 1, 1]);
+}
+
+/// Section 6.2: behind the first packet, cwnd governs what is retransmitted.
+#[test]
+fn cwnd_governs_what_is_retransmitted_behind_the_first_packet() {
+    let mut script = Script::established(rack());
+    for _ in 0..30 {
+        script.send(0, 1200);
+    }
+    let flight = script.take_data().len() as u32;
+    script.run_to(100);
+    for acknowledged in 1..=flight {
+        script.sack(acknowledged, &[]);
+    }
+    let sent = 1 + script.take_data().iter().flat_map(|(_, chunks)| chunks.clone()).max().unwrap();
+    script.run_to(200);
+    let cwnd = |script: &Script| script.endpoint.paths()[0].cwnd();
+    // All but the last three are lost.
+    script.sack(flight, &[(sent - 3, sent - 1)]);
+    let again = script.take_data().len() as u64;
+    assert!(again > 1 && script.flight_size() <= cwnd(&script) + 1200, "{again}");
+    assert_eq!(statistics(&script)[3], 1);
+}
+
+#[test]
+fn the_timer_of_a_path_is_off_without_rack() {
+    let mut script = Script::established(config());
+    script.send(0, 100);
+    let t3_rtx = script.deadline;
+    assert_eq!(
+        t3_rtx,
+        script.endpoint.paths.list[0].t3_rtx.into_iter().chain(next_heartbeat(&script.endpoint)).min()
+    );
+    assert!(t3_rtx.is_some_and(|at| at >= script.now + Duration::from_millis(500)));
+}
+
+fn next_heartbeat(endpoint: &Endpoint) -> Option<hol_base::Time> {
+    endpoint.paths.list[0].heartbeat_due
+}

@@ -1,0 +1,108 @@
+//! Tail loss probes: a packet that makes the peer tell what is missing, sent before T3-rtx expires. RFC 8985 section 7.
+
+use hol_base::{Duration, Time};
+use hol_wire::sctp::{Sack, Tsn};
+
+use crate::Endpoint;
+use crate::flight::{ChunkState, FastRetransmit};
+use crate::rack::Purpose;
+use crate::send::Bundle;
+
+/// The timeout before the round trip is known. RFC 8985 section 7.2.
+const WITHOUT_ROUND_TRIP: Duration = Duration::from_secs(1);
+/// The shortest timeout: a coarse clock may take a round trip for nothing.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+/// An outstanding probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Probe {
+    /// TLP.end_seq: the highest TSN when it was sent.
+    end: Tsn,
+    /// TLP.is_retrans: the chunk that it repeated.
+    repeats: Option<Tsn>,
+}
+
+impl Probe {
+    /// Returns whether it repeated this chunk.
+    pub(crate) fn is_copy_of(&self, tsn: Tsn) -> bool {
+        self.repeats == Some(tsn)
+    }
+}
+
+impl Endpoint {
+    /// Starts the probe timer of a path, or stops it if no probe is needed. RFC 8985 section 7.2.
+    pub(crate) fn schedule_probe(&mut self, now: Time, path: usize) {
+        let is_quiet = self.fast_recovery(path).is_none()
+            && self.flight.gap_acked() == 0
+            && self.flight.lost() == 0
+            && self.state.sends_data();
+        let (mtu, sack_delay) = (self.config.mtu.0, self.config.sack_delay);
+        let path = &mut self.paths.list[path];
+        if path.rack.waits_for() == Some(Purpose::Reordering) {
+            return;
+        }
+        path.rack.stop();
+        if !is_quiet || path.error_count > 0 || path.rack.probe.is_some() || !path.has_flight() {
+            return;
+        }
+        // The peer may delay the SACK of a lone packet.
+        let delayed = if path.flight_size <= mtu { sack_delay } else { Duration::ZERO };
+        let timeout = path.srtt().map_or(WITHOUT_ROUND_TRIP, |srtt| (srtt * 2 + delayed).max(SHORTEST));
+        let at = now + timeout;
+        if path.t3_rtx.is_none_or(|t3_rtx| at < t3_rtx) {
+            path.rack.arm(at, Purpose::Probe);
+        }
+    }
+
+    /// Sends a probe: new data if there are any, otherwise the last chunk again. Counts T3-rtx from now. RFC 8985 section 7.3.
+    pub(crate) fn send_probe(&mut self, now: Time, path: usize) {
+        if !self.state.sends_data() || !self.may_send_data() {
+            return;
+        }
+        let next = self.flight.next_tsn();
+        let mut bundle = Bundle::new(path, self.headers);
+        bundle.is_probe = true;
+        self.send_new_to(now, &mut bundle, (path, u64::MAX), 1);
+        let is_new = self.flight.next_tsn() != next;
+        let repeats = if is_new { None } else { self.repeat_last(now, path, &mut bundle) };
+        self.transmit(&mut bundle);
+        if is_new || repeats.is_some() {
+            self.statistics.tail_loss_probes += 1;
+            self.paths.list[path].rack.probe = Some(Probe { end: self.flight.next_tsn() - 1, repeats });
+            self.paths.list[path].rack.stop();
+            self.restart_t3(now, path);
+        }
+    }
+
+    fn repeat_last(&mut self, now: Time, path: usize, bundle: &mut Bundle) -> Option<Tsn> {
+        let is_last = |index: &usize| {
+            let chunk = self.flight.get(*index);
+            chunk.state == ChunkState::InFlight && chunk.path == path
+        };
+        let index = (0..self.flight.len()).rev().find(is_last)?;
+        self.mark_lost(now, index);
+        if self.flight.get(index).state != ChunkState::Lost {
+            // Its message has reached its limit.
+            return None;
+        }
+        self.flight.get_mut(index).fast_retransmit = FastRetransmit::Marked;
+        self.send_again(now, bundle, index, false);
+        Some(self.flight.get(index).data.tsn)
+    }
+
+    /// Ends the probe that a SACK acknowledges: if it has repaired a loss, the window is reduced. RFC 8985 section 7.4.
+    pub(crate) fn probe_acknowledged(&mut self, path: usize, sack: &Sack) {
+        let cumulative = self.flight.cumulative();
+        let path = &mut self.paths.list[path];
+        let Some(probe) = path.rack.probe.filter(|probe| cumulative.at_or_after(probe.end)) else { return };
+        let came_twice = sack.duplicates.iter().any(|tsn| probe.is_copy_of(*tsn));
+        if probe.repeats.is_none() || came_twice {
+            path.rack.probe = None;
+        } else if cumulative.after(probe.end) {
+            // Newer data is acknowledged, and the peer has not told of a duplicate: the original was lost.
+            path.rack.probe = None;
+            path.window.on_fast_retransmit();
+            self.statistics.congestion_events += 1;
+        }
+    }
+}
