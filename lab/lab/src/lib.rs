@@ -74,7 +74,7 @@ pub use manifest::{FORMAT, Host, Manifest};
 pub use merge::{MergeResult, merge};
 pub use metric::Metric;
 pub use onward::Onward;
-pub use permission::Permission;
+pub use permission::{PROJECT, Permission};
 pub use plan::Plan;
 pub use point::{Point, PointId, RunKey};
 pub use quantity::Quantity;
