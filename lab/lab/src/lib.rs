@@ -78,7 +78,7 @@ pub use merge::{MergeResult, merge};
 pub use metric::Metric;
 pub use onward::Onward;
 pub use origin::{Origin, sha256_of_file};
-pub use permission::Permission;
+pub use permission::{PROJECT, Permission};
 pub use plan::Plan;
 pub use point::{Point, PointId, RunKey};
 pub use quantity::Quantity;

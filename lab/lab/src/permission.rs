@@ -1,12 +1,17 @@
 //! What an experiment may use of the machine that reads it.
 
+use std::fs;
 use std::ops::Range;
+use std::path::{Component, Path, PathBuf};
 
 use hol_network::NetworkSpec;
 use hol_scenario::Root;
 
 use crate::experiment::File;
 use crate::worlds::WorldName;
+
+/// The prefix of files of the project.
+pub const PROJECT: &str = "project:";
 
 /// The family of worlds that open sockets of this machine.
 const LIVE: &str = "live";
@@ -28,6 +33,8 @@ pub struct Permission {
     pub points: usize,
     /// The largest total number of routes of all points.
     pub routes: usize,
+    /// The directory of the files that it may name as `project:PATH`, wherever it stands; `None`: it has no project.
+    pub project: Option<PathBuf>,
 }
 
 impl Default for Permission {
@@ -39,6 +46,7 @@ impl Default for Permission {
             links: usize::MAX,
             points: usize::MAX,
             routes: usize::MAX,
+            project: None,
         }
     }
 }
@@ -64,6 +72,22 @@ impl Permission {
         Err(format!(
             "the world \"{world}\" would send packets from this server's machine; use \"model\" or \"kernel\", or ask the operator of the server to start it with --live \"{world}\""
         ))
+    }
+
+    /// Returns the place of a file that an experiment names as `project:PATH`: within the directory of its project, even if there are
+    /// symbolic links. `None` if the name has no such prefix, or there is no project.
+    pub(crate) fn file_of_project(&self, name: &Path) -> Option<Result<PathBuf, String>> {
+        let path = Path::new(name.to_str()?.strip_prefix(PROJECT)?);
+        let directory = self.project.as_ref()?;
+        let leads_down = path.components().all(|part| matches!(part, Component::Normal(_)));
+        let whole = || {
+            let directory = fs::canonicalize(directory).ok()?;
+            let whole = fs::canonicalize(directory.join(path)).ok()?;
+            (leads_down && whole.starts_with(directory) && whole.is_file()).then_some(whole)
+        };
+        Some(whole().ok_or_else(|| {
+            format!("{:?}: not found among the files of the project; upload it", name.display().to_string())
+        }))
     }
 
     /// Checks the size of all points that have been read: their number, and the sum of their routes.

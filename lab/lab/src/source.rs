@@ -271,7 +271,7 @@ impl Source {
         read.into_iter().map(|(name, hash)| (path(name), hash)).chain([own]).collect()
     }
 
-    /// Returns the text of a file that the experiment names.
+    /// Returns the text of a file that the experiment names: beside it, or `project:PATH` in its project.
     pub(crate) fn file(&self, name: &str) -> Result<String, String> {
         let text = self.text_of(name)?;
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -284,20 +284,23 @@ impl Source {
         if let Some((_, text)) = self.files.iter().find(|(known, _)| known == name) {
             return Ok(text.clone());
         }
-        let Some(directory) = &self.directory else {
+        let of_project = self.permission.file_of_project(Path::new(name)).transpose()?;
+        let Some(directory) = self.directory.as_deref().or(of_project.as_ref().map(|_| Path::new(""))) else {
             return Err(format!(
                 "{name:?}: not found next to {}; paths are relative to the experiment file",
                 self.name
             ));
         };
-        let path = directory.join(name);
+        // Where a project has its files is nobody's business.
+        let shown = if of_project.is_some() { PathBuf::from(name) } else { directory.join(name) };
+        let path = of_project.unwrap_or_else(|| shown.clone());
         let octets = std::fs::metadata(&path).map_or(0, |file| file.len());
         if octets > LONGEST_FILE {
             let problem = "an experiment names files of 64 MiB at most; cut it";
-            return Err(format!("{} has {octets} octets: {problem}", path.display()));
+            return Err(format!("{} has {octets} octets: {problem}", shown.display()));
         }
         std::fs::read_to_string(&path).map_err(|e| {
-            format!("cannot read {}: {e}; it is looked for beside the experiment", path.display())
+            format!("cannot read {}: {e}; it is looked for beside the experiment", shown.display())
         })
     }
 
@@ -311,6 +314,9 @@ impl Source {
     pub(crate) fn path(&self, path: &Path) -> Result<PathBuf, String> {
         if !self.permission.programs {
             return Err(format!("{} is a file of this machine, which may not be read", path.display()));
+        }
+        if let Some(found) = self.permission.file_of_project(path) {
+            return found;
         }
         let whole = self.directory.as_deref().unwrap_or(Path::new("")).join(path);
         std::fs::canonicalize(&whole)

@@ -6,6 +6,7 @@ use std::{fs, io};
 
 use hol_lab::toml_reader::from_text;
 use hol_lab::{LabError, Point, Results, Study};
+use serde::Serialize;
 
 use crate::claims::{JudgedClaim, Kind, StudyClaims, Verdict, judge};
 use crate::data::Dataset;
@@ -17,6 +18,9 @@ use crate::region::{self, Region};
 use crate::sequence::{Diagram, diagrams};
 use crate::survey::{Survey, SurveyResults};
 use crate::two_worlds::{Kernel, Mismatch};
+
+/// The file with the answer of a report.
+const ANSWER: &str = "answer.json";
 
 /// The report of one result directory.
 #[derive(Debug, Clone)]
@@ -113,7 +117,7 @@ pub enum ReportError {
     },
 }
 
-/// Writes the report of `results` into `dir`: `report.html`, and `figures/` with an SVG and a CSV file each.
+/// Writes the report of `results` into `dir`: `report.html`, `answer.json` with its sentences, and `figures/` with an SVG and a CSV file each.
 pub fn write(results: &Results, dir: &Path) -> Result<Report, ReportError> {
     let mut report = Report::gather(results)?;
     let conditions = report.surveys.iter().flat_map(|survey| &survey.conditions);
@@ -218,8 +222,34 @@ impl Report {
         for diagram in &self.diagrams {
             file(figures.join(format!("{}.svg", diagram.id)), diagram.svg.standalone())?;
         }
+        let answer = serde_json::to_string_pretty(&self.answer()).expect("sentences are JSON");
+        file(dir.join(ANSWER), answer + "\n")?;
         file(page.to_owned(), self.html())
     }
+
+    /// Returns the answer without the page around it.
+    fn answer(&self) -> Answer<'_> {
+        let headlines = || self.surveys.iter().map(|survey| &survey.headline);
+        Answer {
+            complete: self.provenance.complete,
+            question: &self.claims.question,
+            sentences: headlines().flat_map(|own| own.outages.iter().chain(&own.lead)).collect(),
+            lines: headlines().flat_map(|own| &own.lines).collect(),
+        }
+    }
+}
+
+/// The answer in sentences, for those who show it elsewhere. Commands are between backticks.
+#[derive(Serialize)]
+struct Answer<'r> {
+    /// Whether all runs that were planned are in it.
+    complete: bool,
+    /// The question of a study, else empty.
+    question: &'r str,
+    /// A sentence for each transport, compared with the first one; what a disruption of the path cost.
+    sentences: Vec<&'r String>,
+    /// A sentence for each line, if there are several.
+    lines: Vec<&'r String>,
 }
 
 /// Returns the fraction of a study's messages that were planned for the points of `results`.

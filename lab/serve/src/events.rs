@@ -44,7 +44,7 @@ impl Kind {
 
 /// An event.
 #[derive(Debug)]
-pub struct Happening {
+pub struct ServerEvent {
     /// The experiment; 0 in `Closed` means all.
     pub experiment: i64,
     /// Its project.
@@ -58,7 +58,7 @@ pub struct Happening {
 /// Distributes events to watchers.
 #[derive(Debug)]
 pub struct Hub {
-    sender: broadcast::Sender<Arc<Happening>>,
+    sender: broadcast::Sender<Arc<ServerEvent>>,
     stop: watch::Sender<bool>,
 }
 
@@ -76,11 +76,11 @@ impl Hub {
         }
         let data = serde_json::to_string(data).expect("what happens is JSON");
         // There may be no watcher left.
-        let _ = self.sender.send(Arc::new(Happening { experiment, project, kind, data }));
+        let _ = self.sender.send(Arc::new(ServerEvent { experiment, project, kind, data }));
     }
 
     /// Watches from now on.
-    pub fn watch(&self) -> broadcast::Receiver<Arc<Happening>> {
+    pub fn watch(&self) -> broadcast::Receiver<Arc<ServerEvent>> {
         self.sender.subscribe()
     }
 

@@ -166,7 +166,7 @@ impl Links {
         Self {
             this: path(""),
             text: path("/text"),
-            report: path("/report"),
+            report: path("/report/"),
             files: path("/files/"),
             events: path("/events"),
         }
@@ -174,10 +174,16 @@ impl Links {
 }
 
 /// Selects experiments of a list.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Filter {
     /// Only those in this state.
     pub state: Option<State>,
+    /// Only those of the project of this name.
+    pub project: Option<String>,
+    /// Only those of the user of this name.
+    pub owner: Option<String>,
+    /// Only those with this in their title or name.
+    pub search: Option<String>,
     /// Maximum number.
     pub limit: usize,
     /// Only those before this one.
@@ -186,6 +192,6 @@ pub struct Filter {
 
 impl Default for Filter {
     fn default() -> Self {
-        Self { state: None, limit: 100, before: None }
+        Self { state: None, project: None, owner: None, search: None, limit: 100, before: None }
     }
 }

@@ -1,11 +1,13 @@
 //! Parses a request and authenticates its user strictly; errors have the common form.
 
+use std::convert::Infallible;
+
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequest, Path, Query, Request};
-use axum::http::StatusCode;
-use axum::http::header::{AUTHORIZATION, COOKIE};
+use axum::http::header::{ACCEPT, AUTHORIZATION, COOKIE};
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
 use crate::accounts::key;
@@ -21,9 +23,9 @@ pub const COOKIE_NAME: &str = "headofline";
 /// A JSON body. Requires `application/json`, which forms of other sites cannot send without permission.
 /// Fetch, section 2.2.2
 #[derive(Debug)]
-pub struct Sent<T>(pub T);
+pub struct JsonBody<T>(pub T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
@@ -35,7 +37,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
 }
 
 /// None without a body, which then needs no type.
-impl<T: DeserializeOwned, S: Send + Sync> OptionalFromRequest<S> for Sent<T> {
+impl<T: DeserializeOwned, S: Send + Sync> OptionalFromRequest<S> for JsonBody<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, state: &S) -> Result<Option<Self>, Refusal> {
@@ -57,9 +59,9 @@ fn refusal(rejection: &JsonRejection) -> Refusal {
 
 /// The query of a URL.
 #[derive(Debug)]
-pub struct Wanted<T>(pub T);
+pub struct QueryOf<T>(pub T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Wanted<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryOf<T> {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
@@ -74,9 +76,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Wanted<T> {
 
 /// A path parameter. An invalid one is not found.
 #[derive(Debug)]
-pub struct Which<T>(pub T);
+pub struct PathParameter<T>(pub T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Which<T> {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParameter<T> {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
@@ -99,6 +101,29 @@ impl FromRequestParts<Shared> for Viewer {
         };
         let holder = server.store.holder(&key::digest(secret), kind, now())?;
         holder.ok_or_else(|| Refusal::unauthorized("the session or the token has ended"))
+    }
+}
+
+/// What the client takes. RFC 9110, section 12.5.1
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AcceptHeader {
+    /// Whether a person looks at it: browsers name `text/html` when they load a page, and programs do not.
+    pub is_browser: bool,
+}
+
+impl AcceptHeader {
+    /// Reads the header of a request.
+    pub fn of(headers: &HeaderMap) -> Self {
+        let accepted = headers.get(ACCEPT).and_then(|accepted| accepted.to_str().ok());
+        Self { is_browser: accepted.is_some_and(|accepted| accepted.contains("text/html")) }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for AcceptHeader {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(&parts.headers))
     }
 }
 

@@ -12,6 +12,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::extract::AcceptHeader;
+use crate::pages::RefusalPage;
 use crate::refusal::Refusal;
 use crate::server::{Config, Shared};
 
@@ -32,6 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Passes a request on, or rejects it.
 pub async fn guard(State(server): State<Shared>, request: Request, next: Next) -> Response {
     let is_private = !request.uri().path().starts_with("/web/");
+    let is_page = request.method() == Method::GET && AcceptHeader::of(request.headers()).is_browser;
     let mut response = match check(&server.config, &request) {
         Err(refusal) => refusal.into_response(),
         Ok(()) => match server.turns.request() {
@@ -42,6 +45,9 @@ pub async fn guard(State(server): State<Shared>, request: Request, next: Next) -
             },
         },
     };
+    if is_page && let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
+        response = RefusalPage(refusal).into_response();
+    }
     decorate(response.headers_mut(), is_private, server.config.is_secure);
     response
 }

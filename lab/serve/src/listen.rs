@@ -1,7 +1,7 @@
 //! Serves until told to stop.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -12,7 +12,7 @@ use axum_server::tls_rustls::RustlsConfig;
 use hol_lab::Permission;
 use hyper_util::rt::TokioTimer;
 
-use crate::jobs::{Note, conduct};
+use crate::jobs::{Note, run_scheduler};
 use crate::mail::{Mailer, Post, PostError};
 use crate::pacer::Pacer;
 use crate::people::Registration;
@@ -116,6 +116,22 @@ impl Options {
         }
     }
 
+    /// Returns where browsers find a server that listens at `address`, without a `/` at its end.
+    fn url(&self, address: SocketAddr) -> String {
+        let host = match (self.names.first(), address.ip()) {
+            (Some(name), _) => name.clone(),
+            (None, ip) if ip.is_unspecified() => "localhost".to_owned(),
+            (None, IpAddr::V6(ip)) => format!("[{ip}]"),
+            (None, IpAddr::V4(ip)) => ip.to_string(),
+        };
+        match self.tls {
+            Tls::None => format!("http://{host}:{}", address.port()),
+            Tls::Files(..) => format!("https://{host}:{}", address.port()),
+            // The proxy has the port of its scheme.
+            Tls::Proxy => format!("https://{host}"),
+        }
+    }
+
     fn config(&self) -> Result<Config, ServeError> {
         let access = self.access()?;
         Ok(Config {
@@ -152,18 +168,20 @@ pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Se
     let listener = TcpListener::bind(options.listen).map_err(|e| ServeError::Listen(options.listen, e))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
+    // Nobody else sets it.
+    let _ = server.url.set(options.url(address));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     // Processes end with the thread that started them, so this thread does it instead of the runtime's.
-    let conductor = {
+    let scheduler = {
         let (server, notes) = (server.clone(), notes.clone());
         std::thread::Builder::new()
-            .name("conductor".to_owned())
-            .spawn(move || conduct(server, notes, &inbox))?
+            .name("scheduler".to_owned())
+            .spawn(move || run_scheduler(server, notes, &inbox))?
     };
     ready(address);
     let served = runtime.block_on(answer(listener, &options.tls, &server));
     let _ = notes.send(Note::Stop);
-    let _ = conductor.join();
+    let _ = scheduler.join();
     served
 }
 

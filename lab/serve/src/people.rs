@@ -45,7 +45,40 @@ pub struct Registration {
     pub project: Option<String>,
 }
 
+/// Another password.
+#[derive(Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewPassword {
+    /// The current one.
+    pub old: String,
+    /// At least 8 characters.
+    pub password: String,
+}
+
 impl Server {
+    /// Changes the password of a user, and ends all sessions but that of the key with the digest `kept`. Tokens stay.
+    pub fn change_password(
+        &self,
+        Network(network): &Network,
+        viewer: &Viewer,
+        new: &NewPassword,
+        kept: Option<&[u8]>,
+    ) -> Result<(), Refusal> {
+        if viewer.token_ends.is_some() {
+            return Err(Refusal::forbidden("a token cannot change the password; log in"));
+        }
+        let name = viewer.name.to_lowercase();
+        self.attempts().log_in(network, &name, now())?;
+        let found = self.store.credentials(&viewer.name)?;
+        if !password::is_right(&new.old, found.as_ref().map(|found| found.password.as_str())) {
+            return Err(Refusal::bad("the current password is wrong", "write the one that you log in with"));
+        }
+        self.attempts().right(network, &name);
+        self.store.set_password(viewer.id, &password::hash(&new.password)?, kept)?;
+        self.end_streams();
+        Ok(())
+    }
+
     /// Begins a session: its key.
     pub fn log_in(&self, Network(network): &Network, login: &Login) -> Result<String, Refusal> {
         let name = login.name.to_lowercase();

@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use hol_lab::{Experiment, InputError, LabError, Permission, Source};
 
 use crate::experiment::Format;
+use crate::mistakes::mistakes;
 use crate::refusal::{Problem, Refusal};
 
 /// The longest text that is read, in octets.
@@ -23,7 +24,27 @@ const MOST_ROUTES: usize = 250_000;
 /// server's disk, and use only what `permission` grants.
 pub fn read(name: &str, text: &str, format: Format, permission: &Permission) -> Result<Experiment, Refusal> {
     check_size(text, format, permission)?;
-    parse(name, text, format, permission).map_err(|error| Refusal::unreadable(vec![problem(&error)]))
+    parse(name, text, format, permission).map_err(|error| match (&error, format) {
+        (LabError::Input(_), Format::Toml) => {
+            let read = |text: &str| parse(name, text, format, permission).map(drop).or_else(of_the_text);
+            let found = mistakes(text, work(text), read);
+            Refusal::unreadable(found.into_iter().map(|error| problem(&error.into())).collect())
+        }
+        _ => Refusal::unreadable(vec![problem(&error)]),
+    })
+}
+
+/// Returns the error if it is about a text, rather than about this machine.
+fn of_the_text(error: LabError) -> Result<(), InputError> {
+    match error {
+        LabError::Input(error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Returns how many octets the reader of an experiment file parses: the text once for each point.
+pub fn work(text: &str) -> usize {
+    points(text).saturating_mul(text.len())
 }
 
 /// What experiments may use of this machine whose authors do not own it; `live` are the worlds granted to them.
@@ -35,6 +56,7 @@ pub fn permission_for_users(live: &[String]) -> Permission {
         links: MOST_LINKS,
         points: MOST_POINTS,
         routes: MOST_ROUTES,
+        project: None,
     }
 }
 

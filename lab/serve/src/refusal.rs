@@ -145,7 +145,7 @@ impl fmt::Display for Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let mut response = (self.status, Json(Problems { errors: self.problems })).into_response();
+        let mut response = (self.status, Json(Problems { errors: self.problems.clone() })).into_response();
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
@@ -153,6 +153,8 @@ impl IntoResponse for Refusal {
             let scheme = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
         }
+        // For `guard`, which shows it as a page to people.
+        response.extensions_mut().insert(self);
         response
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hol_lab::Permission;
 
@@ -19,7 +19,7 @@ use crate::mail::{self, Mailer};
 use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::shell::Shells;
-use crate::store::{DATABASE, Entry, Moved, Owner, Store, StoreError, User};
+use crate::store::{DATABASE, Entry, Owner, StateChange, Store, StoreError, User};
 use crate::turns::Turns;
 use crate::viewer::Viewer;
 
@@ -71,6 +71,8 @@ pub struct Server {
     /// The only user if there is no login.
     pub(crate) local: Option<Viewer>,
     mailer: Mailer,
+    /// Where browsers find this server, without a `/` at its end; known when it listens.
+    pub(crate) url: OnceLock<String>,
     notes: Sender<Note>,
     /// One report is drawn at a time.
     drawing: Mutex<()>,
@@ -110,6 +112,7 @@ impl Server {
             shells: Shells::default(),
             local,
             mailer,
+            url: OnceLock::new(),
             notes,
             drawing: Mutex::default(),
             _lock: lock,
@@ -203,10 +206,10 @@ impl Server {
     }
 
     /// Notifies watchers, sends mail, and wakes the queue.
-    pub(crate) fn announce(&self, moved: &Moved) {
+    pub(crate) fn announce(&self, moved: &StateChange) {
         let experiment = &moved.entry.experiment;
         self.hub.tell(experiment.id, moved.entry.project, Kind::State, experiment);
-        if moved.from != experiment.state
+        if mail::is_news(moved.from, experiment.state)
             && self.mailer.is_open()
             && let Err(problem) = self.write_mail(moved)
         {
@@ -215,27 +218,37 @@ impl Server {
         self.look();
     }
 
-    fn write_mail(&self, moved: &Moved) -> rusqlite::Result<()> {
-        let Moved { from, entry } = moved;
+    fn write_mail(&self, moved: &StateChange) -> rusqlite::Result<()> {
+        let StateChange { from, entry } = moved;
         let to = self.store.mail_of(entry.owner)?.unwrap_or_default();
-        let begins = entry.experiment.state == State::Active;
+        // One that is over before it reports anything has had its nodes all the same.
+        let begins = entry.experiment.state == State::Active || *from == State::Starting;
         let text = if begins { self.store.text(entry.experiment.id, None)? } else { None };
         let text = text.map(|text| text.text).filter(|text| !text.is_empty());
-        let (experiment, permission) = (entry.experiment.clone(), self.config.permission.clone());
-        self.mailer.post(mail::Change { to, from: *from, experiment, text, permission });
+        let (experiment, permission) = (entry.experiment.clone(), self.permission(entry.project)?);
+        let url = self.url.get().cloned().unwrap_or_default();
+        self.mailer.post(mail::Change { to, url, from: *from, experiment, text, permission });
         Ok(())
     }
 
     /// Wakes the queue.
     pub(crate) fn look(&self) {
-        // Without a conductor the server is stopping.
+        // Without a scheduler the server is stopping.
         let _ = self.notes.send(Note::Look);
     }
 
     /// Returns the command for experiment `id`, and its directory.
-    pub(crate) fn command(&self, id: i64) -> rusqlite::Result<jobs::Command> {
+    pub(crate) fn command(&self, id: i64) -> rusqlite::Result<jobs::RunnerCommand> {
         let dir = self.directory(Owner::Experiment, id)?;
-        Ok(jobs::Command { program: self.config.program.clone(), dir })
+        let project = self.store.entry(id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?.project;
+        let files = self.directory(Owner::Project, project)?;
+        Ok(jobs::RunnerCommand { program: self.config.program.clone(), dir, files })
+    }
+
+    /// Returns what experiments of a project may use of this machine.
+    pub(crate) fn permission(&self, project: i64) -> rusqlite::Result<Permission> {
+        let files = self.directory(Owner::Project, project)?;
+        Ok(Permission { project: Some(files), ..self.config.permission.clone() })
     }
 
     /// Returns the directory of an experiment, a user or a project.

@@ -7,9 +7,9 @@ use axum::routing::get;
 
 use crate::accounts::key;
 use crate::api::{file_of, report_of};
+use crate::blocking::run_blocking;
 use crate::download::Ranged;
-use crate::extract::Which;
-use crate::leisure::at_leisure;
+use crate::extract::{AcceptHeader, PathParameter};
 use crate::refusal::Refusal;
 use crate::server::{Server, Shared};
 
@@ -17,7 +17,9 @@ use crate::server::{Server, Shared};
 pub fn routes() -> Router<Shared> {
     Router::new()
         .route("/shared/{key}", get(enter))
-        .route("/shared/{key}/report", get(report))
+        .route("/shared/{key}/report", get(report_or_page))
+        .route("/shared/{key}/report/", get(report))
+        .route("/shared/{key}/report/{*path}", get(file))
         .route("/shared/{key}/files/{*path}", get(file))
 }
 
@@ -28,26 +30,39 @@ impl Server {
     }
 }
 
-async fn enter(State(server): State<Shared>, Which(key): Which<String>) -> Result<Response, Refusal> {
-    let path = format!("/shared/{key}/report");
-    at_leisure(server, move |server| server.shared(&key)).await?;
+async fn enter(
+    State(server): State<Shared>,
+    PathParameter(key): PathParameter<String>,
+) -> Result<Response, Refusal> {
+    let path = format!("/shared/{key}/report/");
+    run_blocking(server, move |server| server.shared(&key)).await?;
     Ok(Redirect::to(&path).into_response())
+}
+
+/// As the report of the API: a browser is sent to where the links of the page lead to its files.
+async fn report_or_page(
+    server: State<Shared>,
+    key: PathParameter<String>,
+    accept: AcceptHeader,
+    wanted: Ranged,
+) -> Result<Response, Refusal> {
+    if accept.is_browser { enter(server, key).await } else { report(server, key, wanted).await }
 }
 
 async fn report(
     State(server): State<Shared>,
-    Which(key): Which<String>,
+    PathParameter(key): PathParameter<String>,
     wanted: Ranged,
 ) -> Result<Response, Refusal> {
-    at_leisure(server, move |server| report_of(server, server.shared(&key)?, &wanted)).await
+    run_blocking(server, move |server| report_of(server, server.shared(&key)?, &wanted)).await
 }
 
 async fn file(
     State(server): State<Shared>,
-    Which((key, path)): Which<(String, String)>,
+    PathParameter((key, path)): PathParameter<(String, String)>,
     wanted: Ranged,
 ) -> Result<Response, Refusal> {
     let read =
         move |server: &Server| file_of(&server.command(server.shared(&key)?)?.results(), &path, &wanted);
-    at_leisure(server, read).await
+    run_blocking(server, read).await
 }

@@ -7,13 +7,14 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::clock::now;
+use crate::draft;
 use crate::events::Kind;
 use crate::experiment::{Experiment, Format, State};
 use crate::lifecycle::{cure, holds_cores};
 use crate::reading::{problem, read};
 use crate::refusal::Refusal;
 use crate::server::Server;
-use crate::store::{Fresh, is_disk_full};
+use crate::store::{NewExperiment, is_disk_full};
 use crate::viewer::Viewer;
 
 /// Maximum unfinished experiments per user.
@@ -86,7 +87,7 @@ pub struct NewText {
 /// A repetition, with other values.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Again {
+pub struct Rerun {
     /// Keys of the experiment with their values, as in `hol run --set`.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
@@ -120,10 +121,28 @@ impl Server {
     pub fn submit(&self, viewer: &Viewer, wanted: Submission) -> Result<Experiment, Refusal> {
         let called = wanted.name.clone().unwrap_or_else(|| "experiment".to_owned());
         check_name(&called)?;
-        let asked = read(&called, &wanted.text, wanted.format, &self.config.permission)?;
-        let title = shortened(&asked.title);
+        let (project, _) = self.project_of(viewer, wanted.project.as_deref())?;
+        let title = self.title_of(&called, &wanted.text, wanted.format, project)?;
         let name = wanted.name.clone().unwrap_or_else(|| name_of(&title));
         self.take(viewer, name, title, None, wanted)
+    }
+
+    /// Reads a text and returns its title. It is an experiment of `project`, or a network without traffic.
+    fn title_of(&self, name: &str, text: &str, format: Format, project: i64) -> Result<String, Refusal> {
+        let permission = self.permission(project)?;
+        let refusal = match read(name, text, format, &permission) {
+            Ok(experiment) => return Ok(shortened(&experiment.title)),
+            Err(refusal) => refusal,
+        };
+        let whole = draft::with_placeholder_traffic(text, format, &permission).ok_or(refusal)?;
+        let experiment = read(name, &whole, format, &permission)?;
+        if !permission.programs {
+            return Err(Refusal::bad(
+                "it has no traffic, and this server lets nobody use nodes by hand",
+                "add traffic, or ask whoever runs the server to start it with --programs",
+            ));
+        }
+        Ok(shortened(&experiment.title))
     }
 
     /// Takes a study that comes with the program.
@@ -150,7 +169,7 @@ impl Server {
             );
             return Err(Refusal::too_many(problem, 60));
         }
-        let fresh = Fresh {
+        let fresh = NewExperiment {
             name,
             title,
             project,
@@ -212,8 +231,7 @@ impl Server {
             ));
         }
         let name = &entry.experiment.name;
-        let asked = read(name, &new.text, new.format, &self.config.permission)?;
-        let title = shortened(&asked.title);
+        let title = self.title_of(name, &new.text, new.format, entry.project)?;
         let text = (new.text.as_str(), new.format);
         match self.store.write_text(id, text, &title, viewer.id, now())? {
             None => Err(Refusal::not_found()),
@@ -228,35 +246,41 @@ impl Server {
     }
 
     /// Submits the same experiment again, optionally with other values.
-    pub fn again(&self, viewer: &Viewer, id: i64, again: Again) -> Result<Experiment, Refusal> {
+    pub fn again(&self, viewer: &Viewer, id: i64, rerun: Rerun) -> Result<Experiment, Refusal> {
         let old = self.experiment(viewer, id)?;
         let project = Some(old.project.clone());
         // A leader's urgency is not for everybody who repeats it.
         let (_, leader) = self.project_of(viewer, Some(&old.project))?;
         let inherited = if viewer.id == leader { old.priority } else { old.priority.min(0) };
         if let Some(study) = &old.study {
+            if !rerun.set.is_empty() {
+                return Err(Refusal::bad(
+                    "a study has no keys to set",
+                    "submit an experiment of your own, or run the study as it is",
+                ));
+            }
             let run = StudyRun {
                 quick: old.quick,
                 project,
                 priority: Some(inherited),
                 cores: Some(old.cores),
-                hold: again.hold,
+                hold: rerun.hold,
             };
             return self.run_study(viewer, study, run);
         }
         let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
-        let (text, format) = with_values(&old.name, text.text, text.format, &again.set)?;
+        let (text, format) = with_values(&old.name, text.text, text.format, &rerun.set)?;
         let submission = Submission {
             text,
             format,
-            name: Some(again.name.unwrap_or(old.name)),
+            name: Some(rerun.name.unwrap_or(old.name)),
             project,
             batch: Some(old.batch),
             priority: Some(inherited),
             idle_swap: old.idle_swap,
             auto_swap: old.auto_swap,
             cores: Some(old.cores),
-            hold: again.hold,
+            hold: rerun.hold,
         };
         self.submit(viewer, submission)
     }
@@ -289,7 +313,7 @@ impl Server {
     }
 
     /// Returns a project and its leader.
-    fn project_of(&self, viewer: &Viewer, name: Option<&str>) -> Result<(i64, i64), Refusal> {
+    pub(crate) fn project_of(&self, viewer: &Viewer, name: Option<&str>) -> Result<(i64, i64), Refusal> {
         let own = self.store.projects(viewer.id, false)?;
         let name = match name {
             Some(name) => name,

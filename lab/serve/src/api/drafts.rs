@@ -7,9 +7,9 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::draft::{self, Ask, Change, Movie, Reading, Written};
-use crate::extract::{Sent, Wanted, Which};
-use crate::leisure::at_cost;
+use crate::blocking::run_expensive;
+use crate::draft::{self, Change, Movie, ReadRequest, Reading, Translation};
+use crate::extract::{JsonBody, PathParameter, QueryOf};
 use crate::reading::check_size;
 use crate::refusal::{Problems, Refusal};
 use crate::server::{Server, Shared};
@@ -20,38 +20,44 @@ pub fn routes() -> OpenApiRouter<Shared> {
 }
 
 /// Reads a text: its errors, its translation, drawing and form, and the cost of running it.
-#[utoipa::path(post, path = "/api/read", request_body = Ask, responses(
+#[utoipa::path(post, path = "/api/read", request_body = ReadRequest, responses(
     (status = 200, body = Reading), (status = 413, body = Problems), (status = 422, body = Problems)))]
 async fn read(
     Extract(server): Extract<Shared>,
-    _viewer: Viewer,
-    Sent(ask): Sent<Ask>,
+    viewer: Viewer,
+    JsonBody(ask): JsonBody<ReadRequest>,
 ) -> Result<Json<Reading>, Refusal> {
     let read = move |server: &Server| {
         check_size(&ask.text, ask.format, &server.config.permission)?;
-        Ok(draft::read(&ask, server.config.cores as usize, &server.config.permission))
+        // Who is in no project can try the editor all the same.
+        let permission = match server.project_of(&viewer, ask.project.as_deref()) {
+            Ok((project, _)) => server.permission(project)?,
+            Err(_) => server.config.permission.clone(),
+        };
+        Ok(draft::read(&ask, server.config.cores as usize, &permission))
     };
-    at_cost(server, read).await.map(Json)
+    run_expensive(server, read).await.map(Json)
 }
 
 /// Puts a changed drawing or form into a text, in both languages.
 #[utoipa::path(post, path = "/api/write", request_body = Change, responses(
-    (status = 200, body = Written), (status = 413, body = Problems), (status = 422, body = Problems)))]
+    (status = 200, body = Translation), (status = 413, body = Problems), (status = 422, body = Problems)))]
 async fn write(
     Extract(server): Extract<Shared>,
     _viewer: Viewer,
-    Sent(change): Sent<Change>,
-) -> Result<Json<Written>, Refusal> {
+    JsonBody(change): JsonBody<Change>,
+) -> Result<Json<Translation>, Refusal> {
     let written = move |server: &Server| {
         check_size(&change.text, change.format, &server.config.permission)?;
         draft::write(&change, &server.config.permission)
             .map_err(|problem| Refusal::bad(problem, "mend the text, then draw on it"))
     };
-    at_cost(server, written).await.map(Json)
+    run_expensive(server, written).await.map(Json)
 }
 
 /// Selects a run.
 #[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 struct Run {
     /// Index of the point, from 0.
@@ -67,17 +73,18 @@ struct Run {
 async fn movie(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
-    Wanted(Run { point, repetition }): Wanted<Run>,
+    PathParameter(id): PathParameter<i64>,
+    QueryOf(Run { point, repetition }): QueryOf<Run>,
 ) -> Result<Json<Movie>, Refusal> {
     let shown = move |server: &Server| {
-        let name = server.entry(&viewer, id)?.experiment.name;
+        let entry = server.entry(&viewer, id)?;
+        let (name, permission) = (entry.experiment.name, server.permission(entry.project)?);
         let text = server.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
-        check_size(&text.text, text.format, &server.config.permission)?;
+        check_size(&text.text, text.format, &permission)?;
         let unfit = |problem: String| Refusal::bad(problem, "choose another run");
-        let experiment = draft::experiment(&name, &text.text, text.format, &server.config.permission);
+        let experiment = draft::experiment(&name, &text.text, text.format, &permission);
         let experiment = experiment.map_err(|e| unfit(e.to_string()))?;
         draft::movie(&experiment, point, repetition).map_err(unfit)
     };
-    at_cost(server, shown).await.map(Json)
+    run_expensive(server, shown).await.map(Json)
 }

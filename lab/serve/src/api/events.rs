@@ -14,10 +14,10 @@ use tokio::sync::watch;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::events::{Happening, Kind};
+use crate::blocking::run_blocking;
+use crate::events::{Kind, ServerEvent};
 use crate::experiment::Experiment;
-use crate::extract::Which;
-use crate::leisure::at_leisure;
+use crate::extract::PathParameter;
 use crate::refusal::{Problems, Refusal};
 use crate::server::{Server, Shared};
 use crate::turns::StreamTurn;
@@ -37,7 +37,7 @@ pub fn routes() -> OpenApiRouter<Shared> {
 /// The subject of a stream.
 struct Watch {
     server: Shared,
-    receiver: Receiver<Arc<Happening>>,
+    receiver: Receiver<Arc<ServerEvent>>,
     stopping: watch::Receiver<bool>,
     scope: Scope,
     /// Events to send first.
@@ -60,11 +60,11 @@ enum Scope {
 async fn of_one(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
+    PathParameter(id): PathParameter<i64>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     // Subscribed before the state is read, so that nothing in between is missed.
     let (receiver, stopping, turn) = begin(&server, &viewer)?;
-    let experiment = at_leisure(server.clone(), move |server| server.experiment(&viewer, id)).await?;
+    let experiment = run_blocking(server.clone(), move |server| server.experiment(&viewer, id)).await?;
     let first = VecDeque::from([state(&experiment).retry(RETRY)]);
     Ok(stream(Watch { server, receiver, stopping, scope: Scope::One(id), first, _turn: turn }))
 }
@@ -78,12 +78,13 @@ async fn of_all(
     viewer: Viewer,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     let (receiver, stopping, turn) = begin(&server, &viewer)?;
-    let projects = at_leisure(server.clone(), move |server| Ok(server.store.projects_of(viewer.id)?)).await?;
+    let projects =
+        run_blocking(server.clone(), move |server| Ok(server.store.projects_of(viewer.id)?)).await?;
     let first = VecDeque::from([Event::default().comment("").retry(RETRY)]);
     Ok(stream(Watch { server, receiver, stopping, scope: Scope::Projects(projects), first, _turn: turn }))
 }
 
-type Begun = (Receiver<Arc<Happening>>, watch::Receiver<bool>, Option<StreamTurn>);
+type Begun = (Receiver<Arc<ServerEvent>>, watch::Receiver<bool>, Option<StreamTurn>);
 
 fn begin(server: &Server, viewer: &Viewer) -> Result<Begun, Refusal> {
     if server.hub.watchers() >= MOST_WATCHERS {
@@ -130,7 +131,7 @@ impl Watch {
     /// Sends the current state to a watcher that was too slow.
     async fn catch_up(&mut self) {
         let Scope::One(id) = self.scope else { return };
-        let entry = at_leisure(self.server.clone(), move |server| Ok(server.store.entry(id)?)).await;
+        let entry = run_blocking(self.server.clone(), move |server| Ok(server.store.entry(id)?)).await;
         if let Ok(Some(entry)) = entry {
             self.first.push_back(state(&entry.experiment));
         }
@@ -138,7 +139,7 @@ impl Watch {
 }
 
 impl Scope {
-    fn ends_with(&self, happening: &Happening) -> bool {
+    fn ends_with(&self, happening: &ServerEvent) -> bool {
         let is_mine = match self {
             Self::One(id) => happening.experiment == *id,
             Self::Projects(_) => false,
@@ -146,7 +147,7 @@ impl Scope {
         happening.kind == Kind::Closed && (is_mine || happening.experiment == 0)
     }
 
-    fn event(&self, happening: &Happening) -> Option<Event> {
+    fn event(&self, happening: &ServerEvent) -> Option<Event> {
         let event = Event::default().event(happening.kind.word()).data(&happening.data);
         match self {
             Self::One(id) => (*id == happening.experiment).then_some(event),

@@ -9,14 +9,15 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::accounts::key;
+use crate::blocking::{run_blocking, run_expensive};
+use crate::clock::now;
 use crate::experiment::{Experiment, Filter, State};
-use crate::extract::{Sent, Wanted, Which};
-use crate::leisure::{at_cost, at_leisure};
+use crate::extract::{JsonBody, PathParameter, QueryOf};
 use crate::lifecycle::Event;
 use crate::refusal::{Problems, Refusal};
 use crate::server::{Server, Shared};
 use crate::store::Text;
-use crate::submission::{Again, Change, NewText, Submission};
+use crate::submission::{Change, NewText, Rerun, Submission};
 use crate::viewer::Viewer;
 
 /// Maximum length of a list.
@@ -38,10 +39,17 @@ pub fn routes() -> OpenApiRouter<Shared> {
 
 /// Selects experiments.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Selection {
     /// Only those in this state.
     state: Option<State>,
+    /// Only those of this project.
+    project: Option<String>,
+    /// Only those of this user.
+    owner: Option<String>,
+    /// Only those with this in their title or name.
+    search: Option<String>,
     /// Maximum number: 100 by default, at most 1000.
     limit: Option<usize>,
     /// Only those before this one, the last of the previous list.
@@ -54,10 +62,12 @@ struct Selection {
 async fn list(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Wanted(Selection { state, limit, before }): Wanted<Selection>,
+    QueryOf(selection): QueryOf<Selection>,
 ) -> Result<Json<Vec<Experiment>>, Refusal> {
-    let filter = Filter { state, limit: limit.unwrap_or(100).min(LONGEST_LIST), before };
-    at_leisure(server, move |server| server.experiments(&viewer, &filter)).await.map(Json)
+    let Selection { state, project, owner, search, limit, before } = selection;
+    let limit = limit.unwrap_or(100).min(LONGEST_LIST);
+    let filter = Filter { state, project, owner, search, limit, before };
+    run_blocking(server, move |server| server.experiments(&viewer, &filter)).await.map(Json)
 }
 
 /// Submits a new experiment, which waits for its cores.
@@ -66,9 +76,9 @@ async fn list(
 async fn submit(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Sent(submission): Sent<Submission>,
+    JsonBody(submission): JsonBody<Submission>,
 ) -> Result<(StatusCode, Json<Experiment>), Refusal> {
-    let taken = at_cost(server, move |server| server.submit(&viewer, submission)).await?;
+    let taken = run_expensive(server, move |server| server.submit(&viewer, submission)).await?;
     Ok((StatusCode::CREATED, Json(taken)))
 }
 
@@ -78,9 +88,9 @@ async fn submit(
 async fn one(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
+    PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Experiment>, Refusal> {
-    at_leisure(server, move |server| server.experiment(&viewer, id)).await.map(Json)
+    run_blocking(server, move |server| server.experiment(&viewer, id)).await.map(Json)
 }
 
 /// Changes its name, its title, or its scheduling.
@@ -89,10 +99,10 @@ async fn one(
 async fn change(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
-    Sent(change): Sent<Change>,
+    PathParameter(id): PathParameter<i64>,
+    JsonBody(change): JsonBody<Change>,
 ) -> Result<Json<Experiment>, Refusal> {
-    at_leisure(server, move |server| server.change(&viewer, id, change)).await.map(Json)
+    run_blocking(server, move |server| server.change(&viewer, id, change)).await.map(Json)
 }
 
 /// Deletes it and its results. It must not be running.
@@ -101,13 +111,14 @@ async fn change(
 async fn remove(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
+    PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {
-    at_leisure(server, move |server| server.remove(&viewer, id)).await.map(|()| StatusCode::NO_CONTENT)
+    run_blocking(server, move |server| server.remove(&viewer, id)).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// Selects a version of a text.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Version {
     /// Version, from 1; the last by default.
@@ -120,14 +131,14 @@ struct Version {
 async fn text(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
-    Wanted(Version { version }): Wanted<Version>,
+    PathParameter(id): PathParameter<i64>,
+    QueryOf(Version { version }): QueryOf<Version>,
 ) -> Result<Json<Text>, Refusal> {
     let read = move |server: &Server| {
         server.entry(&viewer, id)?;
         server.store.text(id, version)?.ok_or_else(Refusal::not_found)
     };
-    at_leisure(server, read).await.map(Json)
+    run_blocking(server, read).await.map(Json)
 }
 
 /// Replaces its text, while it is not running. Earlier measurements that still apply count.
@@ -137,10 +148,10 @@ async fn text(
 async fn rewrite(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
-    Sent(text): Sent<NewText>,
+    PathParameter(id): PathParameter<i64>,
+    JsonBody(text): JsonBody<NewText>,
 ) -> Result<Json<Experiment>, Refusal> {
-    at_cost(server, move |server| server.rewrite(&viewer, id, &text)).await.map(Json)
+    run_expensive(server, move |server| server.rewrite(&viewer, id, &text)).await.map(Json)
 }
 
 /// Returns every version of its text, the newest first.
@@ -149,13 +160,13 @@ async fn rewrite(
 async fn versions(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
+    PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Vec<Text>>, Refusal> {
     let read = move |server: &Server| {
         server.entry(&viewer, id)?;
         Ok(server.store.texts(id)?)
     };
-    at_leisure(server, read).await.map(Json)
+    run_blocking(server, read).await.map(Json)
 }
 
 /// Defines a handler for an action on an experiment.
@@ -168,9 +179,9 @@ macro_rules! action {
         async fn $name(
             Extract(server): Extract<Shared>,
             viewer: Viewer,
-            Which(id): Which<i64>,
+            PathParameter(id): PathParameter<i64>,
         ) -> Result<Json<Experiment>, Refusal> {
-            at_leisure(server, move |server| server.act(&viewer, id, $event)).await.map(Json)
+            run_blocking(server, move |server| server.act(&viewer, id, $event)).await.map(Json)
         }
     };
 }
@@ -201,54 +212,61 @@ action!(
 );
 
 /// Submits the same experiment again, optionally with other values.
-#[utoipa::path(post, path = "/api/experiments/{id}/again", params(("id" = i64, Path)), request_body = Option<Again>,
+#[utoipa::path(post, path = "/api/experiments/{id}/again", params(("id" = i64, Path)), request_body = Option<Rerun>,
     responses((status = 201, body = Experiment), (status = 404, body = Problems), (status = 422, body = Problems)))]
 async fn again(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
-    again: Option<Sent<Again>>,
+    PathParameter(id): PathParameter<i64>,
+    again: Option<JsonBody<Rerun>>,
 ) -> Result<(StatusCode, Json<Experiment>), Refusal> {
-    let again = again.map_or_else(Again::default, |Sent(again)| again);
-    let taken = at_cost(server, move |server| server.again(&viewer, id, again)).await?;
+    let again = again.map_or_else(Rerun::default, |JsonBody(again)| again);
+    let taken = run_expensive(server, move |server| server.again(&viewer, id, again)).await?;
     Ok((StatusCode::CREATED, Json(taken)))
 }
+
+/// Maximum links of an experiment.
+const MOST_LINKS: u64 = 100;
 
 /// A link that gives read access.
 #[derive(Debug, Serialize, ToSchema)]
 struct Link {
-    /// The path on this server. It is shown only once; a new link replaces it.
+    /// The path on this server. It is shown only once.
     link: String,
 }
 
-/// Creates a link that gives anybody read access, and revokes an earlier one.
+/// Creates a link that gives anybody read access to the report and the files. Earlier links stay.
 #[utoipa::path(post, path = "/api/experiments/{id}/share", params(("id" = i64, Path)), responses(
-    (status = 201, body = Link), (status = 404, body = Problems)))]
+    (status = 201, body = Link), (status = 404, body = Problems),
+    (status = 409, description = "It has too many", body = Problems)))]
 async fn share(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
+    PathParameter(id): PathParameter<i64>,
 ) -> Result<(StatusCode, Json<Link>), Refusal> {
     let made = move |server: &Server| {
         server.own(&viewer, id)?;
+        if server.store.shares(id)? >= MOST_LINKS {
+            return Err(Refusal::conflict(format!("it has {MOST_LINKS} links"), "end them first"));
+        }
         let key = key::fresh()?;
-        server.store.share(id, Some(&key::digest(&key)))?;
+        server.store.share(id, &key::digest(&key), now())?;
         Ok(Link { link: format!("/shared/{key}") })
     };
-    Ok((StatusCode::CREATED, Json(at_leisure(server, made).await?)))
+    Ok((StatusCode::CREATED, Json(run_blocking(server, made).await?)))
 }
 
-/// Revokes the link.
+/// Ends all links.
 #[utoipa::path(delete, path = "/api/experiments/{id}/share", params(("id" = i64, Path)), responses(
     (status = 204), (status = 404, body = Problems)))]
 async fn unshare(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
+    PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {
     let ended = move |server: &Server| {
         server.own(&viewer, id)?;
-        Ok(server.store.share(id, None)?)
+        Ok(server.store.unshare(id)?)
     };
-    at_leisure(server, ended).await.map(|()| StatusCode::NO_CONTENT)
+    run_blocking(server, ended).await.map(|()| StatusCode::NO_CONTENT)
 }

@@ -8,15 +8,16 @@ use axum::Json;
 use axum::extract::State as Extract;
 use axum::http::HeaderName;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::blocking::run_blocking;
 use crate::bundle::media_type;
 use crate::directory::{FileLine, directory, inside};
 use crate::download::{Ranged, download};
-use crate::extract::Which;
-use crate::leisure::at_leisure;
+use crate::experiment::Links;
+use crate::extract::{AcceptHeader, PathParameter};
 use crate::lifecycle::holds_cores;
 use crate::refusal::{Problems, Refusal};
 use crate::server::{Server, Shared};
@@ -32,6 +33,8 @@ pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
         .routes(routes!(points))
         .routes(routes!(report))
+        .routes(routes!(report_page))
+        .routes(routes!(report_file))
         .routes(routes!(files))
         .routes(routes!(file))
         .routes(routes!(log))
@@ -44,27 +47,58 @@ pub fn routes() -> OpenApiRouter<Shared> {
 async fn points(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
+    PathParameter(id): PathParameter<i64>,
 ) -> Result<Response, Refusal> {
-    at_leisure(server, move |server| server.points(&viewer, id)).await
+    run_blocking(server, move |server| server.points(&viewer, id)).await
 }
 
-/// Returns the report so far, or a range of it.
+/// Returns the report so far, or a range of it. A browser is sent to the same with a `/` at its end, where the links of the page lead to its files.
 #[utoipa::path(get, path = "/api/experiments/{id}/report", params(("id" = i64, Path)), responses(
     (status = 200, body = String, content_type = "text/html"),
     (status = 206, body = String, content_type = "text/html"),
+    (status = 308, description = "To report/, for a browser"),
     (status = 404, description = "There is nothing yet", body = Problems)))]
 async fn report(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
+    PathParameter(id): PathParameter<i64>,
+    accept: AcceptHeader,
     wanted: Ranged,
 ) -> Result<Response, Refusal> {
-    at_leisure(server, move |server| {
+    if accept.is_browser {
+        return Ok(Redirect::permanent(&Links::of(id).report).into_response());
+    }
+    run_blocking(server, move |server| server.report(&viewer, id, &wanted)).await
+}
+
+/// Returns the report so far, as a page in a directory.
+#[utoipa::path(get, path = "/api/experiments/{id}/report/", params(("id" = i64, Path)), responses(
+    (status = 200, body = String, content_type = "text/html"),
+    (status = 206, body = String, content_type = "text/html"),
+    (status = 404, description = "There is nothing yet", body = Problems)))]
+async fn report_page(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    PathParameter(id): PathParameter<i64>,
+    wanted: Ranged,
+) -> Result<Response, Refusal> {
+    run_blocking(server, move |server| server.report(&viewer, id, &wanted)).await
+}
+
+/// Returns a file to which the report links: one of its results.
+#[utoipa::path(get, path = "/api/experiments/{id}/report/{*path}", params(("id" = i64, Path), ("path" = String, Path)),
+    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
+async fn report_file(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    PathParameter((id, path)): PathParameter<(i64, String)>,
+    wanted: Ranged,
+) -> Result<Response, Refusal> {
+    let read = move |server: &Server| {
         server.entry(&viewer, id)?;
-        report_of(server, id, &wanted)
-    })
-    .await
+        file_of(&server.command(id)?.results(), &path, &wanted)
+    };
+    run_blocking(server, read).await
 }
 
 /// Lists the files of its results.
@@ -73,13 +107,13 @@ async fn report(
 async fn files(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
+    PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Vec<FileLine>>, Refusal> {
     let listed = move |server: &Server| {
         server.entry(&viewer, id)?;
         Ok(directory(&server.command(id)?.results())?)
     };
-    at_leisure(server, listed).await.map(Json)
+    run_blocking(server, listed).await.map(Json)
 }
 
 /// Returns a file of its results, or a range of it.
@@ -89,10 +123,10 @@ async fn files(
 async fn file(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which((id, path)): Which<(i64, String)>,
+    PathParameter((id, path)): PathParameter<(i64, String)>,
     wanted: Ranged,
 ) -> Result<Response, Refusal> {
-    at_leisure(server, move |server| {
+    run_blocking(server, move |server| {
         server.entry(&viewer, id)?;
         file_of(&server.command(id)?.results(), &path, &wanted)
     })
@@ -105,9 +139,9 @@ async fn file(
 async fn log(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
+    PathParameter(id): PathParameter<i64>,
 ) -> Result<Response, Refusal> {
-    at_leisure(server, move |server| {
+    run_blocking(server, move |server| {
         server.entry(&viewer, id)?;
         let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
         content(&server.command(id)?.dir.join("log"), headers, "")
@@ -116,6 +150,11 @@ async fn log(
 }
 
 impl Server {
+    fn report(&self, viewer: &Viewer, id: i64, wanted: &Ranged) -> Result<Response, Refusal> {
+        self.entry(viewer, id)?;
+        report_of(self, id, wanted)
+    }
+
     fn points(&self, viewer: &Viewer, id: i64) -> Result<Response, Refusal> {
         self.entry(viewer, id)?;
         let points = self.command(id)?.results().join("points.json");

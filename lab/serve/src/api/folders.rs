@@ -9,11 +9,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::files::file_of;
+use crate::blocking::run_blocking;
 use crate::directory::{FileLine, directory};
 use crate::download::Ranged;
-use crate::extract::Which;
+use crate::extract::PathParameter;
 use crate::folders::Folder;
-use crate::leisure::at_leisure;
 use crate::refusal::{Problems, Refusal};
 use crate::server::{Server, Shared};
 use crate::viewer::Viewer;
@@ -38,7 +38,7 @@ async fn mine(Extract(server): Extract<Shared>, viewer: Viewer) -> Result<Json<V
 async fn my_file(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(path): Which<String>,
+    PathParameter(path): PathParameter<String>,
     wanted: Ranged,
 ) -> Result<Response, Refusal> {
     give(server, viewer, Folder::Mine, path, wanted).await
@@ -51,7 +51,7 @@ async fn my_file(
 async fn keep_mine(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(path): Which<String>,
+    PathParameter(path): PathParameter<String>,
     content: Bytes,
 ) -> Result<StatusCode, Refusal> {
     keep(server, viewer, Folder::Mine, path, content).await
@@ -63,7 +63,7 @@ async fn keep_mine(
 async fn discard_mine(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(path): Which<String>,
+    PathParameter(path): PathParameter<String>,
 ) -> Result<StatusCode, Refusal> {
     discard(server, viewer, Folder::Mine, path).await
 }
@@ -74,7 +74,7 @@ async fn discard_mine(
 async fn ours(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(name): Which<String>,
+    PathParameter(name): PathParameter<String>,
 ) -> Result<Json<Vec<FileLine>>, Refusal> {
     list(server, viewer, Folder::Project(name)).await
 }
@@ -85,7 +85,7 @@ async fn ours(
 async fn our_file(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which((name, path)): Which<(String, String)>,
+    PathParameter((name, path)): PathParameter<(String, String)>,
     wanted: Ranged,
 ) -> Result<Response, Refusal> {
     give(server, viewer, Folder::Project(name), path, wanted).await
@@ -98,7 +98,7 @@ async fn our_file(
 async fn keep_ours(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which((name, path)): Which<(String, String)>,
+    PathParameter((name, path)): PathParameter<(String, String)>,
     content: Bytes,
 ) -> Result<StatusCode, Refusal> {
     keep(server, viewer, Folder::Project(name), path, content).await
@@ -110,14 +110,14 @@ async fn keep_ours(
 async fn discard_ours(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which((name, path)): Which<(String, String)>,
+    PathParameter((name, path)): PathParameter<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
     discard(server, viewer, Folder::Project(name), path).await
 }
 
 async fn list(server: Shared, viewer: Viewer, folder: Folder) -> Result<Json<Vec<FileLine>>, Refusal> {
     let listed = move |server: &Server| Ok(directory(&server.folder(&viewer, &folder)?)?);
-    at_leisure(server, listed).await.map(Json)
+    run_blocking(server, listed).await.map(Json)
 }
 
 async fn give(
@@ -127,7 +127,7 @@ async fn give(
     path: String,
     wanted: Ranged,
 ) -> Result<Response, Refusal> {
-    at_leisure(server, move |server| file_of(&server.folder(&viewer, &folder)?, &path, &wanted)).await
+    run_blocking(server, move |server| file_of(&server.folder(&viewer, &folder)?, &path, &wanted)).await
 }
 
 async fn keep(
@@ -138,7 +138,7 @@ async fn keep(
     content: Bytes,
 ) -> Result<StatusCode, Refusal> {
     let kept = move |server: &Server| server.keep(&viewer, &folder, &path, &content);
-    at_leisure(server, kept).await.map(|()| StatusCode::NO_CONTENT)
+    run_blocking(server, kept).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 async fn discard(
@@ -148,5 +148,5 @@ async fn discard(
     path: String,
 ) -> Result<StatusCode, Refusal> {
     let discarded = move |server: &Server| server.discard(&viewer, &folder, &path);
-    at_leisure(server, discarded).await.map(|()| StatusCode::NO_CONTENT)
+    run_blocking(server, discarded).await.map(|()| StatusCode::NO_CONTENT)
 }

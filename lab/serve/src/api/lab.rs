@@ -10,9 +10,9 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::blocking::run_blocking;
 use crate::experiment::Experiment;
-use crate::extract::{Sent, Which};
-use crate::leisure::at_leisure;
+use crate::extract::{JsonBody, PathParameter};
 use crate::refusal::{Problems, Refusal};
 use crate::server::{Server, Shared};
 use crate::submission::StudyRun;
@@ -79,7 +79,7 @@ impl Server {
 /// Returns the machine and its free resources.
 #[utoipa::path(get, path = "/api/machine", responses((status = 200, body = Machine)))]
 async fn machine(Extract(server): Extract<Shared>, _viewer: Viewer) -> Result<Json<Machine>, Refusal> {
-    at_leisure(server, Server::machine).await.map(Json)
+    run_blocking(server, Server::machine).await.map(Json)
 }
 
 /// Lists the studies.
@@ -94,10 +94,10 @@ async fn studies(_viewer: Viewer) -> Json<Vec<StudyLine>> {
 async fn run(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(name): Which<String>,
-    run: Option<Sent<StudyRun>>,
+    PathParameter(name): PathParameter<String>,
+    run: Option<JsonBody<StudyRun>>,
 ) -> Result<(StatusCode, Json<Experiment>), Refusal> {
-    let run = run.map_or_else(StudyRun::default, |Sent(run)| run);
-    let taken = at_leisure(server, move |server| server.run_study(&viewer, &name, run)).await?;
+    let run = run.map_or_else(StudyRun::default, |JsonBody(run)| run);
+    let taken = run_blocking(server, move |server| server.run_study(&viewer, &name, run)).await?;
     Ok((StatusCode::CREATED, Json(taken)))
 }

@@ -10,20 +10,75 @@ mod people;
 mod shell;
 
 use axum::Json;
-use utoipa::OpenApi;
+use axum::http::StatusCode;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::path::PathItem;
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub use files::{file_of, report_of};
 
+use crate::extract::COOKIE_NAME;
 use crate::server::Shared;
 
 #[derive(OpenApi)]
 #[openapi(info(
     title = "headofline",
-    description = "Experiments on transport protocols: submit, watch, get. Every refusal has a body `{errors: [{line, column, message, cure}]}`."
-))]
+    description = "Experiments on transport protocols: submit, watch, get. Every error has a body `{errors: [{line, column, message, cure}]}`.",
+    version = env!("CARGO_PKG_VERSION"),
+    license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
+), modifiers(&Authentication), security(("token" = []), ("session" = [])))]
 struct Description;
+
+/// How requests say whose they are. Without login, as on 127.0.0.1, they need not.
+struct Authentication;
+
+impl Modify for Authentication {
+    fn modify(&self, description: &mut utoipa::openapi::OpenApi) {
+        let session = ApiKeyValue::with_description(COOKIE_NAME, "the cookie of POST /api/login");
+        let schemes = [
+            ("token", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer))),
+            ("session", SecurityScheme::ApiKey(ApiKey::Cookie(session))),
+        ];
+        let components = description.components.get_or_insert_default();
+        components.security_schemes.extend(schemes.map(|(name, scheme)| (name.to_owned(), scheme.into())));
+    }
+}
+
+/// Returns the description as tools read it: the router's `{*path}` is a name with a star, an operation has a name of its own, and a
+/// response a description. OpenAPI 3.1, sections 4.8.8, 4.8.10 and 4.8.17
+fn standard(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    let paths = std::mem::take(&mut description.paths.paths);
+    for (path, mut item) in paths {
+        let path = path.replace("{*", "{");
+        let PathItem { get, put, post, delete, patch, .. } = &mut item;
+        for (method, operation) in
+            [("get", get), ("put", put), ("post", post), ("delete", delete), ("patch", patch)]
+        {
+            let Some(operation) = operation else { continue };
+            let words =
+                path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !["", "api"].contains(word));
+            let slash = if path.ends_with('/') { "_list" } else { "" };
+            operation.operation_id = Some(format!("{method}_{}{slash}", words.collect::<Vec<_>>().join("_")));
+            for (status, response) in &mut operation.responses.responses {
+                if let RefOr::T(response) = response
+                    && response.description.is_empty()
+                {
+                    response.description = reason(status).to_owned();
+                }
+            }
+        }
+        description.paths.paths.insert(path, item);
+    }
+    description
+}
+
+/// Returns what a status means. RFC 9110, section 15
+fn reason(status: &str) -> &'static str {
+    status.parse().ok().and_then(|status: StatusCode| status.canonical_reason()).unwrap_or("an answer")
+}
 
 /// Returns all routes of the API, and its description.
 pub fn routes() -> (axum::Router<Shared>, utoipa::openapi::OpenApi) {
@@ -43,5 +98,5 @@ pub fn routes() -> (axum::Router<Shared>, utoipa::openapi::OpenApi) {
 /// Returns the description of this API.
 #[utoipa::path(get, path = "/api/openapi.json", responses((status = 200, description = "OpenAPI 3.1", body = serde_json::Value)))]
 async fn description() -> Json<utoipa::openapi::OpenApi> {
-    Json(routes().1)
+    Json(standard(routes().1))
 }

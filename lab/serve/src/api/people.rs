@@ -11,12 +11,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::accounts::key;
+use crate::blocking::{run_blocking, run_expensive};
 use crate::client::Network;
 use crate::clock::now;
 use crate::extract::{COOKIE_NAME, cookie};
-use crate::extract::{Sent, Which};
-use crate::leisure::{at_cost, at_leisure};
-use crate::people::{Login, Registration};
+use crate::extract::{JsonBody, PathParameter};
+use crate::people::{Login, NewPassword, Registration};
 use crate::refusal::{Problems, Refusal};
 use crate::server::{Access, Server, Shared};
 use crate::store::{Key, Member, Project};
@@ -29,6 +29,7 @@ pub fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(logout))
         .routes(routes!(register))
         .routes(routes!(me))
+        .routes(routes!(change_password))
         .routes(routes!(projects, found))
         .routes(routes!(approve))
         .routes(routes!(join))
@@ -50,7 +51,7 @@ struct Me {
 /// A request for a project.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Founding {
+struct ProjectRequest {
     /// Letters, digits, `-`, `_` and `.`.
     name: String,
     /// One line for people.
@@ -60,7 +61,7 @@ struct Founding {
 /// A request for a token.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Wish {
+struct TokenRequest {
     /// What it is for.
     name: String,
     /// Lifetime in days, 1 to 366.
@@ -69,7 +70,7 @@ struct Wish {
 
 /// A new token, shown only once.
 #[derive(Debug, Serialize, ToSchema)]
-struct Issued {
+struct IssuedToken {
     /// For `Authorization: Bearer TOKEN`.
     token: String,
 }
@@ -77,15 +78,15 @@ struct Issued {
 type WithCookie = ([(HeaderName, String); 1], StatusCode);
 
 /// Logs in: starts a session, in a cookie.
-#[utoipa::path(post, path = "/api/login", request_body = Login, responses(
+#[utoipa::path(post, path = "/api/login", security(()), request_body = Login, responses(
     (status = 204), (status = 401, body = Problems), (status = 429, body = Problems)))]
 async fn login(
     Extract(server): Extract<Shared>,
     network: Network,
-    Sent(login): Sent<Login>,
+    JsonBody(login): JsonBody<Login>,
 ) -> Result<WithCookie, Refusal> {
     let is_secure = server.config.is_secure;
-    let key = at_cost(server, move |server| server.log_in(&network, &login)).await?;
+    let key = run_expensive(server, move |server| server.log_in(&network, &login)).await?;
     Ok((set_cookie(&key, is_secure, crate::people::SESSION), StatusCode::NO_CONTENT))
 }
 
@@ -99,26 +100,27 @@ async fn logout(Extract(server): Extract<Shared>, parts: Parts) -> Result<WithCo
     Ok((set_cookie("", server.config.is_secure, 0), StatusCode::NO_CONTENT))
 }
 
-/// RFC 6265bis, section 4.1.2
+/// RFC 6265bis, sections 4.1.2 and 5.6.7. `Lax` rather than `Strict`: a link in a mail, and a link in a report, whose sandbox has an origin
+/// of its own, are from other sites. They are GET, which changes nothing, and `guard` rejects other requests from there.
 fn set_cookie(key: &str, is_secure: bool, seconds: i64) -> [(HeaderName, String); 1] {
     let secure = if is_secure { "; Secure" } else { "" };
-    let cookie = format!("{COOKIE_NAME}={key}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}");
+    let cookie = format!("{COOKIE_NAME}={key}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
     [(SET_COOKIE, cookie)]
 }
 
 /// Registers an account, and optionally asks to join a project. It sees nothing before a project admits it.
-#[utoipa::path(post, path = "/api/users", request_body = Registration, responses(
+#[utoipa::path(post, path = "/api/users", security(()), request_body = Registration, responses(
     (status = 201), (status = 400, body = Problems), (status = 409, description = "The name is taken", body = Problems),
     (status = 429, description = "Too many from one address", body = Problems)))]
 async fn register(
     Extract(server): Extract<Shared>,
     network: Network,
-    Sent(registration): Sent<Registration>,
+    JsonBody(registration): JsonBody<Registration>,
 ) -> Result<StatusCode, Refusal> {
     if server.config.access == Access::Open {
         return Err(Refusal::not_found());
     }
-    at_cost(server, move |server| server.sign_up(&network, &registration)).await?;
+    run_expensive(server, move |server| server.sign_up(&network, &registration)).await?;
     Ok(StatusCode::CREATED)
 }
 
@@ -129,20 +131,40 @@ async fn me(Extract(server): Extract<Shared>, viewer: Viewer) -> Json<Me> {
     Json(Me { name: viewer.name, is_administrator: viewer.is_administrator, has_accounts })
 }
 
+/// Changes the password of the current user, and ends the user's other sessions.
+#[utoipa::path(put, path = "/api/me/password", request_body = NewPassword, responses(
+    (status = 204), (status = 400, body = Problems), (status = 429, body = Problems)))]
+async fn change_password(
+    Extract(server): Extract<Shared>,
+    viewer: Viewer,
+    network: Network,
+    parts: Parts,
+    JsonBody(new): JsonBody<NewPassword>,
+) -> Result<StatusCode, Refusal> {
+    if server.config.access == Access::Open {
+        return Err(Refusal::not_found());
+    }
+    let kept = cookie(&parts).map(key::digest);
+    let changed = move |server: &Server| {
+        server.change_password(&network, &viewer, &new, kept.as_ref().map(AsRef::as_ref))
+    };
+    run_expensive(server, changed).await.map(|()| StatusCode::NO_CONTENT)
+}
+
 /// Lists the user's projects; for an administrator, all.
 #[utoipa::path(get, path = "/api/projects", responses((status = 200, body = Vec<Project>)))]
 async fn projects(Extract(server): Extract<Shared>, viewer: Viewer) -> Result<Json<Vec<Project>>, Refusal> {
     let listed = move |server: &Server| Ok(server.store.projects(viewer.id, viewer.is_administrator)?);
-    at_leisure(server, listed).await.map(Json)
+    run_blocking(server, listed).await.map(Json)
 }
 
 /// Creates a project, which an administrator has to approve.
-#[utoipa::path(post, path = "/api/projects", request_body = Founding, responses(
+#[utoipa::path(post, path = "/api/projects", request_body = ProjectRequest, responses(
     (status = 201), (status = 409, description = "The name is taken", body = Problems)))]
 async fn found(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Sent(Founding { name, title }): Sent<Founding>,
+    JsonBody(ProjectRequest { name, title }): JsonBody<ProjectRequest>,
 ) -> Result<StatusCode, Refusal> {
     check_name(&name)?;
     let title: String = title.chars().filter(|c| !c.is_control()).take(200).collect();
@@ -151,7 +173,7 @@ async fn found(
         let added = server.store.add_project((&name, &title), viewer.id, approved, now())?;
         added.ok_or_else(|| Refusal::conflict("there is such a project", "choose another name"))
     };
-    at_leisure(server, made).await.map(|_| StatusCode::CREATED)
+    run_blocking(server, made).await.map(|_| StatusCode::CREATED)
 }
 
 /// Approves a project; for administrators.
@@ -160,7 +182,7 @@ async fn found(
 async fn approve(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(name): Which<String>,
+    PathParameter(name): PathParameter<String>,
 ) -> Result<StatusCode, Refusal> {
     let approved = move |server: &Server| {
         // Others learn nothing, not even whether the project exists.
@@ -170,7 +192,7 @@ async fn approve(
             Err(Refusal::not_found())
         }
     };
-    at_leisure(server, approved).await.map(|()| StatusCode::NO_CONTENT)
+    run_blocking(server, approved).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// Asks to join a project. The answer does not reveal whether it exists.
@@ -178,10 +200,10 @@ async fn approve(
 async fn join(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(name): Which<String>,
+    PathParameter(name): PathParameter<String>,
 ) -> Result<StatusCode, Refusal> {
     let asked = move |server: &Server| Ok(server.store.ask_to_join(&name, viewer.id)?);
-    at_leisure(server, asked).await.map(|()| StatusCode::ACCEPTED)
+    run_blocking(server, asked).await.map(|()| StatusCode::ACCEPTED)
 }
 
 /// Lists the members of one of the user's projects.
@@ -190,13 +212,13 @@ async fn join(
 async fn members(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(name): Which<String>,
+    PathParameter(name): PathParameter<String>,
 ) -> Result<Json<Vec<Member>>, Refusal> {
     let listed = move |server: &Server| {
         let (project, _) = server.store.project(&name, viewer.id)?.ok_or_else(Refusal::not_found)?;
         Ok(server.store.members(project)?)
     };
-    at_leisure(server, listed).await.map(Json)
+    run_blocking(server, listed).await.map(Json)
 }
 
 /// Admits an applicant; for the leader.
@@ -205,13 +227,13 @@ async fn members(
 async fn admit(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which((name, user)): Which<(String, String)>,
+    PathParameter((name, user)): PathParameter<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
     let admitted = move |server: &Server| {
         let project = server.led(&viewer, &name)?;
         if server.store.admit(project, &user)? { Ok(()) } else { Err(Refusal::not_found()) }
     };
-    at_leisure(server, admitted).await.map(|()| StatusCode::NO_CONTENT)
+    run_blocking(server, admitted).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// Removes a member; for the leader.
@@ -220,7 +242,7 @@ async fn admit(
 async fn dismiss(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which((name, user)): Which<(String, String)>,
+    PathParameter((name, user)): PathParameter<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
     let dismissed = move |server: &Server| {
         let project = server.led(&viewer, &name)?;
@@ -230,28 +252,28 @@ async fn dismiss(
         server.end_streams();
         Ok(())
     };
-    at_leisure(server, dismissed).await.map(|()| StatusCode::NO_CONTENT)
+    run_blocking(server, dismissed).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// Lists the user's tokens, without their secrets.
 #[utoipa::path(get, path = "/api/tokens", responses((status = 200, body = Vec<Key>)))]
 async fn tokens(Extract(server): Extract<Shared>, viewer: Viewer) -> Result<Json<Vec<Key>>, Refusal> {
-    at_leisure(server, move |server| Ok(server.store.tokens(viewer.id)?)).await.map(Json)
+    run_blocking(server, move |server| Ok(server.store.tokens(viewer.id)?)).await.map(Json)
 }
 
 /// Creates a token for a program. It is shown only once.
-#[utoipa::path(post, path = "/api/tokens", request_body = Wish, responses((status = 201, body = Issued)))]
+#[utoipa::path(post, path = "/api/tokens", request_body = TokenRequest, responses((status = 201, body = IssuedToken)))]
 async fn issue(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Sent(Wish { name, days }): Sent<Wish>,
-) -> Result<(StatusCode, Json<Issued>), Refusal> {
+    JsonBody(TokenRequest { name, days }): JsonBody<TokenRequest>,
+) -> Result<(StatusCode, Json<IssuedToken>), Refusal> {
     check_name(&name)?;
     if !(1..=366).contains(&days) {
         return Err(Refusal::bad("days is out of range", "1 to 366"));
     }
     let made = move |server: &Server| server.issue(&viewer, &name, days);
-    Ok((StatusCode::CREATED, Json(Issued { token: at_leisure(server, made).await? })))
+    Ok((StatusCode::CREATED, Json(IssuedToken { token: run_blocking(server, made).await? })))
 }
 
 /// Revokes a token.
@@ -260,7 +282,7 @@ async fn issue(
 async fn revoke(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
+    PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {
     let revoked = move |server: &Server| {
         if !server.store.revoke(viewer.id, id)? {
@@ -269,5 +291,5 @@ async fn revoke(
         server.end_streams();
         Ok(())
     };
-    at_leisure(server, revoked).await.map(|()| StatusCode::NO_CONTENT)
+    run_blocking(server, revoked).await.map(|()| StatusCode::NO_CONTENT)
 }

@@ -8,13 +8,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::files::file_of;
+use crate::blocking::run_blocking;
 use crate::directory::{FileLine, directory};
 use crate::download::Ranged;
-use crate::extract::{Sent, Which};
-use crate::leisure::at_leisure;
+use crate::extract::{JsonBody, PathParameter};
 use crate::refusal::{Problems, Refusal};
 use crate::server::Shared;
-use crate::shell::{Begin, Line, Shell};
+use crate::shell::{Line, Shell, ShellOptions};
 use crate::viewer::Viewer;
 
 pub fn routes() -> OpenApiRouter<Shared> {
@@ -32,24 +32,24 @@ pub fn routes() -> OpenApiRouter<Shared> {
 async fn shell(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
+    PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Shell>, Refusal> {
-    at_leisure(server, move |server| server.shell(&viewer, id)).await.map(Json)
+    run_blocking(server, move |server| server.shell(&viewer, id)).await.map(Json)
 }
 
 /// Opens a shell on its network, independent of its runs.
-#[utoipa::path(post, path = "/api/experiments/{id}/shell", params(("id" = i64, Path)), request_body = Option<Begin>, responses(
+#[utoipa::path(post, path = "/api/experiments/{id}/shell", params(("id" = i64, Path)), request_body = Option<ShellOptions>, responses(
     (status = 201, body = Shell), (status = 404, body = Problems),
     (status = 409, description = "It has one", body = Problems)))]
 async fn open(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
-    begin: Option<Sent<Begin>>,
+    PathParameter(id): PathParameter<i64>,
+    begin: Option<JsonBody<ShellOptions>>,
 ) -> Result<(StatusCode, Json<Shell>), Refusal> {
-    let begin = begin.map_or_else(Begin::default, |Sent(begin)| begin);
+    let begin = begin.map_or_else(ShellOptions::default, |JsonBody(begin)| begin);
     let shared = server.clone();
-    let opened = at_leisure(server, move |_| shared.open_shell(&viewer, id, begin)).await?;
+    let opened = run_blocking(server, move |_| shared.open_shell(&viewer, id, begin)).await?;
     Ok((StatusCode::CREATED, Json(opened)))
 }
 
@@ -59,9 +59,9 @@ async fn open(
 async fn end(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
+    PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {
-    at_leisure(server, move |server| server.end_shell(&viewer, id)).await.map(|()| StatusCode::NO_CONTENT)
+    run_blocking(server, move |server| server.end_shell(&viewer, id)).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// Enters a line, when the shell waits for one.
@@ -71,10 +71,10 @@ async fn end(
 async fn line(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
-    Sent(Line { line }): Sent<Line>,
+    PathParameter(id): PathParameter<i64>,
+    JsonBody(Line { line }): JsonBody<Line>,
 ) -> Result<StatusCode, Refusal> {
-    let typed = at_leisure(server, move |server| server.type_line(&viewer, id, &line));
+    let typed = run_blocking(server, move |server| server.send_line(&viewer, id, &line));
     typed.await.map(|()| StatusCode::NO_CONTENT)
 }
 
@@ -84,9 +84,9 @@ async fn line(
 async fn interrupt(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
+    PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {
-    let done = at_leisure(server, move |server| server.interrupt_shell(&viewer, id));
+    let done = run_blocking(server, move |server| server.interrupt_shell(&viewer, id));
     done.await.map(|()| StatusCode::NO_CONTENT)
 }
 
@@ -96,9 +96,9 @@ async fn interrupt(
 async fn files(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which(id): Which<i64>,
+    PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Vec<FileLine>>, Refusal> {
-    let listed = at_leisure(server, move |server| Ok(directory(&server.shell_files(&viewer, id)?)?));
+    let listed = run_blocking(server, move |server| Ok(directory(&server.shell_files(&viewer, id)?)?));
     listed.await.map(Json)
 }
 
@@ -108,8 +108,8 @@ async fn files(
 async fn file(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
-    Which((id, path)): Which<(i64, String)>,
+    PathParameter((id, path)): PathParameter<(i64, String)>,
     wanted: Ranged,
 ) -> Result<Response, Refusal> {
-    at_leisure(server, move |server| file_of(&server.shell_files(&viewer, id)?, &path, &wanted)).await
+    run_blocking(server, move |server| file_of(&server.shell_files(&viewer, id)?, &path, &wanted)).await
 }

@@ -8,6 +8,7 @@
 mod drawn;
 mod file;
 mod graph;
+mod idle;
 mod keys;
 mod movie;
 mod ns;
@@ -26,10 +27,11 @@ use utoipa::ToSchema;
 use file::File;
 pub use file::experiment;
 pub use graph::Graph;
+pub use idle::{network, with_placeholder_traffic};
 pub use keys::keys;
 pub use movie::{Movie, movie};
 pub use question::Question;
-pub use reading::{Ask, Reading, read};
+pub use reading::{ReadRequest, Reading, read};
 
 use crate::experiment::Format;
 
@@ -50,7 +52,7 @@ pub struct Change {
 
 /// One text in both languages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Written {
+pub struct Translation {
     /// As an experiment file.
     pub toml: String,
     /// As an ns script, if ns can say it.
@@ -60,7 +62,7 @@ pub struct Written {
 }
 
 /// The text with a changed view in it; or what stands in the way.
-pub fn write(change: &Change, permission: &Permission) -> Result<Written, String> {
+pub fn write(change: &Change, permission: &Permission) -> Result<Translation, String> {
     let before = match change.format {
         Format::Toml => change.text.clone(),
         Format::Ns => ns::toml_of(&change.text, permission).map_err(|e| e.to_string())?,
@@ -72,14 +74,14 @@ pub fn write(change: &Change, permission: &Permission) -> Result<Written, String
     if let Some(graph) = &change.graph {
         text = drawn::put(&text, graph, permission)?;
     }
-    let mut written = Written::of(File::read(text, permission));
+    let mut written = Translation::of(File::read(text, permission));
     if change.format == Format::Ns && written.toml == before {
         written.ns = Some(change.text.clone());
     }
     Ok(written)
 }
 
-impl Written {
+impl Translation {
     fn of(file: File) -> Self {
         let ns = ns::ns_of(&file);
         let ns_cannot = ns.as_ref().err().map(|why| format!("ns cannot say {why}"));

@@ -64,8 +64,13 @@ pub fn ignored(text: &str, permission: &Permission) -> Vec<String> {
         .unwrap_or_default()
 }
 
+/// Returns whether a script starts traffic or programs itself, or cannot be read.
+pub fn has_traffic(text: &str, permission: &Permission) -> bool {
+    read(text, permission).map_or(true, |script| !script.flows.is_empty() || !script.programs.is_empty())
+}
+
 /// Returns the `#hol` lines of a script without their prefix.
-fn said(text: &str) -> Option<String> {
+pub fn said(text: &str) -> Option<String> {
     let line = |line: &str| match line {
         "#hol" => Some("\n".to_owned()),
         _ => line.strip_prefix(MARK).map(|said| format!("{said}\n")),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 use utoipa::ToSchema;
 
-use super::values::{list, plain, set, table_of, value};
+use super::values::{list, plain, set, table_of};
 
 /// A form. The text keeps everything that it does not contain.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -122,7 +122,7 @@ fn put_field(document: &mut DocumentMut, key: &str, text: &str) {
     } else {
         text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
     };
-    let axis = (values.len() > 1).then(|| values.iter().map(|text| value(text)).collect::<Array>());
+    let axis = (values.len() > 1).then(|| super::values::values(key, values.iter().copied()));
     put_axis(document, key, axis);
     let one = values.first().copied().filter(|_| values.len() == 1);
     let (path, last) = key.rsplit_once('.').map_or((None, key), |(path, last)| (Some(path), last));

@@ -6,8 +6,10 @@ use hol_testbed::mapping;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{File, Graph, Question, Written, experiment, ns};
+use super::{File, Graph, Question, Translation, experiment, ns, with_placeholder_traffic};
 use crate::experiment::Format;
+use crate::mistakes::mistakes;
+use crate::reading::work;
 
 /// Maximum messages of a plan whose duration is estimated.
 const MOST_MEASURED: u64 = 10_000_000_000;
@@ -15,11 +17,13 @@ const MOST_MEASURED: u64 = 10_000_000_000;
 /// A text to read.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Ask {
+pub struct ReadRequest {
     /// The whole text.
     pub text: String,
     /// Its language.
     pub format: Format,
+    /// The project whose files it names; the user's first by default.
+    pub project: Option<String>,
     /// Whether to estimate the run time, which takes up to two seconds.
     pub estimate: bool,
 }
@@ -40,13 +44,15 @@ pub struct Reading {
     /// As a form.
     pub question: Option<Question>,
     /// The plan of its runs.
-    pub plan: Option<Planned>,
+    pub plan: Option<PlanSize>,
+    /// Whether it is a network without traffic, whose nodes run while it is swapped in.
+    pub is_idle: bool,
     /// What this machine cannot run of it.
-    pub cannot: Vec<Cannot>,
+    pub cannot: Vec<Unsupported>,
     /// Ignored commands of a script: position, command, reason.
     pub ignored: Vec<String>,
     /// Nodes and links with their addresses and settings, as in Emulab's mails.
-    pub mapping: Vec<Table>,
+    pub mapping: Vec<MappingTable>,
 }
 
 /// An error.
@@ -64,7 +70,7 @@ pub struct Fault {
 
 /// Something that this machine cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Cannot {
+pub struct Unsupported {
     /// What.
     pub what: String,
     /// What to do.
@@ -73,7 +79,7 @@ pub struct Cannot {
 
 /// The size of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct Planned {
+pub struct PlanSize {
     /// Combinations of the axes.
     pub points: usize,
     /// With the minimum number of repetitions.
@@ -88,8 +94,7 @@ pub struct Planned {
 
 /// A table with its title; the first row names the columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = MappingTable)]
-pub struct Table {
+pub struct MappingTable {
     /// As Emulab calls it.
     pub title: &'static str,
     /// Rows of cells; a row may end early.
@@ -97,7 +102,7 @@ pub struct Table {
 }
 
 /// Reads a text; `jobs` is the number of parallel runs on this machine.
-pub fn read(ask: &Ask, jobs: usize, permission: &Permission) -> Reading {
+pub fn read(ask: &ReadRequest, jobs: usize, permission: &Permission) -> Reading {
     let file = match ask.format {
         Format::Toml => Some(File::read(ask.text.clone(), permission)),
         Format::Ns => ns::toml_of(&ask.text, permission).ok().map(|text| File::read(text, permission)),
@@ -105,12 +110,22 @@ pub fn read(ask: &Ask, jobs: usize, permission: &Permission) -> Reading {
     let mut reading = Reading::default();
     match (&file, ask.format) {
         (Some(File { whole: Ok(whole), .. }), _) => reading.tell(whole, ask.estimate.then_some(jobs)),
-        (Some(File { whole: Err(error), .. }), Format::Toml) => reading.errors = faults(error),
+        (Some(File { whole: Err(_), .. }), Format::Toml) => {
+            let read = |text: &str| experiment("draft", text, Format::Toml, permission).map(drop);
+            reading.errors = mistakes(&ask.text, work(&ask.text), read).iter().flat_map(faults).collect();
+        }
         // Errors of a script are in the script, not in the file made from it.
         (_, _) => match experiment("draft", &ask.text, ask.format, permission) {
             Err(error) => reading.errors = faults(&error),
             Ok(whole) => reading.tell(&whole, ask.estimate.then_some(jobs)),
         },
+    }
+    if !reading.errors.is_empty()
+        && let Some(whole) = with_placeholder_traffic(&ask.text, ask.format, permission)
+        && experiment("draft", &whole, ask.format, permission).is_ok()
+    {
+        reading.errors.clear();
+        reading.is_idle = true;
     }
     if let Some(file) = file {
         reading.translate(file, ask);
@@ -126,34 +141,35 @@ impl Reading {
     }
 
     /// Adds the translation, the drawing and the form, as far as possible.
-    fn translate(&mut self, file: File, ask: &Ask) {
+    fn translate(&mut self, file: File, ask: &ReadRequest) {
         let network = file.network().ok();
         self.graph = network.as_ref().and_then(|network| Graph::of(network, &file.text));
         self.question = Question::of(&file.text);
         let topology = network.and_then(|network| Topology::new(&network).ok());
         let sections = topology.iter().flat_map(mapping);
-        self.mapping = sections.map(|section| Table { title: section.title, rows: section.rows }).collect();
+        self.mapping =
+            sections.map(|section| MappingTable { title: section.title, rows: section.rows }).collect();
         if ask.format == Format::Ns {
             self.ignored = ns::ignored(&ask.text, &file.permission);
             (self.toml, self.ns) = (Some(file.text), Some(ask.text.clone()));
             return;
         }
-        let Written { toml, ns, ns_cannot } = Written::of(file);
+        let Translation { toml, ns, ns_cannot } = Translation::of(file);
         (self.toml, self.ns, self.ns_cannot) = (Some(toml), ns, ns_cannot);
     }
 }
 
-fn planned(experiment: &Experiment, jobs: Option<usize>) -> Planned {
+fn planned(experiment: &Experiment, jobs: Option<usize>) -> PlanSize {
     let plan = Plan::new([experiment]);
     let (runs, messages) = (plan.wanted(&RunResults::default()).len(), plan.messages());
     let estimate = jobs.filter(|_| messages <= MOST_MEASURED).map(|jobs| plan.estimate(jobs));
     let (least, most) = (estimate.map(|estimate| estimate.least), estimate.map(|estimate| estimate.most));
-    Planned { points: experiment.points.len(), runs, messages, least, most }
+    PlanSize { points: experiment.points.len(), runs, messages, least, most }
 }
 
-fn cannot(problem: &str) -> Cannot {
+fn cannot(problem: &str) -> Unsupported {
     let (what, cure) = halves(problem);
-    Cannot { what, cure }
+    Unsupported { what, cure }
 }
 
 /// Returns the errors of a text with their positions: a script reports several at once, one per line.

@@ -28,23 +28,23 @@ const EXPERIMENTS: [&str; 5] = [
     include_str!("../../../../experiments/call.toml"),
 ];
 
-fn read(ask: &Ask, jobs: usize) -> Reading {
+fn read(ask: &ReadRequest, jobs: usize) -> Reading {
     super::read(ask, jobs, &Permission::default())
 }
 
-fn write(change: &Change) -> Result<Written, String> {
+fn write(change: &Change) -> Result<Translation, String> {
     super::write(change, &Permission::default())
 }
 
 fn toml(text: &str) -> Reading {
-    read(&Ask { text: text.to_owned(), ..Ask::default() }, 1)
+    read(&ReadRequest { text: text.to_owned(), ..ReadRequest::default() }, 1)
 }
 
 fn script(text: &str) -> Reading {
-    read(&Ask { text: text.to_owned(), format: Format::Ns, estimate: false }, 1)
+    read(&ReadRequest { text: text.to_owned(), format: Format::Ns, ..ReadRequest::default() }, 1)
 }
 
-fn drawn(text: &str, format: Format, graph: Graph) -> Written {
+fn drawn(text: &str, format: Format, graph: Graph) -> Translation {
     write(&Change { text: text.to_owned(), format, graph: Some(graph), question: None }).unwrap()
 }
 
@@ -265,6 +265,64 @@ fn what_is_wrong_stands_at_its_line_with_its_cure() {
 }
 
 #[test]
+fn all_mistakes_of_a_text_are_told_at_once() {
+    let reading = toml("transports = [\"tpc\"]\nmesages = 1\n[network]\ndelai = \"10ms\"\n");
+    let mut lines: Vec<usize> = reading.errors.iter().map(|fault| fault.line).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [1, 2, 4]);
+}
+
+/// One click on "Node" and a new name, and a rate as Emulab's pages have it.
+#[test]
+fn names_are_text_and_rates_may_be_those_of_ns() {
+    let text = "transports = [\"tcp\"]\n[network]\nnodes = [\"client\", \"server\"]\nlinks = [{ from = \"client\", to = \"server\" }]\n";
+    let mut graph = toml(text).graph.unwrap();
+    graph.nodes[0].name = "1".to_owned();
+    graph.nodes.push(Node { name: "2".to_owned(), ..Node::default() });
+    graph.links[0] = Link { from: "1".to_owned(), name: "7".to_owned(), ..graph.links[0].clone() };
+    graph.links[0].line.rate = "0.4Mb".to_owned();
+    let second = Link { was: None, to: "2".to_owned(), name: "true".to_owned(), ..graph.links[0].clone() };
+    graph.links.push(second);
+    graph.traffic[0].from = "1".to_owned();
+    let written = drawn(text, Format::Toml, graph).toml;
+    for wanted in ["from = \"1\"", "name = \"7\"", "name = \"true\"", "to = \"2\"", "rate = \"0.4Mbit\""] {
+        assert!(written.contains(wanted), "{wanted}: {written}");
+    }
+    let reading = toml(&written);
+    assert_eq!(reading.errors, [], "{written}");
+    let question = Question {
+        fields: [("network.rate".to_owned(), "0.4Mb, 2Mb".to_owned())].into(),
+        ..Question::of(text).unwrap()
+    };
+    let swept = question.put("transports = [\"tcp\"]\n").unwrap();
+    assert!(swept.contains("[\"0.4Mbit\", \"2Mbit\"]"), "{swept}");
+}
+
+/// Emulab swaps it in as it stands, and so does this.
+#[test]
+fn figure_2_3_of_the_thesis_is_a_network_without_traffic() {
+    let toml_text = toml(FIGURE).errors.len();
+    assert!(toml_text > 0, "it is no experiment file");
+    for (text, format) in [
+        (FIGURE.to_owned(), Format::Ns),
+        (script(FIGURE).toml.unwrap(), Format::Toml),
+        (format!("{FIGURE}#hol [network.links.testlink]\n#hol jitter = \"2ms\"\n"), Format::Ns),
+    ] {
+        let reading = read(&ReadRequest { text: text.clone(), format, ..ReadRequest::default() }, 1);
+        assert!(
+            reading.is_idle && reading.errors.is_empty() && reading.plan.is_none(),
+            "{:?}",
+            reading.errors
+        );
+        assert_eq!(reading.graph.unwrap().nodes.len(), 3);
+        let whole = with_placeholder_traffic(&text, format, &Permission::default()).unwrap();
+        let point = &experiment("a", &whole, format, &Permission::default()).unwrap().points[0];
+        assert_eq!(point.network.nodes, ["server", "client", "admin"]);
+        assert!(with_placeholder_traffic(&whole, format, &Permission::default()).is_none(), "it has traffic");
+    }
+}
+
+#[test]
 fn every_key_that_is_offered_is_known() {
     for key in keys().top.iter().filter(|key| **key != "transports") {
         let problem = format!("{:?}", toml(&format!("{key} = \"\"\ntransports = [\"tcp\"]\n")).errors);
@@ -395,8 +453,8 @@ proptest! {
     #[test]
     fn whatever_is_typed_is_read_or_refused(text in any_ruin()) {
         for format in [Format::Toml, Format::Ns] {
-            let reading = read(&Ask { text: text.clone(), format, estimate: false }, 1);
-            prop_assert!(reading.plan.is_some() == reading.errors.is_empty());
+            let reading = read(&ReadRequest { text: text.clone(), format, ..ReadRequest::default() }, 1);
+            prop_assert!((reading.plan.is_some() || reading.is_idle) == reading.errors.is_empty());
             let _ = write(&Change { text: text.clone(), format, graph: Some(figure()), question: None });
             let question = Some(Question { transports: vec!["tcp".to_owned()], ..Question::default() });
             let _ = write(&Change { text: text.clone(), format, graph: reading.graph, question });

@@ -10,8 +10,13 @@ pub fn plain(item: &Item) -> Option<String> {
     }
 }
 
+/// Returns the values of an axis.
+pub fn values<'t>(key: &str, texts: impl Iterator<Item = &'t str>) -> Array {
+    texts.map(|text| value_of(key, text.trim())).collect()
+}
+
 /// Returns the value that a text stands for: a number, a list or a table if it reads as one, else text.
-pub fn value(text: &str) -> Value {
+fn value(text: &str) -> Value {
     let text = text.trim();
     match text.parse::<Value>() {
         Ok(value) if !value.is_str() && !value.is_datetime() => value,
@@ -36,13 +41,39 @@ pub fn tables(item: Option<&Item>) -> Vec<&dyn TableLike> {
     }
 }
 
+/// Keys whose values are text, whatever they look like: a node may be called 1.
+const TEXTS: [&str; 6] = ["name", "from", "to", "kind", "transport", "title"];
+
+/// Returns the value of a field: as [`value`], but names are text, and rates may have the units of ns.
+fn value_of(key: &str, text: &str) -> Value {
+    let last = key.rsplit('.').next().unwrap_or(key);
+    match last {
+        _ if TEXTS.contains(&last) => Value::from(text),
+        "rate" => value(&rate(text)),
+        _ => value(text),
+    }
+}
+
+/// Returns a rate with the unit of an experiment file: `0.4Mb` of ns is `0.4Mbit`. Other texts stay.
+fn rate(text: &str) -> String {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[number.len()..] {
+        "b" => "bit",
+        "kb" | "Kb" => "kbit",
+        "mb" | "Mb" => "Mbit",
+        "gb" | "Gb" => "Gbit",
+        _ => return text.to_owned(),
+    };
+    if number.parse::<f64>().is_ok() { format!("{number}{unit}") } else { text.to_owned() }
+}
+
 /// Sets a key, or removes it; what says the same already stays as it is written.
 pub fn set(table: &mut dyn TableLike, key: &str, text: Option<&str>) {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else {
         table.remove(key);
         return;
     };
-    let mut value = value(text);
+    let mut value = value_of(key, text);
     match table.get_mut(key) {
         Some(item) if plain(item).as_deref() == Some(text) => {}
         Some(Item::Value(old)) => {

@@ -1,4 +1,4 @@
-//! Messages to the conductor.
+//! Messages to the scheduler.
 
 use std::io;
 use std::process::ExitStatus;

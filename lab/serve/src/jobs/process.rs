@@ -8,9 +8,10 @@ use std::process::{self, Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use hol_lab::WorldName;
+use hol_lab::{PROJECT, WorldName};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
+use crate::directory::inside;
 use crate::experiment::Experiment;
 
 /// Maximum octets of a line; longer ones are cut so as not to fill the memory.
@@ -35,20 +36,22 @@ const VARIABLES: [&str; 10] = [
 
 /// The program, and the directory of an experiment.
 #[derive(Debug, Clone)]
-pub struct Command {
+pub struct RunnerCommand {
     /// The `hol` that serves.
     pub program: PathBuf,
     /// The directory with its text, its results and its log.
     pub dir: PathBuf,
+    /// The directory of the files of its project.
+    pub files: PathBuf,
 }
 
 /// A running process.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Running {
     pid: Pid,
 }
 
-impl Command {
+impl RunnerCommand {
     /// Returns the directory of its results.
     pub fn results(&self) -> PathBuf {
         self.dir.join("results")
@@ -149,7 +152,20 @@ impl Command {
         fs::create_dir_all(&self.dir)?;
         let file = format!("{}.{}", experiment.name, experiment.format.word());
         fs::write(self.dir.join(&file), text)?;
+        self.copy_files(text)?;
         Ok(file)
+    }
+
+    /// Copies the files of the project that a text names, each beside it under the name that it has there, so that `hol` finds them, and
+    /// a run uses what there was at its start.
+    fn copy_files(&self, text: &str) -> io::Result<()> {
+        for path in named_files(text) {
+            let Some(from) = inside(&self.files, path) else { continue };
+            let to = self.dir.join(format!("{PROJECT}{path}"));
+            fs::create_dir_all(to.parent().unwrap_or(&self.dir))?;
+            fs::copy(from, to)?;
+        }
+        Ok(())
     }
 
     fn bare(&self) -> process::Command {
@@ -179,8 +195,14 @@ impl Running {
     }
 }
 
+/// Returns the paths that may follow `project:` in a text, whatever the rest of it means.
+fn named_files(text: &str) -> impl Iterator<Item = &str> {
+    let ends = |c: char| c.is_control() || "\"'".contains(c);
+    text.match_indices(PROJECT).filter_map(move |(at, prefix)| text[at + prefix.len()..].split(ends).next())
+}
+
 /// Draws the report of an experiment so far.
-pub fn draw(command: &Command) -> io::Result<()> {
+pub fn draw(command: &RunnerCommand) -> io::Result<()> {
     let drawn = command.bare().args(["report", "results"]).stderr(Stdio::null()).status()?;
     if drawn.success() { Ok(()) } else { Err(io::Error::other("`hol report` failed")) }
 }

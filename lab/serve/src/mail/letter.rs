@@ -16,9 +16,22 @@ pub struct Letter {
     pub body: String,
 }
 
+/// Returns whether a change of state is worth a mail. What a user asks for and what follows from it by itself is one event: there is one
+/// mail when an experiment has its cores, and none when it waits for them and when its process starts.
+pub const fn is_news(from: State, to: State) -> bool {
+    match to {
+        State::New | State::Starting => false,
+        // Something took its cores away.
+        State::Queued => matches!(from, State::Starting | State::Active),
+        State::Active | State::SwappedOut | State::Terminated | State::Failed | State::Done => {
+            from as u8 != to as u8
+        }
+    }
+}
+
 /// Returns the mail about an experiment that was in state `from`; with its `text`, includes its nodes and
 /// links, as in appendix A of the thesis.
-pub fn letter(from: State, experiment: &Experiment, text: Option<(&str, &Permission)>) -> Letter {
+pub fn letter(from: State, experiment: &Experiment, text: Option<(&str, &Permission)>, url: &str) -> Letter {
     let Experiment { id, name, title, project, state, why, progress, .. } = experiment;
     let reason = if why.is_empty() { String::new() } else { format!("Why: {why}\n") };
     let runs = match progress.runs_wanted {
@@ -30,7 +43,7 @@ pub fn letter(from: State, experiment: &Experiment, text: Option<(&str, &Permiss
         // A title may contain anything, a header may not. RFC 5322, section 2.2
         subject: format!("[{project}] {name} is {}", words(*state)).replace(['\r', '\n'], " "),
         body: format!(
-            "Experiment {id}, {title}, of project {project} was {} and is {} since {}.\n{reason}{runs}{tables}",
+            "Experiment {id}, {title}, of project {project} was {} and is {} since {}.\n{reason}{runs}{url}/experiments/{id}\n{tables}",
             words(from),
             words(*state),
             experiment.changed
@@ -41,8 +54,10 @@ pub fn letter(from: State, experiment: &Experiment, text: Option<(&str, &Permiss
 /// Emulab's tables of the network of the first point; nothing of a text that has none.
 fn tables(text: &str, experiment: &Experiment, permission: &Permission) -> String {
     let read = draft::experiment(&experiment.name, text, experiment.format, permission);
-    let point = read.ok().and_then(|read| read.points.into_iter().next());
-    let Some(topology) = point.and_then(|point| Topology::new(&point.network).ok()) else {
+    let first = read.ok().and_then(|read| read.points.into_iter().next()).map(|point| point.network);
+    // Nothing uses it yet.
+    let network = first.or_else(|| draft::network(text, experiment.format, permission));
+    let Some(topology) = network.and_then(|network| Topology::new(&network).ok()) else {
         return String::new();
     };
     let tables =
@@ -97,17 +112,33 @@ pub(super) mod tests {
 
     #[test]
     fn a_mail_says_what_changed_and_why() {
-        let letter = letter(State::Active, &experiment(), None);
+        let letter = letter(State::Active, &experiment(), None, "https://lab.example.org");
         assert_eq!(letter.subject, "[transport] loss is swapped out");
         let body = "Experiment 7, What loss does, of project transport was active and is swapped out since \
-             2026-01-01T00:01:00Z.\nWhy: by ann\nRuns: 3 of 10 are done, 0 failed.\n";
+             2026-01-01T00:01:00Z.\nWhy: by ann\nRuns: 3 of 10 are done, 0 failed.\n\
+             https://lab.example.org/experiments/7\n";
         assert_eq!(letter.body, body);
+    }
+
+    #[test]
+    fn an_event_has_one_mail() {
+        use State::{Active, Done, Failed, New, Queued, Starting, SwappedOut};
+        let lives = [
+            (&[New, Queued, Starting, Active, Done][..], 2),
+            (&[Queued, Starting, Done][..], 1),
+            (&[Queued, SwappedOut, Queued, Starting, Active, SwappedOut][..], 3),
+            (&[Queued, Starting, Queued, Starting, Failed][..], 2),
+        ];
+        for (life, mails) in lives {
+            let found = life.windows(2).filter(|step| is_news(step[0], step[1])).count();
+            assert_eq!(found, mails, "{life:?}");
+        }
     }
 
     #[test]
     fn what_begins_is_told_with_its_nodes_and_links() {
         let text = "transports = ['tcp']\n[network]\ndelay = '10ms'\nrate = '1Mbit'\n";
-        let body = letter(State::Starting, &experiment(), Some((text, &Permission::default()))).body;
+        let body = letter(State::Starting, &experiment(), Some((text, &Permission::default())), "").body;
         for wanted in
             ["Virtual Node Info:\n", "Virtual Lan/Link Info:\n", "  10.00", "Physical Lan/Link Info:\n"]
         {
@@ -119,6 +150,6 @@ pub(super) mod tests {
     #[test]
     fn a_subject_is_one_line() {
         let named = Experiment { name: "x\r\nBcc: all@example.org".to_owned(), ..experiment() };
-        assert_eq!(letter(State::Active, &named, None).subject.lines().count(), 1);
+        assert_eq!(letter(State::Active, &named, None, "").subject.lines().count(), 1);
     }
 }

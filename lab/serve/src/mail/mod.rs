@@ -3,4 +3,5 @@
 mod letter;
 mod post;
 
+pub use letter::is_news;
 pub use post::{Change, Mailer, Post, PostError};

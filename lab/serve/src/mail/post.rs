@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use hol_lab::Permission;
-use lettre::message::Mailbox;
+use lettre::message::header::{Header, HeaderName, HeaderValue};
+use lettre::message::{Mailbox, SinglePart};
 use lettre::{Message, SmtpTransport, Transport};
 
 use super::letter::{Letter, letter};
@@ -15,6 +16,8 @@ use crate::experiment::{Experiment, State};
 
 /// Maximum pending mails; further ones are dropped with a message.
 const BACKLOG: usize = 1000;
+/// The sender of mail in a directory.
+const LOCAL_SENDER: &str = "headofline <headofline@localhost>";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The destination of mail.
@@ -52,6 +55,8 @@ pub struct Mailer(Option<Mutex<SyncSender<Change>>>);
 pub struct Change {
     /// The address; empty if there is none.
     pub to: String,
+    /// The address of the server's pages, without a `/` at its end.
+    pub url: String,
     /// The state before.
     pub from: State,
     /// The experiment since then.
@@ -104,10 +109,14 @@ impl Mailer {
 }
 
 fn deliver(mut way: Way, inbox: &Receiver<Change>) {
-    for Change { to, from, experiment, text, permission } in inbox {
-        if let Err(problem) =
-            way.bring(&to, &letter(from, &experiment, text.as_deref().zip(Some(&permission))))
-        {
+    for Change { to, url, from, experiment, text, permission } in inbox {
+        let letter = letter(from, &experiment, text.as_deref().zip(Some(&permission)), &url);
+        // In a directory, everybody has a mailbox.
+        let to = match way {
+            Way::Directory(..) if to.is_empty() => format!("{}@localhost", experiment.owner),
+            _ => to,
+        };
+        if let Err(problem) = way.bring(&to, &letter) {
             complain(&problem);
         }
     }
@@ -118,23 +127,48 @@ impl Way {
         match self {
             Self::Directory(dir, count) => {
                 *count += 1;
+                let message = message(&LOCAL_SENDER.parse().map_err(|e| format!("{e}"))?, to, letter)?;
                 // Restarted servers must not overwrite earlier mail.
                 let path = dir.join(format!("{}-{:06}.eml", crate::clock::now(), count));
-                let Letter { subject, body } = letter;
-                std::fs::write(&path, format!("To: {to}\nSubject: {subject}\n\n{body}"))
-                    .map_err(|e| format!("{}: {e}", path.display()))
+                std::fs::write(&path, message.formatted()).map_err(|e| format!("{}: {e}", path.display()))
             }
             Self::Smtp(..) if to.is_empty() => Ok(()),
             Self::Smtp(transport, sender) => {
-                let message = Message::builder()
-                    .from(sender.clone())
-                    .to(to.parse().map_err(|e| format!("{to}: {e}"))?)
-                    .subject(&letter.subject)
-                    .body(letter.body.clone())
-                    .map_err(|e| e.to_string())?;
-                transport.send(&message).map(drop).map_err(|e| e.to_string())
+                transport.send(&message(sender, to, letter)?).map(drop).map_err(|e| e.to_string())
             }
         }
+    }
+}
+
+/// Returns a letter with its header fields. RFC 5322, section 3.6; RFC 2045, section 3; RFC 3834, section 5
+fn message(sender: &Mailbox, to: &str, letter: &Letter) -> Result<Message, String> {
+    let id = crate::accounts::key::fresh().map_err(|e| e.to_string())?;
+    Message::builder()
+        .from(sender.clone())
+        .to(to.parse().map_err(|e| format!("{to}: {e}"))?)
+        .date_now()
+        .message_id(Some(format!("<{id}@{}>", sender.email.domain())))
+        .subject(&letter.subject)
+        .header(AutoSubmitted)
+        .singlepart(SinglePart::plain(letter.body.clone()))
+        .map_err(|e| e.to_string())
+}
+
+/// Says to other programs that nobody wrote this, so that none answers. RFC 3834, section 5.1
+#[derive(Debug, Clone, Copy)]
+struct AutoSubmitted;
+
+impl Header for AutoSubmitted {
+    fn name() -> HeaderName {
+        HeaderName::new_from_ascii_str("Auto-Submitted")
+    }
+
+    fn parse(_: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(Self)
+    }
+
+    fn display(&self) -> HeaderValue {
+        HeaderValue::new(Self::name(), "auto-generated".to_owned())
     }
 }
 
@@ -180,6 +214,7 @@ mod tests {
         let to = "ann@example.org".to_owned();
         mailer.post(Change {
             to,
+            url: "https://lab.example.org".to_owned(),
             from: State::Active,
             experiment: experiment(),
             text: None,
@@ -188,6 +223,11 @@ mod tests {
         let got = server.join().unwrap();
         assert!(got.contains(&"RCPT TO:<ann@example.org>".to_owned()), "{got:?}");
         assert!(got.contains(&"Subject: [transport] loss is swapped out".to_owned()), "{got:?}");
+        assert!(got.contains(&"https://lab.example.org/experiments/7".to_owned()), "{got:?}");
+        for field in ["From", "To", "Date", "Message-ID", "MIME-Version", "Content-Type", "Auto-Submitted"] {
+            let is_field = |line: &&String| line.starts_with(&format!("{field}: "));
+            assert_eq!(got.iter().filter(is_field).count(), 1, "{field}: {got:?}");
+        }
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! Who one is, and with whom: forms for the API.
+//! Log in, register, and the page of an account: its projects, tokens and password. All forms are sent to the API.
 
 use axum::extract::State as Extract;
 use maud::{Markup, html};
 
 use super::layout::{Page, bare, field};
-use super::visitor::{Apology, Visitor};
-use crate::leisure::at_leisure;
+use super::visitor::{RefusalPage, Visitor};
+use crate::blocking::run_blocking;
 use crate::refusal::Refusal;
 use crate::server::{Server, Shared};
-use crate::store::{Member, Project};
+use crate::store::{Key, Member, Project};
 use crate::viewer::Viewer;
 
 pub async fn login() -> Markup {
@@ -22,7 +22,7 @@ pub async fn login() -> Markup {
                 button.usual { "Log in" }
                 p.said role="status" {}
             }
-            p { a href="/register" { "Make an account" } }
+            p { a href="/register" { "Register" } }
         },
     )
 }
@@ -30,16 +30,16 @@ pub async fn login() -> Markup {
 pub async fn register() -> Markup {
     let password = |id: &str| html! { input id=(id) name=(id) type="password" required minlength="8" autocomplete="new-password"; };
     bare(
-        "Make an account",
+        "Register",
         &html! {
-            h1 { "Make an account" }
+            h1 { "Register" }
             form.narrow data-to="/api/users" data-then="/login" {
                 (field("Name", &html! { input id="name" name="name" required autocomplete="username"; }, "name"))
                 (field("Mail", &html! { input id="mail" name="mail" type="email" required autocomplete="email"; }, "mail"))
                 (field("Password", &password("password"), "password"))
                 (field("Password again", &password("again"), "again"))
-                (field("Project to be in, if any", &html! { input id="project" name="project" autocomplete="off"; }, "project"))
-                button.usual { "Make it" }
+                (field("Project to join, if any", &html! { input id="project" name="project" autocomplete="off"; }, "project"))
+                button.usual { "Register" }
                 p.said role="status" {}
             }
             p { a href="/login" { "Log in" } }
@@ -47,70 +47,121 @@ pub async fn register() -> Markup {
     )
 }
 
-pub async fn page(Extract(server): Extract<Shared>, Visitor(viewer): Visitor) -> Result<Markup, Apology> {
-    let read = at_leisure(server, move |server| {
+pub async fn page(Extract(server): Extract<Shared>, Visitor(viewer): Visitor) -> Result<Markup, RefusalPage> {
+    let read = run_blocking(server, move |server| {
         let projects = server.store.projects(viewer.id, viewer.is_administrator)?;
         let parts =
             projects.iter().map(|own| project(server, &viewer, own)).collect::<Result<Vec<_>, _>>()?;
+        let tokens = server.store.tokens(viewer.id)?;
         Ok(Page { title: "Account", here: "/account", script: "forms" }.show(
             server,
             &viewer,
-            &body(&viewer, &parts),
+            &body(&viewer, &parts, &tokens),
         ))
     });
     Ok(read.await?)
 }
 
-fn body(viewer: &Viewer, projects: &[Markup]) -> Markup {
+fn body(viewer: &Viewer, projects: &[Markup], tokens: &[Key]) -> Markup {
     html! {
         h1 { (viewer.name) }
         form data-to="/api/logout" data-then="/login" { button { "Log out" } p.said role="status" {} }
         h2 { "Projects" }
         @for project in projects { (project) }
-        @if projects.is_empty() { p.soft { "None yet: found one, or ask to be in one when you make an account." } }
-        h2 { "Found a project" }
-        form.narrow data-to="/api/projects" {
-            (field("Name", &html! { input id="project-name" name="name" required; }, "project-name"))
-            (field("In a line", &html! { input id="project-title" name="title" required; }, "project-title"))
-            button { "Ask for it" }
+        @if projects.is_empty() { p.soft { "None yet. Join one or found one below; until then you cannot submit experiments." } }
+        div.halves {
+            div {
+                h2 { "Join a project" }
+                form.narrow data-to="/api/projects/{name}/join" data-show="You have asked; the leader of the project, if there is one of this name, admits you." {
+                    (field("Name of the project", &html! { input id="join-name" name="name" required autocomplete="off"; }, "join-name"))
+                    button { "Ask to join" }
+                    p.said role="status" {}
+                }
+            }
+            div {
+                h2 { "Found a project" }
+                form.narrow data-to="/api/projects" {
+                    (field("Name", &html! { input id="project-name" name="name" required autocomplete="off"; }, "project-name"))
+                    (field("Title", &html! { input id="project-title" name="title" required; }, "project-title"))
+                    button { "Found it" }
+                    p.said role="status" {}
+                }
+            }
+        }
+        h2 { "Tokens for programs" }
+        @if !tokens.is_empty() { (token_table(tokens)) }
+        form.narrow data-to="/api/tokens" data-show="Copy it now, it is shown only once:" data-field="token" {
+            (field("Purpose", &html! { input id="token-name" name="name" required pattern="[A-Za-z0-9][A-Za-z0-9._\\-]*" title="letters, digits, -, _ and ."; }, "token-name"))
+            (field("Lifetime in days", &html! { input id="token-days" name="days" type="number" min="1" max="366" value="90" required; }, "token-days"))
+            button { "Create a token" }
             p.said role="status" {}
         }
-        h2 { "A token for programs" }
-        form.narrow data-to="/api/tokens" data-show="Keep it, it is shown this once:" data-field="token" {
-            (field("What for", &html! { input id="token-name" name="name" required; }, "token-name"))
-            (field("Days that it lasts", &html! { input id="token-days" name="days" type="number" min="1" max="366" value="90" required; }, "token-days"))
-            button { "Make it" }
+        h2 { "Password" }
+        form.narrow data-to="/api/me/password" data-method="PUT" data-show="The password is changed, and your other sessions have ended." {
+            // For password managers; without a name it is not sent.
+            input type="text" autocomplete="username" value=(viewer.name) hidden;
+            (field("Current password", &html! { input id="old" name="old" type="password" required autocomplete="current-password"; }, "old"))
+            (field("New password", &html! { input id="password" name="password" type="password" required minlength="8" autocomplete="new-password"; }, "password"))
+            (field("New password again", &html! { input id="again" name="again" type="password" required minlength="8" autocomplete="new-password"; }, "again"))
+            button { "Change the password" }
             p.said role="status" {}
         }
     }
 }
 
-/// A project, with those who wait to be let in where that is for `viewer` to say.
+fn token_table(tokens: &[Key]) -> Markup {
+    let day = |time: &str| time.get(..10).unwrap_or(time).to_owned();
+    html! {
+        table {
+            thead { tr { th scope="col" { "Purpose" } th scope="col" { "Created" } th scope="col" { "Expires" } th scope="col" { "Revoke" } } }
+            tbody {
+                @for own in tokens {
+                    tr {
+                        td { (own.name) } td { (day(&own.created)) } td { (day(&own.expires)) }
+                        td { (button_form("DELETE", &format!("/api/tokens/{}", own.id), "Revoke")) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A form that is one button.
+fn button_form(method: &str, to: &str, label: &str) -> Markup {
+    html! { form data-to=(to) data-method=(method) { button.small { (label) } p.said role="status" {} } }
+}
+
+/// A project, with its members and applicants for whoever leads it.
 fn project(server: &Server, viewer: &Viewer, own: &Project) -> Result<Markup, Refusal> {
     let leads = own.leader == viewer.name;
     let id = server.store.project(&own.name, viewer.id)?.map(|(id, _)| id);
     let used = id.map(|id| server.store.usage(id)).transpose()?;
-    let members = match (leads, id) {
-        (true, Some(id)) => server.store.members(id)?,
-        _ => Vec::new(),
-    };
+    let members = id.map_or(Ok(Vec::new()), |id| server.store.members(id))?;
     Ok(html! {
         h3 { (own.name) " " small { (own.title) ", led by " (own.leader) @if !own.is_approved { ", not approved yet" } } }
         @if viewer.is_administrator && !own.is_approved {
             form data-to={ "/api/projects/" (own.name) "/approve" } { button { "Approve" } p.said role="status" {} }
         }
-        @if let Some(used) = used { p.soft { "Used: " (server.config.quota.line(&used)) } }
-        ul { @for one in &members { (member(&own.name, one)) } }
+        @if let Some(used) = used {
+            p.soft { "Used: " (server.config.quota.line(&used)) ". " a href={ "/files?project=" (own.name) } { "Files" } }
+        }
+        @if members.len() > 1 {
+            ul.members aria-label={ "Members of " (own.name) } { @for one in &members { (member(own, one, leads)) } }
+        }
     })
 }
 
-fn member(project: &str, one: &Member) -> Markup {
-    let path = format!("/api/projects/{project}/members/{}", one.name);
+/// A member or an applicant, with what the leader can do.
+fn member(project: &Project, one: &Member, leads: bool) -> Markup {
+    let path = format!("/api/projects/{}/members/{}", project.name, one.name);
     html! {
         li {
-            (one.name)
-            @if !one.is_admitted {
-                form data-to=(path) data-method="PUT" { button.small { "Admit" } p.said role="status" {} }
+            span { (one.name) @if !one.is_admitted { " asks to join" } @else if one.name == project.leader { " (leader)" } }
+            @if leads && !one.is_admitted {
+                (button_form("PUT", &path, "Admit"))
+                (button_form("DELETE", &path, "Refuse"))
+            } @else if leads && one.name != project.leader {
+                (button_form("DELETE", &path, "Remove"))
             }
         }
     }

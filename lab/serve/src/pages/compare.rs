@@ -1,56 +1,204 @@
-//! Several experiments over one another.
+//! Several experiments over one another: in what they differ, and their results.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::State as Extract;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::layout::{Page, given};
-use super::visitor::{Apology, Visitor};
-use crate::extract::Wanted;
-use crate::leisure::at_leisure;
-use crate::server::Shared;
+use super::visitor::{RefusalPage, Visitor};
+use crate::blocking::run_expensive;
+use crate::draft;
+use crate::experiment::Experiment;
+use crate::extract::QueryOf;
+use crate::reading::check_size;
+use crate::refusal::Refusal;
+use crate::server::{Server, Shared};
+use crate::viewer::Viewer;
 
-/// Maximum number of curves, for legibility.
+/// Maximum number of experiments, for legibility.
 const MOST: usize = 12;
+/// Maximum values of an axis that are written out.
+const MOST_VALUES: usize = 6;
 
-/// Which experiments.
+/// The query of this page.
 #[derive(Debug, Deserialize)]
-pub struct Which {
-    /// Their numbers, with commas between them.
+pub struct ComparedExperiments {
+    /// Their numbers, separated by commas.
     of: String,
 }
 
+/// The settings of an experiment, by dotted key, defaults included; several values of a sweep are separated by commas.
+type SettingsByKey = BTreeMap<String, String>;
+
+/// An experiment and its settings.
 #[derive(Serialize)]
-struct Shown {
+struct Compared {
     id: i64,
     name: String,
     title: String,
+    /// Settings in which the experiments differ, if they have one value each.
+    differing: SettingsByKey,
+    #[serde(skip)]
+    settings: SettingsByKey,
 }
 
 pub async fn page(
     Extract(server): Extract<Shared>,
     Visitor(viewer): Visitor,
-    Wanted(Which { of }): Wanted<Which>,
-) -> Result<Markup, Apology> {
-    let read = at_leisure(server, move |server| {
+    QueryOf(ComparedExperiments { of }): QueryOf<ComparedExperiments>,
+) -> Result<Markup, RefusalPage> {
+    let read = run_expensive(server, move |server| {
         let ids = of.split(',').filter_map(|id| id.trim().parse::<i64>().ok()).take(MOST);
-        let experiments = ids.map(|id| server.experiment(&viewer, id)).collect::<Result<Vec<_>, _>>()?;
-        let shown: Vec<Shown> = experiments
-            .into_iter()
-            .map(|own| Shown { id: own.id, name: own.name, title: own.title })
-            .collect();
-        Ok(Page { title: "Compare", here: "", script: "compare" }.show(server, &viewer, &body(&shown)))
+        let mut compared = ids.map(|id| compared(server, &viewer, id)).collect::<Result<Vec<_>, _>>()?;
+        let (differing, constant) =
+            differences(&compared.iter().map(|own| &own.settings).collect::<Vec<_>>());
+        for own in &mut compared {
+            let single =
+                own.settings.iter().filter(|(key, value)| differing.contains(*key) && !value.contains(", "));
+            own.differing = single.map(|(key, value)| (key.clone(), value.clone())).collect();
+        }
+        let body = body(&compared, &differing, &constant);
+        Ok(Page { title: "Compare", here: "", script: "compare" }.show(server, &viewer, &body))
     });
     Ok(read.await?)
 }
 
-fn body(shown: &[Shown]) -> Markup {
+fn compared(server: &Server, viewer: &Viewer, id: i64) -> Result<Compared, Refusal> {
+    let entry = server.entry(viewer, id)?;
+    let Experiment { name, title, format, .. } = entry.experiment;
+    let permission = server.permission(entry.project)?;
+    let text = server.store.text(id, None)?.map_or(String::new(), |text| text.text);
+    check_size(&text, format, &permission)?;
+    // A study has no text, and the text of an earlier program may not be read any more; then only results are compared.
+    let settings = draft::experiment(&name, &text, format, &permission)
+        .map_or(SettingsByKey::new(), |read| settings(&read));
+    Ok(Compared { id, name, title, differing: SettingsByKey::new(), settings })
+}
+
+/// Returns the settings of all points: each key with its values.
+fn settings(experiment: &hol_lab::Experiment) -> SettingsByKey {
+    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for point in &experiment.points {
+        let label = ("transports", &point.label);
+        let axes = point.axes.iter().map(|(key, value)| (key.as_str(), value));
+        for (key, value) in axes.chain([label]) {
+            let known = values.entry(key.to_owned()).or_default();
+            if !known.contains(value) {
+                known.push(value.clone());
+            }
+        }
+    }
+    if let Some(first) = experiment.points.first() {
+        let mut leaves = Vec::new();
+        flatten("", &serde_json::to_value(first).unwrap_or_default(), &mut leaves);
+        for (key, value) in leaves.into_iter().filter(|(key, _)| !is_derived(key)) {
+            values.entry(key).or_insert_with(|| vec![value]);
+        }
+    }
+    let shown = |values: Vec<String>| match values.len() {
+        0..=MOST_VALUES => values.join(", "),
+        count => format!("{}, … ({count} values)", values[..MOST_VALUES].join(", ")),
+    };
+    values.into_iter().map(|(key, values)| (key, shown(values))).collect()
+}
+
+/// Returns whether a field of a point follows from other settings, or describes the point.
+fn is_derived(key: &str) -> bool {
+    let first = key.split('.').next().unwrap_or(key);
+    ["id", "label", "axes", "experiment", "provenance", "stack", "transport"].contains(&first)
+}
+
+/// Collects the plain values of an object by dotted key; a list is one value.
+fn flatten(before: &str, value: &Value, leaves: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let key = if before.is_empty() { key.clone() } else { format!("{before}.{key}") };
+                flatten(&key, value, leaves);
+            }
+        }
+        Value::Null => {}
+        Value::String(text) => leaves.push((before.to_owned(), text.clone())),
+        other => leaves.push((before.to_owned(), other.to_string())),
+    }
+}
+
+/// Returns the keys in which experiments differ, and the settings that all have. Experiments without settings do not count.
+fn differences(all: &[&SettingsByKey]) -> (BTreeSet<String>, SettingsByKey) {
+    let known: Vec<&SettingsByKey> = all.iter().copied().filter(|own| !own.is_empty()).collect();
+    let keys: BTreeSet<&String> = known.iter().flat_map(|own| own.keys()).collect();
+    let mut differing = BTreeSet::new();
+    let mut constant = SettingsByKey::new();
+    for key in keys {
+        let values: BTreeSet<Option<&String>> = known.iter().map(|own| own.get(key)).collect();
+        match values.into_iter().collect::<Vec<_>>()[..] {
+            [Some(value)] => drop(constant.insert(key.clone(), value.clone())),
+            _ => drop(differing.insert(key.clone())),
+        }
+    }
+    (differing, constant)
+}
+
+fn body(compared: &[Compared], differing: &BTreeSet<String>, constant: &SettingsByKey) -> Markup {
     html! {
         h1 { "Compare" }
-        ul { @for own in shown { li { a href={ "/experiments/" (own.id) } { (own.title) } " " small { (own.name) " (" (own.id) ")" } } } }
+        section aria-labelledby="differences-heading" {
+            h2 id="differences-heading" { "What differs" }
+            div.scroll tabindex="0" role="region" aria-labelledby="differences-heading" {
+                table id="differences" {
+                    thead {
+                        tr {
+                            th scope="col" { "Setting" }
+                            @for own in compared { th.text scope="col" { a href={ "/experiments/" (own.id) } { (own.title) } " " small { (own.name) " (" (own.id) ")" } } }
+                        }
+                    }
+                    tbody {
+                        @for key in differing {
+                            tr { th scope="row" { (key) } @for own in compared { td.text { (own.settings.get(key).map_or("–", String::as_str)) } } }
+                        }
+                    }
+                }
+            }
+            @if differing.is_empty() { p.soft { "The settings of these experiments are the same." } }
+            @if !constant.is_empty() {
+                details {
+                    summary { "The same in all: " (constant.len()) " settings" }
+                    div.scroll tabindex="0" role="region" aria-label="Settings that are the same in all" {
+                        table { tbody { @for (key, value) in constant { tr { th scope="row" { (key) } td.text { (value) } } } } }
+                    }
+                }
+            }
+        }
         p.said id="say" role="status" {}
         section aria-labelledby="curves-heading" { h2 id="curves-heading" { "Curves" } div id="curves" {} }
         section aria-labelledby="points-heading" { h2 id="points-heading" { "Points" } div id="points" {} }
-        (given("experiments", &shown))
+        (given("experiments", &compared))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_lab::Source;
+
+    use super::*;
+
+    #[test]
+    fn experiments_differ_in_what_was_set_and_agree_in_the_rest() {
+        let settings_of = |text: &str| {
+            let source = Source::new("a", text);
+            settings(&hol_lab::Experiment::anywhere("a", &source).unwrap())
+        };
+        let one = settings_of("transports = ['tcp', 'sctp']\n[network]\ndelay = '10ms'\n");
+        let other = settings_of(
+            "transports = ['tcp', 'sctp']\n[network]\ndelay = '40ms'\n[sweep]\n'network.loss' = ['0%', '1%']\n",
+        );
+        let (differing, constant) = differences(&[&one, &other, &SettingsByKey::new()]);
+        assert_eq!(differing.into_iter().collect::<Vec<_>>(), ["network.delay", "network.loss"]);
+        assert_eq!((one["network.delay"].as_str(), other["network.loss"].as_str()), ("10ms", "0%, 1%"));
+        assert_eq!(constant["transports"], "tcp, sctp");
+        assert!(constant.contains_key("network.rate"), "{constant:?}");
     }
 }

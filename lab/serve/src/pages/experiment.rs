@@ -4,10 +4,10 @@ use axum::extract::State as Extract;
 use maud::{Markup, html};
 
 use super::layout::{Page, given};
-use super::visitor::{Apology, Visitor};
+use super::visitor::{RefusalPage, Visitor};
+use crate::blocking::run_blocking;
 use crate::experiment::Experiment;
-use crate::extract::Which;
-use crate::leisure::at_leisure;
+use crate::extract::PathParameter;
 use crate::server::Shared;
 
 /// What can be done, in the order of the thesis.
@@ -22,41 +22,49 @@ const ACTIONS: [(&str, &str); 5] = [
 pub async fn page(
     Extract(server): Extract<Shared>,
     Visitor(viewer): Visitor,
-    Which(id): Which<i64>,
-) -> Result<Markup, Apology> {
-    let read = at_leisure(server, move |server| {
+    PathParameter(id): PathParameter<i64>,
+) -> Result<Markup, RefusalPage> {
+    let read = run_blocking(server, move |server| {
         let own = server.experiment(&viewer, id)?;
         let has_shell = server.config.permission.programs && own.study.is_none();
         let page = Page { title: &own.title, here: "", script: "experiment" };
-        Ok(page.show(server, &viewer, &body(&own, has_shell)))
+        Ok(page.show(server, &viewer, &body(&own, has_shell, server.store.shares(id)?)))
     });
     Ok(read.await?)
 }
 
-fn body(own: &Experiment, has_shell: bool) -> Markup {
+fn body(own: &Experiment, has_shell: bool, shares: u64) -> Markup {
     let Experiment { id, name, title, project, owner, .. } = own;
     html! {
         p.eyebrow { (project) " · " (name) }
         h1 { (title) }
-        p.soft { "Experiment " (id) " of " (owner) ", came " time datetime=(own.created) { (own.created.get(..16).unwrap_or(&own.created).replace('T', " ")) } }
+        p.soft { "Experiment " (id) " of " (owner) ", submitted " time datetime=(own.created) { (own.created.get(..16).unwrap_or(&own.created).replace('T', " ")) } }
         div.row { span id="state" class={ "state s-" (own.state.word()) } { (own.state.word().replace('_', " ")) } span.soft id="why" { (own.why) } }
         progress id="progress" max="1" value=(own.progress.share) aria-label="progress" {}
         p.soft id="left" {}
         div.row {
             @for (action, label) in ACTIONS { button type="button" data-do=(action) hidden { (label) } }
             a.button.usual id="report" href=(own.links.report) hidden { "Report" }
-            a.button href={ "/new?of=" (id) "#text" } { "Use as a start" }
+            a.button href={ "/new?of=" (id) "#text" } { "Copy to a new one" }
             button type="button" id="share" { "Share" }
+            button type="button" id="unshare" hidden[shares == 0] { "End shared links" }
             button type="button" id="delete" { "Delete" }
         }
         p.unseen id="spoken" role="status" {}
         p.said id="say" role="status" {}
         p id="shared" {}
+        section id="answer" aria-label="Answer" hidden {}
         section id="results" hidden aria-labelledby="results-heading" {
             h2 id="results-heading" { "Results so far" }
             div id="curves" {}
-            details { summary { "All points" } div id="points" {} }
+            section id="split-part" hidden aria-labelledby="split-heading" {
+                h2 id="split-heading" { "Where the time goes" }
+                div id="split" {}
+            }
+            h2 { "All points" }
+            div id="points" {}
         }
+        @if own.study.is_none() { details id="text-part" { summary { "Text" } pre id="own-text" tabindex="0" {} } }
         (movie())
         @if has_shell { (shell()) }
         details id="log-part" hidden { summary { "Log" } pre id="log" tabindex="0" {} }
@@ -75,7 +83,7 @@ fn body(own: &Experiment, has_shell: bool) -> Markup {
 fn movie() -> Markup {
     html! {
         details id="movie-part" {
-            summary { "One run as a moving picture" }
+            summary { "Animation of one run" }
             form.row id="movie-load" {
                 label for="movie-point" { "Point" } input id="movie-point" type="number" min="0" value="0";
                 label for="movie-repetition" { "Repetition" } input id="movie-repetition" type="number" min="0" value="0";
@@ -92,14 +100,14 @@ fn shell() -> Markup {
         details id="shell-part" {
             summary { "A terminal on its nodes" }
             p.soft {
-                "Linux on the experiment's network, with the programs of this machine. Time stands while nobody types; "
-                code { ":link loss=3%" } " changes the path, " code { ":help" } " says what else there is."
+                "Linux on the experiment's network, with the programs of this machine. Virtual time stops while nobody types; "
+                code { ":link loss=3%" } " changes the path, " code { ":help" } " lists the rest."
             }
             form.row id="shell-open" {
                 label for="shell-point" { "Point" } input id="shell-point" type="number" min="0" value="0";
                 button { "Open" }
             }
-            pre id="shell-said" role="log" tabindex="0" aria-label="What was said" hidden {}
+            pre id="shell-said" role="log" tabindex="0" aria-label="Transcript" hidden {}
             div id="shell-live" hidden {
                 div.row id="shell-nodes" role="group" aria-label="Go to a node" {}
                 form.row id="shell-form" {
@@ -121,9 +129,9 @@ fn shell() -> Markup {
 fn again() -> Markup {
     html! {
         details {
-            summary { "Run it again with …" }
+            summary { "Run it again with other values" }
             form id="again" {
-                label for="with" { "Keys and their values, one a line" }
+                label for="with" { "KEY = VALUE, one per line" }
                 textarea id="with" placeholder="network.delay = 40ms" spellcheck="false" {}
                 div.row { button { "Run again" } span.said id="again-said" role="status" {} }
             }

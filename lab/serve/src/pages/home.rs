@@ -2,45 +2,180 @@
 
 use axum::extract::State as Extract;
 use maud::{Markup, html};
+use serde::Deserialize;
 
 use super::layout::Page;
-use super::visitor::{Apology, Visitor};
-use crate::experiment::{Experiment, Filter};
-use crate::leisure::at_leisure;
-use crate::server::Shared;
+use super::percent;
+use super::visitor::{RefusalPage, Visitor};
+use crate::blocking::run_blocking;
+use crate::experiment::{Experiment, Filter, State};
+use crate::extract::QueryOf;
+use crate::refusal::Refusal;
+use crate::server::{Access, Server, Shared};
+use crate::store::Project;
+use crate::viewer::Viewer;
 
-pub async fn page(Extract(server): Extract<Shared>, Visitor(viewer): Visitor) -> Result<Markup, Apology> {
-    let read = at_leisure(server, move |server| {
-        let experiments = server.experiments(&viewer, &Filter::default())?;
-        let counts = server.counts(&viewer)?;
-        let cores = (server.free_cores()?, server.config.cores);
-        let body = body(
-            cores,
-            &experiments,
-            &counts.iter().map(|(state, count)| (state.word().to_owned(), *count)).collect::<Vec<_>>(),
-        );
-        Ok(Page { title: "Experiments", here: "/", script: "home" }.show(server, &viewer, &body))
+/// Experiments of a page.
+const PAGE: usize = 30;
+
+/// What the list shows. An empty field of the form selects everything.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct HomeQuery {
+    search: String,
+    state: String,
+    project: String,
+    owner: String,
+    /// Only experiments before this one: the last of the page before.
+    before: Option<i64>,
+}
+
+impl HomeQuery {
+    fn filter(&self) -> Filter {
+        let chosen = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+        Filter {
+            state: State::called(&self.state),
+            project: chosen(&self.project),
+            owner: chosen(&self.owner),
+            search: chosen(&self.search),
+            // One more tells whether there is another page.
+            limit: PAGE + 1,
+            before: self.before,
+        }
+    }
+
+    fn is_filtered(&self) -> bool {
+        [&self.search, &self.state, &self.project, &self.owner].iter().any(|text| !text.trim().is_empty())
+    }
+
+    /// Returns the path of the page that begins after experiment `before`.
+    fn older(&self, before: i64) -> String {
+        let fields = [
+            ("search", &self.search),
+            ("state", &self.state),
+            ("project", &self.project),
+            ("owner", &self.owner),
+        ];
+        let chosen = fields.into_iter().filter(|(_, text)| !text.is_empty());
+        let chosen: String = chosen.map(|(key, text)| format!("{key}={}&", percent(text))).collect();
+        format!("/?{chosen}before={before}")
+    }
+}
+
+/// Everything that the page shows.
+struct Home {
+    query: HomeQuery,
+    experiments: Vec<Experiment>,
+    /// The path of the next page, if there is one.
+    older: Option<String>,
+    counts: Vec<(State, u64)>,
+    projects: Vec<Project>,
+    cores: (u32, u32),
+    has_accounts: bool,
+}
+
+impl Home {
+    fn read(server: &Server, viewer: &Viewer, query: HomeQuery) -> Result<Self, Refusal> {
+        let mut experiments = server.experiments(viewer, &query.filter())?;
+        let has_more = experiments.len() > PAGE;
+        experiments.truncate(PAGE);
+        let older = experiments.last().filter(|_| has_more).map(|last| query.older(last.id));
+        Ok(Self {
+            experiments,
+            older,
+            query,
+            counts: server.counts(viewer)?,
+            projects: server.store.projects(viewer.id, false)?,
+            cores: (server.free_cores()?, server.config.cores),
+            has_accounts: server.config.access == Access::Accounts,
+        })
+    }
+
+    fn may_submit(&self) -> bool {
+        self.projects.iter().any(|own| own.is_member && own.is_approved)
+    }
+}
+
+pub async fn page(
+    Extract(server): Extract<Shared>,
+    Visitor(viewer): Visitor,
+    QueryOf(query): QueryOf<HomeQuery>,
+) -> Result<Markup, RefusalPage> {
+    let read = run_blocking(server, move |server| {
+        let home = Home::read(server, &viewer, query)?;
+        Ok(Page { title: "Experiments", here: "/", script: "home" }.show(server, &viewer, &body(&home)))
     });
     Ok(read.await?)
 }
 
-fn body((free, cores): (u32, u32), experiments: &[Experiment], counts: &[(String, u64)]) -> Markup {
-    let told: Vec<String> =
-        counts.iter().map(|(state, count)| format!("{count} {}", state.replace('_', " "))).collect();
+fn body(home: &Home) -> Markup {
+    let Home { experiments, counts, cores: (free, cores), .. } = home;
+    let counted: Vec<String> =
+        counts.iter().map(|(state, count)| format!("{count} {}", state.word().replace('_', " "))).collect();
     html! {
         h1 { "Experiments" }
-        p.soft { span id="cores" { (free) " of " (cores) " cores free" } @if !told.is_empty() { " · " (told.join(", ")) } }
+        p.soft { span id="cores" { (free) " of " (cores) " cores free" } @if !counted.is_empty() { " · " (counted.join(", ")) } }
+        @if !home.may_submit() { (newcomer(&home.projects)) }
         div.row {
-            a.button.usual href="/new" { "New experiment" }
-            @if experiments.len() > 1 { button type="button" id="compare-chosen" { "Compare chosen" } }
+            @if home.may_submit() { a.button.usual href="/new" { "New experiment" } }
+            @if experiments.len() > 1 { button type="button" id="compare-chosen" { "Compare selected" } }
             p.said id="say" role="status" {}
         }
-        @if experiments.is_empty() {
-            div.empty {
-                p { "Nothing yet. Ask a " a href="/new#question" { "question" } ", " a href="/new#drawing" { "draw a network" } ", or run a " a href="/studies" { "study" } "." }
-            }
-        } @else {
+        @if !counts.is_empty() { (filter(home)) }
+        @if !experiments.is_empty() {
             (list(experiments))
+            nav.row aria-label="Pages" {
+                @if home.query.before.is_some() { a.button href="/" { "Newest" } }
+                @if let Some(older) = &home.older { a.button rel="next" href=(older) { "Older" } }
+            }
+        } @else if home.query.is_filtered() {
+            div.empty { p { "No experiment matches. " a href="/" { "Show all" } } }
+        } @else if home.may_submit() {
+            div.empty {
+                p { "No experiments yet. Ask a " a href="/new#question" { "question" } ", " a href="/new#drawing" { "draw a network" } ", or run a " a href="/studies" { "study" } "." }
+            }
+        }
+    }
+}
+
+/// Tells a user without a project how to get one.
+fn newcomer(projects: &[Project]) -> Markup {
+    let pending: Vec<&str> =
+        projects.iter().filter(|own| !own.is_approved).map(|own| own.name.as_str()).collect();
+    html! {
+        div.empty id="newcomer" {
+            h2 { "You are in no project yet" }
+            @if !pending.is_empty() {
+                p { "Waiting for an administrator to approve: " (pending.join(", ")) ". Nothing else is needed from you." }
+            }
+            p { "Experiments belong to projects, whose members see each other's work. Two ways to get into one:" }
+            ol {
+                li { "Ask to join a project of which somebody told you the name; its leader admits you." }
+                li { "Found a project; an administrator of this server approves it." }
+            }
+            p { "Both are on " a href="/account" { "your account's page" } ". Until then you can try the " a href="/new" { "editor" } ", which saves nothing." }
+        }
+    }
+}
+
+fn filter(home: &Home) -> Markup {
+    let HomeQuery { search, state, project, owner, .. } = &home.query;
+    html! {
+        form.row.filter method="get" action="/" role="search" {
+            input type="search" name="search" value=(search) placeholder="Title or name" aria-label="Title or name";
+            select name="state" aria-label="State" {
+                option value="" { "any state" }
+                @for one in State::ALL { option value=(one.word()) selected[one.word() == state] { (one.word().replace('_', " ")) } }
+            }
+            @if home.has_accounts {
+                select name="project" aria-label="Project" {
+                    option value="" { "any project" }
+                    @for own in &home.projects { option value=(own.name) selected[own.name == *project] { (own.name) } }
+                }
+                input name="owner" value=(owner) placeholder="Owner" aria-label="Owner" autocomplete="off";
+            }
+            button { "Filter" }
+            @if home.query.is_filtered() { a href="/" { "Show all" } }
         }
     }
 }
@@ -49,7 +184,7 @@ fn list(experiments: &[Experiment]) -> Markup {
     html! {
         div.scroll {
             table.list {
-                thead { tr { th scope="col" { "Compare" } th scope="col" { "Experiment" } th scope="col" { "State" } th scope="col" { "Progress" } th scope="col" { "Came" } } }
+                thead { tr { th scope="col" { "Compare" } th scope="col" { "Experiment" } th scope="col" { "State" } th scope="col" { "Progress" } th scope="col" { "Submitted" } } }
                 tbody { @for experiment in experiments { (row(experiment)) } }
             }
         }
@@ -57,14 +192,28 @@ fn list(experiments: &[Experiment]) -> Markup {
 }
 
 fn row(own: &Experiment) -> Markup {
-    let Experiment { id, title, state, why, progress, created, .. } = own;
+    let Experiment { id, title, state, why, progress, created, project, owner, .. } = own;
     html! {
         tr data-experiment=(id) data-state=(state.word()) {
             td { input type="checkbox" name="chosen" value=(id) aria-label={ "compare " (title) }; }
-            td.title { a href={ "/experiments/" (id) } { (title) } " " small { "#" (id) } span.why { (why) } }
+            td.title { a href={ "/experiments/" (id) } { (title) } " " small { "#" (id) @if project != owner { " · " (project) " · " (owner) } } span.why { (why) } }
             td { span class={ "state s-" (state.word()) } { (state.word().replace('_', " ")) } }
             td.progress { progress max="1" value=(progress.share) aria-label={ "progress of " (title) } {} " " small.left {} }
             td { small { time datetime=(created) { (created.get(..16).unwrap_or(created).replace('T', " ")) } } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_leads_to_the_next_with_the_same_filter() {
+        let query =
+            HomeQuery { search: "a & b".to_owned(), state: "done".to_owned(), ..HomeQuery::default() };
+        assert_eq!(query.older(7), "/?search=a%20%26%20b&state=done&before=7");
+        assert_eq!(HomeQuery::default().older(7), "/?before=7");
+        assert!(HomeQuery { state: "nonsense".to_owned(), ..query }.filter().state.is_none());
     }
 }

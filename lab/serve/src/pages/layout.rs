@@ -16,7 +16,8 @@ pub struct Page<'p> {
     pub script: &'p str,
 }
 
-const PLACES: [(&str, &str); 3] = [("/", "Experiments"), ("/studies", "Studies"), ("/new", "New")];
+const PLACES: [(&str, &str); 4] =
+    [("/", "Experiments"), ("/studies", "Studies"), ("/files", "Files"), ("/new", "New")];
 
 impl Page<'_> {
     /// Returns the page with its navigation.

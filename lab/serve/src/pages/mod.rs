@@ -3,6 +3,7 @@
 mod account;
 mod compare;
 mod experiment;
+mod files;
 mod home;
 mod layout;
 mod new;
@@ -14,6 +15,8 @@ use axum::routing::get;
 
 use crate::server::Shared;
 
+pub use visitor::RefusalPage;
+
 /// Returns the pages.
 pub fn routes() -> Router<Shared> {
     Router::new()
@@ -21,8 +24,18 @@ pub fn routes() -> Router<Shared> {
         .route("/new", get(new::page))
         .route("/experiments/{id}", get(experiment::page))
         .route("/compare", get(compare::page))
+        .route("/files", get(files::page))
         .route("/studies", get(studies::page))
         .route("/login", get(account::login))
         .route("/register", get(account::register))
         .route("/account", get(account::page))
+}
+
+/// RFC 3986, section 2.1
+fn percent(text: &str) -> String {
+    let octet = |octet: u8| match octet {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(octet).to_string(),
+        _ => format!("%{octet:02X}"),
+    };
+    text.bytes().map(octet).collect()
 }

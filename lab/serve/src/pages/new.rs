@@ -1,16 +1,17 @@
 //! A new experiment: a question, a drawing and a text that turn into one another.
 
 use axum::extract::State as Extract;
+use hol_kernel::Image;
 use hol_workloads::Kind;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
 use super::layout::{Page, field, given};
-use super::visitor::{Apology, Visitor};
+use super::visitor::{RefusalPage, Visitor};
+use crate::blocking::run_blocking;
 use crate::draft;
 use crate::experiment::Format;
-use crate::extract::Wanted;
-use crate::leisure::at_leisure;
+use crate::extract::QueryOf;
 use crate::refusal::Refusal;
 use crate::server::{Server, Shared};
 use crate::viewer::Viewer;
@@ -40,8 +41,8 @@ const PATH: [Field; 4] = [
 ];
 const APPLICATION: [Field; 4] = [
     ("workload.kind", "What it does", "simco"),
-    ("workload.rate", "Messages a second", "100/s"),
-    ("workload.arrivals", "Spaced", "periodic"),
+    ("workload.rate", "Messages per second", "100/s"),
+    ("workload.arrivals", "Arrivals", "periodic"),
     ("workload.size", "Size of a message", "128B"),
 ];
 const EFFORT: [Field; 4] = [
@@ -51,9 +52,9 @@ const EFFORT: [Field; 4] = [
     ("world", "World", "model"),
 ];
 
-/// What to begin with.
+/// What to query with.
 #[derive(Debug, Deserialize)]
-pub struct Begin {
+pub struct NewExperimentQuery {
     /// The text of this experiment.
     of: Option<i64>,
     /// Whether that experiment gets the text back.
@@ -71,34 +72,46 @@ struct Start {
 pub async fn page(
     Extract(server): Extract<Shared>,
     Visitor(viewer): Visitor,
-    Wanted(begin): Wanted<Begin>,
-) -> Result<Markup, Apology> {
-    let read = at_leisure(server, move |server| {
-        let start = start(server, &viewer, &begin)?;
+    QueryOf(query): QueryOf<NewExperimentQuery>,
+) -> Result<Markup, RefusalPage> {
+    let read = run_blocking(server, move |server| {
+        let start = start(server, &viewer, &query)?;
         let projects = server.store.projects(viewer.id, false)?;
         let projects =
             projects.into_iter().filter(|own| own.is_member && own.is_approved).map(|own| own.name);
-        let body = body(&start, &projects.collect::<Vec<_>>());
+        let body = body(&start, &projects.collect::<Vec<_>>(), server.config.cores);
         let title = if start.id.is_some() { "Change" } else { "New experiment" };
         Ok(Page { title, here: "/new", script: "new" }.show(server, &viewer, &body))
     });
     Ok(read.await?)
 }
 
-fn start(server: &Server, viewer: &Viewer, begin: &Begin) -> Result<Start, Refusal> {
-    let Some(id) = begin.of else {
+fn start(server: &Server, viewer: &Viewer, query: &NewExperimentQuery) -> Result<Start, Refusal> {
+    let Some(id) = query.of else {
         return Ok(Start { text: START.to_owned(), format: Format::Toml, id: None });
     };
     server.entry(viewer, id)?;
     let text = server.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
-    Ok(Start { text: text.text, format: text.format, id: begin.edit.map(|_| id) })
+    Ok(Start { text: text.text, format: text.format, id: query.edit.map(|_| id) })
 }
 
-fn body(start: &Start, projects: &[String]) -> Markup {
-    let keys = draft::keys();
+/// Returns the worlds in which an experiment can run here: the model, and each kernel that is installed.
+fn worlds() -> Vec<(String, String)> {
+    let kernels = Image::list().into_iter().map(|image| {
+        (format!("kernel:{}", image.release), format!("Linux {} in a virtual machine", image.release))
+    });
+    let usual = [
+        ("model".to_owned(), "simulated endpoints and links".to_owned()),
+        ("kernel".to_owned(), "Linux in a virtual machine".to_owned()),
+    ];
+    usual.into_iter().chain(kernels).collect()
+}
+
+fn body(start: &Start, projects: &[String], cores: u32) -> Markup {
+    let (keys, worlds) = (draft::keys(), worlds());
     html! {
         h1 { @if let Some(id) = start.id { "Change experiment " (id) } @else { "New experiment" } }
-        div role="tablist" aria-label="Three ways to say it" {
+        div role="tablist" aria-label="Views of the experiment" {
             @for (name, label) in [("question", "Question"), ("drawing", "Drawing"), ("text", "Text")] {
                 button type="button" role="tab" id={ (name) "-tab" } data-tab=(name) aria-controls={ (name) "-panel" } { (label) }
             }
@@ -109,8 +122,9 @@ fn body(start: &Start, projects: &[String]) -> Markup {
         ul id="faults" hidden role="alert" {}
         p.said id="say" role="status" {}
         (before())
-        (send(start, projects))
+        (send(start, projects, cores))
         datalist id="all-transports" { @for spec in keys.transports { option value=(spec) {} } }
+        datalist id="worlds" { @for (world, label) in worlds { option value=(world) { (label) } } }
         datalist id="kinds" { @for kind in Kind::all() { option value=(kind.workload().name()) {} } }
         (given("keys", &keys))
         (given("start", start))
@@ -121,14 +135,14 @@ fn question() -> Markup {
     html! {
         div id="question-view" {
             fieldset {
-                legend { "What is compared" }
+                legend { "Transports" }
                 ul id="transports" {}
                 button type="button" class="small" id="add-transport" { "Add a transport" }
             }
-            @for (legend, fields) in [("Over which path", PATH), ("What the application does", APPLICATION), ("How often", EFFORT)] {
+            @for (legend, fields) in [("Path", PATH), ("Application", APPLICATION), ("Runs", EFFORT)] {
                 fieldset { legend { (legend) } div.fields { @for one in fields { (input(one)) } } }
             }
-            p.soft { "Several values with commas between them, as in 0%, 1%, 2%, are compared as well." }
+            p.soft { "Several values separated by commas, as in 0%, 1%, 2%, become an axis." }
             div.line { pre id="line" tabindex="0" {} button type="button" id="copy" { "Copy" } }
         }
     }
@@ -138,6 +152,7 @@ fn input((key, label, usual): Field) -> Markup {
     let id = key.replace('.', "-");
     let list = match key {
         "workload.kind" => Some("kinds"),
+        "world" => Some("worlds"),
         _ => None,
     };
     field(
@@ -168,12 +183,12 @@ fn before() -> Markup {
             p id="sizes" {}
             ul id="cannot" {}
             ul id="ignored" {}
-            details id="mapping" { summary { "Nodes, lines and addresses" } div.tables {} }
+            details id="mapping" { summary { "Nodes, links and addresses" } div.tables {} }
         }
     }
 }
 
-fn send(start: &Start, projects: &[String]) -> Markup {
+fn send(start: &Start, projects: &[String], cores: u32) -> Markup {
     html! {
         form id="send" {
             @if start.id.is_none() {
@@ -182,16 +197,19 @@ fn send(start: &Start, projects: &[String]) -> Markup {
                     @if projects.len() > 1 {
                         (field("Project", &html! { select id="project" name="project" { @for own in projects { option { (own) } } } }, "project"))
                     }
+                    (field("Cores", &html! { input id="cores" name="cores" type="number" min="1" max=(cores) placeholder=(format!("all {cores}")); }, "cores"))
+                    (field("Idle swap, minutes without progress", &html! { input id="idle-swap" name="idle_swap" type="number" min="1" max="500000" placeholder="never"; }, "idle-swap"))
+                    (field("Automatic swap, after minutes", &html! { input id="auto-swap" name="auto_swap" type="number" min="1" max="500000" placeholder="never"; }, "auto-swap"))
                     (field("Priority", &html! { input id="priority" name="priority" type="number" min="-1000" max="1000" value="0"; }, "priority"))
                 }
             }
             div.check {
                 input type="checkbox" id="batch" name="batch" checked hidden[start.id.is_some()];
-                @if start.id.is_none() { label for="batch" { "wait for free cores, rather than be rejected" } }
+                @if start.id.is_none() { label for="batch" { "wait for free cores (batch mode), rather than be swapped out" } }
             }
             div.row {
                 button.usual type="submit" id="submit" { @if start.id.is_some() { "Save" } @else { "Run" } }
-                button type="button" id="hold" hidden[start.id.is_some()] { "Keep, do not start" }
+                button type="button" id="hold" hidden[start.id.is_some()] { "Save without starting" }
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
@@ -24,31 +25,40 @@ impl FromRequestParts<Shared> for Visitor {
             Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => {
                 Err(Redirect::to("/login").into_response())
             }
-            Err(refusal) => Err(Apology(refusal).into_response()),
+            Err(refusal) => Err(RefusalPage(refusal).into_response()),
         }
     }
 }
 
 /// A refusal as a page.
 #[derive(Debug)]
-pub struct Apology(pub Refusal);
+pub struct RefusalPage(pub Refusal);
 
-impl From<Refusal> for Apology {
+impl From<Refusal> for RefusalPage {
     fn from(refusal: Refusal) -> Self {
         Self(refusal)
     }
 }
 
-impl IntoResponse for Apology {
+impl IntoResponse for RefusalPage {
     fn into_response(self) -> Response {
+        let Refusal { status, problems, retry_after } = self.0;
+        let title = status.canonical_reason().unwrap_or("Error");
         let page: Markup = bare(
-            "Not here",
+            title,
             &html! {
-                h1 { "Not here" }
-                @for problem in &self.0.problems { p { (problem.message) } }
-                p { a href="/" { "What there is" } }
+                h1 { (title) }
+                @for problem in &problems {
+                    p { (problem.message) @if !problem.cure.is_empty() { "; " (problem.cure) } "." }
+                }
+                @if status == StatusCode::UNAUTHORIZED { p { a.button.usual href="/login" { "Log in" } } }
+                p { a href="/" { "All experiments" } }
             },
         );
-        (self.0.status, page).into_response()
+        let mut response = (status, page).into_response();
+        if let Some(seconds) = retry_after {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        response
     }
 }

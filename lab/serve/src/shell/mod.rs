@@ -1,14 +1,16 @@
 //! A terminal on the nodes of an experiment: `hol shell` in its own process, at most one per experiment.
 //!
 //! Users who may change the experiment can type; those who may see it see the transcript. The shell has the
-//! experiment's network, stops virtual time between commands, and is independent of the experiment's runs.
+//! experiment's network, stops virtual time between commands, and is independent of the experiment's runs. An
+//! experiment without traffic has no runs: while it is swapped in, its process is such a shell.
 
 mod shells;
 mod transcript;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::sync::Once;
 
 use hol_lab::Stopwatch;
 use serde::{Deserialize, Serialize};
@@ -20,9 +22,12 @@ use shells::{Own, Process};
 pub use shells::Shells;
 pub use transcript::{Entry, Transcript};
 
+use crate::draft;
 use crate::events::Kind;
+use crate::jobs::Running;
 use crate::refusal::Refusal;
 use crate::server::{Server, Shared};
+use crate::store;
 use crate::viewer::Viewer;
 
 /// Maximum open shells: each is a Linux kernel in memory.
@@ -33,7 +38,7 @@ const LONGEST_LINE: usize = 64 << 10;
 /// The network of a shell.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Begin {
+pub struct ShellOptions {
     /// Index of the experiment's point, from 0.
     #[serde(default)]
     pub point: usize,
@@ -58,7 +63,12 @@ pub struct Shell {
 
 impl Server {
     /// Opens a shell on the network of an experiment.
-    pub fn open_shell(self: &Shared, viewer: &Viewer, id: i64, begin: Begin) -> Result<Shell, Refusal> {
+    pub fn open_shell(
+        self: &Shared,
+        viewer: &Viewer,
+        id: i64,
+        options: ShellOptions,
+    ) -> Result<Shell, Refusal> {
         let entry = self.own(viewer, id)?;
         if !self.config.permission.programs {
             let why = "experiments may not run programs here, and a shell is one";
@@ -72,26 +82,47 @@ impl Server {
             let why = format!("a study has many experiments, {study} too");
             return Err(Refusal::conflict(why, "take one of them as an experiment of its own"));
         }
-        let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?.text;
-        {
-            let mut shells = self.shells.all();
-            if shells.get(&id).is_some_and(|own| own.process.is_some()) {
-                return Err(Refusal::conflict("it has a shell", "type into that one, or end it"));
-            }
-            if shells.values().filter(|own| own.process.is_some()).count() >= MOST {
-                return Err(Refusal::busy(format!("{MOST} shells are open"), 60));
-            }
-            let (server, other) = (self.clone(), self.clone());
-            let line = move |line: String| server.hear_shell(id, read(&line));
-            let exit = move |status| other.bury_shell(id, status);
-            let (running, stdin) =
-                self.command(id)?.shell(&entry.experiment, &text, begin.point, line, exit)?;
-            let process = Process { running, stdin: Some(stdin), idle: Stopwatch::start() };
-            let own =
-                Own { project: entry.project, transcript: Transcript::default(), process: Some(process) };
-            shells.insert(id, own);
-        }
+        self.start_shell(&entry, options.point, || (), |_| ())?;
         self.shell(viewer, id)
+    }
+
+    /// Starts the process of a shell. `ready` is called when its nodes can be used, `exit` when it has ended.
+    pub(crate) fn start_shell(
+        self: &Shared,
+        entry: &store::Entry,
+        point: usize,
+        ready: impl Fn() + Send + Sync + 'static,
+        exit: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
+    ) -> Result<Running, Refusal> {
+        let id = entry.experiment.id;
+        let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
+        let permission = self.permission(entry.project)?;
+        let whole = draft::with_placeholder_traffic(&text.text, text.format, &permission);
+        let text = whole.unwrap_or(text.text);
+        let mut shells = self.shells.all();
+        if shells.get(&id).is_some_and(|own| own.process.is_some()) {
+            return Err(Refusal::conflict("it has a shell", "type into that one, or end it"));
+        }
+        if shells.values().filter(|own| own.process.is_some()).count() >= MOST {
+            return Err(Refusal::busy(format!("{MOST} shells are open"), 60));
+        }
+        let (server, other, is_ready) = (self.clone(), self.clone(), Once::new());
+        let line = move |line: String| {
+            let said = read(&line);
+            if said.get("prompt").is_some() {
+                is_ready.call_once(&ready);
+            }
+            server.hear_shell(id, said);
+        };
+        let exit = move |status: io::Result<ExitStatus>| {
+            other.bury_shell(id, &status);
+            exit(status);
+        };
+        let (running, stdin) = self.command(id)?.shell(&entry.experiment, &text, point, line, exit)?;
+        let process = Process { running, stdin: Some(stdin), idle: Stopwatch::start() };
+        let own = Own { project: entry.project, transcript: Transcript::default(), process: Some(process) };
+        shells.insert(id, own);
+        Ok(running)
     }
 
     /// Returns the transcript of an experiment's shell.
@@ -106,7 +137,7 @@ impl Server {
     }
 
     /// Types a line.
-    pub fn type_line(&self, viewer: &Viewer, id: i64, line: &str) -> Result<(), Refusal> {
+    pub fn send_line(&self, viewer: &Viewer, id: i64, line: &str) -> Result<(), Refusal> {
         self.own(viewer, id)?;
         if line.contains(['\n', '\r', '\0']) || line.len() > LONGEST_LINE {
             return Err(Refusal::bad(
@@ -172,7 +203,7 @@ impl Server {
         }
     }
 
-    fn bury_shell(&self, id: i64, status: std::io::Result<ExitStatus>) {
+    fn bury_shell(&self, id: i64, status: &io::Result<ExitStatus>) {
         // The exit code of a shell is that of its last line.
         let why = match status {
             Ok(status) if status.code().is_some() => "it has ended".to_owned(),

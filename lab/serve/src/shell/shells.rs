@@ -58,6 +58,26 @@ impl Shells {
         }
     }
 
+    /// Ends the shell of an experiment, which records its commands if none runs.
+    pub fn end(&self, id: i64) {
+        if let Some(own) = self.all().get_mut(&id)
+            && let Some(process) = &mut own.process
+        {
+            process.end(own.transcript.is_waiting());
+        }
+    }
+
+    /// Returns the seconds since the last line that was typed into the shell of an experiment.
+    pub fn idle_seconds(&self, id: i64) -> Option<f64> {
+        Some(self.all().get(&id)?.process.as_ref()?.idle.seconds())
+    }
+
+    /// Returns the last message of the shell of an experiment.
+    pub fn last_note(&self, id: i64) -> Option<String> {
+        let entries = self.all().get(&id)?.transcript.entries();
+        entries.iter().rev().find_map(|entry| Some(entry.said.get("note")?.as_str()?.to_owned()))
+    }
+
     /// Ends and forgets the shell of a deleted experiment.
     pub fn forget(&self, id: i64) {
         if let Some(own) = self.all().remove(&id)

@@ -25,7 +25,7 @@ pub struct Entry {
 
 /// A new experiment.
 #[derive(Debug, Clone)]
-pub struct Fresh {
+pub struct NewExperiment {
     /// Short, as in the name of a file.
     pub name: String,
     /// One line for people.
@@ -60,7 +60,7 @@ pub struct Fresh {
 
 /// A state change.
 #[derive(Debug, Clone)]
-pub struct Moved {
+pub struct StateChange {
     /// The state before.
     pub from: State,
     /// The experiment afterwards.
@@ -81,7 +81,7 @@ const VISIBLE: &str = "+e.project IN (SELECT m.project FROM members m JOIN proje
 
 impl Store {
     /// Adds an experiment with the first version of its text, and returns its number.
-    pub fn add(&self, fresh: &Fresh) -> rusqlite::Result<i64> {
+    pub fn add(&self, fresh: &NewExperiment) -> rusqlite::Result<i64> {
         self.transact(|transaction| {
             transaction.execute(
                 "INSERT INTO experiments (name, title, project, owner, state, why, priority, batch, cores, idle_swap,
@@ -129,12 +129,15 @@ impl Store {
     pub fn list(&self, user: i64, filter: &Filter) -> rusqlite::Result<Vec<Experiment>> {
         let connection = self.connection();
         let state = if filter.state.is_some() { "e.state = ?2" } else { "?2 IS NULL" };
-        let text = format!("{SELECT} WHERE {state} AND e.id < ?3 AND {VISIBLE} ORDER BY e.id DESC LIMIT ?4");
+        let text = format!(
+            "{SELECT} WHERE {state} AND e.id < ?3 AND {VISIBLE} AND (?5 IS NULL OR p.name = ?5) AND (?6 IS NULL OR u.name = ?6)
+             AND (?7 IS NULL OR instr(lower(e.title || ' ' || e.name), lower(?7)) > 0) ORDER BY e.id DESC LIMIT ?4"
+        );
         let mut statement = connection.prepare_cached(&text)?;
         let (state, before) = (filter.state.map(State::word), filter.before.unwrap_or(i64::MAX));
-        let rows = statement.query_map(params![user, state, before, filter.limit as i64], |row| {
-            entry(row).map(|entry| entry.experiment)
-        })?;
+        let Filter { project, owner, search, limit, .. } = filter;
+        let values = params![user, state, before, *limit as i64, project, owner, search];
+        let rows = statement.query_map(values, |row| entry(row).map(|entry| entry.experiment))?;
         rows.collect()
     }
 
@@ -156,7 +159,7 @@ impl Store {
         event: Event,
         why: &str,
         now: i64,
-    ) -> rusqlite::Result<Option<Result<Moved, State>>> {
+    ) -> rusqlite::Result<Option<Result<StateChange, State>>> {
         self.transact_in_reserve(|transaction| apply(transaction, id, event, why, now))
     }
 
@@ -238,18 +241,29 @@ impl Store {
         Ok(count as u64)
     }
 
-    /// Gives read access to the key with this `digest`; `None` revokes it.
-    pub fn share(&self, id: i64, digest: Option<&[u8]>) -> rusqlite::Result<()> {
-        self.connection()
-            .execute("UPDATE experiments SET shared = ?2 WHERE id = ?1", params![id, digest])
-            .map(drop)
+    /// Gives read access to the key with this `digest`.
+    pub fn share(&self, id: i64, digest: &[u8], now: i64) -> rusqlite::Result<()> {
+        let share = "INSERT INTO shares (digest, experiment, created) VALUES (?1, ?2, ?3)";
+        self.connection().execute(share, params![digest, id, now]).map(drop)
+    }
+
+    /// Returns how many keys give read access to an experiment.
+    pub fn shares(&self, id: i64) -> rusqlite::Result<u64> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached("SELECT count(*) FROM shares WHERE experiment = ?1")?;
+        statement.query_row([id], |row| row.get::<_, i64>(0)).map(|count| count as u64)
+    }
+
+    /// Ends the access of all keys to an experiment.
+    pub fn unshare(&self, id: i64) -> rusqlite::Result<()> {
+        self.connection().execute("DELETE FROM shares WHERE experiment = ?1", [id]).map(drop)
     }
 
     /// Returns the experiment that is shared by the key of this `digest`.
     pub fn shared(&self, digest: &[u8]) -> rusqlite::Result<Option<Entry>> {
         let connection = self.connection();
-        let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE e.shared = ?1"))?;
-        statement.query_row([digest], entry).optional()
+        let shared = format!("{SELECT} JOIN shares s ON s.experiment = e.id WHERE s.digest = ?1");
+        connection.prepare_cached(&shared)?.query_row([digest], entry).optional()
     }
 }
 
@@ -260,7 +274,7 @@ pub(super) fn apply(
     event: Event,
     why: &str,
     now: i64,
-) -> rusqlite::Result<Option<Result<Moved, State>>> {
+) -> rusqlite::Result<Option<Result<StateChange, State>>> {
     let state = |row: &Row<'_>| state(row, 0);
     let from =
         transaction.query_row("SELECT state FROM experiments WHERE id = ?1", [id], state).optional()?;
@@ -270,7 +284,7 @@ pub(super) fn apply(
         "UPDATE experiments SET state = ?2, why = ?3, changed = ?4 WHERE id = ?1",
         params![id, to.word(), why, now],
     )?;
-    Ok(Some(Ok(Moved { from, entry: whole(transaction, id)? })))
+    Ok(Some(Ok(StateChange { from, entry: whole(transaction, id)? })))
 }
 
 /// Experiment `id`, which is there.

@@ -117,6 +117,15 @@ impl Store {
         statement.query_row([name], found).optional()
     }
 
+    /// Changes a password, and ends all sessions of `user` but that of the key with the digest `kept`.
+    pub fn set_password(&self, user: i64, password: &str, kept: Option<&[u8]>) -> rusqlite::Result<()> {
+        self.transact(|transaction| {
+            transaction.execute("UPDATE users SET password = ?2 WHERE id = ?1", params![user, password])?;
+            let end = "DELETE FROM keys WHERE user = ?1 AND kind = 'session' AND digest IS NOT ?2";
+            transaction.execute(end, params![user, kept]).map(drop)
+        })
+    }
+
     /// Returns the mail address of an experiment's owner.
     pub fn mail_of(&self, user: i64) -> rusqlite::Result<Option<String>> {
         let found =

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 /// Each upgrades the database by one version; released ones are never changed.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "
 CREATE TABLE users (
     id INTEGER PRIMARY KEY,
@@ -85,6 +85,16 @@ ALTER TABLE users ADD COLUMN mark TEXT NOT NULL DEFAULT '';
 ALTER TABLE projects ADD COLUMN mark TEXT NOT NULL DEFAULT '';
 ALTER TABLE experiments ADD COLUMN mark TEXT NOT NULL DEFAULT '';
 ",
+    "
+CREATE TABLE shares (
+    digest BLOB PRIMARY KEY,
+    experiment INTEGER NOT NULL REFERENCES experiments ON DELETE CASCADE,
+    created INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX shares_by_experiment ON shares (experiment);
+INSERT INTO shares SELECT shared, id, changed FROM experiments WHERE shared IS NOT NULL;
+UPDATE experiments SET shared = NULL;
+",
 ];
 
 /// Creates or upgrades the tables; `Err` with the version of a database written by a newer program.
@@ -112,11 +122,13 @@ mod tests {
             let mut connection = Connection::open_in_memory().unwrap();
             MIGRATIONS[..format].iter().for_each(|step| connection.execute_batch(step).unwrap());
             connection.pragma_update(None, "user_version", format as i64).unwrap();
-            let rows = "INSERT INTO users VALUES (1, 'ann', '', '', 0, 0);
+            let rows = "INSERT INTO users (id, name, mail, password, is_administrator, created) VALUES (1, 'ann', '', '', 0, 0);
                 INSERT INTO projects (id, name, title, leader, is_approved, created) VALUES (1, 'alpha', '', 1, 1, 0);
                 INSERT INTO experiments (id, name, title, project, owner, state, why, priority, batch, cores, quick, format,
                     version, created, changed, runs) VALUES (7, 'a', '', 1, 1, 'done', '', 0, 1, 1, 0, 'toml', 1, 0, 0, 5);";
+            let share = "UPDATE experiments SET shared = x'0a' WHERE id = 7";
             connection.execute_batch(rows).unwrap();
+            connection.execute_batch(share).unwrap();
             assert_eq!(migrate(&mut connection).unwrap(), Ok(()), "from format {format}");
             let used = "SELECT e.runs, e.octets, p.core_seconds, e.mark, p.mark FROM experiments e JOIN projects p ON p.id = e.project";
             let used = connection.query_row(used, [], |row| {
@@ -125,6 +137,12 @@ mod tests {
             });
             // Its directory keeps its name: without a mark it is the number.
             assert_eq!(used.unwrap(), ([5, 0, 0], [String::new(), String::new()]), "from format {format}");
+            let shared = "SELECT experiment FROM shares WHERE digest = x'0a'";
+            assert_eq!(
+                connection.query_row(shared, [], |row| row.get::<_, i64>(0)).unwrap(),
+                7,
+                "from format {format}"
+            );
             assert_eq!(migrate(&mut connection).unwrap(), Ok(()));
         }
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Store;
-use super::experiments::{Moved, apply, whole};
+use super::experiments::{StateChange, apply, whole};
 use crate::experiment::{Format, State};
 use crate::lifecycle::Event;
 
@@ -52,7 +52,7 @@ impl Store {
         title: &str,
         author: i64,
         now: i64,
-    ) -> rusqlite::Result<Option<Result<Moved, State>>> {
+    ) -> rusqlite::Result<Option<Result<StateChange, State>>> {
         self.transact(|transaction| {
             let from = match apply(transaction, id, Event::Modify, "its text has changed", now)? {
                 Some(Ok(moved)) => moved.from,
@@ -64,7 +64,7 @@ impl Store {
                 |row| row.get(0),
             )?;
             insert(transaction, id, version, (text, format), author, now)?;
-            Ok(Some(Ok(Moved { from, entry: whole(transaction, id)? })))
+            Ok(Some(Ok(StateChange { from, entry: whole(transaction, id)? })))
         })
     }
 }

@@ -15,11 +15,13 @@ const PROMISED: &[(&str, &[&str])] = &[
     ("/api/experiments/{id}/again", &["post"]),
     ("/api/experiments/{id}/events", &["get"]),
     ("/api/experiments/{id}/files/", &["get"]),
-    ("/api/experiments/{id}/files/{*path}", &["get"]),
+    ("/api/experiments/{id}/files/{path}", &["get"]),
     ("/api/experiments/{id}/log", &["get"]),
     ("/api/experiments/{id}/movie", &["get"]),
     ("/api/experiments/{id}/points", &["get"]),
     ("/api/experiments/{id}/report", &["get"]),
+    ("/api/experiments/{id}/report/", &["get"]),
+    ("/api/experiments/{id}/report/{path}", &["get"]),
     ("/api/experiments/{id}/share", &["delete", "post"]),
     ("/api/experiments/{id}/start", &["post"]),
     ("/api/experiments/{id}/swap-in", &["post"]),
@@ -32,12 +34,13 @@ const PROMISED: &[(&str, &[&str])] = &[
     ("/api/machine", &["get"]),
     ("/api/me", &["get"]),
     ("/api/me/files/", &["get"]),
-    ("/api/me/files/{*path}", &["delete", "get", "put"]),
+    ("/api/me/password", &["put"]),
+    ("/api/me/files/{path}", &["delete", "get", "put"]),
     ("/api/openapi.json", &["get"]),
     ("/api/projects", &["get", "post"]),
     ("/api/projects/{name}/approve", &["post"]),
     ("/api/projects/{name}/files/", &["get"]),
-    ("/api/projects/{name}/files/{*path}", &["delete", "get", "put"]),
+    ("/api/projects/{name}/files/{path}", &["delete", "get", "put"]),
     ("/api/projects/{name}/join", &["post"]),
     ("/api/projects/{name}/members", &["get"]),
     ("/api/projects/{name}/members/{user}", &["delete", "put"]),
@@ -61,7 +64,7 @@ async fn the_description_has_every_path_and_every_path_is_there() {
         for method in &methods {
             let real = path
                 .replace("{id}", "1")
-                .replace("{*path}", "a")
+                .replace("{path}", "a")
                 .replace("{name}", "x")
                 .replace("{user}", "y");
             let answer = lab.ask(Method::from_bytes(method.to_uppercase().as_bytes()).unwrap(), &real);
@@ -76,6 +79,41 @@ async fn the_description_has_every_path_and_every_path_is_there() {
     for (path, methods) in PROMISED {
         let found = described.iter().find(|(known, _)| known == path);
         assert_eq!(found.map(|(_, methods)| methods.as_slice()), Some(*methods), "{path}");
+    }
+}
+
+/// A tool that reads the description knows how to authenticate, and finds no reference without a target.
+#[tokio::test]
+async fn the_description_says_how_to_authenticate_and_has_all_it_refers_to() {
+    let lab = Lab::open(Access::Open);
+    let description = lab.get("/api/openapi.json").send().await.json();
+    let schemes = &description["components"]["securitySchemes"];
+    assert_eq!(
+        (&schemes["token"]["scheme"], &schemes["session"]["in"]),
+        (&json!("bearer"), &json!("cookie"))
+    );
+    assert_eq!(description["security"], json!([{ "token": [] }, { "session": [] }]));
+    for path in ["/api/login", "/api/users"] {
+        assert_eq!(description["paths"][path]["post"]["security"], json!([{}]), "{path} is for everybody");
+    }
+    let text = description.to_string();
+    for reference in text.split("\"$ref\":\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(description.pointer(reference).is_some(), "{reference}");
+    }
+    let mut operations = std::collections::BTreeSet::new();
+    for (path, item) in description["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(operations.insert(id.to_owned()), "{method} {path}: {id} is there twice");
+            for response in operation["responses"].as_object().unwrap().values() {
+                assert!(response["description"].is_string(), "{method} {path}: {response}");
+            }
+            let wanted = path.matches('{').count();
+            let parameters = operation["parameters"]
+                .as_array()
+                .map_or(0, |list| list.iter().filter(|parameter| parameter["in"] == "path").count());
+            assert_eq!(parameters, wanted, "{method} {path}");
+        }
     }
 }
 
@@ -178,4 +216,167 @@ async fn what_had_cores_when_the_server_ended_is_queued_again() {
     let experiment = server.experiment(&viewer, id).unwrap();
     assert_eq!(experiment.state, crate::State::Queued);
     assert!(experiment.why.contains("the server was stopped"), "{}", experiment.why);
+}
+
+/// Every link of a report, wherever the report is seen.
+#[tokio::test]
+async fn all_links_of_a_report_lead_to_its_files() {
+    let lab = Lab::open(Access::Open);
+    let id = lab.submitted().await;
+    let results = lab.server.command(id).unwrap().results();
+    std::fs::create_dir_all(results.join("figures")).unwrap();
+    let links = ["manifest.json", "points.csv", "figures/a-1.svg", "figures/a-1.csv", "figures/a-1.py"];
+    let page: String = links.map(|link| format!("<a href=\"{link}\">")).concat();
+    std::fs::write(results.join("report.html"), &page).unwrap();
+    for link in links {
+        std::fs::write(results.join(link), link).unwrap();
+    }
+    let shared = lab.post(&format!("/api/experiments/{id}/share")).send().await.json();
+    let shared = format!("{}/report", shared["link"].as_str().unwrap());
+    for path in [format!("/api/experiments/{id}/report"), shared] {
+        let page_of = async |path: &str| lab.get(path).header("accept", "text/html,*/*;q=0.8").send().await;
+        let sent = page_of(&path).await;
+        assert!(sent.status.is_redirection(), "{path}: {}", sent.status);
+        let to = sent.headers["location"].to_str().unwrap().to_owned();
+        assert_eq!(to, format!("{path}/"));
+        assert_eq!(page_of(&to).await.text, page);
+        for link in links {
+            let answer = page_of(&format!("{to}{link}")).await;
+            assert_eq!((answer.status, answer.text.as_str()), (StatusCode::OK, link), "{to}{link}");
+        }
+        assert_eq!(page_of(&format!("{to}../../lab.db")).await.status, StatusCode::NOT_FOUND);
+        // A program gets it where it always was.
+        assert_eq!(lab.get(&path).send().await.text, page);
+    }
+}
+
+#[tokio::test]
+async fn a_repetition_refuses_what_is_no_key() {
+    let lab = Lab::open(Access::Open);
+    let id = lab.submitted().await;
+    let again = async |set: serde_json::Value| {
+        lab.post(&format!("/api/experiments/{id}/again")).json(&json!({ "set": set })).send().await
+    };
+    for wrong in [
+        json!({ "nonsense": "1" }),
+        json!({ "network.nonsense": "1" }),
+        json!({ "a b": "1" }),
+        json!({ "": "1" }),
+        json!({ "messages": "many" }),
+    ] {
+        let answer = again(wrong.clone()).await;
+        assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{wrong}: {}", answer.text);
+    }
+    assert_eq!(again(json!({ "network.delay": "40ms" })).await.status, StatusCode::CREATED);
+    let study = lab.post("/api/studies/ikr53/run").send().await.json()["id"].as_i64().unwrap();
+    let answer = lab
+        .post(&format!("/api/experiments/{study}/again"))
+        .json(&json!({ "set": { "messages": "7" } }))
+        .send()
+        .await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
+}
+
+/// People see a page, programs the common form.
+#[tokio::test]
+async fn an_error_is_a_page_in_a_browser() {
+    let lab = Lab::open(Access::Accounts);
+    for (path, status) in [("/nothing", 404), ("/api/experiments/7", 401), ("/shared/nothing", 404)] {
+        let page = lab.get(path).header("accept", "text/html,application/xhtml+xml").send().await;
+        assert_eq!(page.status.as_u16(), status, "{path}");
+        assert!(
+            page.text.starts_with("<!DOCTYPE html>") && page.text.contains("<h1>"),
+            "{path}: {}",
+            page.text
+        );
+        let program = lab.get(path).send().await;
+        assert_eq!(program.status.as_u16(), status);
+        assert!(program.json()["errors"][0]["message"].is_string());
+    }
+}
+
+/// Scripts and styles are sent once, and compressed.
+#[tokio::test]
+async fn the_bundle_is_compressed_and_has_a_version() {
+    let lab = Lab::open(Access::Open);
+    let plain = lab.get("/web/new.js").send().await;
+    let small = lab.get("/web/new.js").header("accept-encoding", "br, gzip").send().await;
+    assert!(plain.headers.get("content-encoding").is_none());
+    assert_eq!(small.headers["content-encoding"], "gzip");
+    assert_ne!(plain.headers["etag"], small.headers["etag"]);
+    let version = small.headers["etag"].to_str().unwrap();
+    let same = lab
+        .get("/web/new.js")
+        .header("accept-encoding", "gzip")
+        .header("if-none-match", version)
+        .send()
+        .await;
+    assert_eq!((same.status, same.text.len()), (StatusCode::NOT_MODIFIED, 0));
+    assert_eq!(lab.get("/web/new.js.gz").send().await.status, StatusCode::NOT_FOUND);
+    let octets = async |path: &str| {
+        let response = lab.get(path).header("accept-encoding", "gzip").open().await;
+        axum::body::to_bytes(response.into_body(), 1 << 24).await.unwrap().len()
+    };
+    for id in 0..40 {
+        lab.post("/api/experiments")
+            .json(&json!({ "text": TEXT, "name": format!("number-{id}") }))
+            .send()
+            .await;
+    }
+    let page = async |path: &str| {
+        let text = lab.get(path).send().await.text;
+        let linked =
+            text.match_indices("\"/web/").map(|(at, _)| text[at + 1..].split('"').next().unwrap().to_owned());
+        let mut whole = text.len();
+        for file in linked {
+            whole += octets(&file).await;
+        }
+        whole
+    };
+    // Modules that these load are not counted: they are 10 and 30 kB.
+    let (home, editor) = (page("/").await, page("/new").await);
+    assert!(home < 40_000 && editor < 170_000, "{home} and {editor} octets");
+}
+
+#[tokio::test]
+async fn a_network_without_traffic_is_taken_as_it_is() {
+    let lab = Lab::open(Access::Open);
+    let script = "set ns [new Simulator]\nsource tb_compat.tcl\nset a [$ns node]\nset b [$ns node]\n\
+        set l [$ns duplex-link $a $b 0.4Mb 25ms DropTail]\n$ns rtproto Static\n$ns run\n";
+    let answer = lab.post("/api/experiments").json(&json!({ "text": script, "format": "ns" })).send().await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    let text = lab.get(&format!("/api/experiments/{}/text", answer.json()["id"])).send().await.json();
+    assert_eq!(text["text"], script, "word for word");
+}
+
+/// An experiment names files of its project and no others.
+#[tokio::test]
+async fn an_experiment_names_files_of_its_project() {
+    let lab = Lab::open(Access::Open);
+    let trace = "0 1000\n1000 2000\n";
+    let stored = lab.ask(Method::PUT, "/api/projects/local/files/traces/lte.csv").body(trace).send().await;
+    assert_eq!(stored.status, StatusCode::NO_CONTENT, "{}", stored.text);
+    let submit = async |name: &str| {
+        let text = format!("transports = ['tcp']\nmessages = 10\n[network]\ntrace = '{name}'\n");
+        lab.post("/api/experiments").json(&json!({ "text": text })).send().await
+    };
+    let taken = submit("project:traces/lte.csv").await;
+    assert!(!taken.text.contains("not found"), "{}", taken.text);
+    for other in [
+        "project:nothing.csv",
+        "project:../../lab.db",
+        "project:/etc/passwd",
+        "project:",
+        "traces/lte.csv",
+        "/etc/passwd",
+    ] {
+        let refused = submit(other).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{other}: {}", refused.text);
+        assert!(
+            !refused.text.contains("root:")
+                && !refused.text.contains(&lab.server.config.state.display().to_string()),
+            "{}",
+            refused.text
+        );
+    }
 }

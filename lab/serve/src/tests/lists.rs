@@ -9,7 +9,7 @@ use crate::events::Kind;
 use crate::experiment::{Format, State};
 use crate::lifecycle::Event;
 use crate::server::Access;
-use crate::store::Fresh;
+use crate::store::NewExperiment;
 
 /// What is asked of it in a list does not depend on how long that is: a statement reads no more rows than it gives.
 #[tokio::test]
@@ -18,7 +18,7 @@ async fn a_list_is_cut_and_goes_on() {
     let local = lab.server.local.clone().unwrap();
     let (project, _) = lab.server.store.project("local", local.id).unwrap().unwrap();
     for number in 0..250 {
-        let fresh = Fresh {
+        let fresh = NewExperiment {
             name: format!("number-{number}"),
             title: String::new(),
             project,
@@ -45,9 +45,47 @@ async fn a_list_is_cut_and_goes_on() {
     assert_eq!(ids("").await, (151..=250).rev().collect::<Vec<_>>());
     assert_eq!(ids("?limit=3&before=151").await, [150, 149, 148]);
     assert_eq!(ids("?limit=2&state=new").await, [246, 241]);
+    assert_eq!(ids("?limit=2&search=Number-12").await, [130, 129]);
+    assert_eq!(ids("?limit=2&project=local&owner=local").await, [250, 249]);
+    assert_eq!(ids("?project=other").await.len() + ids("?owner=other").await.len(), 0);
     assert_eq!(ids("?limit=99999").await.len(), 250);
     assert_eq!(ids("?limit=0").await.len(), 0);
     assert_eq!(lab.server.counts(&local).unwrap(), [(State::New, 50), (State::Queued, 200)]);
+}
+
+/// The first page leads to the next, and to the last.
+#[tokio::test]
+async fn the_first_page_has_pages_and_a_filter() {
+    let lab = Lab::open(Access::Open);
+    for number in 0..70 {
+        let text = TEXT.replace("A small one", &format!("Number {number}"));
+        lab.post("/api/experiments").json(&json!({ "text": text })).send().await;
+    }
+    let (mut path, mut seen) = ("/".to_owned(), Vec::new());
+    loop {
+        let page = lab.get(&path).send().await.text;
+        seen.push(page.matches("data-experiment=").count());
+        let Some((_, rest)) = page.split_once("rel=\"next\" href=\"") else { break };
+        path = rest.split('"').next().unwrap().replace("&amp;", "&");
+    }
+    assert_eq!(seen, [30, 30, 10]);
+    let found = lab.get("/?search=number+69&state=queued").send().await.text;
+    assert_eq!(found.matches("data-experiment=").count(), 1);
+    assert!(lab.get("/?state=done").send().await.text.contains("No experiment matches"));
+}
+
+/// Who is in no project is told what to do.
+#[tokio::test]
+async fn a_newcomer_is_told_what_to_do() {
+    let lab = Lab::open(Access::Accounts);
+    let key = lab.account("ann", false);
+    let home = lab.get("/").by(&key).send().await.text;
+    assert!(home.contains("You are in no project yet") && home.contains("href=\"/account\""), "{home}");
+    assert!(!home.contains("New experiment"));
+    let account = lab.get("/account").by(&key).send().await.text;
+    for form in ["/api/projects/{name}/join", "/api/projects\"", "/api/tokens", "/api/me/password"] {
+        assert!(account.contains(form), "{form}");
+    }
 }
 
 #[tokio::test]

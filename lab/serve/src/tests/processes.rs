@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::TEXT;
 use crate::events::Kind;
-use crate::jobs::{Note, conduct};
+use crate::jobs::{Note, run_scheduler};
 use crate::mail::{Mailer, Post};
 use crate::quota::Quota;
 use crate::server::{Access, Config, Server, Shared};
@@ -17,7 +17,7 @@ use crate::submission::Submission;
 
 const PROGRESS: &str = r#"echo '{"progress":{"runs":1,"runs_wanted":2,"failed":0,"messages":1,"messages_wanted":2,"share":0.5,"left":null}}' >&2"#;
 
-/// A server in `dir` for which `script` stands in the place of `hol`, and what its conductor hears.
+/// A server in `dir` for which `script` stands in the place of `hol`, and what its scheduler hears.
 pub fn with_script(dir: &Path, script: &str, quota: Quota) -> (Shared, Sender<Note>, Receiver<Note>) {
     let program = dir.join("hol");
     // Written by another process: a file that a test beside this one had open while it forks cannot be run.
@@ -50,9 +50,9 @@ fn lives<const N: usize>(script: &str, quota: Quota) -> Vec<(Vec<String>, String
     let dir = tempfile::tempdir().unwrap();
     let (server, notes, inbox) = with_script(dir.path(), script, quota);
     let mut watching = server.hub.watch();
-    let conductor = {
+    let scheduler = {
         let (server, notes) = (server.clone(), notes.clone());
-        std::thread::spawn(move || conduct(server, notes, &inbox))
+        std::thread::spawn(move || run_scheduler(server, notes, &inbox))
     };
     let viewer = server.local.clone().unwrap();
     let mut live = || {
@@ -81,7 +81,7 @@ fn lives<const N: usize>(script: &str, quota: Quota) -> Vec<(Vec<String>, String
     };
     let lives = (0..N).map(|_| live()).collect();
     notes.send(Note::Stop).unwrap();
-    conductor.join().unwrap();
+    scheduler.join().unwrap();
     lives
 }
 

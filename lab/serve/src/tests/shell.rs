@@ -8,12 +8,12 @@ use tokio::sync::broadcast;
 
 use super::TEXT;
 use super::processes::with_script;
-use crate::events::{Happening, Kind};
+use crate::events::{Kind, ServerEvent};
 use crate::jobs::Note;
 use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::server::Shared;
-use crate::shell::Begin;
+use crate::shell::ShellOptions;
 use crate::submission::Submission;
 use crate::viewer::Viewer;
 
@@ -38,8 +38,8 @@ struct Lab {
     server: Shared,
     viewer: Viewer,
     id: i64,
-    watching: broadcast::Receiver<std::sync::Arc<Happening>>,
-    /// Nobody conducts; whoever tells a conductor something is heard.
+    watching: broadcast::Receiver<std::sync::Arc<ServerEvent>>,
+    /// Nobody conducts; whoever tells a scheduler something is heard.
     _notes: (Sender<Note>, Receiver<Note>),
     _dir: tempfile::TempDir,
 }
@@ -57,11 +57,11 @@ impl Lab {
     }
 
     fn open(&self) -> Result<(), Refusal> {
-        self.server.open_shell(&self.viewer, self.id, Begin::default()).map(drop)
+        self.server.open_shell(&self.viewer, self.id, ShellOptions::default()).map(drop)
     }
 
     fn line(&self, line: &str) -> Result<(), Refusal> {
-        self.server.type_line(&self.viewer, self.id, line)
+        self.server.send_line(&self.viewer, self.id, line)
     }
 
     /// What is said next, of this kind.

@@ -9,14 +9,20 @@ export async function ask(method, path, body) {
   } catch {
     throw new Error("the server does not answer; is hol serve still running?");
   }
+  if (!answer.ok) throw await explained(answer);
+  const text = await answer.text();
+  return answer.headers.get("content-type")?.includes("json") ? JSON.parse(text || "null") : text;
+}
+
+// The error of an answer, in words.
+export async function explained(answer) {
   const text = await answer.text();
   const json = answer.headers.get("content-type")?.includes("json") ? JSON.parse(text || "null") : null;
-  if (answer.ok) return json ?? text;
   const errors = json?.errors ?? [];
   const error = new Error(errors.map(words).join("\n") || json?.message || text || `the server says ${answer.status}`);
   error.errors = errors;
   error.status = answer.status;
-  throw error;
+  return error;
 }
 
 export const words = ({ line, message, cure }) => `${line ? `line ${line}: ` : ""}${message}${cure ? `; ${cure}` : ""}`;

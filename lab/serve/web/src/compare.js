@@ -9,9 +9,10 @@ const experiments = given("experiments");
 const curves = new Curves($("#curves"), { title: "Curves of all experiments" });
 const points = new Points($("#points"));
 
-const lists = await Promise.all(experiments.map(async ({ id, name }) => {
+// What tells experiments apart can be an axis, too.
+const lists = await Promise.all(experiments.map(async ({ id, name, differing }) => {
   const rows = await get(`/api/experiments/${id}/points`).catch(() => []);
-  return rows.map((row) => ({ ...row, of: `${name} (${id})` }));
+  return rows.map((row) => ({ ...differing, ...row, of: `${name} (${id})` }));
 }));
 const rows = lists.flat();
 $("#say").textContent = rows.length ? "" : "None of them has a point yet.";

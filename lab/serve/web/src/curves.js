@@ -1,32 +1,44 @@
 // Curves over an axis, and distributions: uPlot for the eye, a table beside each for everybody.
 
 import uPlot from "uplot";
-import { h, settled } from "./dom.js";
+import { h, s, settled } from "./dom.js";
 import { magnitude, number } from "./words.js";
 
-// Okabe and Ito, as in the reports.
+// Okabe and Ito, as in the reports. A curve has its own colour and its own dashes, for those who do not see the colour.
 const COLOURS = ["--vermilion", "--blue", "--green", "--orange", "--purple", "--sky", "--ink"];
-const DASHES = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
+const DASHES = [[], [7, 3], [2, 3], [10, 3, 2, 3]];
+
+// Curves that can be told apart in one chart.
+const MOST = 8;
 
 export const METRICS = [
   ["mean_ms", "Mean response time, ms"], ["p50_ms", "Median, ms"], ["p99_ms", "99th percentile, ms"], ["p999_ms", "99.9th percentile, ms"],
   ["throughput_kbps", "Throughput, kbit/s"], ["head_of_line_ms", "Head-of-line wait, ms"], ["recovery_ms", "Loss recovery, ms"], ["connect_ms", "Connecting, ms"],
+  ["first_octets_ms", "First octets, ms"], ["objects_ms", "Objects, ms"], ["playable_percent", "Playable frames, %"], ["messages_per_s", "Messages per second"], ["packets_lost_each", "Packets lost per message"],
 ];
 
 const QUANTILES = [["p50_ms", 0.5], ["p90_ms", 0.1], ["p99_ms", 0.01], ["p999_ms", 0.001]];
-const look = (index) => ({ colour: COLOURS[index % COLOURS.length], dash: DASHES[Math.floor(index / COLOURS.length) % DASHES.length] });
+const look = (index) => ({ colour: COLOURS[index % COLOURS.length], dash: DASHES[index % DASHES.length] });
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // Which columns of the points are axes: dotted keys with more than one value.
 export function axes(rows) {
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((key) => /^(network|workload|hosts|background|onward|program)\./.test(key) || ["messages", "seed", "world", "timeline"].includes(key));
-  return keys.filter((key) => new Set(rows.map((row) => row[key])).size > 1);
+  // A value with a unit has its number in a column of its own: network.loss_percent beside network.loss.
+  const isNumberOf = (key) => keys.some((other) => key.startsWith(`${other}_`));
+  return keys.filter((key) => !isNumberOf(key) && new Set(rows.map((row) => row[key])).size > 1);
+}
+
+// Half the 95 % interval of a number, if it has one.
+function half(row, metric) {
+  const unit = /_(kbps|ms|percent|per_s)$/;
+  return row?.[metric === "mean_ms" ? "ci95_ms" : unit.test(metric) ? metric.replace(unit, "_ci95_$1") : `${metric}_ci95`] ?? null;
 }
 
 // A number with half its 95 % interval, where it has one.
 function told(row, metric) {
-  const half = row?.[metric === "mean_ms" ? "ci95_ms" : metric.replace(/_(kbps|ms)$/, "_ci95_$1")];
-  return `${number(row?.[metric])}${half == null ? "" : ` ± ${number(half, 2)}`}`;
+  const ci = half(row, metric);
+  return `${number(row?.[metric])}${ci == null ? "" : ` ± ${number(ci, 2)}`}`;
 }
 
 export class Curves {
@@ -36,9 +48,13 @@ export class Curves {
     this.over = h("select", { "aria-label": "Over" });
     this.chart = h("div", { class: "chart", "aria-hidden": "true" });
     this.legend = h("ul", { class: "legend" });
+    this.note = h("p", { class: "soft note" });
+    this.some = h("select", { "aria-label": "Curves" });
+    this.first = 0;
     this.table = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${title} as a table` });
-    place.append(h("div", { class: "choose-curve" }, this.metric, (this.where = h("span", {}, " over ", this.over))), this.chart, this.legend, h("details", {}, h("summary", {}, "The numbers"), this.table));
-    for (const select of [this.metric, this.over]) select.addEventListener("change", () => this.draw());
+    place.append(h("div", { class: "choose-curve" }, this.metric, (this.where = h("span", {}, " over ", this.over)), this.some), this.chart, this.legend, this.note, h("details", {}, h("summary", {}, "The numbers"), this.table));
+    for (const select of [this.metric, this.over]) select.addEventListener("change", () => ((this.first = 0), this.draw()));
+    this.some.addEventListener("change", () => ((this.first = Number(this.some.value)), this.draw()));
     new ResizeObserver(settled(() => this.draw(), 50)).observe(this.chart);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
     this.soon = settled(() => this.draw(), 60);
@@ -58,17 +74,22 @@ export class Curves {
       this.over.replaceChildren(...keys.map((key) => h("option", { value: key }, key)));
       if (keys.includes(chosen)) this.over.value = chosen;
     }
+    for (const option of this.metric.options) option.hidden = option.disabled = option.value !== "ccdf" && !this.rows.some((row) => row[option.value] != null);
+    if (this.metric.selectedOptions[0]?.disabled) this.metric.value = [...this.metric.options].find((option) => !option.disabled).value;
     const isDistribution = this.metric.value === "ccdf";
     this.where.hidden = isDistribution || !keys.length;
     if (isDistribution) this.distributions(keys);
     else this.over.value ? this.overAxis(this.over.value, keys) : this.beside();
   }
 
-  // One curve for each transport and each combination of the other axes.
-  series(keys) {
+  // One curve for each transport and each combination of the other axes; where `over` tells experiments apart, a curve goes through all of them.
+  series(keys, over) {
     const names = new Map();
+    const values = new Map();
+    for (const row of this.rows) values.set(row.of, (values.get(row.of) ?? new Set()).add(row[over]));
+    const isOf = over === undefined || values.size === 1 || [...values.values()].some((own) => own.size > 1) || new Set([...values.values()].map((own) => [...own][0])).size < values.size;
     for (const row of this.rows) {
-      const name = [row.of, row.label, ...keys.map((key) => row[key])].filter((part) => part != null).join(" · ");
+      const name = [isOf ? row.of : null, row.label, ...keys.map((key) => row[key])].filter((part) => part != null).join(" · ");
       if (!names.has(name)) names.set(name, []);
       names.get(name).push(row);
     }
@@ -76,19 +97,21 @@ export class Curves {
   }
 
   overAxis(key, keys) {
-    const series = this.series(keys.filter((other) => other !== key));
+    const series = this.shown(this.series(keys.filter((other) => other !== key), key));
     const values = [...new Set(this.rows.map((row) => row[key]))];
     const sizes = values.map(magnitude);
     const numeric = sizes.every((size) => size !== null);
     const order = values.map((value, at) => [numeric ? sizes[at] : at, value]).sort((one, other) => one[0] - other[0]);
     const xs = order.map(([x]) => x);
     const metric = this.metric.value;
-    const columns = series.map(([, rows]) => order.map(([, value]) => rows.find((row) => row[key] === value)?.[metric] ?? null));
+    const at = (rows) => order.map(([, value]) => rows.find((row) => row[key] === value));
+    const columns = series.map(([, rows]) => at(rows).map((row) => row?.[metric] ?? null));
     const label = new Map(order);
     this.plot(xs, columns, series.map(([name]) => name), {
       x: { values: (_, splits) => splits.map((at) => label.get(at) ?? ""), splits: () => xs },
       ylabel: this.metric.selectedOptions[0].textContent,
       xlabel: key,
+      intervals: series.map(([, rows]) => at(rows).map((row) => half(row, metric))),
     });
     const cells = (rows) => order.map(([, value]) => told(rows.find((row) => row[key] === value), metric));
     this.tabulate([key, ...order.map(([, value]) => value)], series.map(([name, rows]) => [name, ...cells(rows)]));
@@ -96,25 +119,66 @@ export class Curves {
 
   // No axis: the transports beside each other, each a point.
   beside() {
-    const series = this.series([]);
+    const series = this.shown(this.series([]));
     const metric = this.metric.value;
     const ylabel = this.metric.selectedOptions[0].textContent;
     const columns = series.map(([, [row]], at) => series.map((_, other) => (other === at ? (row[metric] ?? null) : null)));
     const names = series.map(([name]) => name);
     const places = names.map((_, at) => at);
-    this.plot(places, columns, names, { x: { values: () => (names.length > 6 ? [] : names), splits: () => places }, ylabel, xlabel: "", range: [-0.5, names.length - 0.5] });
+    this.plot(places, columns, names, { x: { values: () => (names.length > 6 ? [] : names), splits: () => places }, ylabel, xlabel: "", range: [-0.5, names.length - 0.5], intervals: series.map(([, [row]], at) => series.map((_, other) => (other === at ? half(row, metric) : null))) });
     this.tabulate(["", ylabel], series.map(([name, [row]]) => [name, told(row, metric)]));
   }
 
   distributions(keys) {
-    const series = this.series(keys);
-    const xs = [...new Set(series.flatMap(([, [row]]) => QUANTILES.map(([key]) => row[key]).filter((value) => value != null)))].sort((a, b) => a - b);
+    const series = this.shown(this.series(keys));
+    // Zero is nowhere on a logarithmic axis.
+    const xs = [...new Set(series.flatMap(([, [row]]) => QUANTILES.map(([key]) => row[key]).filter((value) => value > 0)))].sort((a, b) => a - b);
     const columns = series.map(([, [row]]) => xs.map((x) => QUANTILES.findLast(([key]) => row[key] === x)?.[1] ?? null));
     this.plot(xs, columns, series.map(([name]) => name), { x: {}, ylabel: "Share of slower messages", xlabel: "ms", logarithmic: true });
     this.tabulate(["", ...QUANTILES.map(([, share]) => `slower than: ${share * 100} %`)], series.map(([name, [row]]) => [name, ...QUANTILES.map(([key]) => number(row[key]))]));
   }
 
-  plot(xs, columns, names, { x, ylabel, xlabel, logarithmic = false, range }) {
+  // The curves of one chart; a choice leads to the others.
+  shown(series) {
+    if (this.first >= series.length) this.first = 0;
+    this.some.hidden = series.length <= MOST;
+    const starts = Array.from({ length: Math.ceil(series.length / MOST) }, (_, part) => part * MOST);
+    this.some.replaceChildren(...starts.map((from) => h("option", { value: from, selected: from === this.first }, `curves ${from + 1} to ${Math.min(series.length, from + MOST)} of ${series.length}`)));
+    return series.slice(this.first, this.first + MOST);
+  }
+
+  // 95 % intervals as bars with ends.
+  bars(plot, intervals) {
+    const { ctx } = plot;
+    const end = 3 * devicePixelRatio;
+    ctx.save();
+    ctx.lineWidth = 1.2 * devicePixelRatio;
+    intervals.forEach((halves, at) => {
+      ctx.strokeStyle = colour(look(at).colour);
+      ctx.beginPath();
+      halves.forEach((ci, index) => {
+        const middle = plot.data[at + 1][index];
+        if (ci == null || middle == null) return;
+        const x = plot.valToPos(plot.data[0][index], "x", true);
+        const [low, high] = [middle - ci, middle + ci].map((value) => plot.valToPos(value, "y", true));
+        ctx.moveTo(x, low);
+        ctx.lineTo(x, high);
+        for (const y of [low, high]) {
+          ctx.moveTo(x - end, y);
+          ctx.lineTo(x + end, y);
+        }
+      });
+      ctx.stroke();
+    });
+    ctx.restore();
+  }
+
+  plot(xs, columns, names, { x, ylabel, xlabel, logarithmic = false, range, intervals = [] }) {
+    const halves = intervals.flat().filter((ci) => ci != null);
+    const runs = [...new Set(this.rows.map((row) => row.repetitions))].sort((a, b) => a - b);
+    const over = runs.length > 1 ? `${runs[0]} to ${runs.at(-1)} runs` : `${runs[0]} run${runs[0] === 1 ? "" : "s"}`;
+    this.note.textContent = logarithmic ? "Quantiles of the messages of all runs; both axes are logarithmic." : halves.length ? `Bars: 95 % interval over ${over}.` : "There is no interval for this quantity: it is of the messages of all runs together.";
+    const top = Math.max(0, ...columns.flatMap((own, at) => own.map((value, index) => (value ?? 0) + (intervals[at]?.[index] ?? 0))));
     this.uplot?.destroy();
     const axis = { stroke: colour("--soft"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--rule"), width: 1 }, font: "11px system-ui", labelFont: "11px system-ui", labelSize: 18 };
     const shown = names.map((name, index) => ({ name, ...look(index) }));
@@ -123,11 +187,13 @@ export class Curves {
       height: Math.min(360, Math.max(220, this.chart.clientWidth * 0.5)),
       legend: { show: false },
       cursor: { show: false },
-      scales: { x: { time: false, ...(range && { range }) }, y: logarithmic ? { distr: 3 } : { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.06] } },
-      axes: [{ ...axis, ...x, label: xlabel, size: 34 }, { ...axis, label: ylabel, size: 52 }],
+      scales: { x: { time: false, ...(range && { range }), ...(logarithmic && { distr: 3 }) }, y: logarithmic ? { distr: 3 } : { range: (_, low) => [Math.min(0, low ?? 0), (top || 1) * 1.06] } },
+      axes: [{ ...axis, ...x, label: xlabel, size: 34 }, { ...axis, label: ylabel, size: 56 }],
+      hooks: { draw: [(plot) => this.bars(plot, intervals)] },
       series: [{}, ...shown.map(({ name, colour: own, dash }) => ({ label: name, stroke: colour(own), width: 1.6, dash, spanGaps: true, points: { show: true, size: 6, fill: colour(own) } }))],
     }, [xs, ...columns], this.chart);
-    this.legend.replaceChildren(...shown.map(({ name, colour: own }) => h("li", { class: own.slice(2) }, name)));
+    const swatch = (own, dash) => s("svg", { width: 28, height: 8, "aria-hidden": "true" }, s("line", { x1: 0, x2: 28, y1: 4, y2: 4, class: own.slice(2), "stroke-dasharray": dash.join(" ") }));
+    this.legend.replaceChildren(...shown.map(({ name, colour: own, dash }) => h("li", {}, swatch(own, dash), " ", name)));
   }
 
   tabulate(heads, rows) {

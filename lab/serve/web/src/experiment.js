@@ -2,6 +2,7 @@
 
 import { $, $$, given, h, say, settled } from "./dom.js";
 import { ask, get, post, watch } from "./api.js";
+import { answer, split } from "./answer.js";
 import { axes, Curves } from "./curves.js";
 import { Points } from "./table.js";
 import { Shell } from "./shell.js";
@@ -47,6 +48,7 @@ function progress({ share, left, runs, runs_wanted, failed, messages, messages_w
 const show = settled(() => {
   const list = [...rows.values()];
   $("#results").hidden = !list.length;
+  $("#split-part").hidden = !split($("#split"), list, axes(list));
   curves.show(list);
   table.show(list, axes(list));
 }, 100);
@@ -70,7 +72,10 @@ const octets = (size) => (size < 1024 ? `${size} B` : size < 1 << 20 ? `${(size 
 async function files() {
   const list = await get(`${path}/files/`).catch(() => []);
   $("#files-part").hidden = !list.length;
-  $("#report").hidden = !list.some((file) => file.path === "report.html");
+  const has = (name) => list.some((file) => file.path === name);
+  $("#report").hidden = !has("report.html");
+  // While it runs, the sentences are of an earlier time.
+  if (has("answer.json") && !["starting", "active"].includes(experiment.state)) answer($("#answer"), await get(`${path}/files/answer.json`));
   $("#files").replaceChildren(...list.map(({ path: file, size }) => h("li", {}, h("a", { href: `${path}/files/${file.split("/").map(encodeURIComponent).join("/")}`, download: "" }, file), " ", h("span", { class: "soft" }, octets(size)))));
 }
 
@@ -98,8 +103,19 @@ $("#share").addEventListener("click", async () => {
   try {
     const { link } = await post(`${path}/share`);
     const url = new URL(link, location).href;
-    $("#shared").replaceChildren("Whoever has this link can read it: ", h("a", { href: url }, url));
+    $("#shared").append(h("span", { class: "shared-link" }, "Anyone with this link can read the report and the files: ", h("a", { href: url }, url)));
+    $("#unshare").hidden = false;
     await navigator.clipboard?.writeText(url).catch(() => {});
+  } catch (error) {
+    say(error.message);
+  }
+});
+
+$("#unshare").addEventListener("click", async () => {
+  try {
+    await ask("DELETE", `${path}/share`);
+    $("#shared").replaceChildren("All shared links have ended.");
+    $("#unshare").hidden = true;
   } catch (error) {
     say(error.message);
   }
@@ -107,7 +123,11 @@ $("#share").addEventListener("click", async () => {
 
 $("#again").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const set = Object.fromEntries($("#with").value.split(/[\n;]/).map((line) => line.split("=").map((part) => part.trim())).filter(([key, value]) => key && value !== undefined));
+  const lines = $("#with").value.split("\n").map((line) => line.trim()).filter(Boolean);
+  const wrong = lines.find((line) => !/^[^=\s]+\s*=\s*\S/.test(line));
+  if (wrong) return say(`${wrong}: write KEY = VALUE, as in network.delay = 40ms`, "#again-said");
+  // A value may be written as in a file, with quotes.
+  const set = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf("=")).trim(), line.slice(line.indexOf("=") + 1).trim()]));
   try {
     const next = await post(`${path}/again`, { set });
     location.assign(`/experiments/${next.id}`);
@@ -129,6 +149,15 @@ $("#delete")?.addEventListener("click", async () => {
     }
   };
 });
+
+// The text is loaded when somebody wants to see it.
+$("#text-part")?.addEventListener("toggle", async () => {
+  try {
+    $("#own-text").textContent = (await get(`${path}/text`)).text;
+  } catch (error) {
+    $("#own-text").textContent = error.message;
+  }
+}, { once: true });
 
 // The picture is loaded when somebody wants to see it.
 const reel = $("#movie-part");

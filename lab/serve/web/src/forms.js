@@ -21,8 +21,14 @@ for (const form of $$("form[data-to]")) {
     const button = form.querySelector("button:not([type=button])");
     button.disabled = true;
     try {
-      const answer = await ask(form.dataset.method ?? "POST", form.dataset.to, Object.keys(body).length ? body : undefined);
-      if (form.dataset.show) said.textContent = `${form.dataset.show} ${answer?.[form.dataset.field] ?? ""}`;
+      // A part of the path in braces is a field.
+      const to = form.dataset.to.replace(/\{(\w+)\}/g, (_, name) => {
+        const value = body[name] ?? "";
+        delete body[name];
+        return encodeURIComponent(value);
+      });
+      const answer = await ask(form.dataset.method ?? "POST", to, Object.keys(body).length ? body : undefined);
+      if (form.dataset.show) said.textContent = `${form.dataset.show} ${answer?.[form.dataset.field] ?? ""}`.trim();
       else location.assign(form.dataset.then ?? location.href);
     } catch (error) {
       said.textContent = error.message;

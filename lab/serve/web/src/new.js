@@ -1,10 +1,11 @@
 // A new experiment: a question, a drawing and a text that are one another.
 
 import { $, $$, given, h, settled, say } from "./dom.js";
-import { post } from "./api.js";
+import { ask, post } from "./api.js";
 import { Drawing } from "./drawing.js";
 import { Editor } from "./editor.js";
 import { Question } from "./question.js";
+import { languageOf } from "./language.js";
 import { duration, grouped } from "./words.js";
 
 const keys = given("keys");
@@ -14,19 +15,31 @@ const start = given("start");
 const now = { text: start.text, format: start.format, toml: null, ns: null, errors: [] };
 // What the drawing was read from: everything drawn since is put into it, so that undoing all gives it back.
 let base = { text: now.text, format: now.format };
+// The text that each view shows. A view of an older text must not replace what was typed since.
+const seen = { question: null, drawing: null };
 let turn = 0;
 
 const question = new Question($("#question-view"), (own) => put({ question: own }, now, "question"));
 const drawing = new Drawing($("#drawing-view"), (graph) => put({ graph }, base, "drawing"));
 const editor = new Editor($("#editor"), { text: now.text, format: now.format, keys, changed: settled(typed, 150) });
 
+// The chosen project, whose files the text may name.
+const project = () => $("#send").elements.project?.value || undefined;
+$("#project")?.addEventListener("change", () => read("project"));
+
 async function typed(text) {
+  if (editor.format !== languageOf(text, editor.format)) {
+    editor.show(text, languageOf(text, editor.format));
+    say(`This is ${editor.format === "ns" ? "an ns script" : "an experiment file"}, and is read as one.`);
+  }
   Object.assign(now, { text, format: editor.format });
+  showFormat();
   await read("text");
 }
 
 // Puts a view into the text, and shows that.
 async function put(view, { text, format }, from) {
+  if (editor.text !== seen[from]) return refuse(from);
   const own = (turn += 1);
   try {
     const written = await post("/api/write", { text, format, ...view });
@@ -36,6 +49,7 @@ async function put(view, { text, format }, from) {
     if (shown === null) say(written.ns_cannot ?? "");
     Object.assign(now, shown === null ? { text: written.toml, format: "toml" } : { text: shown });
     editor.show(now.text, now.format);
+    seen[from] = now.text;
     showFormat();
     await read(from);
   } catch (error) {
@@ -43,16 +57,26 @@ async function put(view, { text, format }, from) {
   }
 }
 
+// The text goes before a view of an older one, which is read again if it can be.
+async function refuse(from) {
+  Object.assign(now, { text: editor.text, format: editor.format });
+  await read("text");
+  const isRead = seen[from] === editor.text;
+  say(isRead ? "The text had changed meanwhile: this shows it now, without your last change." : `The text has mistakes, so the ${from} shows an older one. Mend the text first; your last change was not put into it.`);
+}
+
 async function read(from) {
   const own = (turn += 1);
   const asked = { text: now.text, format: now.format };
   try {
-    const reading = await post("/api/read", asked);
+    const reading = await post("/api/read", { ...asked, project: project() });
     if (own !== turn) return;
     Object.assign(now, { toml: reading.toml, ns: reading.ns, cannot: reading.ns_cannot });
     editor.faults(reading.errors);
     faults(reading.errors);
     if (reading.question && from !== "question") question.show(reading.question);
+    if (reading.question) seen.question = asked.text;
+    if (reading.graph) seen.drawing = asked.text;
     if (reading.question) $("#line").textContent = reading.question.line;
     if (reading.graph && from !== "drawing") {
       base = asked;
@@ -67,7 +91,7 @@ async function read(from) {
 
 const estimate = settled(async () => {
   const own = turn;
-  const reading = await post("/api/read", { text: now.text, format: now.format, estimate: true }).catch(() => null);
+  const reading = await post("/api/read", { text: now.text, format: now.format, project: project(), estimate: true }).catch(() => null);
   if (reading && own === turn) plan(reading);
 }, 1200);
 
@@ -82,9 +106,10 @@ function faults(errors) {
   say(errors.length ? `${errors.length} to mend` : "");
 }
 
-function plan({ plan, cannot, mapping, ignored, errors }) {
+function plan({ plan, is_idle: idle, cannot, mapping, ignored, errors }) {
   const box = $("#plan");
-  box.hidden = !plan;
+  box.hidden = !plan && !idle;
+  if (idle) $("#sizes").textContent = "No traffic: while it is swapped in, its nodes run, and you use them in a terminal.";
   if (plan) {
     const time = plan.least == null ? "measuring how long it takes" : plan.most > plan.least * 1.05 ? `${duration(plan.least)} to ${duration(plan.most)}` : `about ${duration(plan.least)}`;
     const one = (count, word) => `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;
@@ -142,6 +167,7 @@ for (const button of $$("[data-format]")) {
     Object.assign(now, { text, format });
     now[other.format] = other.text;
     editor.show(text, format);
+    for (const view of Object.keys(seen)) if (seen[view] === other.text) seen[view] = text;
     showFormat();
     say("");
   });
@@ -152,11 +178,11 @@ async function submit(hold) {
   const value = (name) => form.elements[name]?.value.trim() || undefined;
   try {
     const number = Number(value("priority") ?? 0);
-    const asked = { text: now.text, format: now.format, name: value("name"), project: value("project"), priority: number, batch: form.elements.batch.checked, hold };
+    const count = (name) => (value(name) ? Number(value(name)) : undefined);
+    const minutes = (name) => (value(name) ? Math.round(60 * Number(value(name))) : undefined);
+    const asked = { text: now.text, format: now.format, name: value("name"), project: value("project"), priority: number, batch: form.elements.batch.checked, hold, cores: count("cores"), idle_swap: minutes("idle_swap"), auto_swap: minutes("auto_swap") };
     if (start.id) {
-      await fetch(`/api/experiments/${start.id}/text`, { method: "PUT", headers: { "content-type": "application/json" }, body: JSON.stringify({ text: now.text, format: now.format }) }).then(async (answer) => {
-        if (!answer.ok) throw new Error((await answer.text()) || `the server says ${answer.status}`);
-      });
+      await ask("PUT", `/api/experiments/${start.id}/text`, { text: now.text, format: now.format });
       location.assign(`/experiments/${start.id}`);
       return;
     }
@@ -175,8 +201,9 @@ $("#hold").addEventListener("click", () => submit(true));
 $("#file").addEventListener("change", async (event) => {
   const [file] = event.target.files;
   if (!file) return;
-  const format = file.name.endsWith(".toml") ? "toml" : "ns";
-  Object.assign(now, { text: await file.text(), format });
+  const text = await file.text();
+  const format = languageOf(text, file.name.endsWith(".toml") ? "toml" : "ns");
+  Object.assign(now, { text, format });
   editor.show(now.text, format);
   showFormat();
   tab("text");

@@ -4,7 +4,7 @@ use crate::refusal::Refusal;
 use crate::server::{Server, Shared};
 
 /// Runs `work` on a thread that may block.
-pub async fn at_leisure<T: Send + 'static>(
+pub async fn run_blocking<T: Send + 'static>(
     server: Shared,
     work: impl FnOnce(&Server) -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
@@ -13,13 +13,13 @@ pub async fn at_leisure<T: Send + 'static>(
         .unwrap_or_else(|panic| Err(Refusal::internal(panic)))
 }
 
-/// As [`at_leisure`] for expensive work: limits concurrency even if the client has gone.
-pub async fn at_cost<T: Send + 'static>(
+/// As [`run_blocking`] for expensive work: limits concurrency even if the client has gone.
+pub async fn run_expensive<T: Send + 'static>(
     server: Shared,
     work: impl FnOnce(&Server) -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
     let turn = server.turns.costly()?;
-    at_leisure(server, move |server| {
+    run_blocking(server, move |server| {
         let _turn = turn;
         work(server)
     })

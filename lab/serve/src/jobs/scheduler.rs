@@ -13,13 +13,16 @@ use std::time::Duration;
 use hol_lab::Stopwatch;
 
 use super::note::Note;
-use super::process::{Command, Running, log};
+use super::process::{RunnerCommand, Running, log};
 use super::stream::{Line, read};
 use crate::directory::occupied;
+use crate::draft;
 use crate::events::Kind;
+use crate::experiment::State;
 use crate::lifecycle::{Event, holds_cores};
 use crate::queue::{Verdict, decide};
 use crate::server::Server;
+use crate::store::Entry;
 
 /// Interval of checks for idle experiments, and for processes that do not end.
 const TICK: Duration = Duration::from_millis(500);
@@ -39,7 +42,7 @@ const LONGEST_WHY: usize = 300;
 /// A process and its status.
 struct Job {
     running: Running,
-    command: Command,
+    command: RunnerCommand,
     project: i64,
     cores: u32,
     watch: Stopwatch,
@@ -53,11 +56,13 @@ struct Job {
     /// The last message for people.
     word: String,
     runs: u64,
+    /// Whether it has no runs: its process is a shell on its nodes.
+    is_shell: bool,
     /// Up to when its use is counted, by its stopwatch.
     counted: f64,
 }
 
-struct Conductor {
+struct Scheduler {
     server: Arc<Server>,
     notes: Sender<Note>,
     jobs: BTreeMap<i64, Job>,
@@ -88,8 +93,8 @@ fn reason(word: &str) -> String {
 }
 
 /// Runs until told to stop, and returns when no process is left.
-pub fn conduct(server: Arc<Server>, notes: Sender<Note>, inbox: &Receiver<Note>) {
-    let mut conductor = Conductor {
+pub fn run_scheduler(server: Arc<Server>, notes: Sender<Note>, inbox: &Receiver<Note>) {
+    let mut scheduler = Scheduler {
         server,
         notes,
         jobs: BTreeMap::new(),
@@ -100,22 +105,22 @@ pub fn conduct(server: Arc<Server>, notes: Sender<Note>, inbox: &Receiver<Note>)
     loop {
         match inbox.recv_timeout(TICK) {
             Ok(Note::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-            Ok(note) => conductor.take(note),
+            Ok(note) => scheduler.take(note),
             Err(RecvTimeoutError::Timeout) => (),
         }
         // Reads all pending messages first: a hundred lines need only one look.
         while let Ok(note) = inbox.try_recv() {
             match note {
-                Note::Stop => return conductor.stop(inbox),
-                note => conductor.take(note),
+                Note::Stop => return scheduler.stop(inbox),
+                note => scheduler.take(note),
             }
         }
-        conductor.look();
+        scheduler.look();
     }
-    conductor.stop(inbox);
+    scheduler.stop(inbox);
 }
 
-impl Conductor {
+impl Scheduler {
     fn take(&mut self, note: Note) {
         match note {
             Note::Look | Note::Stop => self.is_stale = true,
@@ -146,10 +151,15 @@ impl Conductor {
         for (id, job) in &self.jobs {
             let Ok(Some(entry)) = self.server.store.entry(*id) else { continue };
             let (now, experiment) = (job.watch.seconds(), entry.experiment);
+            let silence = if job.is_shell {
+                self.server.shells.idle_seconds(*id).unwrap_or_default()
+            } else {
+                now - job.heard
+            };
             let over = |limit: Option<u32>, passed: f64| limit.filter(|limit| passed >= f64::from(*limit));
             let why = if let Some(limit) = over(experiment.auto_swap, now) {
                 format!("its time was over after {limit} s")
-            } else if let Some(limit) = over(experiment.idle_swap, now - job.heard) {
+            } else if let Some(limit) = over(experiment.idle_swap, silence) {
                 format!("nothing was heard of it for {limit} s")
             } else {
                 continue;
@@ -184,7 +194,11 @@ impl Conductor {
             match job.asked {
                 // The queue may start it again when this process has ended.
                 None if !wanted => {
-                    job.running.ask();
+                    if job.is_shell {
+                        self.server.shells.end(*id);
+                    } else {
+                        job.running.ask();
+                    }
                     job.asked = Some(job.watch.seconds());
                 }
                 Some(asked) if job.watch.seconds() - asked > PATIENCE => job.running.end(),
@@ -246,12 +260,10 @@ impl Conductor {
             return Ok(());
         }
         let text = self.server.store.text(id, None)?.map_or(String::new(), |text| text.text);
-        let (lines, exits) = (self.notes.clone(), self.notes.clone());
-        // When the server stops, the receiver is gone.
-        let line = move |line| drop(lines.send(Note::Line(id, line)));
-        let exit = move |status| drop(exits.send(Note::Exit(id, status)));
+        let permission = self.server.permission(entry.project)?;
+        let is_shell = draft::with_placeholder_traffic(&text, entry.experiment.format, &permission).is_some();
         let command = self.server.command(id)?;
-        match command.start(&entry.experiment, &text, line, exit) {
+        match self.start(&entry, &command, &text, is_shell) {
             Ok(running) => {
                 let job = Job {
                     running,
@@ -265,6 +277,7 @@ impl Conductor {
                     is_interrupted: false,
                     word: String::new(),
                     runs: 0,
+                    is_shell,
                     counted: 0.0,
                 };
                 self.jobs.insert(id, job);
@@ -275,6 +288,27 @@ impl Conductor {
             }
         }
         Ok(())
+    }
+
+    /// Starts the process of an experiment: its runs, or a shell on its nodes.
+    fn start(
+        &self,
+        entry: &Entry,
+        command: &RunnerCommand,
+        text: &str,
+        is_shell: bool,
+    ) -> Result<Running, String> {
+        let id = entry.experiment.id;
+        let (lines, exits) = (self.notes.clone(), self.notes.clone());
+        // When the server stops, the receiver is gone.
+        let exit = move |status| drop(exits.send(Note::Exit(id, status)));
+        if is_shell {
+            let server = self.server.clone();
+            let ready = move || server.happen(id, Event::Tell, "its nodes can be used");
+            return self.server.start_shell(entry, 0, ready, exit).map_err(|refusal| refusal.to_string());
+        }
+        let line = move |line| drop(lines.send(Note::Line(id, line)));
+        command.start(&entry.experiment, text, line, exit).map_err(|error| error.to_string())
     }
 
     fn hear(&mut self, id: i64, line: &str) {
@@ -313,6 +347,7 @@ impl Conductor {
             return;
         }
         let (event, why) = match status {
+            Ok(status) if job.is_shell && status.code().is_some() => self.ended_shell(id),
             Ok(status) if status.success() => (Event::Complete, String::new()),
             Ok(status) if status.code().is_some() && !job.is_interrupted => (Event::Break, reason(&job.word)),
             Ok(_) => self.killed(id, job.runs),
@@ -322,6 +357,18 @@ impl Conductor {
             self.killed.remove(&id);
         }
         self.server.happen(id, event, &why);
+    }
+
+    /// Handles the end of a shell: somebody ended it, or it never began.
+    fn ended_shell(&self, id: i64) -> (Event, String) {
+        let state = self.server.store.entry(id).ok().flatten().map(|entry| entry.experiment.state);
+        match state {
+            Some(State::Starting) => {
+                let note = self.server.shells.last_note(id);
+                (Event::Break, reason(&note.unwrap_or_else(|| "its nodes did not start".to_owned())))
+            }
+            _ => (Event::SwapOut, "the terminal on its nodes was ended".to_owned()),
+        }
     }
 
     /// Restarts a killed process, unless it never makes progress.

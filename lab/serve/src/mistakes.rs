@@ -1,0 +1,160 @@
+//! Finds all mistakes of an experiment file, of which its reader reports the first.
+
+use std::ops::Range;
+
+use hol_lab::InputError;
+use toml_edit::{ArrayOfTables, Document, Item, Key, Table};
+
+/// Maximum mistakes that are looked for.
+const MOST: usize = 10;
+/// Maximum octets that are parsed for them.
+const MOST_WORK: usize = 1 << 20;
+
+/// The key of a table that decides which other keys the table may have.
+const KIND: &str = "kind";
+
+/// Returns the mistakes of `text`, in the order in which `read` finds them; empty if it finds none. `work` is how many octets `read` parses.
+///
+/// The entry with the mistake is overwritten by blanks, so the others keep their places, and the rest is read again. A mistake counts if it
+/// goes with the entry at its place: what is missing only because an entry has been overwritten does not.
+pub fn mistakes(text: &str, work: usize, read: impl Fn(&str) -> Result<(), InputError>) -> Vec<InputError> {
+    let Err(mut error) = read(text) else { return Vec::new() };
+    let (mut found, mut rest) = (Vec::new(), text.to_owned());
+    let most = (MOST_WORK / work.max(1)).clamp(1, MOST);
+    while found.len() < most {
+        let entry = offset(&rest, &error.place).and_then(|offset| entry_at(&rest, offset));
+        let without = entry.map(|entry| blanked(&rest, entry));
+        let next = without.as_deref().map(&read);
+        match (without, next) {
+            (Some(without), Some(next)) if next != Err(error.clone()) => {
+                found.push(error);
+                // One bracket too few makes many lines wrong.
+                if !is_toml(&rest) && !is_toml(&without) {
+                    break;
+                }
+                rest = without;
+                let Err(next) = next else { break };
+                error = next;
+            }
+            _ if found.is_empty() => found.push(error.clone()),
+            _ => break,
+        }
+    }
+    found
+}
+
+fn is_toml(text: &str) -> bool {
+    Document::parse(text).is_ok()
+}
+
+/// Returns the octet of a place, `file:line:column`.
+fn offset(text: &str, place: &str) -> Option<usize> {
+    let mut parts = place.rsplitn(3, ':');
+    let column: usize = parts.next()?.parse().ok()?;
+    let line: usize = parts.next()?.parse().ok()?;
+    let start: usize = text.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
+    let within = text.get(start..)?.char_indices().nth(column.checked_sub(1)?);
+    Some(start + within.map_or(0, |(at, _)| at))
+}
+
+/// Returns the entry at an octet: a key with its value, a table with its entries, or a line that is no TOML.
+fn entry_at(text: &str, offset: usize) -> Option<Range<usize>> {
+    match Document::parse(text) {
+        Ok(document) => in_table(text, document.as_table(), offset),
+        Err(_) => {
+            let start = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
+            let end = text[offset..].find('\n').map_or(text.len(), |newline| offset + newline);
+            (!text[start..end].trim().is_empty()).then_some(start..end)
+        }
+    }
+}
+
+fn in_table(text: &str, table: &Table, offset: usize) -> Option<Range<usize>> {
+    table.iter().find_map(|(name, item)| {
+        let key = table.key(name)?;
+        match item {
+            Item::Table(inner) => in_inner(text, inner, key, offset),
+            Item::ArrayOfTables(list) => in_list(text, list, key, offset),
+            _ => {
+                let whole = whole(key, item)?;
+                whole.contains(&offset).then_some(whole)
+            }
+        }
+    })
+}
+
+fn in_list(text: &str, list: &ArrayOfTables, key: &Key, offset: usize) -> Option<Range<usize>> {
+    list.iter().find_map(|table| in_inner(text, table, key, offset))
+}
+
+/// A table under its heading. An entry that decides what others mean goes with all of them.
+fn in_inner(text: &str, table: &Table, key: &Key, offset: usize) -> Option<Range<usize>> {
+    let heading = table.span().filter(|_| !table.is_dotted() && !table.is_implicit());
+    if let Some(entry) = in_table(text, table, offset) {
+        let decides = table.key(KIND).and_then(Key::span).is_some_and(|kind| entry.contains(&kind.start));
+        return Some(if decides { heading.map_or(entry, |heading| body(text, heading)) } else { entry });
+    }
+    let heading = heading.or_else(|| key.span())?;
+    heading.contains(&offset).then(|| body(text, heading))
+}
+
+/// From a heading up to the next one.
+fn body(text: &str, heading: Range<usize>) -> Range<usize> {
+    let lines = text[heading.end..].split_inclusive('\n').scan(heading.end, |at, line| {
+        let start = *at;
+        *at += line.len();
+        Some((start, line))
+    });
+    let next = lines.skip(1).find(|(_, line)| line.starts_with('['));
+    heading.start..next.map_or(text.len(), |(start, _)| start)
+}
+
+fn whole(key: &Key, item: &Item) -> Option<Range<usize>> {
+    let (key, value) = (key.span()?, item.span()?);
+    Some(key.start.min(value.start)..key.end.max(value.end))
+}
+
+/// Returns the text with blanks for all that is no line end in `range`.
+fn blanked(text: &str, range: Range<usize>) -> String {
+    let blanks = text[range.clone()].chars().map(|c| if c == '\n' { c } else { ' ' });
+    // A character of several octets becomes one blank: places count characters.
+    [&text[..range.start], &blanks.collect::<String>(), &text[range.end..]].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_lab::{Experiment, Source};
+
+    use super::*;
+
+    fn places(text: &str) -> Vec<String> {
+        let read = |text: &str| Experiment::anywhere("a", &Source::new("a", text)).map(drop);
+        mistakes(text, text.len(), read).into_iter().map(|error| error.place).collect()
+    }
+
+    #[test]
+    fn every_mistake_has_its_place() {
+        let text = "title = 'é'\ntransports = ['tpc']\nmesages = 5\nseed = 'x'\n[network]\ndelai = '1ms'\nrate = '10Mbat'\n\
+            [netwrok]\nloss = '1%'\n";
+        let mut found = places(text);
+        found.sort();
+        assert_eq!(found, ["a:2:15", "a:3:1", "a:4:8", "a:6:1", "a:7:8", "a:8:2"]);
+    }
+
+    #[test]
+    fn a_line_that_is_no_toml_is_found_with_the_others() {
+        let found = places("transports = ['tcp']\nseed = = 1\nmesages = 1\n");
+        assert_eq!(found.len(), 2, "{found:?}");
+        let found = places("transports = ['tcp'\nmessages = 5\nseed = 1\n");
+        assert_eq!(found.len(), 1, "a bracket is missing: {found:?}");
+    }
+
+    /// `size` is right for the application that was meant, and a file needs transports.
+    #[test]
+    fn what_follows_from_a_mistake_is_none() {
+        assert_eq!(places("transports = ['tcp']\n[workload]\nkind = 'onway'\nsize = '64B'\n").len(), 1);
+        assert_eq!(places("title = 'a'\ntransports = 3\n").len(), 1);
+        assert_eq!(places("title = 'a'\n").len(), 1);
+        assert_eq!(places("transports = ['tcp']\n").len(), 0);
+    }
+}

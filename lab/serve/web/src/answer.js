@@ -1,0 +1,50 @@
+// The answer of the report in sentences, and where the time of a message goes.
+
+import { h, s } from "./dom.js";
+import { number } from "./words.js";
+
+// The stages of a message's time, in their order. The parts add up to its mean delay.
+const STAGES = [
+  ["slip_ms", "behind schedule, or at the server", "grey"], ["sender_ms", "waiting at the sender", "purple"], ["recovery_ms", "loss recovery", "vermilion"],
+  ["network_ms", "network, with the round trip", "sky"], ["head_of_line_ms", "head-of-line wait", "orange"],
+];
+const MOST = 24;
+const WIDTH = 480;
+
+// Text whose commands are between backticks.
+const sentence = (text) => text.split("`").map((part, at) => (at % 2 ? h("code", {}, part) : part));
+
+export function answer(place, { complete, sentences, lines, question }) {
+  const warning = complete ? null : h("p", { class: "soft" }, "Some runs are missing; this is of those that there are.");
+  const all = lines.length ? h("details", { open: lines.length <= 8 }, h("summary", {}, "Line by line"), h("ul", {}, ...lines.map((line) => h("li", {}, ...sentence(line))))) : null;
+  place.replaceChildren(...[question && h("p", { class: "answer" }, question), ...sentences.map((own) => h("p", { class: "answer" }, ...sentence(own))), warning, all].filter(Boolean));
+  place.hidden = !place.childNodes.length;
+}
+
+// A bar for each point, with its numbers beside it.
+export function split(place, rows, axes) {
+  const some = rows.filter((row) => STAGES.some(([key]) => row[key] > 0));
+  const shown = some.slice(0, MOST);
+  const total = (row) => STAGES.reduce((sum, [key]) => sum + (row[key] ?? 0), 0);
+  const longest = Math.max(1e-9, ...shown.map(total));
+  const stages = STAGES.filter(([key]) => shown.some((row) => row[key] > 0));
+  const bar = (row) => {
+    let x = 0;
+    const parts = stages.map(([key, , colour]) => {
+      const width = ((row[key] ?? 0) / longest) * WIDTH;
+      x += width;
+      return s("rect", { class: `stage-${colour}`, x: x - width, y: 0, width, height: 14 });
+    });
+    return s("svg", { viewBox: `0 0 ${WIDTH} 14`, preserveAspectRatio: "none", class: "bar", "aria-hidden": "true" }, ...parts);
+  };
+  const name = (row) => [row.label, ...axes.map((key) => row[key])].filter((part) => part != null).join(" · ");
+  const heads = ["", "", ...stages.map(([, label]) => label), "together, ms"];
+  place.replaceChildren(...(shown.length ? [
+    h("ul", { class: "legend" }, ...stages.map(([, label, colour]) => h("li", {}, s("svg", { width: 14, height: 10, "aria-hidden": "true" }, s("rect", { class: `stage-${colour}`, width: 14, height: 10 })), " ", label))),
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Stages of the mean delay" }, h("table", { class: "split" },
+      h("thead", {}, h("tr", {}, ...heads.map((text, at) => h(at === 1 ? "td" : "th", at === 1 ? {} : { scope: "col" }, text || (at === 0 ? "point" : ""))))),
+      h("tbody", {}, ...shown.map((row) => h("tr", {}, h("th", { scope: "row" }, name(row)), h("td", {}, bar(row)), ...stages.map(([key]) => h("td", {}, number(row[key]))), h("td", {}, number(total(row)))))))),
+    some.length > MOST ? h("p", { class: "soft" }, `The first ${MOST} of ${some.length} points; the report has all.`) : "",
+  ] : []));
+  return shown.length > 0;
+}
