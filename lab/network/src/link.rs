@@ -227,10 +227,9 @@ impl Link {
 
     #[inline]
     fn is_dropped_early(&mut self, now: Time, packet: &mut Packet) -> bool {
+        let free_at = self.free_at();
         let Some(red) = &mut self.red else { return false };
-        let idle = now.saturating_since(self.transmitter.free_at().max(self.silent_until));
-        let (packets, octets) = self.queue.waiting();
-        red.strikes(packets, octets, idle, self.transmitter.rate()) && !red.marks(packet)
+        red.strikes(now, self.queue.waiting(), free_at, self.transmitter.rate()) && !red.marks(packet)
     }
 
     #[inline]
