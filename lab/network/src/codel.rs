@@ -56,6 +56,11 @@ pub(crate) struct QueuedPacket {
 }
 
 impl QueuedPacket {
+    /// Returns how long it has been queued.
+    fn sojourn(&self, now: Ticks) -> Ticks {
+        Ticks(now.0.saturating_sub(Ticks::of(self.since.as_nanos()).0))
+    }
+
     fn mark(&mut self) -> bool {
         self.transit.packet.ecn.mark()
     }
@@ -64,17 +69,31 @@ impl QueuedPacket {
 /// A packet taken from the head of a queue, and the octets left behind it.
 pub(crate) type Taken = Option<(QueuedPacket, u64)>;
 
+/// A time or a duration in the unit of Linux's CoDel, 1024 ns (`codel_get_time`): rounded to it, a packet may be dropped one later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+struct Ticks(u64);
+
+impl Ticks {
+    fn of(nanos: u64) -> Self {
+        Self(nanos >> 10)
+    }
+
+    fn after(self, duration: Self) -> Self {
+        Self(self.0 + duration.0)
+    }
+}
+
 /// The control state. RFC 8289 section 5.3: `count`, `lastcount`, `first_above_time`, `drop_next`,
-/// `dropping`.
+/// `dropping`. Arithmetic is that of Linux (`include/net/codel_impl.h`).
 #[derive(Debug)]
 pub(crate) struct Codel {
     spec: CodelSpec,
     /// Nothing is dropped while at most this many octets are queued: the longest packet.
     enough: u64,
     /// When the delay will have exceeded the target for an interval.
-    patient_until: Option<Time>,
+    patient_until: Option<Ticks>,
     dropping: bool,
-    drop_next: Time,
+    drop_next: Ticks,
     count: u32,
     last_count: u32,
     pace: InverseRoot,
@@ -98,8 +117,8 @@ impl InverseRoot {
         Self((left.wrapping_mul(root) >> (32 - 2 + 1) >> 16) as u16)
     }
 
-    fn of(self, interval: Duration) -> Duration {
-        Duration::from_nanos(((u128::from(interval.as_nanos()) * u128::from(self.0)) >> 16) as u64)
+    fn of(self, interval: Ticks) -> Ticks {
+        Ticks((interval.0 * u64::from(self.0)) >> 16)
     }
 }
 
@@ -111,7 +130,7 @@ impl Codel {
             enough,
             patient_until: None,
             dropping: false,
-            drop_next: Time::ZERO,
+            drop_next: Ticks::default(),
             count: 0,
             last_count: 0,
             pace: InverseRoot::ONE,
@@ -137,6 +156,7 @@ impl Codel {
         mut take: impl FnMut() -> Taken,
         mut lose: impl FnMut(Transit),
     ) -> Option<Transit> {
+        let now = Ticks::of(now.as_nanos());
         let mut first = take();
         let is_late = self.is_late(now, &first);
         let mut replace = |first: &mut Taken| {
@@ -178,18 +198,18 @@ impl Codel {
     }
 
     /// Marks a packet above the threshold. Linux: `ce_threshold`.
-    fn mark_above_threshold(&mut self, now: Time, first: &mut Taken) {
+    fn mark_above_threshold(&mut self, now: Ticks, first: &mut Taken) {
         let (Some(threshold), Some((waiting, _))) = (self.spec.ce_threshold, first) else { return };
         let is_marked = waiting.transit.packet.ecn == Ecn::Congested;
-        if now.since(waiting.since) > threshold && waiting.mark() {
+        if waiting.sojourn(now) > Ticks::of(threshold.as_nanos()) && waiting.mark() {
             self.marked += u64::from(!is_marked);
         }
     }
 
     /// Starts dropping, at the previous rate if it ended recently.
-    fn begin(&mut self, now: Time) {
+    fn begin(&mut self, now: Ticks) {
         let since = self.count.saturating_sub(self.last_count);
-        let recent = now < self.drop_next + self.spec.interval * 16;
+        let recent = now < self.drop_next.after(Ticks(16 * self.interval().0));
         (self.count, self.pace) =
             if since > 1 && recent { (since, self.pace.step_to(since)) } else { (1, InverseRoot::ONE) };
         self.last_count = self.count;
@@ -197,27 +217,27 @@ impl Codel {
         self.drop_next = self.after(now);
     }
 
-    /// Returns whether delays have exceeded the target for an interval.
-    fn is_late(&mut self, now: Time, first: &Taken) -> bool {
-        let waits_long = |(waiting, behind): &(QueuedPacket, u64)| {
-            now.since(waiting.since) >= self.spec.target && *behind > self.enough
-        };
+    /// Returns whether delays have exceeded the target for longer than an interval. `codel_should_drop`; RFC 8289 section 5.5 takes
+    /// exactly an interval, too.
+    fn is_late(&mut self, now: Ticks, first: &Taken) -> bool {
+        let target = Ticks::of(self.spec.target.as_nanos());
+        let waits_long =
+            |(waiting, behind): &(QueuedPacket, u64)| waiting.sojourn(now) >= target && *behind > self.enough;
         if !first.as_ref().is_some_and(waits_long) {
             self.patient_until = None;
             return false;
         }
-        match self.patient_until {
-            Some(until) => now >= until,
-            None => {
-                self.patient_until = Some(now + self.spec.interval);
-                false
-            }
-        }
+        let interval = self.interval();
+        now > *self.patient_until.get_or_insert(now.after(interval))
+    }
+
+    fn interval(&self) -> Ticks {
+        Ticks::of(self.spec.interval.as_nanos())
     }
 
     /// The control law: intervals shrink with the square root of the number of drops.
-    fn after(&self, time: Time) -> Time {
-        time + self.pace.of(self.spec.interval)
+    fn after(&self, time: Ticks) -> Ticks {
+        time.after(self.pace.of(self.interval()))
     }
 }
 
@@ -311,16 +331,17 @@ mod tests {
 
     #[test]
     fn rfc8289_5_5_the_first_is_dropped_after_an_interval_and_the_next_ever_sooner() {
-        // The intervals are 100 ms by about the root of 1, 2, 3 …, added up, and found at the next packet. Linux: a step of Newton's
-        // method each, so 1, 1/2, 9/16 …
-        let law = (1..).scan((0.0, 1.0), |(sum, root), n| {
+        // The first is dropped when more than 100 ms have passed. The intervals are 100 ms by about the root of 1, 2, 3 … in whole ticks,
+        // added up, and found at the next packet. Linux: a step of Newton's method each, so 1, 1/2, 9/16 …
+        let ticks = |ms: u64| (ms * MS) >> 10;
+        let law = (1..).scan((ticks(1101), 1.0), |(due, root), n| {
             *root *= (3.0 - f64::from(n) * *root * *root) / 2.0;
             assert!(n < 8 || (*root * f64::from(n).sqrt() - 1.0).abs() < 0.01, "{n}");
-            *sum += 100.0 * *root;
-            Some(1000.0 + 100.0 + *sum)
+            *due += (ticks(100) as f64 * *root) as u64;
+            Some(*due)
         });
-        let expected: Vec<u64> =
-            [1100].into_iter().chain(law.map(|at: f64| at.ceil() as u64)).take(20).collect();
+        let found = |due: u64| (1101..).find(|at| ticks(*at) >= due).expect("a packet each ms");
+        let expected: Vec<u64> = [1101].into_iter().chain(law.map(found)).take(20).collect();
         assert_eq!(drops(&mut codel(), 1000..3000, 20, 100_000)[..20], expected);
     }
 

@@ -229,10 +229,9 @@ impl Link {
 
     #[inline]
     fn is_dropped_early(&mut self, now: Time, packet: &mut Packet) -> bool {
+        let free_at = self.free_at();
         let Some(red) = &mut self.red else { return false };
-        let idle = now.saturating_since(self.transmitter.free_at().max(self.silent_until));
-        let (packets, octets) = self.queue.waiting();
-        red.hits_next(packets, octets, idle, self.transmitter.rate()) && !red.marks(packet)
+        red.hits_next(now, self.queue.waiting(), free_at, self.transmitter.rate()) && !red.marks(packet)
     }
 
     #[inline]

@@ -75,6 +75,8 @@ impl Pie {
     const MAX_BURST: Duration = Duration::from_millis(150);
     /// RFC 8033 section 5.1: above this probability packets are dropped even with ECN (`mark_ecnth`).
     const MOST_MARKED: f64 = 0.1;
+    /// Where Linux' probability of 64 bits overflows, of which 56 are the fraction (`MAX_PROB`).
+    const OVERFLOW: f64 = 256.0;
 
     fn new(spec: PieSpec, rng: Rng) -> Self {
         Self {
@@ -101,11 +103,15 @@ impl Pie {
         if self.accu_prob < 0.85 {
             return false;
         }
-        let dropped = self.accu_prob >= 8.5 || self.rng.chance(self.drop_prob);
-        if dropped {
+        if self.accu_prob >= 8.5 {
+            // Linux leaves the sum to whoever drops the packet, so one that is marked has others follow (`pie_drop_early`).
+            return true;
+        }
+        let is_struck = self.rng.chance(self.drop_prob);
+        if is_struck {
             self.accu_prob = 0.0;
         }
-        dropped
+        is_struck
     }
 
     /// Handles departure of a packet that arrived at `since`, whose own delay is the measure (RFC 8033
@@ -135,7 +141,8 @@ impl Pie {
     }
 
     /// Updates the probability. RFC 8033 section 4.2; 4.4 resets the burst allowance, 5.5 caps the step; the
-    /// case above 250 ms is an addition of Linux.
+    /// case above 250 ms is an addition of Linux, which also lets the probability grow beyond 1, from where it falls no faster
+    /// (`pie_calculate_probability`): a queue that was longer than that is dropped down to two packets.
     fn update(&mut self, is_empty: bool) {
         let PieSpec { target, alpha, beta, .. } = self.spec;
         let [alpha, beta] = [alpha, beta].map(|sixteenths| f64::from(sixteenths) / 16.0);
@@ -147,7 +154,10 @@ impl Pie {
         if now > 0.25 {
             change += 0.02;
         }
-        self.drop_prob = (self.drop_prob + change).clamp(0.0, 1.0);
+        self.drop_prob = (self.drop_prob + change).max(0.0);
+        if self.drop_prob >= Self::OVERFLOW {
+            self.drop_prob = 1.0;
+        }
         if is_empty && now == 0.0 && before == 0.0 {
             // Linux: 63/64; the RFC has 0.98.
             self.drop_prob *= 63.0 / 64.0;
@@ -210,6 +220,7 @@ impl PieQueue {
             self.pie.accu_prob = 0.0;
             lose(transit, TapEvent::QueueFull);
         } else if self.pie.hits_next(self.octets < self.enough) && !self.marks(&mut transit) {
+            self.pie.accu_prob = 0.0;
             lose(transit, TapEvent::DroppedEarly);
         } else {
             self.octets += transit.length() + self.overhead;
@@ -317,10 +328,35 @@ mod tests {
     fn rfc8033_5_4_drops_keep_their_distance() {
         let mut pie = queue(PieSpec::default()).pie;
         (pie.drop_prob, pie.burst_allowance, pie.qdelay) = (0.125, Duration::ZERO, MS * 100);
-        let struck: Vec<usize> = (0..100_000).filter(|_| pie.hits_next(false)).collect();
+        let mut strikes = || {
+            let dropped = pie.hits_next(false);
+            if dropped {
+                pie.accu_prob = 0.0;
+            }
+            dropped
+        };
+        let struck: Vec<usize> = (0..100_000).filter(|_| strikes()).collect();
         let gaps: Vec<usize> = struck.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert_eq!(gaps.iter().min(), Some(&7), "the sum of the probabilities comes to 0.85 first");
         assert!(gaps.iter().max() <= Some(&68), "and never above 8.5");
+    }
+
+    /// The model stopped at 1, so it forgot a long queue within a second and kept a hundred packets where Linux keeps two.
+    #[test]
+    fn the_probability_of_a_queue_that_was_too_long_for_long_is_above_one() {
+        let mut queue = queue(PieSpec::default());
+        // A queue of 5 s, whose probability grows by 2 % and more every 15 ms.
+        for _ in 0..5000 {
+            queue.push(Time::ZERO, transit(Ecn::default()), true, |_, _| panic!("a burst passes"));
+        }
+        for at in 0..5000 {
+            queue.pop(Time::ZERO + MS * at);
+        }
+        // 4 % in each of the 316 updates before the delay is 250 ms, but for the first ones.
+        assert!((11.0..13.0).contains(&queue.pie.drop_prob), "{}", queue.pie.drop_prob);
+        // While the queue is empty it falls by a 64th with each update, so a second later it is above 1 still.
+        queue.push(Time::ZERO + MS * 6000, transit(Ecn::default()), true, |_, _| ());
+        assert!((1.0..5.0).contains(&queue.pie.drop_prob), "{}", queue.pie.drop_prob);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Random early detection: drops before the queue is full (Floyd and Jacobson 1993).
 
-use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio, Rng, Seed};
+use hol_base::{BitRate, ByteCount, QueueLimit, Ratio, Rng, Seed, Time};
 use hol_wire::Packet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,8 +76,11 @@ pub(crate) struct Red {
     min: f64,
     max: f64,
     average: f64,
-    /// Packets accepted since the last drop while the average was between the thresholds.
-    since_drop: u32,
+    /// Packets since the last drop while the average was between the thresholds; `None` before the first of them, which is never
+    /// dropped (Linux: `red_action`; ns-2: `old`).
+    since_drop: Option<u32>,
+    /// When the last packet arrived: an idle period counts once (Linux: `red_end_of_idle_period`; ns-2: `idle_`).
+    last_arrival: Time,
     marked: u64,
     rng: Rng,
 }
@@ -88,30 +91,56 @@ impl Red {
         let Discipline::Red(spec) = discipline else { return None };
         let (min, max) = spec.thresholds().expect("checked with the topology");
         let (min, max) = (min as f64, max as f64);
-        Some(Self { spec, min, max, average: 0.0, since_drop: 0, marked: 0, rng: seed.rng() })
+        Some(Self { spec, min, max, average: 0.0, since_drop: None, last_arrival: Time::ZERO, marked: 0, rng: seed.rng() })
     }
 
-    /// Returns whether to drop a packet that finds `packets` packets with `octets` octets queued, on a link
-    /// of `rate` that has been idle for `idle`.
-    pub(crate) fn hits_next(&mut self, packets: u64, octets: u64, idle: Duration, rate: BitRate) -> bool {
+    /// Returns whether to drop a packet that finds `packets` packets with `octets` octets queued, on a link of `rate` that is free since
+    /// `free_at`, or busy until then.
+    pub(crate) fn hits_next(
+        &mut self,
+        now: Time,
+        (packets, octets): (u64, u64),
+        free_at: Time,
+        rate: BitRate,
+    ) -> bool {
+        self.update_average(now, (packets, octets), free_at, rate);
+        let probability = self.probability();
+        if probability == 0.0 || probability == 1.0 {
+            self.since_drop = None;
+            return probability == 1.0;
+        }
+        let Some(since_drop) = self.since_drop else {
+            self.since_drop = Some(0);
+            return false;
+        };
+        // Section 7: makes the gaps between drops uniform instead of geometric.
+        let spread = 1.0 - f64::from(since_drop) * probability;
+        let dropped = spread <= probability || self.rng.chance(probability / spread);
+        self.since_drop = Some(if dropped { 0 } else { since_drop + 1 });
+        dropped
+    }
+
+    /// Adds a sample of the queue, or lets the average decay while the link was idle. Section 4, figure 2; as in Linux
+    /// (`red_calc_qavg`) also by parts of a packet.
+    fn update_average(
+        &mut self,
+        now: Time,
+        (packets, octets): (u64, u64),
+        free_at: Time,
+        rate: BitRate,
+    ) {
+        let idle = now.saturating_since(free_at.max(self.last_arrival));
+        self.last_arrival = now;
+        if packets == 0 && free_at < now {
+            let step = rate.serialization(self.spec.packet.0, 0).0.as_secs_f64();
+            self.average *= (1.0 - self.spec.weight).powf(idle.as_secs_f64() / step);
+            return;
+        }
         let queue = match self.spec.min {
             QueueLimit::Packets(_) => packets,
             QueueLimit::Bytes(_) => octets,
         };
-        let step = rate.serialization(self.spec.packet.0, 0).0.as_nanos().max(1);
-        let idle_steps = i32::try_from(idle.as_nanos() / step).unwrap_or(i32::MAX);
-        self.average *= (1.0 - self.spec.weight).powi(idle_steps);
         self.average += self.spec.weight * (queue as f64 - self.average);
-        let probability = self.probability();
-        if probability == 0.0 {
-            self.since_drop = 0;
-            return false;
-        }
-        // Section 7: makes the gaps between drops uniform instead of geometric.
-        let spread = 1.0 - f64::from(self.since_drop) * probability;
-        let dropped = spread <= probability || self.rng.chance(probability / spread);
-        self.since_drop = if dropped { 0 } else { self.since_drop + 1 };
-        dropped
     }
 
     /// Returns whether a selected packet may stay with a mark. RFC 3168 section 7.
@@ -156,7 +185,7 @@ mod tests {
     fn share(spec: RedSpec, queue: u64) -> f64 {
         let mut red = red(RedSpec { weight: 1.0, ..spec });
         let rate: BitRate = "1Mbit".parse().unwrap();
-        let dropped = (0..20_000).filter(|_| red.hits_next(queue, 0, Duration::ZERO, rate)).count();
+        let dropped = (0..20_000).filter(|_| red.hits_next(Time::ZERO, (queue, 0), Time::MAX, rate)).count();
         dropped as f64 / 20_000.0
     }
 
@@ -185,13 +214,43 @@ mod tests {
         let mut red = red(RedSpec::default());
         let rate: BitRate = "400kbit".parse().unwrap();
         for _ in 0..500 {
-            red.hits_next(20, 0, Duration::ZERO, rate);
+            red.hits_next(Time::ZERO, (20, 0), Time::MAX, rate);
         }
         assert!((red.average - 20.0 * (1.0 - 0.998_f64.powi(500))).abs() < 1e-9);
         // 500 octets are 10 ms, so 10 s are 1000 steps.
         let before = red.average;
-        red.hits_next(0, 0, Duration::from_secs(10), rate);
-        assert!((red.average - before * 0.998_f64.powi(1001)).abs() < 1e-9);
+        red.hits_next(Time::from_millis(11_000), (0, 0), Time::from_millis(1000), rate);
+        assert!((red.average - before * 0.998_f64.powi(1000)).abs() < 1e-9);
+    }
+
+    /// The model counted the idle period again with each packet that it dropped, so the average fell within some packets; Linux drops
+    /// everything for as long as one period takes.
+    #[test]
+    fn an_idle_period_counts_once_however_many_packets_arrive_in_it() {
+        let rate: BitRate = "400kbit".parse().unwrap();
+        let average_after = |arrivals: u64| {
+            let mut red = red(RedSpec::default());
+            red.average = 100.0;
+            for number in 1..=arrivals {
+                let now = Time::from_millis(1000 * number / arrivals);
+                assert!(red.hits_next(now, (0, 0), Time::ZERO, rate), "the average is far above `max`");
+            }
+            red.average
+        };
+        assert!((average_after(1) - 100.0 * 0.998_f64.powi(100)).abs() < 1e-9);
+        assert!((average_after(500) - average_after(1)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_first_packet_above_min_is_never_dropped() {
+        let rate: BitRate = "1Mbit".parse().unwrap();
+        let spec = RedSpec { weight: 1.0, drop: Ratio::new(1.0).unwrap(), ..RedSpec::default() };
+        let mut red = red(spec);
+        let mut strikes = |queue| red.hits_next(Time::ZERO, (queue, 0), Time::MAX, rate);
+        assert!(!strikes(14));
+        assert!((0..50).any(|_| strikes(14)), "nine in ten of the others are");
+        assert!(!strikes(4) && !strikes(14));
+        assert!(strikes(15) && !strikes(14), "and after those above `max` it is the first again");
     }
 
     #[test]
