@@ -1,27 +1,30 @@
-//! Files that gzip, zstd or xz may have compressed.
+//! Reads files that gzip, zstd or xz may have compressed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// The first octets of compressed files, and the program that decompresses them.
+/// The first octets of compressed files, and the program for each format.
 const FORMATS: [(&[u8], &str); 3] =
     [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\0", "xz")];
 
-/// Opens a file; what is compressed is decompressed while it is read, by the program that compresses it.
+/// Opens a file. A compressed file is decompressed while it is read, by the program of its format.
 pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     let mut file = File::open(path)?;
     let mut head = Vec::new();
     file.by_ref().take(8).read_to_end(&mut head)?;
-    file.rewind()?;
     match FORMATS.iter().find(|(magic, _)| head.starts_with(magic)) {
-        Some((_, program)) => Ok(Box::new(Decompressor::start(program, file)?)),
-        None => Ok(Box::new(file)),
+        Some((_, program)) => {
+            file.rewind()?;
+            Ok(Box::new(Decompressor::start(program, file)?))
+        }
+        // A pipe cannot be rewound.
+        None => Ok(Box::new(io::Cursor::new(head).chain(file))),
     }
 }
 
-/// A program that decompresses a file, and what it wrote so far.
+/// A running program that decompresses a file.
 struct Decompressor {
     program: &'static str,
     child: Child,
