@@ -429,7 +429,7 @@ mod tests {
         assert!(error("sctp:stream=8").contains("did you mean \"streams\"?"));
         assert!(
             error("tcp:stack=bsd")
-                .contains("linux-6.12, linux-7.3, linux-2.6.16, linux-2.6.15, linux-2.6.10, quinn-0.11, rfc")
+                .contains("linux-6.12, linux-7.3, linux-2.6.16, linux-2.6.15, linux-2.6.10, dcsctp, usrsctp, quinn-0.11, rfc")
         );
         assert!(error("sctp:rto_min=200").contains("rto_min=200: \"200\" is not a time such as \"10ms\""));
         assert!(error("sctp:streams=0").contains("streams"));

@@ -87,6 +87,7 @@ impl Bbr3 {
             return;
         }
         self.adapt_long_term_model(ack, sample, cwnd);
+        let goes_down = self.state == State::Up && self.is_time_to_go_down(ack, sample, cwnd);
         match self.state {
             State::Down | State::Cruise if self.is_time_to_probe(ack.now, cwnd) => self.start_refill(),
             State::Down if self.is_time_to_cruise(ack) => self.state = State::Cruise,
@@ -94,11 +95,7 @@ impl Bbr3 {
                 self.losses.of_probe = true;
                 self.start_up(ack.now, sample.map(Sample::bandwidth).unwrap_or_default(), cwnd);
             }
-            State::Up => {
-                if self.is_time_to_go_down(ack, sample, cwnd) {
-                    self.start_down(ack.now);
-                }
-            }
+            State::Up if goes_down => self.start_down(ack.now),
             _ => {}
         }
     }
