@@ -66,7 +66,7 @@ pub struct Compare {
 impl Compare {
     /// Runs all transports, then prints the results.
     pub fn run(&self) -> Result<(), Failure> {
-        self.question.give_secret()?;
+        self.question.set_secret()?;
         let (results, outcome) = self.measure()?;
         if self.json {
             results.iter().for_each(|result| say(&row::json(&Row::of(result))));

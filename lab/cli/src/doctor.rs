@@ -109,7 +109,8 @@ fn live() -> Found {
 
 /// Whether there is a path on this machine that an experiment can have made.
 fn namespaces() -> Found {
-    let lacks = Namespaces::new().lacks().map(|what| format!("--world live:namespaces: {what}"));
+    let lacks =
+        Namespaces::new().missing_prerequisites().map(|what| format!("--world live:namespaces: {what}"));
     lacks.map_or_else(|| Found::Whole("network namespaces and netem".to_owned()), Found::Nothing)
 }
 

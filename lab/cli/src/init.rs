@@ -103,7 +103,7 @@ const SWEEP: &str = "
 impl Init {
     /// Writes the file.
     pub fn run(&self) -> Result<(), Failure> {
-        self.question.give_secret()?;
+        self.question.set_secret()?;
         let (file, text) = self.file()?;
         let Some(path) = file else {
             say(&text);

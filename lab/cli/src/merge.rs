@@ -6,7 +6,7 @@ use clap::Args;
 use hol_lab::merge;
 
 use crate::failure::Failure;
-use crate::run::conclude;
+use crate::run::print_results;
 use crate::terminal::{grouped, note};
 
 const AFTER: &str = "\
@@ -40,7 +40,7 @@ impl Merge {
             note!("{} runs are in several parts, with equal results", grouped(merged.repeated));
         }
         let results = merged.store.write_tables(&merged.finished)?;
-        conclude(&results, &self.out, self.json)?;
+        print_results(&results, &self.out, self.json)?;
         if results.complete() {
             return Ok(());
         }

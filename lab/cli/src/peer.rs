@@ -25,7 +25,7 @@ pub struct Peer {
 
 impl Peer {
     /// Sets the secret for runs; to be called before the first run.
-    pub fn give_secret(&self) -> Result<(), Failure> {
+    pub fn set_secret(&self) -> Result<(), Failure> {
         let Some(file) = &self.secret_file else { return Ok(()) };
         Secret::read(file).map_err(|problem| Failure::Usage(format!("--secret-file {problem}")))?.give();
         Ok(())
@@ -35,7 +35,7 @@ impl Peer {
     pub fn world(&self, asked: Option<&String>) -> Result<Option<String>, InputError> {
         let peers = self.peer.join(",");
         match asked.map(String::as_str) {
-            _ if !self.is_there() => Ok(asked.cloned()),
+            _ if !self.is_given() => Ok(asked.cloned()),
             None | Some("live") => {
                 let via = self.router.as_ref().map_or(String::new(), |router| format!("{VIA}{router}"));
                 Ok(Some(format!("live:{peers}{via}")))
@@ -48,7 +48,7 @@ impl Peer {
     }
 
     /// Returns whether another host was named.
-    pub fn is_there(&self) -> bool {
+    pub fn is_given(&self) -> bool {
         !self.peer.is_empty()
     }
 }

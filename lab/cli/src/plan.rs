@@ -29,7 +29,7 @@ pub struct Plan {
 impl Plan {
     /// Prints the points and the estimate.
     pub fn run(&self) -> Result<(), Failure> {
-        self.asked.give_secret()?;
+        self.asked.set_secret()?;
         let experiment = self.asked.experiment()?;
         experiment.ignored.iter().for_each(|what| note!("ignored: {what}"));
         let runs = Runs::new([&experiment]);

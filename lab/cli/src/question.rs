@@ -120,8 +120,8 @@ impl Question {
     }
 
     /// Sets the secret for runs, if one was named.
-    pub fn give_secret(&self) -> Result<(), Failure> {
-        self.conditions.give_secret()
+    pub fn set_secret(&self) -> Result<(), Failure> {
+        self.conditions.set_secret()
     }
 
     /// Returns whether the user does not say how much to run.
@@ -181,8 +181,8 @@ impl Conditions {
     }
 
     /// Sets the secret for runs, if one was named.
-    pub fn give_secret(&self) -> Result<(), Failure> {
-        self.peer.give_secret()
+    pub fn set_secret(&self) -> Result<(), Failure> {
+        self.peer.set_secret()
     }
 
     /// Whether a setting is of this key.

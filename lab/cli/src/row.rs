@@ -269,7 +269,7 @@ fn has_outage(result: &PointResult) -> bool {
 /// What a disruption of the path cost.
 fn outage_cells(result: &PointResult) -> Vec<String> {
     let of = |metric| interval(result.mean_of(metric));
-    let outage = match result.not_recovered() {
+    let outage = match result.unrecovered_runs() {
         0 => of(Metric::Outage),
         missing => format!("not over in {missing} of {}", result.runs.len()),
     };

@@ -84,7 +84,7 @@ impl Run {
     /// Performs the missing runs, then prints the results.
     pub fn run(&self) -> Result<(), Failure> {
         self.attended.attend()?;
-        self.asked.give_secret()?;
+        self.asked.set_secret()?;
         let experiment = self.experiment()?;
         experiment.ignored.iter().for_each(|what| note!("ignored: {what}"));
         if self.plan {
@@ -111,7 +111,7 @@ impl Run {
         let results = fill(&out, manifest, filling)?;
         match self.shard {
             Some(shard) => part(shard, &results, &out, self.json),
-            None => conclude(&results, &out, self.json),
+            None => print_results(&results, &out, self.json),
         }
     }
 
@@ -123,8 +123,8 @@ impl Run {
 
 impl ExperimentArgs {
     /// Sets the secret for runs, if one was named.
-    pub fn give_secret(&self) -> Result<(), Failure> {
-        self.peer.give_secret()
+    pub fn set_secret(&self) -> Result<(), Failure> {
+        self.peer.set_secret()
     }
 
     /// Returns the experiment with all options applied.
@@ -179,7 +179,7 @@ impl ExperimentArgs {
 
     /// Returns the file as it is, without the overrides of the command line.
     pub fn as_written(&self) -> Result<(&Path, String), Failure> {
-        let is_placed = self.world.is_some() || self.peer.is_there();
+        let is_placed = self.world.is_some() || self.peer.is_given();
         if !self.settings.is_empty() || is_placed || self.records || self.series.is_some() {
             return Err(Failure::Usage(
                 "--set, --world, --peer, --router, --records and --series: not possible on a server; write them into the file"
@@ -195,7 +195,7 @@ impl ExperimentArgs {
 }
 
 /// Prints the results, and draws them.
-pub fn conclude(results: &Results, out: &Path, is_json: bool) -> Result<(), Failure> {
+pub fn print_results(results: &Results, out: &Path, is_json: bool) -> Result<(), Failure> {
     let (page, drawn) = report::draw(results, out)?;
     if is_json {
         results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));

@@ -81,7 +81,7 @@ pub struct Trace {
 impl Trace {
     /// Performs the run, and shows its packets.
     pub fn run(&self) -> Result<(), Failure> {
-        self.question.give_secret()?;
+        self.question.set_secret()?;
         let point = self.chosen_point()?;
         if self.repetition >= point.repetitions.most {
             let problem = format!("--repetition {}: the point has {}", self.repetition, point.repetitions);

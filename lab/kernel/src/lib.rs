@@ -63,7 +63,7 @@ pub use image::Image;
 pub use initial_files::initramfs;
 pub use package_source::PackageSource;
 pub use provenance::{Provenance, Stepping};
-pub use root::names_of_this_machine;
+pub use root::local_file_names;
 pub use session::Session;
 pub use session_step::{
     Action, GuestMessage, LineOutcome, SessionObserver, ShellState, Step, StepControl, StepResult,

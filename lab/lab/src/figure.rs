@@ -57,7 +57,7 @@ impl FigureTable {
                     format!("unknown metric {:?}; known are {}", metric.get_ref(), METRICS.join(", "));
                 return Err((metric.span(), problem));
             }
-            Some(metric) => match lacks(metric.get_ref(), points) {
+            Some(metric) => match missing_need(metric.get_ref(), points) {
                 Some(cure) => {
                     return Err((metric.span(), format!("no point has a {}: {cure}", metric.get_ref())));
                 }
@@ -87,7 +87,7 @@ fn told(metric: &str, points: &[Point]) -> bool {
 }
 
 /// Returns what a metric needs if no point has it.
-fn lacks(metric: &str, points: &[Point]) -> Option<&'static str> {
+fn missing_need(metric: &str, points: &[Point]) -> Option<&'static str> {
     let need = Metric::named(metric)?.info().needs?;
     (!points.iter().any(need.is_met)).then_some(need.cure)
 }

@@ -363,7 +363,7 @@ pub const TABLE: [MetricInfo; 17] = [
         columns: &[
             printed("outage_ms", |point| mean(point.mean_of(Metric::Outage))),
             printed("outage_ci95_ms", |point| half_width(point.mean_of(Metric::Outage))),
-            printed("runs_not_recovered", |point| json!(point.not_recovered())),
+            printed("runs_not_recovered", |point| json!(point.unrecovered_runs())),
         ],
         ..TIME
     },

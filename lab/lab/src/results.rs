@@ -204,7 +204,7 @@ impl PointResult {
         self.point.metrics().map(|(name, reading)| DefinedMetric::new(name, reading))
     }
     /// Returns the number of runs in which nothing was delivered after a disruption of the path.
-    pub fn not_recovered(&self) -> usize {
+    pub fn unrecovered_runs(&self) -> usize {
         self.runs.iter().filter(|run| !run.recovered()).count()
     }
     /// Returns the wall-clock time of the point's runs, in seconds.

@@ -104,7 +104,7 @@ impl Ends {
 
     /// Sends the samples of local senders, up to the maximum of a run.
     fn tell_seen(&self, halves: &[(usize, EndResult)]) -> Result<(), ControlError> {
-        let all = halves.iter().flat_map(|(flow, half)| half.seen().map(|seen| (*flow, seen)));
+        let all = halves.iter().flat_map(|(flow, half)| half.sender_samples().map(|seen| (*flow, seen)));
         let mut all = all.take(MOST_SEEN);
         loop {
             let part: Vec<(usize, CompactSenderSample)> = all.by_ref().take(PART).collect();
@@ -120,7 +120,7 @@ impl ClientService for Ends {
     fn answer(&mut self, request: Request) -> Option<Reply> {
         match request {
             Request::News(flow, news) => {
-                self.post.bring(flow, news);
+                self.post.deliver(flow, news);
                 None
             }
             Request::Check(scenario) => Some(match check::possible(&scenario, Path::Between) {

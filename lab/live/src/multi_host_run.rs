@@ -176,7 +176,7 @@ impl<'a> HostRun<'a> {
         relay.knows(self.routes());
         let tell: Arc<ReportOf> = {
             let relay = relay.clone();
-            Arc::new(move |flow, news| relay.bring(flow, news))
+            Arc::new(move |flow, news| relay.deliver(flow, news))
         };
         let here = self.placement.here(&self.assignments);
         let listening = LocalEnds::listen(

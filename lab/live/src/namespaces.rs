@@ -40,14 +40,14 @@ impl Namespaces {
     }
 
     /// Returns what this machine lacks for the world, with the remedy.
-    pub fn lacks(&self) -> Option<&str> {
+    pub fn missing_prerequisites(&self) -> Option<&str> {
         self.lacks.get_or_init(|| local_kernel::in_namespace(router::has_emulators).err()).as_deref()
     }
 
     fn can(&self, scenario: &Scenario) -> Result<(), RunError> {
         local_kernel::check_supported(scenario)?;
         check::protocols(scenario)?;
-        match self.lacks() {
+        match self.missing_prerequisites() {
             None => Ok(()),
             Some(what) => Err(RunError::Unusable(format!("the world live:{NAMESPACES}: {what}"))),
         }

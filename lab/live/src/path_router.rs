@@ -133,7 +133,7 @@ impl RouterPath<'_> {
 
     /// Checks that the flows passed the router, from the counters of its interfaces and of the sockets.
     pub(crate) fn has_seen(&self, passed: [LinkCounters; 2], sent: u64) -> Result<(), RunError> {
-        seen(passed, sent).map_err(|problem| self.broken(&problem))
+        check_packet_count(passed, sent).map_err(|problem| self.broken(&problem))
     }
 
     fn broken(&self, problem: &str) -> RunError {
@@ -166,7 +166,7 @@ fn grown([before, now]: [u64; 2], least: u64) -> Result<(), String> {
 
 /// Checks that as many packets came as the sockets sent, except those merged on the path or unknown to the
 /// sockets.
-fn seen(passed: [LinkCounters; 2], sent: u64) -> Result<(), String> {
+fn check_packet_count(passed: [LinkCounters; 2], sent: u64) -> Result<(), String> {
     let seen: u64 = passed.iter().map(|LinkCounters { carried, dropped }| carried + dropped).sum();
     if seen > 0 && seen >= sent / 2 {
         return Ok(());
@@ -221,11 +221,11 @@ mod tests {
             assert!(problem.contains("bypass it") && problem.contains("40ms"), "{problem}");
         }
         let passed = |carried, dropped| [LinkCounters { carried, dropped }, LinkCounters::default()];
-        seen(passed(900, 100), 1000).unwrap();
-        seen(passed(500, 0), 1000).unwrap();
-        let problem = seen(passed(12, 0), 1000).unwrap_err();
+        check_packet_count(passed(900, 100), 1000).unwrap();
+        check_packet_count(passed(500, 0), 1000).unwrap();
+        let problem = check_packet_count(passed(12, 0), 1000).unwrap_err();
         assert!(problem.contains("12 packets passed it of 1000"), "{problem}");
-        seen(passed(0, 0), 0).unwrap_err();
+        check_packet_count(passed(0, 0), 0).unwrap_err();
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl Relay {
     }
 
     /// Forwards a report about a flow's server; ignored if the host does not have that server.
-    pub(crate) fn bring(&self, flow: usize, news: PeerReport) {
+    pub(crate) fn deliver(&self, flow: usize, news: PeerReport) {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         let to = match routes.get(&flow) {
             Some(route) if route.from == self.host => route.to.clone(),
@@ -53,7 +53,7 @@ impl Relay {
         drop(routes);
         match to {
             Some(tell) => tell(flow, news),
-            None => self.post.bring(flow, news),
+            None => self.post.deliver(flow, news),
         }
     }
 }
@@ -69,7 +69,7 @@ mod tests {
         let to: Arc<ReportOf> = Arc::new(move |flow, _| tell.lock().unwrap().push(flow));
         let relay = Relay::default();
         relay.knows([(3, Route { from: 2, to: Some(to) })].into());
-        let say = |host, flow| relay.of(host).bring(flow, PeerReport::default());
+        let say = |host, flow| relay.of(host).deliver(flow, PeerReport::default());
         say(1, 3);
         say(2, 4);
         assert!(told.lock().unwrap().is_empty());

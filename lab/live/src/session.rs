@@ -261,7 +261,7 @@ fn with_seen(
         let nobodys = || {
             ControlError::Nonsense(format!("the peer sent a sample of flow {flow}, which has no end there"))
         };
-        half.ok_or_else(nobodys)?.add_seen(seen);
+        half.ok_or_else(nobodys)?.add_sender_sample(seen);
     }
     Ok(halves.into_iter().collect())
 }
@@ -299,7 +299,7 @@ fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), Con
         let (heard, goes_on) = match heard {
             Ok(Reply::Alive) => continue,
             Ok(Reply::News(flow, news)) => {
-                relay.bring(flow, news);
+                relay.deliver(flow, news);
                 continue;
             }
             Ok(reply) => (Ok((reply, now)), true),

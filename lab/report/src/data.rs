@@ -134,11 +134,11 @@ pub struct Filter {
 impl Filter {
     /// Returns whether a point is selected.
     pub fn takes(&self, cell: &Cell) -> bool {
-        self.takes_at(&cell.experiment, &cell.conditions)
+        self.selects_conditions(&cell.experiment, &cell.conditions)
     }
 
     /// Returns whether the points of an experiment under these conditions are selected.
-    pub fn takes_at(&self, experiment: &String, conditions: &Conditions) -> bool {
+    pub fn selects_conditions(&self, experiment: &String, conditions: &Conditions) -> bool {
         let Conditions { loss, rate, delay_ms, ref workload, .. } = *conditions;
         let on_axis = |(key, values): (&String, &Vec<String>)| {
             conditions.axis(key).is_some_and(|value| values.iter().any(|wanted| wanted == value))
@@ -157,7 +157,7 @@ impl Filter {
 
 impl Conditions {
     /// Returns whether the conditions are the same, apart from workload keys that a transport sets for itself.
-    pub fn are_those_of(&self, other: &Self) -> bool {
+    pub fn same_conditions_as(&self, other: &Self) -> bool {
         let of = |it: &Self| (it.loss, it.rate, it.delay_ms);
         of(self) == of(other) && self.axes == other.axes
     }
@@ -336,7 +336,7 @@ impl Dataset {
         self.cells.iter().find(|cell| {
             cell.transport == transport
                 && cell.experiment == like.experiment
-                && cell.conditions.are_those_of(&like.conditions)
+                && cell.conditions.same_conditions_as(&like.conditions)
         })
     }
 }

@@ -53,12 +53,12 @@ pub(crate) struct LocalData {
 
 impl EndResult {
     /// Returns the samples of the end's senders, which are sent in parts because of their number.
-    pub fn seen(&self) -> impl Iterator<Item = CompactSenderSample> {
+    pub fn sender_samples(&self) -> impl Iterator<Item = CompactSenderSample> {
         self.aside.samples.iter().filter_map(CompactSenderSample::of)
     }
 
     /// Adds a sample of a sender, by the clock of its host.
-    pub fn add_seen(&mut self, seen: CompactSenderSample) {
+    pub fn add_sender_sample(&mut self, seen: CompactSenderSample) {
         let side = if self.verdict.is_some() { Side::Client } else { Side::Server };
         self.aside.samples.push(seen.sample(side));
     }
@@ -238,8 +238,9 @@ mod tests {
         let [client, server] = halves(30);
         let mut there = EndResult { origin: server.origin + UP, ..server };
         let seen = r#"[120000,1,"192.0.2.7",[14480,null,40000,null,1448,2]]"#;
-        there.add_seen(serde_json::from_str(seen).unwrap());
-        let told: Vec<String> = there.seen().map(|seen| serde_json::to_string(&seen).unwrap()).collect();
+        there.add_sender_sample(serde_json::from_str(seen).unwrap());
+        let told: Vec<String> =
+            there.sender_samples().map(|seen| serde_json::to_string(&seen).unwrap()).collect();
         assert_eq!(told, [seen]);
         let here = there.from_afar(|time| time - UP).unwrap();
         let (run, _) = client.join(here, READING).unwrap();

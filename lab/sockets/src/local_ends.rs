@@ -22,7 +22,7 @@ pub struct ReportRouter(Arc<Mutex<Vec<(usize, ReportSender)>>>);
 
 impl ReportRouter {
     /// Delivers a report about the server of a flow on the other host.
-    pub fn bring(&self, flow: usize, news: PeerReport) {
+    pub fn deliver(&self, flow: usize, news: PeerReport) {
         let letterboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, letterbox)) = letterboxes.iter().find(|(own, _)| *own == flow) {
             letterbox.put(news);

@@ -91,7 +91,7 @@ impl Transfer {
     }
 
     /// Returns the number of streams from which on a message that is lost once delays no other.
-    pub fn streams_enough(&self) -> u32 {
+    pub fn sufficient_streams(&self) -> u32 {
         self.loss_delay().as_nanos().div_ceil(self.period()).max(1) as u32
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use hol_base::{Digest, Duration, Seed};
-use hol_kernel::{Action, Kernel, KernelError, Session, ShellState, Step, StepResult, names_of_this_machine};
+use hol_kernel::{Action, Kernel, KernelError, Session, ShellState, Step, StepResult, local_file_names};
 use hol_network::Topology;
 use hol_scenario::{Command, PacketObserver, Program, Scenario};
 
@@ -182,7 +182,7 @@ impl Network {
 
     /// Makes the programs and files that a line names available. If the guest lacks them, replays all steps in one that has them.
     fn ensure_available(&mut self, program: &Program) -> Result<(), KernelError> {
-        let names = names_of_this_machine(program);
+        let names = local_file_names(program);
         let mut others = self.placeholders.iter().chain(&self.scenario.programs);
         let is_new_node = others.all(|other| other.node != program.node);
         if !is_new_node && names.is_subset(&self.known_names) {

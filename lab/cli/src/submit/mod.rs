@@ -54,7 +54,7 @@ pub struct Submit {
 impl Submit {
     /// Sends the experiment.
     pub fn run(&self) -> Result<(), Failure> {
-        self.asked.give_secret()?;
+        self.asked.set_secret()?;
         match &self.to {
             Executor::Server(url) => self.send(url),
             cluster => {

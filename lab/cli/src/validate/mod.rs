@@ -263,7 +263,7 @@ fn for_programs(compared: &ComparedPoint) -> serde_json::Value {
         "point": point.to_string(),
         "id": point.id,
         "agrees": compared.agrees(),
-        "says_little": compared.says_little(),
+        "says_little": compared.is_imprecise(),
         "mean_ms": check(&compared.mean),
         "p99_ms": check(&compared.p99),
         "throughput_kbps": check(&compared.throughput),

@@ -74,7 +74,7 @@ pub(super) fn bring(tree: &mut Tree, programs: &[Program]) -> Result<(), KernelE
 }
 
 /// Returns the words of a program's command that name programs or files of this machine, relative to its working directory.
-pub fn names_of_this_machine(program: &Program) -> BTreeSet<String> {
+pub fn local_file_names(program: &Program) -> BTreeSet<String> {
     let directory = program.directory.as_deref().unwrap_or(Path::new("/root"));
     let is_here = |name: &&str| found(name, directory).is_some() || directory.join(name).exists();
     program.command.names().into_iter().filter(is_here).map(str::to_owned).collect()

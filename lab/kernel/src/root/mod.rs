@@ -17,7 +17,7 @@ use hol_scenario::{Content, Program, Root as Origin, Scenario};
 use tempfile::TempDir;
 
 use crate::KernelError;
-pub use dependencies::names_of_this_machine;
+pub use dependencies::local_file_names;
 pub(crate) use image::Root;
 use tree::Tree;
 pub(crate) use tree::{NODES, SHARED};

@@ -24,13 +24,13 @@ impl WorldsAgree {
         let Some(compared) = &view.data.compared else { return Finding::unknown(self.needs.clone()) };
         let points: Vec<&ComparedPoint> = compared
             .iter()
-            .filter(|compared| self.at.takes_at(&compared.point.experiment, &compared.conditions))
+            .filter(|compared| self.at.selects_conditions(&compared.point.experiment, &compared.conditions))
             .collect();
         if points.is_empty() {
             return Finding::unknown("no point was measured in both worlds");
         }
         let tally: Tally = points.iter().copied().collect();
-        let refuted = points.iter().any(|point| !point.agrees() && !point.says_little());
+        let refuted = points.iter().any(|point| !point.agrees() && !point.is_imprecise());
         let holds = match (refuted, tally.agree == tally.points, tally.say_little) {
             (true, ..) => Some(false),
             (false, true, 0) => Some(true),
@@ -62,7 +62,7 @@ mod tests {
         let same = point(&[20; 8], &[20; 80]);
         let differs = point(&[20; 8], &[30; 80]);
         let little = point(&[20, 20, 20, 20, 60, 60, 60, 60], &[40; 80]);
-        assert!(little.says_little() && differs.says_little() == same.says_little());
+        assert!(little.is_imprecise() && differs.is_imprecise() == same.is_imprecise());
         let holds = |points: Option<Vec<ComparedPoint>>| {
             let mut data = dataset(Vec::new());
             data.compared = points;

@@ -202,7 +202,7 @@ fn overlay(panels: Vec<PanelData>) -> Vec<PanelData> {
         let Curves::Means(series) = panel.curves else { continue };
         all.extend(series.into_iter().map(|mut series| {
             series.label = format!("{}, {}", series.label, panel.title);
-            series.look = if index == 0 { series.look } else { series.look.elsewhere() };
+            series.look = if index == 0 { series.look } else { series.look.on_other_stack() };
             series
         }));
     }

@@ -34,7 +34,7 @@ struct Unit {
 }
 
 impl Unit {
-    /// Creates an axis from zero to a little above `greatest`, in the largest unit (with its size) of which that is at least one.
+    /// Creates an axis from zero to a little above `maximum`, in the largest unit (with its size) of which that is at least one.
     fn new(greatest: f64, what: &str, units: &[(&str, f64)]) -> Self {
         let fits = units.iter().rev().find(|(_, one)| greatest >= *one);
         let (unit, one) = fits.copied().unwrap_or(units[0]);
@@ -62,22 +62,22 @@ impl OverTime {
     }
 
     fn axes(&self) -> Axes {
-        let greatest = |of: fn(&Run) -> Option<f64>| self.runs.iter().filter_map(of).fold(0.0, f64::max);
-        let end = greatest(|run| Some(run.ended_s));
+        let maximum = |of: fn(&Run) -> Option<f64>| self.runs.iter().filter_map(of).fold(0.0, f64::max);
+        let end = maximum(|run| Some(run.ended_s));
         let goodput = |run: &Run| run.goodput.iter().map(|(_, kbps)| *kbps).reduce(f64::max);
-        let octets = greatest(|run| run.cwnd.greatest()).max(greatest(|run| run.in_flight.greatest()));
-        let queue = greatest(|run| run.queued.greatest());
+        let octets = maximum(|run| run.cwnd.maximum()).max(maximum(|run| run.in_flight.maximum()));
+        let queue = maximum(|run| run.queued.maximum());
         // A limit far above the data is not shown, because it would compress them.
         let limit = self.limit().filter(|limit| *limit < 1.5 * queue).unwrap_or(0.0);
         Axes {
             time: Scale::Linear { min: 0.0, max: end },
             goodput: Unit::new(
-                greatest(goodput),
+                maximum(goodput),
                 "goodput",
                 &[("kbit/s", 1.0), ("Mbit/s", 1e3), ("Gbit/s", 1e6)],
             ),
             octets: Unit::new(octets, "cwnd and ssthresh", &[("octets", 1.0), ("kB", 1e3), ("MB", 1e6)]),
-            rtt: Unit::new(greatest(|run| run.srtt.greatest()), "smoothed RTT", &[("ms", 1.0), ("s", 1e3)]),
+            rtt: Unit::new(maximum(|run| run.srtt.maximum()), "smoothed RTT", &[("ms", 1.0), ("s", 1e3)]),
             queue: Unit::new(queue.max(limit), "queue", &[("packets", 1.0)]),
         }
     }

@@ -61,7 +61,7 @@ impl Line {
     }
 
     /// Returns the largest sample.
-    pub fn greatest(&self) -> Option<f64> {
+    pub fn maximum(&self) -> Option<f64> {
         self.columns.iter().flatten().map(|extent| extent.greatest.1).reduce(f64::max)
     }
 
@@ -91,7 +91,7 @@ mod tests {
         assert!(pieces[0].len() <= 2 * COLUMNS, "{}", pieces[0].len());
         assert!(pieces[0].contains(&(314.159, 99.0)) && pieces[0].contains(&(271.828, -99.0)));
         assert!(pieces[0].is_sorted_by(|a, b| a.0 <= b.0));
-        assert_eq!(line.greatest(), Some(99.0));
+        assert_eq!(line.maximum(), Some(99.0));
     }
 
     #[test]

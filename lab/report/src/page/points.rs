@@ -44,7 +44,7 @@ const FLOWS: [Column; 5] = [
 /// Of points whose path is disrupted.
 const OUTAGES: [Column; 6] = [
     Column { head: "outage, 95 %, ms", of: |cell| bounds(cell.shaped_mean(Metric::Outage)) },
-    Column { head: "runs not recovered", of: not_recovered },
+    Column { head: "runs not recovered", of: unrecovered_runs },
     Column { head: "late messages", of: |cell| bounds(cell.shaped_mean(Metric::LateMessages)) },
     Column {
         head: "first late message after, ms",
@@ -116,7 +116,7 @@ fn collapsed(cell: &Cell) -> (String, Option<f64>) {
     (format!("{collapsed} of {runs}"), Some(collapsed as f64))
 }
 
-fn not_recovered(cell: &Cell) -> (String, Option<f64>) {
+fn unrecovered_runs(cell: &Cell) -> (String, Option<f64>) {
     let missing = cell.recovered().map(|recovered| cell.runs.len() - recovered);
     missing.map_or(("–".to_owned(), None), |missing| whole(missing as u64))
 }

@@ -85,7 +85,7 @@ impl Look {
         let base = label.split([' ', '+']).next().unwrap_or(label);
         let known = TRANSPORTS.iter().find(|(name, _)| *name == base);
         let look = known.map_or(look("c-grey", Marker::Disc, ""), |(_, look)| *look);
-        if label.contains('+') { look.elsewhere() } else { look }
+        if label.contains('+') { look.on_other_stack() } else { look }
     }
 
     /// Returns different looks for the transports of one drawing: those of the papers if each has one.
@@ -104,7 +104,7 @@ impl Look {
     }
 
     /// Returns the look of the same transport on another stack, for panels with both.
-    pub fn elsewhere(self) -> Self {
+    pub fn on_other_stack(self) -> Self {
         Self { marker: Marker::Ring, dash: "6 3", ..self }
     }
 

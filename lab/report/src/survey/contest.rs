@@ -104,18 +104,18 @@ impl<'d> Contest<'d> {
     /// Returns whether more repetitions would only add precision: the p-value is a tenth of the significance level.
     pub fn is_safe(&self) -> bool {
         let is_sure = self.p < SAFE || self.p_equivalent < SAFE;
-        self.is_exact() || (is_sure && !self.saw_nothing())
+        self.is_exact() || (is_sure && !self.shows_no_events())
     }
 
     /// Returns whether all repetitions of both were the same although losses are random: too few events have occurred.
-    pub fn saw_nothing(&self) -> bool {
+    pub fn shows_no_events(&self) -> bool {
         let is_random = |cell: &Cell| cell.conditions.loss > 0.0 && cell.conditions.loss < 100.0;
         self.never_varied() && is_random(self.challenger) && is_random(self.yardstick)
     }
 
     /// Returns whether all repetitions of both were the same and nothing is random.
     pub fn is_exact(&self) -> bool {
-        self.repetitions() > 1 && self.never_varied() && !self.saw_nothing()
+        self.repetitions() > 1 && self.never_varied() && !self.shows_no_events()
     }
 
     fn never_varied(&self) -> bool {
@@ -148,7 +148,7 @@ impl<'d> Contest<'d> {
         }
         match &self.comparison {
             None => Outcome::Unknown,
-            Some(_) if self.saw_nothing() => Outcome::Undecided,
+            Some(_) if self.shows_no_events() => Outcome::Undecided,
             Some(_) if self.p_equivalent < ALPHA => Outcome::Same,
             Some(_) if self.p >= ALPHA => Outcome::Undecided,
             Some(_) if self.gain() > 0.0 => Outcome::Better,
@@ -186,7 +186,7 @@ impl<'d> Contest<'d> {
     }
 
     /// Returns whether only one of the two carries the load, so that no means are compared.
-    pub const fn is_of_carriage(&self) -> bool {
+    pub const fn compares_load_only(&self) -> bool {
         self.comparison.is_none() && self.carrier.is_some()
     }
 
@@ -287,7 +287,8 @@ impl<'d> Contest<'d> {
     /// other direction.
     pub(super) fn tail(&self) -> Option<String> {
         let has_mean = self.metric == Metric::ResponseTime && self.comparison.is_some();
-        let outcome = Some(self.outcome()).filter(|_| has_mean && !self.is_exact() && !self.saw_nothing())?;
+        let outcome =
+            Some(self.outcome()).filter(|_| has_mean && !self.is_exact() && !self.shows_no_events())?;
         let tail = compare_tails(self.challenger, self.yardstick)?;
         let but = match (outcome, tail.verdict) {
             (_, ComparedPoint::NoDifference | ComparedPoint::Undecided)
@@ -445,7 +446,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
                     format!("{name} is {value} {word} than {other}{unit} ({basis})")
                 }
                 Outcome::Same => format!("{name} is exactly {} as {other} ({runs})", metric.info().equal),
-                Outcome::Undecided if contest.saw_nothing() => format!(
+                Outcome::Undecided if contest.shows_no_events() => format!(
                     "{name} and {other} differ by {value} in each of {n} repetitions: too few losses to tell"
                 ),
                 Outcome::Undecided | Outcome::Unknown if is_same => format!(

@@ -101,7 +101,7 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
     let [better, worse] = lines[0].survey.lead().info().comparatives;
     let [name, other] = lines[0].names();
     let alone = |wanted: Outcome, who: &str| {
-        let is_alone = |contest: &&&Contest<'_>| contest.is_of_carriage() && contest.outcome() == wanted;
+        let is_alone = |contest: &&&Contest<'_>| contest.compares_load_only() && contest.outcome() == wanted;
         match contests.iter().filter(is_alone).count() {
             0 => String::new(),
             n => format!(" (only {who} carries the load in {n})"),
@@ -157,7 +157,7 @@ impl Line<'_, '_> {
         let stretches = stretches(&outcomes);
         let mut text = match stretches.as_slice() {
             [] => self.nothing_sure(&outcomes),
-            [(_, first, _)] if self.axis().is_none() && self.contests[*first].1.is_of_carriage() => {
+            [(_, first, _)] if self.axis().is_none() && self.contests[*first].1.compares_load_only() => {
                 self.contests[*first].1.by()
             }
             [(outcome, first, last), rest @ ..] if stretches.len() <= MOST_STRETCHES => {

@@ -87,7 +87,7 @@ impl Check {
 
     /// Returns whether the kernel's uncertainty exceeds the tolerance, so that the verdict has little
     /// meaning.
-    pub fn says_little(&self) -> bool {
+    pub fn is_imprecise(&self) -> bool {
         self.open > self.tolerance
     }
 
@@ -148,7 +148,7 @@ mod tests {
     fn a_model_inside_the_kernels_interval_agrees_if_its_runs_do_not_rank_below_or_above() {
         let kernel = runs(100.0, 9.0, 8);
         let alike = check(&kernel, &runs(103.5, 9.0, 80));
-        assert!(alike.excess() > 1.0 && alike.agrees() && alike.says_little(), "{alike:?}");
+        assert!(alike.excess() > 1.0 && alike.agrees() && alike.is_imprecise(), "{alike:?}");
         let higher = check(&kernel, &runs(108.0, 3.0, 80));
         assert!(higher.ranks.p < 0.05 && !higher.agrees(), "inside the interval, but {higher:?}");
         let outside = check(&runs(100.0, 3.5, 8), &runs(104.0, 16.0, 80));
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn ranks_that_differ_within_the_tolerance_are_no_difference() {
         let near = check(&runs(100.0, 0.1, 8), &runs(101.0, 0.1, 80));
-        assert!(near.ranks_differ() && near.agrees() && !near.says_little());
+        assert!(near.ranks_differ() && near.agrees() && !near.is_imprecise());
         assert_eq!((near.ranks.superiority, near.repetitions_needed()), (0.0, Some(8)));
     }
 
@@ -185,9 +185,9 @@ mod tests {
     #[test]
     fn few_repetitions_say_little_where_the_model_spreads() {
         let calm = check(&runs(100.0, 0.5, 8), &runs(110.0, 40.0, 80));
-        assert!(calm.says_little() && calm.repetitions_needed() > Some(80), "{calm:?}");
+        assert!(calm.is_imprecise() && calm.repetitions_needed() > Some(80), "{calm:?}");
         let two = check(&runs(100.0, 0.1, 2), &runs(100.1, 0.1, 20));
-        assert!(two.agrees() && !two.says_little(), "two runs where the model's twenty are alike: {two:?}");
+        assert!(two.agrees() && !two.is_imprecise(), "two runs where the model's twenty are alike: {two:?}");
         let apart = check(&runs(100.0, 0.0, 2), &runs(104.0, 0.0, 2));
         assert!(apart.ranks.p > 0.05 && !apart.agrees(), "two are too few for ranks: {apart:?}");
     }
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn one_repetition_says_little_whatever_it_says() {
         let one = check(&runs(100.0, 0.0, 1), &runs(900.0, 1.0, 10));
-        assert!(!one.agrees() && one.says_little(), "{one:?}");
+        assert!(!one.agrees() && one.is_imprecise(), "{one:?}");
         assert_eq!(one.repetitions_needed(), None);
     }
 }

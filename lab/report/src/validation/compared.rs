@@ -97,7 +97,7 @@ impl ComparedPoint {
 
     /// Describes whether the worlds agree, and how meaningful that is.
     pub fn verdict(&self) -> &'static str {
-        match (self.agrees(), self.says_little()) {
+        match (self.agrees(), self.is_imprecise()) {
             (true, false) => "agrees",
             (true, true) => "agrees, says little",
             (false, false) => "differs",
@@ -106,8 +106,8 @@ impl ComparedPoint {
     }
 
     /// Returns whether the kernel's uncertainty exceeds the tolerance in one of the values.
-    pub fn says_little(&self) -> bool {
-        self.checks().any(|check| check.says_little())
+    pub fn is_imprecise(&self) -> bool {
+        self.checks().any(|check| check.is_imprecise())
     }
 
     /// Returns the largest judged difference in units of its tolerance; infinite if a world has no value.

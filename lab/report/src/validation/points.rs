@@ -89,7 +89,7 @@ pub(super) fn legend(validation: &Validation) -> String {
 
 /// Returns the verdict on a point as a label.
 pub(super) fn chip(compared: &ComparedPoint) -> String {
-    let class = match (compared.agrees(), compared.says_little()) {
+    let class = match (compared.agrees(), compared.is_imprecise()) {
         (true, false) => "v-good",
         (_, true) => "v-unknown",
         (false, false) => "v-bad",

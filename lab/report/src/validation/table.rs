@@ -30,7 +30,7 @@ fn columns(compared: &ComparedPoint) -> Row {
         ("rate_per_s", json!(conditions.rate)),
         ("delay_ms", json!(conditions.delay_ms)),
         ("agrees", json!(compared.agrees())),
-        ("says_little", json!(compared.says_little())),
+        ("says_little", json!(compared.is_imprecise())),
         ("repetitions_needed", json!(compared.repetitions_needed())),
         ("collapses_p", json!(collapses.p())),
         ("closed_form_ms", json!(compared.closed_form)),

@@ -41,7 +41,7 @@ impl<'c> FromIterator<&'c ComparedPoint> for Tally {
     fn from_iter<I: IntoIterator<Item = &'c ComparedPoint>>(points: I) -> Self {
         let mut tally = Self::default();
         for point in points {
-            let (agrees, little) = (point.agrees(), point.says_little());
+            let (agrees, little) = (point.agrees(), point.is_imprecise());
             tally.points += 1;
             tally.agree += usize::from(agrees);
             tally.say_little += usize::from(little);

@@ -61,7 +61,7 @@ fn plateaus_of_the_ccdf_at_one_percent() {
 fn enough_streams_leave_only_the_lost_message_late() {
     for (delay, enough) in [(10, 5), (20, 7), (40, 11)] {
         let with = |streams| transfer(delay, 0.01, streams);
-        assert_eq!(with(1).streams_enough(), enough);
+        assert_eq!(with(1).sufficient_streams(), enough);
         assert!((with(enough).mean_response() - with(1024).mean_response()).abs() < 1e-9);
         assert!(with(enough - 1).mean_response() > with(1024).mean_response() + 1e-3);
     }
