@@ -1,5 +1,5 @@
-//! Converts experiment files to ns scripts and back. Settings that ns cannot express are `#hol` lines; a file
-//! that neither can express is rejected, so nothing is lost.
+//! Converts experiment files to ns scripts and back. A setting without an equivalent in ns becomes a `#hol` line.
+//! If that is impossible too, the conversion fails rather than drop a setting.
 
 use hol_lab::{Experiment, InputError, MARK, Permission, Point, Source};
 use hol_network::{Medium, NetworkSpec, Segment, Settings, Topology};

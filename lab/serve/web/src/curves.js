@@ -74,6 +74,7 @@ export class Curves {
       this.over.replaceChildren(...keys.map((key) => h("option", { value: key }, key)));
       if (keys.includes(chosen)) this.over.value = chosen;
     }
+    if (!this.rows.length) return;
     for (const option of this.metric.options) option.hidden = option.disabled = option.value !== "ccdf" && !this.rows.some((row) => row[option.value] != null);
     if (this.metric.selectedOptions[0]?.disabled) this.metric.value = [...this.metric.options].find((option) => !option.disabled).value;
     const isDistribution = this.metric.value === "ccdf";
@@ -134,7 +135,7 @@ export class Curves {
     // Zero is nowhere on a logarithmic axis.
     const xs = [...new Set(series.flatMap(([, [row]]) => QUANTILES.map(([key]) => row[key]).filter((value) => value > 0)))].sort((a, b) => a - b);
     const columns = series.map(([, [row]]) => xs.map((x) => QUANTILES.findLast(([key]) => row[key] === x)?.[1] ?? null));
-    this.plot(xs, columns, series.map(([name]) => name), { x: {}, ylabel: "Share of slower messages", xlabel: "ms", logarithmic: true });
+    this.plot(xs, columns, series.map(([name]) => name), { x: { filter: (_, splits) => splits, values: (_, splits) => splits.map((at) => number(at)) }, ylabel: "Share of slower messages", xlabel: "ms", logarithmic: true });
     this.tabulate(["", ...QUANTILES.map(([, share]) => `slower than: ${share * 100} %`)], series.map(([name, [row]]) => [name, ...QUANTILES.map(([key]) => number(row[key]))]));
   }
 

@@ -223,7 +223,8 @@ fn figure_2_2_is_drawn_run_watched_swapped_and_compared() {
         lab.picture("home").await;
         lab.press("Compare selected").await;
         lab.until("document.querySelectorAll('#points tbody tr').length === 16 && document.querySelector('#curves canvas')").await;
-        lab.until("document.querySelector('#differences tbody').textContent === 'network.delay10ms40ms'")
+        lab.until("document.querySelector('#curves select').value === 'mean_ms'").await;
+        lab.until("document.querySelector('#differences tbody').textContent === 'network.delay40ms10ms'")
             .await;
         lab.accessible("comparison").await;
         lab.picture("compare").await;
