@@ -90,7 +90,16 @@ impl Red {
         let Discipline::Red(spec) = discipline else { return None };
         let (min, max) = spec.thresholds().expect("checked with the topology");
         let (min, max) = (min as f64, max as f64);
-        Some(Self { spec, min, max, average: 0.0, since_drop: None, last_arrival: Time::ZERO, marked: 0, rng: seed.rng() })
+        Some(Self {
+            spec,
+            min,
+            max,
+            average: 0.0,
+            since_drop: None,
+            last_arrival: Time::ZERO,
+            marked: 0,
+            rng: seed.rng(),
+        })
     }
 
     /// Returns whether to drop a packet that finds `packets` packets with `octets` octets queued, on a link of `rate` that is free since
@@ -121,13 +130,7 @@ impl Red {
 
     /// Adds a sample of the queue, or lets the average decay while the link was idle. Section 4, figure 2; as in Linux
     /// (`red_calc_qavg`) also by parts of a packet.
-    fn update_average(
-        &mut self,
-        now: Time,
-        (packets, octets): (u64, u64),
-        free_at: Time,
-        rate: BitRate,
-    ) {
+    fn update_average(&mut self, now: Time, (packets, octets): (u64, u64), free_at: Time, rate: BitRate) {
         let idle = now.saturating_since(free_at.max(self.last_arrival));
         self.last_arrival = now;
         if packets == 0 && free_at < now {
