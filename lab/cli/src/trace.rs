@@ -253,12 +253,12 @@ fn beside(point: &Point, other: &WorldName) -> Result<(), Failure> {
     }
     let [(here, first), (there, second)] = &traces[..] else { unreachable!("two worlds") };
     say(&format!(
-        "  {here:>12} {there:>12}  ms; = the same, ~ another time, ! another window, - + in one world alone\n"
+        "  {here:>12} {there:>12}  ms; = the same, ~ another time, ! another window, x lost or marked in one world, - + sent in one alone\n"
     ));
     for line in hol_differential::beside(first, second) {
         let colour_of = match &line {
             Line::Same(..) => None,
-            Line::AnotherTime(..) | Line::AnotherWindow(..) => Some(1),
+            Line::AnotherTime(..) | Line::AnotherWindow(..) | Line::AnotherFate(..) => Some(1),
             Line::First(_) => Some(5),
             Line::Second(_) => Some(3),
         };

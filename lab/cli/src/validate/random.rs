@@ -8,7 +8,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
-use hol_differential::{Comparison, Coverage, Generator, Values, Verdict, beside, compare, shrink, trace};
+use hol_differential::{
+    Comparison, Coverage, Generator, Tally, Values, Verdict, beside, compare, shrink, trace,
+};
 use hol_lab::{LabError, WorldName};
 use hol_scenario::World;
 use serde::{Deserialize, Serialize};
@@ -32,12 +34,15 @@ pub struct Random {
     /// Which scenarios are drawn
     #[arg(long, value_name = "S", default_value_t = 1, requires = "random")]
     seed: u64,
-    /// Only scenarios of this transport or workload, such as sctp or bulk
+    /// Only scenarios of this transport or workload, such as sctp or bulk, or those whose queue has a discipline
     #[arg(long, value_name = "NAME", requires = "random")]
     only: Option<String>,
     /// The world that the model is compared with
     #[arg(long, value_name = "WORLD", default_value = "kernel:uml", requires = "random")]
     world: WorldName,
+    /// The world that is compared with it; with two kernels MPTCP is drawn, too, which the model lacks
+    #[arg(long, value_name = "WORLD", default_value = "model", requires = "random")]
+    first: WorldName,
     /// Find the smallest scenario of each difference in values, and write it with both traces
     #[arg(long, requires = "random")]
     shrink: bool,
@@ -118,20 +123,18 @@ impl Random {
     /// Compares what is not compared yet, until all is or until Ctrl-C; then says how it came out.
     pub fn run(&self, count: u64, flags: &Validate) -> Result<(), Failure> {
         if let Some(only) = self.only.as_ref().filter(|only| !Generator::names().contains(only)) {
-            let problem = format!(
-                "--only {only}: unknown transport or workload; known: {}",
-                Generator::names().join(", ")
-            );
+            let problem = format!("--only {only}: unknown; known: {}", Generator::names().join(", "));
             return Err(Failure::Usage(problem));
         }
         let open = |world: &WorldName| world.open().map_err(|e| Failure::from(LabError::from(e)));
-        let (model, other) = (open(&WorldName::default())?, open(&self.world)?);
-        if !other.is_repeatable() {
-            let problem = format!(
-                "--world {}: two runs of it are never the same; take kernel or kernel:uml",
-                self.world
-            );
-            return Err(Failure::Usage(problem));
+        let (model, other) = (open(&self.first)?, open(&self.world)?);
+        for (option, name, world) in [("first", &self.first, &model), ("world", &self.world, &other)] {
+            if !world.is_repeatable() {
+                let problem = format!(
+                    "--{option} {name}: two runs of it are never the same; take kernel or kernel:uml"
+                );
+                return Err(Failure::Usage(problem));
+            }
         }
         let default = PathBuf::from(format!("results/random-{}", self.seed));
         let out = flags.out.as_deref().unwrap_or(&default);
@@ -167,8 +170,9 @@ impl Session<'_> {
     /// The journal names the question, so that one of another does not go on here.
     fn journal(&self) -> PathBuf {
         let only = self.options.only.as_ref().map(|only| format!("-{only}")).unwrap_or_default();
-        let world = self.worlds[1].name().replace([':', '/'], "-");
-        self.out.join(format!("comparisons-{world}-{}{only}.jsonl", self.options.seed))
+        let worlds = self.worlds.map(|world| world.name().replace([':', '/'], "-"));
+        let first = if self.options.first.is_default() { String::new() } else { format!("{}-", worlds[0]) };
+        self.out.join(format!("comparisons-{first}{}-{}{only}.jsonl", worlds[1], self.options.seed))
     }
 
     fn fill(&self, count: u64, threads: usize) -> Result<Vec<Outcome>, Failure> {
@@ -255,7 +259,8 @@ impl Session<'_> {
         for outcome in outcomes {
             let (scenario, refused) = self.generator.scenario(outcome.number);
             if outcome.counts() {
-                coverage.add(&scenario);
+                let same = (outcome.judged == Judged::Packets).then(|| outcome.has_same_packets());
+                coverage.add(&scenario, outcome.agrees, same);
             }
             refused.into_iter().for_each(|(key, problem)| coverage.refuse(key, problem));
         }
@@ -263,13 +268,16 @@ impl Session<'_> {
             coverage.refused().map(|(key, problem)| format!("{key}: {problem}\n")).collect();
         let path = self.out.join("refused.txt");
         fs::write(&path, &refused).map_err(|e| cannot_write(&path, &e))?;
+        let covered = self.out.join("covered.txt");
+        fs::write(&covered, table(&tallies(&coverage))).map_err(|e| cannot_write(&covered, &e))?;
         let mut text = table(&rows(outcomes)) + &causes(outcomes);
         text += &disagreements(outcomes, self.out, self.options.seed);
         text += &format!(
-            "\n{} keys and options ran in both worlds, in {} pairs of family and condition\n{} were refused whenever they were \
-             drawn; {} says why\n",
+            "\n{} keys and options ran in both worlds, in {} pairs of family and condition; {} lists them\n{} were refused whenever \
+             they were drawn; {} says why\n",
             coverage.keys(),
             coverage.pairs(),
+            covered.display(),
             refused.lines().count(),
             path.display(),
         );
@@ -279,6 +287,16 @@ impl Session<'_> {
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     Failure::failed(format!("{}: cannot write: {error}", path.display()))
+}
+
+/// By key and option: what came of the scenarios that have it.
+fn tallies(coverage: &Coverage) -> Vec<Vec<String>> {
+    let heads = ["key", "scenarios", "values agree", "packets compared", "the same"];
+    let row = |(key, tally): (&str, Tally)| {
+        let counts = [tally.scenarios, tally.agree, tally.compared, tally.same];
+        [key.to_owned()].into_iter().chain(counts.map(|count| count.to_string())).collect()
+    };
+    [heads.map(str::to_owned).to_vec()].into_iter().chain(coverage.tallies().map(row)).collect()
 }
 
 /// By family: how many were compared, agree in values, and have the same packets.
