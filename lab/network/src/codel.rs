@@ -374,7 +374,11 @@ mod tests {
         codel.count_dropped(64);
         drops(&mut codel, 1300..1301, 4, 100_000);
         let again = drops(&mut codel, 1301..1600, 20, 100_000);
-        assert_eq!(again[1] - again[0], 98, "later ones do: Newton's step from 1/√3 to 1/√66 overshoots, as in Linux");
+        assert_eq!(
+            again[1] - again[0],
+            98,
+            "later ones do: Newton's step from 1/√3 to 1/√66 overshoots, as in Linux"
+        );
     }
 
     #[test]
