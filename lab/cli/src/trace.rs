@@ -250,12 +250,12 @@ fn beside(point: &Point, other: &WorldName) -> Result<(), Failure> {
     }
     let [(here, first), (there, second)] = &traces[..] else { unreachable!("two worlds") };
     say(&format!(
-        "  {here:>12} {there:>12}  ms; = equal, ~ different time, ! different window, - + in one world only\n"
+        "  {here:>12} {there:>12}  ms; = equal, ~ different time, ! different window, x lost or marked in one world, - + sent in one world only\n"
     ));
     for line in hol_differential::beside(first, second) {
         let colour_of = match &line {
             Line::Same(..) => None,
-            Line::AnotherTime(..) | Line::AnotherWindow(..) => Some(1),
+            Line::AnotherTime(..) | Line::AnotherWindow(..) | Line::AnotherFate(..) => Some(1),
             Line::First(_) => Some(5),
             Line::Second(_) => Some(3),
         };

@@ -7,20 +7,45 @@ use crate::random_scenario::RandomScenario;
 /// The keys, options and conditions of the scenarios that both worlds ran.
 #[derive(Debug, Default)]
 pub struct Coverage {
-    /// Keys and options of the scenarios that both worlds ran.
-    keys: BTreeSet<String>,
+    /// Keys and options of the scenarios that both worlds ran, with what came of them.
+    keys: BTreeMap<String, Tally>,
     /// Keys and options that were refused, with the latest reason.
     refused: BTreeMap<String, String>,
     /// Pairs of a family (transport and workload) and a condition of the path.
     pairs: BTreeSet<(String, String)>,
 }
 
+/// What came of the scenarios that have a key.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Scenarios that both worlds ran.
+    pub scenarios: u64,
+    /// Those whose values agree.
+    pub agree: u64,
+    /// Those whose packets were compared.
+    pub compared: u64,
+    /// Those whose packets are the same.
+    pub same: u64,
+}
+
 impl Coverage {
-    /// Adds a scenario that both worlds ran.
-    pub fn add(&mut self, scenario: &RandomScenario) {
+    /// Adds a scenario that both worlds ran: whether its values agree, and whether its packets are the same if these were compared.
+    pub fn add(&mut self, scenario: &RandomScenario, agrees: bool, has_same_packets: Option<bool>) {
         let options = scenario.options.iter().map(|(key, _)| format!("{}:{key}", scenario.protocol));
-        for key in options.chain(scenario.settings.iter().map(|(key, _)| key.clone())) {
-            self.keys.insert(key);
+        let settings = scenario.settings.iter().map(|(key, _)| key.clone());
+        // Each discipline is a mechanism of its own.
+        let discipline = scenario.value("network.discipline").and_then(|value| {
+            value
+                .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+                .find(|word| !word.is_empty())
+        });
+        let discipline = discipline.map(|name| format!("network.discipline = {name}"));
+        for key in options.chain(settings).chain(discipline) {
+            let tally = self.keys.entry(key).or_default();
+            tally.scenarios += 1;
+            tally.agree += u64::from(agrees);
+            tally.compared += u64::from(has_same_packets.is_some());
+            tally.same += u64::from(has_same_packets == Some(true));
         }
         let conditions = scenario.settings.iter().filter(|(key, _)| key.starts_with("network."));
         let mut conditions: Vec<&str> = conditions
@@ -38,19 +63,55 @@ impl Coverage {
         self.refused.insert(key, problem);
     }
 
+    /// Returns the keys and options that both worlds ran, and what came of their scenarios.
+    pub fn tallies(&self) -> impl Iterator<Item = (&str, Tally)> {
+        self.keys.iter().map(|(key, tally)| (key.as_str(), *tally))
+    }
+
     /// Returns how many keys and options both worlds ran.
     pub fn keys(&self) -> usize {
-        self.keys.len()
+        // A discipline counts once.
+        self.keys.keys().filter(|key| !key.contains(" = ")).count()
     }
 
     /// Returns the keys and options that were refused whenever they were drawn, with the reason.
     pub fn refused(&self) -> impl Iterator<Item = (&str, &str)> {
-        let never = self.refused.iter().filter(|(key, _)| !self.keys.contains(*key));
+        let never = self.refused.iter().filter(|(key, _)| !self.keys.contains_key(*key));
         never.map(|(key, problem)| (key.as_str(), problem.as_str()))
     }
 
     /// Returns how many pairs of family and condition both worlds ran.
     pub fn pairs(&self) -> usize {
         self.pairs.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_says_what_came_of_its_scenarios_and_each_discipline_does() {
+        let scenario = |discipline: &str| RandomScenario {
+            name: String::new(),
+            protocol: "tcp".to_owned(),
+            options: vec![("ecn".to_owned(), "true".to_owned())],
+            assumed: Vec::new(),
+            settings: vec![("network.discipline".to_owned(), discipline.to_owned())],
+        };
+        let mut coverage = Coverage::default();
+        coverage.add(&scenario("{ fq_codel = { ecn = true } }"), true, Some(false));
+        coverage.add(&scenario("\"pie\""), false, None);
+        let tallies: Vec<_> = coverage
+            .tallies()
+            .map(|(key, tally)| (key, [tally.scenarios, tally.agree, tally.compared, tally.same]))
+            .collect();
+        let due = [
+            ("network.discipline", [2, 1, 1, 0]),
+            ("network.discipline = fq_codel", [1, 1, 1, 0]),
+            ("network.discipline = pie", [1, 0, 0, 0]),
+            ("tcp:ecn", [2, 1, 1, 0]),
+        ];
+        assert_eq!(tallies, due);
     }
 }

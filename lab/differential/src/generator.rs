@@ -8,11 +8,13 @@ use crate::key_space::{KeySpace, pick, spread};
 use crate::random_scenario::{RandomScenario, assumed_options};
 
 /// Transports, with their weights.
-const TRANSPORTS: [(&str, u64); 4] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 4)];
+const TRANSPORTS: [(&str, u64); 5] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 8), ("mptcp", 8)];
 /// The most octets that a run sends, so that it takes a second and not a minute.
 const OCTETS: f64 = 1.5e6;
 /// The number of values that are tried for a key before it is left out.
 const TRIES: usize = 12;
+/// The condition that is a queue with a discipline.
+const DISCIPLINE: &str = "discipline";
 /// The longest schedule, in seconds.
 const SECONDS: f64 = 30.0;
 
@@ -26,17 +28,19 @@ pub struct Generator<'w> {
 }
 
 impl<'w> Generator<'w> {
-    /// Creates a generator of scenarios that all these worlds support, or of those with the transport or workload `only`.
+    /// Creates a generator of scenarios that all these worlds support, or of those with the transport or workload `only`, or with a queue
+    /// that drops or marks early if that is `discipline`.
     pub fn new(seed: u64, only: Option<String>, worlds: Vec<&'w dyn World>) -> Self {
         Self { space: KeySpace::new(), seed, only, worlds }
     }
 
-    /// Returns the names that `only` accepts: transports and workloads.
+    /// Returns the names that `only` accepts: transports, workloads and a condition.
     pub fn names() -> Vec<String> {
         let space = KeySpace::new();
         let transports = TRANSPORTS.iter().map(|(name, _)| *name);
         transports
             .chain(space.workloads().into_iter().filter(|kind| *kind != "programs"))
+            .chain([DISCIPLINE])
             .map(str::to_owned)
             .collect()
     }
@@ -51,14 +55,19 @@ impl<'w> Generator<'w> {
         self.worlds.iter().find_map(|world| world.check(&scenario).err()).map(|problem| problem.to_string())
     }
 
+    fn is_wanted(&self, scenario: &RandomScenario) -> bool {
+        self.only.as_deref().is_none_or(|only| match only {
+            DISCIPLINE => scenario.value("network.discipline").is_some(),
+            _ => scenario.family().split(' ').any(|word| word == only),
+        })
+    }
+
     /// Returns scenario `number`, and the keys that were left out because a world refused them, each with the reason.
     pub fn scenario(&self, number: u64) -> (RandomScenario, Vec<(String, String)>) {
         let mut rng = Seed(self.seed).derive("scenario").derive_index(number).rng();
         loop {
             let (mut scenario, more) = self.base(number, &mut rng);
-            let is_wanted =
-                self.only.as_ref().is_none_or(|only| scenario.family().split(' ').any(|word| word == only));
-            if !is_wanted || self.refusal(&scenario).is_some() {
+            if !self.is_wanted(&scenario) || self.refusal(&scenario).is_some() {
                 continue;
             }
             let mut refused = Vec::new();
@@ -136,24 +145,29 @@ impl<'w> Generator<'w> {
         set("network.delay", format!("\"{:.1}ms\"", within(rng, COMPARED.delay_ms)));
         // A minimum rate, so that no run lasts for minutes.
         set("network.rate", format!("\"{:.0}kbit\"", within(rng, COMPARED.bandwidth_kbps)));
-        self.condition(&mut scenario, rng);
-        let mut extras = Vec::new();
+        let mut extras = self.condition(&mut scenario, rng);
+        if protocol == "mptcp" {
+            second_path(&mut scenario, rng);
+        }
         while rng.chance(0.5) && extras.len() < 4 {
             extras.extend(self.extra(protocol, &kind, rng));
         }
         (scenario, extras)
     }
 
-    /// Returns the options that the model needs to behave as the other world does.
+    /// Returns the options that the model needs to behave as the other world does; two engines need none.
     fn assumed(&self, protocol: &str) -> Vec<(String, String)> {
-        let assumed = self.worlds.iter().flat_map(|world| assumed_options(protocol, &world.name()));
+        let is_model = self.worlds.first().is_none_or(|world| !world.name().starts_with("kernel:"));
+        let others = self.worlds.iter().filter(|_| is_model);
+        let assumed = others.flat_map(|world| assumed_options(protocol, &world.name()));
         assumed.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
     }
 
-    /// Draws the condition of the path: none, loss of given packets, or random loss and events.
-    fn condition(&self, scenario: &mut RandomScenario, rng: &mut Rng) {
+    /// Draws the condition of the path: none, loss of given packets, random loss, or a queue that builds up; returns further keys and
+    /// options that belong to it.
+    fn condition(&self, scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
         let mut set = |key: &str, value: String| scenario.settings.push((key.to_owned(), value));
-        match rng.below(20) {
+        match rng.below(22) {
             0..8 => {}
             8..14 => {
                 let direction = if rng.chance(0.6) { "up" } else { "down" };
@@ -171,8 +185,10 @@ impl<'w> Generator<'w> {
                 );
             }
             18 => set("network.queue", format!("\"{:.0}p\"", within(rng, COMPARED.short_queue))),
+            19..21 => return queue_management(scenario, rng),
             _ => set("network.down.loss", format!("\"{:.1}%\"", within(rng, COMPARED.loss_percent))),
         }
+        Vec::new()
     }
 
     /// Returns the same key with another value.
@@ -215,6 +231,49 @@ impl<'w> Generator<'w> {
         let key = pick(rng, &keys)?;
         Some(Extra::Key(key.path.clone(), self.space.value(key, rng)?))
     }
+}
+
+/// Gives the scenario a second path, with a delay and a rate of its own.
+fn second_path(scenario: &mut RandomScenario, rng: &mut Rng) {
+    let delay = within(rng, COMPARED.delay_ms);
+    let rate = spread(rng, 1_000.0, 100_000.0);
+    let paths = format!("[{{}}, {{ delay = \"{delay:.1}ms\", rate = \"{rate:.0}kbit\" }}]");
+    scenario.settings.push(("network.paths".to_owned(), paths));
+}
+
+/// Sets a discipline that drops or marks early, and a rate at which its queue builds up; returns the options that make TCP heed marks.
+fn queue_management(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
+    let marks = rng.chance(0.5);
+    let target = spread(rng, 1.0, 20.0);
+    let interval = target * spread(rng, 3.0, 20.0);
+    let delays = format!("target = \"{target:.1}ms\", interval = \"{interval:.1}ms\"");
+    let min = spread(rng, 3_000.0, 60_000.0);
+    let discipline = match rng.below(6) {
+        0..2 => format!("{{ codel = {{ {delays}, ecn = {marks} }} }}"),
+        2..4 => format!("{{ fq_codel = {{ {delays}, ecn = {marks} }} }}"),
+        4 => format!("{{ pie = {{ target = \"{target:.1}ms\", ecn = {marks} }} }}"),
+        _ => format!("{{ red = {{ min = \"{min:.0}B\", max = \"{:.0}B\", ecn = {marks} }} }}", 3.0 * min),
+    };
+    let number = |key: &str, unit: &str| {
+        scenario.value(key).and_then(|text| text.trim_matches('"').strip_suffix(unit)?.parse::<f64>().ok())
+    };
+    let offered = number("workload.rate", "/s").zip(number("workload.size", "B"));
+    let kbps = offered.map_or(3_000.0, |(rate, size)| rate * (size + 60.0) * 8.0 / 1e3);
+    let rate = (kbps * spread(rng, 0.3, 1.5)).clamp(200.0, 100_000.0);
+    let mut set = |key: &str, value: String| {
+        scenario.settings.retain(|(known, _)| known != key);
+        scenario.settings.push((key.to_owned(), value));
+    };
+    set("network.discipline", discipline);
+    set("network.rate", format!("\"{rate:.0}kbit\""));
+    set("network.queue", format!("\"{:.0}p\"", spread(rng, 20.0, 1000.0)));
+    if scenario.protocol != "tcp" || !marks {
+        return Vec::new();
+    }
+    let heeds = ["ecn", "accurate_ecn", "accurate_ecn"].map(|option| (option, "true"));
+    let heeds = heeds.into_iter().chain([("cc", "dctcp")]).collect::<Vec<_>>();
+    let option = pick(rng, &heeds).map(|(key, value)| Extra::Option((*key).to_owned(), (*value).to_owned()));
+    option.into_iter().collect()
 }
 
 /// An option or a key in addition to those that every scenario has.
@@ -299,5 +358,25 @@ mod tests {
     fn only_what_was_asked_for_is_drawn() {
         let draw = Generator::new(7, Some("bulk".to_owned()), Vec::new());
         assert!((0..20).all(|number| draw.scenario(number).0.family().ends_with(" bulk")));
+    }
+
+    /// A discipline was one of a hundred keys, so of 1,000 scenarios some 10 had one, and hardly any a queue.
+    #[test]
+    fn one_scenario_in_eleven_has_a_queue_that_drops_or_marks_early() {
+        let draw = Generator::new(7, None, Vec::new());
+        let all: Vec<_> = (0..600).map(|number| draw.scenario(number).0).collect();
+        let managed: Vec<_> =
+            all.iter().filter(|scenario| scenario.value("network.discipline").is_some()).collect();
+        assert!((35..85).contains(&managed.len()), "{}", managed.len());
+        for name in ["codel", "fq_codel", "pie", "red"] {
+            let has = |scenario: &&&RandomScenario| {
+                scenario
+                    .value("network.discipline")
+                    .is_some_and(|value| value.starts_with(&format!("{{ {name} ")))
+            };
+            assert!(managed.iter().filter(has).count() > 2, "{name}");
+        }
+        let draw = Generator::new(7, Some("discipline".to_owned()), Vec::new());
+        assert!((0..20).all(|number| draw.scenario(number).0.value("network.discipline").is_some()));
     }
 }

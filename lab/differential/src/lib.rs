@@ -16,9 +16,9 @@ mod trace;
 mod values;
 
 pub use compare::{Comparison, Verdict, compare, trace};
-pub use coverage::Coverage;
+pub use coverage::{Coverage, Tally};
 pub use generator::Generator;
 pub use random_scenario::{RandomScenario, assumed_options};
 pub use shrink::shrink;
-pub use trace::{Difference, Line, SentPacket, Trace, beside};
+pub use trace::{Difference, Fate, Line, SentPacket, Trace, beside};
 pub use values::Values;

@@ -81,12 +81,12 @@ impl RandomScenario {
     }
 
     /// Returns whether its packets depend on the seed: it sets a probability, its path has a name, which stands for a jitter or a loss, or
-    /// its transport is QUIC, whose packets are encrypted and cannot be compared either.
+    /// its transport is MPTCP, whose options have random keys.
     pub fn names_chance(&self) -> bool {
         let is_by_chance = |(key, value): &(String, String)| {
             key == "network.path" || value.contains('%') || value.contains("poisson")
         };
-        self.protocol == "quic" || self.settings.iter().any(is_by_chance)
+        self.protocol == "mptcp" || self.settings.iter().any(is_by_chance)
     }
 
     fn source(&self, transport: &str) -> Result<Source, InputError> {

@@ -1,20 +1,29 @@
 //! The packets that the hosts of a run sent.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use hol_base::{Duration, Time};
 use hol_network::TapEvent;
 use hol_scenario::{Packet, PacketEvent, PacketObserver};
-use hol_wire::ParseError;
+use hol_stack::Kind;
+use hol_wire::udp::Datagram;
+use hol_wire::{Ecn, ParseError, Transport};
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use crate::relative::Relative;
 
 /// Two packets are sent at the same time if their times differ by at most this.
-const SAME_TIME: Duration = Duration::from_micros(100);
+pub(crate) const SAME_TIME: Duration = Duration::from_micros(100);
 /// A packet this close to the end of a run may come after the end in the other world.
 const NEAR_END: Duration = Duration::from_millis(1);
+
+/// Octets of a message in which workloads number it.
+const NUMBER: usize = 8;
+/// Octets in which all datagrams of QUIC differ: the packet number and the first of what is encrypted.
+const HEAD: usize = 32;
+/// How the text of a marked packet ends.
+const MARK: &str = "(CE)";
 
 /// A packet that a host sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +34,22 @@ pub struct SentPacket {
     pub interface: String,
     /// The packet as text, with relative sequence numbers.
     pub packet: String,
+    /// What the network did with it, as far as the run shows.
+    pub fate: Fate,
+}
+
+/// What the network did with a packet: what a queue decides is seen by this, even where the endpoints take no notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fate {
+    /// It was still on its way when the run ended.
+    #[default]
+    Unknown,
+    /// It arrived, at this time.
+    Arrived(Time),
+    /// It arrived with a mark of congestion that it was sent without, at this time.
+    Marked(Time),
+    /// It did not arrive, and a later one did.
+    Lost,
 }
 
 /// The packets of a run in the order of transmission.
@@ -33,29 +58,51 @@ pub struct Trace {
     sent: Vec<SentPacket>,
     end: Option<Time>,
     numbers: Relative,
+    /// By their text, the packets that have not arrived, as indexes into `sent`.
+    under_way: BTreeMap<String, VecDeque<usize>>,
+    /// Whether the content of datagrams is encrypted, so only their lengths are compared.
+    is_encrypted: bool,
 }
 
 impl PacketObserver for Trace {
     fn observe(&mut self, sighting: &PacketEvent<'_>) {
-        if sighting.fate != TapEvent::Sent {
+        if !matches!(sighting.fate, TapEvent::Sent | TapEvent::Received) {
             return;
         }
-        let packet = match &sighting.packet {
-            Packet::Value(packet) => self.numbers.describe(packet),
-            Packet::Octets(octets) => match hol_wire::Packet::parse(octets.to_vec().into()) {
-                Ok(packet) => self.numbers.describe(&packet),
-                // Hop-by-hop options and ICMPv6 (neighbour discovery, MLD) are skipped, because the model has neither.
-                Err(ParseError::Protocol(0 | 58)) => return,
-                Err(problem) => format!("{} octets: {problem}", octets.len()),
-            },
+        let parsed = match &sighting.packet {
+            Packet::Value(packet) => Ok((*packet).clone()),
+            Packet::Octets(octets) => hol_wire::Packet::parse(octets.to_vec().into()),
         };
-        // The interface tells sender and receiver.
-        let packet = match packet.split_once(": ") {
-            Some((_, rest)) => rest.to_owned(),
-            None => packet,
-        };
-        self.sent.push(SentPacket { time: sighting.time, interface: sighting.point.name.to_owned(), packet });
+        match parsed {
+            Ok(packet) if sighting.fate == TapEvent::Received => self.arrived(sighting.time, packet),
+            Ok(packet) => {
+                let text = self.describe(&packet);
+                let name = name_under_way(packet);
+                self.under_way.entry(name).or_default().push_back(self.sent.len());
+                self.sent(sighting, text);
+            }
+            // Hop-by-hop options and ICMPv6 (neighbour discovery, MLD) are skipped, because the model has neither.
+            Err(ParseError::Protocol(0 | 58)) => {}
+            Err(_) if sighting.fate == TapEvent::Received => {}
+            Err(problem) => {
+                self.sent(sighting, format!("{} octets: {problem}", sighting.packet.octets().len()))
+            }
+        }
     }
+}
+
+/// Returns what distinguishes a datagram from others of its length: the first octets of its payload, in which workloads number their
+/// messages. TCP and SCTP number their own.
+fn content(packet: &hol_wire::Packet, octets: usize) -> String {
+    let Transport::Udp(datagram) = &packet.transport else { return String::new() };
+    let head = datagram.payload.iter().take(octets).map(|octet| format!("{octet:02x}"));
+    format!(" [{}]", head.collect::<String>())
+}
+
+/// Returns the text by which an arriving packet is recognised; the network may have marked it.
+fn name_under_way(packet: hol_wire::Packet) -> String {
+    let unmarked = hol_wire::Packet { ecn: Ecn::NotCapable, ..packet };
+    format!("{unmarked}{}", content(&unmarked, HEAD))
 }
 
 /// The first packet in which two runs differ.
@@ -68,10 +115,56 @@ pub struct Difference {
 }
 
 impl Trace {
+    /// Creates an empty trace of a run over a transport of this kind.
+    pub(crate) fn of_kind(kind: Kind) -> Self {
+        Self { is_encrypted: kind == Kind::Quic, ..Self::default() }
+    }
+
+    fn describe(&mut self, packet: &hol_wire::Packet) -> String {
+        let octets = match &packet.transport {
+            Transport::Quic(datagram) => datagram.length(),
+            Transport::Udp(datagram) if self.is_encrypted => datagram.length(),
+            _ => return self.numbers.describe(packet) + &content(packet, NUMBER),
+        };
+        let mark = if packet.ecn == Ecn::Congested { format!(" {MARK}") } else { String::new() };
+        format!("datagram, length {}{mark}", octets - Datagram::HEADER)
+    }
+
+    fn sent(&mut self, sighting: &PacketEvent<'_>, text: String) {
+        // The interface tells sender and receiver.
+        let packet = match text.split_once(": ") {
+            Some((_, rest)) => rest.to_owned(),
+            None => text,
+        };
+        let interface = sighting.point.name.to_owned();
+        self.sent.push(SentPacket { time: sighting.time, interface, packet, fate: Fate::Unknown });
+    }
+
+    /// Notes that a packet arrived: the first of those that look like it.
+    fn arrived(&mut self, time: Time, packet: hol_wire::Packet) {
+        let is_marked = packet.ecn == Ecn::Congested;
+        let waiting = self.under_way.get_mut(&name_under_way(packet));
+        let Some(sent) = waiting.and_then(VecDeque::pop_front).map(|index| &mut self.sent[index]) else {
+            return;
+        };
+        let was_marked = sent.packet.ends_with(MARK);
+        sent.fate = if is_marked && !was_marked { Fate::Marked(time) } else { Fate::Arrived(time) };
+    }
+
     /// Removes the packets after `end`: the closing of connections is not compared, because a world may cut it off.
     pub fn end(&mut self, end: Time) {
         self.sent.retain(|sent| sent.time < end);
         self.end = Some(end);
+        let mut overtaken = BTreeSet::new();
+        for sent in self.sent.iter_mut().rev() {
+            match sent.fate {
+                Fate::Arrived(time) | Fate::Marked(time) if time < end => {
+                    overtaken.insert(sent.interface.clone());
+                }
+                Fate::Unknown if overtaken.contains(&sent.interface) => sent.fate = Fate::Lost,
+                _ => sent.fate = Fate::Unknown,
+            }
+        }
     }
 
     /// Returns whether one run ends where the other sends its last packets.
@@ -87,12 +180,12 @@ impl Trace {
     /// Returns the first packet that the other run sends otherwise or at another time. Each interface is compared by itself, because
     /// packets that two hosts send at the same time have no order.
     pub fn first_difference(&self, other: &Self) -> Option<Difference> {
-        self.first_unlike(other, |a, b| a.packet == b.packet && a.is_in_time(b))
+        self.first_unlike(other, |a, b| a.is_like(b) && a.is_in_time(b))
     }
 
     /// Returns the first packet that the other run sends otherwise, whatever the times: for a world in which computing takes time.
     pub fn first_difference_in_order(&self, other: &Self) -> Option<Difference> {
-        self.first_unlike(other, |a, b| a.packet == b.packet)
+        self.first_unlike(other, SentPacket::is_like)
     }
 
     fn first_unlike(
@@ -118,9 +211,32 @@ impl Trace {
 }
 
 impl SentPacket {
+    /// Returns whether two packets are the same, and the network treats them alike as far as both runs show.
+    fn is_like(&self, other: &Self) -> bool {
+        self.packet == other.packet && self.fate.is_like(other.fate)
+    }
+
     /// Returns whether two packets are sent at about the same time.
     fn is_in_time(&self, other: &Self) -> bool {
         self.time.as_nanos().abs_diff(other.time.as_nanos()) <= SAME_TIME.as_nanos()
+    }
+}
+
+impl Fate {
+    fn is_like(self, other: Self) -> bool {
+        let is_unknown = self == Self::Unknown || other == Self::Unknown;
+        is_unknown || std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "under way",
+            Self::Arrived(_) => "arrived",
+            Self::Marked(_) => "marked",
+            Self::Lost => "lost",
+        })
     }
 }
 
@@ -133,6 +249,9 @@ impl Difference {
     /// Returns a short description that is the same for similar differences.
     pub fn family(&self) -> String {
         match (&self.first, &self.second) {
+            (Some(a), Some(b)) if !a.fate.is_like(b.fate) && a.packet == b.packet => {
+                format!("{} for {}, {}", a.fate, b.fate, kind(&a.packet))
+            }
             (Some(a), Some(b)) if a.packet == b.packet => format!("time of {}", kind(&a.packet)),
             (Some(a), Some(b)) if kind(&a.packet) == kind(&b.packet) => {
                 format!("{} of {}", differing_word(&a.packet, &b.packet), kind(&a.packet))
@@ -152,7 +271,7 @@ fn kind(packet: &str) -> String {
         return format!("[{flags}]{data}");
     }
     let chunks = chunk_names(packet);
-    if chunks.is_empty() { packet.split(' ').take(1).collect() } else { chunks.join(" + ") }
+    if chunks.is_empty() { packet.split([' ', ',']).take(1).collect() } else { chunks.join(" + ") }
 }
 
 /// Returns the names of the chunks, which are numbered in the text: `sctp (1) [SACK] … (2) [DATA] (B) …`.
@@ -188,6 +307,8 @@ pub enum Line<'t> {
     AnotherTime(&'t SentPacket, &'t SentPacket),
     /// Both runs sent the packet with different windows.
     AnotherWindow(&'t SentPacket, &'t SentPacket),
+    /// Both runs sent the packet; it was lost or marked in one of them.
+    AnotherFate(&'t SentPacket, &'t SentPacket),
     /// Only the first run sent the packet.
     First(&'t SentPacket),
     /// Only the second run sent the packet.
@@ -209,10 +330,11 @@ pub fn beside<'t>(first: &'t Trace, second: &'t Trace) -> Vec<Line<'t>> {
             continue;
         }
         for (a, b) in left.iter().zip(right) {
-            lines.push(match (a.packet == b.packet, a.is_in_time(b)) {
-                (true, true) => Line::Same(a, b),
-                (true, false) => Line::AnotherTime(a, b),
-                (false, _) => Line::AnotherWindow(a, b),
+            lines.push(match (a.packet == b.packet, a.fate.is_like(b.fate), a.is_in_time(b)) {
+                (false, ..) => Line::AnotherWindow(a, b),
+                (true, false, _) => Line::AnotherFate(a, b),
+                (true, true, true) => Line::Same(a, b),
+                (true, true, false) => Line::AnotherTime(a, b),
             });
         }
     }
@@ -230,7 +352,8 @@ fn without_window(packet: &str) -> String {
     words.join(" ")
 }
 
-/// Prints both times in ms, the sender and the packet; `=`: equal, `~`: different times, `!`: different windows.
+/// Prints both times in ms, the sender and the packet; `=`: equal, `~`: different times, `!`: different windows, `x`: lost or marked in
+/// one run.
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |sent: &SentPacket| format!("{:.3}", sent.time.as_secs_f64() * 1e3);
@@ -238,12 +361,17 @@ impl fmt::Display for Line<'_> {
             Self::Same(a, b) => ('=', ms(a), ms(b), a),
             Self::AnotherTime(a, b) => ('~', ms(a), ms(b), a),
             Self::AnotherWindow(a, b) => ('!', ms(a), ms(b), a),
+            Self::AnotherFate(a, b) => ('x', ms(a), ms(b), a),
             Self::First(a) => ('-', ms(a), String::new(), a),
             Self::Second(b) => ('+', String::new(), ms(b), b),
         };
         write!(f, "{mark} {first:>12} {second:>12}  {:<9} {}", sent.interface, sent.packet)?;
         match self {
             Self::AnotherWindow(_, b) => write!(f, "\n{:40}{}", "", b.packet),
+            Self::AnotherFate(a, b) => write!(f, " ({} | {})", a.fate, b.fate),
+            Self::Same(a, _) | Self::AnotherTime(a, _) if matches!(a.fate, Fate::Lost | Fate::Marked(_)) => {
+                write!(f, " ({})", a.fate)
+            }
             _ => Ok(()),
         }
     }
@@ -258,6 +386,7 @@ mod tests {
             time: Time::from_nanos(*micros * 1000),
             interface: (*interface).to_owned(),
             packet: (*packet).to_owned(),
+            fate: Fate::Unknown,
         };
         Trace { sent: packets.iter().map(sent).collect(), ..Trace::default() }
     }
@@ -267,6 +396,50 @@ mod tests {
         let first = trace(&[(0, "client:1", "a"), (5, "server:1", "b")]);
         let second = trace(&[(5, "server:1", "b"), (7, "client:1", "a")]);
         assert_eq!(first.first_difference(&second), None);
+    }
+
+    /// A queue that dropped or marked another packet was found only where the endpoints noticed it, so never over UDP.
+    #[test]
+    fn a_packet_that_is_lost_or_marked_in_one_run_alone_is_a_difference() {
+        let datagram = |number: u8| {
+            let payload = vec![number; 100].into();
+            let datagram = hol_wire::udp::Datagram {
+                source_port: 1,
+                destination_port: 2,
+                payload,
+                stamp: Default::default(),
+            };
+            hol_wire::Packet::new(hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2), datagram)
+        };
+        let run = |lost: u8, marked: u8| {
+            let mut trace = Trace::default();
+            for number in 0..9 {
+                let ecn = if number == marked { Ecn::Congested } else { Ecn::Capable };
+                let sent = hol_wire::Packet { ecn: Ecn::Capable, ..datagram(number) };
+                let mut events = vec![(TapEvent::Sent, "client:1", sent.clone())];
+                if number != lost && number < 7 {
+                    events.push((TapEvent::Received, "server:1", hol_wire::Packet { ecn, ..sent }));
+                }
+                for (fate, name, packet) in events {
+                    let point = hol_network::TapPoint { interface: 0, name };
+                    let (time, packet) = (Time::from_millis(number.into()), Packet::Value(&packet));
+                    trace.observe(&PacketEvent { time, point, fate, packet });
+                }
+            }
+            trace.end(Time::from_millis(10));
+            trace
+        };
+        let fates: Vec<String> = run(3, 5).sent.iter().map(|sent| sent.fate.to_string()).collect();
+        let due = "arrived arrived arrived lost arrived marked arrived under way under way";
+        assert_eq!(fates.join(" "), due);
+        let difference = |lost, marked| run(3, 5).first_difference(&run(lost, marked));
+        assert_eq!(difference(3, 5), None);
+        assert_eq!(difference(2, 5).unwrap().family(), "arrived for lost, UDP");
+        assert_eq!(difference(3, 6).unwrap().family(), "marked for arrived, UDP");
+        let (run, other) = (run(3, 5), run(4, 5));
+        let lines: Vec<String> = beside(&run, &other).iter().map(Line::to_string).collect();
+        assert!(lines[3].starts_with('x') && lines[3].ends_with("(lost | arrived)"), "{lines:?}");
+        assert!(lines[5].starts_with('=') && lines[5].ends_with("(marked)"), "{lines:?}");
     }
 
     #[test]

@@ -185,7 +185,7 @@ mod tests {
             ("duplicate = '1%'\npolice = { rate = '1Mbit', burst = '10kB' }", "network.duplicate"),
             ("mtu = '65536B'", "network.mtu"),
             ("discipline = { red = {} }", "min, max"),
-            ("rate = '1010bit'\ndiscipline = { red = { min = '5kB', max = '9kB' } }", "network.rate"),
+            ("rate = '700bit'\ndiscipline = { red = { min = '5kB', max = '9kB' } }", "network.rate"),
             ("discipline = { red = { gentle = true, min = '5kB', max = '9kB' } }", "gentle"),
             ("events = [{ at = '1s', loss = { drop = [3] } }]", "network.events"),
             ("loss = { drop = [3] }\nevents = [{ at = '1s', loss = '1%' }]", "network.loss"),

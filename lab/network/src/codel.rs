@@ -209,7 +209,8 @@ impl Codel {
     /// Starts dropping, at the previous rate if it ended recently.
     fn begin(&mut self, now: Ticks) {
         let since = self.count.saturating_sub(self.last_count);
-        let recent = now < self.drop_next.after(Ticks(16 * self.interval().0));
+        // Packets dropped for lack of room before the first time do not make it recent: in Linux `drop_next` is then the boot.
+        let recent = self.last_count > 0 && now < self.drop_next.after(Ticks(16 * self.interval().0));
         (self.count, self.pace) =
             if since > 1 && recent { (since, self.pace.step_to(since)) } else { (1, InverseRoot::ONE) };
         self.last_count = self.count;
@@ -369,6 +370,22 @@ mod tests {
         drops(&mut rested, 2000..4000, 4, 100_000);
         let again = drops(&mut rested, 4000..4300, 20, 100_000);
         assert_eq!(again[1] - again[0], 100);
+    }
+
+    #[test]
+    fn packets_that_found_no_room_before_the_first_drop_do_not_set_its_pace() {
+        let mut codel = codel();
+        codel.count_dropped(64);
+        let dropped = drops(&mut codel, 1000..1300, 20, 100_000);
+        assert_eq!(dropped[..2], [1101, 1201]);
+        codel.count_dropped(64);
+        drops(&mut codel, 1300..1301, 4, 100_000);
+        let again = drops(&mut codel, 1301..1600, 20, 100_000);
+        assert_eq!(
+            again[1] - again[0],
+            98,
+            "later ones do: Newton's step from 1/√3 to 1/√66 overshoots, as in Linux"
+        );
     }
 
     #[test]

@@ -379,7 +379,7 @@ mod tests {
         else {
             panic!("delay, pace, queue")
         };
-        assert_eq!(*pace, Shaper { gain: 6_464_646 });
+        assert_eq!(*pace, Shaper { gain: 21_616_161, scale: 214 });
         assert_eq!((early.min, early.max), (7500, 15_000));
         assert_eq!(rest[..2], [Stage::Waiting(Waiting::Fifo(QueueLimit::Packets(50))), Stage::Transit]);
         assert_eq!(rest[2], Stage::Emulator(Emulator { rate: 12_500_000, ..IDLE }));

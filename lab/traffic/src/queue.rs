@@ -26,11 +26,12 @@ pub fn lengths(message: Message, overhead: ByteCount) -> Message {
 pub fn pace(message: Message, pace: &Shaper) -> Message {
     const PARAMETERS: u16 = 1;
     /// Enough for any packet.
-    const CREDIT: i32 = Shaper::SCALE << 20;
+    const CREDIT: i32 = 1 << 20;
     // linux/pkt_sched.h, `struct tc_cbs_qopt`: in software; maximum and minimum credit in octets, gain and
     // loss in kbit/s, all scaled.
-    let parameters =
-        [0, CREDIT, -CREDIT, pace.gain, -Shaper::PORT * Shaper::SCALE].map(i32::to_ne_bytes).concat();
+    let Shaper { gain, scale } = *pace;
+    let credit = CREDIT * scale;
+    let parameters = [0, credit, -credit, gain, -Shaper::PORT * scale].map(i32::to_ne_bytes).concat();
     message.with_nested(TCA_OPTIONS, &[], |options| options.with(PARAMETERS, &parameters))
 }
 

@@ -14,8 +14,10 @@ use crate::red::RedParameters;
 /// The shaper that makes packets queue.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shaper {
-    /// Credit gained while waiting, in 64ths of a kbit/s.
+    /// Credit gained while waiting, in kbit/s, multiplied by `scale`.
     pub gain: i32,
+    /// Linux counts credits in whole octets and loses up to one whenever a packet arrives or leaves, so all values are multiplied by this.
+    pub scale: i32,
 }
 
 /// The queue behind the shaper.
@@ -101,23 +103,26 @@ impl Shaper {
     /// The rate of the interfaces in kbit/s, which determines how long a packet takes before its octets are
     /// gained.
     pub(crate) const PORT: i32 = 10_000_000;
-    /// The factor of all values. Linux counts credits in whole octets, an error of a hundredth for a short
-    /// packet.
-    pub(crate) const SCALE: i32 = 64;
+    /// The largest scale of the rate of the interfaces within 32 bits.
+    const MOST_SCALE: i32 = i32::MAX / Self::PORT;
+    /// With a smaller one the octets that are lost would slow the link down.
+    const LEAST_SCALE: f64 = 64.0;
     /// Maximum relative shortfall of the pace below the link's rate.
     const TOLERANCE: f64 = 0.001;
 
     /// Returns the shaper of a link, if the kernel supports it.
     pub(crate) fn of(settings: &Settings) -> Result<Self, Refusal> {
         let (rate, port) = (settings.rate.bits_per_second() as f64 / 1e3, f64::from(Self::PORT));
-        let exact = rate * port / (port - rate) * f64::from(Self::SCALE);
+        let exact = rate * port / (port - rate);
+        let scale = (f64::from(i32::MAX) / exact).floor().clamp(1.0, f64::from(Self::MOST_SCALE));
         // Never faster, or packets would pile up behind the pace.
-        let gain = exact.floor();
-        if rate >= port || gain > f64::from(i32::MAX) || gain < exact * (1.0 - Self::TOLERANCE) {
-            let why = "a link whose queue drops early, or whose rate changes, needs a rate of 16 kbit/s to 7 Gbit/s";
+        let gain = (exact * scale).floor();
+        if rate >= port || scale < Self::LEAST_SCALE || gain < exact * scale * (1.0 - Self::TOLERANCE) {
+            let why =
+                "a link whose queue drops early, or whose rate changes, needs a rate of 5 kbit/s to 7 Gbit/s";
             return Err(("network.rate", why.to_owned()));
         }
-        Ok(Self { gain: gain as i32 })
+        Ok(Self { gain: gain as i32, scale: scale as i32 })
     }
 }
 
@@ -127,14 +132,15 @@ mod tests {
 
     #[test]
     fn a_packet_takes_as_long_at_the_pace_as_on_the_line() {
-        for rate in ["16kbit", "64500bit", "400kbit", "10Mbit", "1Gbit", "7Gbit"] {
+        for rate in ["5kbit", "16kbit", "64500bit", "400kbit", "10Mbit", "1Gbit", "7Gbit"] {
             let settings = Settings { rate: rate.parse().unwrap(), ..Settings::default() };
-            let gain = f64::from(Shaper::of(&settings).unwrap().gain) / f64::from(Shaper::SCALE);
+            let Shaper { gain, scale } = Shaper::of(&settings).unwrap();
+            let gain = f64::from(gain) / f64::from(scale);
             let slower =
                 (1.0 / gain + 1.0 / f64::from(Shaper::PORT)) * settings.rate.bits_per_second() as f64 / 1e3;
             assert!((1.0..1.001).contains(&slower), "{rate}: {slower}");
         }
-        for rate in ["1010bit", "9Gbit", "10Gbit"] {
+        for rate in ["700bit", "9Gbit", "10Gbit"] {
             let settings = Settings { rate: rate.parse().unwrap(), ..Settings::default() };
             assert_eq!(Shaper::of(&settings).unwrap_err().0, "network.rate");
         }

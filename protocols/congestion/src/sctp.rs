@@ -92,6 +92,11 @@ impl Window {
         self.partial_bytes_acked = 0;
     }
 
+    /// Handles a mark in the round trip after a reduction: the window stays, and is counted anew. Linux: `sctp_transport_lower_cwnd`.
+    pub const fn on_mark_again(&mut self) {
+        self.partial_bytes_acked = 0;
+    }
+
     /// Handles a loss shown by SACKs outside of fast recovery. Section 7.2.3.
     pub fn on_fast_retransmit(&mut self) {
         self.ssthresh = (self.cwnd / 2).max(self.rules.least_after_fast_retransmit);

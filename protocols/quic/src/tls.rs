@@ -1,15 +1,18 @@
 //! TLS 1.3 by rustls, as in RFC 9001: a server with its own certificate, and clients that trust no other.
 //!
-//! The certificate is padded so that the server's flight has the configured length. It is always valid,
-//! because a guest's clock may show any time. There is one cipher suite, whose limits the model's packets
+//! The certificate is padded so that the server's flight has the configured length, whatever the random
+//! length of its transport parameters is. It is always valid, because a guest's clock may show any time. There is one cipher suite, whose limits the model's packets
 //! keep, no session tickets and no 0-RTT: the handshake is the model's, with cryptography.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hol_base::ByteCount;
+use quinn_proto::ConnectionId;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn_proto::crypto::{ClientConfig, ServerConfig};
+use quinn_proto::crypto::{ClientConfig, Keys, ServerConfig, Session, UnsupportedVersion};
+use quinn_proto::transport_parameters::TransportParameters;
 use rcgen::{Certificate, CertificateParams, CustomExtension, KeyPair, PKCS_ED25519, SerialNumber};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::PrivatePkcs8KeyDer;
@@ -24,7 +27,16 @@ pub(crate) const SERVER: &str = "headofline";
 #[derive(Clone)]
 pub struct Tls {
     client: Arc<QuicClientConfig>,
-    server: Arc<QuicServerConfig>,
+    server: Arc<PaddedServer>,
+}
+
+/// A server whose certificate makes up for the length of its transport parameters. All its certificates have one key and one name, so a
+/// client that trusts one trusts the others.
+struct PaddedServer {
+    key: KeyPair,
+    flight: ByteCount,
+    /// By the octets of the transport parameters.
+    configurations: Mutex<BTreeMap<usize, Arc<QuicServerConfig>>>,
 }
 
 /// The secrets of connections: draft-ietf-tls-keylogfile, one per line.
@@ -42,7 +54,7 @@ impl Tls {
     /// # Panics
     /// If the operating system has no randomness.
     pub fn new(config: &Config, log: KeyLog) -> Self {
-        Self::of(&KeyPair::generate_for(&PKCS_ED25519).expect("the system has randomness"), config, log)
+        Self::of(KeyPair::generate_for(&PKCS_ED25519).expect("the system has randomness"), config, log)
     }
 
     /// Creates the same for ends on two hosts that both know `secret`: the key of the server's certificate
@@ -52,31 +64,20 @@ impl Tls {
         const HEAD: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
         let key = [&HEAD[..], secret].concat();
         let key = KeyPair::from_pkcs8_der_and_sign_algo(&PrivatePkcs8KeyDer::from(key), &PKCS_ED25519);
-        Self::of(&key.expect("32 octets are a key"), config, log)
+        Self::of(key.expect("32 octets are a key"), config, log)
     }
 
-    fn of(key: &KeyPair, config: &Config, log: KeyLog) -> Self {
-        let certificate = certificate(key, config.handshake_flight);
-        let provider = Arc::new(provider());
+    fn of(key: KeyPair, config: &Config, log: KeyLog) -> Self {
         let mut trusted = RootCertStore::empty();
-        trusted.add(certificate.der().clone()).expect("it is a certificate");
-        let mut client = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
+        trusted.add(signed(&key, 0).der().clone()).expect("it is a certificate");
+        let mut client = rustls::ClientConfig::builder_with_provider(Arc::new(provider()))
             .with_protocol_versions(&[&version::TLS13])
             .expect("ring has TLS 1.3")
             .with_root_certificates(trusted)
             .with_no_client_auth();
         client.key_log = Arc::new(log);
-        let chain = vec![certificate.der().clone()];
-        let key = PrivatePkcs8KeyDer::from(key.serialize_der());
-        let mut server = rustls::ServerConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&version::TLS13])
-            .expect("ring has TLS 1.3")
-            .with_no_client_auth()
-            .with_single_cert(chain, key.into())
-            .expect("the key is that of the certificate");
-        server.send_tls13_tickets = 0;
         let client = QuicClientConfig::try_from(client).expect("it has the suite of Initial packets");
-        let server = QuicServerConfig::try_from(server).expect("it has the suite of Initial packets");
+        let server = PaddedServer { key, flight: config.handshake_flight, configurations: Mutex::default() };
         Self { client: Arc::new(client), server: Arc::new(server) }
     }
 
@@ -91,20 +92,58 @@ impl Tls {
     }
 }
 
+impl PaddedServer {
+    /// Returns the configuration for transport parameters of so many octets.
+    fn of_parameters(&self, octets: usize) -> Arc<QuicServerConfig> {
+        let mut made = self.configurations.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(made.entry(octets).or_insert_with(|| Arc::new(self.configuration(octets))))
+    }
+
+    fn configuration(&self, parameters: usize) -> QuicServerConfig {
+        let certificate = certificate(&self.key, self.flight, parameters);
+        let key = PrivatePkcs8KeyDer::from(self.key.serialize_der());
+        let mut server = rustls::ServerConfig::builder_with_provider(Arc::new(provider()))
+            .with_protocol_versions(&[&version::TLS13])
+            .expect("ring has TLS 1.3")
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], key.into())
+            .expect("the key is that of the certificate");
+        server.send_tls13_tickets = 0;
+        QuicServerConfig::try_from(server).expect("it has the suite of Initial packets")
+    }
+}
+
+impl ServerConfig for PaddedServer {
+    fn initial_keys(&self, version: u32, id: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
+        self.of_parameters(0).initial_keys(version, id)
+    }
+
+    fn retry_tag(&self, version: u32, id: &ConnectionId, packet: &[u8]) -> [u8; 16] {
+        self.of_parameters(0).retry_tag(version, id, packet)
+    }
+
+    fn start_session(self: Arc<Self>, version: u32, parameters: &TransportParameters) -> Box<dyn Session> {
+        let mut octets = Vec::new();
+        parameters.write(&mut octets);
+        self.of_parameters(octets.len()).start_session(version, parameters)
+    }
+}
+
 fn provider() -> CryptoProvider {
     let mut provider = ring::default_provider();
     provider.cipher_suites.retain(|suite| suite.suite() == CipherSuite::TLS13_AES_128_GCM_SHA256);
     provider
 }
 
-/// Returns a certificate of `key` with which the server's flight has about this length; transport parameters
-/// vary by some octets.
-fn certificate(key: &KeyPair, flight: ByteCount) -> Certificate {
-    /// EncryptedExtensions with transport parameters, the framing of a certificate in its message,
-    /// CertificateVerify with Ed25519, and Finished. RFC 8446 sections 4.3.1 and 4.4.
-    const BESIDE: usize = 110 + 13 + 72 + 36;
+/// Returns a certificate of `key` with which the server's flight has this length, where its transport
+/// parameters have `parameters` octets.
+fn certificate(key: &KeyPair, flight: ByteCount, parameters: usize) -> Certificate {
+    /// EncryptedExtensions without the transport parameters, with the empty answer to the client's
+    /// `server_name`; the framing of a certificate in its message, CertificateVerify with Ed25519, and
+    /// Finished. RFC 8446 sections 4.3.1 and 4.4, RFC 6066 section 3.
+    const BESIDE: usize = 14 + 13 + 72 + 36;
     let bare = signed(key, 0);
-    let length = (flight.0 as usize).saturating_sub(BESIDE);
+    let length = (flight.0 as usize).saturating_sub(BESIDE + parameters);
     let mut filling = length.saturating_sub(bare.der().len());
     if filling == 0 {
         return bare;
@@ -152,11 +191,13 @@ mod tests {
     #[test]
     fn a_certificate_is_as_long_as_the_flight_that_was_asked_for() {
         let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
-        let length = |flight| certificate(&key, ByteCount(flight)).der().len();
-        assert!(length(600) < 400, "{}", length(600));
+        let length = |flight, parameters| certificate(&key, ByteCount(flight), parameters).der().len();
+        assert!(length(600, 96) < 400, "{}", length(600, 96));
         for flight in [900, 2500, 4000, 12_000] {
-            let about = length(flight) as u64 + 231;
-            assert!(about.abs_diff(flight) <= 2, "{about} for {flight}");
+            for parameters in 80..120 {
+                let all = length(flight, parameters) + 135 + parameters;
+                assert!(all.abs_diff(flight as usize) <= 2, "{all} for {flight} with {parameters}");
+            }
         }
     }
 }

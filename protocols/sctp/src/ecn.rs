@@ -63,12 +63,16 @@ impl Endpoint {
     }
 
     fn reduce_by_echo(&mut self, now: Time, path: usize) {
-        let path = &mut self.paths.list[path];
-        let round_trip = path.rtt.last().unwrap_or_default();
-        if path.last_reduced.is_none_or(|last| now > last + round_trip) {
+        let (clock, path) = (self.clock, &mut self.paths.list[path]);
+        let round_trip = clock.ticks(path.rtt.last().unwrap_or_default());
+        // In ticks of the clock (sctp_transport_lower_cwnd: `time_after(jiffies, …)`).
+        let is_later = |last| clock.tick_of(now) > clock.tick_of(last) + round_trip;
+        if path.last_reduced.is_none_or(is_later) {
             path.last_reduced = Some(now);
             path.window.on_fast_retransmit();
             self.statistics.congestion_events += 1;
+        } else {
+            path.window.on_mark_again();
         }
     }
 }

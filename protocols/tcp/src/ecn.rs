@@ -248,12 +248,12 @@ impl Marks {
 }
 
 impl Endpoint {
-    /// Sends the pending delayed acknowledgment before the echo changes; called before data are delivered.
-    /// RFC 8257 section 3.2, figure 1.
-    pub(crate) fn tell_of_marks_before(&mut self, now: Time, ecn: Ecn) {
+    /// Sends the pending delayed acknowledgment of what was received before `nxt`, before the echo changes. RFC 8257 section 3.2, figure 1.
+    /// Its window already counts the data that change the echo. Linux: `dctcp_ece_ack_update`.
+    pub(crate) fn tell_of_marks_before(&mut self, now: Time, ecn: Ecn, nxt: SeqNum) {
         if self.marks.is_changed_by(ecn) {
             if self.timers.is_ack_delayed() {
-                self.send_ack(now);
+                self.send_ack_of(now, nxt);
             }
             self.acks.hasten(true);
         }

@@ -223,18 +223,16 @@ impl Endpoint {
             return self.answer_at_once();
         }
         if start.after(nxt) {
-            self.tell_of_marks_before(now, ecn);
+            self.tell_of_marks_before(now, ecn, nxt);
             self.data_marked(ecn);
             return self.hold(text, piece, cut);
         }
         let waiting = !self.reassembly.is_empty();
-        if !text.is_empty() {
-            self.tell_of_marks_before(now, ecn);
-        }
         self.make_room();
         self.deliver(now, if start == nxt { piece } else { piece.part(nxt, end) });
         self.data_received(now, text, memory);
         if !text.is_empty() {
+            self.tell_of_marks_before(now, ecn, nxt);
             self.data_marked(ecn);
         }
         if waiting {

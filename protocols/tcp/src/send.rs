@@ -270,6 +270,9 @@ impl Endpoint {
             0 => return false,
             open => open,
         };
+        if self.offloads() && !self.board.goes_on_with(index, now) {
+            self.board.divide(index, self.payload_limit());
+        }
         // SACK blocks may have come up since: the segment is cut to what fits now. RFC 9293 section 3.7.1.
         let limit = self.payload_limit().min(open);
         let length = self.board.get(index).payload.len();
@@ -298,6 +301,11 @@ impl Endpoint {
         self.transmit(now, self.snd.nxt(), Flags::ACK, Bytes::new(), (now, false));
     }
 
+    /// Sends an acknowledgment of what was received before `ack`, although more has been. Linux: `__tcp_send_ack`.
+    pub(crate) fn send_ack_of(&mut self, now: Time, ack: SeqNum) {
+        self.transmit_with_ack(now, self.snd.nxt(), Flags::ACK, Bytes::new(), (now, false), ack);
+    }
+
     /// Builds a segment and queues it for transmission.
     pub(crate) fn transmit(
         &mut self,
@@ -305,7 +313,19 @@ impl Endpoint {
         seq: SeqNum,
         flags: Flags,
         payload: Bytes,
+        sent: (Time, bool),
+    ) {
+        self.transmit_with_ack(now, seq, flags, payload, sent, self.rcv.nxt());
+    }
+
+    fn transmit_with_ack(
+        &mut self,
+        now: Time,
+        seq: SeqNum,
+        flags: Flags,
+        payload: Bytes,
         (first_sent, cut): (Time, bool),
+        ack: SeqNum,
     ) {
         let syn = flags.contains(Flags::SYN);
         let options = if syn { self.syn_options(now, flags) } else { self.options() };
@@ -313,7 +333,7 @@ impl Endpoint {
         let is_connected = self.machine.state() != State::TimeWait;
         let (flags, ecn) =
             self.marks.on_send(flags, !payload.is_empty() && seq.at_or_after(self.snd.nxt()), is_connected);
-        if flags.contains(Flags::ACK) {
+        if flags.contains(Flags::ACK) && ack == self.rcv.nxt() {
             self.acks.on_ack_sent();
             self.timers.on_ack_sent();
         }
@@ -325,7 +345,7 @@ impl Endpoint {
             self.charge_pace(now, payload.len());
             stamp = SendTimes { first_sent, sent: now, cut };
         }
-        let ack = if flags.contains(Flags::ACK) { self.rcv.nxt() } else { SeqNum::default() };
+        let ack = if flags.contains(Flags::ACK) { ack } else { SeqNum::default() };
         self.put_out(ecn, |source_port, destination_port| Segment {
             source_port,
             destination_port,

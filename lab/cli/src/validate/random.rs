@@ -8,7 +8,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
-use hol_differential::{Comparison, Coverage, Generator, Values, Verdict, beside, compare, shrink, trace};
+use hol_differential::{
+    Comparison, Coverage, Generator, Tally, Values, Verdict, beside, compare, shrink, trace,
+};
 use hol_lab::{LabError, WorldName};
 use hol_scenario::World;
 use serde::{Deserialize, Serialize};
@@ -33,12 +35,15 @@ pub struct RandomArgs {
     /// Seed of the random scenarios
     #[arg(long, value_name = "S", default_value_t = 1, requires = "random")]
     seed: u64,
-    /// Compare only scenarios of this transport or workload, such as sctp or bulk
+    /// Compare only scenarios of this transport or workload, such as sctp or bulk; `discipline`: with a queue discipline
     #[arg(long, value_name = "NAME", requires = "random")]
     only: Option<String>,
     /// World with which the model is compared
     #[arg(long, value_name = "WORLD", default_value = "kernel:uml", requires = "random")]
     world: WorldName,
+    /// World that is compared with it; with two kernels MPTCP is drawn too, which the model lacks
+    #[arg(long, value_name = "WORLD", default_value = "model", requires = "random")]
+    first: WorldName,
     /// Find the smallest scenario for each difference in values, and write it with both traces
     #[arg(long, requires = "random")]
     shrink: bool,
@@ -52,7 +57,7 @@ pub struct RandomArgs {
 struct Outcome {
     number: u64,
     family: String,
-    judged: JudgedClaim,
+    judged: JudgedBy,
     /// Whether both worlds say the same.
     agrees: bool,
     /// What differs first in the packets.
@@ -66,7 +71,7 @@ struct Outcome {
 /// By what a scenario was judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum JudgedClaim {
+enum JudgedBy {
     Packets,
     Ranks,
     Refused,
@@ -76,10 +81,10 @@ enum JudgedClaim {
 impl Outcome {
     fn of(number: u64, comparison: &Comparison) -> Self {
         let (judged, problem) = match &comparison.verdict {
-            Verdict::Packets { .. } => (JudgedClaim::Packets, None),
-            Verdict::Ranks { .. } => (JudgedClaim::Ranks, None),
-            Verdict::Refused(problem) => (JudgedClaim::Refused, Some(problem.clone())),
-            Verdict::Failed(problem) => (JudgedClaim::Failed, Some(problem.clone())),
+            Verdict::Packets { .. } => (JudgedBy::Packets, None),
+            Verdict::Ranks { .. } => (JudgedBy::Ranks, None),
+            Verdict::Refused(problem) => (JudgedBy::Refused, Some(problem.clone())),
+            Verdict::Failed(problem) => (JudgedBy::Failed, Some(problem.clone())),
         };
         Self {
             number,
@@ -94,11 +99,11 @@ impl Outcome {
 
     /// A run that failed counts, as one that does not agree.
     fn counts(&self) -> bool {
-        self.judged != JudgedClaim::Refused
+        self.judged != JudgedBy::Refused
     }
 
     fn has_same_packets(&self) -> bool {
-        self.judged == JudgedClaim::Packets && self.difference.is_none()
+        self.judged == JudgedBy::Packets && self.difference.is_none()
     }
 }
 
@@ -119,18 +124,17 @@ impl RandomArgs {
     /// Compares what is not compared yet, until all is or until Ctrl-C; then says how it came out.
     pub fn run(&self, count: u64, flags: &Validate) -> Result<(), Failure> {
         if let Some(only) = self.only.as_ref().filter(|only| !Generator::names().contains(only)) {
-            let problem = format!(
-                "--only {only}: unknown transport or workload; known: {}",
-                Generator::names().join(", ")
-            );
+            let problem = format!("--only {only}: unknown; known: {}", Generator::names().join(", "));
             return Err(Failure::Usage(problem));
         }
         let open = |world: &WorldName| world.open().map_err(|e| Failure::from(LabError::from(e)));
-        let (model, other) = (open(&WorldName::default())?, open(&self.world)?);
-        if !other.is_repeatable() {
-            let problem =
-                format!("--world {}: its runs cannot be repeated; use kernel or kernel:uml", self.world);
-            return Err(Failure::Usage(problem));
+        let (model, other) = (open(&self.first)?, open(&self.world)?);
+        for (option, name, world) in [("first", &self.first, &model), ("world", &self.world, &other)] {
+            if !world.is_repeatable() {
+                let problem =
+                    format!("--{option} {name}: its runs cannot be repeated; use kernel or kernel:uml");
+                return Err(Failure::Usage(problem));
+            }
         }
         let default = PathBuf::from(format!("results/random-{}", self.seed));
         let out = flags.out.as_deref().unwrap_or(&default);
@@ -166,8 +170,9 @@ impl Session<'_> {
     /// The journal names the question, so that one of another does not go on here.
     fn journal(&self) -> PathBuf {
         let only = self.options.only.as_ref().map(|only| format!("-{only}")).unwrap_or_default();
-        let world = self.worlds[1].name().replace([':', '/'], "-");
-        self.out.join(format!("comparisons-{world}-{}{only}.jsonl", self.options.seed))
+        let worlds = self.worlds.map(|world| world.name().replace([':', '/'], "-"));
+        let first = if self.options.first.is_default() { String::new() } else { format!("{}-", worlds[0]) };
+        self.out.join(format!("comparisons-{first}{}-{}{only}.jsonl", worlds[1], self.options.seed))
     }
 
     fn fill(&self, count: u64, threads: usize) -> Result<Vec<Outcome>, Failure> {
@@ -221,7 +226,7 @@ impl Session<'_> {
         let outcome = Outcome::of(number, &comparison);
         let differs = outcome.counts() && !outcome.agrees;
         if differs || (self.options.traces && outcome.difference.is_some()) {
-            let shrinks = self.options.shrink && outcome.judged != JudgedClaim::Failed;
+            let shrinks = self.options.shrink && outcome.judged != JudgedBy::Failed;
             self.write(&if shrinks { shrink(comparison, model, other) } else { comparison })?;
         }
         Ok(outcome)
@@ -254,7 +259,8 @@ impl Session<'_> {
         for outcome in outcomes {
             let (scenario, refused) = self.generator.scenario(outcome.number);
             if outcome.counts() {
-                coverage.add(&scenario);
+                let same = (outcome.judged == JudgedBy::Packets).then(|| outcome.has_same_packets());
+                coverage.add(&scenario, outcome.agrees, same);
             }
             refused.into_iter().for_each(|(key, problem)| coverage.refuse(key, problem));
         }
@@ -262,12 +268,16 @@ impl Session<'_> {
             coverage.refused().map(|(key, problem)| format!("{key}: {problem}\n")).collect();
         let path = self.out.join("refused.txt");
         fs::write(&path, &refused).map_err(|e| cannot_write(&path, &e))?;
+        let covered = self.out.join("covered.txt");
+        fs::write(&covered, table(&tallies(&coverage))).map_err(|e| cannot_write(&covered, &e))?;
         let mut text = table(&rows(outcomes)) + &causes(outcomes);
         text += &disagreements(outcomes, self.out, self.options.seed);
         text += &format!(
-            "\n{} keys and options ran in both worlds, in {} pairs of family and condition\n{} were always refused; {} has the reasons\n",
+            "\n{} keys and options ran in both worlds, in {} pairs of family and condition; {} lists them\n{} were always refused; {} has \
+             the reasons\n",
             coverage.keys(),
             coverage.pairs(),
+            covered.display(),
             refused.lines().count(),
             path.display(),
         );
@@ -277,6 +287,16 @@ impl Session<'_> {
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     Failure::failed(format!("{}: cannot write: {error}", path.display()))
+}
+
+/// By key and option: what came of the scenarios that have it.
+fn tallies(coverage: &Coverage) -> Vec<Vec<String>> {
+    let heads = ["key", "scenarios", "values agree", "packets compared", "the same"];
+    let row = |(key, tally): (&str, Tally)| {
+        let counts = [tally.scenarios, tally.agree, tally.compared, tally.same];
+        [key.to_owned()].into_iter().chain(counts.map(|count| count.to_string())).collect()
+    };
+    [heads.map(str::to_owned).to_vec()].into_iter().chain(coverage.tallies().map(row)).collect()
 }
 
 /// By family: how many were compared, agree in values, and have the same packets.
@@ -296,7 +316,7 @@ fn rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
             _ => format!("{} %", 100 * part / whole),
         };
         let (agree, same) = (count(|outcome| outcome.agrees), count(Outcome::has_same_packets));
-        let compared = count(|outcome| outcome.judged == JudgedClaim::Packets);
+        let compared = count(|outcome| outcome.judged == JudgedBy::Packets);
         vec![
             name.to_owned(),
             outcomes.len().to_string(),
@@ -358,7 +378,7 @@ fn disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
     if more > 0 {
         text += &format!("\nand {more} more whose values differ");
     }
-    for outcome in outcomes.iter().filter(|outcome| outcome.judged == JudgedClaim::Failed).take(SHOWN) {
+    for outcome in outcomes.iter().filter(|outcome| outcome.judged == JudgedBy::Failed).take(SHOWN) {
         let problem =
             outcome.problem.as_deref().and_then(|problem| problem.lines().next()).unwrap_or_default();
         text += &format!("\nnumber {} ({}) failed: {problem}", outcome.number, outcome.family);
