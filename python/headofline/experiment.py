@@ -42,6 +42,12 @@ A command to run.
 """
 
 
+ConnectionReuse: TypeAlias = Literal['close', 'keepalive', 'pipelined', 'multiplexed']
+"""
+How requests and responses share the connections and their streams.
+"""
+
+
 class Content1(TypedDict, closed=True):
     """
     A file with this text.
@@ -78,12 +84,6 @@ class Content4(TypedDict, closed=True):
 Content: TypeAlias = Content1 | Content2 | Content3 | Content4
 """
 Content of a file or directory.
-"""
-
-
-Deed: TypeAlias = Literal['put', 'get', 'remove']
-"""
-An operation on a file.
 """
 
 
@@ -143,7 +143,7 @@ class Figure(TypedDict, closed=True):
 
     metric: NotRequired[str]
     """
-    Metric to draw, also one of a program by its name. Default `response-time`.
+    Name of the metric to draw, which may be one of `[program.metrics]`. Default `response-time`.
     """
     over: str
     """
@@ -153,6 +153,12 @@ class Figure(TypedDict, closed=True):
     """
     Draw one panel for each value of this swept key.
     """
+
+
+FileOperation: TypeAlias = Literal['put', 'get', 'remove']
+"""
+An operation on a file.
+"""
 
 
 Filter: TypeAlias = Literal['none', 'nftables']
@@ -226,12 +232,6 @@ A version of IP.
 """
 
 
-Keep: TypeAlias = Literal['none', 'all']
-"""
-Which records of single messages are kept beside the summaries.
-"""
-
-
 LinkDirection: TypeAlias = Literal['both', 'up', 'down']
 """
 The directions that an event changes.
@@ -259,7 +259,7 @@ class LogNormal(TypedDict, closed=True):
 
 Measure: TypeAlias = Literal['program', 'connection', 'transaction']
 """
-The times measured of programs, from outside.
+The times of programs that are measured, from outside.
 """
 
 
@@ -275,23 +275,10 @@ Octets per message, by default `DEFAULT`.
 """
 
 
-class Mix(TypedDict, closed=True):
-    """
-    Weights of the requests: with `{ enable = 2, lifetime = 1, delete = 1 }` half of them enable a rule.
-    """
-
-    delete: NotRequired[int]
-    """
-    Delete a rule (PLC with a lifetime of zero).
-    """
-    enable: int
-    """
-    Enable a rule (PER).
-    """
-    lifetime: NotRequired[int]
-    """
-    Extend a rule (PLC).
-    """
+MetricAggregation: TypeAlias = Literal['mean', 'sum', 'first', 'last', 'least', 'most']
+"""
+How several numbers are combined.
+"""
 
 
 NamedPath: TypeAlias = Literal[
@@ -306,7 +293,7 @@ NamedPath: TypeAlias = Literal[
     'transatlantic',
 ]
 """
-A path whose settings are a file of `paths/`.
+A named path: its settings are a file of `paths/`.
 """
 
 
@@ -392,7 +379,7 @@ a percentage from "0%" to "100%"
 
 class Ready1(TypedDict, closed=True):
     """
-    Ready once a socket of its node listens at this port, whatever the transport.
+    Ready once a socket on the program's node listens at this port, whatever the transport.
     """
 
     listens: int
@@ -400,7 +387,7 @@ class Ready1(TypedDict, closed=True):
 
 class Ready2(TypedDict, closed=True):
     """
-    Ready once this text appears on its standard output or standard error.
+    Ready once the program has printed this text on standard output or standard error.
     """
 
     prints: str
@@ -408,7 +395,7 @@ class Ready2(TypedDict, closed=True):
 
 class Ready3(TypedDict, closed=True):
     """
-    Ready this long after its start.
+    Ready this long after the start of the program.
     """
 
     after: Duration
@@ -417,6 +404,12 @@ class Ready3(TypedDict, closed=True):
 Ready: TypeAlias = Ready1 | Ready2 | Ready3
 """
 When a service counts as ready.
+"""
+
+
+RecordsKept: TypeAlias = Literal['none', 'all']
+"""
+Which records of single messages are kept beside the summaries.
 """
 
 
@@ -460,15 +453,29 @@ class RedSpec(TypedDict, closed=True):
 Repetitions: TypeAlias = int | str
 
 
+class RequestMix(TypedDict, closed=True):
+    """
+    Weights of the requests: with `{ enable = 2, lifetime = 1, delete = 1 }` half of them enable a rule.
+    """
+
+    delete: NotRequired[int]
+    """
+    Delete a rule (PLC with a lifetime of zero).
+    """
+    enable: int
+    """
+    Enable a rule (PER).
+    """
+    lifetime: NotRequired[int]
+    """
+    Extend a rule (PLC).
+    """
+
+
 Sizes: TypeAlias = ByteCount | LogNormal | dict[str, int]
 """
 Octets of each of many messages or files.
-"""
-
-
-Take: TypeAlias = Literal['mean', 'sum', 'first', 'last', 'least', 'most']
-"""
-Which number, if there are several.
+How the sizes of messages are chosen.
 """
 
 
@@ -544,12 +551,6 @@ A transport to compare, with a label, or with its own workload settings.
 """
 
 
-Way: TypeAlias = Literal['close', 'keepalive', 'pipelined', 'multiplexed']
-"""
-How requests and responses share the connections and their streams. A track is one of those.
-"""
-
-
 RpcWorkload = TypedDict(
     'RpcWorkload',
     {
@@ -586,7 +587,7 @@ SimcoWorkload = TypedDict(
         'kind': Literal['simco'],
         'late_limit': NotRequired[Duration],
         'listens': NotRequired[bool],
-        'mix': NotRequired[Mix],
+        'mix': NotRequired[RequestMix],
         'rate': NotRequired[Frequency],
         'sources': NotRequired[int],
         'spread': NotRequired[Duration],
@@ -693,7 +694,7 @@ PageWorkload = TypedDict(
         'think': NotRequired[Duration],
         'to': NotRequired[str],
         'waves': NotRequired[int],
-        'way': NotRequired[Way],
+        'way': NotRequired[ConnectionReuse],
     },
     closed=True,
 )
@@ -725,7 +726,7 @@ FilesWorkload = TypedDict(
     {
         'block': NotRequired[ByteCount],
         'connect_timeout': NotRequired[Duration],
-        'deeds': NotRequired[list[Deed]],
+        'deeds': NotRequired[list[FileOperation]],
         'files': NotRequired[int],
         'from': NotRequired[str],
         'kind': Literal['files'],
@@ -850,12 +851,13 @@ class Background(TypedDict, closed=True):
     """
     messages: NotRequired[int]
     """
-    Number of messages after which each background flow closes its connections. Default: none; it sends until the workload
-    has ended.
+    Number of messages that each background flow sends before it closes its connections. Default:
+    unlimited, until the workload has ended.
     """
     spread: NotRequired[Duration]
     """
-    Random delay of each background flow of up to this long after the workload's `start`. Default 1 s.
+    Start each background flow at a random time of up to this long after the workload's `start`. Default
+    1 s.
     """
     transport: NotRequired[str]
     """
@@ -973,7 +975,7 @@ Metric = TypedDict(
         'from': NotRequired[str],
         'json': NotRequired[str],
         'regex': NotRequired[str],
-        'take': NotRequired[Take],
+        'take': NotRequired[MetricAggregation],
         'unit': NotRequired[str],
     },
     closed=True,
@@ -1018,7 +1020,7 @@ class Program(TypedDict, closed=True):
     """
     files: NotRequired[dict[str, Content]]
     """
-    Files to add to its node, by absolute path.
+    Files to add to the program's node, by absolute path.
     """
     metrics: NotRequired[dict[str, Metric]]
     """
@@ -1038,8 +1040,8 @@ class Program(TypedDict, closed=True):
     """
     stop: NotRequired[Duration]
     """
-    When to send SIGTERM, from the same origin as `start`. Default: to services when all other programs have ended, to others
-    never.
+    When to send SIGTERM to the program, from the same origin as `start`. Default: to services when all
+    other programs have ended, to others never.
     """
 
 
@@ -1075,7 +1077,7 @@ class EventSpec(TypedDict, closed=True):
     """
     down: NotRequired[bool]
     """
-    True: the link goes down, and packets on it are lost. False: the link works again.
+    `true`: the link goes down, and packets on it are lost; `false`: it works again.
     """
     link: NotRequired[str]
     """
@@ -1133,8 +1135,8 @@ class LanSpec(TypedDict, closed=True):
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation with the jitter of the packet before. Uniform: j = correlation · j + (1 − correlation) ·
-    new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
+    Correlation with the jitter of the previous packet. Uniform: j = correlation · j + (1 − correlation)
+    · new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
     Default 0 %.
     """
     jitter_distribution: NotRequired[Distribution]
@@ -1222,8 +1224,8 @@ class Overrides(TypedDict, closed=True):
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation with the jitter of the packet before. Uniform: j = correlation · j + (1 − correlation) ·
-    new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
+    Correlation with the jitter of the previous packet. Uniform: j = correlation · j + (1 − correlation)
+    · new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
     Default 0 %.
     """
     jitter_distribution: NotRequired[Distribution]
@@ -1313,8 +1315,8 @@ class PathSpec(TypedDict, closed=True):
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation with the jitter of the packet before. Uniform: j = correlation · j + (1 − correlation) ·
-    new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
+    Correlation with the jitter of the previous packet. Uniform: j = correlation · j + (1 − correlation)
+    · new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
     Default 0 %.
     """
     jitter_distribution: NotRequired[Distribution]
@@ -1456,8 +1458,8 @@ class NetworkSpec(TypedDict, closed=True):
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    Correlation with the jitter of the packet before. Uniform: j = correlation · j + (1 − correlation) ·
-    new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
+    Correlation with the jitter of the previous packet. Uniform: j = correlation · j + (1 − correlation)
+    · new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
     Default 0 %.
     """
     jitter_distribution: NotRequired[Distribution]
@@ -1529,9 +1531,9 @@ class NetworkSpec(TypedDict, closed=True):
     """
     trace: NotRequired[TraceSpec]
     """
-    A file next to the experiment with more events: a table with `time` and some of `rate`,
-    `delay`, `loss` (CSV), or the times at which a packet may leave (mahimahi). One file per
-    direction: `{ up = "a.csv", down = "b.csv" }`.
+    A file with more events, relative to the experiment file: a table with `time` and some of
+    `rate`, `delay`, `loss` (CSV), or the times at which a packet may leave (mahimahi). One file
+    per direction: `{ up = "a.csv", down = "b.csv" }`.
     """
     up: NotRequired[Overrides]
     """
@@ -1550,7 +1552,7 @@ class Experiment(TypedDict, closed=True):
     """
     figure: NotRequired[list[Figure]]
     """
-    Further figures of the report, besides those that every report has.
+    Further figures of the report.
     """
     hosts: NotRequired[dict[str, HostSpec]]
     """
@@ -1577,7 +1579,7 @@ class Experiment(TypedDict, closed=True):
     """
     Run unmodified programs on nodes. Kernel world only.
     """
-    records: NotRequired[Keep]
+    records: NotRequired[RecordsKept]
     """
     Keep the records of all messages as Parquet files. Default none.
     """
