@@ -42,8 +42,7 @@ impl Capture {
                 let most = ring.room();
                 return Err(format!("an interface has more packets than the {most} that fit into a capture"));
             }
-            // IPv6 says something now and then, before the run begins, too.
-            for frame in ring.frames().filter(|frame| frame.wall >= epoch) {
+            for frame in ring.frames() {
                 let time = Time::from_nanos(frame.wall.saturating_sub(epoch));
                 captured_packet::pack(&mut packets, time, *interface, frame.received, frame.octets);
             }

@@ -40,6 +40,10 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let chains = topology.take_chains();
     let flows = flow::all(&topology, &plan.network, scenario, seed);
     let programs = Programs::begin(&topology, &plan, scenario)?;
+    // Before packets are captured: IPv6 says something now and then.
+    if !is_here() && !scenario.runs_programs() {
+        wheel::wait_for_slots()?;
+    }
     let capture = (job.capture || scenario.runs_programs())
         .then(|| Capture::start(&topology, plan.mtu, job))
         .transpose()?;
@@ -55,10 +59,6 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let interval = job.series_ns.map(Duration::from_nanos);
     let sampler =
         interval.map(|interval| QueueSampler::start(queues, interval, beginning.clone())).transpose()?;
-    // Last, because in QEMU all that is computed between this and the first connection moves the slots of all timers.
-    if !is_here() && !scenario.runs_programs() {
-        wheel::wait_for_slots()?;
-    }
     let mut outcome = flow::run(&flows, &job.scenario, programs, &beginning, interval)?;
     let sampler = sampler.map_or(Vec::new(), |sampler| sampler.take_samples());
     let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.runs.epoch)) {
