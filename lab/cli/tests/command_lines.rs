@@ -255,7 +255,7 @@ fn another_host_wants_the_live_world_an_address_and_a_secret() {
         let words = ["hol", "compare", "tcp", "udp"].iter().chain(rest);
         headofline::rehearse(words.map(OsString::from)).unwrap_err()
     };
-    assert!(question(&["--peer", "192.0.2.1", "--world", "model"]).contains("leave one out"));
+    assert!(question(&["--peer", "192.0.2.1", "--world", "model"]).contains("omit one of the two"));
     assert!(question(&["--peer", "192.0.2.1:x"]).contains("HOST:PORT"));
     assert!(question(&["--peer", "192.0.2.1", "--peer", "192.0.2.2"]).contains("would be on two hosts"));
     assert!(question(&["--peer", "server=192.0.2.1", "--peer", "a=192.0.2.2"]).contains("--secret-file"));

@@ -94,10 +94,10 @@ const DUALPI2: [u32; 2] = [6, 17];
 
 /// Congestion controls of the model that no released Linux has.
 const NOT_IN_LINUX: [(&str, &str); 2] = [
-    ("prague", "Linux has no Prague (https://github.com/L4STeam/linux has); take the model world"),
+    ("prague", "Linux has no Prague (https://github.com/L4STeam/linux has); use the model world"),
     (
         "bbr3",
-        "Linux has BBR version 1, cc=bbr (https://github.com/google/bbr has version 3); take the model world",
+        "Linux has BBR version 1, cc=bbr (https://github.com/google/bbr has version 3); use the model world",
     ),
 ];
 
@@ -253,7 +253,7 @@ mod tests {
         let filter = |missing, surplus| FilterReport { rules: 1000, ending: 3, missing, surplus };
         assert!(in_force(&filter(6, 0)).is_ok());
         for wrong in [filter(7, 0), filter(0, 1)] {
-            assert!(in_force(&wrong).unwrap_err().to_string().contains("of 1000 rules"));
+            assert!(in_force(&wrong).unwrap_err().to_string().contains("of the 1000 rules"));
         }
     }
 

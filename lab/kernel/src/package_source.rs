@@ -406,7 +406,7 @@ mod tests {
             ),
             (
                 "E: Release file for http://m/dists/x/InRelease is expired (invalid since 3d).",
-                ("the lists of x of http://m are not of today", "clock", true),
+                ("the lists of x of http://m are outdated", "clock", true),
             ),
             (
                 "E: Failed to fetch http://m/dists/x/InRelease  Could not resolve 'm'",
@@ -459,7 +459,7 @@ mod tests {
         search.see("trixie", &["linux-image-6.12", "linux-image-6.1"].map(str::to_owned), &kernel());
         let error = search.failed(&kernel()).to_string();
         assert!(
-            error.starts_with("no kernel 9 in trixie; there is 6.1, 6.12; name another suite"),
+            error.starts_with("no kernel 9 in trixie; available: 6.1, 6.12; choose another suite"),
             "{error}"
         );
         assert!(

@@ -253,7 +253,7 @@ mod tests {
             "transports = [\"tcp:stack=linux-2.6.16\", \"sctp:stack=linux-2.6.16\"]\nnetwork.delay = \"300ms\"\nnetwork.loss = \"20%\"\n",
         );
         let expected = [
-            "the stack linux-2.6.16: only linux-6.12 was compared",
+            "the stack linux-2.6.16 (only linux-6.12 was compared)",
             "one-way delays of 300 ms (0.2 to 150 ms were compared)",
             "losses of 20 % (0.3 to 8 % were compared)",
         ];

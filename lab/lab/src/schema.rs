@@ -126,7 +126,7 @@ const TABLES: [(&str, &str); 25] = [
     ("Content", "[program.files]: each one of"),
     ("Figure", "[[figure]]"),
     ("Transport", "transports = [{ … }]"),
-    ("Mix", "[workload.mix]: of simco"),
+    ("RequestMix", "[workload.mix]: of simco"),
     ("LogNormal", "[workload.size] of page, [workload.request] and [workload.reply] of rpc"),
 ];
 

@@ -80,7 +80,7 @@ impl Source {
         }
         let octets = std::fs::read(path).map_err(|e| LabError::file("read", path, e))?;
         let text = String::from_utf8(octets).map_err(|wrong| {
-            let problem = foreign(wrong.as_bytes()).unwrap_or("is not UTF-8 text, so it is no experiment");
+            let problem = foreign(wrong.as_bytes()).unwrap_or("is not UTF-8 text; save it as UTF-8");
             InputError { place: path.display().to_string(), problem: problem.to_owned() }
         })?;
         let directory = path.parent().map(Path::to_owned);

@@ -162,9 +162,9 @@ mod tests {
             points(&format!("transports = [{transports}]\n[sweep]\n{sweep}")).unwrap_err()
         };
         let problem = of("'sctp:rto_min=1s'", "'sctp.rto_min' = ['100ms']");
-        assert!(problem.starts_with("a:3:") && problem.contains("has its own rto_min"), "{problem}");
-        assert!(of("'tcp:congestion=bbr'", "'tcp.cc' = ['bbr']").contains("has its own cc"));
-        assert!(of("'tcp'", "'sctp.rto_min' = ['100ms']").contains("no transport is sctp"));
+        assert!(problem.starts_with("a:3:") && problem.contains("already sets rto_min"), "{problem}");
+        assert!(of("'tcp:congestion=bbr'", "'tcp.cc' = ['bbr']").contains("already sets cc"));
+        assert!(of("'tcp'", "'sctp.rto_min' = ['100ms']").contains("no transport of the experiment is sctp"));
         let problem = of("'sctp'", "'sctp.rto_mi' = ['100ms']");
         assert!(problem.starts_with("a:3:") && problem.contains("rto_min"), "{problem}");
         let problem = points("transports = ['sctp']\n[sctp]\nrto_min = '1s'").unwrap_err();

@@ -173,7 +173,7 @@ mod tests {
         }];
         let problem = refusal(&aside);
         assert!(
-            problem.contains("from \"b\" to \"server\" does not pass the link from \"left\" to \"right\""),
+            problem.contains("from \"b\" to \"server\" does not cross the link from \"left\" to \"right\""),
             "{problem}"
         );
     }

@@ -193,7 +193,7 @@ mod tests {
         let routed = |network: &str| possible(&scenario("tcp", network), Path::Routed);
         routed("delay = '20ms'\nloss = '3%'\ndown = { rate = '1Mbit' }").unwrap();
         let problem = routed("paths = [{}, {}]").unwrap_err().to_string();
-        assert!(problem.contains("live world cannot do `network.paths`"), "{problem}");
+        assert!(problem.contains("live world does not support `network.paths`"), "{problem}");
     }
 
     /// Which the kernel has is for it to say.

@@ -224,7 +224,7 @@ mod tests {
         check_packet_count(passed(900, 100), 1000).unwrap();
         check_packet_count(passed(500, 0), 1000).unwrap();
         let problem = check_packet_count(passed(12, 0), 1000).unwrap_err();
-        assert!(problem.contains("12 packets passed it of 1000"), "{problem}");
+        assert!(problem.contains("only 12 of the 1000 packets"), "{problem}");
         check_packet_count(passed(0, 0), 0).unwrap_err();
     }
 

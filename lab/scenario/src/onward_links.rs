@@ -140,13 +140,13 @@ mod tests {
             let problem = check(ECHO, asks).unwrap_err();
             assert!(problem.contains(words) && problem.contains("[[onward]] number "), "{problem}");
         };
-        refused(&[("c d", ECHO)], "no request comes to \"c\"");
+        refused(&[("c d", ECHO)], "receives no request \"c\"");
         refused(&[("b c", ECHO), ("c b", ECHO)], "two flows end at \"b\"");
         refused(&[("b c", ECHO), ("b d", ECHO), ("c d", ECHO), ("d a", ECHO)], "two flows end at \"d\"");
-        refused(&[("b c", "kind = 'oneway'")], "oneway is not answered request by request");
+        refused(&[("b c", "kind = 'oneway'")], "oneway does not answer request by request");
         refused(&[("b c", "kind = 'echo'\nrate = '10/s'")], "remove `rate`");
         let bulk = check("kind = 'bulk'", &[("b c", ECHO)]).unwrap_err();
-        assert!(bulk.contains("bulk is not answered"), "{bulk}");
+        assert!(bulk.contains("bulk does not answer"), "{bulk}");
     }
 
     /// The measured flow ends at b, which asks c twice and d; the first flow to d causes a further request.

@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn a_path_carries_1200_octets() {
         let oneway = "kind = 'oneway'";
-        assert!(check("quic", oneway, 1227).unwrap_err().contains("1228 octets at least"));
+        assert!(check("quic", oneway, 1227).unwrap_err().contains("at least 1228 octets"));
         assert_eq!(check("quic", oneway, 1228), Ok(()));
         assert!(
             on("ip = 'v6'\nmtu = '1280B'", "quic", oneway).is_ok(),

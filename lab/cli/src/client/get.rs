@@ -216,7 +216,7 @@ mod tests {
     fn a_connection_that_always_breaks_is_given_up() {
         let broken = || answer("200 OK", "content-length: 9", "");
         let (result, _, requests) = fetched((0..TRIES).map(|_| broken()).collect());
-        assert!(result.unwrap_err().to_string().contains("broke 5 times"));
+        assert!(result.unwrap_err().to_string().contains("failed 5 times"));
         assert_eq!(requests.len(), 5);
     }
 

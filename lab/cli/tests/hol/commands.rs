@@ -439,7 +439,7 @@ fn what_is_no_text_file_is_told_what_to_do() {
     let dir = here();
     fs::create_dir(dir.path().join("folder")).unwrap();
     fs::write(dir.path().join("a.toml"), b"title = '\xff'\n").unwrap();
-    for (file, cure) in [("folder", "name a file in it"), ("a.toml", "save it as UTF-8 text")] {
+    for (file, cure) in [("folder", "name a file in it"), ("a.toml", "save it as UTF-8")] {
         let (code, message) = failure(dir.path(), &["run", file]);
         assert!(code == 1 && message.contains(cure), "{message}");
     }
@@ -504,7 +504,7 @@ fn a_precision_that_is_not_met_is_said() {
     let plan = ok(dir.path(), &["run", "a.toml", "--plan"]);
     assert!(plan.contains(" 60 to 90 messages: about "), "{plan}");
     let table = ok(dir.path(), &["run", "a.toml", "--out", "out"]);
-    assert!(table.contains(" after 3 repetitions, not to 0.001%"), "{table}");
+    assert!(table.contains(" after 3 repetitions, not 0.001%"), "{table}");
     let points: Value =
         serde_json::from_str(&fs::read_to_string(dir.path().join("out/points.json")).unwrap()).unwrap();
     assert_eq!((&points[0]["precise"], &points[0]["repetitions"]), (&false.into(), &3.into()));

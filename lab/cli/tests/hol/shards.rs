@@ -133,7 +133,7 @@ fn what_contradicts_or_belongs_to_another_experiment_is_refused() {
 
     ok(dir, &["run", "one.toml", "--set", "seed=5", "--out", "other"]);
     let (_, said) = failure(dir, &["merge", "results/one-1of2", "other", "--out", "neither"]);
-    assert!(said.contains("other: holds another experiment") && said.contains("leave it out"), "{said}");
+    assert!(said.contains("other: contains another experiment") && said.contains("leave it out"), "{said}");
     let (_, said) = failure(dir, &["run", "one.toml", "--shard", "1/2", "--out", "results/one-2of2"]);
     assert!(said.contains("--out"), "{said}");
     for wrong in ["0/2", "3/2", "half"] {
@@ -148,5 +148,5 @@ fn a_plan_tells_what_parts_come_to() {
     let dir = write(EXPERIMENT);
     let said = ok(dir.path(), &["plan", "one.toml", "--shards", "50"]);
     assert!(said.contains("6 points, "), "{said}");
-    assert!(said.contains("50 parts of") && said.contains("14 of them have nothing to do"), "{said}");
+    assert!(said.contains("50 parts of") && said.contains("14 of them are empty"), "{said}");
 }

@@ -139,7 +139,7 @@ fn verify_repeats_runs_and_names_what_differs() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("short.toml"), SHORT).unwrap();
     ok(dir.path(), &["run", "short.toml", "--out", "out"]);
-    assert!(ok(dir.path(), &["verify", "out"]).contains("20 runs repeated, all digests are the same"));
+    assert!(ok(dir.path(), &["verify", "out"]).contains("20 runs repeated, all digests are equal"));
     assert!(ok(dir.path(), &["verify", "out", "--sample", "3"]).contains("3 runs repeated"));
 
     let path = dir.path().join("out/runs.jsonl");
@@ -181,10 +181,10 @@ fn verify_says_what_is_missing() {
     fs::write(&path, &text[first.len()..]).unwrap();
     assert!(ok(dir.path(), &["verify", "out"]).contains("1 of 20 runs are missing"));
     fs::write(&path, "").unwrap();
-    assert!(failure(dir.path(), &["verify", "out"]).1.contains("nothing to verify"));
+    assert!(failure(dir.path(), &["verify", "out"]).1.contains("no runs to verify"));
     fs::remove_file(&path).unwrap();
     let (exit, message) = failure(dir.path(), &["verify", "out"]);
-    assert!(exit == 1 && message.contains("nothing to verify"), "{message}");
+    assert!(exit == 1 && message.contains("no runs to verify"), "{message}");
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn an_experiment_names_its_own_figures_and_may_change_them_when_all_is_measured(
         ),
         (
             "over = 'network.loss'\nmetric = 'fairness'\n[[background]]\ntransport = 'tcp'\nmessages = 5",
-            "mine.toml:5:10: no point has a fairness: write a [[background]] that competes",
+            "mine.toml:5:10: no point has a fairness: add a [[background]] that competes",
         ),
         (
             "over = 'network.jitter'\npanels = 'network.rate'\n[[zip]]\n'network.jitter' = ['1ms', '2ms']\n\

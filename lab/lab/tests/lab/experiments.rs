@@ -263,11 +263,14 @@ fn what_a_server_asks_of_others_has_the_transport_of_the_workload_unless_it_says
 fn what_a_server_cannot_ask_is_refused_at_its_place() {
     let broken = |from: &str, to: &str| mistake(&CALL.replace(from, to));
     let unasked = broken("from = \"proxy\", to = \"callee\"", "from = \"callee\", to = \"caller\"");
-    assert!(unasked.starts_with("test.toml:12:1: in [[onward]] number 2: no request comes to"), "{unasked}");
+    assert!(
+        unasked.starts_with("test.toml:12:1: in [[onward]] number 2: \"callee\" receives no request"),
+        "{unasked}"
+    );
     let one_way = broken("kind = \"simco\"", "kind = \"oneway\"");
     assert!(one_way.contains("test.toml:10:1") && one_way.contains("use echo or simco"), "{one_way}");
     let absent = broken("tcp:connections=2", "mptcp");
-    assert!(absent.contains("in [[onward]] number 2: the model world has no mptcp"), "{absent}");
+    assert!(absent.contains("in [[onward]] number 2: the model world does not support mptcp"), "{absent}");
     let misspelt = broken("[[onward]]\nworkload", "[[onward]]\ncount = 3\nworkload");
     assert!(misspelt.contains("unknown key \"count\""), "{misspelt}");
 }
@@ -276,7 +279,10 @@ fn what_a_server_cannot_ask_is_refused_at_its_place() {
 fn what_the_model_does_not_have_is_refused_by_name() {
     let text = "transports = ['tcp']\n[[background]]\ntransport = 'tcp:metrics_cache=ssthresh'";
     let refused = mistake(text);
-    assert!(refused.contains("[[background]] number 1: the model world has no metrics_cache"), "{refused}");
+    assert!(
+        refused.contains("[[background]] number 1: the model world does not support metrics_cache"),
+        "{refused}"
+    );
     assert!(mistake("transports = ['mptcp']").contains("does not support mptcp; use the kernel world"));
 }
 

@@ -118,7 +118,7 @@ fn more_rows_than_anybody_reads_are_refused_with_the_cure() {
     let problem = run(text, dir.path()).unwrap_err();
     assert!(problem.is_usage(), "{problem}");
     let problem = problem.to_string();
-    for said in ["more than 2097152 rows", "after ", "take a longer interval than series = \"10us\""] {
+    for said in ["exceed 2097152 rows", "after ", "use a longer interval than series = \"10us\""] {
         assert!(problem.contains(said), "{problem}");
     }
     let left: Vec<_> = std::fs::read_dir(dir.path().join("series")).unwrap().collect();
@@ -175,7 +175,7 @@ fn files_that_are_damaged_or_something_else_are_named() {
         assert!(problem.contains(&name) && problem.contains("remove the file"), "{problem}");
     }
     std::fs::copy(&records, &series).unwrap();
-    assert!(read().contains("no time series of layout 1"), "{}", read());
+    assert!(read().contains("not a time series of layout 1"), "{}", read());
     std::fs::remove_file(&series).unwrap();
     assert_eq!(read(), "none");
     // Octets that were changed somewhere are no panic.

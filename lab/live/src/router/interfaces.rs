@@ -123,7 +123,7 @@ mod tests {
         let [client, server] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
         let problem = apart(&[eth0(), eth0()], client, server).unwrap_err();
         assert!(
-            problem.contains("192.0.2.1 and 192.0.2.2 by eth0") && problem.contains("each side"),
+            problem.contains("192.0.2.1 and 192.0.2.2 through eth0") && problem.contains("each side"),
             "{problem}"
         );
         apart(&[eth0(), Interface { index: 3, name: "eth1".to_owned() }], client, server).unwrap();

@@ -114,7 +114,7 @@ mod tests {
         let finding = of(&[&inside, &outside, &wide]);
         assert_eq!(finding.holds, Some(false));
         assert!(finding.text.starts_with("1 of 3 means"), "{finding:?}");
-        assert!(finding.text.contains("1 beyond, 1 not known well enough"), "{finding:?}");
+        assert!(finding.text.contains("1 outside, 1 not precise enough"), "{finding:?}");
         let mut stopped = outside;
         (stopped.stopped, stopped.early) = (Some("behind schedule".into()), vec![true; 3]);
         let mut unsteady = wide;

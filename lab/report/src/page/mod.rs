@@ -255,7 +255,7 @@ pub(crate) mod tests {
     #[test]
     fn only_findings_are_counted_and_the_others_stand_apart() {
         let html = report().html();
-        assert!(html.contains("Of the paper's 1 findings, 1 hold today; 0 do not, and 0 are not decided."));
+        assert!(html.contains("Of the paper's 1 findings, 1 hold today; 0 do not, and 0 are undecided."));
         assert!(html.contains("1 further claims"));
         let place = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text}"));
         assert!(place("Findings of the paper") < place("id=\"x-1\""));

@@ -126,7 +126,7 @@ mod tests {
             html.contains("TCP &amp; co: the measured flow; its sender is the client to 10.0.1.2."),
             "{html}"
         );
-        assert!(html.contains("SCTP: flow 1, which delivered more than what is measured"), "{html}");
+        assert!(html.contains("SCTP: flow 1, which delivered more than the measured one"), "{html}");
         assert!(
             html.contains("The queue is that of client:1.") && html.contains("figures/over-time-1-2.svg")
         );

@@ -92,7 +92,7 @@ mod tests {
         let rows: Vec<Row<'_>> = stacks.iter().zip(findings).collect();
         assert_eq!(
             verdict(&rows),
-            "The conclusion agrees with 3 of 4 settings: <b>both; fit only; open</b>. With all columns agree: <b>both; open</b>."
+            "The conclusion agrees with 3 of 4 settings: <b>both; fit only; open</b>. Settings that agree with all columns: <b>both; open</b>."
         );
     }
 }

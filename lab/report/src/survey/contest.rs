@@ -495,7 +495,7 @@ mod tests {
         let (tcp, sctp) = (cell("TCP", 0.0, 100.0, &[20.0; 10]), cell("SCTP-8", 0.0, 100.0, &[20.022; 10]));
         assert_eq!(
             says(&sctp, &tcp),
-            "SCTP-8 is 0.110 % slower than TCP: 0.022 ms more (exact: nothing is random here, 10 runs are alike)"
+            "SCTP-8 is 0.110 % slower than TCP: 0.022 ms more (exact: nothing is random, and 10 runs are equal)"
         );
         assert!(Contest::new(Metric::ResponseTime, &sctp, &tcp).is_safe());
     }
@@ -583,7 +583,10 @@ mod tests {
         (sctp.stopped, sctp.early) = (Some("behind schedule".to_owned()), vec![false; 10]);
         sctp.early[9] = true;
         let text = says(&sctp, &tcp);
-        assert!(text.starts_with("SCTP-8 is 15.") && text.contains("; 1 of 10 that did not end"), "{text}");
+        assert!(
+            text.starts_with("SCTP-8 is 15.") && text.contains("; 1 of 10 that did not finish"),
+            "{text}"
+        );
         sctp.early = (0..10).map(|at| at < 4).collect();
         assert!(says(&sctp, &tcp).starts_with("No clear difference"), "{}", says(&sctp, &tcp));
     }
@@ -617,7 +620,7 @@ mod tests {
         let dead = disrupted("TCP", &[360_000.0; 3], false);
         assert_eq!(
             of(&fast, &dead),
-            "fast recovers and TCP does not: 3 of 3 runs of TCP deliver nothing any more"
+            "fast recovers and TCP does not: in 3 of 3 runs of TCP nothing more is delivered"
         );
         let contest = Contest::that_matters(Metric::Outage, &dead, &slow);
         assert_eq!((contest.outcome(), contest.is_safe()), (Outcome::Worse, true), "nothing is random");

@@ -46,7 +46,7 @@ pub fn sentence(cell: &Cell) -> Option<String> {
     Some(text + ".")
 }
 
-/// What is said of runs in which nothing was delivered any more.
+/// Returns the words for runs in which nothing more was delivered.
 fn silence(cell: &Cell) -> String {
     let open = cell.outages.iter().flatten().find(|outage| !outage.is_over);
     open.map_or(String::new(), |outage| {
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(
             sentence(&disrupted(vec![outage(true); 3])).unwrap(),
             "SCTP: when path 1 goes down at 5 s, nothing is delivered for 1.07 s; 20 messages are late, \
-             the first comes after 1.06 s, the last after 1.08 s."
+             the first arrives after 1.06 s, the last after 1.08 s."
         );
         assert_eq!(sentence(&cell("SCTP", 0.0, 20.0, &[60.0; 3])), None);
     }
@@ -147,10 +147,10 @@ mod tests {
     fn an_outage_that_does_not_end_is_said_so() {
         assert_eq!(
             sentence(&disrupted(vec![outage(false); 3])).unwrap(),
-            "SCTP: when path 1 goes down at 5 s, nothing is delivered any more, until the run ends at 6.06 s: \
+            "SCTP: when path 1 goes down at 5 s, nothing more is delivered until the run ends at 6.06 s: \
              20 messages are lost."
         );
         let some = sentence(&disrupted(vec![outage(true), outage(false)])).unwrap();
-        assert!(some.contains("; in 1 of 2 runs nothing is delivered any more"), "{some}");
+        assert!(some.contains("; in 1 of 2 runs nothing more is delivered"), "{some}");
     }
 }

@@ -114,7 +114,7 @@ fn more_machines_than_the_memory_holds_are_refused_before_the_first() {
     let dir = place();
     let arguments = ["run", "sweep.toml", "--set", "repetitions=3000", "--jobs", "3000"];
     let said = complaint(&command(dir.path(), &arguments).output().unwrap(), 1);
-    assert!(said.contains("3000 virtual machines") && said.contains("MiB are free"), "{said}");
+    assert!(said.contains("3000 simultaneous virtual machines") && said.contains("MiB are free"), "{said}");
 }
 
 mod nightly {

@@ -189,7 +189,10 @@ fn one_node_with_two_minds_about_a_setting_is_refused() {
     assert!(refused.contains("[[background]] number 1") && refused.contains("tcp_sack"), "{refused}");
     let careless = "background=[{ transport = 'sctp:no_checksums' }]";
     let refused = failure(Path::new("."), &arguments("sctp", careless)).1;
-    assert!(refused.contains("[[background]] number 1") && refused.contains("for all nodes"), "{refused}");
+    assert!(
+        refused.contains("[[background]] number 1") && refused.contains("applies to all nodes"),
+        "{refused}"
+    );
 }
 
 /// RFC 9260 section 5.1: requests made before the association is up are bundled with COOKIE ECHO and answered a round trip earlier.

@@ -122,7 +122,7 @@ fn what_the_kernel_world_cannot_have_is_refused_by_its_name() {
     for (transport, settings, words) in [
         ("quic:wakeup=1ms", &[][..], "wakeup=1ms"),
         ("quic:handshake_flight=300B", &[], "at least 600 octets"),
-        ("quic", &["network.mtu=1000B"], "MTU of 1228 octets at least"),
+        ("quic", &["network.mtu=1000B"], "MTU of at least 1228 octets"),
         ("quic:datagrams", &["workload.size=1300B"], "DATAGRAM frame"),
         ("quic", &[paths, moves], "network.handover"),
     ] {

@@ -177,7 +177,7 @@ fn a_program_is_told_all_as_json_and_a_mistake_does_not_end_it() {
     assert_eq!(codes, [0, 0, 3, 3, 3]);
     assert_eq!(of("prompt")[0]["nodes"], serde_json::json!(["client", "server"]));
     let notes = format!("{:?}", of("note"));
-    assert!(notes.contains("did you mean `:node`") && notes.contains("no directory"), "{notes}");
+    assert!(notes.contains("did you mean `:node`") && notes.contains("without a directory"), "{notes}");
     assert!(dir.join("x.pcapng").exists() && !above.path().join("x").exists());
 }
 

@@ -224,7 +224,7 @@ fn a_kernel_that_does_not_do_its_job_is_told_with_what_it_said() {
     assert!(said.contains("exit status: 3 and left no mail (host too old)"), "{said}");
     assert!(said.contains("no such device"), "{said}");
     let said = instead("printf hol- >mail");
-    assert!(said.contains("cut short after 4 octets"), "{said}");
+    assert!(said.contains("truncated after 4 octets"), "{said}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn without_losses_the_worlds_agree_and_a_second_time_nothing_is_run() {
     assert!(part.contains("1 of 1 points agree"), "{part}");
 
     let whole = validate(dir.path(), &[]);
-    assert!(text(&whole.stderr).contains("uml: 2 runs to do"), "{}", text(&whole.stderr));
+    assert!(text(&whole.stderr).contains("uml: 2 runs to perform"), "{}", text(&whole.stderr));
     assert!(text(&whole.stdout).contains("2 of 2 points agree"), "{}", text(&whole.stdout));
     let csv = fs::read_to_string(dir.path().join("out/validation.csv")).unwrap();
     assert_eq!(csv.lines().count(), 3, "a head and two points; the stack of 2.6 is not the kernel's: {csv}");

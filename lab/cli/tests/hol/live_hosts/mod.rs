@@ -153,7 +153,7 @@ fn who_has_another_secret_or_nobody_to_talk_to_is_told_the_cure_and_the_server_g
         assert_ne!(output.status.code(), Some(0), "{complaint}");
         assert!(words.iter().all(|word| complaint.contains(word)), "{words:?}: {complaint}");
     };
-    refused(&[PEER, "nobody listens at port 7640", "hol live serve"]);
+    refused(&[PEER, "no program listens on port 7640", "hol live serve"]);
     let mut serving = hosts.serve(&[]);
     fs::write(hosts.dir().join("secret"), "another\n").unwrap();
     refused(&[PEER, "secrets of the two hosts differ", "--secret-file"]);
