@@ -60,9 +60,8 @@ impl Endpoint {
     /// Linux: tcp_xmit_retransmit_queue.
     fn begin_block(&mut self, now: Time, index: usize) {
         if self.offloads() && !self.board.goes_on_with(index, now) {
-            let (room, limit) = (self.cwnd.cwnd() - self.in_flight(), self.payload_limit());
-            self.board.divide(index, limit);
-            let segments = room.min(self.most_segments(limit)) as usize;
+            let room = self.cwnd.cwnd() - self.in_flight();
+            let segments = room.min(self.most_segments(self.payload_limit())) as usize;
             self.board.end_block(index, segments, self.memory.without_data());
         }
     }

@@ -396,14 +396,14 @@ impl Scoreboard {
         }
     }
 
-    /// Splits segment `index` after `octets`; both parts keep its marks, and a FIN or PSH stays with the second. The first becomes a block with
-    /// an `overhead`. Linux: tcp_fragment.
+    /// Splits segment `index` after `octets`; both parts keep its marks, and a FIN stays with the second. The first becomes a block with an
+    /// `overhead`. Linux: tcp_fragment.
     pub(crate) fn split(&mut self, index: usize, octets: usize, overhead: u32) {
         let first = &mut self.segments[index];
         let mut rest = first.clone();
         rest.payload = first.payload.split_off(octets);
         rest.seq = first.seq + octets as u32;
-        first.flags = Flags(first.flags.0 & !(Flags::FIN | Flags::PSH).0);
+        first.flags = Flags(first.flags.0 & !Flags::FIN.0);
         first.overhead = overhead;
         self.overhead += overhead;
         for (marked, tally) in [
@@ -417,23 +417,13 @@ impl Scoreboard {
         self.segments.insert(index + 1, rest);
     }
 
-    /// Divides a block from segment `index` on into segments of `octets`, as far as they have the same marks. Linux: tcp_set_skb_tso_segs,
-    /// of the result of tcp_fragment, or of a block that is sent again while other options leave less or more room (__tcp_retransmit_skb).
-    /// Without blocks nothing is divided.
+    /// Divides a block from segment `index` on into segments of `octets`, as far as they have the same marks. Linux: tcp_set_skb_tso_segs
+    /// of the result of tcp_fragment.
     pub(crate) fn divide(&mut self, mut index: usize, octets: usize) {
-        if self.overhead == 0 {
-            return;
-        }
-        while let Some(this) = self.segments.get(index) {
-            if this.payload.len() > octets {
-                self.split(index, octets, 0);
-                index += 1;
-                continue;
-            }
-            let marks = |segment: &SentSegment| (segment.sacked, segment.lost, segment.resent);
-            let next =
-                self.segments.get(index + 1).filter(|next| this.overhead == 0 && marks(this) == marks(next));
-            let Some(next) = next else { return };
+        while let (Some(this), Some(next)) = (self.segments.get(index), self.segments.get(index + 1))
+            && this.overhead == 0
+            && (this.sacked, this.lost, this.resent) == (next.sacked, next.lost, next.resent)
+        {
             let missing = octets.saturating_sub(this.payload.len());
             if missing == 0 {
                 index += 1;
@@ -608,26 +598,6 @@ mod tests {
         assert_eq!(parts, [(0, 90, 10), (90, 90, 0), (180, 90, 0), (270, 30, 10), (300, 100, 0)]);
         let all = Tally { segments: 5, octets: 400 };
         assert_eq!((board.out, board.lost, board.memory()), (all, all, 420));
-    }
-
-    /// Each segment was cut by itself, so a block had a rest of some octets behind each of them, and no PSH at its end.
-    #[test]
-    fn a_block_that_leaves_again_with_more_options_is_divided_as_a_whole() {
-        // net/ipv4/tcp_output.c __tcp_retransmit_skb: segments of 90 of a block that was sent in segments of 100.
-        let mut board = Scoreboard::default();
-        for i in 0..4u32 {
-            let flags = if i == 2 { Flags::ACK | Flags::PSH } else { Flags::ACK };
-            board.push(SentSegment { overhead: 10 * (i / 2), flags, ..segment(100 * i, 100) });
-            board.mark_lost(i as usize);
-        }
-        board.divide(0, 90);
-        let parts: Vec<_> = board.iter().map(|part| (part.seq.0, part.length(), part.overhead)).collect();
-        assert_eq!(parts, [(0, 90, 0), (90, 90, 0), (180, 90, 0), (270, 30, 10), (300, 100, 10)]);
-        assert!(board.iter().all(|part| part.flags.contains(Flags::PSH) == (part.seq.0 == 270)));
-        assert_eq!(
-            (board.out, board.lost),
-            (Tally { segments: 5, octets: 400 }, Tally { segments: 5, octets: 400 })
-        );
     }
 
     #[test]

@@ -270,9 +270,6 @@ impl Endpoint {
             0 => return false,
             open => open,
         };
-        if self.offloads() && !self.board.goes_on_with(index, now) {
-            self.board.divide(index, self.payload_limit());
-        }
         // SACK blocks may have come up since: the segment is cut to what fits now. RFC 9293 section 3.7.1.
         let limit = self.payload_limit().min(open);
         let length = self.board.get(index).payload.len();
