@@ -118,7 +118,7 @@ mod tests {
     fn what_linux_does_otherwise_is_refused_with_the_key_and_the_cure() {
         let refused = [
             (RedSpec::default(), "min, max", "octets"),
-            (RedSpec { gentle: true, ..octets() }, "gentle", "leave"),
+            (RedSpec { gentle: true, ..octets() }, "gentle", "remove"),
             (RedSpec { weight: 0.003, ..octets() }, "weight", "0.00390625"),
             (RedSpec { max: QueueLimit::Bytes(1 << 22), ..octets() }, "max", "4194303B"),
         ];

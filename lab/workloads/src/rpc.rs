@@ -415,7 +415,7 @@ mod tests {
             (",\"request\":\"19B\"", "at least 20"),
             (",\"request\":\"30B\",\"head\":\"20B\"", "after its `head`"),
             (",\"reply\":\"7B\"", "at least 8"),
-            (",\"reply\":{\"1kB\":0}", "weights"),
+            (",\"reply\":{\"1kB\":0}", "weight"),
         ] {
             let problem = spec(keys).check().unwrap_err().to_string();
             assert!(problem.contains(cure), "{keys}: {problem}");

@@ -375,7 +375,7 @@ mod tests {
         ] {
             assert_eq!(text.parse::<TransportSpec>().unwrap().metrics_cache(), expected, "{text}");
         }
-        assert!(error("tcp:metrics_cache=all").contains("metrics_cache=all: it is off, on"));
+        assert!(error("tcp:metrics_cache=all").contains("metrics_cache=all: use off, on"));
         assert!(error("sctp:metrics_cache").contains("sctp has no option \"metrics_cache\""));
     }
 
@@ -415,9 +415,7 @@ mod tests {
         assert!(error("quic:pacing=off").contains("quic has no option \"pacing\""));
         assert!(error("quic:rto_min=1s").contains("quic has no option \"rto_min\""));
         assert!(error("quic:cc=bbr").contains("congestion=bbr"));
-        assert!(
-            error("quic:stack=linux-6.12").contains("stack linux-6.12 has no quic; take quinn-0.11, rfc")
-        );
+        assert!(error("quic:stack=linux-6.12").contains("stack linux-6.12 has no quic; use quinn-0.11, rfc"));
         assert!(error("tcp:stack=quinn-0.11").contains("stack quinn-0.11 has no tcp"));
         assert!(error("quic:per_message,datagrams").contains("per_message"));
         assert!(error("quic:per_message,streams=8").contains("streams have no effect"));

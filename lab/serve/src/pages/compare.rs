@@ -147,7 +147,7 @@ fn body(compared: &[Compared], differing: &BTreeSet<String>, constant: &Settings
         h1 { "Compare" }
         section aria-labelledby="differences-heading" {
             h2 id="differences-heading" { "What differs" }
-            div.scroll tabindex="0" role="region" aria-labelledby="differences-heading" {
+            div.scroll tabindex="0" role="region" aria-label="Table of differences" {
                 table id="differences" {
                     thead {
                         tr {

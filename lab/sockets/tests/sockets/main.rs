@@ -197,12 +197,12 @@ fn sctp_is_used_or_told_from_other_troubles_with_the_cure() {
 #[test]
 fn what_cannot_be_done_is_refused_before_anything_is_opened() {
     for (transport, expected) in [
-        ("tcp:stack=linux-2.6.16", "stack=linux-2.6.16: a kernel has a stack of its own"),
-        ("tcp:rto_min=1s", "rto_min=1s: Linux bounds the RTO's variance by it"),
+        ("tcp:stack=linux-2.6.16", "stack=linux-2.6.16: a kernel has its own stack"),
+        ("tcp:rto_min=1s", "rto_min=1s: Linux limits the variance term of the RTO by it"),
         ("tcp:nagle=classic", "nagle=classic: Linux has Minshall's variant"),
         ("tcp:hystart=false", "hystart=false: it is a parameter of the module tcp_cubic"),
         ("sctp:sack_delay=600ms", "sack_delay=600ms: RFC 9260 section 6.2"),
-        ("sctp:streams=8,max_inbound_streams=4", "streams=8: the other end takes no more"),
+        ("sctp:streams=8,max_inbound_streams=4", "streams=8: the other end accepts at most"),
         ("sctp:lifetime=500us", "lifetime=500us: Linux counts it in whole milliseconds"),
     ] {
         let mut enter = |_| panic!("{transport} is opened");

@@ -254,7 +254,10 @@ fn a_written_script_gives_the_same_network() {
 fn what_ns_cannot_say_stands_in_comments() {
     let spec = NetworkSpec { jitter: "2ms".parse().unwrap(), ..NetworkSpec::default() };
     let written = write(&Topology::new(&spec).unwrap());
-    assert!(written.contains("# ns has no words for: 1 from $client: jitter 2ms, overhead 14B"), "{written}");
+    assert!(
+        written.contains("# not expressible in ns: 1 from $client: jitter 2ms, overhead 14B"),
+        "{written}"
+    );
     assert_eq!(read(&written).nodes, ["client", "server"]);
 }
 

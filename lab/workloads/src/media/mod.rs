@@ -149,7 +149,7 @@ mod tests {
                 "`fec` restores the first packet of a group 236 ms after it, but `buffer` is 200ms",
             ),
             ("{\"fec\":\"ulpfec:10/11\"}", "make the group smaller or the buffer longer"),
-            ("{\"packing\":\"adu\",\"interleave\":16}", "`interleave` has a unit wait up to 236 ms"),
+            ("{\"packing\":\"adu\",\"interleave\":16}", "`interleave` delays a unit by up to 236 ms"),
             (
                 "{\"packing\":\"adu\",\"interleave\":8,\"fec\":\"5/7\"}",
                 "`fec` and `interleave` together take 236 ms",

@@ -243,7 +243,7 @@ mod tests {
         let udp = around(17, &[0, 53, 0x30, 0x39, 0, 8, 0, 0]);
         assert_eq!(LinkType(101).ip_packet(&udp), Ok(Some(&udp[..])));
         let problem = LinkType(189).ip_packet(&arp).unwrap_err().to_string();
-        assert!(problem.starts_with("link type 189 (USB); read are Ethernet"), "{problem}");
+        assert!(problem.starts_with("link type 189 (USB); supported are Ethernet"), "{problem}");
     }
 
     /// Packets in packets without end are left.

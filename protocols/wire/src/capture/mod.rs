@@ -240,7 +240,7 @@ mod tests {
             (&b""[..], "is empty"),
             (b"transports = ['tcp']", "is not a capture"),
             (&[0x1f, 0x8b, 8, 0, 0], "gunzip"),
-            (&[0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0, 1, 2, 3, 4], "broken at octet 8"),
+            (&[0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0, 1, 2, 3, 4], "invalid at octet 8"),
         ] {
             let (packets, problem) = read(octets);
             assert!(packets.is_empty() && problem.clone().unwrap().contains(words), "{problem:?}");
