@@ -22,8 +22,8 @@ const QUESTION: &str = "
 
 /// Measure the speed of hol itself: 80,000 SIMCO transactions at 1 % loss on one core.
 ///
-/// Endpoints, network and records are included. `scripts/bench-against-ns2` also measures ns-2, if it is
-/// installed.
+/// The time covers both endpoints, the network and the record of each transaction.
+/// `scripts/bench-against-ns2` also measures ns-2, if it is installed.
 #[derive(Debug, Args)]
 pub struct Bench {
     /// Number of measurements of each benchmark

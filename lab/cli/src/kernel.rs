@@ -36,7 +36,7 @@ enum What {
     },
     /// Make an existing kernel the default
     Use {
-        /// A bzImage such as /boot/vmlinuz-6.12.0-amd64, or the release of a kernel in the list
+        /// A bzImage such as /boot/vmlinuz-6.12.0-amd64, or a release that `hol kernel list` shows
         image: PathBuf,
         /// The directory of its modules [default: lib/modules/RELEASE beside boot]
         #[arg(long, value_name = "DIR")]

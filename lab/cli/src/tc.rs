@@ -18,7 +18,7 @@ const PACKET: u64 = 1514;
 /// Packets that netem holds unless told otherwise. tc-netem(8).
 const NETEM_LIMIT: u64 = 1000;
 
-/// Parses a line such as `qdisc add dev eth0 root netem delay 50ms`; an error names the word.
+/// Parses a line such as `qdisc add dev eth0 root netem delay 50ms`. Errors name the wrong word, or list the supported disciplines.
 pub fn read(line: &str) -> Result<ShapedDirection, String> {
     let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "\\").collect();
     let at = words.iter().position(|word| DISCIPLINES.iter().any(|(known, _)| known == word));

@@ -12,7 +12,7 @@ pub struct Values {
     pub median_ms: Option<f64>,
     /// The 99th percentile of the latency, in ms.
     pub p99_ms: Option<f64>,
-    /// Throughput until the last message was settled, in kbit/s.
+    /// Throughput until the last message was delivered, lost or abandoned, in kbit/s.
     pub throughput_kbps: f64,
     /// Messages that were not delivered.
     pub failed: u64,

@@ -14,7 +14,7 @@ use crate::Distribution;
 pub struct QuantileInterval {
     /// The lower end.
     pub low: Option<Duration>,
-    /// The upper end; `None` also if it is a message that never completed.
+    /// The upper end; `None` if the samples do not bound it, or if it falls on a message that never completed.
     pub high: Option<Duration>,
 }
 

@@ -289,7 +289,7 @@ mod tests {
             ("jitter = '1ms'\njitter_distribution = { table = [] }", "1 to 16384"),
             ("police = { rate = '1Mbit', burst = '1499B' }", "less than `mtu`, 1500"),
             ("police = { rate = '1Mbit', burst = '1100MB' }", "more than the maximum"),
-            ("up = { channel = 'air' }", "nobody else is on its `channel` \"air\""),
+            ("up = { channel = 'air' }", "no other link is on its `channel` \"air\""),
             ("reorder = '1%'", "reorder_by = \"5ms\""),
             ("reorder_by = '1ms'", "reorder = \"1%\""),
             ("mtu = '20B'", "at least 576"),

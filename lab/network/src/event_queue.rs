@@ -42,7 +42,7 @@ impl EventQueue {
         Self { pairs }
     }
 
-    /// Adds one component with nothing to do; `component` is its index, behind the others.
+    /// Grows the queue, if necessary, so that index `component` exists; new components are idle.
     pub fn make_room(&mut self, component: usize) {
         // There is a slot for each pair: two to a pair of the last half.
         let places = self.pairs.len();

@@ -221,7 +221,7 @@ mod tests {
         let long = "nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'server' }]\n[handover]";
         let problem = Topology::new(&toml::from_str(long).unwrap()).unwrap_err().to_string();
         assert!(
-            problem.contains("`handover`") && problem.contains("instead of `nodes`, paths = [{}, {}]"),
+            problem.contains("`handover`") && problem.contains("use paths = [{}, {}] instead of `nodes`"),
             "{problem}"
         );
     }

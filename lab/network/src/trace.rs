@@ -580,7 +580,7 @@ mod tests {
             ("time,speed\n0s,1\n", "line 1: \"speed\" is not a column"),
             ("rate,delay\n", "line 1: a table has one column `time`"),
             ("time,rate\n0s,1Mbit\n2s,2Mbit\n1s,1Mbit\n", "line 4: 1s is before 2s in line 3; sort"),
-            ("time,rate\n0s,1Mbit\n1s,0\n2s,\n", "line 3: a rate of 0 for ever"),
+            ("time,rate\n0s,1Mbit\n1s,0\n2s,\n", "line 3: the rate remains 0 until the end"),
             ("time,rate\n0,1\n", "or name the unit in the header"),
             ("time,rate\n0s,1Mbit,3\n", "line 2: 3 cells where the header has 2"),
             ("time,rate\n0s,-1Mbit\n", "line 2: "),
@@ -588,7 +588,7 @@ mod tests {
             ("5\nx\n", "line 2: \"x\" is not a whole number"),
             ("0\n0\n", "it needs later times"),
             (&format!("time,rate\n{many}"), "line 100002: more than 100000 changes"),
-            (&format!("time,rate\n{even}9000s,2Mbit\n"), "line 32: 8971s after the line before"),
+            (&format!("time,rate\n{even}9000s,2Mbit\n"), "line 32: 8971s after the previous line"),
         ] {
             let problem = read(text).unwrap_err();
             assert!(problem.contains(words), "{words}: {problem}");

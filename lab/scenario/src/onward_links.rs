@@ -140,7 +140,7 @@ mod tests {
             let problem = check(ECHO, asks).unwrap_err();
             assert!(problem.contains(words) && problem.contains("[[onward]] number "), "{problem}");
         };
-        refused(&[("c d", ECHO)], "receives no request \"c\"");
+        refused(&[("c d", ECHO)], "\"c\" receives no request");
         refused(&[("b c", ECHO), ("c b", ECHO)], "two flows end at \"b\"");
         refused(&[("b c", ECHO), ("b d", ECHO), ("c d", ECHO), ("d a", ECHO)], "two flows end at \"d\"");
         refused(&[("b c", "kind = 'oneway'")], "oneway does not answer request by request");

@@ -1,4 +1,4 @@
-//! Why a daemon does not start, or ends.
+//! Errors that prevent the daemon from starting, or that stop it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use hol_journal::JournalError;
 
 use crate::{LedgerError, Listen, SetupError};
 
-/// Why a daemon does not start, or ends.
+/// Errors that prevent the daemon from starting, or that stop it.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     /// A socket cannot be opened.

@@ -48,8 +48,8 @@ impl Window {
         self.ssthresh
     }
 
-    /// Returns cwnd limited by Max.Burst at `flight_size`; a `max_burst` of zero means no limit. Section 6.1
-    /// D.
+    /// Returns cwnd, limited to `max_burst` packets above `flight_size`; a `max_burst` of zero means no limit.
+    /// RFC 9260 section 6.1 rule D.
     pub fn burst_limited(&self, flight_size: u64, max_burst: u32) -> u64 {
         match max_burst {
             0 => self.cwnd,

@@ -502,7 +502,7 @@ mod tests {
     fn what_is_not_known_is_refused() {
         let deep = format!("assert {}1", "(".repeat(100_000));
         for (code, cure) in [
-            ("import sys", "import begins a statement"),
+            ("import sys", "import starts a statement"),
             ("assert frob == 1", "unknown variable \"frob\""),
             ("assert 1 / 0", "divides by 0"),
             ("assert 'x' < 1", "is not a number"),

@@ -193,7 +193,7 @@ mod tests {
         for (text, cure) in [
             ("#ifdef Linux\n+1", ":1: this #ifdef has no #endif"),
             ("+1\n#endif", ":2: this #endif has no #ifdef"),
-            ("#ifdef A\n#ifdef B\n#endif", ":2: this #ifdef stands in that of line 1"),
+            ("#ifdef A\n#ifdef B\n#endif", ":2: this #ifdef is inside that of line 1"),
             ("#ifdef", "has no name"),
             ("#else", "use #ifdef NAME and #endif"),
             ("+0\n+1 f(", ":2: this does not end"),

@@ -519,7 +519,7 @@ mod tests {
     fn what_cannot_be_read_is_told_with_its_cure() {
         for (text, cure) in [
             ("X 0:0(0)", "use S"),
-            (". 1:3(1) ack 1", "end at 2"),
+            (". 1:3(1) ack 1", "plus 1 octets is 2"),
             ("P 1:2(1) ack 1", "both or neither"),
             ("S 0:0(0) urg 1", "use ack, win"),
             ("S 0:0(0) <ms 1>", "use mss"),

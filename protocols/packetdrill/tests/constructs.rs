@@ -148,7 +148,7 @@ fn python_asserts_what_is_known_of_the_endpoint() {
         "expected tcpi_unacked == 3, but tcpi_unacked is 2",
     );
     is_not_read(&format!("{sent}%{{ assert tcpi_frob == 3 }}%"), "unknown variable \"tcpi_frob\"");
-    is_not_read(&format!("{sent}%{{ import os }}%"), "import begins a statement");
+    is_not_read(&format!("{sent}%{{ import os }}%"), "import starts a statement");
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn bad_input_is_refused() {
     is_not_read(&format!("{CONNECT}+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 5"), "a second socket");
     is_not_read(
         &format!("{ASSOCIATE}+0 < sctp: DATA[flgs=BE, len=4000000000, tsn=1, sid=0, ssn=0, ppid=0]"),
-        "it has room for 65535",
+        "the maximum is 65535",
     );
     let open = "0 socket(..., SOCK_STREAM, IPPROTO_SCTP) = 3\n";
     is_not_read(&format!("{open}+0 < sctp: {}{}", "A[".repeat(200_000), "]".repeat(200_000)), "16 deep");

@@ -1,4 +1,4 @@
-//! The handshake, and quinn-proto's events of a connection. RFC 9000 section 7.
+//! The handshake (RFC 9000 section 7), and the events that quinn-proto reports for a connection.
 
 use hol_base::Time;
 use hol_transport::{Event, Failure, Violation};

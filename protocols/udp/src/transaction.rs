@@ -1,4 +1,4 @@
-//! A client transaction over an unreliable transport: when to repeat the request. RFC 3261 section 17.1.
+//! A client transaction over an unreliable transport: when to retransmit the request. RFC 3261 section 17.1.
 
 use bytes::Bytes;
 use hol_base::{Duration, Time};

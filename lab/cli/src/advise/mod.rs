@@ -36,7 +36,7 @@ Examples:
 pub struct Advise {
     /// The experiment, with an axis of numbers under [sweep]
     file: PathBuf,
-    /// Key to search along [default: the first one swept over numbers]
+    /// Swept key along which to search [default: the first with numeric values]
     #[arg(long, value_name = "KEY")]
     over: Option<String>,
     /// Precision of the crossover: relative to its value on a logarithmic axis, otherwise to the length of

@@ -439,9 +439,9 @@ fn what_is_no_text_file_is_told_what_to_do() {
     let dir = here();
     fs::create_dir(dir.path().join("folder")).unwrap();
     fs::write(dir.path().join("a.toml"), b"title = '\xff'\n").unwrap();
-    for (file, cure) in [("folder", "name a file in it"), ("a.toml", "save it as UTF-8")] {
+    for (file, exit, cure) in [("folder", 1, "name a file in it"), ("a.toml", 2, "save it as UTF-8")] {
         let (code, message) = failure(dir.path(), &["run", file]);
-        assert!(code == 1 && message.contains(cure), "{message}");
+        assert!(code == exit && message.contains(cure), "{message}");
     }
 }
 

@@ -120,7 +120,7 @@ mod tests {
         let mut unsteady = wide;
         unsteady.steady = false;
         let finding = of(&[&inside, &stopped, &unsteady]);
-        assert!(finding.text.ends_with("(1 more did not carry the load)"), "{finding:?}");
+        assert!(finding.text.ends_with("(at 1 more points the load was not carried)"), "{finding:?}");
         assert_eq!((finding.holds, finding.rows.len()), (None, 1));
     }
 }

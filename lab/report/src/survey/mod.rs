@@ -33,7 +33,7 @@ pub use map::Map;
 pub use outages::sentence as outage;
 pub use quantity::Numbers;
 
-/// One experiment with its axes.
+/// The results of one experiment that is no study, by transport and axis values.
 #[derive(Debug)]
 pub struct Survey<'d> {
     /// Name of the experiment.

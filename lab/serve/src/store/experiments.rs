@@ -50,9 +50,9 @@ pub struct NewExperiment {
     pub study: Option<String>,
     /// See [`Experiment`].
     pub quick: bool,
-    /// Its text; empty for a study.
+    /// The text of the experiment file; empty for a study.
     pub text: String,
-    /// In which language.
+    /// The language of `text`.
     pub format: Format,
     /// Submission time, seconds since 1970.
     pub now: i64,

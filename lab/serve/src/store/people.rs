@@ -126,7 +126,7 @@ impl Store {
         })
     }
 
-    /// Returns the mail address of an experiment's owner.
+    /// Returns the mail address of a user; `None` if there is no such user.
     pub fn mail_of(&self, user: i64) -> rusqlite::Result<Option<String>> {
         let found =
             self.connection().query_row("SELECT mail FROM users WHERE id = ?1", [user], |row| row.get(0));

@@ -20,8 +20,8 @@ pub struct Page {
     /// Octets per object: a size, sizes with weights as in `{ "1kB" = 9, "200kB" = 1 }`, or a log-normal
     /// distribution as in `{ median = "10kB", sigma = 1.5 }`. Default 20 kB.
     pub size: Sizes,
-    /// Number of waves in which objects become known: through the document, through an object of the first
-    /// wave, and so on. Default 1.
+    /// Depth of the references: with 1 the document references all objects; with 2 it references half of them,
+    /// which reference the rest, and so on. Default 1.
     pub waves: u16,
     /// Octets per request. Default 400.
     pub request: ByteCount,
