@@ -35,7 +35,7 @@ fn without_losses_the_worlds_agree_and_a_second_time_nothing_is_run() {
     assert_eq!(csv.lines().count(), 3, "a head and two points; the stack of 2.6 is not the kernel's: {csv}");
 
     let again = validate(dir.path(), &[]);
-    assert_eq!(text(&again.stderr).matches(": 0 runs to do").count(), 2, "{}", text(&again.stderr));
+    assert_eq!(text(&again.stderr).matches(": 0 runs to perform").count(), 2, "{}", text(&again.stderr));
     assert_eq!(again.stdout, whole.stdout);
 
     let page = program::ok(dir.path(), &["report", "out/kernel", "out/model"]);
