@@ -85,7 +85,7 @@ impl PacketObserver for Trace {
             Err(ParseError::Protocol(0 | 58)) => {}
             Err(_) if sighting.fate == TapEvent::Received => {}
             Err(problem) => {
-                self.sent(sighting, format!("{} octets: {problem}", sighting.packet.octets().len()))
+                self.sent(sighting, format!("{} octets: {problem}", sighting.packet.octets().len()));
             }
         }
     }

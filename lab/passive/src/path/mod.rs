@@ -92,7 +92,7 @@ impl PathLearner {
                 conversation.pass(at, side, parsed_packet.length, says);
             }
             TransportContent::Datagram(_) => {
-                self.handle_quic_handshake(at, sockets, parsed_packet.is_long_quic)
+                self.handle_quic_handshake(at, sockets, parsed_packet.is_long_quic);
             }
             TransportContent::Nothing => {}
         }

@@ -153,7 +153,7 @@ impl Connection {
         match way {
             ConnectionReuse::Multiplexed => self.responses.push_back(response),
             ConnectionReuse::Close | ConnectionReuse::Keepalive | ConnectionReuse::Pipelined => {
-                self.responses.push_front(response)
+                self.responses.push_front(response);
             }
         }
     }
