@@ -14,11 +14,11 @@ same directory: docs/simco-failover.md.";
 
 /// Keep a copy of the rules of a middlebox on this host, as they are recorded there.
 ///
-/// The middlebox has [standby] in its settings. Nothing is put in force here.
+/// The middlebox has `[standby]` in its settings. Nothing is put in force here.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER)]
 pub struct Standby {
-    /// The middlebox: HOST:PORT of [standby] in its settings
+    /// The middlebox: HOST:PORT of `[standby]` in its settings
     #[arg(long, value_name = "SERVER")]
     server: Server,
     /// Authorities that certify the middlebox (PEM)
