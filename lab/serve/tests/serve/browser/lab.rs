@@ -162,7 +162,9 @@ impl Lab {
         let log = self.state.path().join("browser.log");
         self.browser.close().await.expect("the browser ends");
         let log = std::fs::read_to_string(log).expect("the browser keeps a log");
-        let said: Vec<&str> = log.lines().filter(|line| line.contains("CONSOLE")).collect();
+        // A message whose source has no address is of a script that this test has brought: axe-core tries styles of its own.
+        let of_the_page = |line: &&str| line.contains("CONSOLE") && !line.contains("source:  (");
+        let said: Vec<&str> = log.lines().filter(of_the_page).collect();
         assert!(said.is_empty(), "{}", said.join("\n"));
     }
 
