@@ -56,7 +56,7 @@ const NETWORK: [Note; 12] = [
         "\"100Mbit\"",
     ),
     ("delay", "One way.", "\"10ms\""),
-    ("jitter", "The delay varies by up to this in both directions.", "\"0s\""),
+    ("jitter", "Largest deviation of the delay, plus or minus.", "\"0s\""),
     (
         "jitter_distribution",
         "Distribution of the jitter: \"normal\", \"pareto\" or \"paretonormal\"; needs jitter.",

@@ -19,7 +19,7 @@ pub struct FigureRequest {
     /// The swept key with a panel for each value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panels: Option<String>,
-    /// Name of the metric to draw, which may be one of `[program.metrics]`. Default `response-time`.
+    /// Name of the metric to draw, which may be one of `[program.metrics]`.
     pub metric: String,
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn unheard(records: &[Record], stopped: &RunEnd, host: &str) -> Optio
     (is_lost || is_cut).then(|| {
         format!(
             "nothing arrived at {host}: check that a firewall there lets ports of the ephemeral range \
-             (sysctl net.ipv4.ip_local_port_range) pass, TCP, UDP and SCTP as the transport needs? If only some ports pass, \
+             (sysctl net.ipv4.ip_local_port_range) pass, TCP, UDP and SCTP as the transport needs. If only some ports pass, \
              name them there: `hol live serve --ports FIRST-LAST`"
         )
     })

@@ -117,8 +117,8 @@ impl FlowRuns {
         Ok((Self::since_the_first(flows, assignments), told))
     }
 
-    /// Shifts times from those of each flow, which count from its first attempt to connect, to those of the
-    /// first flow.
+    /// Shifts times, which count from each flow's first attempt to connect, to times since the start of the
+    /// run: the earliest first attempt minus its flow's start time.
     pub(crate) fn since_the_first(mut flows: Vec<FlowRun>, assignments: &[Assignment]) -> Self {
         let due = assignments.iter().map(|assignment| assignment.workload.start.as_nanos());
         let epoch =

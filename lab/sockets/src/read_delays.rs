@@ -29,7 +29,7 @@ impl ReadDelayRecorder {
         came.into_iter().for_each(|came| self.recorder.complete(Duration::from_nanos(now - came)));
     }
 
-    /// Returns the read_delays; `None` if the wall clock was set meanwhile.
+    /// Returns the delays; `None` if the wall clock was set meanwhile.
     pub(crate) fn finish(self) -> Option<ReadDelays> {
         if self.wall.was_set(WallClockOffset::read()) {
             return None;

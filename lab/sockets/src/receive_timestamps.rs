@@ -23,7 +23,7 @@ impl Stamped {
     /// are no multiple of it.
     const ONE_IN: u64 = 7;
 
-    /// Creates the reader of a socket; `is_enabled` says whether timestamps were enabled on it.
+    /// Creates the reader of a socket; `is_asked` says whether timestamps were enabled on it.
     pub(crate) fn new(is_asked: bool) -> Self {
         Self { is_asked, reads: 0 }
     }

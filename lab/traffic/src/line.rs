@@ -2,7 +2,7 @@
 //!
 //! A link of the model is a queue, a transmitter, loss, then propagation. Here it is a chain on its own
 //! router: delay, admission to the queue, rate, release from the queue, loss, reordering, policing; packets
-//! are duplicated at the end. If the queue has a discipline, packets wait behind a pace before the rate. All
+//! are duplicated at the end. If the queue has a discipline, packets wait behind a shaper before the rate. All
 //! stages but the last are first in, first out, so the delay may come before the queue: the sums are equal.
 //! An emulator counts the packets inside nested ones, so reordered packets take room in a queue of packets.
 
@@ -59,7 +59,7 @@ pub enum Stage {
 pub struct Emulator {
     /// Delay of each packet.
     pub delay: Duration,
-    /// Maximum deviation of the delay in both directions.
+    /// Maximum deviation of the delay, plus or minus.
     pub jitter: Duration,
     /// Distribution of the delay, if not uniform.
     pub distribution: Option<Arc<[i16]>>,
@@ -236,7 +236,7 @@ impl Line {
         seed.derive_index(change).0
     }
 
-    /// Returns the pace for `settings` and the queues behind it, if a queue inside the transmitter is not
+    /// Returns the shaper for `settings` and the queues behind it, if a queue inside the transmitter is not
     /// enough: an emulator fixes a packet's departure on arrival, whatever the rate is by then.
     fn paced(&self, settings: &Settings) -> Option<Result<(Shaper, Vec<Waiting>), Refusal>> {
         let is_paced = self.changing.rate || self.settings.discipline != Discipline::DropTail;

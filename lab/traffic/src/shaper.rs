@@ -67,7 +67,7 @@ impl Waiting {
     /// falls at the initial rate, because Linux would restart it with a new one.
     pub(crate) fn of(start: &Settings) -> Result<Vec<Self>, Refusal> {
         Ok(match (&start.discipline, start.queue) {
-            // Its octets are counted before the pace, and released behind the transmitter.
+            // Its octets are counted before the shaper, and released behind the transmitter.
             (Discipline::DropTail, QueueLimit::Bytes(_)) => vec![Self::Fifo(Self::ALL)],
             (Discipline::DropTail, queue) => vec![Self::Fifo(queue)],
             (Discipline::Red(spec), queue) => {
@@ -107,7 +107,7 @@ impl Shaper {
     const MOST_SCALE: i32 = i32::MAX / Self::PORT;
     /// With a smaller one the octets that are lost would slow the link down.
     const LEAST_SCALE: f64 = 64.0;
-    /// Maximum relative shortfall of the pace below the link's rate.
+    /// Maximum relative shortfall of the shaper below the link's rate.
     const TOLERANCE: f64 = 0.001;
 
     /// Returns the shaper of a link, if the kernel supports it.
@@ -115,7 +115,7 @@ impl Shaper {
         let (rate, port) = (settings.rate.bits_per_second() as f64 / 1e3, f64::from(Self::PORT));
         let exact = rate * port / (port - rate);
         let scale = (f64::from(i32::MAX) / exact).floor().clamp(1.0, f64::from(Self::MOST_SCALE));
-        // Never faster, or packets would pile up behind the pace.
+        // Never faster, or packets would pile up behind the shaper.
         let gain = (exact * scale).floor();
         if rate >= port || scale < Self::LEAST_SCALE || gain < exact * scale * (1.0 - Self::TOLERANCE) {
             let why =

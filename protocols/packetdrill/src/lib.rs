@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A script is parsed into statements (`source`) and steps (`script`, `when`, `call`, `shell`). The `player` performs the steps and
+//! A script is parsed into statements (`source`) and steps (`script`, `step_time`, `call`, `shell`). The `player` performs the steps and
 //! compares the endpoint's packets with the script; `socket` emulates the socket between the two. Each protocol has a file with its
 //! packet syntax.
 

@@ -17,7 +17,7 @@ pub enum ParseError {
     /// A fragment of an IP packet; we never send fragments.
     #[error("a fragment")]
     Fragment,
-    /// Neither TCP nor SCTP.
+    /// Neither TCP, SCTP nor UDP.
     #[error("IP protocol {0}, neither TCP, SCTP nor UDP")]
     Protocol(u8),
     /// A checksum is wrong: the packet was corrupted on the way.

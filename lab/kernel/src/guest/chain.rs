@@ -183,7 +183,7 @@ impl Chain {
             }
             Stage::Pace(pace) => {
                 let (port, message) = seat("cbs");
-                port.routing.request(queue::pace(message, pace), &self.needs("a pace", "sch_cbs"))
+                port.routing.request(queue::pace(message, pace), &self.needs("a shaper", "sch_cbs"))
             }
             Stage::Waiting(waiting) => {
                 let (kind, module) = queue::kind(waiting);

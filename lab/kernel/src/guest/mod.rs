@@ -51,7 +51,7 @@ use variables::{FIRST, MARK, ROOT, is_here};
 use crate::job::{Job, JobResult};
 use crate::modules;
 
-/// Runs the guest; never returns, because the host ends the machine.
+/// Runs the guest. In a virtual machine it returns only after an error, because the host ends the machine.
 pub fn main() -> ExitCode {
     if std::env::var_os(MARK).is_some_and(|mark| mark == FIRST) {
         return programs::init_process::main();

@@ -7,7 +7,7 @@ use super::GuestError;
 use super::bpf::{Map, Program, Purpose};
 use super::code::*;
 
-/// linux/pkt_cls.h: continue as without a tc_bpf; drop the packet.
+/// linux/pkt_cls.h: continue as without a filter; drop the packet.
 const PASS: i32 = -1;
 const SHOT: i32 = 2;
 /// linux/bpf.h, `struct __sk_buff`.

@@ -94,7 +94,7 @@ impl Faster {
             all => format!(" (aborted at {own}, and {} at {})", self.than, all - own),
         };
         let text = format!(
-            "{points} points: {better} than {} at {faster}, {worse} at {slower}{of_aborted}, no difference at {even}, undecided at {open}{}",
+            "{points} points: {better} than {} at {faster}, {worse} at {slower}{of_aborted}, no gain at {even}, undecided at {open}{}",
             self.than,
             not_carried(self.metric, &cells, other),
         );

@@ -30,7 +30,7 @@ impl Mark {
     }
 }
 
-/// Draws the meaning of each mark in one line, starting at `from`.
+/// Draws the meaning of each mark in one line, starting at `at`.
 pub fn mark_key(svg: &mut Svg, at: (f64, f64), marks: &[(Mark, String)]) {
     const LETTER: f64 = 5.9;
     let mut x = at.0;

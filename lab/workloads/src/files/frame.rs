@@ -45,7 +45,7 @@ pub(super) struct Header {
     pub(super) offset: u32,
     /// Octets of the block, or of the file in requests without one.
     pub(super) octets: u32,
-    /// In the reply to [`Command::FileServer`] the digest of what is stored; otherwise zero.
+    /// In the reply to [`Command::Store`] the digest of what is stored; otherwise zero.
     pub(super) digest: Digest,
 }
 

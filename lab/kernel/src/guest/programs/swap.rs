@@ -1,4 +1,4 @@
-//! Replaces the choice of the programs' transport: the kernel gives their stream sockets another protocol.
+//! Replaces the transport of programs: the kernel gives their stream sockets another protocol.
 //!
 //! Linux calls `update_socket_protocol` for a new socket, for the sake of MPTCP; a BPF program returns the protocol. TCP options that the
 //! new protocol lacks are translated or ignored.
@@ -73,7 +73,7 @@ impl ProtocolSwap {
             // Only who asks for Multipath TCP himself gets it then.
             return match kind {
                 Kind::Tcp => Ok(Self(None)),
-                _ => Err("this kernel cannot replace the choice of the programs' transport; use Linux 6.6 or later, such as kernel:6.12".into()),
+                _ => Err("this kernel cannot replace the transport of programs; use Linux 6.6 or later, such as kernel:6.12".into()),
             };
         };
         let answer = Program::load(Purpose::Answer(function), &protocol(wanted).finish()?)?.answer()?;
