@@ -12,7 +12,7 @@ use crate::distribution::Distribution;
 ///
 /// let mut recorder = Recorder::new();
 /// (1..=97).for_each(|ms| recorder.complete(Duration::from_millis(ms)));
-/// (0..3).for_each(|_| recorder.miss());
+/// (0..3).for_each(|_| recorder.count_failure());
 /// let latency = recorder.finish();
 /// assert_eq!(latency.mean_ms(), Some(49.0));
 /// assert_eq!(latency.quantile(0.98), None, "three of a hundred never arrived");

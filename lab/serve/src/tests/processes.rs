@@ -148,7 +148,9 @@ fn one_that_fills_the_disk_is_swapped_out_and_the_next_does_not_start() {
         format!("{PROGRESS}\nfor n in $(seq 50); do head -c 1000000 /dev/zero >> full; sleep 0.2; done");
     let lives = lives::<2>(&fill, Quota { octets: 1 << 20, ..Quota::NONE });
     assert_eq!(lives[0].0, ["queued", "starting", "active", "swapped_out"]);
-    assert_eq!(lives[1].0, ["queued", "swapped_out"]);
+    // Whether `queued` is seen depends on who is first: an announcement has the state of when it is written.
+    assert_eq!(lives[1].0.last().unwrap(), "swapped_out");
+    assert!(!lives[1].0.contains(&"starting".to_owned()), "{:?}", lives[1].0);
     for (_, why) in lives {
         assert!(why.starts_with("its project uses ") && why.contains("of disk, the maximum"), "{why}");
     }
