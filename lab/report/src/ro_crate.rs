@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hol_base::percent_encoded;
 use hol_lab::{Origin, Results, sha256_of_file};
 use serde_json::{Value, json};
 
@@ -66,24 +67,13 @@ fn entity(dir: &Path, file: &Path) -> io::Result<Value> {
     let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or("");
     let known = MEDIA_TYPES.iter().find(|(known, _)| *known == ending);
     Ok(json!({
-        "@id": address(&file.to_string_lossy()),
+        "@id": percent_encoded(&file.to_string_lossy()),
         "@type": "File",
         "name": file.to_string_lossy(),
         "contentSize": octets.to_string(),
         "encodingFormat": known.map_or("application/octet-stream", |(_, kind)| kind),
         "sha256": hash,
     }))
-}
-
-/// Returns a relative path as a reference of RFC 3986: what is not unreserved (section 2.3) or a slash in percent encoding.
-fn address(path: &str) -> String {
-    let octet = |octet: u8| match octet {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-            char::from(octet).to_string()
-        }
-        other => format!("%{other:02X}"),
-    };
-    path.bytes().map(octet).collect()
 }
 
 /// Returns the whole document.
@@ -96,7 +86,7 @@ fn metadata(results: &Results, files: &[Value], published: Published<'_>) -> Val
         [one] => json!({"@id": one["@id"]}),
         all => all.iter().map(|file| json!({"@id": file["@id"]})).collect(),
     };
-    let input = |(name, hash): (&String, &String)| json!({"@id": format!("#input-{}", address(name)), "@type": "CreativeWork", "name": name, "sha256": hash});
+    let input = |(name, hash): (&String, &String)| json!({"@id": format!("#input-{}", percent_encoded(name)), "@type": "CreativeWork", "name": name, "sha256": hash});
     let inputs: Vec<Value> = inputs.iter().map(input).collect();
     let version =
         if commit.is_empty() { manifest.version.clone() } else { format!("{} ({commit})", manifest.version) };
@@ -126,7 +116,6 @@ fn metadata(results: &Results, files: &[Value], published: Published<'_>) -> Val
         "instrument": {"@id": "#headofline"},
         "object": references(&inputs),
         "result": references(files),
-        "endTime": date,
     });
     let mut instrument = json!({
         "@id": "#headofline",
@@ -167,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_path_is_a_reference() {
-        assert_eq!(address("figures/fig01.svg"), "figures/fig01.svg");
-        assert_eq!(address("out/a b#1/é"), "out/a%20b%231/%C3%A9");
+        assert_eq!(percent_encoded("figures/fig01.svg"), "figures/fig01.svg");
+        assert_eq!(percent_encoded("out/a b#1/é"), "out/a%20b%231/%C3%A9");
     }
 }

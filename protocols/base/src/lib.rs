@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod digest;
+mod percent;
 mod random;
 mod serial;
 mod spelling;
@@ -9,6 +10,7 @@ mod units;
 mod wording;
 
 pub use digest::{Digest, Digester};
+pub use percent::percent_encoded;
 pub use random::{Rng, Seed};
 pub use spelling::nearest;
 pub use time::{Duration, Time};

@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
+use hol_base::percent_encoded;
 use serde::Deserialize;
 use ureq::http::StatusCode;
 
@@ -52,7 +53,7 @@ impl Get {
             let problem = format!("{}: is not empty; choose another directory with --out DIR", out.display());
             return Err(Failure::Usage(problem));
         }
-        let whole = |path: &str| format!("/api/experiments/{}/files/{}", self.id, encoded(path));
+        let whole = |path: &str| format!("/api/experiments/{}/files/{}", self.id, percent_encoded(path));
         let mut count = 0;
         for file in files.iter().filter(|file| file.path != REPORT) {
             count += 1;
@@ -145,13 +146,6 @@ fn unwritable(place: &Path, problem: &io::Error) -> Failure {
     Failure::Failed(format!("{}: {problem}; choose another place with --out", place.display()))
 }
 
-/// RFC 3986, section 2.1
-fn encoded(path: &str) -> String {
-    let plain = |octet: u8| octet.is_ascii_alphanumeric() || b"-._~/".contains(&octet);
-    let encode = |octet| if plain(octet) { char::from(octet).to_string() } else { format!("%{octet:02X}") };
-    path.bytes().map(encode).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,10 +212,5 @@ mod tests {
         let (result, _, requests) = fetched((0..TRIES).map(|_| broken()).collect());
         assert!(result.unwrap_err().to_string().contains("failed 5 times"));
         assert_eq!(requests.len(), 5);
-    }
-
-    #[test]
-    fn paths_are_encoded_octet_by_octet() {
-        assert_eq!(encoded("failed/a b%é?.log"), "failed/a%20b%25%C3%A9%3F.log");
     }
 }

@@ -1,6 +1,7 @@
 //! The files of a user or a project.
 
 use axum::extract::State as Extract;
+use hol_base::percent_encoded;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -67,9 +68,9 @@ fn body(project: Option<&str>, projects: &[String], files: &[FileLine]) -> Marku
                     tbody {
                         @for FileLine { path, size } in files {
                             tr {
-                                td.title { a href={ (base) (percent_path(path)) } download { (path) } }
+                                td.title { a href={ (base) (percent_encoded(path)) } download { (path) } }
                                 td { (size) }
-                                td { button.small type="button" data-delete={ (base) (percent_path(path)) } aria-label={ "delete " (path) } { "Delete" } }
+                                td { button.small type="button" data-delete={ (base) (percent_encoded(path)) } aria-label={ "delete " (path) } { "Delete" } }
                             }
                         }
                     }
@@ -77,9 +78,4 @@ fn body(project: Option<&str>, projects: &[String], files: &[FileLine]) -> Marku
             }
         }
     }
-}
-
-/// Returns a path with its parts encoded.
-fn percent_path(path: &str) -> String {
-    path.split('/').map(super::percent).collect::<Vec<_>>().join("/")
 }

@@ -1,11 +1,11 @@
 //! The home page: running, waiting and completed experiments.
 
 use axum::extract::State as Extract;
+use hol_base::percent_encoded;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::layout::Page;
-use super::percent;
 use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_blocking;
 use crate::experiment::{Experiment, Filter, State};
@@ -57,7 +57,7 @@ impl HomeQuery {
             ("owner", &self.owner),
         ];
         let chosen = fields.into_iter().filter(|(_, text)| !text.is_empty());
-        let chosen: String = chosen.map(|(key, text)| format!("{key}={}&", percent(text))).collect();
+        let chosen: String = chosen.map(|(key, text)| format!("{key}={}&", percent_encoded(text))).collect();
         format!("/?{chosen}before={before}")
     }
 }

@@ -30,12 +30,3 @@ pub fn routes() -> Router<Shared> {
         .route("/register", get(account::register))
         .route("/account", get(account::page))
 }
-
-/// RFC 3986, section 2.1
-fn percent(text: &str) -> String {
-    let octet = |octet: u8| match octet {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(octet).to_string(),
-        _ => format!("%{octet:02X}"),
-    };
-    text.bytes().map(octet).collect()
-}
