@@ -256,7 +256,8 @@ impl Store {
 
     /// Ends the access of all keys to an experiment.
     pub fn unshare(&self, id: i64) -> rusqlite::Result<()> {
-        self.connection().execute("DELETE FROM shares WHERE experiment = ?1", [id]).map(drop)
+        let remove = "DELETE FROM shares WHERE experiment = ?1";
+        self.transact_in_reserve(|transaction| transaction.execute(remove, [id]).map(drop))
     }
 
     /// Returns the experiment that is shared by the key of this `digest`.

@@ -168,13 +168,14 @@ impl Store {
 
     /// Ends the key of this `digest`.
     pub fn remove_key(&self, digest: &[u8]) -> rusqlite::Result<()> {
-        self.connection().execute("DELETE FROM keys WHERE digest = ?1", [digest]).map(drop)
+        let remove = "DELETE FROM keys WHERE digest = ?1";
+        self.transact_in_reserve(|transaction| transaction.execute(remove, [digest]).map(drop))
     }
 
     /// Revokes token `id` of `user`; returns whether it existed.
     pub fn revoke(&self, user: i64, id: i64) -> rusqlite::Result<bool> {
         let removed = "DELETE FROM keys WHERE id = ?1 AND user = ?2 AND kind = 'token'";
-        Ok(self.connection().execute(removed, [id, user])? > 0)
+        self.transact_in_reserve(|transaction| Ok(transaction.execute(removed, [id, user])? > 0))
     }
 
     /// Returns the tokens of `user`.
@@ -285,7 +286,7 @@ impl Store {
         let dismiss =
             "DELETE FROM members WHERE project = ?1 AND user = (SELECT id FROM users WHERE name = ?2)
             AND user <> (SELECT leader FROM projects WHERE id = ?1)";
-        Ok(self.connection().execute(dismiss, params![project, name])? > 0)
+        self.transact_in_reserve(|transaction| Ok(transaction.execute(dismiss, params![project, name])? > 0))
     }
 }
 
