@@ -81,21 +81,20 @@ fn compared(server: &Server, viewer: &Viewer, id: i64) -> Result<Compared, Refus
 /// Returns the settings of all points: each key with its values.
 fn settings(experiment: &hol_lab::Experiment) -> SettingsByKey {
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut known: BTreeSet<(String, String)> = BTreeSet::new();
+    let axes: BTreeSet<&String> =
+        experiment.points.iter().flat_map(|point| point.axes.iter().map(|(key, _)| key)).collect();
     for point in &experiment.points {
-        let label = ("transports", &point.label);
-        let axes = point.axes.iter().map(|(key, value)| (key.as_str(), value));
-        for (key, value) in axes.chain([label]) {
-            let known = values.entry(key.to_owned()).or_default();
-            if !known.contains(value) {
-                known.push(value.clone());
+        let mut fields = Vec::new();
+        flatten("", &serde_json::to_value(point).unwrap_or_default(), &mut fields);
+        // An axis has its values as they were written.
+        fields.retain(|(key, _)| !is_derived(key) && !axes.contains(key));
+        fields.extend(point.axes.iter().map(|(key, value)| (key.clone(), value.clone())));
+        fields.push(("transports".to_owned(), point.label.clone()));
+        for (key, value) in fields {
+            if known.insert((key.clone(), value.clone())) {
+                values.entry(key).or_default().push(value);
             }
-        }
-    }
-    if let Some(first) = experiment.points.first() {
-        let mut leaves = Vec::new();
-        flatten("", &serde_json::to_value(first).unwrap_or_default(), &mut leaves);
-        for (key, value) in leaves.into_iter().filter(|(key, _)| !is_derived(key)) {
-            values.entry(key).or_insert_with(|| vec![value]);
         }
     }
     let shown = |values: Vec<String>| match values.len() {
@@ -143,6 +142,7 @@ fn differences(all: &[&SettingsByKey]) -> (BTreeSet<String>, SettingsByKey) {
 }
 
 fn body(compared: &[Compared], differing: &BTreeSet<String>, constant: &SettingsByKey) -> Markup {
+    let known = compared.iter().filter(|own| !own.settings.is_empty()).count();
     html! {
         h1 { "Compare" }
         section aria-labelledby="differences-heading" {
@@ -162,7 +162,11 @@ fn body(compared: &[Compared], differing: &BTreeSet<String>, constant: &Settings
                     }
                 }
             }
-            @if differing.is_empty() { p.soft { "The settings of these experiments are the same." } }
+            @if known < 2 {
+                p.soft { "There is nothing to compare: the settings are known of experiments with a text, not of studies." }
+            } @else if differing.is_empty() {
+                p.soft { "The settings of these experiments are the same." }
+            }
             @if !constant.is_empty() {
                 details {
                     summary { "The same in all: " (constant.len()) " settings" }

@@ -22,13 +22,13 @@ enum Who {
 use Who::{Ann, Mallory, Nobody};
 
 /// What is sent: who, method, path, headers, body.
-type JsonBody<'s> = (Who, &'s str, &'s str, &'s [(&'s str, &'s str)], &'s str);
+type HostileRequest<'s> = (Who, &'s str, &'s str, &'s [(&'s str, &'s str)], &'s str);
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const HERE: (&str, &str) = ("host", "127.0.0.1:4540");
 
 /// What it does, what is sent, and the status of the answer. Ann's experiment is number 1.
-const TABLE: &[(&str, JsonBody<'_>, u16)] = &[
+const TABLE: &[(&str, HostileRequest<'_>, u16)] = &[
     // Forged: somebody else's name, key or page.
     ("no key", (Nobody, "GET", "/api/experiments", &[HERE], ""), 401),
     ("an empty key", (Nobody, "GET", "/api/me", &[HERE, ("cookie", "headofline=")], ""), 401),

@@ -5,7 +5,7 @@ import { number } from "./words.js";
 
 // The stages of a message's time, in their order. The parts add up to its mean delay.
 const STAGES = [
-  ["slip_ms", "behind schedule, or at the server", "grey"], ["sender_ms", "waiting at the sender", "purple"], ["recovery_ms", "loss recovery", "vermilion"],
+  ["slip_ms", "behind schedule", "grey"], ["service_ms", "at the server", "blue"], ["sender_ms", "waiting at the sender", "purple"], ["recovery_ms", "loss recovery", "vermilion"],
   ["network_ms", "network, with the round trip", "sky"], ["head_of_line_ms", "head-of-line wait", "orange"],
 ];
 const MOST = 24;

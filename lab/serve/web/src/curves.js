@@ -178,7 +178,7 @@ export class Curves {
     const halves = intervals.flat().filter((ci) => ci != null);
     const runs = [...new Set(this.rows.map((row) => row.repetitions))].sort((a, b) => a - b);
     const over = runs.length > 1 ? `${runs[0]} to ${runs.at(-1)} runs` : `${runs[0]} run${runs[0] === 1 ? "" : "s"}`;
-    this.note.textContent = logarithmic ? "Quantiles of the messages of all runs; both axes are logarithmic." : halves.length ? `Bars: 95 % interval over ${over}.` : "There is no interval for this quantity: it is of the messages of all runs together.";
+    this.note.textContent = logarithmic ? "Quantiles of the messages of all runs; both axes are logarithmic." : halves.length ? `Bars: 95 % interval over ${over}.` : runs.at(-1) === 1 ? "There are no intervals: each point ran once." : "There is no interval for this quantity: it is of the messages of all runs together.";
     const top = Math.max(0, ...columns.flatMap((own, at) => own.map((value, index) => (value ?? 0) + (intervals[at]?.[index] ?? 0))));
     this.uplot?.destroy();
     const axis = { stroke: colour("--soft"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--rule"), width: 1 }, font: "11px system-ui", labelFont: "11px system-ui", labelSize: 18 };

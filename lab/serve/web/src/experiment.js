@@ -74,8 +74,8 @@ async function files() {
   $("#files-part").hidden = !list.length;
   const has = (name) => list.some((file) => file.path === name);
   $("#report").hidden = !has("report.html");
-  // While it runs, the sentences are of an earlier time.
-  if (has("answer.json") && !["starting", "active"].includes(experiment.state)) answer($("#answer"), await get(`${path}/files/answer.json`));
+  // Until it has ended, the sentences are of an earlier time, and perhaps of an earlier text.
+  if (has("answer.json") && ["done", "failed", "terminated"].includes(experiment.state)) answer($("#answer"), await get(`${path}/files/answer.json`));
   $("#files").replaceChildren(...list.map(({ path: file, size }) => h("li", {}, h("a", { href: `${path}/files/${file.split("/").map(encodeURIComponent).join("/")}`, download: "" }, file), " ", h("span", { class: "soft" }, octets(size)))));
 }
 

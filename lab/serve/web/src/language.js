@@ -1,6 +1,6 @@
 // The language of a text: an ns script makes a simulator, and an experiment file has keys and tables.
 
-const SCRIPT = /^(?!\s*#).*\bnew\s+Simulator\b/m;
+const SCRIPT = /^(?!\s*#).*\[\s*new\s+Simulator\s*\]/m;
 const FILE = /^\s*(\[[\w."'-]+\]|[\w."'-]+\s*=)/m;
 
 // Returns "ns" or "toml"; `otherwise` if the text could be either.

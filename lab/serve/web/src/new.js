@@ -42,7 +42,7 @@ async function put(view, { text, format }, from) {
   if (editor.text !== seen[from]) return refuse(from);
   const own = (turn += 1);
   try {
-    const written = await post("/api/write", { text, format, ...view });
+    const written = await post("/api/write", { text, format, project: project(), ...view });
     if (own !== turn) return;
     const both = { toml: written.toml, ns: written.ns };
     const shown = both[now.format] ?? null;
