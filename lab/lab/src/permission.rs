@@ -33,7 +33,9 @@ pub struct Permission {
     pub points: usize,
     /// The largest total number of routes of all points.
     pub routes: usize,
-    /// The directory of the files that it may name as `project:PATH`, wherever it stands; `None`: it has no project.
+    /// The largest total size of the files that it names, each counted as often as a point reads it, in octets.
+    pub file_octets: usize,
+    /// The directory of the files that it names as `project:PATH`; `None`: `project` beside the experiment file.
     pub project: Option<PathBuf>,
 }
 
@@ -46,6 +48,7 @@ impl Default for Permission {
             links: usize::MAX,
             points: usize::MAX,
             routes: usize::MAX,
+            file_octets: usize::MAX,
             project: None,
         }
     }
@@ -74,20 +77,14 @@ impl Permission {
         ))
     }
 
-    /// Returns the place of a file that an experiment names as `project:PATH`: within the directory of its project, even if there are
-    /// symbolic links. `None` if the name has no such prefix, or there is no project.
-    pub(crate) fn file_of_project(&self, name: &Path) -> Option<Result<PathBuf, String>> {
-        let path = Path::new(name.to_str()?.strip_prefix(PROJECT)?);
-        let directory = self.project.as_ref()?;
-        let leads_down = path.components().all(|part| matches!(part, Component::Normal(_)));
-        let whole = || {
-            let directory = fs::canonicalize(directory).ok()?;
-            let whole = fs::canonicalize(directory.join(path)).ok()?;
-            (leads_down && whole.starts_with(directory) && whole.is_file()).then_some(whole)
-        };
-        Some(whole().ok_or_else(|| {
-            format!("{:?}: not found among the files of the project; upload it", name.display().to_string())
-        }))
+    /// Checks the total size of the files that have been read.
+    pub(crate) fn check_octets(&self, octets: usize) -> Result<(), String> {
+        if octets <= self.file_octets {
+            return Ok(());
+        }
+        let most = self.file_octets;
+        let cure = "sweep fewer values, shorten the file, or use `hol run` on your own machine";
+        Err(format!("all points together read files of more than {most} octets; {cure}"))
     }
 
     /// Checks the size of all points that have been read: their number, and the sum of their routes.
@@ -118,6 +115,22 @@ impl Permission {
         }
         Ok(())
     }
+}
+
+/// Returns the path of a file that an experiment names as `project:PATH`: within `directory`, even if there are symbolic links. `None` if
+/// the name has no such prefix.
+pub(crate) fn file_of_project(name: &Path, directory: Option<&Path>) -> Option<Result<PathBuf, String>> {
+    let path = Path::new(name.to_str()?.strip_prefix(PROJECT)?);
+    let leads_down = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let whole = || {
+        let directory = fs::canonicalize(directory?).ok()?;
+        let whole = fs::canonicalize(directory.join(path)).ok()?;
+        (leads_down && whole.starts_with(directory) && whole.is_file()).then_some(whole)
+    };
+    Some(whole().ok_or_else(|| {
+        let cure = "upload it, or put it into the directory `project` beside the experiment";
+        format!("{:?}: not found among the files of the project; {cure}", name.display().to_string())
+    }))
 }
 
 /// Returns the number of routes in a network: one from every node to every address.

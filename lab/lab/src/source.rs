@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hol_base::plain_words;
@@ -15,7 +16,7 @@ use toml::de::{DeTable, DeValue};
 use crate::error::{InputError, LabError};
 use crate::foreign::foreign;
 use crate::origin::sha256;
-use crate::permission::Permission;
+use crate::permission::{PROJECT, Permission, file_of_project};
 use crate::script;
 use crate::toml_reader::{self, ReadError};
 use crate::topology;
@@ -42,6 +43,8 @@ pub struct Source {
     permission: Permission,
     /// The SHA-256 of each file that was read because it names it, by name.
     read: Arc<Mutex<BTreeMap<String, String>>>,
+    /// The octets of these files, each as often as a point has read it.
+    octets_read: Arc<AtomicUsize>,
 }
 
 /// An override: one `--set key=value`, or an option that sets a key.
@@ -68,6 +71,7 @@ impl Source {
             network: OnceLock::new(),
             permission: Permission::default(),
             read: Arc::default(),
+            octets_read: Arc::default(),
         }
     }
 
@@ -94,7 +98,12 @@ impl Source {
             let beside = Self { directory, ..Self::new(path.display().to_string(), "") };
             return Ok(beside.with_script(&text)?);
         }
-        if let (Err(_), Some(sentence)) = (DeTable::parse(&text), foreign(text.as_bytes())) {
+        // A comment may name any tool; what follows no blank is no comment: `#include`, `#!/bin/sh`.
+        let uncommented =
+            || text.lines().filter(|line| !line.starts_with("# ")).collect::<Vec<_>>().join("\n");
+        if DeTable::parse(&text).is_err()
+            && let Some(sentence) = foreign(uncommented().as_bytes())
+        {
             let problem = sentence.to_owned();
             return Err(InputError { place: path.display().to_string(), problem }.into());
         }
@@ -120,7 +129,7 @@ impl Source {
     }
 
     /// Reads a script; files that it reads itself are looked for beside it, in this directory from that of the experiment.
-    fn read_script(&self, name: &str, text: &str, directory: &Path) -> Result<Script, InputError> {
+    pub fn read_script(&self, name: &str, text: &str, directory: &Path) -> Result<Script, InputError> {
         let files = |file: &str| self.file(&directory.join(file).to_string_lossy());
         let script = Script::read_with(name, text, &files, &|network| self.permission.check_network(network));
         script.map_err(|e| InputError { place: e.place, problem: e.problem })
@@ -271,37 +280,57 @@ impl Source {
         read.into_iter().map(|(name, hash)| (path(name), hash)).chain([own]).collect()
     }
 
+    /// Returns the files of its project that have been read because it names them, without `project:`.
+    pub fn project_files(&self) -> Vec<String> {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.keys().filter_map(|name| Some(name.strip_prefix(PROJECT)?.to_owned())).collect()
+    }
+
     /// Returns the text of a file that the experiment names: beside it, or `project:PATH` in its project.
     pub(crate) fn file(&self, name: &str) -> Result<String, String> {
         let text = self.text_of(name)?;
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        // Every point of a sweep reads it again.
-        read.entry(name.to_owned()).or_insert_with(|| sha256(text.as_bytes()));
+        let octets = self.octets_read.fetch_add(text.len(), Ordering::Relaxed) + text.len();
+        self.permission.check_octets(octets)?;
+        self.record(name, text.as_bytes());
         Ok(text)
+    }
+
+    /// Keeps the hash of a file; every point of a sweep reads it again.
+    fn record(&self, name: &str, content: &[u8]) {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.entry(name.to_owned()).or_insert_with(|| sha256(content));
     }
 
     fn text_of(&self, name: &str) -> Result<String, String> {
         if let Some((_, text)) = self.files.iter().find(|(known, _)| known == name) {
             return Ok(text.clone());
         }
-        let of_project = self.permission.file_of_project(Path::new(name)).transpose()?;
-        let Some(directory) = self.directory.as_deref().or(of_project.as_ref().map(|_| Path::new(""))) else {
-            return Err(format!(
-                "{name:?}: not found next to {}; paths are relative to the experiment file",
-                self.name
-            ));
+        let (path, shown) = match self.file_of_project(Path::new(name)) {
+            // Where a project has its files is nobody's business.
+            Some(path) => (path?, PathBuf::from(name)),
+            None => {
+                let directory = self.directory.as_deref().ok_or_else(|| {
+                    let cure = "paths are relative to the experiment file";
+                    format!("{name:?}: not found next to {}; {cure}", self.name)
+                })?;
+                (directory.join(name), directory.join(name))
+            }
         };
-        // Where a project has its files is nobody's business.
-        let shown = if of_project.is_some() { PathBuf::from(name) } else { directory.join(name) };
-        let path = of_project.unwrap_or_else(|| shown.clone());
         let octets = std::fs::metadata(&path).map_or(0, |file| file.len());
         if octets > LONGEST_FILE {
             let problem = "an experiment names files of 64 MiB at most; cut it";
             return Err(format!("{} has {octets} octets: {problem}", shown.display()));
         }
-        std::fs::read_to_string(&path).map_err(|e| {
-            format!("cannot read {}: {e}; it is looked for beside the experiment", shown.display())
+        std::fs::read_to_string(&path).map_err(|e| match e.kind() {
+            io::ErrorKind::InvalidData => format!("{} is not UTF-8 text; save it as UTF-8", shown.display()),
+            _ => format!("cannot read {}: {e}; it is looked for beside the experiment", shown.display()),
         })
+    }
+
+    /// Returns the path of a file that is named as `project:PATH`: in its project, or in the directory `project` beside the experiment.
+    fn file_of_project(&self, name: &Path) -> Option<Result<PathBuf, String>> {
+        let beside = || self.directory.as_deref().map(|directory| directory.join("project"));
+        file_of_project(name, self.permission.project.clone().or_else(beside).as_deref())
     }
 
     /// Returns whether a relative path exists in the experiment's directory.
@@ -315,8 +344,11 @@ impl Source {
         if !self.permission.programs {
             return Err(format!("{} is a file of this machine, which may not be read", path.display()));
         }
-        if let Some(found) = self.permission.file_of_project(path) {
-            return found;
+        if let Some(found) = self.file_of_project(path) {
+            let found = found?;
+            let content = std::fs::read(&found).map_err(|e| format!("{}: {e}", path.display()))?;
+            self.record(&path.to_string_lossy(), &content);
+            return Ok(found);
         }
         let whole = self.directory.as_deref().unwrap_or(Path::new("")).join(path);
         std::fs::canonicalize(&whole)

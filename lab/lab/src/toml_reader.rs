@@ -220,7 +220,7 @@ fn unexpected(node: Node<'_>) -> de::Unexpected<'_> {
         Node::Value(DeValue::Boolean(is_set)) => de::Unexpected::Bool(*is_set),
         Node::Value(DeValue::Array(_)) => de::Unexpected::Seq,
         Node::Value(DeValue::Datetime(_)) => de::Unexpected::Other("date"),
-        Node::Value(DeValue::Integer(number)) => match number.as_str().parse() {
+        Node::Value(DeValue::Integer(number)) => match i64::from_str_radix(number.as_str(), number.radix()) {
             Ok(number) => de::Unexpected::Signed(number),
             Err(_) => de::Unexpected::Other("integer"),
         },

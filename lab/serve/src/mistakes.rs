@@ -2,13 +2,16 @@
 
 use std::ops::Range;
 
-use hol_lab::InputError;
+use hol_lab::{InputError, Stopwatch};
 use toml_edit::{ArrayOfTables, Document, Item, Key, Table};
 
 /// Maximum mistakes that are looked for.
 const MOST: usize = 10;
 /// Maximum octets that are parsed for them.
 const MOST_WORK: usize = 1 << 20;
+
+/// Seconds for which they are looked for: a text may name large files, which each reading reads again.
+const LONGEST: f64 = 0.5;
 
 /// The key of a table that decides which other keys the table may have.
 const KIND: &str = "kind";
@@ -21,7 +24,8 @@ pub fn mistakes(text: &str, work: usize, read: impl Fn(&str) -> Result<(), Input
     let Err(mut error) = read(text) else { return Vec::new() };
     let (mut found, mut rest) = (Vec::new(), text.to_owned());
     let most = (MOST_WORK / work.max(1)).clamp(1, MOST);
-    while found.len() < most {
+    let watch = Stopwatch::start();
+    while found.len() < most && watch.seconds() < LONGEST {
         let entry = offset(&rest, &error.place).and_then(|offset| entry_at(&rest, offset));
         let without = entry.map(|entry| blanked(&rest, entry));
         let next = without.as_deref().map(&read);

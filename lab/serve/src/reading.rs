@@ -19,6 +19,8 @@ const MOST_NODES: usize = 300;
 const MOST_LINKS: usize = 600;
 const MOST_POINTS: usize = 10_000;
 const MOST_ROUTES: usize = 250_000;
+/// Each line of a trace becomes an event of some 50 octets, in every point.
+const MOST_FILE_OCTETS: usize = 16 << 20;
 
 /// Parses `text`, called `name` in messages. It may name no files, because a submission must not read the
 /// server's disk, and use only what `permission` grants.
@@ -56,6 +58,7 @@ pub fn permission_for_users(live: &[String]) -> Permission {
         links: MOST_LINKS,
         points: MOST_POINTS,
         routes: MOST_ROUTES,
+        file_octets: MOST_FILE_OCTETS,
         project: None,
     }
 }
@@ -94,13 +97,30 @@ fn points(text: &str) -> usize {
     axes.into_iter().fold(1, |all, length| all.saturating_mul(length.max(1)))
 }
 
+/// Returns the files of its project that an experiment reads, without `project:`: those that it names, and those that its script sources.
+pub fn project_files(
+    name: &str,
+    text: &str,
+    format: Format,
+    permission: &Permission,
+) -> Result<Vec<String>, Refusal> {
+    let refuse = |error: LabError| Refusal::unreadable(vec![problem(&error)]);
+    check_size(text, format, permission)?;
+    let source = source(name, text, format, permission).map_err(refuse)?;
+    Experiment::parse(name, &source).map_err(|error| refuse(error.into()))?;
+    Ok(source.project_files())
+}
+
 fn parse(name: &str, text: &str, format: Format, permission: &Permission) -> Result<Experiment, LabError> {
+    Ok(Experiment::parse(name, &source(name, text, format, permission)?)?)
+}
+
+fn source(name: &str, text: &str, format: Format, permission: &Permission) -> Result<Source, LabError> {
     let file = format!("{name}.{}", format.word());
-    let source = match format {
+    Ok(match format {
         Format::Toml => Source::new(file, text).permitted(permission.clone()),
         Format::Ns => Source::of_script(&file, text, permission)?,
-    };
-    Ok(Experiment::parse(name, &source)?)
+    })
 }
 
 /// Returns the experiment file in a text: of a script its traffic.
@@ -168,6 +188,27 @@ mod tests {
         let sweep = format!("transports = ['tcp']\n[sweep]\na = {list}\nb = {list}\n");
         let refused = read("test", &sweep, Format::Toml, &Permission::default()).unwrap_err();
         assert!(refused.to_string().contains("1600000000 points"), "{refused}");
+    }
+
+    #[test]
+    fn files_count_as_often_as_points_read_them() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("lte.csv"), "0 1000\n".repeat(100_000)).unwrap();
+        let permission = Permission {
+            project: Some(root.path().to_owned()),
+            file_octets: 2_000_000,
+            ..permission_for_users(&[])
+        };
+        let text = |losses| {
+            format!(
+                "transports = ['tcp']\nnetwork.trace = 'project:lte.csv'\n[sweep]\n'network.loss' = {losses}\n"
+            )
+        };
+        let refused =
+            |losses| read("test", &text(losses), Format::Toml, &permission).err().map(|e| e.to_string());
+        let two = refused("['0%', '1%']");
+        assert!(!two.is_some_and(|why| why.contains("octets")));
+        assert!(refused("['0%', '1%', '2%']").unwrap().contains("more than 2000000 octets"));
     }
 
     #[test]

@@ -241,8 +241,8 @@ impl Server {
     pub(crate) fn command(&self, id: i64) -> rusqlite::Result<jobs::RunnerCommand> {
         let dir = self.directory(Owner::Experiment, id)?;
         let project = self.store.entry(id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?.project;
-        let files = self.directory(Owner::Project, project)?;
-        Ok(jobs::RunnerCommand { program: self.config.program.clone(), dir, files })
+        let permission = self.permission(project)?;
+        Ok(jobs::RunnerCommand { program: self.config.program.clone(), dir, permission })
     }
 
     /// Returns what experiments of a project may use of this machine.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hol_lab::{Source, Study};
+use hol_lab::{Permission, Source, Study};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -14,7 +14,7 @@ use crate::lifecycle::{cure, holds_cores};
 use crate::reading::{problem, read};
 use crate::refusal::Refusal;
 use crate::server::Server;
-use crate::store::{NewExperiment, is_disk_full};
+use crate::store::{NewExperiment, Text, is_disk_full};
 use crate::viewer::Viewer;
 
 /// Maximum unfinished experiments per user.
@@ -250,7 +250,7 @@ impl Server {
         let old = self.experiment(viewer, id)?;
         let project = Some(old.project.clone());
         // A leader's urgency is not for everybody who repeats it.
-        let (_, leader) = self.project_of(viewer, Some(&old.project))?;
+        let (own_project, leader) = self.project_of(viewer, Some(&old.project))?;
         let inherited = if viewer.id == leader { old.priority } else { old.priority.min(0) };
         if let Some(study) = &old.study {
             if !rerun.set.is_empty() {
@@ -269,7 +269,7 @@ impl Server {
             return self.run_study(viewer, study, run);
         }
         let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
-        let (text, format) = with_values(&old.name, text.text, text.format, &rerun.set)?;
+        let (text, format) = with_values(&old.name, text, &rerun.set, &self.permission(own_project)?)?;
         let submission = Submission {
             text,
             format,
@@ -329,9 +329,9 @@ impl Server {
 /// Returns the text with the values in `set`; unchanged if empty.
 fn with_values(
     name: &str,
-    text: String,
-    format: Format,
+    Text { text, format, .. }: Text,
     set: &BTreeMap<String, String>,
+    permission: &Permission,
 ) -> Result<(String, Format), Refusal> {
     if set.is_empty() {
         return Ok((text, format));
@@ -342,7 +342,7 @@ fn with_values(
             "send the changed script as a new experiment",
         ));
     }
-    let mut source = Source::new(format!("{name}.toml"), text);
+    let mut source = Source::new(format!("{name}.toml"), text).permitted(permission.clone());
     let unreadable = |error: hol_lab::InputError| Refusal::unreadable(vec![problem(&error.into())]);
     for (key, value) in set {
         source.set(&format!("set {key}"), key, value).map_err(unreadable)?;

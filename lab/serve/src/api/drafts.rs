@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State as Extract;
+use hol_lab::Permission;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -28,12 +29,8 @@ async fn read(
     JsonBody(ask): JsonBody<ReadRequest>,
 ) -> Result<Json<Reading>, Refusal> {
     let read = move |server: &Server| {
-        check_size(&ask.text, ask.format, &server.config.permission)?;
-        // Who is in no project can try the editor all the same.
-        let permission = match server.project_of(&viewer, ask.project.as_deref()) {
-            Ok((project, _)) => server.permission(project)?,
-            Err(_) => server.config.permission.clone(),
-        };
+        let permission = permission(server, &viewer, ask.project.as_deref())?;
+        check_size(&ask.text, ask.format, &permission)?;
         Ok(draft::read(&ask, server.config.cores as usize, &permission))
     };
     run_expensive(server, read).await.map(Json)
@@ -44,15 +41,25 @@ async fn read(
     (status = 200, body = Translation), (status = 413, body = Problems), (status = 422, body = Problems)))]
 async fn write(
     Extract(server): Extract<Shared>,
-    _viewer: Viewer,
+    viewer: Viewer,
     JsonBody(change): JsonBody<Change>,
 ) -> Result<Json<Translation>, Refusal> {
     let written = move |server: &Server| {
-        check_size(&change.text, change.format, &server.config.permission)?;
-        draft::write(&change, &server.config.permission)
+        let permission = permission(server, &viewer, change.project.as_deref())?;
+        check_size(&change.text, change.format, &permission)?;
+        draft::write(&change, &permission)
             .map_err(|problem| Refusal::bad(problem, "mend the text, then draw on it"))
     };
     run_expensive(server, written).await.map(Json)
+}
+
+/// Returns what a draft in `project` may use. Who is in no project can try the editor all the same.
+fn permission(server: &Server, viewer: &Viewer, project: Option<&str>) -> Result<Permission, Refusal> {
+    match server.project_of(viewer, project) {
+        Ok((project, _)) => Ok(server.permission(project)?),
+        Err(_) if project.is_none() => Ok(server.config.permission.clone()),
+        Err(refusal) => Err(refusal),
+    }
 }
 
 /// Selects a run.

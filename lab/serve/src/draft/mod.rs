@@ -44,6 +44,8 @@ pub struct Change {
     pub text: String,
     /// Its language.
     pub format: Format,
+    /// The project whose files it names; the user's first by default.
+    pub project: Option<String>,
     /// The drawing.
     pub graph: Option<Graph>,
     /// The form.

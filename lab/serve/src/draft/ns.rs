@@ -1,6 +1,8 @@
 //! Converts experiment files to ns scripts and back. A setting without an equivalent in ns becomes a `#hol` line.
 //! If that is impossible too, the conversion fails rather than drop a setting.
 
+use std::path::Path;
+
 use hol_lab::{Experiment, InputError, MARK, Permission, Point, Source};
 use hol_network::{Medium, NetworkSpec, Segment, Settings, Topology};
 use hol_testbed::{Script, write_with_addresses};
@@ -52,9 +54,7 @@ pub fn toml_of(text: &str, permission: &Permission) -> Result<String, InputError
 }
 
 fn read(text: &str, permission: &Permission) -> Result<Script, InputError> {
-    let files = |_: &str| Err("this script has no directory".to_owned());
-    let script = Script::read_with(NAME_NS, text, &files, &|network| permission.check_network(network));
-    script.map_err(|e| InputError { place: e.place, problem: e.problem })
+    Source::new(NAME_NS, "").permitted(permission.clone()).read_script(NAME_NS, text, Path::new(""))
 }
 
 /// Returns the ignored commands of a script: position, command, reason.

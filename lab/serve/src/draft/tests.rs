@@ -45,7 +45,8 @@ fn script(text: &str) -> Reading {
 }
 
 fn drawn(text: &str, format: Format, graph: Graph) -> Translation {
-    write(&Change { text: text.to_owned(), format, graph: Some(graph), question: None }).unwrap()
+    write(&Change { text: text.to_owned(), format, graph: Some(graph), question: None, ..Change::default() })
+        .unwrap()
 }
 
 /// eklund2004, Figure 2.2, as a hand draws it.
@@ -117,8 +118,13 @@ fn an_untouched_view_leaves_every_octet() {
         };
         assert_eq!(write(&change).unwrap().toml, text);
     }
-    let change =
-        Change { text: FIGURE.to_owned(), format: Format::Ns, graph: script(FIGURE).graph, question: None };
+    let change = Change {
+        text: FIGURE.to_owned(),
+        format: Format::Ns,
+        graph: script(FIGURE).graph,
+        question: None,
+        ..Change::default()
+    };
     assert_eq!(write(&change).unwrap().ns.as_deref(), Some(FIGURE));
 }
 
@@ -186,7 +192,13 @@ fn a_path_by_name_is_drawn_with_its_settings_and_is_one_link() {
     assert!(written.toml.contains("path = 'lte'"), "{}", written.toml);
     assert_eq!(toml(&written.toml).graph, Some(graph.clone()));
     graph.nodes.push(Node { name: "other".to_owned(), ..Node::default() });
-    let change = Change { text: text.to_owned(), format: Format::Toml, graph: Some(graph), question: None };
+    let change = Change {
+        text: text.to_owned(),
+        format: Format::Toml,
+        graph: Some(graph),
+        question: None,
+        ..Change::default()
+    };
     assert!(write(&change).unwrap_err().contains("the path \"lte\" is one link"));
 }
 
@@ -455,9 +467,9 @@ proptest! {
         for format in [Format::Toml, Format::Ns] {
             let reading = read(&ReadRequest { text: text.clone(), format, ..ReadRequest::default() }, 1);
             prop_assert!((reading.plan.is_some() || reading.is_idle) == reading.errors.is_empty());
-            let _ = write(&Change { text: text.clone(), format, graph: Some(figure()), question: None });
+            let _ = write(&Change { text: text.clone(), format, graph: Some(figure()), question: None, ..Change::default() });
             let question = Some(Question { transports: vec!["tcp".to_owned()], ..Question::default() });
-            let _ = write(&Change { text: text.clone(), format, graph: reading.graph, question });
+            let _ = write(&Change { text: text.clone(), format, graph: reading.graph, question, ..Change::default() });
         }
     }
 }

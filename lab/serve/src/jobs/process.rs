@@ -8,14 +8,22 @@ use std::process::{self, Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use hol_lab::{PROJECT, WorldName};
+use hol_lab::{Permission, WorldName};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
 use crate::directory::inside;
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Format};
+use crate::reading;
+use crate::refusal::Refusal;
 
 /// Maximum octets of a line; longer ones are cut so as not to fill the memory.
 const LONGEST_LINE: u64 = 64 << 10;
+
+/// Maximum octets of the files that an experiment names, of which it gets copies.
+const MOST_COPIED: u64 = 64 << 20;
+
+/// The directory of these copies, beside the experiment file, where `hol` looks for `project:PATH`.
+const COPIES: &str = "project";
 
 /// The commands of a shell, as an experiment.
 const RECORD: &str = "recorded.toml";
@@ -41,8 +49,8 @@ pub struct RunnerCommand {
     pub program: PathBuf,
     /// The directory with its text, its results and its log.
     pub dir: PathBuf,
-    /// The directory of the files of its project.
-    pub files: PathBuf,
+    /// What it may use of this machine, and where its project has its files.
+    pub permission: Permission,
 }
 
 /// A running process.
@@ -71,7 +79,7 @@ impl RunnerCommand {
         text: &str,
         line: impl Fn(String) + Send + 'static,
         exit: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
-    ) -> io::Result<Running> {
+    ) -> Result<Running, Refusal> {
         let mut command = self.bare();
         match &experiment.study {
             Some(study) => {
@@ -80,7 +88,7 @@ impl RunnerCommand {
                 command.args(experiment.quick.then_some("--quick"));
             }
             None => {
-                let file = self.write(experiment, text)?;
+                let file = self.write(&self.dir, &experiment.name, experiment.format, text)?;
                 command.args(["run", &file, "--extend"]);
             }
         }
@@ -112,13 +120,16 @@ impl RunnerCommand {
         point: usize,
         line: impl Fn(String) + Send + Sync + 'static,
         exit: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
-    ) -> io::Result<(Running, ChildStdin)> {
-        let file = Path::new("..").join(self.write(experiment, text)?);
+    ) -> Result<(Running, ChildStdin), Refusal> {
+        // Apart from the text of the runs: they may go on meanwhile, with another version of it.
+        let own = Path::new("shell-experiment");
+        let written = self.write(&self.dir.join(own), &experiment.name, experiment.format, text)?;
+        let file = Path::new("..").join(own).join(written);
         let directory = self.shell_files();
         fs::create_dir_all(&directory)?;
         // Removes the record of an earlier shell.
         match fs::remove_file(directory.join(RECORD)) {
-            Err(problem) if problem.kind() != io::ErrorKind::NotFound => return Err(problem),
+            Err(problem) if problem.kind() != io::ErrorKind::NotFound => return Err(problem.into()),
             _ => {}
         }
         let mut command = self.bare();
@@ -144,24 +155,39 @@ impl RunnerCommand {
             });
             exit(reap(child, pid));
         });
-        started.recv().map_err(io::Error::other)?
+        Ok(started.recv().map_err(io::Error::other)??)
     }
 
-    /// Writes its text, and says the name of the file.
-    fn write(&self, experiment: &Experiment, text: &str) -> io::Result<String> {
-        fs::create_dir_all(&self.dir)?;
-        let file = format!("{}.{}", experiment.name, experiment.format.word());
-        fs::write(self.dir.join(&file), text)?;
-        self.copy_files(text)?;
+    /// Writes its text into `directory`, with copies of the files of its project that it reads, and returns the name of the file. What
+    /// was permitted when the text was taken is checked again with these copies: the files of the project may be others by now.
+    fn write(&self, directory: &Path, name: &str, format: Format, text: &str) -> Result<String, Refusal> {
+        fs::create_dir_all(directory)?;
+        let file = format!("{name}.{}", format.word());
+        fs::write(directory.join(&file), text)?;
+        let copies = directory.join(COPIES);
+        match fs::remove_dir_all(&copies) {
+            Err(problem) if problem.kind() != io::ErrorKind::NotFound => return Err(problem.into()),
+            _ => {}
+        }
+        let named = reading::project_files(name, text, format, &self.permission)?;
+        self.copy_files(&named, &copies)?;
+        let permission = Permission { project: Some(copies), ..self.permission.clone() };
+        reading::read(name, text, format, &permission)?;
         Ok(file)
     }
 
-    /// Copies the files of the project that a text names, each beside it under the name that it has there, so that `hol` finds them, and
-    /// a run uses what there was at its start.
-    fn copy_files(&self, text: &str) -> io::Result<()> {
-        for path in named_files(text) {
-            let Some(from) = inside(&self.files, path) else { continue };
-            let to = self.dir.join(format!("{PROJECT}{path}"));
+    fn copy_files(&self, named: &[String], to: &Path) -> Result<(), Refusal> {
+        let files = self.permission.project.as_deref().unwrap_or(Path::new(""));
+        let mut left = MOST_COPIED;
+        for path in named {
+            // One that was removed meanwhile is missed when the text is read again.
+            let Some(from) = inside(files, path) else { continue };
+            let Some(rest) = left.checked_sub(fs::metadata(&from)?.len()) else {
+                let most = MOST_COPIED >> 20;
+                return Err(Refusal::too_large(format!("it names files of more than {most} MiB")));
+            };
+            left = rest;
+            let to = to.join(path);
             fs::create_dir_all(to.parent().unwrap_or(&self.dir))?;
             fs::copy(from, to)?;
         }
@@ -193,12 +219,6 @@ impl Running {
     pub fn end(&self) {
         let _ = kill_process_group(self.pid, Signal::KILL);
     }
-}
-
-/// Returns the paths that may follow `project:` in a text, whatever the rest of it means.
-fn named_files(text: &str) -> impl Iterator<Item = &str> {
-    let ends = |c: char| c.is_control() || "\"'".contains(c);
-    text.match_indices(PROJECT).filter_map(move |(at, prefix)| text[at + prefix.len()..].split(ends).next())
 }
 
 /// Draws the report of an experiment so far.
@@ -238,4 +258,38 @@ pub fn log(dir: &Path, line: &str) {
     };
     // A full disk ends the run, which reports it; the log does not matter more.
     let _ = write();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reading::permission_for_users;
+
+    const TEXT: &str = "transports = ['tcp']\ntopology = 'project:nets/two.ns'\nworkload = { kind = 'oneway', size = '100B', from = 'a', to = 'b' }\n";
+    const SCRIPT: &str = "source names.tcl\nset ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\nset l [$ns duplex-link $a $b 1Mb 5ms DropTail]\n";
+
+    #[test]
+    fn the_files_of_a_project_are_checked_again_when_a_run_begins() {
+        let root = tempfile::tempdir().unwrap();
+        let nets = root.path().join("files/nets");
+        fs::create_dir_all(&nets).unwrap();
+        fs::write(nets.join("two.ns"), SCRIPT).unwrap();
+        fs::write(nets.join("names.tcl"), "set loss 0\n").unwrap();
+        let permission = Permission { project: Some(root.path().join("files")), ..permission_for_users(&[]) };
+        let dir = root.path().join("experiment");
+        let command = RunnerCommand { program: PathBuf::new(), dir: dir.clone(), permission };
+        assert_eq!(command.write(&dir, "two", Format::Toml, TEXT).unwrap(), "two.toml");
+        // What it sources has a copy, too.
+        let copy = || fs::read_to_string(dir.join("project/nets/names.tcl")).unwrap();
+        assert_eq!(copy(), "set loss 0\n");
+        fs::write(nets.join("names.tcl"), "set loss 1\n").unwrap();
+        assert_eq!(copy(), "set loss 0\n", "a run has what there was at its start");
+        for hostile in ["source /etc/passwd\n", "source ../../secret.tcl\n", "$b append-agent x\n"] {
+            fs::write(nets.join("names.tcl"), hostile).unwrap();
+            let refusal = command.write(&dir, "two", Format::Toml, TEXT).unwrap_err();
+            assert!(!refusal.to_string().contains("root:"), "{hostile}: {refusal}");
+        }
+        fs::remove_file(nets.join("names.tcl")).unwrap();
+        assert!(command.write(&dir, "two", Format::Toml, TEXT).is_err());
+    }
 }

@@ -22,6 +22,7 @@ use crate::experiment::State;
 use crate::lifecycle::{Event, holds_cores};
 use crate::queue::{Verdict, decide};
 use crate::server::Server;
+use crate::shell::ShellUse;
 use crate::store::Entry;
 
 /// Interval of checks for idle experiments, and for processes that do not end.
@@ -81,6 +82,15 @@ fn count(server: &Server, id: i64, job: &mut Job) -> rusqlite::Result<()> {
     // The rest of a second counts the next time.
     job.counted += core_seconds as f64 / f64::from(job.cores);
     server.store.spend(id, occupied(&job.command.dir), core_seconds)
+}
+
+/// Asks the process of an experiment to save what it has, and to end.
+fn ask(server: &Server, id: i64, job: &Job) {
+    if job.is_shell {
+        server.shells.end(id);
+    } else {
+        job.running.ask();
+    }
 }
 
 /// Returns why an experiment has failed, from the last message of its process.
@@ -194,11 +204,7 @@ impl Scheduler {
             match job.asked {
                 // The queue may start it again when this process has ended.
                 None if !wanted => {
-                    if job.is_shell {
-                        self.server.shells.end(*id);
-                    } else {
-                        job.running.ask();
-                    }
+                    ask(&self.server, *id, job);
                     job.asked = Some(job.watch.seconds());
                 }
                 Some(asked) if job.watch.seconds() - asked > PATIENCE => job.running.end(),
@@ -305,10 +311,11 @@ impl Scheduler {
         if is_shell {
             let server = self.server.clone();
             let ready = move || server.happen(id, Event::Tell, "its nodes can be used");
-            return self.server.start_shell(entry, 0, ready, exit).map_err(|refusal| refusal.to_string());
+            let started = self.server.start_shell(entry, 0, ShellUse::Nodes, ready, exit);
+            return started.map_err(|refusal| refusal.to_string());
         }
         let line = move |line| drop(lines.send(Note::Line(id, line)));
-        command.start(&entry.experiment, text, line, exit).map_err(|error| error.to_string())
+        command.start(&entry.experiment, text, line, exit).map_err(|refusal| refusal.to_string())
     }
 
     fn hear(&mut self, id: i64, line: &str) {
@@ -390,7 +397,9 @@ impl Scheduler {
     /// Lets processes save their results, and waits until all have ended.
     fn stop(&mut self, inbox: &Receiver<Note>) {
         let watch = Stopwatch::start();
-        self.jobs.values().for_each(|job| job.running.ask());
+        for (id, job) in &self.jobs {
+            ask(&self.server, *id, job);
+        }
         while !self.jobs.is_empty() {
             match inbox.recv_timeout(TICK) {
                 Ok(Note::Exit(id, _)) => drop(self.jobs.remove(&id)),

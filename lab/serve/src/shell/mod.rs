@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 
 use shells::{Own, Process};
 
-pub use shells::Shells;
+pub use shells::{ShellUse, Shells};
 pub use transcript::{Entry, Transcript};
 
 use crate::draft;
@@ -30,7 +30,7 @@ use crate::server::{Server, Shared};
 use crate::store;
 use crate::viewer::Viewer;
 
-/// Maximum open shells: each is a Linux kernel in memory.
+/// Maximum open terminals: each is a Linux kernel in memory.
 const MOST: usize = 8;
 /// Maximum characters of a line.
 const LONGEST_LINE: usize = 64 << 10;
@@ -70,19 +70,17 @@ impl Server {
         options: ShellOptions,
     ) -> Result<Shell, Refusal> {
         let entry = self.own(viewer, id)?;
-        if !self.config.permission.programs {
-            let why = "experiments may not run programs here, and a shell is one";
-            return Err(Refusal::new(
-                axum::http::StatusCode::FORBIDDEN,
-                why,
-                "start the server with --programs",
-            ));
-        }
         if let Some(study) = &entry.experiment.study {
             let why = format!("a study has many experiments, {study} too");
             return Err(Refusal::conflict(why, "take one of them as an experiment of its own"));
         }
-        self.start_shell(&entry, options.point, || (), |_| ())?;
+        let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
+        let permission = self.permission(entry.project)?;
+        if draft::with_placeholder_traffic(&text.text, text.format, &permission).is_some() {
+            let why = "it has no traffic, so its terminal is open while it is swapped in";
+            return Err(Refusal::conflict(why, "swap it in"));
+        }
+        self.start_shell(&entry, options.point, ShellUse::Terminal, || (), |_| ())?;
         self.shell(viewer, id)
     }
 
@@ -91,9 +89,18 @@ impl Server {
         self: &Shared,
         entry: &store::Entry,
         point: usize,
+        used_for: ShellUse,
         ready: impl Fn() + Send + Sync + 'static,
         exit: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
     ) -> Result<Running, Refusal> {
+        if !self.config.permission.programs {
+            let why = "experiments may not run programs here, and a shell is one";
+            return Err(Refusal::new(
+                axum::http::StatusCode::FORBIDDEN,
+                why,
+                "start the server with --programs",
+            ));
+        }
         let id = entry.experiment.id;
         let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
         let permission = self.permission(entry.project)?;
@@ -103,8 +110,10 @@ impl Server {
         if shells.get(&id).is_some_and(|own| own.process.is_some()) {
             return Err(Refusal::conflict("it has a shell", "type into that one, or end it"));
         }
-        if shells.values().filter(|own| own.process.is_some()).count() >= MOST {
-            return Err(Refusal::busy(format!("{MOST} shells are open"), 60));
+        let terminals = shells.values().filter_map(|own| own.process.as_ref());
+        let terminals = terminals.filter(|process| process.used_for == ShellUse::Terminal).count();
+        if used_for == ShellUse::Terminal && terminals >= MOST {
+            return Err(Refusal::busy(format!("{MOST} terminals are open"), 60));
         }
         let (server, other, is_ready) = (self.clone(), self.clone(), Once::new());
         let line = move |line: String| {
@@ -119,7 +128,7 @@ impl Server {
             exit(status);
         };
         let (running, stdin) = self.command(id)?.shell(&entry.experiment, &text, point, line, exit)?;
-        let process = Process { running, stdin: Some(stdin), idle: Stopwatch::start() };
+        let process = Process { running, stdin: Some(stdin), idle: Stopwatch::start(), used_for };
         let own = Own { project: entry.project, transcript: Transcript::default(), process: Some(process) };
         shells.insert(id, own);
         Ok(running)
@@ -198,6 +207,9 @@ impl Server {
 
     fn hear_shell(&self, id: i64, said: Value) {
         if let Some(own) = self.shells.all().get_mut(&id) {
+            if let Some(process) = &mut own.process {
+                process.idle = Stopwatch::start();
+            }
             let entry = own.transcript.add(said);
             self.hub.tell(id, own.project, Kind::Shell, &entry);
         }

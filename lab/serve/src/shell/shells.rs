@@ -9,7 +9,7 @@ use hol_lab::Stopwatch;
 use super::transcript::Transcript;
 use crate::jobs::Running;
 
-/// Seconds without input after which a shell is ended.
+/// Seconds after which a terminal is ended in which nothing is typed or said.
 const PATIENCE: f64 = 1800.0;
 
 /// All shells, by experiment. Ended ones can be read until another starts.
@@ -29,8 +29,18 @@ pub(super) struct Own {
 pub(super) struct Process {
     pub running: Running,
     pub stdin: Option<ChildStdin>,
-    /// Since the last line.
+    /// Since the last line that was typed or said.
     pub idle: Stopwatch,
+    pub used_for: ShellUse,
+}
+
+/// What a shell is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShellUse {
+    /// A terminal beside the runs of an experiment.
+    Terminal,
+    /// The nodes of an experiment without traffic: the queue gives it cores, and the limits of the experiment end it.
+    Nodes,
 }
 
 impl Process {
@@ -48,11 +58,12 @@ impl Shells {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends those without input.
+    /// Ends terminals that nobody uses.
     pub fn end_the_idle(&self) {
         for own in self.all().values_mut() {
             let Some(process) = &mut own.process else { continue };
-            if process.stdin.is_some() && process.idle.seconds() > PATIENCE {
+            let is_idle = process.stdin.is_some() && process.idle.seconds() > PATIENCE;
+            if is_idle && process.used_for == ShellUse::Terminal {
                 process.end(own.transcript.is_waiting());
             }
         }
@@ -67,7 +78,7 @@ impl Shells {
         }
     }
 
-    /// Returns the seconds since the last line that was typed into the shell of an experiment.
+    /// Returns the seconds since the last line that was typed into the shell of an experiment, or said by it.
     pub fn idle_seconds(&self, id: i64) -> Option<f64> {
         Some(self.all().get(&id)?.process.as_ref()?.idle.seconds())
     }
