@@ -112,6 +112,31 @@ pub struct Acknowledged {
     pub departure: Time,
 }
 
+#[cfg(test)]
+impl Acknowledged {
+    /// One segment is acknowledged after `rtt`, the only one in flight.
+    pub(crate) fn one(now: Time, rtt: Duration) -> Self {
+        Self {
+            now,
+            delivered: 1,
+            marked: 0,
+            window_was_used: true,
+            progress: (0, 0),
+            newly_lost: 0,
+            lost: 0,
+            reneged: false,
+            runt: false,
+            rtt: Some(rtt),
+            least_rtt: Some(rtt),
+            smoothed_rtt: Some(rtt),
+            prior_in_flight: 1,
+            in_flight: 0,
+            recovery: Recovery::None,
+            departure: now,
+        }
+    }
+}
+
 /// What it is about. Draft, section 4.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {

@@ -241,24 +241,7 @@ mod tests {
     }
 
     fn ack(now: Time, delivered: u32, marked: u32, progress: (u32, u32)) -> Acknowledged {
-        Acknowledged {
-            now,
-            delivered,
-            marked,
-            window_was_used: true,
-            progress,
-            newly_lost: 0,
-            lost: 0,
-            reneged: false,
-            runt: false,
-            rtt: Some(RTT),
-            least_rtt: Some(RTT),
-            smoothed_rtt: Some(RTT),
-            prior_in_flight: 0,
-            in_flight: 0,
-            recovery: Recovery::None,
-            departure: now,
-        }
+        Acknowledged { delivered, marked, progress, ..Acknowledged::one(now, RTT) }
     }
 
     #[test]

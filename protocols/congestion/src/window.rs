@@ -429,29 +429,6 @@ mod tests {
         assert_eq!(window.cwnd(), 18);
     }
 
-    /// A segment is acknowledged after 40 ms.
-    fn acknowledged_at(now: Time) -> Acknowledged {
-        let rtt = Some(Duration::from_millis(40));
-        Acknowledged {
-            now,
-            delivered: 1,
-            marked: 0,
-            window_was_used: true,
-            progress: (0, 0),
-            newly_lost: 0,
-            lost: 0,
-            reneged: false,
-            runt: false,
-            rtt,
-            least_rtt: rtt,
-            smoothed_rtt: rtt,
-            prior_in_flight: 1,
-            in_flight: 0,
-            recovery: crate::Recovery::None,
-            departure: Time::from_millis(1000),
-        }
-    }
-
     /// The windows after each acknowledgment of 4000 segments, one of 50 of them marked and one of 400 lost, if they begin at `first`.
     fn course(algorithm: Algorithm, first: u32) -> Vec<(u32, u32)> {
         const RTT: Duration = Duration::from_millis(40);
@@ -493,7 +470,7 @@ mod tests {
             window.on_acknowledged(&Acknowledged {
                 progress,
                 marked: u32::from(is_marked),
-                ..acknowledged_at(now)
+                ..Acknowledged::one(now, RTT)
             });
             course.push((window.cwnd(), window.ssthresh()));
         }
@@ -645,7 +622,10 @@ mod tests {
         window.limit_by_application(7);
         let Control::Bbr(bbr) = &window.control else { unreachable!("it was asked for") };
         assert_eq!((bbr.deliveries.delivered(), bbr.deliveries.is_application_limited()), (4, true));
-        let ack = Acknowledged { delivered: 100, ..acknowledged_at(Time::from_millis(1040)) };
+        let ack = Acknowledged {
+            delivered: 100,
+            ..Acknowledged::one(Time::from_millis(1040), Duration::from_millis(40))
+        };
         window.on_acknowledged(&ack);
         assert_eq!(window.cwnd(), 110, "the window opens by what is delivered");
         let faster = window.pacing().unwrap().rate as f64 / rate as f64;

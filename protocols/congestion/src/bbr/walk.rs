@@ -63,22 +63,11 @@ impl Path {
         self.least_rtt = self.least_rtt.min(rtt);
         self.bbr.deliveries.deliver(departure, sent);
         let ack = Acknowledged {
-            marked: 0,
-            window_was_used: true,
-            progress: (0, 0),
-            now: self.now,
-            delivered: 1,
-            newly_lost: 0,
-            lost: 0,
-            reneged: false,
-            runt: false,
-            rtt: Some(rtt),
             least_rtt: Some(self.least_rtt),
-            smoothed_rtt: Some(rtt),
             prior_in_flight,
             in_flight: prior_in_flight - 1,
-            recovery: Recovery::None,
             departure: self.departure,
+            ..Acknowledged::one(self.now, rtt)
         };
         self.bbr.on_acknowledged(&ack, &mut self.cwnd, &mut self.ssthresh);
         if self.modes.last().is_some_and(|(_, mode)| *mode != self.bbr.mode) {

@@ -29,24 +29,7 @@ fn settled(state: State) -> Bbr3 {
 
 /// One segment is acknowledged, with so many in flight then.
 fn ack(in_flight: u32) -> Acknowledged {
-    Acknowledged {
-        marked: 0,
-        window_was_used: true,
-        progress: (0, 0),
-        now: NOW,
-        delivered: 1,
-        newly_lost: 0,
-        lost: 0,
-        reneged: false,
-        runt: false,
-        rtt: Some(ROUND_TRIP),
-        least_rtt: Some(ROUND_TRIP),
-        smoothed_rtt: Some(ROUND_TRIP),
-        prior_in_flight: in_flight + 1,
-        in_flight,
-        recovery: Recovery::None,
-        departure: NOW,
-    }
+    Acknowledged { prior_in_flight: in_flight + 1, in_flight, ..Acknowledged::one(NOW, ROUND_TRIP) }
 }
 
 fn sample(bandwidth: u32, in_flight: u32, application_limited: bool) -> Sample {

@@ -106,22 +106,17 @@ impl Path {
         }
         let is_recovering = first.number < self.recovers_until;
         let ack = Acknowledged {
-            marked: 0,
             window_was_used: prior_in_flight >= self.cwnd,
             progress: (first.number, self.sent),
-            now: self.now,
             delivered,
             newly_lost,
             lost: self.lost,
-            reneged: false,
-            runt: false,
             rtt,
-            least_rtt: Some(ROUND_TRIP),
-            smoothed_rtt: Some(ROUND_TRIP),
             prior_in_flight,
             in_flight: prior_in_flight - 1,
             recovery: if is_recovering { Recovery::Fast } else { Recovery::None },
             departure: self.departure,
+            ..Acknowledged::one(self.now, ROUND_TRIP)
         };
         self.bbr.on_acknowledged(&ack, &mut self.cwnd);
         if self.states.last().map(|(_, state)| *state) != Some(self.bbr.state) {
@@ -214,7 +209,7 @@ fn one_per_cent_of_random_losses_costs_little() {
     let mut path = Path::new(1000, 0.01);
     path.run(3, |_| ());
     let used = path.utilisation(30);
-    assert!(used > 0.75, "{used}");
+    assert!(used > 0.8, "{used}");
 }
 
 /// Section 5.5.10.2: in a short queue inflight_longterm is found, and the queue does not overflow for long.
