@@ -51,10 +51,10 @@ pub(crate) enum Over {
     Closed,
     #[error("lost: {0}")]
     Lost(#[from] io::Error),
-    #[error("{0} octets wait for it, more than `output` of [limits]")]
+    #[error("{0} octets that it has not read exceed `output` of [limits]")]
     Flooded(usize),
     #[error(
-        "{0} octets wait for it, more than for others, and for all together more than `backlog` of [limits]"
+        "the octets that all agents have not read exceed `backlog` of [limits], and its {0} are among the most"
     )]
     Slowest(usize),
     #[error("it did not read in time")]

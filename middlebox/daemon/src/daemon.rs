@@ -400,10 +400,10 @@ impl Daemon {
     /// Logs that there is a standby, or none any more.
     fn hear_of_standby(&mut self, now: Time) {
         let Some(standby) = self.ledger.standby() else { return };
-        self.metrics.numbers().standbys = standby.is_in_step().into();
+        self.metrics.numbers().standbys = standby.is_synchronized().into();
         for (is_there, what) in standby.take_events() {
             if is_there {
-                self.log.write(now, Level::Info, "standby-in-step", &[("at", &what)]);
+                self.log.write(now, Level::Info, "standby-synchronized", &[("at", &what)]);
             } else {
                 self.log.write_seldom(now, Level::Warn, "standby-lost", &[("reason", &what)]);
             }

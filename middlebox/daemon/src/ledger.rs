@@ -49,7 +49,7 @@ pub enum LedgerError {
     Journal(#[from] JournalError),
     /// It is not recorded by the standby.
     #[error(
-        "standby: it has not recorded this, and nothing may change without it ([standby] required = true)"
+        "the standby has not recorded the change, which [standby] required = true demands; start the standby, or set required = false"
     )]
     Standby,
 }

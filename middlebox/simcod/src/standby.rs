@@ -9,7 +9,7 @@ use hol_daemon::{Level, Log, follow};
 use crate::failure::Failure;
 
 const AFTER: &str = "\
-It connects again and again, and logs event=in-step when it has every rule. To take over, end it and start `simcod serve` with the
+It connects again and again, and logs event=synchronized when it has every rule. To take over, end it and start `simcod serve` with the
 same directory: docs/simco-failover.md.";
 
 /// Keep a copy of the rules of a middlebox on this host, as they are recorded there.

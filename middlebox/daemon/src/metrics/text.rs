@@ -51,7 +51,7 @@ pub(super) fn of(numbers: &Numbers) -> String {
         let labels = format!("protocol=\"{protocol}\",operation=\"{operation}\",result=\"{result}\"");
         text.value(&format!("simco_mapping_answers_total{{{labels}}}"), *count);
     }
-    text.one("simco_standby_in_step", "gauge", "1 if a standby has every rule", numbers.standbys);
+    text.one("simco_standby_synchronized", "gauge", "1 if a standby has every rule", numbers.standbys);
     text.one("simco_received_bytes_total", "counter", "Octets from agents", numbers.received);
     text.one("simco_sent_bytes_total", "counter", "Octets to agents", numbers.sent);
     let failures = "Batches that packet filter or journal refused as a whole";

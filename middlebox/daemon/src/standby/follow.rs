@@ -32,7 +32,7 @@ pub fn follow(server: &Server, state: &Path, mut log: Log) -> JournalError {
     };
     loop {
         let Err(end) = copy(server, &mut replica, clock, &mut log);
-        log.write_seldom(clock.now(), Level::Warn, "alone", &[("reason", &end)]);
+        log.write_seldom(clock.now(), Level::Warn, "disconnected", &[("reason", &end)]);
         if let End::Journal(error @ JournalError::Broken { .. }) = end {
             return error;
         }
@@ -59,7 +59,7 @@ fn copy(
                 replica.finish()?;
                 // From now on it beats once a second.
                 stream.sock.set_read_timeout(Some(PATIENCE))?;
-                log.write(clock.now(), Level::Info, "in-step", &[("rules", &replica.len())]);
+                log.write(clock.now(), Level::Info, "synchronized", &[("rules", &replica.len())]);
             }
             Kind::Batch => replica.record(&entries)?,
             Kind::Beat => replica.tidy()?,

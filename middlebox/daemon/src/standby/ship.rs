@@ -232,13 +232,13 @@ impl Shipper {
     }
 
     /// Returns true if the standby has everything.
-    pub fn is_in_step(&self) -> bool {
+    pub fn is_synchronized(&self) -> bool {
         self.shared.lock().phase == Phase::InStep
     }
 
     /// Returns true if nothing may change, because there is no standby.
     pub fn refuses(&self) -> bool {
-        self.is_required && !self.is_in_step()
+        self.is_required && !self.is_synchronized()
     }
 
     /// Ships the entries of a batch, and waits until the standby has them. Returns false if it has not, though it has to.

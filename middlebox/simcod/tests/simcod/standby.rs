@@ -134,8 +134,8 @@ fn a_standby_that_is_required_has_every_rule_that_was_acknowledged() {
         let mut agent = session(&active);
         assert_eq!(enable(&mut agent, 1 << 20), Some(false), "nothing may change without a standby");
         let (standby, standby_log) = pair.standby("fw2");
-        await_event(&log, "standby-in-step");
-        await_event(&standby_log, "in-step");
+        await_event(&log, "standby-synchronized");
+        await_event(&standby_log, "synchronized");
         let (count, counted) = mpsc::channel();
         let first = next;
         let asking = thread::spawn(move || {
@@ -155,7 +155,7 @@ fn a_standby_that_is_required_has_every_rule_that_was_acknowledged() {
         active.child.wait().unwrap();
         acknowledged.extend(asking.join().unwrap());
         next = acknowledged.last().unwrap() + 2;
-        await_event(&standby_log, "alone");
+        await_event(&standby_log, "disconnected");
         drop(standby);
         let copied = hosts(&pair, "copy");
         let lost: Vec<_> = acknowledged.difference(&copied).collect();
@@ -179,14 +179,14 @@ fn without_its_standby_a_middlebox_goes_on_and_catches_up_later() {
     let mut agent = session(&active);
     assert_eq!(enable(&mut agent, 1), Some(true), "nobody is there yet");
     let (standby, _) = pair.standby("fw2");
-    await_event(&log, "standby-in-step");
+    await_event(&log, "standby-synchronized");
     assert_eq!(enable(&mut agent, 2), Some(true));
     assert_eq!(hosts(&pair, "copy"), BTreeSet::from([1, 2]));
     drop(standby);
     await_event(&log, "standby-lost");
     assert_eq!(enable(&mut agent, 3), Some(true));
     let (_standby, _) = pair.standby("fw2");
-    await_event(&log, "standby-in-step");
+    await_event(&log, "standby-synchronized");
     assert_eq!(enable(&mut agent, 4), Some(true));
     assert_eq!(hosts(&pair, "copy"), BTreeSet::from([1, 2, 3, 4]));
 }
