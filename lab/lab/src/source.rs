@@ -323,7 +323,7 @@ impl Source {
         }
         std::fs::read_to_string(&path).map_err(|e| match e.kind() {
             io::ErrorKind::InvalidData => format!("{} is not UTF-8 text; save it as UTF-8", shown.display()),
-            _ => format!("cannot read {}: {e}; it is looked for beside the experiment", shown.display()),
+            _ => format!("cannot read {}: {e}; paths are relative to the experiment file", shown.display()),
         })
     }
 
@@ -352,7 +352,7 @@ impl Source {
         }
         let whole = self.directory.as_deref().unwrap_or(Path::new("")).join(path);
         std::fs::canonicalize(&whole)
-            .map_err(|e| format!("{}: {e}; it is looked for beside the experiment", whole.display()))
+            .map_err(|e| format!("{}: {e}; paths are relative to the experiment file", whole.display()))
     }
 
     /// Creates an error at `span`.

@@ -141,7 +141,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
                     Ok(float) if float.is_finite() || number.as_str().contains("inf") || float.is_nan() => {
                         visitor.visit_f64(float)
                     }
-                    _ => Err(de::Error::custom("the number is larger than a float can be")),
+                    _ => Err(de::Error::custom("the number is out of range: a float is at most 1.8e308")),
                 },
                 DeValue::Datetime(_) => {
                     Err(de::Error::custom("a date means nothing here; text stands in quotes"))

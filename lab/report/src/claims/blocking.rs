@@ -47,7 +47,7 @@ impl HeadOfLineCheck {
         let row = |(transport, waits): &(String, Waits)| {
             let Waits { exposed, waited } = waits;
             format!(
-                "{transport}: {exposed} messages arrived while one of another file was missing; {waited} of them waited"
+                "{transport}: {exposed} messages arrived while a message of another file was missing; {waited} of them waited for it"
             )
         };
         let rows = apart.iter().chain(&together).map(row).collect();

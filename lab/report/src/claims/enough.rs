@@ -75,7 +75,7 @@ impl EnoughStreams {
         };
         let (place, within, many) = (yardstick.place(), 100.0 * self.within, yardstick.streams);
         let model = format!(
-            "the model predicts {needed}, which means {} of the measured numbers",
+            "the model predicts {needed} streams; the first measured number that is as large is {}",
             cells[model].streams
         );
         let row = match (enough, compared(&cells[last])) {

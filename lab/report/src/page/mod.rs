@@ -227,7 +227,7 @@ pub(crate) mod tests {
     fn the_summary_says_who_is_faster_and_the_claim_has_its_verdict() {
         let html = report().html();
         assert!(html.contains("ms faster</span> than TCP"));
-        assert!(html.contains("yes in 1 of the 1 situations below"));
+        assert!(html.contains("yes in 1 of 1 comparisons below"));
         assert!(html.contains("<details class=\"claim\" id=\"x-1\"><summary><span class=\"chip v-good\""));
     }
 

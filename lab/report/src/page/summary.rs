@@ -148,7 +148,7 @@ fn tally(report: &Report, stack: &StackView) -> Option<String> {
     };
     (!verdicts.is_empty()).then(|| {
         format!(
-            "On <b>{}</b>: yes in {faster} of the {all} situations below, no in {slower}, and no significant difference in {even}{missing}.",
+            "On <b>{}</b>: yes in {faster} of {all} comparisons below, no in {slower}, and no significant difference in {even}{missing}.",
             escape(&stack.title)
         )
     })

@@ -248,9 +248,11 @@ impl Trace {
         let longest = waits.iter().copied().fold(0.0, f64::max);
         let repaired = self.lost_for().map_or(0.0, Duration::as_millis_f64);
         match waits.len() {
-            0 => format!("Message {LOST} is repaired after {repaired:.1} ms; no other message waits for it."),
+            0 => format!(
+                "Message {LOST} arrives {repaired:.1} ms after its first packet was sent and lost; no other message waits for it."
+            ),
             n => format!(
-                "Message {LOST} is repaired after {repaired:.1} ms; {n} messages that had arrived wait for it, {longest:.1} ms at most and {total:.1} ms together."
+                "Message {LOST} arrives {repaired:.1} ms after its first packet was sent and lost; {n} messages that had arrived wait for it, {longest:.1} ms at most and {total:.1} ms in total."
             ),
         }
     }

@@ -251,7 +251,9 @@ impl<'d> Contest<'d> {
         let pairs = pairs.min(others) as u64;
         match pairs - self.repetitions().min(pairs) {
             0 => String::new(),
-            without => format!("; {without} of {pairs} that did not finish count as the worst"),
+            without => format!(
+                "; in {without} of {pairs} repetitions a run did not finish, which counts as the worst result"
+            ),
         }
     }
 
@@ -447,7 +449,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
                 }
                 Outcome::Same => format!("{name} is exactly {} as {other} ({runs})", metric.info().equal),
                 Outcome::Undecided if contest.shows_no_events() => format!(
-                    "{name} and {other} differ by {value} in each of {n} repetitions: too few losses to tell"
+                    "{name} and {other} differ by the same {value} in all {n} repetitions, so too few losses occurred to compare them; run more repetitions"
                 ),
                 Outcome::Undecided | Outcome::Unknown if is_same => format!(
                     "{name} is {} as {other} within {} % ({basis})",
@@ -584,7 +586,8 @@ mod tests {
         sctp.early[9] = true;
         let text = says(&sctp, &tcp);
         assert!(
-            text.starts_with("SCTP-8 is 15.") && text.contains("; 1 of 10 that did not finish"),
+            text.starts_with("SCTP-8 is 15.")
+                && text.contains("; in 1 of 10 repetitions a run did not finish"),
             "{text}"
         );
         sctp.early = (0..10).map(|at| at < 4).collect();

@@ -98,7 +98,7 @@ fn movie() -> Markup {
 fn shell() -> Markup {
     html! {
         details id="shell-part" {
-            summary { "A terminal on its nodes" }
+            summary { "Terminal on the nodes" }
             p.soft {
                 "Linux on the experiment's network, with the programs of this machine. Virtual time stops while nobody types; "
                 code { ":link loss=3%" } " changes the path, " code { ":help" } " lists the rest."
