@@ -106,6 +106,7 @@ impl Endpoint {
         }
         path.error_count = 0;
         path.rtt.measure(self.clock.tick_of(now) - self.clock.tick_of(sent));
+        path.rack.measured = true;
         path.rtt_pending &= !self.config.heartbeat_holds_rtt;
         if self.state == State::Established {
             self.error_count = 0;

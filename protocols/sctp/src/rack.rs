@@ -29,8 +29,9 @@ pub(crate) struct Rack {
     newest: Option<(Time, Tsn)>,
     /// RACK.fack: the highest TSN that was delivered.
     highest: Option<Tsn>,
-    /// RACK.rtt: the round-trip time of the latest delivery.
+    /// RACK.rtt: the round-trip time of the chunk that was sent last of those that the latest SACK acknowledges, and when that was sent.
     rtt: Duration,
+    rtt_of: Time,
     /// RACK.min_RTT: the least since the path is in use.
     least_rtt: Option<Duration>,
     /// Whether a chunk was delivered since the last search for losses.
@@ -42,7 +43,12 @@ pub(crate) struct Rack {
     persist: u32,
     /// RACK.dsack_round: the window was widened; not again before this TSN is acknowledged.
     widened_until: Option<Tsn>,
+    /// The last TSN that was sent before T3-rtx expired: until it is acknowledged, RTO recovery lasts.
+    pub(crate) timed_out: Option<Tsn>,
     pub(crate) probe: Option<Probe>,
+    /// Whether a round trip was measured since the last probe: without one, probes on a path that has become slower would all be needless.
+    /// RFC 8985 section 7.3.
+    pub(crate) measured: bool,
     timer: Option<(Time, Purpose)>,
 }
 
@@ -52,13 +58,16 @@ impl Default for Rack {
             newest: None,
             highest: None,
             rtt: Duration::ZERO,
+            rtt_of: Time::ZERO,
             least_rtt: None,
             advanced: false,
             reordering_seen: false,
             steps: 1,
             persist: 0,
             widened_until: None,
+            timed_out: None,
             probe: None,
+            measured: true,
             timer: None,
         }
     }
@@ -69,12 +78,16 @@ impl Rack {
     pub(crate) fn deliver(&mut self, now: Time, chunk: &SentChunk) {
         let (tsn, sent, again) = (chunk.data.tsn, chunk.data.stamp.sent, chunk.transmissions > 1);
         let rtt = now.saturating_since(sent);
-        if again && self.least_rtt.is_some_and(|least| rtt < least) {
-            // An earlier copy of it was delivered.
+        if again && self.least_rtt.is_none_or(|least| rtt < least) {
+            // An earlier copy of it was delivered, or may have been.
             return;
         }
-        self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
-        (self.rtt, self.advanced) = (rtt, true);
+        if !again {
+            self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
+        }
+        if !self.advanced || sent >= self.rtt_of {
+            (self.rtt, self.rtt_of, self.advanced) = (rtt, sent, true);
+        }
         if self.newest.is_none_or(|newest| is_later((sent, tsn), newest)) {
             self.newest = Some((sent, tsn));
         }
@@ -94,7 +107,7 @@ impl Rack {
 
     /// Widens the reordering window once per round trip in which the peer received a chunk twice. RFC 8985 section 6.2, step 4.
     fn widen(&mut self, has_duplicates: bool, cumulative: Tsn, next: Tsn) {
-        self.widened_until = self.widened_until.filter(|until| cumulative.before(*until));
+        self.widened_until = self.widened_until.filter(|until| (cumulative + 1).before(*until));
         if has_duplicates && self.widened_until.is_none() {
             self.widened_until = Some(next);
             self.steps += 1;
@@ -140,26 +153,59 @@ impl Endpoint {
     }
 
     /// Searches for losses after a SACK, and settles the probe. RFC 8985 sections 6.2 and 7.4.
-    pub(crate) fn find_losses_by_time(&mut self, now: Time, sack: &Sack) {
+    /// `advanced`: the cumulative TSN did.
+    pub(crate) fn find_losses_by_time(&mut self, now: Time, sack: &Sack, advanced: bool) {
         let (cumulative, next) = (self.flight.cumulative(), self.flight.next_tsn());
+        let mut probes = self.paths.list.iter().filter_map(|path| path.rack.probe);
+        let is_of_probe = |tsn: &Tsn| probes.any(|probe| probe.is_copy_of(*tsn));
+        let has_duplicates = !sack.duplicates.iter().all(is_of_probe);
         for path in 0..self.paths.list.len() {
             let rack = &mut self.paths.list[path].rack;
-            let of_probe = |tsn: &Tsn| rack.probe.is_some_and(|probe| probe.is_copy_of(*tsn));
-            let has_duplicates = sack.duplicates.iter().any(|tsn| !of_probe(tsn));
             rack.widen(has_duplicates, cumulative, next);
             self.probe_acknowledged(path, sack);
             if std::mem::take(&mut self.paths.list[path].rack.advanced) {
                 self.detect_losses(now, path);
             }
-            self.schedule_probe(now, path);
+            self.schedule_probe(now, path, advanced);
         }
+    }
+
+    /// Returns the number of chunks behind a gap that were sent on a path.
+    pub(crate) fn gap_acked_on(&self, path: usize) -> usize {
+        if !self.config.cmt {
+            return self.flight.gap_acked();
+        }
+        // Paths of unequal delay always have gaps together.
+        let chunks = (0..self.flight.len()).map(|index| self.flight.get(index));
+        chunks.filter(|chunk| chunk.state == ChunkState::GapAcked && chunk.path == path).count()
+    }
+
+    /// Marks what T3-rtx has waited for: the first chunk of the path, and what was not sent within the last round trip. RFC 8985 section
+    /// 6.3.
+    pub(crate) fn mark_timed_out(&mut self, now: Time, path: usize) {
+        let patience = self.paths.list[path].rack.rtt + self.reordering_window(path);
+        let mut is_first = true;
+        for index in 0..self.flight.len() {
+            let chunk = self.flight.get(index);
+            if chunk.state != ChunkState::InFlight || chunk.path != path {
+                continue;
+            }
+            if std::mem::take(&mut is_first) || now.saturating_since(chunk.data.stamp.sent) >= patience {
+                self.mark_lost(now, index);
+            }
+        }
+        if self.paths.list[path].has_flight() {
+            self.start_t3(now, path);
+        }
+        self.paths.list[path].rack.timed_out = Some(self.flight.next_tsn() - 1);
     }
 
     /// Returns RACK.reo_wnd. RFC 8985 section 6.2, step 4.
     fn reordering_window(&self, path: usize) -> Duration {
         let rack = &self.paths.list[path].rack;
-        let enough = self.flight.gap_acked() >= self.config.missing_reports as usize;
-        if !rack.reordering_seen && (self.fast_recovery(path).is_some() || enough) {
+        let enough = self.gap_acked_on(path) >= self.config.missing_reports as usize;
+        let recovers = self.fast_recovery(path).is_some() || rack.timed_out.is_some();
+        if !rack.reordering_seen && (recovers || enough) {
             return Duration::ZERO;
         }
         let srtt = self.paths.list[path].srtt().filter(|srtt| !srtt.is_zero());
@@ -208,7 +254,7 @@ impl Endpoint {
             Purpose::Reordering => {
                 self.detect_losses(now, path);
                 self.flush(now, false);
-                self.schedule_probe(now, path);
+                self.schedule_probe(now, path, true);
             }
             Purpose::Probe => self.send_probe(now, path),
         }

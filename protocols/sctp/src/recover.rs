@@ -33,7 +33,7 @@ impl Endpoint {
         }
         self.settle_paths(now, from, advanced);
         if self.config.rack {
-            self.find_losses_by_time(now, sack);
+            self.find_losses_by_time(now, sack, advanced);
         } else if let Some(last) = sack.gaps.last() {
             let highest = sack.cumulative_tsn + u32::from(last.end);
             self.count_missing(now, advanced.then_some(highest), newest);
@@ -116,6 +116,7 @@ impl Endpoint {
             path.rtt_pending = false;
             let sent = chunk.data.stamp.sent;
             path.rtt.measure(self.clock.tick_of(now) - self.clock.tick_of(sent));
+            path.rack.measured = true;
         }
     }
 
@@ -141,6 +142,9 @@ impl Endpoint {
         for path in &mut self.paths.list {
             if path.fast_recovery.is_some_and(|exit| exit.at_or_before(cumulative)) {
                 path.fast_recovery = None;
+                path.rack.recovered();
+            }
+            if path.rack.timed_out.take_if(|last| last.at_or_before(cumulative)).is_some() {
                 path.rack.recovered();
             }
         }
@@ -293,7 +297,11 @@ impl Endpoint {
         self.paths.list[remembers].fast_recovery = None;
         self.fast_retransmit_due = false;
         self.paths.on_timeout(path);
-        self.mark_path_lost(now, path);
+        if self.config.rack {
+            self.mark_timed_out(now, path);
+        } else {
+            self.mark_path_lost(now, path);
+        }
         self.queue_forward_tsn();
         self.offer_room();
     }

@@ -164,7 +164,8 @@ impl Endpoint {
         let fast = std::mem::take(&mut self.fast_retransmit_due);
         // RACK fills cwnd behind the packet that ignores it.
         let one_packet = timeout || (fast && !self.config.rack);
-        let mut ignores_cwnd = fast;
+        // With RACK, what was sent lately is still in flight when T3-rtx expires.
+        let mut ignores_cwnd = fast || (timeout && self.config.rack);
         let mut from = 0;
         while let Some(index) = self.flight.next_lost(from) {
             from = index + 1;
@@ -181,7 +182,11 @@ impl Endpoint {
             }
             let marked = chunk.fast_retransmit == FastRetransmit::Marked;
             let (size, length) = (chunk.size(), self.chunk_length(chunk.data.payload.len()));
-            let cwnd = if marked && ignores_cwnd { u64::MAX } else { self.paths.list[bundle.path].cwnd() };
+            let cwnd = if (marked || timeout) && ignores_cwnd {
+                u64::MAX
+            } else {
+                self.paths.list[bundle.path].cwnd()
+            };
             if !self.window_allows(bundle, size, cwnd) || self.nagle_holds_back_lost(bundle, size as usize) {
                 break;
             }
@@ -268,7 +273,8 @@ impl Endpoint {
                 continue;
             }
             let (size, can_delay) = (unsent.payload.len(), unsent.can_delay);
-            let nagle = can_delay && self.nagle_holds_back(bundle, self.streams_out.queued());
+            let nagle =
+                can_delay && !bundle.is_probe && self.nagle_holds_back(bundle, self.streams_out.queued());
             let can_be_named = self.flight.len() < MOST_OUTSTANDING;
             if nagle || !can_be_named || !self.window_allows(bundle, size as u64, cwnd) {
                 return false;
@@ -349,7 +355,7 @@ impl Endpoint {
         self.paths.list[path].last_sent = now;
         self.start_t3(now, path);
         if self.config.rack {
-            self.schedule_probe(now, path);
+            self.schedule_probe(now, path, true);
         }
     }
 

@@ -30,10 +30,11 @@ impl Probe {
 }
 
 impl Endpoint {
-    /// Starts the probe timer of a path, or stops it if no probe is needed. RFC 8985 section 7.2.
-    pub(crate) fn schedule_probe(&mut self, now: Time, path: usize) {
+    /// Starts the probe timer of a path, or stops it if no probe is needed. `progress`: data was sent, or the cumulative TSN has advanced;
+    /// otherwise a timer that runs is left alone. RFC 8985 section 7.2.
+    pub(crate) fn schedule_probe(&mut self, now: Time, path: usize, progress: bool) {
         let is_quiet = self.fast_recovery(path).is_none()
-            && self.flight.gap_acked() == 0
+            && self.gap_acked_on(path) == 0
             && self.flight.lost() == 0
             && self.state.sends_data();
         let (mtu, sack_delay) = (self.config.mtu.0, self.config.sack_delay);
@@ -41,17 +42,19 @@ impl Endpoint {
         if path.rack.waits_for() == Some(Purpose::Reordering) {
             return;
         }
-        path.rack.stop();
-        if !is_quiet || path.error_count > 0 || path.rack.probe.is_some() || !path.has_flight() {
+        let waits_for_probe = path.rack.probe.is_some() || !path.rack.measured;
+        if !is_quiet || path.error_count > 0 || waits_for_probe || !path.has_flight() {
+            return path.rack.stop();
+        }
+        if path.rack.waits_for() == Some(Purpose::Probe) && !progress {
             return;
         }
         // The peer may delay the SACK of a lone packet.
         let delayed = if path.flight_size <= mtu { sack_delay } else { Duration::ZERO };
         let timeout = path.srtt().map_or(WITHOUT_ROUND_TRIP, |srtt| (srtt * 2 + delayed).max(SHORTEST));
-        let at = now + timeout;
-        if path.t3_rtx.is_none_or(|t3_rtx| at < t3_rtx) {
-            path.rack.arm(at, Purpose::Probe);
-        }
+        // Where T3-rtx would expire first, the probe goes out in its place.
+        let at = path.t3_rtx.map_or(now + timeout, |t3_rtx| t3_rtx.min(now + timeout));
+        path.rack.arm(at, Purpose::Probe);
     }
 
     /// Sends a probe: new data if there are any, otherwise the last chunk again. Counts T3-rtx from now. RFC 8985 section 7.3.
@@ -69,6 +72,7 @@ impl Endpoint {
         if is_new || repeats.is_some() {
             self.statistics.tail_loss_probes += 1;
             self.paths.list[path].rack.probe = Some(Probe { end: self.flight.next_tsn() - 1, repeats });
+            self.paths.list[path].rack.measured = false;
             self.paths.list[path].rack.stop();
             self.restart_t3(now, path);
         }
@@ -80,11 +84,12 @@ impl Endpoint {
             chunk.state == ChunkState::InFlight && chunk.path == path
         };
         let index = (0..self.flight.len()).rev().find(is_last)?;
-        self.mark_lost(now, index);
-        if self.flight.get(index).state != ChunkState::Lost {
-            // Its message has reached its limit.
+        let chunk = self.flight.get(index);
+        if self.partial_reliability && chunk.limit.is_reached(chunk.transmissions, now) {
+            // Its message may not be sent again, and nothing shows that it is lost.
             return None;
         }
+        self.mark_lost(now, index);
         self.flight.get_mut(index).fast_retransmit = FastRetransmit::Marked;
         self.send_again(now, bundle, index, false);
         Some(self.flight.get(index).data.tsn)
@@ -94,9 +99,9 @@ impl Endpoint {
     pub(crate) fn probe_acknowledged(&mut self, path: usize, sack: &Sack) {
         let cumulative = self.flight.cumulative();
         let path = &mut self.paths.list[path];
-        let Some(probe) = path.rack.probe.filter(|probe| cumulative.at_or_after(probe.end)) else { return };
+        let Some(probe) = path.rack.probe else { return };
         let came_twice = sack.duplicates.iter().any(|tsn| probe.is_copy_of(*tsn));
-        if probe.repeats.is_none() || came_twice {
+        if came_twice || (probe.repeats.is_none() && cumulative.at_or_after(probe.end)) {
             path.rack.probe = None;
         } else if cumulative.after(probe.end) {
             // Newer data is acknowledged, and the peer has not told of a duplicate: the original was lost.

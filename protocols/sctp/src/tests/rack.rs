@@ -201,6 +201,97 @@ fn cwnd_governs_what_is_retransmitted_behind_the_first_packet() {
     assert_eq!(statistics(&script)[3], 1);
 }
 
+/// Section 7.2: PTO is at most the rest of RTO. Before the first round trip is known, both are 1 s.
+#[test]
+fn a_probe_goes_out_in_the_place_of_t3_rtx() {
+    let mut script = Script::established(rack());
+    script.send(0, 100);
+    script.run_to(1000);
+    assert_eq!(statistics(&script), [1, 1, 0, 0]);
+}
+
+/// Section 7.2: only new data and an advancing cumulative acknowledgment start the timer again.
+#[test]
+fn sacks_that_acknowledge_nothing_do_not_put_a_probe_off() {
+    let mut script = spaced(1);
+    for at in [1100, 1200, 1300] {
+        script.run_to(at);
+        script.sack(1, &[]);
+    }
+    script.run_to(1500);
+    assert_eq!(script.take_data(), [(1400, vec![2])]);
+}
+
+/// Section 7.3: on a path that has become slower, Karn's rule forbids the samples that would end needless probes.
+#[test]
+fn no_probe_follows_another_without_a_round_trip_between_them() {
+    let mut script = spaced(1);
+    script.run_to(1450);
+    let mut sack = script.make_sack(2, &[], 100_000);
+    let Chunk::Sack(twice) = &mut sack else { unreachable!() };
+    twice.duplicates.push(script.first + 1);
+    script.inject([sack]);
+    script.send(0, 100);
+    script.run_to(2300);
+    assert_eq!(script.take_data(), [(1400, vec![2]), (1450, vec![3])], "no probe at 1850 ms");
+    script.sack(3, &[]);
+    script.send(0, 100);
+    script.run_to(5000);
+    assert_eq!(statistics(&script)[1], 2, "a round trip was measured");
+}
+
+/// Section 7.3: Nagle's algorithm waits for an acknowledgment, which the probe is to bring.
+#[test]
+fn a_probe_takes_new_data_that_nagle_holds_back() {
+    let mut script = Script::established(Config { nagle: true, ..rack() });
+    script.send(0, 100);
+    script.run_to(100);
+    script.sack(1, &[]);
+    script.run_to(1000);
+    script.send(0, 100);
+    script.run_to(1010);
+    script.send(0, 100);
+    script.take_data();
+    script.run_to(1500);
+    assert_eq!(script.take_data(), [(1400, vec![3])]);
+}
+
+/// Section 6.3: what was sent within the last round trip is not lost when T3-rtx expires; the first packet is repeated whatever is in
+/// flight.
+#[test]
+fn t3_rtx_spares_what_was_sent_lately() {
+    let mut script = spaced(1);
+    script.run_to(2350);
+    script.send(0, 100);
+    script.run_to(2410);
+    assert_eq!(script.take_data(), [(1400, vec![2]), (2350, vec![3]), (2400, vec![2])]);
+    script.run_to(2450);
+    script.sack(1, &[(3, 3)]);
+    script.run_to(2500);
+    script.sack(3, &[]);
+    assert_eq!(statistics(&script)[2], 1);
+    assert!(script.take_data().is_empty());
+}
+
+/// Section 6.2 step 1: RACK.min_RTT is of chunks that were sent once; nobody knows which copy was acknowledged.
+#[test]
+fn a_chunk_that_was_sent_twice_says_nothing_about_the_least_round_trip() {
+    let mut script = Script::established(rack());
+    script.send(0, 100);
+    script.run_to(1100);
+    // The probe at 1000 ms is the second copy; the first took 1.1 s.
+    script.sack(1, &[]);
+    for at in [2000, 2001] {
+        script.run_to(at);
+        script.send(0, 100);
+    }
+    script.take_data();
+    script.run_to(2601);
+    script.sack(1, &[(3, 3)]);
+    script.run_to(2800);
+    assert_eq!(script.take_data(), [(2750, vec![2])], "600 ms of round trip, and a quarter");
+}
+
 #[test]
 fn the_timer_of_a_path_is_off_without_rack() {
     let mut script = Script::established(config());
