@@ -17,7 +17,7 @@ use hol_base::{Duration, Rng, Seed, Time};
 use crate::delivery::{Deliveries, Sample, is_beyond};
 use crate::pacing::Pacing;
 use crate::ticks;
-use aggregation::Aggregation;
+use aggregation::{Aggregation, ROUNDS};
 use bandwidth::{Bandwidth, MaxFilter, UNIT};
 use policer::{Policer, Tally, Turn};
 use window::Memory;
@@ -346,7 +346,7 @@ impl Bbr {
 
     fn update_aggregation(&mut self, ack: &Acknowledged, cwnd: u32) {
         if self.rounds.began {
-            self.aggregation.on_round();
+            self.aggregation.on_round(ROUNDS);
         }
         self.aggregation.on_acked(self.deliveries.delivered_at(), ack.delivered, self.estimate(), cwnd);
     }

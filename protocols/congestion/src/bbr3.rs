@@ -15,7 +15,7 @@ mod window;
 
 use hol_base::{Rng, Seed, Time};
 
-use crate::bbr::aggregation::Aggregation;
+use crate::bbr::aggregation::{Aggregation, ROUNDS};
 use crate::bbr::bandwidth::{Bandwidth, UNIT};
 use crate::bbr::{Acknowledged, Beginning, Recovery};
 use crate::delivery::{Deliveries, Departure, Sample};
@@ -33,7 +33,7 @@ const DRAIN_GAIN: u32 = UNIT / 2;
 const DOWN_GAIN: u32 = UNIT * 9 / 10;
 /// Draft, section 5.3.3.4.
 const UP_GAIN: u32 = UNIT * 5 / 4;
-/// What may be in flight, in bandwidth-delay products. Draft, section 2.4: BBR.DefaultCwndGain.
+/// What may be in flight, in bandwidth-delay products. Draft, section 2.5: BBR.DefaultCwndGain.
 const CWND_GAIN: u32 = 2 * UNIT;
 /// The same while more bandwidth is looked for. Draft, section 5.6.1.
 const UP_CWND_GAIN: u32 = UNIT * 9 / 4;
@@ -234,7 +234,8 @@ impl Bbr3 {
 
     fn update_aggregation(&mut self, ack: &Acknowledged, cwnd: u32) {
         if self.rounds.began {
-            self.aggregation.on_round();
+            // Draft, section 5.5.9: in Startup the bandwidth is still underestimated, so an excess says little.
+            self.aggregation.on_round(if self.full.reached { ROUNDS } else { 1 });
         }
         if ack.delivered > 0 {
             let bandwidth = self.model.bandwidth;

@@ -6,7 +6,7 @@ use hol_base::Time;
 use super::bandwidth::Bandwidth;
 
 /// Rounds per window of the maximum: bbr_extra_acked_win_rtts. There are two windows.
-const ROUNDS: u32 = 5;
+pub(crate) const ROUNDS: u32 = 5;
 /// An epoch ends after this many acknowledged segments: bbr_ack_epoch_acked_reset_thresh.
 const OLD: u32 = 1 << 20;
 
@@ -31,10 +31,10 @@ impl Aggregation {
         (self.epoch, self.acked) = (now, 0);
     }
 
-    /// Handles the start of a round trip.
-    pub(crate) fn on_round(&mut self) {
+    /// Handles the start of a round trip; a window has this many.
+    pub(crate) fn on_round(&mut self, window: u32) {
         self.rounds += 1;
-        if self.rounds >= ROUNDS {
+        if self.rounds >= window {
             self.rounds = 0;
             self.most = [0, self.most[0]];
         }
@@ -70,10 +70,10 @@ mod tests {
         }
         assert_eq!(aggregation.excess(), 20);
         for _ in 0..9 {
-            aggregation.on_round();
+            aggregation.on_round(ROUNDS);
         }
         assert_eq!(aggregation.excess(), 20);
-        aggregation.on_round();
+        aggregation.on_round(ROUNDS);
         assert_eq!(aggregation.excess(), 0);
     }
 

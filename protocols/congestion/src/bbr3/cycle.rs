@@ -11,12 +11,12 @@ const RENO_ROUNDS: u32 = 63;
 /// The wall clock bound of the wait is this and up to a second more. Draft, section 5.3.3.5.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
 const RANDOM_WAIT: Duration = Duration::from_secs(1);
-/// The share of the volume in flight that is left to others. Draft, section 2.5: BBR.Headroom.
+/// The share of the volume in flight that is left to others. Draft, section 2.7: BBR.Headroom.
 const HEADROOM: u32 = UNIT * 15 / 100;
 /// The most doublings of the growth of a round. Draft, section 5.3.3.6.
 const MOST_DOUBLINGS: u32 = 30;
 
-/// Of which sending an acknowledgment tells. Draft, section 2.7: BBR.ack_phase.
+/// Of which sending an acknowledgment tells. Draft, section 5.3.3.6: BBR.ack_phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum AckPhase {
     #[default]
@@ -131,9 +131,9 @@ impl Bbr3 {
 
     /// BBRRaiseInflightLongtermSlope.
     fn raise_slope(&mut self, cwnd: u32) {
-        let growth = self.quantum.checked_shl(self.cycle.up_rounds).unwrap_or(u32::MAX).max(1);
+        let growth = u64::from(self.quantum) << self.cycle.up_rounds;
         self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MOST_DOUBLINGS);
-        self.cycle.up_count = Some((cwnd / growth).max(1));
+        self.cycle.up_count = Some((u64::from(cwnd) / growth).max(1) as u32);
     }
 
     /// BBRProbeInflightLongtermUpward: one unit for each `up_count` that is acknowledged.

@@ -5,7 +5,7 @@ use hol_base::Time;
 use super::{Acknowledged, Bandwidth, Bbr3, LostSegment, Recovery, Sample, State};
 use crate::bbr3::model::{BETA, scaled};
 
-/// The tolerated share of losses is 2 %. Draft, section 2.5: BBR.LossThresh.
+/// The tolerated share of losses is 2 %. Draft, section 2.7: BBR.LossThresh.
 const THRESHOLD: u64 = 2;
 const OF: u64 = 100;
 /// Ranges that are lost in the round that ends startup. Draft, section 5.3.1.3: BBRStartupFullLossCnt.
@@ -48,6 +48,11 @@ pub(super) fn is_too_high(lost: u32, in_flight: u32) -> bool {
 }
 
 impl Losses {
+    /// Recovery has ended: its losses were real.
+    pub(super) fn forget_undo(&mut self) {
+        self.undo = None;
+    }
+
     /// BBRResetCongestionSignals, but for what the model keeps.
     pub(super) fn reset(&mut self) {
         self.in_round = false;
@@ -102,8 +107,12 @@ impl Bbr3 {
         }
     }
 
-    /// Draft, section 5.5.11.1: BBRSaveStateUponLoss.
+    /// Draft, section 5.5.11.1: BBRSaveStateUponLoss. The state of before the first loss is kept: the responses to it, such as the end of a
+    /// probe, are what a spurious recovery takes back.
     fn save_state(&mut self) {
+        if self.losses.undo.is_some() {
+            return;
+        }
         let model = &self.model;
         self.losses.undo = Some(Undo {
             state: self.state,

@@ -3,7 +3,7 @@
 use super::{Bandwidth, Bbr3, Sample, UNIT};
 use crate::delivery::is_beyond;
 
-/// The multiplicative decrease of the short-term model. Draft, section 2.5: BBR.Beta.
+/// The multiplicative decrease of the short-term model. Draft, section 2.7: BBR.Beta.
 pub(super) const BETA: u32 = UNIT * 7 / 10;
 /// Growth of the delivery rate that says that the pipe is not full, and the rounds without it that say that it is. Draft, section 5.3.1.2.
 const FULL_GROWTH: u32 = UNIT * 5 / 4;
@@ -71,7 +71,7 @@ impl Full {
     }
 }
 
-/// Bandwidth and volume in flight. Draft, sections 2.5 and 5.5.
+/// Bandwidth and volume in flight. Draft, sections 2.8 to 2.10 and 5.5.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Model {
     /// BBR.max_bw_filter: the greatest of the previous and of this cycle.

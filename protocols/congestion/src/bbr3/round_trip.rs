@@ -4,7 +4,7 @@ use hol_base::{Duration, Time};
 
 use super::{AckPhase, Acknowledged, Bbr3, State};
 
-/// Draft, section 2.7: BBR.ProbeRTTInterval, BBR.ProbeRTTDuration and BBR.MinRTTFilterLen.
+/// Draft, section 2.13: BBR.ProbeRTTInterval, BBR.ProbeRTTDuration and BBR.MinRTTFilterLen.
 pub(super) const INTERVAL: Duration = Duration::from_secs(5);
 pub(super) const DURATION: Duration = Duration::from_millis(200);
 const LIFETIME: Duration = Duration::from_secs(10);

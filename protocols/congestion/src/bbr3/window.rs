@@ -5,7 +5,7 @@ use hol_base::Duration;
 use super::{Acknowledged, Bandwidth, Bbr3, PROBE_RTT_CWND_GAIN, Recovery, STARTUP_GAIN, State};
 use crate::pacing::Pacing;
 
-/// Segments that keep a path busy if every second one is acknowledged. Draft, section 2.4: BBR.MinPipeCwnd.
+/// Segments that keep a path busy if every second one is acknowledged. Draft, section 2.7: BBR.MinPipeCwnd.
 const LEAST_WINDOW: u32 = 4;
 /// Paced this much below the bandwidth, in per cent. Draft, section 5.6.2: BBR.PacingMarginPercent.
 const MARGIN: u64 = 1;
@@ -75,6 +75,7 @@ impl Bbr3 {
         let before = std::mem::replace(&mut self.recovery, ack.recovery);
         if before != Recovery::None && ack.recovery == Recovery::None {
             *cwnd = (*cwnd).max(self.prior_cwnd);
+            self.losses.forget_undo();
         }
         let product = self.product(self.model.bandwidth, self.state.cwnd_gain());
         let most = self.with_budget(product.saturating_add(self.aggregation.excess()));
