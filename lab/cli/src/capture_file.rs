@@ -1,7 +1,6 @@
 //! Reads captures that a command line names: packets by interface, and problems.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
@@ -33,9 +32,12 @@ pub fn read<T: Default>(
         false => decompressed::open(path).map_err(|error| LabError::file("read", path, error))?,
     };
     let refuse = |problem: &dyn std::fmt::Display| Failure::failed(format!("{name}: {problem}"));
-    let mut reader = CaptureReader::new(BufReader::new(input)).map_err(|error| match other_tool(path) {
-        Some(sentence) => refuse(&sentence),
-        None => refuse(&error),
+    let mut reader = CaptureReader::new(BufReader::new(input)).map_err(|error| {
+        let is_another_file = matches!(error, CaptureError::NotACapture(_));
+        match is_another_file.then(|| other_tool(path)).flatten() {
+            Some(sentence) => refuse(&sentence),
+            None => refuse(&error),
+        }
     })?;
     let (mut seen, mut notes) = (BTreeMap::<usize, (u64, T)>::new(), Vec::new());
     let (mut others, mut link) = (0u64, None);
@@ -74,7 +76,7 @@ pub fn read<T: Default>(
 /// Returns what a file that is no capture is, if another tool wrote it.
 fn other_tool(path: &Path) -> Option<&'static str> {
     let mut head = Vec::new();
-    File::open(path).ok()?.take(64 << 10).read_to_end(&mut head).ok()?;
+    decompressed::open(path).ok()?.take(64 << 10).read_to_end(&mut head).ok()?;
     hol_lab::foreign(&head)
 }
 

@@ -5,17 +5,13 @@ use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// The first octets of compressed files, and the program for each format.
-const FORMATS: [(&[u8], &str); 3] =
-    [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\0", "xz")];
-
 /// Opens a file. A compressed file is decompressed while it is read, by the program of its format.
 pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     let mut file = File::open(path)?;
     let mut head = Vec::new();
     file.by_ref().take(8).read_to_end(&mut head)?;
-    match FORMATS.iter().find(|(magic, _)| head.starts_with(magic)) {
-        Some((_, program)) => {
+    match hol_lab::compression(&head) {
+        Some(program) => {
             file.rewind()?;
             Ok(Box::new(Decompressor::start(program, file)?))
         }

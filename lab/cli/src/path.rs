@@ -44,7 +44,7 @@ struct Tc {
 /// value, and what the capture does not show.
 #[derive(Debug, Args)]
 struct Learn {
-    /// Capture (pcap or pcapng, possibly compressed by gzip, zstd or xz) of TCP or SCTP; - is standard input
+    /// Capture (pcap or pcapng; a file may be compressed by gzip, zstd or xz) of TCP or SCTP; - is standard input
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
     /// Use the packets of this interface [default: the one with the most packets]

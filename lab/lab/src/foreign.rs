@@ -8,11 +8,15 @@ struct Kind {
     sentence: &'static str,
 }
 
-/// Files that begin with these octets.
-const BINARY: [(&[u8], &str); 10] = [
-    (b"\x1f\x8b", "is compressed by gzip; decompress it with `gunzip`"),
-    (b"\x28\xb5\x2f\xfd", "is compressed by zstd; decompress it with `zstd -d`"),
-    (b"\xfd7zXZ\0", "is compressed by xz; decompress it with `xz -d`"),
+/// The first octets of compressed files, the program of their format, and what to say of them.
+const COMPRESSED: [(&[u8], &str, &str); 3] = [
+    (b"\x1f\x8b", "gzip", "is compressed by gzip; decompress it with `gunzip`"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "is compressed by zstd; decompress it with `zstd -d`"),
+    (b"\xfd7zXZ\0", "xz", "is compressed by xz; decompress it with `xz -d`"),
+];
+
+/// Other files that begin with these octets.
+const BINARY: [(&[u8], &str); 7] = [
     (b"PK\x03\x04", "is a zip archive; unpack it with `unzip`"),
     (b"\xd4\xc3\xb2\xa1", CAPTURE),
     (b"\xa1\xb2\xc3\xd4", CAPTURE),
@@ -66,10 +70,17 @@ const TEXTS: [Kind; 9] = [
 /// How much of a file is looked at, in octets.
 const LOOKED_AT: usize = 64 << 10;
 
+/// Returns the program that decompresses a file with this beginning, if it is compressed.
+pub fn compression(octets: &[u8]) -> Option<&'static str> {
+    COMPRESSED.iter().find(|(magic, ..)| octets.starts_with(magic)).map(|(_, program, _)| *program)
+}
+
 /// Returns what a file of another tool is and what to do with it, as the end of a sentence that begins with its name; `None` if it is
 /// of no tool that is known.
 pub fn foreign(octets: &[u8]) -> Option<&'static str> {
-    if let Some((_, sentence)) = BINARY.iter().find(|(magic, _)| octets.starts_with(magic)) {
+    let compressed = COMPRESSED.iter().map(|(magic, _, sentence)| (magic, sentence));
+    let mut binary = compressed.chain(BINARY.iter().map(|(magic, sentence)| (magic, sentence)));
+    if let Some((_, sentence)) = binary.find(|(magic, _)| octets.starts_with(magic)) {
         return Some(sentence);
     }
     let text: Cow<'_, str> = String::from_utf8_lossy(&octets[..octets.len().min(LOOKED_AT)]);

@@ -71,7 +71,7 @@ pub use experiment::{Experiment, RecordsKept};
 pub use failed::FailedRun;
 pub use figure::FigureRequest;
 pub use flags::FLAGS;
-pub use foreign::foreign;
+pub use foreign::{compression, foreign};
 pub use job::Job;
 pub use manifest::{FORMAT, Host, Manifest};
 pub use merge::{MergeResult, merge};

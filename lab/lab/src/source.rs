@@ -98,11 +98,10 @@ impl Source {
             let beside = Self { directory, ..Self::new(path.display().to_string(), "") };
             return Ok(beside.with_script(&text)?);
         }
-        // A comment may name any tool; what follows no blank is no comment: `#include`, `#!/bin/sh`.
-        let uncommented =
-            || text.lines().filter(|line| !line.starts_with("# ")).collect::<Vec<_>>().join("\n");
-        if DeTable::parse(&text).is_err()
-            && let Some(sentence) = foreign(uncommented().as_bytes())
+        // An experiment may contain lines of any tool in its programs and comments, and a mistake in its TOML has a place.
+        if path.extension() != Some(OsStr::new("toml"))
+            && DeTable::parse(&text).is_err()
+            && let Some(sentence) = foreign(text.as_bytes())
         {
             let problem = sentence.to_owned();
             return Err(InputError { place: path.display().to_string(), problem }.into());

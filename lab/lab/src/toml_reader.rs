@@ -297,6 +297,12 @@ impl<'de> de::VariantAccess<'de> for Content<'de> {
     fn unit_variant(self) -> Result<(), ReadError> {
         match self.0 {
             None => Ok(()),
+            // As the toml crate reads it: `{ name = {} }`.
+            Some(Reader { node: Node::Table(table) | Node::Value(DeValue::Table(table)), .. })
+                if table.is_empty() =>
+            {
+                Ok(())
+            }
             Some(content) => {
                 Err(de::Error::custom("wanted a string")).map_err(|e: ReadError| e.within(&content.span))
             }
@@ -373,11 +379,14 @@ mod tests {
     /// `toml`'s own reader is the peer: of values, and of the words and places of its errors.
     #[test]
     fn reads_what_toml_reads() {
-        assert_eq!(from_text::<Every>(EVERY), Ok(toml::from_str(EVERY).unwrap()));
+        for text in [EVERY.to_owned(), EVERY.replacen("unit = 'unit'", "unit = { unit = {} }", 1)] {
+            assert_eq!(from_text::<Every>(&text), Ok(toml::from_str(&text).unwrap()));
+        }
         for (right, wrong) in [
             ("is_set = true", "is_set = 1"),
             ("list = [1, 0x10]", "list = [1, 70000]"),
             ("text = 'é'", "text = 3"),
+            ("text = 'é'", "text = 0x10"),
             ("unit = 'unit'", "unit = 'none'"),
             ("unit = 'unit'", "unit = 3"),
             ("inner = [{ a = 1 }, { a = 2, b = 3 }]", "inner = [{ a = 1 }, { a = 2, c = 3 }]"),
