@@ -32,7 +32,7 @@ pub fn text(page: &Waterfall) -> String {
     let rows = page.files.iter().enumerate().map(|(file, bar)| row(file, bar, page.end()));
     let table = aligned(&std::iter::once(heads).chain(rows).collect::<Vec<_>>(), |column| column != 3);
     let meanings =
-        DelayComponent::ALL.map(|cause| format!("{} {}", letter(cause), cause.of_a_file())).join("   ");
+        DelayComponent::ALL.map(|cause| format!("{} {}", letter(cause), cause.label_for_file())).join("   ");
     format!("page {}, {} files, {took}\n\n{table}\n{meanings}\n", page.page, page.files.len())
 }
 

@@ -230,8 +230,8 @@ mod tests {
             Model.provenance()
         }
 
-        fn decides(&self, scenario: &Scenario) -> Value {
-            Model.decides(scenario)
+        fn recorded_settings(&self, scenario: &Scenario) -> Value {
+            Model.recorded_settings(scenario)
         }
 
         fn check(&self, scenario: &Scenario) -> Result<(), RunError> {

@@ -25,7 +25,7 @@ const DEVIATIONS: f64 = 6.0;
 
 /// Returns an error that names the first feature that the kernel of `image` does not support.
 pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
-    if scenario.transport.kind() == Kind::Sctp && !scenario.transport.is_our_own() && !image.has_sctp() {
+    if scenario.transport.kind() == Kind::Sctp && !scenario.transport.is_userspace() && !image.has_sctp() {
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module: modules::SCTP,
@@ -59,7 +59,7 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
         let why = "Linux sends no datagrams from a removed address, and the client does not open another socket; use the model world, or changes = \"route\", with which the client keeps its address";
         return Err(unsupported("network.handover", why.to_owned()));
     }
-    if scenario.network.client_moves() && scenario.transport.is_our_own() {
+    if scenario.network.client_moves() && scenario.transport.is_userspace() {
         let why = "transports of this program over UDP cannot migrate; use tcp or sctp, or changes = \"route\", with which the client keeps its address";
         return Err(unsupported("network.handover", why.to_owned()));
     }
@@ -140,7 +140,7 @@ impl<'s> Flows<'s> {
 /// Refuses programs if nothing can give them their transport, or if a node lacks them.
 fn programs(scenario: &Scenario) -> Result<(), KernelError> {
     let kind = scenario.transport.kind();
-    if scenario.runs_programs() && (kind == Kind::Udp || scenario.transport.is_our_own()) {
+    if scenario.runs_programs() && (kind == Kind::Udp || scenario.transport.is_userspace()) {
         return Err(KernelError::Unsupported {
             what: kind.name().to_owned(),
             why: "the UDP of programs is never replaced; name the transport for their TCP sockets: tcp, sctp or mptcp".to_owned(),

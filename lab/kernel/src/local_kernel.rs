@@ -57,7 +57,7 @@ pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
 }
 
 /// Returns the settings of the namespaces, which affect the results.
-pub fn decides(scenario: &Scenario) -> Value {
+pub fn recorded_settings(scenario: &Scenario) -> Value {
     json!(transport_settings(&scenario.transport, &kernel_version()))
 }
 

@@ -118,7 +118,7 @@ impl World for Kernel {
     }
 
     /// Returns the settings that a kernel has; all other keys of a stack file concern the model only.
-    fn decides(&self, scenario: &Scenario) -> Value {
+    fn recorded_settings(&self, scenario: &Scenario) -> Value {
         let [transport, settings] = transport_settings(&scenario.transport, self.image.version());
         // A changed program is another one.
         let root = Root::of(scenario).ok().flatten().map(|root| root.digest().to_string());
@@ -172,7 +172,7 @@ impl World for Kernel {
 /// applies.
 pub(crate) fn transport_settings(transport: &TransportSpec, kernel: &str) -> [Value; 2] {
     let settings = hol_sockets::sysctls(transport, kernel).unwrap_or_default();
-    let settings = if transport.is_our_own() {
+    let settings = if transport.is_userspace() {
         // Our own endpoint applies every setting.
         json!(transport.option_values())
     } else {

@@ -84,7 +84,7 @@ pub use point::{Point, PointId, RunKey};
 pub use quantity::Quantity;
 pub use repetitions::Repetitions;
 pub use results::{ClassResult, PointResult, Results};
-pub use run_result::{Counts, RunResult, Share};
+pub use run_result::{BackgroundFlowResult, Counts, RunResult};
 pub use run_results::RunResults;
 pub use schema::{Key, Section, reference, schema};
 pub use script::MARK;

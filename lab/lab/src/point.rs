@@ -129,7 +129,7 @@ impl Point {
         } = self;
         // If the world is missing, results keep the id that they have.
         let Ok(world) = self.world.open() else { return self.id };
-        let transport = world.decides(&self.scenario(0));
+        let transport = world.recorded_settings(&self.scenario(0));
         let least = u64::from(repetitions.least);
         let mut decides = serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),

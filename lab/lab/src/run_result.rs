@@ -54,7 +54,7 @@ pub struct RunResult {
     pub connect_time: Option<Duration>,
     /// The result of each background flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub background: Vec<Share>,
+    pub background: Vec<BackgroundFlowResult>,
     /// Packets that the hosts sent.
     pub packets: u64,
     /// Packets that did not arrive, if known.
@@ -80,7 +80,7 @@ pub struct RunResult {
 
 /// The result of a background flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Share {
+pub struct BackgroundFlowResult {
     /// Octets delivered during the run's `span`.
     pub octets: u64,
     /// Time from the flow's start until it was connected; `None` if it never was.
@@ -155,7 +155,7 @@ impl RunResult {
             timeline,
             waterfall: waterfall.map(Box::new),
             connect_time: course.connect_time,
-            background: course.background.iter().map(Share::of).collect(),
+            background: course.background.iter().map(BackgroundFlowResult::of).collect(),
             packets: course.packets,
             packets_lost: course.drops.map(Drops::total),
             packets_marked: course.marked.filter(|marked| *marked > 0),
@@ -168,7 +168,7 @@ impl RunResult {
     }
 }
 
-impl Share {
+impl BackgroundFlowResult {
     fn of(run: &BackgroundRun) -> Self {
         let stopped = run.stopped.as_ref().and_then(RunEnd::reason);
         Self { octets: run.octets, connect_time: run.connect_time, stopped }

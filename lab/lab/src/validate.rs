@@ -83,7 +83,7 @@ impl Point {
 
 impl Manifest {
     /// Returns a manifest for runs that are only valid for this build, with the build in its version.
-    pub fn of_this_build(mut self) -> Result<Self, LabError> {
+    pub fn pinned_to_this_build(mut self) -> Result<Self, LabError> {
         let read = || std::env::current_exe().and_then(std::fs::read);
         let octets = read().map_err(|e: io::Error| LabError::file("read", Path::new("this program"), e))?;
         let mut digester = Digester::new();

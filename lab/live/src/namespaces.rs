@@ -93,8 +93,8 @@ impl World for Namespaces {
         Ok(provenance())
     }
 
-    fn decides(&self, scenario: &Scenario) -> Value {
-        local_kernel::decides(scenario)
+    fn recorded_settings(&self, scenario: &Scenario) -> Value {
+        local_kernel::recorded_settings(scenario)
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {

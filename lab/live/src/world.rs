@@ -91,9 +91,9 @@ impl World for Live {
     }
 
     /// What determines a run on this machine: its settings and the transport's options.
-    fn decides(&self, scenario: &Scenario) -> Value {
+    fn recorded_settings(&self, scenario: &Scenario) -> Value {
         let transport = &scenario.transport;
-        if transport.is_our_own() {
+        if transport.is_userspace() {
             // All of its options are set.
             return json!([transport.to_string(), transport.option_values()]);
         }

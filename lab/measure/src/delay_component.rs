@@ -23,7 +23,7 @@ impl DelayComponent {
     pub const ALL: [Self; 5] = [Self::Slip, Self::Sender, Self::Recovery, Self::Network, Self::HeadOfLine];
 
     /// Returns what the component means for a file that is requested.
-    pub const fn of_a_file(self) -> &'static str {
+    pub const fn label_for_file(self) -> &'static str {
         match self {
             Self::Slip => "before the transport",
             Self::Sender => "waiting at the sender",

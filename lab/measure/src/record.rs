@@ -148,8 +148,8 @@ impl Record {
     }
 
     /// Returns the record with all times later by this span.
-    pub fn later(self, by: Duration) -> Self {
-        let later = |leg: Option<TransferTimes>| leg.map(|leg| leg.later(by));
+    pub fn shifted_by(self, by: Duration) -> Self {
+        let later = |leg: Option<TransferTimes>| leg.map(|leg| leg.shifted_by(by));
         let (request, reply) = (later(self.request), later(self.reply));
         Self { scheduled: self.scheduled + by, request, reply, ..self }
     }
@@ -226,7 +226,7 @@ impl RecordKind {
 }
 
 impl TransferTimes {
-    fn later(self, by: Duration) -> Self {
+    fn shifted_by(self, by: Duration) -> Self {
         let Self { written, first_sent, last_sent, arrived, delivered } = self;
         let [written, first_sent, last_sent, arrived, delivered] =
             [written, first_sent, last_sent, arrived, delivered].map(|time| time + by);
@@ -287,7 +287,7 @@ mod tests {
             ..DelayBreakdown::default()
         };
         assert_eq!(split, expected);
-        let later = record.later(ms(1000));
+        let later = record.shifted_by(ms(1000));
         assert_eq!((later.scheduled, later.breakdown()), (Time::from_millis(1001), Some(split)));
     }
 

@@ -43,7 +43,7 @@ impl World for Model {
         Ok(String::new())
     }
 
-    fn decides(&self, scenario: &Scenario) -> Value {
+    fn recorded_settings(&self, scenario: &Scenario) -> Value {
         let transport = &scenario.transport;
         json!({ "spec": transport.to_string(), "stack": transport.stack(), "behaviour": transport.option_values() })
     }

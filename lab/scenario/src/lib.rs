@@ -38,7 +38,7 @@ pub use kernel_report::{
     BaselineDelay, FilterReport, KernelReport, LinkDirectionCounters, PeerHostReport, ProgramResult,
     ReadDelays, RouterReport,
 };
-pub use metric::{Better, MetricAggregation, MetricPattern, MetricReader, Origin};
+pub use metric::{Better, MetricAggregation, MetricPattern, MetricReader, MetricSource};
 pub use observer::Observer;
 pub use onward::{OnwardFlow, OnwardRequests};
 pub use onward_links::OnwardLinks;

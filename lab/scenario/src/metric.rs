@@ -16,7 +16,7 @@ pub struct MetricReader {
     /// How the number is found in the text.
     pub find: MetricPattern,
     /// The output or file that is searched.
-    pub from: Origin,
+    pub from: MetricSource,
     /// How several numbers are combined.
     pub take: MetricAggregation,
     /// Unit of the metric; empty if it has none.
@@ -36,7 +36,7 @@ pub enum MetricPattern {
 
 /// The text that is searched for a number.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Origin {
+pub enum MetricSource {
     /// Standard output.
     #[default]
     Stdout,
@@ -120,10 +120,10 @@ impl TryFrom<MetricTable> for MetricReader {
                     .to_owned(),
             ),
         };
-        let from = from.map_or(Ok(Origin::Stdout), |from| match from.as_str() {
-            "stdout" => Ok(Origin::Stdout),
-            "stderr" => Ok(Origin::Stderr),
-            path if path.starts_with('/') => Ok(Origin::File(from)),
+        let from = from.map_or(Ok(MetricSource::Stdout), |from| match from.as_str() {
+            "stdout" => Ok(MetricSource::Stdout),
+            "stderr" => Ok(MetricSource::Stderr),
+            path if path.starts_with('/') => Ok(MetricSource::File(from)),
             _ => Err(format!(
                 "from = {from:?}: write \"stdout\", \"stderr\", or the absolute path of a file on the node"
             )),
@@ -140,9 +140,9 @@ impl From<MetricReader> for MetricTable {
             MetricPattern::Json(path) => (None, Some(path.to_string())),
         };
         let from = match from {
-            Origin::Stdout => None,
-            Origin::Stderr => Some("stderr".to_owned()),
-            Origin::File(path) => Some(path),
+            MetricSource::Stdout => None,
+            MetricSource::Stderr => Some("stderr".to_owned()),
+            MetricSource::File(path) => Some(path),
         };
         Self { regex, json, from, take, unit, better: Some(better) }
     }
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn what_is_written_comes_back_and_times_are_better_if_less() {
         let reading = read("regex = 'a'\nunit = 'ms'\nfrom = '/out/x'").unwrap();
-        assert_eq!((reading.better, &reading.from), (Better::Less, &Origin::File("/out/x".to_owned())));
+        assert_eq!((reading.better, &reading.from), (Better::Less, &MetricSource::File("/out/x".to_owned())));
         let text = serde_json::to_string(&reading).unwrap();
         assert_eq!(serde_json::from_str::<MetricReader>(&text).unwrap(), reading);
         assert_eq!(read("json = '$.a'\nunit = 'bit/s'").unwrap().better, Better::More);

@@ -59,7 +59,7 @@ impl RunEnd {
     }
 
     /// Returns the end on a clock that started `by` earlier.
-    pub fn later(self, by: Duration) -> Self {
+    pub fn shifted_by(self, by: Duration) -> Self {
         match self {
             Self::BehindSchedule { message, scheduled, at } => {
                 Self::BehindSchedule { message, scheduled: scheduled + by, at: at + by }

@@ -20,7 +20,7 @@ pub trait World: fmt::Debug + Send + Sync {
     fn provenance(&self) -> Result<String, RunError>;
 
     /// Returns the settings of a scenario's transport that affect this world's results, and what its programs are built from.
-    fn decides(&self, scenario: &Scenario) -> Value;
+    fn recorded_settings(&self, scenario: &Scenario) -> Value;
 
     /// Refuses scenarios that it cannot run. The caller has checked that the scenario does not contradict itself.
     fn check(&self, scenario: &Scenario) -> Result<(), RunError>;

@@ -85,9 +85,11 @@ mod tests {
     fn a_backup_is_a_state_directory() {
         let dir = tempfile::tempdir().unwrap();
         let (server, ..) = with_script(dir.path(), "exit 0", Quota::NONE);
-        let viewer = server.local.clone().unwrap();
-        let id =
-            server.submit(&viewer, Submission { text: TEXT.to_owned(), ..Submission::default() }).unwrap().id;
+        let requester = server.local.clone().unwrap();
+        let id = server
+            .submit(&requester, Submission { text: TEXT.to_owned(), ..Submission::default() })
+            .unwrap()
+            .id;
         let results = server.command(id).unwrap().results();
         fs::create_dir_all(&results).unwrap();
         fs::write(results.join("points.csv"), "1,2\n").unwrap();
@@ -97,10 +99,10 @@ mod tests {
         assert!(matches!(back_up(&server.config.state, &to), Err(BackupError::Taken(_))));
         assert!(matches!(back_up(dir.path(), &dir.path().join("other")), Err(BackupError::Database(..))));
         let later = Submission { text: TEXT.to_owned(), ..Submission::default() };
-        server.submit(&viewer, later).unwrap();
+        server.submit(&requester, later).unwrap();
         drop(server);
         let (restored, ..) = with_script(&dir.path().join("restored"), "exit 0", Quota::NONE);
-        let listed = restored.experiments(&viewer, &Filter::default()).unwrap();
+        let listed = restored.experiments(&requester, &Filter::default()).unwrap();
         assert_eq!(listed.iter().map(|one| one.id).collect::<Vec<_>>(), [id]);
         let results = restored.command(id).unwrap().results();
         assert!(results.starts_with(&to));

@@ -13,9 +13,9 @@ use serde::de::DeserializeOwned;
 use crate::accounts::key;
 use crate::clock::now;
 use crate::refusal::Refusal;
+use crate::requester::Requester;
 use crate::server::Shared;
 use crate::store::KeyKind;
-use crate::viewer::Viewer;
 
 /// The cookie of a session. `__Host-` would need TLS, which may be a proxy's.
 pub const COOKIE_NAME: &str = "headofline";
@@ -87,7 +87,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathPar
     }
 }
 
-impl FromRequestParts<Shared> for Viewer {
+impl FromRequestParts<Shared> for Requester {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, server: &Shared) -> Result<Self, Refusal> {

@@ -6,9 +6,9 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::directory::{directory, inside};
 use crate::refusal::Refusal;
+use crate::requester::Requester;
 use crate::server::Server;
 use crate::store::Owner;
-use crate::viewer::Viewer;
 
 /// Maximum octets and files of a folder.
 const LARGEST: u64 = 1 << 30;
@@ -25,12 +25,12 @@ pub enum Folder {
 }
 
 impl Server {
-    /// Returns the path of a folder, if `viewer` may see it.
-    pub(crate) fn folder(&self, viewer: &Viewer, folder: &Folder) -> Result<PathBuf, Refusal> {
+    /// Returns the path of a folder, if `requester` may see it.
+    pub(crate) fn folder(&self, requester: &Requester, folder: &Folder) -> Result<PathBuf, Refusal> {
         let (owner, id) = match folder {
-            Folder::Mine => (Owner::User, viewer.id),
+            Folder::Mine => (Owner::User, requester.id),
             Folder::Project(name) => {
-                let (id, _) = self.store.project(name, viewer.id)?.ok_or_else(Refusal::not_found)?;
+                let (id, _) = self.store.project(name, requester.id)?.ok_or_else(Refusal::not_found)?;
                 (Owner::Project, id)
             }
         };
@@ -40,12 +40,12 @@ impl Server {
     /// Stores a file, completely or not at all; replaces one of the same name.
     pub(crate) fn keep(
         &self,
-        viewer: &Viewer,
+        requester: &Requester,
         folder: &Folder,
         path: &str,
         content: &[u8],
     ) -> Result<(), Refusal> {
-        let root = self.folder(viewer, folder)?;
+        let root = self.folder(requester, folder)?;
         let place = root.join(checked(path)?);
         let files = directory(&root)?;
         let used: u64 = files.iter().filter(|file| file.path != path).map(|file| file.size).sum();
@@ -70,8 +70,8 @@ impl Server {
     }
 
     /// Removes a file.
-    pub(crate) fn discard(&self, viewer: &Viewer, folder: &Folder, path: &str) -> Result<(), Refusal> {
-        let root = self.folder(viewer, folder)?;
+    pub(crate) fn discard(&self, requester: &Requester, folder: &Folder, path: &str) -> Result<(), Refusal> {
+        let root = self.folder(requester, folder)?;
         let place = inside(&root, path).ok_or_else(Refusal::not_found)?;
         Ok(fs::remove_file(place)?)
     }

@@ -33,6 +33,7 @@ mod queue;
 mod quota;
 mod reading;
 mod refusal;
+mod requester;
 mod router;
 mod server;
 mod shared;
@@ -42,7 +43,6 @@ mod submission;
 #[cfg(test)]
 mod tests;
 mod turns;
-mod viewer;
 
 pub use backup::{BackupError, back_up};
 pub use experiment::{Experiment, Format, Links, Progress, State};

@@ -11,10 +11,10 @@ use crate::client::Network;
 use crate::clock::now;
 use crate::events::Kind;
 use crate::refusal::Refusal;
+use crate::requester::Requester;
 use crate::server::{LOCAL, Server};
 use crate::store::{KeyKind, User};
 use crate::submission::check_name;
-use crate::viewer::Viewer;
 
 /// Seconds that a session lasts.
 pub const SESSION: i64 = 7 * 86_400;
@@ -60,21 +60,21 @@ impl Server {
     pub fn change_password(
         &self,
         Network(network): &Network,
-        viewer: &Viewer,
+        requester: &Requester,
         new: &NewPassword,
         kept: Option<&[u8]>,
     ) -> Result<(), Refusal> {
-        if viewer.token_ends.is_some() {
+        if requester.token_ends.is_some() {
             return Err(Refusal::forbidden("a token cannot change the password; log in"));
         }
-        let name = viewer.name.to_lowercase();
+        let name = requester.name.to_lowercase();
         self.attempts().log_in(network, &name, now())?;
-        let found = self.store.credentials(&viewer.name)?;
+        let found = self.store.credentials(&requester.name)?;
         if !password::is_right(&new.old, found.as_ref().map(|found| found.password.as_str())) {
             return Err(Refusal::bad("the current password is wrong", "write the one that you log in with"));
         }
         self.attempts().right(network, &name);
-        self.store.set_password(viewer.id, &password::hash(&new.password)?, kept)?;
+        self.store.set_password(requester.id, &password::hash(&new.password)?, kept)?;
         self.end_streams();
         Ok(())
     }
@@ -123,27 +123,27 @@ impl Server {
     }
 
     /// A token for a program.
-    pub fn issue(&self, viewer: &Viewer, name: &str, days: u32) -> Result<String, Refusal> {
-        if self.store.tokens(viewer.id)?.len() >= MOST_TOKENS {
+    pub fn issue(&self, requester: &Requester, name: &str, days: u32) -> Result<String, Refusal> {
+        if self.store.tokens(requester.id)?.len() >= MOST_TOKENS {
             return Err(Refusal::conflict(format!("there are {MOST_TOKENS} tokens"), "revoke one first"));
         }
         let expires = now() + i64::from(days) * 86_400;
         // Else a token that has leaked would live as long as its thief wants.
-        if let Some(end) = viewer.token_ends.filter(|end| *end < expires) {
+        if let Some(end) = requester.token_ends.filter(|end| *end < expires) {
             let most = (end - now()) / 86_400;
             let problem = "a token makes no token that lives longer than itself";
             return Err(Refusal::bad(problem, format!("this one has {most} days left; or log in")));
         }
         let key = key::fresh()?;
-        self.store.add_key(&key::digest(&key), viewer.id, (KeyKind::Token, name), now(), expires)?;
+        self.store.add_key(&key::digest(&key), requester.id, (KeyKind::Token, name), now(), expires)?;
         Ok(key)
     }
 
-    /// Returns the project called `name`, if `viewer` leads it.
-    pub(crate) fn led(&self, viewer: &Viewer, name: &str) -> Result<i64, Refusal> {
-        let (project, leader) = self.store.project(name, viewer.id)?.ok_or_else(Refusal::not_found)?;
-        if leader != viewer.id {
-            return Err(Refusal::forbidden(format!("{} does not lead {name}", viewer.name)));
+    /// Returns the project called `name`, if `requester` leads it.
+    pub(crate) fn led(&self, requester: &Requester, name: &str) -> Result<i64, Refusal> {
+        let (project, leader) = self.store.project(name, requester.id)?.ok_or_else(Refusal::not_found)?;
+        if leader != requester.id {
+            return Err(Refusal::forbidden(format!("{} does not lead {name}", requester.name)));
         }
         Ok(project)
     }

@@ -18,10 +18,10 @@ use crate::lifecycle::{Event, cure};
 use crate::mail::{self, Mailer};
 use crate::quota::Quota;
 use crate::refusal::Refusal;
+use crate::requester::Requester;
 use crate::shell::Shells;
 use crate::store::{DATABASE, Entry, Owner, StateChange, Store, StoreError, User};
 use crate::turns::Turns;
-use crate::viewer::Viewer;
 
 /// The server, shared by all requests.
 pub type Shared = Arc<Server>;
@@ -69,7 +69,7 @@ pub struct Server {
     pub(crate) turns: Turns,
     pub(crate) shells: Shells,
     /// The only user if there is no login.
-    pub(crate) local: Option<Viewer>,
+    pub(crate) local: Option<Requester>,
     mailer: Mailer,
     /// Where browsers find this server, without a `/` at its end; known when it listens.
     pub(crate) url: OnceLock<String>,
@@ -123,14 +123,14 @@ impl Server {
         Ok(server)
     }
 
-    /// Lists the experiments that `viewer` may see, the newest first.
-    pub fn experiments(&self, viewer: &Viewer, filter: &Filter) -> Result<Vec<Experiment>, Refusal> {
-        Ok(self.store.list(viewer.id, filter)?)
+    /// Lists the experiments that `requester` may see, the newest first.
+    pub fn experiments(&self, requester: &Requester, filter: &Filter) -> Result<Vec<Experiment>, Refusal> {
+        Ok(self.store.list(requester.id, filter)?)
     }
 
-    /// Returns how many experiments that `viewer` may see are in each state.
-    pub fn counts(&self, viewer: &Viewer) -> Result<Vec<(State, u64)>, Refusal> {
-        Ok(self.store.counts(viewer.id)?)
+    /// Returns how many experiments that `requester` may see are in each state.
+    pub fn counts(&self, requester: &Requester) -> Result<Vec<(State, u64)>, Refusal> {
+        Ok(self.store.counts(requester.id)?)
     }
 
     /// Returns the free cores.
@@ -142,19 +142,19 @@ impl Server {
         Ok(self.config.cores.saturating_sub(taken))
     }
 
-    /// Returns experiment `id`, if `viewer` may see it; invisible ones are not found.
-    pub fn experiment(&self, viewer: &Viewer, id: i64) -> Result<Experiment, Refusal> {
-        self.entry(viewer, id).map(|entry| entry.experiment)
+    /// Returns experiment `id`, if `requester` may see it; invisible ones are not found.
+    pub fn experiment(&self, requester: &Requester, id: i64) -> Result<Experiment, Refusal> {
+        self.entry(requester, id).map(|entry| entry.experiment)
     }
 
-    pub(crate) fn entry(&self, viewer: &Viewer, id: i64) -> Result<Entry, Refusal> {
-        self.store.visible(viewer.id, id)?.ok_or_else(Refusal::not_found)
+    pub(crate) fn entry(&self, requester: &Requester, id: i64) -> Result<Entry, Refusal> {
+        self.store.visible(requester.id, id)?.ok_or_else(Refusal::not_found)
     }
 
-    /// Returns it if `viewer` may change it: its owner, and the leader of its project.
-    pub(crate) fn own(&self, viewer: &Viewer, id: i64) -> Result<Entry, Refusal> {
-        let entry = self.entry(viewer, id)?;
-        if [entry.owner, entry.leader].contains(&viewer.id) {
+    /// Returns it if `requester` may change it: its owner, and the leader of its project.
+    pub(crate) fn own(&self, requester: &Requester, id: i64) -> Result<Entry, Refusal> {
+        let entry = self.entry(requester, id)?;
+        if [entry.owner, entry.leader].contains(&requester.id) {
             return Ok(entry);
         }
         let whose = format!("experiment {id} is {}'s", entry.experiment.owner);
@@ -162,10 +162,10 @@ impl Server {
     }
 
     /// Applies a user's action to an experiment.
-    pub fn act(&self, viewer: &Viewer, id: i64, event: Event) -> Result<Experiment, Refusal> {
-        self.own(viewer, id)?;
+    pub fn act(&self, requester: &Requester, id: i64, event: Event) -> Result<Experiment, Refusal> {
+        self.own(requester, id)?;
         let why = match event {
-            Event::SwapOut | Event::Terminate => format!("by {}", viewer.name),
+            Event::SwapOut | Event::Terminate => format!("by {}", requester.name),
             _ => String::new(),
         };
         match self.store.apply(id, event, &why, now())? {
@@ -286,7 +286,7 @@ pub const LOCAL: &str = "local";
 
 /// Creates the user and the project of a lab without login. Without a password nobody can log in as this user
 /// elsewhere.
-fn settle_local(store: &Store) -> Result<Viewer, StateError> {
+fn settle_local(store: &Store) -> Result<Requester, StateError> {
     let user = User { name: LOCAL.to_owned(), mail: String::new(), is_administrator: true };
     let id = match store.credentials(LOCAL)? {
         Some(credentials) => credentials.id,
@@ -294,5 +294,5 @@ fn settle_local(store: &Store) -> Result<Viewer, StateError> {
     };
     // It exists already, except at the first start.
     store.add_project((LOCAL, "Everything on this machine"), id, true, now())?;
-    Ok(Viewer { id, name: user.name, is_administrator: true, token_ends: None })
+    Ok(Requester { id, name: user.name, is_administrator: true, token_ends: None })
 }

@@ -13,9 +13,9 @@ use crate::experiment::{Experiment, Format, State};
 use crate::lifecycle::{cure, holds_cores};
 use crate::reading::{problem, read};
 use crate::refusal::Refusal;
+use crate::requester::Requester;
 use crate::server::Server;
 use crate::store::{NewExperiment, Text, is_disk_full};
-use crate::viewer::Viewer;
 
 /// Maximum unfinished experiments per user.
 const MOST_UNFINISHED: u64 = 20_000;
@@ -118,13 +118,13 @@ pub struct StudyRun {
 
 impl Server {
     /// Takes a new experiment.
-    pub fn submit(&self, viewer: &Viewer, wanted: Submission) -> Result<Experiment, Refusal> {
+    pub fn submit(&self, requester: &Requester, wanted: Submission) -> Result<Experiment, Refusal> {
         let called = wanted.name.clone().unwrap_or_else(|| "experiment".to_owned());
         check_name(&called)?;
-        let (project, _) = self.project_of(viewer, wanted.project.as_deref())?;
+        let (project, _) = self.project_of(requester, wanted.project.as_deref())?;
         let title = self.title_of(&called, &wanted.text, wanted.format, project)?;
         let name = wanted.name.clone().unwrap_or_else(|| name_of(&title));
-        self.take(viewer, name, title, None, wanted)
+        self.take(requester, name, title, None, wanted)
     }
 
     /// Reads a text and returns its title. It is an experiment of `project`, or a network without traffic.
@@ -146,26 +146,31 @@ impl Server {
     }
 
     /// Takes a study that comes with the program.
-    pub fn run_study(&self, viewer: &Viewer, name: &str, wanted: StudyRun) -> Result<Experiment, Refusal> {
+    pub fn run_study(
+        &self,
+        requester: &Requester,
+        name: &str,
+        wanted: StudyRun,
+    ) -> Result<Experiment, Refusal> {
         let (name, title) = Study::all().find(|(known, _)| *known == name).ok_or_else(Refusal::not_found)?;
         let StudyRun { quick, project, priority, cores, hold } = wanted;
         let submission = Submission { project, priority, cores, hold, ..Submission::default() };
-        self.take(viewer, name.to_owned(), title.to_owned(), Some((name, quick)), submission)
+        self.take(requester, name.to_owned(), title.to_owned(), Some((name, quick)), submission)
     }
 
     fn take(
         &self,
-        viewer: &Viewer,
+        requester: &Requester,
         name: String,
         title: String,
         study: Option<(&str, bool)>,
         wanted: Submission,
     ) -> Result<Experiment, Refusal> {
-        let (project, leader) = self.project_of(viewer, wanted.project.as_deref())?;
-        if self.store.unfinished(viewer.id)? >= MOST_UNFINISHED {
+        let (project, leader) = self.project_of(requester, wanted.project.as_deref())?;
+        if self.store.unfinished(requester.id)? >= MOST_UNFINISHED {
             let problem = format!(
                 "{} has {MOST_UNFINISHED} unfinished experiments, the maximum; wait for one to end, or remove one",
-                viewer.name
+                requester.name
             );
             return Err(Refusal::too_many(problem, 60));
         }
@@ -173,9 +178,9 @@ impl Server {
             name,
             title,
             project,
-            owner: viewer.id,
+            owner: requester.id,
             state: if wanted.hold { State::New } else { State::Queued },
-            priority: priority(wanted.priority.unwrap_or(0), 0, viewer.id == leader)?,
+            priority: priority(wanted.priority.unwrap_or(0), 0, requester.id == leader)?,
             batch: wanted.batch.unwrap_or(true),
             cores: cores(wanted.cores.unwrap_or(self.config.cores))?,
             idle_swap: limit(wanted.idle_swap.unwrap_or(0))?,
@@ -187,15 +192,15 @@ impl Server {
             now: now(),
         };
         let id = self.store.add(&fresh)?;
-        let entry = self.entry(viewer, id)?;
+        let entry = self.entry(requester, id)?;
         self.hub.tell(id, entry.project, Kind::State, &entry.experiment);
         self.look();
         Ok(entry.experiment)
     }
 
     /// Applies changes that are possible at any time.
-    pub fn change(&self, viewer: &Viewer, id: i64, change: Change) -> Result<Experiment, Refusal> {
-        let entry = self.own(viewer, id)?;
+    pub fn change(&self, requester: &Requester, id: i64, change: Change) -> Result<Experiment, Refusal> {
+        let entry = self.own(requester, id)?;
         let mut to = entry.experiment;
         if let Some(name) = change.name {
             check_name(&name)?;
@@ -211,7 +216,7 @@ impl Server {
             to.cores = cores(wanted)?;
         }
         to.batch = change.batch.unwrap_or(to.batch);
-        let leads = viewer.id == entry.leader;
+        let leads = requester.id == entry.leader;
         to.priority = priority(change.priority.unwrap_or(to.priority), to.priority, leads)?;
         to.idle_swap = change.idle_swap.map_or(Ok(to.idle_swap), limit)?;
         to.auto_swap = change.auto_swap.map_or(Ok(to.auto_swap), limit)?;
@@ -222,8 +227,8 @@ impl Server {
     }
 
     /// Replaces the text of an experiment that is not running; earlier measurements that still apply count.
-    pub fn rewrite(&self, viewer: &Viewer, id: i64, new: &NewText) -> Result<Experiment, Refusal> {
-        let entry = self.own(viewer, id)?;
+    pub fn rewrite(&self, requester: &Requester, id: i64, new: &NewText) -> Result<Experiment, Refusal> {
+        let entry = self.own(requester, id)?;
         if entry.experiment.study.is_some() {
             return Err(Refusal::conflict(
                 "a study has no text of yours",
@@ -233,7 +238,7 @@ impl Server {
         let name = &entry.experiment.name;
         let title = self.title_of(name, &new.text, new.format, entry.project)?;
         let text = (new.text.as_str(), new.format);
-        match self.store.write_text(id, text, &title, viewer.id, now())? {
+        match self.store.write_text(id, text, &title, requester.id, now())? {
             None => Err(Refusal::not_found()),
             Some(Err(state)) => {
                 Err(Refusal::conflict(format!("experiment {id} is {}", state.word()), cure(state)))
@@ -246,12 +251,12 @@ impl Server {
     }
 
     /// Submits the same experiment again, optionally with other values.
-    pub fn again(&self, viewer: &Viewer, id: i64, rerun: Rerun) -> Result<Experiment, Refusal> {
-        let old = self.experiment(viewer, id)?;
+    pub fn again(&self, requester: &Requester, id: i64, rerun: Rerun) -> Result<Experiment, Refusal> {
+        let old = self.experiment(requester, id)?;
         let project = Some(old.project.clone());
         // A leader's urgency is not for everybody who repeats it.
-        let (own_project, leader) = self.project_of(viewer, Some(&old.project))?;
-        let inherited = if viewer.id == leader { old.priority } else { old.priority.min(0) };
+        let (own_project, leader) = self.project_of(requester, Some(&old.project))?;
+        let inherited = if requester.id == leader { old.priority } else { old.priority.min(0) };
         if let Some(study) = &old.study {
             if !rerun.set.is_empty() {
                 return Err(Refusal::bad(
@@ -266,7 +271,7 @@ impl Server {
                 cores: Some(old.cores),
                 hold: rerun.hold,
             };
-            return self.run_study(viewer, study, run);
+            return self.run_study(requester, study, run);
         }
         let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
         let (text, format) = with_values(&old.name, text, &rerun.set, &self.permission(own_project)?)?;
@@ -282,12 +287,12 @@ impl Server {
             cores: Some(old.cores),
             hold: rerun.hold,
         };
-        self.submit(viewer, submission)
+        self.submit(requester, submission)
     }
 
     /// Deletes an experiment with all its files.
-    pub fn remove(&self, viewer: &Viewer, id: i64) -> Result<(), Refusal> {
-        let entry = self.own(viewer, id)?;
+    pub fn remove(&self, requester: &Requester, id: i64) -> Result<(), Refusal> {
+        let entry = self.own(requester, id)?;
         let dir = self.command(id)?.dir;
         let state = entry.experiment.state;
         let removed = match self.store.remove(id) {
@@ -313,16 +318,20 @@ impl Server {
     }
 
     /// Returns a project and its leader.
-    pub(crate) fn project_of(&self, viewer: &Viewer, name: Option<&str>) -> Result<(i64, i64), Refusal> {
-        let own = self.store.projects(viewer.id, false)?;
+    pub(crate) fn project_of(
+        &self,
+        requester: &Requester,
+        name: Option<&str>,
+    ) -> Result<(i64, i64), Refusal> {
+        let own = self.store.projects(requester.id, false)?;
         let name = match name {
             Some(name) => name,
             None => match own.iter().find(|project| project.is_approved) {
                 Some(project) => &project.name,
-                None => return Err(Refusal::forbidden(format!("{} is in no project yet", viewer.name))),
+                None => return Err(Refusal::forbidden(format!("{} is in no project yet", requester.name))),
             },
         };
-        self.store.project(name, viewer.id)?.ok_or_else(Refusal::not_found)
+        self.store.project(name, requester.id)?.ok_or_else(Refusal::not_found)
     }
 }
 

@@ -125,10 +125,10 @@ impl FlowRuns {
             flows.iter().zip(due).map(|(run, due)| run.epoch.saturating_sub(due)).min().unwrap_or_default();
         for (flow, run) in (0..).zip(&mut flows) {
             let late = Duration::from_nanos(run.epoch.saturating_sub(epoch));
-            run.records.iter_mut().for_each(|record| *record = record.later(late));
+            run.records.iter_mut().for_each(|record| *record = record.shifted_by(late));
             run.samples.iter_mut().for_each(|sample| *sample = sample.of_flow(flow, late));
             run.ended += late;
-            run.stopped = run.stopped.clone().later(late);
+            run.stopped = run.stopped.clone().shifted_by(late);
         }
         Self { epoch, flows }
     }

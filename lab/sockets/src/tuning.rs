@@ -309,7 +309,7 @@ fn nanoseconds(value: &Value) -> Option<String> {
 /// including defaults, or what the kernel of release `kernel` cannot honour. A kernel without one of them is
 /// older than the option.
 pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
-    let is_of_a_kernel = !matches!(transport.kind(), Kind::Udp | Kind::Unix) && !transport.is_our_own();
+    let is_of_a_kernel = !matches!(transport.kind(), Kind::Udp | Kind::Unix) && !transport.is_userspace();
     let own = stack_of_linux(kernel).name;
     if transport.stack() != DEFAULT_STACK && transport.stack() != own && is_of_a_kernel {
         let option = format!("stack={}", transport.stack());
@@ -358,7 +358,7 @@ fn accurate_ecn(transport: &TransportSpec) -> Option<Sysctl> {
 /// Rejects contradictory combinations of options.
 fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported> {
     let refuse = |key: &str, why| Err(unsupported(key, &transport.option_values()[key], why));
-    if transport.is_our_own() && transport.has_no_checksums() {
+    if transport.is_userspace() && transport.has_no_checksums() {
         let option = "no_checksums".to_owned();
         return Err(Unsupported { option, why: "it is a setting of Linux' SCTP; remove it" });
     }
@@ -380,7 +380,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
                 return refuse("nagle", "Linux has Minshall's variant; use nagle=minshall or nagle=off");
             }
         }
-        Protocol::Sctp { config, reliability, .. } if !transport.is_our_own() => {
+        Protocol::Sctp { config, reliability, .. } if !transport.is_userspace() => {
             if config.streams > config.max_inbound_streams {
                 return refuse(
                     "streams",
@@ -463,7 +463,7 @@ fn of_hosts(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
     if transport.kind() == Kind::Mptcp {
         settings.push(set("net/mptcp/enabled", "1"));
     }
-    if transport.kind() == Kind::Sctp && !transport.is_our_own() {
+    if transport.kind() == Kind::Sctp && !transport.is_userspace() {
         let none = transport.has_no_checksums();
         settings.push(set("module/sctp/parameters/no_checksums", if none { "Y" } else { "N" }));
     }
@@ -510,13 +510,13 @@ fn unsupported(key: &str, value: &Value, why: &'static str) -> Unsupported {
 }
 
 fn means(transport: &TransportSpec, key: &str) -> Means {
-    if transport.is_our_own() && key != "wakeup" {
+    if transport.is_userspace() && key != "wakeup" {
         return Socket;
     }
     let own: &[_] = if transport.kind() == Kind::Mptcp { MPTCP } else { &[] };
     let table = match transport.kind() {
         Kind::Tcp | Kind::Mptcp => TCP,
-        Kind::Sctp if transport.is_our_own() => OWN,
+        Kind::Sctp if transport.is_userspace() => OWN,
         Kind::Sctp => SCTP,
         Kind::Udp => UDP,
         Kind::Quic => OWN,

@@ -2,7 +2,7 @@
 
 /// The rules in which implementations differ, in octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rules {
+pub struct CwndParameters {
     /// The largest packet.
     pub mtu: u64,
     /// The initial cwnd. Section 7.2.1.
@@ -15,7 +15,7 @@ pub struct Rules {
     pub slack: u64,
 }
 
-impl Rules {
+impl CwndParameters {
     /// Returns the rules of RFC 9260; cwnd starts at min(4 * MTU, max(2 * MTU, `initial`)), section 7.2.1.
     pub fn rfc9260(mtu: u64, initial: u64) -> Self {
         let initial = (4 * mtu).min(initial.max(2 * mtu));
@@ -29,12 +29,12 @@ pub struct Window {
     cwnd: u64,
     ssthresh: u64,
     partial_bytes_acked: u64,
-    rules: Rules,
+    rules: CwndParameters,
 }
 
 impl Window {
     /// Creates the window of an unused path. Section 7.2.1.
-    pub const fn new(rules: Rules, ssthresh: u64) -> Self {
+    pub const fn new(rules: CwndParameters, ssthresh: u64) -> Self {
         Self { cwnd: rules.initial, ssthresh, partial_bytes_acked: 0, rules }
     }
 
@@ -126,15 +126,15 @@ mod tests {
     const MTU: u64 = 1500;
 
     fn window(cwnd: u64, ssthresh: u64) -> Window {
-        Window { cwnd, ssthresh, partial_bytes_acked: 0, rules: Rules::rfc9260(MTU, 4404) }
+        Window { cwnd, ssthresh, partial_bytes_acked: 0, rules: CwndParameters::rfc9260(MTU, 4404) }
     }
 
     #[test]
     fn the_initial_window_is_bounded_by_two_and_four_mtu() {
         // Section 7.2.1.
-        assert_eq!(Window::new(Rules::rfc9260(1500, 4404), 0).cwnd(), 4404);
-        assert_eq!(Window::new(Rules::rfc9260(9000, 4404), 0).cwnd(), 18000);
-        assert_eq!(Window::new(Rules::rfc9260(500, 4404), 0).cwnd(), 2000);
+        assert_eq!(Window::new(CwndParameters::rfc9260(1500, 4404), 0).cwnd(), 4404);
+        assert_eq!(Window::new(CwndParameters::rfc9260(9000, 4404), 0).cwnd(), 18000);
+        assert_eq!(Window::new(CwndParameters::rfc9260(500, 4404), 0).cwnd(), 2000);
     }
 
     #[test]
@@ -230,17 +230,17 @@ mod tests {
     /// Section 7.2.1: L; and implementations that fill a window only as far as a chunk fits.
     #[test]
     fn other_rules_of_growth_and_reduction() {
-        let rules = Rules {
+        let rules = CwndParameters {
             slow_start_limit: 2 * MTU,
             least_after_fast_retransmit: 2 * MTU,
-            ..Rules::rfc9260(MTU, 1)
+            ..CwndParameters::rfc9260(MTU, 1)
         };
         let mut window = Window::new(rules, 9000);
         window.on_acked(9000, 3000, false);
         assert_eq!(window.cwnd(), 6000);
         window.on_fast_retransmit();
         assert_eq!((window.cwnd(), window.ssthresh()), (3000, 3000));
-        let mut nearly_full = Window::new(Rules { slack: MTU, ..rules }, 9000);
+        let mut nearly_full = Window::new(CwndParameters { slack: MTU, ..rules }, 9000);
         nearly_full.on_acked(1000, 1499, false);
         assert_eq!(nearly_full.cwnd(), 3000);
         nearly_full.on_acked(1000, 1500, false);

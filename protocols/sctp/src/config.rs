@@ -1,7 +1,7 @@
 //! The configuration of an SCTP endpoint: everything in which implementations differ.
 
 use hol_base::{ByteCount, Duration};
-use hol_congestion::sctp::Rules;
+use hol_congestion::sctp::CwndParameters;
 use hol_transport::ConfigError;
 use serde::{Deserialize, Serialize};
 
@@ -223,10 +223,10 @@ impl Config {
     }
 
     /// Returns the rules of its congestion windows.
-    pub(crate) fn window_rules(&self) -> Rules {
+    pub(crate) fn cwnd_parameters(&self) -> CwndParameters {
         let mtus = |count: u32| u64::from(count) * self.mtu.0;
-        let rules = Rules::rfc9260(self.mtu.0, self.initial_window.0);
-        Rules {
+        let rules = CwndParameters::rfc9260(self.mtu.0, self.initial_window.0);
+        CwndParameters {
             initial: if self.initial_window_packets > 0 {
                 mtus(self.initial_window_packets)
             } else {

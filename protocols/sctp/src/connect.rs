@@ -377,7 +377,7 @@ impl Endpoint {
                 self.add_path(*address, self.peer_rwnd);
             }
         }
-        let rules = self.config.window_rules();
+        let rules = self.config.cwnd_parameters();
         for path in &mut self.paths.list {
             path.window = Window::new(rules, self.peer_rwnd);
         }

@@ -269,7 +269,7 @@ impl Endpoint {
         let path = &mut self.paths.list[index];
         (path.source, path.stranded, path.error_count) = (source, false, 0);
         path.rtt = crate::rtt::RttEstimator::new(&self.config, self.clock);
-        path.window = Window::new(self.config.window_rules(), self.peer_rwnd);
+        path.window = Window::new(self.config.cwnd_parameters(), self.peer_rwnd);
         self.probe(now, index);
     }
 

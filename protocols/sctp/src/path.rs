@@ -73,7 +73,7 @@ impl Path {
             told: false,
             deleted: false,
             confirmed: false,
-            window: Window::new(config.window_rules(), ssthresh),
+            window: Window::new(config.cwnd_parameters(), ssthresh),
             flight_size: 0,
             inherited: 0,
             rtt: RttEstimator::new(config, clock),

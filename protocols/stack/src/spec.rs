@@ -163,7 +163,7 @@ impl TransportSpec {
 
     /// Returns whether the protocol is implemented by this program in every world, rather than by the
     /// kernel.
-    pub const fn is_our_own(&self) -> bool {
+    pub const fn is_userspace(&self) -> bool {
         matches!(self.protocol, Protocol::Quic { .. } | Protocol::Sctp { socket: SocketStyle::Own, .. })
     }
 

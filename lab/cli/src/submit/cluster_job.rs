@@ -60,7 +60,7 @@ impl ClusterJob {
     }
 
     /// Returns the missing parts as ranges, as in `3,7-9`.
-    pub fn ranges(&self) -> String {
+    pub fn missing_part_ranges(&self) -> String {
         let mut ranges: Vec<(usize, usize)> = Vec::new();
         for &number in &self.missing_parts {
             match ranges.last_mut() {
@@ -126,8 +126,11 @@ pub mod tests {
 
     #[test]
     fn what_is_left_is_written_in_ranges() {
-        assert_eq!(example_job().ranges(), "3,7-9");
-        assert_eq!(ClusterJob { missing_parts: (1..=40).collect(), ..example_job() }.ranges(), "1-40");
-        assert_eq!(ClusterJob { missing_parts: vec![], ..example_job() }.ranges(), "");
+        assert_eq!(example_job().missing_part_ranges(), "3,7-9");
+        assert_eq!(
+            ClusterJob { missing_parts: (1..=40).collect(), ..example_job() }.missing_part_ranges(),
+            "1-40"
+        );
+        assert_eq!(ClusterJob { missing_parts: vec![], ..example_job() }.missing_part_ranges(), "");
     }
 }

@@ -35,7 +35,7 @@ fn submit(job: &ClusterJob) -> String {
              --output={scripts}/part-%a.log \"$@\" {scripts}/part.sh)\n\
              echo \"SLURM job ${{parts%%;*}} runs the parts\"\n",
             quote(name),
-            job.ranges(),
+            job.missing_part_ranges(),
         );
         (" --dependency=afterany:\"${parts%%;*}\"", array)
     };

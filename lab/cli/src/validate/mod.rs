@@ -106,7 +106,7 @@ impl Validate {
         let manifest = |experiments: &[Experiment]| {
             Manifest::new(&title, study, experiments, std::env::args().collect())
         };
-        let model = manifest(&both.model).of_this_build()?;
+        let model = manifest(&both.model).pinned_to_this_build()?;
         let model = self.fill(Store::renew(&out.join("model"), model)?, &chosen)?;
         let kernel = manifest(&both.kernel);
         let kernel = self.fill(Store::extend(&out.join("kernel"), kernel)?, &chosen)?;

@@ -22,7 +22,7 @@ fn of_any_path() -> Vec<ConformanceCase> {
     cases.retain(|case| [&plain, &NetworkSpec::default()].contains(&&case.scenario.network));
     // Whoever sends datagrams to nobody waits for minutes, here real ones.
     let speaks_alone = |transport: &TransportSpec| {
-        transport.kind() == Kind::Udp || transport.kind() == Kind::Sctp && transport.is_our_own()
+        transport.kind() == Kind::Udp || transport.kind() == Kind::Sctp && transport.is_userspace()
     };
     cases.retain(|case| !speaks_alone(&case.scenario.transport) || case.scenario.workload.listens);
     cases.iter_mut().for_each(|case| case.scenario.network = NetworkSpec::default());

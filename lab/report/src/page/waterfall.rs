@@ -63,7 +63,7 @@ fn draw(id: &str, title: &str, pages: &[(&Cell, &Waterfall)]) -> Svg {
     let end = pages.iter().map(|(_, page)| page.end().as_millis_f64()).fold(1.0, f64::max);
     let x = |ms: f64| LEFT + SPAN * ms / end;
     let mut svg = Svg::new(id, WIDTH, bottom + 26.0, title);
-    causes(&mut svg, WIDTH, DelayComponent::of_a_file);
+    causes(&mut svg, WIDTH, DelayComponent::label_for_file);
     for tick in (Scale::Linear { min: 0.0, max: end }).ticks() {
         svg.line("grid", (x(tick.value), TOP - 6.0), (x(tick.value), bottom));
         svg.text("tick", (x(tick.value), bottom + 13.0), Anchor::Middle, &tick.label);
@@ -111,7 +111,7 @@ fn in_words(file: usize, bar: &WaterfallFile) -> String {
     let name = if file == 0 { "document".to_owned() } else { format!("object {file}") };
     let mut text = format!("{name}, {} octets, stream {}", number(bar.octets.into()), bar.stream);
     for span in &bar.spans {
-        let _ = write!(text, "; {} {:.1} ms", span.cause.of_a_file(), span.lasts.as_millis_f64());
+        let _ = write!(text, "; {} {:.1} ms", span.cause.label_for_file(), span.lasts.as_millis_f64());
     }
     if bar.spans.is_empty() { text + ": never came" } else { text }
 }
@@ -121,7 +121,7 @@ fn took(page: &Waterfall) -> String {
 }
 
 fn table(pages: &[(&Cell, &Waterfall)]) -> String {
-    let heads = DelayComponent::ALL.map(|cause| format!("<th>{}</th>", cause.of_a_file())).concat();
+    let heads = DelayComponent::ALL.map(|cause| format!("<th>{}</th>", cause.label_for_file())).concat();
     let rows: String = pages
         .iter()
         .flat_map(|(cell, page)| {

@@ -13,8 +13,8 @@ use crate::draft::{self, Change, Movie, ReadRequest, Reading, Translation};
 use crate::extract::{JsonBody, PathParameter, QueryOf};
 use crate::reading::check_size;
 use crate::refusal::{Problems, Refusal};
+use crate::requester::Requester;
 use crate::server::{Server, Shared};
-use crate::viewer::Viewer;
 
 pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new().routes(routes!(read)).routes(routes!(write)).routes(routes!(movie))
@@ -25,11 +25,11 @@ pub fn routes() -> OpenApiRouter<Shared> {
     (status = 200, body = Reading), (status = 413, body = Problems), (status = 422, body = Problems)))]
 async fn read(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     JsonBody(ask): JsonBody<ReadRequest>,
 ) -> Result<Json<Reading>, Refusal> {
     let read = move |server: &Server| {
-        let permission = permission(server, &viewer, ask.project.as_deref())?;
+        let permission = permission(server, &requester, ask.project.as_deref())?;
         check_size(&ask.text, ask.format, &permission)?;
         Ok(draft::read(&ask, server.config.cores as usize, &permission))
     };
@@ -41,11 +41,11 @@ async fn read(
     (status = 200, body = Translation), (status = 413, body = Problems), (status = 422, body = Problems)))]
 async fn write(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     JsonBody(change): JsonBody<Change>,
 ) -> Result<Json<Translation>, Refusal> {
     let written = move |server: &Server| {
-        let permission = permission(server, &viewer, change.project.as_deref())?;
+        let permission = permission(server, &requester, change.project.as_deref())?;
         check_size(&change.text, change.format, &permission)?;
         draft::write(&change, &permission)
             .map_err(|problem| Refusal::bad(problem, "mend the text, then draw on it"))
@@ -54,8 +54,8 @@ async fn write(
 }
 
 /// Returns what a draft in `project` may use. Who is in no project can try the editor all the same.
-fn permission(server: &Server, viewer: &Viewer, project: Option<&str>) -> Result<Permission, Refusal> {
-    match server.project_of(viewer, project) {
+fn permission(server: &Server, requester: &Requester, project: Option<&str>) -> Result<Permission, Refusal> {
+    match server.project_of(requester, project) {
         Ok((project, _)) => Ok(server.permission(project)?),
         Err(_) if project.is_none() => Ok(server.config.permission.clone()),
         Err(refusal) => Err(refusal),
@@ -79,12 +79,12 @@ struct Run {
     (status = 422, description = "It cannot be shown", body = Problems)))]
 async fn movie(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
     QueryOf(Run { point, repetition }): QueryOf<Run>,
 ) -> Result<Json<Movie>, Refusal> {
     let shown = move |server: &Server| {
-        let entry = server.entry(&viewer, id)?;
+        let entry = server.entry(&requester, id)?;
         let (name, permission) = (entry.experiment.name, server.permission(entry.project)?);
         let text = server.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
         check_size(&text.text, text.format, &permission)?;

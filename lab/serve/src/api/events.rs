@@ -19,9 +19,9 @@ use crate::events::{Kind, ServerEvent};
 use crate::experiment::Experiment;
 use crate::extract::PathParameter;
 use crate::refusal::{Problems, Refusal};
+use crate::requester::Requester;
 use crate::server::{Server, Shared};
 use crate::turns::StreamTurn;
-use crate::viewer::Viewer;
 
 /// Maximum concurrent streams.
 const MOST_WATCHERS: usize = 4096;
@@ -59,12 +59,12 @@ enum Scope {
     (status = 404, body = Problems), (status = 429, body = Problems)))]
 async fn of_one(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     // Subscribed before the state is read, so that nothing in between is missed.
-    let (receiver, stopping, turn) = begin(&server, &viewer)?;
-    let experiment = run_blocking(server.clone(), move |server| server.experiment(&viewer, id)).await?;
+    let (receiver, stopping, turn) = begin(&server, &requester)?;
+    let experiment = run_blocking(server.clone(), move |server| server.experiment(&requester, id)).await?;
     let first = VecDeque::from([state(&experiment).retry(RETRY)]);
     Ok(stream(Watch { server, receiver, stopping, scope: Scope::One(id), first, _turn: turn }))
 }
@@ -75,23 +75,23 @@ async fn of_one(
     (status = 200, description = "A stream", body = String, content_type = "text/event-stream")))]
 async fn of_all(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
-    let (receiver, stopping, turn) = begin(&server, &viewer)?;
+    let (receiver, stopping, turn) = begin(&server, &requester)?;
     let projects =
-        run_blocking(server.clone(), move |server| Ok(server.store.projects_of(viewer.id)?)).await?;
+        run_blocking(server.clone(), move |server| Ok(server.store.projects_of(requester.id)?)).await?;
     let first = VecDeque::from([Event::default().comment("").retry(RETRY)]);
     Ok(stream(Watch { server, receiver, stopping, scope: Scope::Projects(projects), first, _turn: turn }))
 }
 
 type Begun = (Receiver<Arc<ServerEvent>>, watch::Receiver<bool>, Option<StreamTurn>);
 
-fn begin(server: &Server, viewer: &Viewer) -> Result<Begun, Refusal> {
+fn begin(server: &Server, requester: &Requester) -> Result<Begun, Refusal> {
     if server.hub.watchers() >= MOST_WATCHERS {
         return Err(Refusal::busy(format!("{MOST_WATCHERS} streams are open"), 10));
     }
     // Without login all are the owner of the machine.
-    let turn = if server.local.is_some() { None } else { Some(server.turns.stream(viewer.id)?) };
+    let turn = if server.local.is_some() { None } else { Some(server.turns.stream(requester.id)?) };
     Ok((server.hub.watch(), server.hub.stopping(), turn))
 }
 

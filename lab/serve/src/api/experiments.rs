@@ -15,10 +15,10 @@ use crate::experiment::{Experiment, Filter, State};
 use crate::extract::{JsonBody, PathParameter, QueryOf};
 use crate::lifecycle::Event;
 use crate::refusal::{Problems, Refusal};
+use crate::requester::Requester;
 use crate::server::{Server, Shared};
 use crate::store::Text;
 use crate::submission::{Change, NewText, Rerun, Submission};
-use crate::viewer::Viewer;
 
 /// Maximum length of a list.
 const LONGEST_LIST: usize = 1000;
@@ -61,13 +61,13 @@ struct Selection {
     (status = 200, body = Vec<Experiment>), (status = 400, body = Problems)))]
 async fn list(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     QueryOf(selection): QueryOf<Selection>,
 ) -> Result<Json<Vec<Experiment>>, Refusal> {
     let Selection { state, project, owner, search, limit, before } = selection;
     let limit = limit.unwrap_or(100).min(LONGEST_LIST);
     let filter = Filter { state, project, owner, search, limit, before };
-    run_blocking(server, move |server| server.experiments(&viewer, &filter)).await.map(Json)
+    run_blocking(server, move |server| server.experiments(&requester, &filter)).await.map(Json)
 }
 
 /// Submits a new experiment, which waits for its cores.
@@ -75,10 +75,10 @@ async fn list(
     (status = 201, body = Experiment), (status = 422, description = "The text has mistakes", body = Problems)))]
 async fn submit(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     JsonBody(submission): JsonBody<Submission>,
 ) -> Result<(StatusCode, Json<Experiment>), Refusal> {
-    let taken = run_expensive(server, move |server| server.submit(&viewer, submission)).await?;
+    let taken = run_expensive(server, move |server| server.submit(&requester, submission)).await?;
     Ok((StatusCode::CREATED, Json(taken)))
 }
 
@@ -87,10 +87,10 @@ async fn submit(
     (status = 200, body = Experiment), (status = 404, body = Problems)))]
 async fn one(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Experiment>, Refusal> {
-    run_blocking(server, move |server| server.experiment(&viewer, id)).await.map(Json)
+    run_blocking(server, move |server| server.experiment(&requester, id)).await.map(Json)
 }
 
 /// Changes its name, its title, or its scheduling.
@@ -98,11 +98,11 @@ async fn one(
     (status = 200, body = Experiment), (status = 403, body = Problems), (status = 404, body = Problems)))]
 async fn change(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
     JsonBody(change): JsonBody<Change>,
 ) -> Result<Json<Experiment>, Refusal> {
-    run_blocking(server, move |server| server.change(&viewer, id, change)).await.map(Json)
+    run_blocking(server, move |server| server.change(&requester, id, change)).await.map(Json)
 }
 
 /// Deletes it and its results. It must not be running.
@@ -110,10 +110,10 @@ async fn change(
     (status = 204), (status = 404, body = Problems), (status = 409, description = "It runs", body = Problems)))]
 async fn remove(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {
-    run_blocking(server, move |server| server.remove(&viewer, id)).await.map(|()| StatusCode::NO_CONTENT)
+    run_blocking(server, move |server| server.remove(&requester, id)).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// Selects a version of a text.
@@ -130,12 +130,12 @@ struct Version {
     (status = 200, body = Text), (status = 404, body = Problems)))]
 async fn text(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
     QueryOf(Version { version }): QueryOf<Version>,
 ) -> Result<Json<Text>, Refusal> {
     let read = move |server: &Server| {
-        server.entry(&viewer, id)?;
+        server.entry(&requester, id)?;
         server.store.text(id, version)?.ok_or_else(Refusal::not_found)
     };
     run_blocking(server, read).await.map(Json)
@@ -147,11 +147,11 @@ async fn text(
     (status = 422, body = Problems)))]
 async fn rewrite(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
     JsonBody(text): JsonBody<NewText>,
 ) -> Result<Json<Experiment>, Refusal> {
-    run_expensive(server, move |server| server.rewrite(&viewer, id, &text)).await.map(Json)
+    run_expensive(server, move |server| server.rewrite(&requester, id, &text)).await.map(Json)
 }
 
 /// Returns every version of its text, the newest first.
@@ -159,11 +159,11 @@ async fn rewrite(
     (status = 200, body = Vec<Text>), (status = 404, body = Problems)))]
 async fn versions(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Vec<Text>>, Refusal> {
     let read = move |server: &Server| {
-        server.entry(&viewer, id)?;
+        server.entry(&requester, id)?;
         Ok(server.store.texts(id)?)
     };
     run_blocking(server, read).await.map(Json)
@@ -178,10 +178,10 @@ macro_rules! action {
             (status = 409, description = "Its state does not allow it", body = Problems)))]
         async fn $name(
             Extract(server): Extract<Shared>,
-            viewer: Viewer,
+            requester: Requester,
             PathParameter(id): PathParameter<i64>,
         ) -> Result<Json<Experiment>, Refusal> {
-            run_blocking(server, move |server| server.act(&viewer, id, $event)).await.map(Json)
+            run_blocking(server, move |server| server.act(&requester, id, $event)).await.map(Json)
         }
     };
 }
@@ -216,12 +216,12 @@ action!(
     responses((status = 201, body = Experiment), (status = 404, body = Problems), (status = 422, body = Problems)))]
 async fn again(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
     again: Option<JsonBody<Rerun>>,
 ) -> Result<(StatusCode, Json<Experiment>), Refusal> {
     let again = again.map_or_else(Rerun::default, |JsonBody(again)| again);
-    let taken = run_expensive(server, move |server| server.again(&viewer, id, again)).await?;
+    let taken = run_expensive(server, move |server| server.again(&requester, id, again)).await?;
     Ok((StatusCode::CREATED, Json(taken)))
 }
 
@@ -241,11 +241,11 @@ struct Link {
     (status = 409, description = "It has too many", body = Problems)))]
 async fn share(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<(StatusCode, Json<Link>), Refusal> {
     let made = move |server: &Server| {
-        server.own(&viewer, id)?;
+        server.own(&requester, id)?;
         if server.store.shares(id)? >= MOST_LINKS {
             return Err(Refusal::conflict(format!("it has {MOST_LINKS} links"), "end them first"));
         }
@@ -261,11 +261,11 @@ async fn share(
     (status = 204), (status = 404, body = Problems)))]
 async fn unshare(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {
     let ended = move |server: &Server| {
-        server.own(&viewer, id)?;
+        server.own(&requester, id)?;
         Ok(server.store.unshare(id)?)
     };
     run_blocking(server, ended).await.map(|()| StatusCode::NO_CONTENT)

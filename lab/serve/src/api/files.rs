@@ -20,8 +20,8 @@ use crate::experiment::Links;
 use crate::extract::{AcceptHeader, PathParameter};
 use crate::lifecycle::holds_cores;
 use crate::refusal::{Problems, Refusal};
+use crate::requester::Requester;
 use crate::server::{Server, Shared};
-use crate::viewer::Viewer;
 
 /// The report contains our script and style, but foreign content. In a sandbox it cannot reach this server.
 const REPORT_POLICY: &str = "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; \
@@ -46,10 +46,10 @@ pub fn routes() -> OpenApiRouter<Shared> {
     (status = 404, body = Problems)))]
 async fn points(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Response, Refusal> {
-    run_blocking(server, move |server| server.points(&viewer, id)).await
+    run_blocking(server, move |server| server.points(&requester, id)).await
 }
 
 /// Returns the report so far, or a range of it. A browser is sent to the same with a `/` at its end, where the links of the page lead to its files.
@@ -60,7 +60,7 @@ async fn points(
     (status = 404, description = "There is nothing yet", body = Problems)))]
 async fn report(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
     accept: AcceptHeader,
     wanted: Ranged,
@@ -68,7 +68,7 @@ async fn report(
     if accept.is_browser {
         return Ok(Redirect::permanent(&Links::of(id).report).into_response());
     }
-    run_blocking(server, move |server| server.report(&viewer, id, &wanted)).await
+    run_blocking(server, move |server| server.report(&requester, id, &wanted)).await
 }
 
 /// Returns the report so far, as a page in a directory.
@@ -78,11 +78,11 @@ async fn report(
     (status = 404, description = "There is nothing yet", body = Problems)))]
 async fn report_page(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
     wanted: Ranged,
 ) -> Result<Response, Refusal> {
-    run_blocking(server, move |server| server.report(&viewer, id, &wanted)).await
+    run_blocking(server, move |server| server.report(&requester, id, &wanted)).await
 }
 
 /// Returns a file to which the report links: one of its results.
@@ -90,12 +90,12 @@ async fn report_page(
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
 async fn report_file(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter((id, path)): PathParameter<(i64, String)>,
     wanted: Ranged,
 ) -> Result<Response, Refusal> {
     let read = move |server: &Server| {
-        server.entry(&viewer, id)?;
+        server.entry(&requester, id)?;
         file_of(&server.command(id)?.results(), &path, &wanted)
     };
     run_blocking(server, read).await
@@ -106,11 +106,11 @@ async fn report_file(
     (status = 200, body = Vec<FileLine>), (status = 404, body = Problems)))]
 async fn files(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Vec<FileLine>>, Refusal> {
     let listed = move |server: &Server| {
-        server.entry(&viewer, id)?;
+        server.entry(&requester, id)?;
         Ok(directory(&server.command(id)?.results())?)
     };
     run_blocking(server, listed).await.map(Json)
@@ -122,12 +122,12 @@ async fn files(
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
 async fn file(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter((id, path)): PathParameter<(i64, String)>,
     wanted: Ranged,
 ) -> Result<Response, Refusal> {
     run_blocking(server, move |server| {
-        server.entry(&viewer, id)?;
+        server.entry(&requester, id)?;
         file_of(&server.command(id)?.results(), &path, &wanted)
     })
     .await
@@ -138,11 +138,11 @@ async fn file(
     (status = 200, body = String, content_type = "text/plain"), (status = 404, body = Problems)))]
 async fn log(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Response, Refusal> {
     run_blocking(server, move |server| {
-        server.entry(&viewer, id)?;
+        server.entry(&requester, id)?;
         let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
         content(&server.command(id)?.dir.join("log"), headers, "")
     })
@@ -150,13 +150,13 @@ async fn log(
 }
 
 impl Server {
-    fn report(&self, viewer: &Viewer, id: i64, wanted: &Ranged) -> Result<Response, Refusal> {
-        self.entry(viewer, id)?;
+    fn report(&self, requester: &Requester, id: i64, wanted: &Ranged) -> Result<Response, Refusal> {
+        self.entry(requester, id)?;
         report_of(self, id, wanted)
     }
 
-    fn points(&self, viewer: &Viewer, id: i64) -> Result<Response, Refusal> {
-        self.entry(viewer, id)?;
+    fn points(&self, requester: &Requester, id: i64) -> Result<Response, Refusal> {
+        self.entry(requester, id)?;
         let points = self.command(id)?.results().join("points.json");
         content(&points, [(CONTENT_TYPE, "application/json")], "[]")
     }

@@ -15,8 +15,8 @@ use crate::download::Ranged;
 use crate::extract::PathParameter;
 use crate::folders::Folder;
 use crate::refusal::{Problems, Refusal};
+use crate::requester::Requester;
 use crate::server::{Server, Shared};
-use crate::viewer::Viewer;
 
 pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
@@ -28,8 +28,11 @@ pub fn routes() -> OpenApiRouter<Shared> {
 
 /// Lists the user's own files.
 #[utoipa::path(get, path = "/api/me/files/", responses((status = 200, body = Vec<FileLine>)))]
-async fn mine(Extract(server): Extract<Shared>, viewer: Viewer) -> Result<Json<Vec<FileLine>>, Refusal> {
-    list(server, viewer, Folder::Mine).await
+async fn mine(
+    Extract(server): Extract<Shared>,
+    requester: Requester,
+) -> Result<Json<Vec<FileLine>>, Refusal> {
+    list(server, requester, Folder::Mine).await
 }
 
 /// Returns one of them.
@@ -37,11 +40,11 @@ async fn mine(Extract(server): Extract<Shared>, viewer: Viewer) -> Result<Json<V
     (status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
 async fn my_file(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(path): PathParameter<String>,
     wanted: Ranged,
 ) -> Result<Response, Refusal> {
-    give(server, viewer, Folder::Mine, path, wanted).await
+    give(server, requester, Folder::Mine, path, wanted).await
 }
 
 /// Stores a file.
@@ -50,11 +53,11 @@ async fn my_file(
     responses((status = 204), (status = 400, body = Problems), (status = 409, body = Problems), (status = 413)))]
 async fn keep_mine(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(path): PathParameter<String>,
     content: Bytes,
 ) -> Result<StatusCode, Refusal> {
-    keep(server, viewer, Folder::Mine, path, content).await
+    keep(server, requester, Folder::Mine, path, content).await
 }
 
 /// Removes a file.
@@ -62,10 +65,10 @@ async fn keep_mine(
     (status = 204), (status = 404, body = Problems)))]
 async fn discard_mine(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(path): PathParameter<String>,
 ) -> Result<StatusCode, Refusal> {
-    discard(server, viewer, Folder::Mine, path).await
+    discard(server, requester, Folder::Mine, path).await
 }
 
 /// Lists the files of a project.
@@ -73,10 +76,10 @@ async fn discard_mine(
     (status = 200, body = Vec<FileLine>), (status = 404, body = Problems)))]
 async fn ours(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(name): PathParameter<String>,
 ) -> Result<Json<Vec<FileLine>>, Refusal> {
-    list(server, viewer, Folder::Project(name)).await
+    list(server, requester, Folder::Project(name)).await
 }
 
 /// Returns one of them.
@@ -84,11 +87,11 @@ async fn ours(
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
 async fn our_file(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter((name, path)): PathParameter<(String, String)>,
     wanted: Ranged,
 ) -> Result<Response, Refusal> {
-    give(server, viewer, Folder::Project(name), path, wanted).await
+    give(server, requester, Folder::Project(name), path, wanted).await
 }
 
 /// Stores a file for all members.
@@ -97,11 +100,11 @@ async fn our_file(
     responses((status = 204), (status = 400, body = Problems), (status = 404, body = Problems), (status = 413)))]
 async fn keep_ours(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter((name, path)): PathParameter<(String, String)>,
     content: Bytes,
 ) -> Result<StatusCode, Refusal> {
-    keep(server, viewer, Folder::Project(name), path, content).await
+    keep(server, requester, Folder::Project(name), path, content).await
 }
 
 /// Removes a file of a project.
@@ -109,44 +112,44 @@ async fn keep_ours(
     responses((status = 204), (status = 404, body = Problems)))]
 async fn discard_ours(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter((name, path)): PathParameter<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
-    discard(server, viewer, Folder::Project(name), path).await
+    discard(server, requester, Folder::Project(name), path).await
 }
 
-async fn list(server: Shared, viewer: Viewer, folder: Folder) -> Result<Json<Vec<FileLine>>, Refusal> {
-    let listed = move |server: &Server| Ok(directory(&server.folder(&viewer, &folder)?)?);
+async fn list(server: Shared, requester: Requester, folder: Folder) -> Result<Json<Vec<FileLine>>, Refusal> {
+    let listed = move |server: &Server| Ok(directory(&server.folder(&requester, &folder)?)?);
     run_blocking(server, listed).await.map(Json)
 }
 
 async fn give(
     server: Shared,
-    viewer: Viewer,
+    requester: Requester,
     folder: Folder,
     path: String,
     wanted: Ranged,
 ) -> Result<Response, Refusal> {
-    run_blocking(server, move |server| file_of(&server.folder(&viewer, &folder)?, &path, &wanted)).await
+    run_blocking(server, move |server| file_of(&server.folder(&requester, &folder)?, &path, &wanted)).await
 }
 
 async fn keep(
     server: Shared,
-    viewer: Viewer,
+    requester: Requester,
     folder: Folder,
     path: String,
     content: Bytes,
 ) -> Result<StatusCode, Refusal> {
-    let kept = move |server: &Server| server.keep(&viewer, &folder, &path, &content);
+    let kept = move |server: &Server| server.keep(&requester, &folder, &path, &content);
     run_blocking(server, kept).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 async fn discard(
     server: Shared,
-    viewer: Viewer,
+    requester: Requester,
     folder: Folder,
     path: String,
 ) -> Result<StatusCode, Refusal> {
-    let discarded = move |server: &Server| server.discard(&viewer, &folder, &path);
+    let discarded = move |server: &Server| server.discard(&requester, &folder, &path);
     run_blocking(server, discarded).await.map(|()| StatusCode::NO_CONTENT)
 }

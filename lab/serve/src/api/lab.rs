@@ -14,9 +14,9 @@ use crate::blocking::run_blocking;
 use crate::experiment::Experiment;
 use crate::extract::{JsonBody, PathParameter};
 use crate::refusal::{Problems, Refusal};
+use crate::requester::Requester;
 use crate::server::{Server, Shared};
 use crate::submission::StudyRun;
-use crate::viewer::Viewer;
 
 pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new().routes(routes!(machine)).routes(routes!(studies)).routes(routes!(run))
@@ -78,13 +78,13 @@ impl Server {
 
 /// Returns the machine and its free resources.
 #[utoipa::path(get, path = "/api/machine", responses((status = 200, body = Machine)))]
-async fn machine(Extract(server): Extract<Shared>, _viewer: Viewer) -> Result<Json<Machine>, Refusal> {
+async fn machine(Extract(server): Extract<Shared>, _viewer: Requester) -> Result<Json<Machine>, Refusal> {
     run_blocking(server, Server::machine).await.map(Json)
 }
 
 /// Lists the studies.
 #[utoipa::path(get, path = "/api/studies", responses((status = 200, body = Vec<StudyLine>)))]
-async fn studies(_viewer: Viewer) -> Json<Vec<StudyLine>> {
+async fn studies(_viewer: Requester) -> Json<Vec<StudyLine>> {
     Json(Study::all().map(|(name, title)| StudyLine { name, title }).collect())
 }
 
@@ -93,11 +93,11 @@ async fn studies(_viewer: Viewer) -> Json<Vec<StudyLine>> {
     responses((status = 201, body = Experiment), (status = 404, body = Problems)))]
 async fn run(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(name): PathParameter<String>,
     run: Option<JsonBody<StudyRun>>,
 ) -> Result<(StatusCode, Json<Experiment>), Refusal> {
     let run = run.map_or_else(StudyRun::default, |JsonBody(run)| run);
-    let taken = run_blocking(server, move |server| server.run_study(&viewer, &name, run)).await?;
+    let taken = run_blocking(server, move |server| server.run_study(&requester, &name, run)).await?;
     Ok((StatusCode::CREATED, Json(taken)))
 }

@@ -18,10 +18,10 @@ use crate::extract::{COOKIE_NAME, cookie};
 use crate::extract::{JsonBody, PathParameter};
 use crate::people::{Login, NewPassword, Registration};
 use crate::refusal::{Problems, Refusal};
+use crate::requester::Requester;
 use crate::server::{Access, Server, Shared};
 use crate::store::{Key, Member, Project};
 use crate::submission::check_name;
-use crate::viewer::Viewer;
 
 pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
@@ -126,9 +126,9 @@ async fn register(
 
 /// Returns the current user.
 #[utoipa::path(get, path = "/api/me", responses((status = 200, body = Me), (status = 401, body = Problems)))]
-async fn me(Extract(server): Extract<Shared>, viewer: Viewer) -> Json<Me> {
+async fn me(Extract(server): Extract<Shared>, requester: Requester) -> Json<Me> {
     let has_accounts = server.config.access == Access::Accounts;
-    Json(Me { name: viewer.name, is_administrator: viewer.is_administrator, has_accounts })
+    Json(Me { name: requester.name, is_administrator: requester.is_administrator, has_accounts })
 }
 
 /// Changes the password of the current user, and ends the user's other sessions.
@@ -136,7 +136,7 @@ async fn me(Extract(server): Extract<Shared>, viewer: Viewer) -> Json<Me> {
     (status = 204), (status = 400, body = Problems), (status = 429, body = Problems)))]
 async fn change_password(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     network: Network,
     parts: Parts,
     JsonBody(new): JsonBody<NewPassword>,
@@ -146,15 +146,19 @@ async fn change_password(
     }
     let kept = cookie(&parts).map(key::digest);
     let changed = move |server: &Server| {
-        server.change_password(&network, &viewer, &new, kept.as_ref().map(AsRef::as_ref))
+        server.change_password(&network, &requester, &new, kept.as_ref().map(AsRef::as_ref))
     };
     run_expensive(server, changed).await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// Lists the user's projects; for an administrator, all.
 #[utoipa::path(get, path = "/api/projects", responses((status = 200, body = Vec<Project>)))]
-async fn projects(Extract(server): Extract<Shared>, viewer: Viewer) -> Result<Json<Vec<Project>>, Refusal> {
-    let listed = move |server: &Server| Ok(server.store.projects(viewer.id, viewer.is_administrator)?);
+async fn projects(
+    Extract(server): Extract<Shared>,
+    requester: Requester,
+) -> Result<Json<Vec<Project>>, Refusal> {
+    let listed =
+        move |server: &Server| Ok(server.store.projects(requester.id, requester.is_administrator)?);
     run_blocking(server, listed).await.map(Json)
 }
 
@@ -163,14 +167,14 @@ async fn projects(Extract(server): Extract<Shared>, viewer: Viewer) -> Result<Js
     (status = 201), (status = 409, description = "The name is taken", body = Problems)))]
 async fn found(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     JsonBody(ProjectRequest { name, title }): JsonBody<ProjectRequest>,
 ) -> Result<StatusCode, Refusal> {
     check_name(&name)?;
     let title: String = title.chars().filter(|c| !c.is_control()).take(200).collect();
     let made = move |server: &Server| {
-        let approved = viewer.is_administrator;
-        let added = server.store.add_project((&name, &title), viewer.id, approved, now())?;
+        let approved = requester.is_administrator;
+        let added = server.store.add_project((&name, &title), requester.id, approved, now())?;
         added.ok_or_else(|| Refusal::conflict("there is such a project", "choose another name"))
     };
     run_blocking(server, made).await.map(|_| StatusCode::CREATED)
@@ -181,12 +185,12 @@ async fn found(
     (status = 204), (status = 404, body = Problems)))]
 async fn approve(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(name): PathParameter<String>,
 ) -> Result<StatusCode, Refusal> {
     let approved = move |server: &Server| {
         // Others learn nothing, not even whether the project exists.
-        if viewer.is_administrator && server.store.approve(&name)? {
+        if requester.is_administrator && server.store.approve(&name)? {
             Ok(())
         } else {
             Err(Refusal::not_found())
@@ -199,10 +203,10 @@ async fn approve(
 #[utoipa::path(post, path = "/api/projects/{name}/join", params(("name" = String, Path)), responses((status = 202)))]
 async fn join(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(name): PathParameter<String>,
 ) -> Result<StatusCode, Refusal> {
-    let asked = move |server: &Server| Ok(server.store.ask_to_join(&name, viewer.id)?);
+    let asked = move |server: &Server| Ok(server.store.ask_to_join(&name, requester.id)?);
     run_blocking(server, asked).await.map(|()| StatusCode::ACCEPTED)
 }
 
@@ -211,11 +215,11 @@ async fn join(
     (status = 200, body = Vec<Member>), (status = 404, body = Problems)))]
 async fn members(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(name): PathParameter<String>,
 ) -> Result<Json<Vec<Member>>, Refusal> {
     let listed = move |server: &Server| {
-        let (project, _) = server.store.project(&name, viewer.id)?.ok_or_else(Refusal::not_found)?;
+        let (project, _) = server.store.project(&name, requester.id)?.ok_or_else(Refusal::not_found)?;
         Ok(server.store.members(project)?)
     };
     run_blocking(server, listed).await.map(Json)
@@ -226,11 +230,11 @@ async fn members(
     responses((status = 204), (status = 403, body = Problems), (status = 404, body = Problems)))]
 async fn admit(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter((name, user)): PathParameter<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
     let admitted = move |server: &Server| {
-        let project = server.led(&viewer, &name)?;
+        let project = server.led(&requester, &name)?;
         if server.store.admit(project, &user)? { Ok(()) } else { Err(Refusal::not_found()) }
     };
     run_blocking(server, admitted).await.map(|()| StatusCode::NO_CONTENT)
@@ -241,11 +245,11 @@ async fn admit(
     responses((status = 204), (status = 403, body = Problems), (status = 404, body = Problems)))]
 async fn dismiss(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter((name, user)): PathParameter<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
     let dismissed = move |server: &Server| {
-        let project = server.led(&viewer, &name)?;
+        let project = server.led(&requester, &name)?;
         if !server.store.dismiss(project, &user)? {
             return Err(Refusal::not_found());
         }
@@ -257,22 +261,22 @@ async fn dismiss(
 
 /// Lists the user's tokens, without their secrets.
 #[utoipa::path(get, path = "/api/tokens", responses((status = 200, body = Vec<Key>)))]
-async fn tokens(Extract(server): Extract<Shared>, viewer: Viewer) -> Result<Json<Vec<Key>>, Refusal> {
-    run_blocking(server, move |server| Ok(server.store.tokens(viewer.id)?)).await.map(Json)
+async fn tokens(Extract(server): Extract<Shared>, requester: Requester) -> Result<Json<Vec<Key>>, Refusal> {
+    run_blocking(server, move |server| Ok(server.store.tokens(requester.id)?)).await.map(Json)
 }
 
 /// Creates a token for a program. It is shown only once.
 #[utoipa::path(post, path = "/api/tokens", request_body = TokenRequest, responses((status = 201, body = IssuedToken)))]
 async fn issue(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     JsonBody(TokenRequest { name, days }): JsonBody<TokenRequest>,
 ) -> Result<(StatusCode, Json<IssuedToken>), Refusal> {
     check_name(&name)?;
     if !(1..=366).contains(&days) {
         return Err(Refusal::bad("days is out of range", "1 to 366"));
     }
-    let made = move |server: &Server| server.issue(&viewer, &name, days);
+    let made = move |server: &Server| server.issue(&requester, &name, days);
     Ok((StatusCode::CREATED, Json(IssuedToken { token: run_blocking(server, made).await? })))
 }
 
@@ -281,11 +285,11 @@ async fn issue(
     (status = 204), (status = 404, body = Problems)))]
 async fn revoke(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {
     let revoked = move |server: &Server| {
-        if !server.store.revoke(viewer.id, id)? {
+        if !server.store.revoke(requester.id, id)? {
             return Err(Refusal::not_found());
         }
         server.end_streams();

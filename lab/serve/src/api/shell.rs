@@ -13,9 +13,9 @@ use crate::directory::{FileLine, directory};
 use crate::download::Ranged;
 use crate::extract::{JsonBody, PathParameter};
 use crate::refusal::{Problems, Refusal};
+use crate::requester::Requester;
 use crate::server::Shared;
 use crate::shell::{Line, Shell, ShellOptions};
-use crate::viewer::Viewer;
 
 pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
@@ -31,10 +31,10 @@ pub fn routes() -> OpenApiRouter<Shared> {
     (status = 200, body = Shell), (status = 404, body = Problems)))]
 async fn shell(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Shell>, Refusal> {
-    run_blocking(server, move |server| server.shell(&viewer, id)).await.map(Json)
+    run_blocking(server, move |server| server.shell(&requester, id)).await.map(Json)
 }
 
 /// Opens a shell on its network, independent of its runs.
@@ -43,13 +43,13 @@ async fn shell(
     (status = 409, description = "It has one", body = Problems)))]
 async fn open(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
     begin: Option<JsonBody<ShellOptions>>,
 ) -> Result<(StatusCode, Json<Shell>), Refusal> {
     let begin = begin.map_or_else(ShellOptions::default, |JsonBody(begin)| begin);
     let shared = server.clone();
-    let opened = run_blocking(server, move |_| shared.open_shell(&viewer, id, begin)).await?;
+    let opened = run_blocking(server, move |_| shared.open_shell(&requester, id, begin)).await?;
     Ok((StatusCode::CREATED, Json(opened)))
 }
 
@@ -58,10 +58,12 @@ async fn open(
     (status = 204), (status = 404, body = Problems), (status = 409, description = "It has none", body = Problems)))]
 async fn end(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {
-    run_blocking(server, move |server| server.end_shell(&viewer, id)).await.map(|()| StatusCode::NO_CONTENT)
+    run_blocking(server, move |server| server.end_shell(&requester, id))
+        .await
+        .map(|()| StatusCode::NO_CONTENT)
 }
 
 /// Enters a line, when the shell waits for one.
@@ -70,11 +72,11 @@ async fn end(
     (status = 409, description = "A line runs, or there is no shell", body = Problems)))]
 async fn line(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
     JsonBody(Line { line }): JsonBody<Line>,
 ) -> Result<StatusCode, Refusal> {
-    let typed = run_blocking(server, move |server| server.send_line(&viewer, id, &line));
+    let typed = run_blocking(server, move |server| server.send_line(&requester, id, &line));
     typed.await.map(|()| StatusCode::NO_CONTENT)
 }
 
@@ -83,10 +85,10 @@ async fn line(
     (status = 204), (status = 404, body = Problems), (status = 409, body = Problems)))]
 async fn interrupt(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {
-    let done = run_blocking(server, move |server| server.interrupt_shell(&viewer, id));
+    let done = run_blocking(server, move |server| server.interrupt_shell(&requester, id));
     done.await.map(|()| StatusCode::NO_CONTENT)
 }
 
@@ -95,10 +97,10 @@ async fn interrupt(
     (status = 200, body = Vec<FileLine>), (status = 404, body = Problems)))]
 async fn files(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Vec<FileLine>>, Refusal> {
-    let listed = run_blocking(server, move |server| Ok(directory(&server.shell_files(&viewer, id)?)?));
+    let listed = run_blocking(server, move |server| Ok(directory(&server.shell_directory(&requester, id)?)?));
     listed.await.map(Json)
 }
 
@@ -107,9 +109,10 @@ async fn files(
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
 async fn file(
     Extract(server): Extract<Shared>,
-    viewer: Viewer,
+    requester: Requester,
     PathParameter((id, path)): PathParameter<(i64, String)>,
     wanted: Ranged,
 ) -> Result<Response, Refusal> {
-    run_blocking(server, move |server| file_of(&server.shell_files(&viewer, id)?, &path, &wanted)).await
+    run_blocking(server, move |server| file_of(&server.shell_directory(&requester, id)?, &path, &wanted))
+        .await
 }

@@ -5,7 +5,7 @@
 //! leaves every octet. An ns script holds the whole experiment, with comments for what ns cannot express
 //! ([`ns`]).
 
-mod drawn;
+mod drawing_edits;
 mod file;
 mod graph;
 mod idle;
@@ -74,7 +74,7 @@ pub fn write(change: &Change, permission: &Permission) -> Result<Translation, St
         text = question.put(&text)?;
     }
     if let Some(graph) = &change.graph {
-        text = drawn::put(&text, graph, permission)?;
+        text = drawing_edits::apply_graph(&text, graph, permission)?;
     }
     let mut written = Translation::of(File::read(text, permission));
     if change.format == Format::Ns && written.toml == before {

@@ -52,7 +52,7 @@ pub struct Reading {
     /// Ignored commands of a script: position, command, reason.
     pub ignored: Vec<String>,
     /// Nodes and links with their addresses and settings, as in Emulab's mails.
-    pub mapping: Vec<MappingTable>,
+    pub mapping: Vec<TitledTable>,
 }
 
 /// An error.
@@ -94,7 +94,7 @@ pub struct PlanSize {
 
 /// A table with its title; the first row names the columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct MappingTable {
+pub struct TitledTable {
     /// As Emulab calls it.
     pub title: &'static str,
     /// Rows of cells; a row may end early.
@@ -148,7 +148,7 @@ impl Reading {
         let topology = network.and_then(|network| Topology::new(&network).ok());
         let sections = topology.iter().flat_map(mapping);
         self.mapping =
-            sections.map(|section| MappingTable { title: section.title, rows: section.rows }).collect();
+            sections.map(|section| TitledTable { title: section.title, rows: section.rows }).collect();
         if ask.format == Format::Ns {
             self.ignored = ns::ignored(&ask.text, &file.permission);
             (self.toml, self.ns) = (Some(file.text), Some(ask.text.clone()));

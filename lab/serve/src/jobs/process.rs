@@ -107,7 +107,7 @@ impl RunnerCommand {
     }
 
     /// Where its shell makes files.
-    pub fn shell_files(&self) -> PathBuf {
+    pub fn shell_directory(&self) -> PathBuf {
         self.dir.join("shell")
     }
 
@@ -125,7 +125,7 @@ impl RunnerCommand {
         let own = Path::new("shell-experiment");
         let written = self.write(&self.dir.join(own), &experiment.name, experiment.format, text)?;
         let file = Path::new("..").join(own).join(written);
-        let directory = self.shell_files();
+        let directory = self.shell_directory();
         fs::create_dir_all(&directory)?;
         // Removes the record of an earlier shell.
         match fs::remove_file(directory.join(RECORD)) {

@@ -7,9 +7,9 @@ use super::layout::{Page, bare, field};
 use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_blocking;
 use crate::refusal::Refusal;
+use crate::requester::Requester;
 use crate::server::{Server, Shared};
 use crate::store::{Key, Member, Project};
-use crate::viewer::Viewer;
 
 pub async fn login() -> Markup {
     bare(
@@ -47,24 +47,27 @@ pub async fn register() -> Markup {
     )
 }
 
-pub async fn page(Extract(server): Extract<Shared>, Visitor(viewer): Visitor) -> Result<Markup, RefusalPage> {
+pub async fn page(
+    Extract(server): Extract<Shared>,
+    Visitor(requester): Visitor,
+) -> Result<Markup, RefusalPage> {
     let read = run_blocking(server, move |server| {
-        let projects = server.store.projects(viewer.id, viewer.is_administrator)?;
+        let projects = server.store.projects(requester.id, requester.is_administrator)?;
         let parts =
-            projects.iter().map(|own| project(server, &viewer, own)).collect::<Result<Vec<_>, _>>()?;
-        let tokens = server.store.tokens(viewer.id)?;
+            projects.iter().map(|own| project(server, &requester, own)).collect::<Result<Vec<_>, _>>()?;
+        let tokens = server.store.tokens(requester.id)?;
         Ok(Page { title: "Account", here: "/account", script: "forms" }.show(
             server,
-            &viewer,
-            &body(&viewer, &parts, &tokens),
+            &requester,
+            &body(&requester, &parts, &tokens),
         ))
     });
     Ok(read.await?)
 }
 
-fn body(viewer: &Viewer, projects: &[Markup], tokens: &[Key]) -> Markup {
+fn body(requester: &Requester, projects: &[Markup], tokens: &[Key]) -> Markup {
     html! {
-        h1 { (viewer.name) }
+        h1 { (requester.name) }
         form data-to="/api/logout" data-then="/login" { button { "Log out" } p.said role="status" {} }
         h2 { "Projects" }
         @for project in projects { (project) }
@@ -99,7 +102,7 @@ fn body(viewer: &Viewer, projects: &[Markup], tokens: &[Key]) -> Markup {
         h2 { "Password" }
         form.narrow data-to="/api/me/password" data-method="PUT" data-show="The password is changed, and your other sessions have ended." {
             // For password managers; without a name it is not sent.
-            input type="text" autocomplete="username" value=(viewer.name) hidden;
+            input type="text" autocomplete="username" value=(requester.name) hidden;
             (field("Current password", &html! { input id="old" name="old" type="password" required autocomplete="current-password"; }, "old"))
             (field("New password", &html! { input id="password" name="password" type="password" required minlength="8" autocomplete="new-password"; }, "password"))
             (field("New password again", &html! { input id="again" name="again" type="password" required minlength="8" autocomplete="new-password"; }, "again"))
@@ -132,14 +135,14 @@ fn button_form(method: &str, to: &str, label: &str) -> Markup {
 }
 
 /// A project, with its members and applicants for whoever leads it.
-fn project(server: &Server, viewer: &Viewer, own: &Project) -> Result<Markup, Refusal> {
-    let leads = own.leader == viewer.name;
-    let id = server.store.project(&own.name, viewer.id)?.map(|(id, _)| id);
+fn project(server: &Server, requester: &Requester, own: &Project) -> Result<Markup, Refusal> {
+    let leads = own.leader == requester.name;
+    let id = server.store.project(&own.name, requester.id)?.map(|(id, _)| id);
     let used = id.map(|id| server.store.usage(id)).transpose()?;
     let members = id.map_or(Ok(Vec::new()), |id| server.store.members(id))?;
     Ok(html! {
         h3 { (own.name) " " small { (own.title) ", led by " (own.leader) @if !own.is_approved { ", not approved yet" } } }
-        @if viewer.is_administrator && !own.is_approved {
+        @if requester.is_administrator && !own.is_approved {
             form data-to={ "/api/projects/" (own.name) "/approve" } { button { "Approve" } p.said role="status" {} }
         }
         @if let Some(used) = used {

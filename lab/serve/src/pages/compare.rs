@@ -15,8 +15,8 @@ use crate::experiment::Experiment;
 use crate::extract::QueryOf;
 use crate::reading::check_size;
 use crate::refusal::Refusal;
+use crate::requester::Requester;
 use crate::server::{Server, Shared};
-use crate::viewer::Viewer;
 
 /// Maximum number of experiments, for legibility.
 const MOST: usize = 12;
@@ -47,12 +47,12 @@ struct Compared {
 
 pub async fn page(
     Extract(server): Extract<Shared>,
-    Visitor(viewer): Visitor,
+    Visitor(requester): Visitor,
     QueryOf(ComparedExperiments { of }): QueryOf<ComparedExperiments>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_expensive(server, move |server| {
         let ids = of.split(',').filter_map(|id| id.trim().parse::<i64>().ok()).take(MOST);
-        let mut compared = ids.map(|id| compared(server, &viewer, id)).collect::<Result<Vec<_>, _>>()?;
+        let mut compared = ids.map(|id| compared(server, &requester, id)).collect::<Result<Vec<_>, _>>()?;
         let (differing, constant) =
             differences(&compared.iter().map(|own| &own.settings).collect::<Vec<_>>());
         for own in &mut compared {
@@ -61,13 +61,13 @@ pub async fn page(
             own.differing = single.map(|(key, value)| (key.clone(), value.clone())).collect();
         }
         let body = body(&compared, &differing, &constant);
-        Ok(Page { title: "Compare", here: "", script: "compare" }.show(server, &viewer, &body))
+        Ok(Page { title: "Compare", here: "", script: "compare" }.show(server, &requester, &body))
     });
     Ok(read.await?)
 }
 
-fn compared(server: &Server, viewer: &Viewer, id: i64) -> Result<Compared, Refusal> {
-    let entry = server.entry(viewer, id)?;
+fn compared(server: &Server, requester: &Requester, id: i64) -> Result<Compared, Refusal> {
+    let entry = server.entry(requester, id)?;
     let Experiment { name, title, format, .. } = entry.experiment;
     let permission = server.permission(entry.project)?;
     let text = server.store.text(id, None)?.map_or(String::new(), |text| text.text);

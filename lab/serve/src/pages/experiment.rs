@@ -21,14 +21,14 @@ const ACTIONS: [(&str, &str); 5] = [
 
 pub async fn page(
     Extract(server): Extract<Shared>,
-    Visitor(viewer): Visitor,
+    Visitor(requester): Visitor,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_blocking(server, move |server| {
-        let own = server.experiment(&viewer, id)?;
+        let own = server.experiment(&requester, id)?;
         let has_shell = server.config.permission.programs && own.study.is_none();
         let page = Page { title: &own.title, here: "", script: "experiment" };
-        Ok(page.show(server, &viewer, &body(&own, has_shell, server.store.shares(id)?)))
+        Ok(page.show(server, &requester, &body(&own, has_shell, server.store.shares(id)?)))
     });
     Ok(read.await?)
 }

@@ -22,17 +22,17 @@ pub struct FilesQuery {
 
 pub async fn page(
     Extract(server): Extract<Shared>,
-    Visitor(viewer): Visitor,
+    Visitor(requester): Visitor,
     QueryOf(FilesQuery { project }): QueryOf<FilesQuery>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_blocking(server, move |server| {
-        let projects = server.store.projects(viewer.id, false)?;
+        let projects = server.store.projects(requester.id, false)?;
         let projects = projects.into_iter().filter(|own| own.is_member && own.is_approved);
         let projects: Vec<String> = projects.map(|own| own.name).collect();
         let folder = project.clone().map_or(Folder::Mine, Folder::Project);
-        let files = directory(&server.folder(&viewer, &folder)?)?;
+        let files = directory(&server.folder(&requester, &folder)?)?;
         let body = body(project.as_deref(), &projects, &files);
-        Ok(Page { title: "Files", here: "/files", script: "files" }.show(server, &viewer, &body))
+        Ok(Page { title: "Files", here: "/files", script: "files" }.show(server, &requester, &body))
     });
     Ok(read.await?)
 }

@@ -11,9 +11,9 @@ use crate::blocking::run_blocking;
 use crate::experiment::{Experiment, Filter, State};
 use crate::extract::QueryOf;
 use crate::refusal::Refusal;
+use crate::requester::Requester;
 use crate::server::{Access, Server, Shared};
 use crate::store::Project;
-use crate::viewer::Viewer;
 
 /// Experiments of a page.
 const PAGE: usize = 30;
@@ -75,8 +75,8 @@ struct Home {
 }
 
 impl Home {
-    fn read(server: &Server, viewer: &Viewer, query: HomeQuery) -> Result<Self, Refusal> {
-        let mut experiments = server.experiments(viewer, &query.filter())?;
+    fn read(server: &Server, requester: &Requester, query: HomeQuery) -> Result<Self, Refusal> {
+        let mut experiments = server.experiments(requester, &query.filter())?;
         let has_more = experiments.len() > PAGE;
         experiments.truncate(PAGE);
         let older = experiments.last().filter(|_| has_more).map(|last| query.older(last.id));
@@ -84,8 +84,8 @@ impl Home {
             experiments,
             older,
             query,
-            counts: server.counts(viewer)?,
-            projects: server.store.projects(viewer.id, false)?,
+            counts: server.counts(requester)?,
+            projects: server.store.projects(requester.id, false)?,
             cores: (server.free_cores()?, server.config.cores),
             has_accounts: server.config.access == Access::Accounts,
         })
@@ -98,12 +98,12 @@ impl Home {
 
 pub async fn page(
     Extract(server): Extract<Shared>,
-    Visitor(viewer): Visitor,
+    Visitor(requester): Visitor,
     QueryOf(query): QueryOf<HomeQuery>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_blocking(server, move |server| {
-        let home = Home::read(server, &viewer, query)?;
-        Ok(Page { title: "Experiments", here: "/", script: "home" }.show(server, &viewer, &body(&home)))
+        let home = Home::read(server, &requester, query)?;
+        Ok(Page { title: "Experiments", here: "/", script: "home" }.show(server, &requester, &body(&home)))
     });
     Ok(read.await?)
 }

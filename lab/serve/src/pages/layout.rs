@@ -3,8 +3,8 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 
+use crate::requester::Requester;
 use crate::server::{Access, Server};
-use crate::viewer::Viewer;
 
 /// Where a page is, and what it loads.
 pub struct Page<'p> {
@@ -21,7 +21,7 @@ const PLACES: [(&str, &str); 4] =
 
 impl Page<'_> {
     /// Returns the page with its navigation.
-    pub fn show(&self, server: &Server, viewer: &Viewer, body: &Markup) -> Markup {
+    pub fn show(&self, server: &Server, requester: &Requester, body: &Markup) -> Markup {
         whole(
             self.title,
             Some(self.script),
@@ -34,7 +34,7 @@ impl Page<'_> {
                                 a href=(path) aria-current=[(path == self.here).then_some("page")] { (name) }
                             }
                             @if server.config.access == Access::Accounts {
-                                a href="/account" aria-current=[(self.here == "/account").then_some("page")] { (viewer.name) }
+                                a href="/account" aria-current=[(self.here == "/account").then_some("page")] { (requester.name) }
                             }
                         }
                     }

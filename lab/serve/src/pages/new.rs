@@ -13,8 +13,8 @@ use crate::draft;
 use crate::experiment::Format;
 use crate::extract::QueryOf;
 use crate::refusal::Refusal;
+use crate::requester::Requester;
 use crate::server::{Server, Shared};
-use crate::viewer::Viewer;
 
 /// The initial content of a new experiment.
 const START: &str = "\
@@ -71,26 +71,26 @@ struct Start {
 
 pub async fn page(
     Extract(server): Extract<Shared>,
-    Visitor(viewer): Visitor,
+    Visitor(requester): Visitor,
     QueryOf(query): QueryOf<NewExperimentQuery>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_blocking(server, move |server| {
-        let start = start(server, &viewer, &query)?;
-        let projects = server.store.projects(viewer.id, false)?;
+        let start = start(server, &requester, &query)?;
+        let projects = server.store.projects(requester.id, false)?;
         let projects =
             projects.into_iter().filter(|own| own.is_member && own.is_approved).map(|own| own.name);
         let body = body(&start, &projects.collect::<Vec<_>>(), server.config.cores);
         let title = if start.id.is_some() { "Change" } else { "New experiment" };
-        Ok(Page { title, here: "/new", script: "new" }.show(server, &viewer, &body))
+        Ok(Page { title, here: "/new", script: "new" }.show(server, &requester, &body))
     });
     Ok(read.await?)
 }
 
-fn start(server: &Server, viewer: &Viewer, query: &NewExperimentQuery) -> Result<Start, Refusal> {
+fn start(server: &Server, requester: &Requester, query: &NewExperimentQuery) -> Result<Start, Refusal> {
     let Some(id) = query.of else {
         return Ok(Start { text: START.to_owned(), format: Format::Toml, id: None });
     };
-    server.entry(viewer, id)?;
+    server.entry(requester, id)?;
     let text = server.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
     Ok(Start { text: text.text, format: text.format, id: query.edit.map(|_| id) })
 }

@@ -8,7 +8,7 @@ use super::layout::Page;
 use super::visitor::Visitor;
 use crate::server::Shared;
 
-pub async fn page(Extract(server): Extract<Shared>, Visitor(viewer): Visitor) -> Markup {
+pub async fn page(Extract(server): Extract<Shared>, Visitor(requester): Visitor) -> Markup {
     let body = html! {
         h1 { "Studies" }
         p.soft { "Published evaluations as experiments, figures and claims. A run here does a twentieth of the messages, which is enough for a first look." }
@@ -19,5 +19,5 @@ pub async fn page(Extract(server): Extract<Shared>, Visitor(viewer): Visitor) ->
             }
         }
     };
-    Page { title: "Studies", here: "/studies", script: "home" }.show(&server, &viewer, &body)
+    Page { title: "Studies", here: "/studies", script: "home" }.show(&server, &requester, &body)
 }

@@ -9,19 +9,19 @@ use maud::{Markup, html};
 
 use super::layout::bare;
 use crate::refusal::Refusal;
+use crate::requester::Requester;
 use crate::server::Shared;
-use crate::viewer::Viewer;
 
 /// Somebody who may look.
 #[derive(Debug)]
-pub struct Visitor(pub Viewer);
+pub struct Visitor(pub Requester);
 
 impl FromRequestParts<Shared> for Visitor {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, server: &Shared) -> Result<Self, Response> {
-        match Viewer::from_request_parts(parts, server).await {
-            Ok(viewer) => Ok(Self(viewer)),
+        match Requester::from_request_parts(parts, server).await {
+            Ok(requester) => Ok(Self(requester)),
             Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => {
                 Err(Redirect::to("/login").into_response())
             }

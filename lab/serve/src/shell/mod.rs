@@ -26,9 +26,9 @@ use crate::draft;
 use crate::events::Kind;
 use crate::jobs::Running;
 use crate::refusal::Refusal;
+use crate::requester::Requester;
 use crate::server::{Server, Shared};
 use crate::store;
-use crate::viewer::Viewer;
 
 /// Maximum open terminals: each is a Linux kernel in memory.
 const MOST: usize = 8;
@@ -65,11 +65,11 @@ impl Server {
     /// Opens a shell on the network of an experiment.
     pub fn open_shell(
         self: &Shared,
-        viewer: &Viewer,
+        requester: &Requester,
         id: i64,
         options: ShellOptions,
     ) -> Result<Shell, Refusal> {
-        let entry = self.own(viewer, id)?;
+        let entry = self.own(requester, id)?;
         if let Some(study) = &entry.experiment.study {
             let why = format!("a study has many experiments, {study} too");
             return Err(Refusal::conflict(why, "take one of them as an experiment of its own"));
@@ -81,7 +81,7 @@ impl Server {
             return Err(Refusal::conflict(why, "swap it in"));
         }
         self.start_shell(&entry, options.point, ShellUse::Terminal, || (), |_| ())?;
-        self.shell(viewer, id)
+        self.shell(requester, id)
     }
 
     /// Starts the process of a shell. `ready` is called when its nodes can be used, `exit` when it has ended.
@@ -135,8 +135,8 @@ impl Server {
     }
 
     /// Returns the transcript of an experiment's shell.
-    pub fn shell(&self, viewer: &Viewer, id: i64) -> Result<Shell, Refusal> {
-        self.entry(viewer, id)?;
+    pub fn shell(&self, requester: &Requester, id: i64) -> Result<Shell, Refusal> {
+        self.entry(requester, id)?;
         let shells = self.shells.all();
         let own = shells.get(&id);
         Ok(Shell {
@@ -146,8 +146,8 @@ impl Server {
     }
 
     /// Types a line.
-    pub fn send_line(&self, viewer: &Viewer, id: i64, line: &str) -> Result<(), Refusal> {
-        self.own(viewer, id)?;
+    pub fn send_line(&self, requester: &Requester, id: i64, line: &str) -> Result<(), Refusal> {
+        self.own(requester, id)?;
         if line.contains(['\n', '\r', '\0']) || line.len() > LONGEST_LINE {
             return Err(Refusal::bad(
                 "that is not a line",
@@ -172,8 +172,8 @@ impl Server {
     }
 
     /// Interrupts what runs in it, as Ctrl-C does.
-    pub fn interrupt_shell(&self, viewer: &Viewer, id: i64) -> Result<(), Refusal> {
-        self.with_process(viewer, id, |process, is_waiting| {
+    pub fn interrupt_shell(&self, requester: &Requester, id: i64) -> Result<(), Refusal> {
+        self.with_process(requester, id, |process, is_waiting| {
             if !is_waiting {
                 process.running.interrupt();
             }
@@ -181,23 +181,23 @@ impl Server {
     }
 
     /// Ends it; the commands are recorded if none is running.
-    pub fn end_shell(&self, viewer: &Viewer, id: i64) -> Result<(), Refusal> {
-        self.with_process(viewer, id, Process::end)
+    pub fn end_shell(&self, requester: &Requester, id: i64) -> Result<(), Refusal> {
+        self.with_process(requester, id, Process::end)
     }
 
     /// Where the files of an experiment's shell are.
-    pub fn shell_files(&self, viewer: &Viewer, id: i64) -> Result<PathBuf, Refusal> {
-        self.entry(viewer, id)?;
-        Ok(self.command(id)?.shell_files())
+    pub fn shell_directory(&self, requester: &Requester, id: i64) -> Result<PathBuf, Refusal> {
+        self.entry(requester, id)?;
+        Ok(self.command(id)?.shell_directory())
     }
 
     fn with_process(
         &self,
-        viewer: &Viewer,
+        requester: &Requester,
         id: i64,
         deed: impl FnOnce(&mut Process, bool),
     ) -> Result<(), Refusal> {
-        self.own(viewer, id)?;
+        self.own(requester, id)?;
         let mut shells = self.shells.all();
         let own = shells.get_mut(&id).ok_or_else(no_shell)?;
         let is_waiting = own.transcript.is_waiting();

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::Store;
 use super::directories::{Owner, mark};
-use crate::viewer::Viewer;
+use crate::requester::Requester;
 
 /// A user as seen by others of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -153,7 +153,7 @@ impl Store {
     }
 
     /// Returns the user of the key with this `digest`.
-    pub fn holder(&self, digest: &[u8], kind: KeyKind, now: i64) -> rusqlite::Result<Option<Viewer>> {
+    pub fn holder(&self, digest: &[u8], kind: KeyKind, now: i64) -> rusqlite::Result<Option<Requester>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
             "SELECT u.id, u.name, u.is_administrator, CASE k.kind WHEN 'token' THEN k.expires END FROM keys k JOIN users u ON u.id = k.user
@@ -161,7 +161,7 @@ impl Store {
         )?;
         let found = |row: &rusqlite::Row<'_>| {
             let (id, name, is_administrator) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok(Viewer { id, name, is_administrator, token_ends: row.get(3)? })
+            Ok(Requester { id, name, is_administrator, token_ends: row.get(3)? })
         };
         statement.query_row(params![digest, kind.word(), now], found).optional()
     }

@@ -206,14 +206,14 @@ async fn what_had_cores_when_the_server_ended_is_queued_again() {
         crate::server::Server::open(config, mailer, std::sync::mpsc::channel().0)
     };
     let server = open().unwrap();
-    let viewer = server.local.clone().unwrap();
+    let requester = server.local.clone().unwrap();
     let submission = crate::submission::Submission { text: TEXT.to_owned(), ..Default::default() };
-    let id = server.submit(&viewer, submission).unwrap().id;
+    let id = server.submit(&requester, submission).unwrap().id;
     server.happen(id, Event::Launch, "");
     assert!(open().unwrap_err().to_string().contains("another hol serve has it"));
     drop(server);
     let server = open().unwrap();
-    let experiment = server.experiment(&viewer, id).unwrap();
+    let experiment = server.experiment(&requester, id).unwrap();
     assert_eq!(experiment.state, crate::State::Queued);
     assert!(experiment.why.contains("the server was stopped"), "{}", experiment.why);
 }

@@ -54,10 +54,10 @@ fn lives<const N: usize>(script: &str, quota: Quota) -> Vec<(Vec<String>, String
         let (server, notes) = (server.clone(), notes.clone());
         std::thread::spawn(move || run_scheduler(server, notes, &inbox))
     };
-    let viewer = server.local.clone().unwrap();
+    let requester = server.local.clone().unwrap();
     let mut live = || {
         let submission = Submission { text: TEXT.to_owned(), cores: Some(1), ..Submission::default() };
-        let id = server.submit(&viewer, submission).unwrap().id;
+        let id = server.submit(&requester, submission).unwrap().id;
         let mut states: Vec<String> = Vec::new();
         loop {
             let happening = watching.blocking_recv().unwrap();

@@ -12,10 +12,10 @@ use crate::events::{Kind, ServerEvent};
 use crate::jobs::Note;
 use crate::quota::Quota;
 use crate::refusal::Refusal;
+use crate::requester::Requester;
 use crate::server::Shared;
 use crate::shell::ShellOptions;
 use crate::submission::Submission;
-use crate::viewer::Viewer;
 
 /// Says each line again; `sleep` until it is interrupted. What is ignored when a shell begins it cannot trap, and tests that run in the
 /// background ignore SIGINT (POSIX.1-2017, XCU 2.11), so it begins a second time.
@@ -36,7 +36,7 @@ echo done > recorded.toml"#;
 
 struct Lab {
     server: Shared,
-    viewer: Viewer,
+    requester: Requester,
     id: i64,
     watching: broadcast::Receiver<std::sync::Arc<ServerEvent>>,
     /// Nobody conducts; whoever tells a scheduler something is heard.
@@ -49,19 +49,19 @@ impl Lab {
     fn with(script: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (server, notes, inbox) = with_script(dir.path(), script, Quota::NONE);
-        let viewer = server.local.clone().unwrap();
+        let requester = server.local.clone().unwrap();
         let submission = Submission { text: TEXT.to_owned(), cores: Some(1), ..Submission::default() };
-        let id = server.submit(&viewer, submission).unwrap().id;
+        let id = server.submit(&requester, submission).unwrap().id;
         let watching = server.hub.watch();
-        Self { server, viewer, id, watching, _notes: (notes, inbox), _dir: dir }
+        Self { server, requester, id, watching, _notes: (notes, inbox), _dir: dir }
     }
 
     fn open(&self) -> Result<(), Refusal> {
-        self.server.open_shell(&self.viewer, self.id, ShellOptions::default()).map(drop)
+        self.server.open_shell(&self.requester, self.id, ShellOptions::default()).map(drop)
     }
 
     fn line(&self, line: &str) -> Result<(), Refusal> {
-        self.server.send_line(&self.viewer, self.id, line)
+        self.server.send_line(&self.requester, self.id, line)
     }
 
     /// What is said next, of this kind.
@@ -87,16 +87,16 @@ fn what_is_typed_and_said_is_seen_by_all_who_watch() {
     lab.line("ping server").unwrap();
     assert_eq!((lab.hears("line"), lab.hears("out")), ("ping server".into(), "ping server".into()));
     lab.hears("prompt");
-    let shell = lab.server.shell(&lab.viewer, lab.id).unwrap();
+    let shell = lab.server.shell(&lab.requester, lab.id).unwrap();
     let kinds: Vec<String> = shell
         .entries
         .iter()
         .map(|entry| entry.said.as_object().unwrap().keys().next().unwrap().clone())
         .collect();
     assert!(shell.is_open && kinds == ["prompt", "line", "out", "prompt"], "{kinds:?}");
-    lab.server.end_shell(&lab.viewer, lab.id).unwrap();
+    lab.server.end_shell(&lab.requester, lab.id).unwrap();
     assert_eq!(lab.hears("end"), "it has ended");
-    let files = lab.server.shell_files(&lab.viewer, lab.id).unwrap();
+    let files = lab.server.shell_directory(&lab.requester, lab.id).unwrap();
     assert_eq!(std::fs::read_to_string(files.join("recorded.toml")).unwrap(), "done\n");
 }
 
@@ -109,9 +109,9 @@ fn a_line_waits_for_the_one_before_which_can_be_interrupted() {
     lab.line("sleep").unwrap();
     let refusal = lab.line("ls").unwrap_err();
     assert_eq!(refusal.status, StatusCode::CONFLICT, "{refusal}");
-    lab.server.interrupt_shell(&lab.viewer, lab.id).unwrap();
+    lab.server.interrupt_shell(&lab.requester, lab.id).unwrap();
     assert_eq!(lab.hears("note"), "interrupted");
-    lab.server.end_shell(&lab.viewer, lab.id).unwrap();
+    lab.server.end_shell(&lab.requester, lab.id).unwrap();
     assert_eq!(lab.hears("end"), "it was killed", "a line still ran");
 }
 
@@ -123,7 +123,7 @@ fn one_that_ends_by_itself_says_why_and_another_can_begin() {
     lab.line(":quit").unwrap();
     assert_eq!(lab.hears("note"), "error: gone");
     lab.hears("end");
-    while lab.server.shell(&lab.viewer, lab.id).unwrap().is_open {
+    while lab.server.shell(&lab.requester, lab.id).unwrap().is_open {
         std::thread::yield_now();
     }
     assert_eq!(lab.line("ls").unwrap_err().status, StatusCode::CONFLICT);
@@ -136,6 +136,6 @@ fn an_experiment_that_is_removed_takes_its_shell_with_it() {
     let mut lab = Lab::with(ECHO);
     lab.open().unwrap();
     lab.hears("prompt");
-    lab.server.remove(&lab.viewer, lab.id).unwrap();
+    lab.server.remove(&lab.requester, lab.id).unwrap();
     assert!(lab.line("ls").is_err());
 }

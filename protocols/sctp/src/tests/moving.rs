@@ -1,7 +1,7 @@
 //! RFC 4895 and RFC 5061: addresses that come and go.
 
 use bytes::Bytes;
-use hol_congestion::sctp::{Rules, Window};
+use hol_congestion::sctp::{CwndParameters, Window};
 use hol_transport::{Command, Event, Failure, Input, PathStatus};
 use hol_wire::sctp::{
     AddressOperation, Asconf, AsconfAck, AsconfSerial, Cause, Chunk, Init, Packet, Parameter, Request,
@@ -231,7 +231,7 @@ fn a_path_that_leaves_from_another_address_begins_anew() {
     // RFC 9260 section 7.2.5.2: what was known of the congestion was of another route.
     let (mut script, keys) = established(mobile(), &REMOTE);
     for path in &mut script.endpoint.paths.list {
-        path.window = Window::new(Rules::rfc9260(100_000, 400_000), 7);
+        path.window = Window::new(CwndParameters::rfc9260(100_000, 400_000), 7);
     }
     address_added(&mut script, LOCAL[1]);
     let asconf = take_asconf(&mut script, &keys);

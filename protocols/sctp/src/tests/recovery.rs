@@ -3,7 +3,7 @@
 use super::script::{Script, config};
 use crate::Config;
 use hol_base::Duration;
-use hol_congestion::sctp::{Rules, Window};
+use hol_congestion::sctp::{CwndParameters, Window};
 use hol_transport::Endpoint as _;
 
 /// `count` messages of 100 octets are in flight.
@@ -159,7 +159,7 @@ fn cwnd_may_govern_what_is_lost_in_fast_recovery() {
     // Section 7.2.4 step 3: the packet that begins it ignores cwnd.
     let second_loss = |in_recovery| {
         let mut script = Script::established(Config { fast_retransmit_in_recovery: in_recovery, ..config() });
-        let rules = Rules { initial: 20_000, ..Rules::rfc9260(1500, 4404) };
+        let rules = CwndParameters { initial: 20_000, ..CwndParameters::rfc9260(1500, 4404) };
         script.endpoint.paths.list[0].window = Window::new(rules, 100_000);
         for _ in 0..20 {
             script.send(0, 1000);

@@ -4,7 +4,7 @@ use super::pair::{Network, Pair};
 use super::script::{Script, config, data, message};
 use crate::{Config, fixtures};
 use hol_base::{Duration, Time};
-use hol_congestion::sctp::{Rules, Window};
+use hol_congestion::sctp::{CwndParameters, Window};
 use hol_transport::{Command, Endpoint as _, Event, Reliability};
 use hol_wire::sctp::{Chunk, Packet, Parameter};
 
@@ -296,7 +296,7 @@ fn linux_takes_196_small_messages_before_one_is_acknowledged() {
 fn no_more_chunks_are_outstanding_than_gap_ack_blocks_can_name() {
     // Sections 3.3.4 and 6.1: 65,535, which bounds the messages of a stream too.
     let mut script = Script::established(Config { max_burst: 0, ..config() });
-    script.endpoint.paths.list[0].window = Window::new(Rules::rfc9260(100_000, 400_000), u64::MAX);
+    script.endpoint.paths.list[0].window = Window::new(CwndParameters::rfc9260(100_000, 400_000), u64::MAX);
     script.endpoint.peer_rwnd = 1_000_000;
     for _ in 0..66_000 {
         script.send(0, 1);
@@ -353,7 +353,7 @@ fn cwnd_may_wait_for_the_cumulative_tsn_or_for_the_end_of_fast_recovery() {
         let by_gap = cwnd(&script) - before;
         script.endpoint.paths.list[0].fast_recovery = Some(script.first + 20);
         script.endpoint.paths.list[0].window =
-            Window::new(Rules { initial: 2000, ..Rules::rfc9260(1500, 1) }, 1000);
+            Window::new(CwndParameters { initial: 2000, ..CwndParameters::rfc9260(1500, 1) }, 1000);
         script.sack(1, &[(3, 3)]);
         script.sack(2, &[(4, 4)]);
         (by_gap, cwnd(&script) - 2000)

@@ -11,12 +11,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::gates::Gates;
+use super::hardware::{self, MachineHardware};
 use super::lockstep;
 use super::pace::ProcessorSpeed;
 use super::probe::Probe;
 use super::program::{self, QEMU};
 use super::qmp::{self, Reply};
-use super::shape::{self, Shape};
 use crate::engine::child;
 use crate::engine::contract::Task;
 use crate::engine::deadline::Deadline;
@@ -57,16 +57,16 @@ const SPARED: &str =
 
 /// Returns the kernel's command line: one console, and memory reserved for the mailbox and, if the guest is
 /// interactive, for shared memory.
-pub(super) fn command_line(shape: Shape) -> String {
+pub(super) fn command_line(hardware: MachineHardware) -> String {
     format!(
         "console=ttyS0 quiet panic=-1 {SPARED} nokaslr random.trust_cpu=off rdinit=/init {}={} memmap={}M${:#x}{}{}",
         variables::MARK,
         variables::QEMU,
-        shape.reserved_octets() >> 20,
+        hardware.reserved_octets() >> 20,
         mailbox::ADDRESS,
-        if shape.has_root() { format!(" {}=1", variables::ROOT) } else { String::new() },
+        if hardware.has_root() { format!(" {}=1", variables::ROOT) } else { String::new() },
         // The kernel need not know that its memory consists of several parts.
-        if shape.is_interactive() { " numa=off" } else { "" }
+        if hardware.is_interactive() { " numa=off" } else { "" }
     )
 }
 
@@ -85,11 +85,11 @@ impl Machine {
         let messages = File::create(&messages).map_err(|e| KernelError::file("create", &messages, e))?;
         let console = format!("file:{}", directory.join("console.log").display());
         let mut command = program::command(Path::new(QEMU.0));
-        command.args(pace.clock()).args(Shape::of(task).hardware());
+        command.args(pace.clock()).args(MachineHardware::of(task).hardware());
         command.args(["-serial", &console]).args(arguments);
-        command.args(task.root.map(shape::device).into_iter().flatten());
+        command.args(task.root.map(hardware::device).into_iter().flatten());
         let gates = task.is_interactive.then(|| Gates::create(directory)).transpose()?;
-        command.args(gates.iter().flat_map(|_| shape::gates(directory)));
+        command.args(gates.iter().flat_map(|_| hardware::gates(directory)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages);
         if host == Host::Disturbing {
             lockstep::disturb(&mut command, directory)?;

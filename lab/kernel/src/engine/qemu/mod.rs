@@ -1,12 +1,13 @@
 //! QEMU, with a clock that counts instructions and jumps over idle time. A guest boots once and is saved as a snapshot; each job is
 //! restored from there.
 //!
-//! `machine` drives QEMU, the `program`, through `qmp`; `shape` is its hardware. `lockstep` keeps QEMU's threads in step, `probe`
+//! `machine` drives QEMU, the `program`, through `qmp`; `hardware` is its hardware. `lockstep` keeps QEMU's threads in step, `probe`
 //! finds out whether that works here, `pace` is the speed of the processor. `snapshot` boots, `snapshot_path` names its files,
 //! `verdict` records the result of the self-test, `restore` continues from a snapshot. `interactive` is an interactive guest, which
 //! waits for the host at `gates`.
 
 mod gates;
+mod hardware;
 mod interactive;
 mod lockstep;
 mod machine;
@@ -15,7 +16,6 @@ mod probe;
 mod program;
 mod qmp;
 mod restore;
-mod shape;
 mod snapshot;
 mod snapshot_path;
 mod verdict;
@@ -31,9 +31,9 @@ use super::self_test::Host;
 use crate::error::MachineFault;
 use crate::image::Image;
 use crate::{KernelError, Provenance, Stepping, scratch};
+use hardware::MachineHardware;
 use machine::Machine;
 use probe::{Probe, probe};
-use shape::Shape;
 use snapshot::Snapshot;
 
 /// The engine that runs a distribution's kernel in QEMU.
@@ -58,7 +58,7 @@ impl Engine for Qemu {
     }
 
     fn memory(&self) -> u64 {
-        shape::MOST + machine::QEMU_OVERHEAD
+        hardware::MOST + machine::QEMU_OVERHEAD
     }
 
     fn cost(&self) -> Cost {
@@ -91,12 +91,12 @@ fn of(probe: &Probe, with_programs: bool) -> Provenance {
     Provenance { engine, version, stepping, instructions_per_ns: pace, exposed: None }
 }
 
-/// A booted guest, as a snapshot for each shape that was needed.
+/// A booted guest, as a snapshot for each hardware that was needed.
 #[derive(Debug)]
 struct Guest {
     image: Image,
     program: PathBuf,
-    snapshots: Mutex<Vec<(Shape, Snapshot)>>,
+    snapshots: Mutex<Vec<(MachineHardware, Snapshot)>>,
     probe: &'static Probe,
 }
 
@@ -120,15 +120,15 @@ impl KernelInstance for Guest {
 }
 
 impl Guest {
-    /// Returns the snapshot of a machine with the shape that a task needs; the first call boots it.
+    /// Returns the snapshot of a machine with the hardware that a task needs; the first call boots it.
     fn snapshot(&self, task: &Task<'_>) -> Result<Snapshot, KernelError> {
-        let shape = Shape::of(task);
+        let hardware = MachineHardware::of(task);
         let mut known = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, snapshot)) = known.iter().find(|(known, _)| *known == shape) {
+        if let Some((_, snapshot)) = known.iter().find(|(known, _)| *known == hardware) {
             return Ok(snapshot.clone());
         }
         let snapshot = Snapshot::of(&self.image, &self.program, task, self.probe)?;
-        known.push((shape, snapshot.clone()));
+        known.push((hardware, snapshot.clone()));
         Ok(snapshot)
     }
 

@@ -9,10 +9,10 @@ use std::time::Duration;
 use hol_base::Digester;
 use serde_json::{Value, json};
 
+use super::hardware::MachineHardware;
 use super::machine::{Machine, command_line};
 use super::pace::ProcessorSpeed;
 use super::probe::Probe;
-use super::shape::Shape;
 use super::snapshot_path::{add, quoted, snapshot_directory, text};
 use super::{lockstep, restore, verdict};
 use crate::cache_lock::{lock_exclusive, prune};
@@ -38,20 +38,20 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Returns the snapshot of `image` with the program at `path`, in the shape that a task needs; boots if there is none yet.
+    /// Returns the snapshot of `image` with the program at `path`, in the hardware that a task needs; boots if there is none yet.
     pub(super) fn of(
         image: &Image,
         path: &Path,
         wanted: &Task<'_>,
         probe: &Probe,
     ) -> Result<Self, KernelError> {
-        let shape = Shape::of(wanted);
+        let hardware = MachineHardware::of(wanted);
         let kernel = image.file();
         let octets = image.octets()?;
         let initramfs = initramfs(image, &[("init", path)])?;
         let settings = [
-            shape.identity(),
-            command_line(shape),
+            hardware.identity(),
+            command_line(hardware),
             probe.edition.clone(),
             ProcessorSpeed::ONE.clock().join(" "),
         ]
@@ -83,7 +83,7 @@ impl Snapshot {
         let initrd = work.path().join("initramfs");
         fs::write(&initrd, initramfs).map_err(|e| KernelError::file("write", &initrd, e))?;
         let fresh = work.path().join("state");
-        let line = command_line(Shape::of(wanted));
+        let line = command_line(MachineHardware::of(wanted));
         let arguments = ["-S", "-kernel", &text(kernel)?, "-initrd", &text(&initrd)?, "-append", &line];
         let task = Task { job: &[], limit: BOOT, ..*wanted };
         let mut machine = Machine::start(

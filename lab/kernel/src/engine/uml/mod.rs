@@ -6,9 +6,9 @@
 //! `host_resources` are its directories on the host, `interactive` is an interactive guest.
 
 mod boot_directory;
-#[cfg(test)]
-mod escape;
 mod host_resources;
+#[cfg(test)]
+mod hostfs_confinement;
 mod interactive;
 mod process;
 mod processor;

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use hol_base::Duration;
-use hol_scenario::{MetricReader, Origin, Program, ProgramResult};
+use hol_scenario::{MetricReader, MetricSource, Program, ProgramResult};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use tar::{Builder, HeaderMode};
 
@@ -65,9 +65,9 @@ impl Programs<'_> {
         let container = &self.containers[program.node.as_str()];
         let number = |(name, reading): (&String, &MetricReader)| {
             let text = match &reading.from {
-                Origin::Stdout => process.stdout(),
-                Origin::Stderr => process.stderr(),
-                Origin::File(path) => read(container, path).ok()?,
+                MetricSource::Stdout => process.stdout(),
+                MetricSource::Stderr => process.stderr(),
+                MetricSource::File(path) => read(container, path).ok()?,
             };
             Some((name.clone(), reading.of(&String::from_utf8_lossy(&text))?))
         };

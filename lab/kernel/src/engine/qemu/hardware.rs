@@ -19,15 +19,15 @@ const SHARED_MEMORY: &str = "exchange";
 
 /// The properties of a machine that its snapshot depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Shape {
+pub(super) struct MachineHardware {
     /// The size of the root in octets; 0 if there is none.
     root: u64,
     /// Whether it is interactive, and has shared memory.
     is_interactive: bool,
 }
 
-impl Shape {
-    /// Returns the shape that a task needs.
+impl MachineHardware {
+    /// Returns the hardware that a task needs.
     pub(super) fn of(task: &Task<'_>) -> Self {
         Self { root: task.root.map_or(0, Root::size), is_interactive: task.is_interactive }
     }
@@ -52,7 +52,7 @@ impl Shape {
         if self.has_root() { WITH_PROGRAMS } else { MEMORY }
     }
 
-    /// Returns the hardware that every machine of this shape has, so that all of them fit the same snapshot.
+    /// Returns the hardware that every machine of this kind has, so that all of them fit the same snapshot.
     ///
     /// The host provides no random number, no date and no second processor. Machine types from 7.2 on pass a random seed to the guest, so
     /// it is an older one. A root is persistent memory (nvdimm): it answers at once, and no thread of the host takes part.
@@ -100,7 +100,7 @@ impl Shape {
         objects.into_iter().chain(nodes).chain(gates).collect()
     }
 
-    /// Returns everything that a snapshot of this shape depends on.
+    /// Returns everything that a snapshot with this hardware depends on.
     pub(super) fn identity(self) -> String {
         format!("{}\nroot of {}", self.hardware().join("\n"), self.root)
     }

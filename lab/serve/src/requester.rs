@@ -2,7 +2,7 @@
 
 /// The user of a request, which determines permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Viewer {
+pub struct Requester {
     /// The user's number.
     pub id: i64,
     /// The user name; without login, that of the owner of everything.

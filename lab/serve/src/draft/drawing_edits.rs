@@ -15,7 +15,7 @@ use super::values::{self, set, table_of, tables};
 const ENDS: [&str; 2] = ["client", "server"];
 
 /// Returns the file with the drawing in it.
-pub fn put(text: &str, graph: &Graph, permission: &Permission) -> Result<String, String> {
+pub fn apply_graph(text: &str, graph: &Graph, permission: &Permission) -> Result<String, String> {
     let network = File::read(text.to_owned(), permission).network().unwrap_or_default();
     let old = Graph::of(&network, text).unwrap_or_default();
     if *graph == old {
