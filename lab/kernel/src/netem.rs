@@ -6,7 +6,7 @@
 
 use hol_base::{Duration, Seed};
 use hol_network::{Discipline, LinkChange, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology};
-use hol_traffic::{Changing, LinkDirection};
+use hol_traffic::{Changing, ShapedLink};
 
 use crate::KernelError;
 
@@ -17,7 +17,7 @@ pub(crate) struct BuildableNetwork {
     /// The largest IP packet of all interfaces, in octets, as found by path MTU discovery.
     pub(crate) mtu: u32,
     /// The link directions by [`LinkId`].
-    pub(crate) lines: Vec<LinkDirection>,
+    pub(crate) lines: Vec<ShapedLink>,
 }
 
 impl BuildableNetwork {
@@ -52,7 +52,7 @@ pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> 
     let Some(mtu) = mtu else {
         return refuse("network.mtu", "an interface supports at most 65535 octets; lower it");
     };
-    let lines = LinkDirection::all_of(&network)?;
+    let lines = ShapedLink::all_of(&network)?;
     behind_the_delay(&lines, network.changes())?;
     Ok(BuildableNetwork { network, mtu, lines })
 }
@@ -63,7 +63,7 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Kerne
 
 /// Returns the changes; those of stages that packets reach after the delay take place one delay later.
 fn behind_the_delay(
-    lines: &[LinkDirection],
+    lines: &[ShapedLink],
     changes: &[ScheduledChange],
 ) -> Result<Vec<ScheduledChange>, KernelError> {
     let mut delays: Vec<Duration> = lines.iter().map(|line| line.settings.delay).collect();

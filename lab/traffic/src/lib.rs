@@ -1,6 +1,6 @@
 //! Traffic control, tc(8): a link of the network as a chain of queueing disciplines.
 //!
-//! [`LinkDirection`] returns the stages that implement a link's settings, or what no kernel supports; `shaper` and
+//! [`ShapedLink`] returns the stages that implement a link's settings, or what no kernel supports; `shaper` and
 //! `red` make packets queue. [`emulator`] and [`queue`] encode the options of a stage, [`discipline`] its
 //! position, and [`Discipline`] parses the kernel's report. The worlds send these messages and route packets
 //! through the interfaces.
@@ -13,6 +13,6 @@ mod red;
 mod shaper;
 
 pub use discipline::Discipline;
-pub use line::{Changing, Emulator, Filter, LinkDirection, Loss, Stage, Unsupported, apply};
+pub use line::{Changing, Emulator, Filter, Loss, ShapedLink, Stage, Unsupported, apply};
 pub use red::{Damping, RedParameters};
 pub use shaper::{Shaper, Waiting};

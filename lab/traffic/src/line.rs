@@ -17,7 +17,7 @@ use crate::shaper::{Refusal, Shaper, Waiting};
 
 /// One direction of a link, or a LAN.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LinkDirection {
+pub struct ShapedLink {
     /// Name of the direction, which also names the random stream: `link/1/up`.
     pub name: String,
     /// The settings at the start.
@@ -151,7 +151,7 @@ impl Changing {
     }
 }
 
-impl LinkDirection {
+impl ShapedLink {
     /// Returns all link directions of a network, or an error for an unsupported setting.
     pub fn all_of(network: &Topology) -> Result<Vec<Self>, Unsupported> {
         let lines = (0..).zip(network.links()).map(|(id, line)| Self {
@@ -340,7 +340,7 @@ mod tests {
     /// The stages of the first line of a table.
     fn stages(text: &str) -> Vec<Stage> {
         let network = Topology::new(&toml::from_str(text).unwrap()).unwrap();
-        let line = LinkDirection::all_of(&network).unwrap().remove(0);
+        let line = ShapedLink::all_of(&network).unwrap().remove(0);
         line.stages(&line.settings)
     }
 

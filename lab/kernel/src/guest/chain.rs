@@ -6,7 +6,7 @@ use hol_base::Seed;
 use hol_netlink::{CREATE, Message};
 use hol_network::{LinkChange, Settings};
 use hol_traffic::discipline::{ROOT, TCA_KIND, TCA_OPTIONS};
-use hol_traffic::{Filter, LinkDirection, Stage, apply, discipline, emulator, queue};
+use hol_traffic::{Filter, ShapedLink, Stage, apply, discipline, emulator, queue};
 
 use super::bpf::Program;
 use super::namespace::Namespace;
@@ -48,7 +48,7 @@ pub(super) struct Detour {
 /// One direction of a link, from the interface with its stages to the one at which packets arrive.
 #[derive(Debug)]
 pub(super) struct Chain {
-    line: LinkDirection,
+    line: ShapedLink,
     seed: Seed,
     start: Port,
     end: Port,
@@ -65,7 +65,7 @@ pub(super) struct Chain {
 impl Chain {
     /// Creates the chain with only the stages with which the baseline delay is measured.
     pub(super) fn new(
-        line: LinkDirection,
+        line: ShapedLink,
         seed: Seed,
         start: Port,
         end: Port,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hol_network::{Interface, Medium};
 use hol_scenario::BaselineDelay;
-use hol_traffic::LinkDirection;
+use hol_traffic::ShapedLink;
 use hol_wire::udp::Datagram;
 
 use super::GuestError;
@@ -43,7 +43,7 @@ pub(super) fn floors(topology: &Topology, plan: &BuildableNetwork) -> Result<Vec
 fn floor(
     topology: &Topology,
     plan: &BuildableNetwork,
-    line: &LinkDirection,
+    line: &ShapedLink,
     [from, to]: [Interface; 2],
 ) -> Result<BaselineDelay, GuestError> {
     let packet = plan.mtu.min(LONGEST);

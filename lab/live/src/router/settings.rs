@@ -1,14 +1,14 @@
 //! The part of `[network]` that a router supports: one path that consists only of emulators.
 
 use hol_network::{LossSpec, NetworkSpec, Settings, Topology};
-use hol_traffic::{Filter, LinkDirection, Stage, Unsupported};
+use hol_traffic::{Filter, ShapedLink, Stage, Unsupported};
 
 /// Keys beyond one constant path.
 const BEYOND: [&str; 8] = ["events", "trace", "handover", "paths", "nodes", "links", "lans", "ip"];
 
 /// Returns the link from the client to the server and the one back, or an error that names the first
 /// unsupported key.
-pub(crate) fn lines(spec: &NetworkSpec) -> Result<[LinkDirection; 2], Unsupported> {
+pub(crate) fn lines(spec: &NetworkSpec) -> Result<[ShapedLink; 2], Unsupported> {
     let value = |spec| serde_json::to_value(spec).expect("a network is plain data");
     let (asked, usual) = (value(spec), value(&NetworkSpec::default()));
     if let Some(key) = BEYOND.into_iter().find(|key| asked.get(key) != usual.get(key)) {
@@ -16,13 +16,12 @@ pub(crate) fn lines(spec: &NetworkSpec) -> Result<[LinkDirection; 2], Unsupporte
     }
     let network = Topology::new(spec)
         .map_err(|problem| Unsupported { what: "network".to_owned(), why: problem.to_string() })?;
-    let lines: [LinkDirection; 2] =
-        LinkDirection::all_of(&network)?.try_into().expect("a path has two lines");
+    let lines: [ShapedLink; 2] = ShapedLink::all_of(&network)?.try_into().expect("a path has two lines");
     lines.iter().try_for_each(possible)?;
     Ok(lines)
 }
 
-fn possible(line: &LinkDirection) -> Result<(), Unsupported> {
+fn possible(line: &ShapedLink) -> Result<(), Unsupported> {
     let Settings { mtu, duplicate, .. } = &line.settings;
     if *mtu != Settings::default().mtu {
         return refuse("mtu", "the path's interfaces have their own (`ip link set dev … mtu …` changes it)");
@@ -62,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    fn of(text: &str) -> Result<[LinkDirection; 2], Unsupported> {
+    fn of(text: &str) -> Result<[ShapedLink; 2], Unsupported> {
         lines(&toml::from_str(text).unwrap())
     }
 

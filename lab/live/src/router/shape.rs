@@ -5,7 +5,7 @@ use std::io;
 use hol_base::Seed;
 use hol_netlink::{Message, Socket};
 use hol_traffic::discipline::{self, ROOT};
-use hol_traffic::{Discipline, LinkDirection, Stage, emulator};
+use hol_traffic::{Discipline, ShapedLink, Stage, emulator};
 
 use super::interfaces::Interface;
 use crate::control::LinkCounters;
@@ -65,7 +65,7 @@ fn is_users(discipline: &Discipline) -> bool {
 }
 
 /// Makes packets that leave an interface pass a link.
-pub(super) fn put(interface: &Interface, line: &LinkDirection, seed: Seed) -> Result<(), String> {
+pub(super) fn put(interface: &Interface, line: &ShapedLink, seed: Seed) -> Result<(), String> {
     let told = Socket::routing().and_then(|socket| {
         messages(interface.index, line, seed).try_for_each(|message| socket.tell(message))
     });
@@ -73,7 +73,7 @@ pub(super) fn put(interface: &Interface, line: &LinkDirection, seed: Seed) -> Re
 }
 
 /// Nests each emulator in the one before.
-fn messages(interface: u32, line: &LinkDirection, seed: Seed) -> impl Iterator<Item = Message> {
+fn messages(interface: u32, line: &ShapedLink, seed: Seed) -> impl Iterator<Item = Message> {
     let stages = line.stages(&line.settings).into_iter();
     let emulators =
         stages.filter_map(|stage| if let Stage::Emulator(one) = stage { Some(one) } else { None });
