@@ -15,6 +15,8 @@ pub struct ShapedDirection {
 
 /// Octets of a full packet with what `tc` counts of Ethernet.
 const PACKET: u64 = 1514;
+/// Bits per second that stand for no limit: the rate in the head of the [network] that is written.
+const NO_LIMIT: f64 = 1e10;
 /// Packets that netem holds unless told otherwise. tc-netem(8).
 const NETEM_LIMIT: u64 = 1000;
 
@@ -182,7 +184,9 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
             other => return Err(format!("option {other:?} of netem is not supported")),
         }
     }
-    shaped.keys.insert(0, ("delay", format!("\"{delay}\"")));
+    if !delay.is_zero() || shaped.keys.is_empty() && speed.is_none() {
+        shaped.keys.insert(0, ("delay", format!("\"{delay}\"")));
+    }
     hold(shaped, speed, delay, limit);
     Ok(())
 }
@@ -191,7 +195,7 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
 fn hold(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, limit: u64) {
     let most = limit as f64 * PACKET as f64 * 8.0 / delay.as_secs_f64();
     let own = speed.map_or(f64::INFINITY, |speed| speed.bits_per_second() as f64);
-    if most.is_finite() && most <= own {
+    if most.is_finite() && most <= own.min(NO_LIMIT) {
         if let Some(most) = BitRate::from_bits_per_second(most as u64) {
             let said = format!(
                 "netem holds {limit} packets, including those in transit: {most} at {delay}; further packets are dropped"

@@ -9,6 +9,7 @@ use hol_report::topology;
 use hol_testbed::{Script, mapping, write};
 
 use crate::failure::Failure;
+use crate::tc_script;
 use crate::terminal::{say, table};
 
 /// Draw the network of an ns script or an experiment, and print its addresses and links.
@@ -25,6 +26,9 @@ pub struct Topology {
     /// Write an ns script; - is standard output
     #[arg(long, value_name = "FILE")]
     ns: Option<PathBuf>,
+    /// Write a shell script with lines of tc that make interfaces of a router have these links; - is standard output
+    #[arg(long, value_name = "FILE")]
+    tc: Option<PathBuf>,
 }
 
 impl Topology {
@@ -35,6 +39,12 @@ impl Topology {
         let network = Network::new(&network).map_err(|e| Failure::Usage(format!("{place}: {e}")))?;
         let standard = Some(Path::new("-"));
         let name = self.file.file_stem().unwrap_or_default().to_string_lossy();
+        let tc = self.tc.as_ref().map(|_| tc_script::script(&network, &self.file.display().to_string()));
+        let tc = tc.transpose().map_err(|problem| Failure::Usage(format!("{place}: --tc: {problem}")))?;
+        if let (Some(script), true) = (&tc, self.tc.as_deref() == standard) {
+            say(script);
+            return Ok(());
+        }
         let picture = || topology::draw("topology", &name, &network).standalone();
         if self.ns.as_deref() == standard || self.svg.as_deref() == standard {
             say(&if self.ns.as_deref() == standard { write(&network) } else { picture() });
@@ -51,7 +61,10 @@ impl Topology {
         if let Some(path) = &self.svg {
             save(path, &picture())?;
         }
-        self.ns.as_ref().map_or(Ok(()), |path| save(path, &write(&network)))
+        if let Some(path) = &self.ns {
+            save(path, &write(&network))?;
+        }
+        self.tc.as_ref().zip(tc).map_or(Ok(()), |(path, script)| save(path, &script))
     }
 
     /// The network, and what its script says without meaning here.

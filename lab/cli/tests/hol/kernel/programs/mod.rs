@@ -353,3 +353,29 @@ tests_in! { nightly = "--world=kernel",
     static_programs_of_go_run_over_all_transports: "slow: .ci/nightly runs it",
     programs_of_all_kinds_run_over_all_transports: "slow: .ci/nightly runs it",
 }
+
+/// The lines of `hol topology --tc`, run by tc(8) on the client: 40 ms there, and 1 ms each way of its own link.
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build), tc (iproute2), ping and mkfs.erofs (erofs-utils)"]
+fn tc_makes_the_path_of_an_experiment() {
+    let directory = tempfile::tempdir().unwrap();
+    let experiment = "transports = ['tcp']\n[network]\nrate = '10Mbit'\ndelay = '40ms'\nqueue = '50p'\nloss = '0.01%'\n\
+        [network.down]\ndiscipline = 'fq_codel'\noverhead = '14B'\n";
+    std::fs::write(directory.path().join("path.toml"), experiment).unwrap();
+    ok(directory.path(), &["topology", "path.toml", "--tc", "path.sh"]);
+    let script = "UP=link1 DOWN=lo sh /path.sh && ping -c 1 server && tc qdisc show dev lo";
+    let line = [
+        "tcp",
+        "--repetitions=1",
+        "--world=kernel:uml",
+        "--delay=1ms",
+        "--file=/path.sh=path.sh",
+        "--out=out",
+    ];
+    let rows = exec(
+        directory.path(),
+        &[&line[..], &["--metric=round[ms]=time=([0-9.]+)", "--", "sh", "-c", script]].concat(),
+    );
+    let round = rows[0]["metrics"]["round"]["mean"].as_f64().unwrap_or_else(|| panic!("{}", rows[0]));
+    assert!((42.0..43.0).contains(&round), "{round}");
+}
