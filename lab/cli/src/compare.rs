@@ -138,7 +138,7 @@ impl Compare {
         let telling = if self.json { ProgressOutput::Quiet } else { ProgressOutput::People };
         let extends = Store::asked(out)?.is_some_and(|asked| measures_the_same(&asked, experiment));
         let results = fill(out, manifest, RunOptions { jobs: self.jobs, telling, extends })?;
-        report::draw(&results, out)?;
+        report::draw(&results, Vec::new(), out)?;
         Ok(results)
     }
 

@@ -1,14 +1,19 @@
 //! `hol report`: draws the report of a result directory again, or of two directories in comparison.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hol_lab::Results;
-use hol_report::{Published, ReportError};
+use hol_lab::{LabError, Results};
+use hol_report::{OtherMeasurement, Published, ReportError};
 use time::OffsetDateTime;
 
+use crate::decompressed;
 use crate::failure::Failure;
 use crate::terminal::{note, say};
+
+/// The largest file of another tool that is read, in octets.
+const LONGEST: u64 = 256 << 20;
 
 /// Write the report and the figures of a result directory again; nothing is run.
 ///
@@ -22,6 +27,9 @@ pub struct Report {
     /// Result directory of the same experiment in another world
     #[arg(conflicts_with = "crate_metadata")]
     other: Option<PathBuf>,
+    /// Lay results of iperf3 (iperf3 --json) or flent (*.flent.gz) beside the points, as a table in the report
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "other")]
+    beside: Vec<PathBuf>,
     /// Also write ro-crate-metadata.json, the metadata with which archives of research data (Zenodo, WorkflowHub) read the
     /// directory: the program, its input files and each result, with their SHA-256
     #[arg(long = "crate")]
@@ -38,7 +46,8 @@ impl Report {
         let page = match &self.other {
             Some(other) => draw_both((&results, &self.dir), (&load(other)?, other))?,
             None => {
-                let (page, report) = draw(&results, &self.dir)?;
+                let beside = self.beside.iter().map(|file| measurement(file)).collect::<Result<_, _>>()?;
+                let (page, report) = draw(&results, beside, &self.dir)?;
                 if self.crate_metadata {
                     self.write_crate(&results, &report.claims.publication)?;
                 }
@@ -71,9 +80,23 @@ fn load(dir: &Path) -> Result<Results, Failure> {
     Ok(results)
 }
 
-/// Writes the report into `dir`; returns the path of its page, and a summary.
-pub fn draw(results: &Results, dir: &Path) -> Result<(PathBuf, hol_report::Report), Failure> {
-    let report = hol_report::write(results, dir).map_err(Failure::failed)?;
+/// Reads what another tool has measured.
+fn measurement(file: &Path) -> Result<OtherMeasurement, Failure> {
+    let mut text = String::new();
+    let read = decompressed::open(file).and_then(|input| input.take(LONGEST).read_to_string(&mut text));
+    read.map_err(|problem| LabError::file("read", file, problem))?;
+    let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
+    OtherMeasurement::read(&name, &text)
+        .map_err(|problem| Failure::Usage(format!("{}: {problem}", file.display())))
+}
+
+/// Writes the report into `dir`, with what other tools have measured; returns the path of its page, and a summary.
+pub fn draw(
+    results: &Results,
+    beside: Vec<OtherMeasurement>,
+    dir: &Path,
+) -> Result<(PathBuf, hol_report::Report), Failure> {
+    let report = hol_report::write(results, beside, dir).map_err(Failure::failed)?;
     Ok((dir.join("report.html"), report))
 }
 

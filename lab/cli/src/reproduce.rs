@@ -79,7 +79,7 @@ impl Reproduce {
         let filling =
             RunOptions { jobs: self.jobs, telling: self.attended.progress_output(self.json), extends: false };
         let results = fill(&out, manifest, filling)?;
-        let (page, report) = report::draw(&results, &out)?;
+        let (page, report) = report::draw(&results, Vec::new(), &out)?;
         if self.json {
             results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));
         } else {

@@ -196,7 +196,7 @@ impl ExperimentArgs {
 
 /// Prints the results, and draws them.
 pub fn print_results(results: &Results, out: &Path, is_json: bool) -> Result<(), Failure> {
-    let (page, drawn) = report::draw(results, out)?;
+    let (page, drawn) = report::draw(results, Vec::new(), out)?;
     if is_json {
         results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));
     } else {

@@ -35,11 +35,11 @@ const TEXTS: [Kind; 9] = [
     },
     Kind {
         all: &[&["\"test_start\""], &["\"intervals\""]],
-        sentence: "is a result of iperf3; for a run to compare it with, describe its path in [network] and take `--workload bulk`",
+        sentence: "is a result of iperf3; describe its path in [network], run `--workload bulk`, and lay it beside: `hol report DIR --beside FILE`",
     },
     Kind {
         all: &[&["\"x_values\""], &["\"metadata\""]],
-        sentence: "is a result of flent; for a run to compare it with, describe its path in [network] and take `[[background]]` for its load",
+        sentence: "is a result of flent; describe its path in [network], its load in [[background]], and lay it beside a run: `hol report DIR --beside FILE`",
     },
     Kind {
         all: &[&["\"entries\""], &["\"creator\""], &["\"startedDateTime\""]],

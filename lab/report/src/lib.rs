@@ -3,6 +3,7 @@
 //! [`write()`] turns a result directory into `report.html` and its figures; everything on the page is
 //! computed from the stored runs, the study's `figures.toml` and its `claims.toml`.
 
+mod beside;
 mod ceiling;
 pub mod claims;
 mod closed_form;
@@ -25,6 +26,7 @@ pub mod topology;
 pub mod two_worlds;
 pub mod validation;
 
+pub use beside::{OtherMeasurement, OtherSeries};
 pub use provenance::Provenance;
 pub use report::{Report, ReportError, write};
 pub use ro_crate::{Published, write_crate};

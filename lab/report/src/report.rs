@@ -8,6 +8,7 @@ use hol_lab::toml_reader::from_text;
 use hol_lab::{LabError, Point, Results, Study};
 use serde::Serialize;
 
+use crate::beside::OtherMeasurement;
 use crate::claims::{JudgedClaim, Kind, StudyClaims, Verdict, judge};
 use crate::data::Dataset;
 use crate::figures::{Figure, StackView, StudyFigures, gather};
@@ -51,6 +52,8 @@ pub struct Report {
     pub share: f64,
     /// Sequence diagrams of one lost message, for studies.
     pub diagrams: Vec<Diagram>,
+    /// What other tools have measured, to be compared with the points.
+    pub beside: Vec<OtherMeasurement>,
     /// The origin of the results.
     pub provenance: Provenance,
 }
@@ -118,8 +121,9 @@ pub enum ReportError {
 }
 
 /// Writes the report of `results` into `dir`: `report.html`, `answer.json` with its sentences, and `figures/` with an SVG and a CSV file each.
-pub fn write(results: &Results, dir: &Path) -> Result<Report, ReportError> {
-    let mut report = Report::gather(results)?;
+/// `beside`: what other tools have measured.
+pub fn write(results: &Results, beside: Vec<OtherMeasurement>, dir: &Path) -> Result<Report, ReportError> {
+    let mut report = Report { beside, ..Report::gather(results)? };
     let conditions = report.surveys.iter().flat_map(|survey| &survey.conditions);
     report.over_time =
         over_time::gather(results, dir, conditions.map(|(place, filter)| (place.as_str(), filter)))?;
@@ -161,6 +165,7 @@ impl Report {
             } else {
                 Vec::new()
             },
+            beside: Vec::new(),
             provenance: Provenance::of(results),
             data,
             layout,

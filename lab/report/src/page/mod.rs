@@ -1,5 +1,6 @@
 //! `report.html`: a single file that needs no network.
 
+mod beside;
 mod claims;
 mod fidelity;
 mod figures;
@@ -49,6 +50,7 @@ pub fn html(report: &Report) -> String {
         ("over-time", "Over time", over_time::html(report)),
         ("regions", "Where the requirement is met", regions::html(report)),
         ("points", "All points", points::html(report)),
+        ("beside", "Beside other tools", beside::html(report)),
         ("flows", "Throughput", flows::html(report)),
         ("variants", "Recovery variants", variants::html(report)),
         ("theory", "Closed form", theory::html(report)),
@@ -120,6 +122,7 @@ fn navigation(report: &Report, sections: &[Section]) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use crate::beside::OtherMeasurement;
     use crate::claims::{StudyClaims, judge};
     use crate::figures::{StackView, StudyFigures};
     use crate::report::Report;
@@ -175,6 +178,13 @@ pub(crate) mod tests {
             judged: judge(&claims, &layout.views, &[], &data),
             kernel: None,
             diagrams: Vec::new(),
+            beside: vec![
+                OtherMeasurement::read(
+                    "a<b.json",
+                    r#"{"end": {"streams": [{}], "sum_received": {"bits_per_second": 9.4e6}}}"#,
+                )
+                .unwrap(),
+            ],
             provenance: provenance(),
             share: 1.0,
             data,
@@ -182,6 +192,15 @@ pub(crate) mod tests {
             absent: Vec::new(),
             claims,
         }
+    }
+
+    #[test]
+    fn what_another_tool_has_measured_stands_beside_the_points() {
+        let html = report().html();
+        assert!(html.contains(
+            "iperf3: a&lt;b.json</th></tr><tr><td class=\"text\">received, 1 stream</td><td>9400</td><td>–</td>"
+        ));
+        assert!(html.contains("<td class=\"text\">TCP, 1%</td>"), "a point with its axes");
     }
 
     #[test]

@@ -1,0 +1,72 @@
+//! What other tools have measured, beside the points of the run.
+
+use std::fmt::Write;
+
+use hol_lab::Metric;
+
+use crate::beside::OtherSeries;
+use crate::data::Cell;
+use crate::plot::{escape, number};
+use crate::report::Report;
+
+/// Points that are shown; a table of more is read elsewhere on the page.
+const MOST: usize = 40;
+
+/// Returns the section; empty if there is no measurement of another tool.
+pub fn html(report: &Report) -> String {
+    if report.beside.is_empty() {
+        return String::new();
+    }
+    let mut groups = group("This run", &points(report));
+    for other in &report.beside {
+        let rows: String = other.series.iter().map(series).collect();
+        groups += &group(&format!("{}: {}", other.tool, other.file), &rows);
+    }
+    let left = report.data.cells.len().saturating_sub(MOST);
+    let rest = if left == 0 {
+        String::new()
+    } else {
+        format!(" {left} more points are in the table of all points.")
+    };
+    format!(
+        "<p class=\"soft\">A delay of iperf3 or flent is a round trip; one of a point is the time of a message, which includes its transmission and \
+         its waits. Values of flent include the time before and after its load.{rest}</p><div class=\"scroll\"><table class=\"numbers\">\
+         <thead><tr><td></td><th scope=\"col\">kbit/s</th><th scope=\"col\">mean, ms</th>\
+         <th scope=\"col\">median, ms</th><th scope=\"col\">p99, ms</th></tr></thead>{groups}</table></div>"
+    )
+}
+
+fn group(name: &str, rows: &str) -> String {
+    format!("<tbody><tr><th scope=\"rowgroup\" colspan=\"5\">{}</th></tr>{rows}</tbody>", escape(name))
+}
+
+fn points(report: &Report) -> String {
+    let row = |cell: &Cell| {
+        let axes = cell.conditions.axes.iter().map(|(_, value)| value.as_str());
+        let name = [cell.transport.as_str()].into_iter().chain(axes).collect::<Vec<_>>().join(", ");
+        let [kbps, mean] = [Metric::Throughput, Metric::ResponseTime]
+            .map(|metric| cell.shaped_mean(metric).map(|bounds| bounds.to_string()));
+        let [median, p99] = [0.5, 0.99].map(|p| cell.quantile_ms(p).map(rounded));
+        row(&name, [kbps, mean, median, p99])
+    };
+    report.data.cells.iter().take(MOST).map(row).collect()
+}
+
+fn series(OtherSeries { name, kbps, mean_ms, quantiles_ms }: &OtherSeries) -> String {
+    let [median, p99] = quantiles_ms.map_or([None; 2], |quantiles| quantiles.map(Some));
+    let times = [*mean_ms, median, p99].map(|ms| ms.map(rounded));
+    let [mean, median, p99] = times;
+    row(name, [kbps.map(|kbps| number(kbps.round())), mean, median, p99])
+}
+
+fn row(name: &str, cells: [Option<String>; 4]) -> String {
+    let mut text = format!("<tr><td class=\"text\">{}</td>", escape(name));
+    for cell in cells {
+        let _ = write!(text, "<td>{}</td>", cell.as_deref().unwrap_or("–"));
+    }
+    text + "</tr>"
+}
+
+fn rounded(value: f64) -> String {
+    number((value * 1000.0).round() / 1000.0)
+}
