@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn chance_alone_is_no_difference() {
         let generator = Generator::new(1, None, vec![&Model]);
-        let all = (0..200).map(|number| generator.scenario(number).0);
+        let all = (0..200).map(|number| generator.scenario(number).unwrap().0);
         let by_chance: Vec<RandomScenario> = all.filter(RandomScenario::names_chance).take(40).collect();
         let alarms = by_chance.iter().filter(|scenario| !verdict(scenario).agrees()).count();
         // Four values with a p-value of 0.005 each, if they were independent: 0.8 false alarms in 40 scenarios.

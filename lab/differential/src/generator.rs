@@ -1,5 +1,7 @@
 //! Draws random scenarios: a transport, a workload, a path with loss or events, and further keys.
 
+use std::collections::BTreeMap;
+
 use hol_base::{Rng, Seed};
 use hol_lab::fidelity::COMPARED;
 use hol_scenario::World;
@@ -13,6 +15,8 @@ const TRANSPORTS: [(&str, u64); 5] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("q
 const OCTETS: f64 = 1.5e6;
 /// The number of values that are tried for a key before it is left out.
 const TRIES: usize = 12;
+/// The number of scenarios that worlds refuse before none is taken to be possible.
+const MOST_REFUSALS: usize = 1000;
 /// The condition that is a queue with a discipline.
 const DISCIPLINE: &str = "discipline";
 /// The longest schedule, in seconds.
@@ -62,12 +66,26 @@ impl<'w> Generator<'w> {
         })
     }
 
-    /// Returns scenario `number`, and the keys that were left out because a world refused them, each with the reason.
-    pub fn scenario(&self, number: u64) -> (RandomScenario, Vec<(String, String)>) {
+    /// Returns scenario `number`, and the keys that were left out because a world refused them, each with the reason. An error says why no
+    /// scenario is possible.
+    pub fn scenario(&self, number: u64) -> Result<(RandomScenario, Vec<(String, String)>), String> {
         let mut rng = Seed(self.seed).derive("scenario").derive_index(number).rng();
+        let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
         loop {
             let (mut scenario, more) = self.base(number, &mut rng);
-            if !self.is_wanted(&scenario) || self.refusal(&scenario).is_some() {
+            if !self.is_wanted(&scenario) {
+                continue;
+            }
+            if let Some(reason) = self.refusal(&scenario) {
+                *refusals.entry(reason).or_default() += 1;
+                let count = refusals.values().sum::<usize>();
+                if count >= MOST_REFUSALS {
+                    let usual = refusals.into_iter().max_by_key(|(_, times)| *times);
+                    let (reason, times) = usual.unwrap_or_default();
+                    return Err(format!(
+                        "both worlds accept none of {count} scenarios; of {times}: {reason}"
+                    ));
+                }
                 continue;
             }
             let mut refused = Vec::new();
@@ -92,7 +110,7 @@ impl<'w> Generator<'w> {
                 }
                 refused.extend(problem);
             }
-            return (scenario, refused);
+            return Ok((scenario, refused));
         }
     }
 
@@ -338,8 +356,8 @@ mod tests {
     fn a_number_is_always_the_same_scenario_and_every_scenario_can_be_written_to_a_file() {
         let draw = Generator::new(7, None, Vec::new());
         for number in 0..60 {
-            let (scenario, _) = draw.scenario(number);
-            assert_eq!(scenario, draw.scenario(number).0);
+            let (scenario, _) = draw.scenario(number).unwrap();
+            assert_eq!(scenario, draw.scenario(number).unwrap().0);
             assert!(scenario.point().is_ok() && scenario.file().is_ok(), "{scenario:?}");
         }
     }
@@ -347,7 +365,7 @@ mod tests {
     #[test]
     fn paths_by_name_are_drawn_and_count_as_chance() {
         let draw = Generator::new(7, None, Vec::new());
-        let drawn: Vec<_> = (0..1500).map(|number| draw.scenario(number).0).collect();
+        let drawn: Vec<_> = (0..1500).map(|number| draw.scenario(number).unwrap().0).collect();
         let named: Vec<_> =
             drawn.iter().filter(|scenario| scenario.value("network.path").is_some()).collect();
         assert!(!named.is_empty());
@@ -357,14 +375,22 @@ mod tests {
     #[test]
     fn only_what_was_asked_for_is_drawn() {
         let draw = Generator::new(7, Some("bulk".to_owned()), Vec::new());
-        assert!((0..20).all(|number| draw.scenario(number).0.family().ends_with(" bulk")));
+        assert!((0..20).all(|number| draw.scenario(number).unwrap().0.family().ends_with(" bulk")));
+    }
+
+    /// The model has no MPTCP: looking for a scenario that it accepts would take for ever.
+    #[test]
+    fn what_no_world_accepts_is_said_with_the_reason() {
+        let draw = Generator::new(7, Some("mptcp".to_owned()), vec![&hol_model::Model]);
+        let reason = draw.scenario(0).unwrap_err();
+        assert!(reason.to_lowercase().contains("mptcp"), "{reason}");
     }
 
     /// A discipline was one of a hundred keys, so of 1,000 scenarios some 10 had one, and hardly any a queue.
     #[test]
     fn one_scenario_in_eleven_has_a_queue_that_drops_or_marks_early() {
         let draw = Generator::new(7, None, Vec::new());
-        let all: Vec<_> = (0..600).map(|number| draw.scenario(number).0).collect();
+        let all: Vec<_> = (0..600).map(|number| draw.scenario(number).unwrap().0).collect();
         let managed: Vec<_> =
             all.iter().filter(|scenario| scenario.value("network.discipline").is_some()).collect();
         assert!((35..85).contains(&managed.len()), "{}", managed.len());
@@ -377,6 +403,6 @@ mod tests {
             assert!(managed.iter().filter(has).count() > 2, "{name}");
         }
         let draw = Generator::new(7, Some("discipline".to_owned()), Vec::new());
-        assert!((0..20).all(|number| draw.scenario(number).0.value("network.discipline").is_some()));
+        assert!((0..20).all(|number| draw.scenario(number).unwrap().0.value("network.discipline").is_some()));
     }
 }

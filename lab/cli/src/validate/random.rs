@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 use hol_differential::{
-    Comparison, Coverage, Generator, Tally, Values, Verdict, beside, compare, shrink, trace,
+    Comparison, Coverage, Generator, RandomScenario, Tally, Values, Verdict, beside, compare, shrink, trace,
 };
 use hol_lab::{LabError, WorldName};
 use hol_scenario::World;
@@ -220,9 +220,13 @@ impl Session<'_> {
         failure.map_or(Ok(outcomes.into_values().collect()), Err)
     }
 
+    fn scenario(&self, number: u64) -> Result<(RandomScenario, Vec<(String, String)>), Failure> {
+        self.generator.scenario(number).map_err(Failure::Usage)
+    }
+
     fn compare(&self, number: u64) -> Result<Outcome, Failure> {
         let [model, other] = self.worlds;
-        let comparison = compare(&self.generator.scenario(number).0, model, other);
+        let comparison = compare(&self.scenario(number)?.0, model, other);
         let outcome = Outcome::of(number, &comparison);
         let differs = outcome.counts() && !outcome.agrees;
         if differs || (self.options.traces && outcome.difference.is_some()) {
@@ -257,7 +261,7 @@ impl Session<'_> {
     fn summary(&self, outcomes: &[Outcome]) -> Result<String, Failure> {
         let mut coverage = Coverage::default();
         for outcome in outcomes {
-            let (scenario, refused) = self.generator.scenario(outcome.number);
+            let (scenario, refused) = self.scenario(outcome.number)?;
             if outcome.counts() {
                 let same = (outcome.judged == JudgedBy::Packets).then(|| outcome.has_same_packets());
                 coverage.add(&scenario, outcome.agrees, same);
