@@ -1,17 +1,22 @@
 //! The standby's side: it has what the active middlebox has recorded on its own disk.
 
+use std::convert::Infallible;
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::thread;
 
 use hol_agent::Server;
+use hol_base::{Duration, Time};
 use hol_journal::{JournalError, Replica};
 use rustls::{ClientConnection, StreamOwned};
 
 use super::wire::{BEAT, Kind, LONG_PATIENCE, PATIENCE, receive};
 use crate::clock::Clock;
 use crate::log::{Level, Log};
+
+/// Interval at which the copy's mark is synced, and its compaction considered.
+const TIDYING: Duration = Duration::from_secs(1);
 
 /// Why a copy ends.
 #[derive(Debug, thiserror::Error)]
@@ -25,13 +30,13 @@ enum End {
 /// Copies the journal of this middlebox, which needs TLS, into a directory until the process ends: `simcod serve` goes on
 /// from there. Connects again and again; fails only if the directory is unusable.
 pub fn follow(server: &Server, state: &Path, mut log: Log) -> JournalError {
-    let clock = Clock::start();
     let mut replica = match Replica::open(state) {
         Ok(replica) => replica,
         Err(error) => return error,
     };
+    let clock = Clock::start();
     loop {
-        let Err(end) = copy(server, &mut replica, clock, &mut log);
+        let Err(end) = copy(server, &mut Follower { replica: &mut replica, log: &mut log, clock, tidy_at: clock.now() });
         log.write_seldom(clock.now(), Level::Warn, "disconnected", &[("reason", &end)]);
         if let End::Journal(error @ JournalError::Broken { .. }) = end {
             return error;
@@ -40,32 +45,61 @@ pub fn follow(server: &Server, state: &Path, mut log: Log) -> JournalError {
     }
 }
 
-fn copy(
-    server: &Server,
-    replica: &mut Replica,
-    clock: Clock,
-    log: &mut Log,
-) -> Result<std::convert::Infallible, End> {
+fn copy(server: &Server, follower: &mut Follower<'_>) -> Result<Infallible, End> {
     let mut stream = connect(server)?;
-    replica.begin();
+    follower.replica.begin();
     loop {
         let (kind, number, entries) = receive(&mut stream)?;
-        match kind {
-            Kind::Whole => {
-                replica.add(&entries);
-                continue;
-            }
-            Kind::Complete => {
-                replica.finish()?;
-                // From now on it beats once a second.
-                stream.sock.set_read_timeout(Some(PATIENCE))?;
-                log.write(clock.now(), Level::Info, "synchronized", &[("rules", &replica.len())]);
-            }
-            Kind::Batch => replica.record(&entries)?,
-            Kind::Beat => replica.tidy()?,
+        follower.take(kind, &entries)?;
+        if kind == Kind::Whole {
+            continue;
+        }
+        if kind == Kind::Complete {
+            // From now on it beats once a second.
+            stream.sock.set_read_timeout(Some(PATIENCE))?;
         }
         stream.write_all(&number.to_be_bytes())?;
         stream.flush()?;
+        // After the answer, for which agents wait.
+        follower.tidy();
+    }
+}
+
+/// What is done with the messages of one connection.
+struct Follower<'a> {
+    replica: &'a mut Replica,
+    log: &'a mut Log,
+    clock: Clock,
+    /// When to tidy again.
+    tidy_at: Time,
+}
+
+impl Follower<'_> {
+    /// Records what the active side sends; it is on the disk on return.
+    fn take(&mut self, kind: Kind, entries: &[u8]) -> Result<(), JournalError> {
+        match kind {
+            Kind::Whole => self.replica.add(entries),
+            Kind::Complete => {
+                self.replica.finish()?;
+                let rules = self.replica.len();
+                self.log.write(self.clock.now(), Level::Info, "synchronized", &[("rules", &rules)]);
+            }
+            Kind::Batch => self.replica.record(entries)?,
+            Kind::Beat => {}
+        }
+        Ok(())
+    }
+
+    /// Syncs the mark and compacts once a second, however busy the active side is. A failure costs no record.
+    fn tidy(&mut self) {
+        let now = self.clock.now();
+        if now < self.tidy_at {
+            return;
+        }
+        self.tidy_at = now + TIDYING;
+        if let Err(error) = self.replica.tidy() {
+            self.log.write_seldom(now, Level::Error, "journal-grows", &[("reason", &error)]);
+        }
     }
 }
 
@@ -85,4 +119,52 @@ fn connect(server: &Server) -> io::Result<StreamOwned<ClientConnection, TcpStrea
     socket.set_read_timeout(Some(LONG_PATIENCE))?;
     socket.set_write_timeout(Some(PATIENCE))?;
     Ok(StreamOwned::new(tls.client(&server.host)?, socket))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use hol_journal::{Recorded, entry_of};
+    use hol_simco::{Action, AddressTuple, AgentId, Location, Pid, Rule};
+
+    use super::*;
+
+    /// A block of this host, of which nothing changes but the lifetime.
+    fn entry(pid: u32, out: &mut Vec<u8>) {
+        let end = |location| AddressTuple::of_host(location, 17, "10.0.0.5:5004".parse().unwrap());
+        let action = Action::Disable { internal: end(Location::Internal), external: end(Location::External) };
+        let expires = Time::from_millis(1_800_000_000_000);
+        let rule = Rule { pid: Pid(pid), owner: AgentId::NOBODY, expires, action };
+        entry_of(&Recorded { rule, owner: "call-server".to_owned() }, out);
+    }
+
+    /// Under load no beat comes: something is recorded at any time.
+    #[test]
+    fn a_copy_is_compacted_though_batches_come_without_a_pause() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut replica = Replica::open(directory.path()).unwrap();
+        let mut log = Log::new(Level::Error, Box::new(io::sink()));
+        let clock = Clock::start();
+        let mut follower = Follower { replica: &mut replica, log: &mut log, clock, tidy_at: clock.now() };
+        follower.take(Kind::Complete, &[]).unwrap();
+        let mut changes = Vec::new();
+        (0..200_000).for_each(|_| entry(7, &mut changes));
+        follower.take(Kind::Batch, &changes).unwrap();
+        let size = || -> u64 {
+            let files = fs::read_dir(directory.path()).unwrap();
+            files.map(|file| file.unwrap().metadata().map_or(0, |metadata| metadata.len())).sum()
+        };
+        assert!(size() > 8 << 20);
+        let mut one = Vec::new();
+        entry(7, &mut one);
+        // A thread compacts meanwhile.
+        let is_small = (0..10_000).any(|_| {
+            follower.clock.skip(Duration::from_secs(1));
+            follower.take(Kind::Batch, &one).unwrap();
+            follower.tidy();
+            size() < 2 << 20
+        });
+        assert!(is_small, "{} octets of one rule", size());
+    }
 }
