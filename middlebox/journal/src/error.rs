@@ -59,6 +59,11 @@ pub enum JournalError {
         /// The file of the mark.
         mark: PathBuf,
     },
+    /// A copy was sent something else than entries.
+    #[error(
+        "the other middlebox has sent something that is no record: both need the same version of this program; the copy is unchanged"
+    )]
+    Unreadable,
     /// There is no room. Nothing was recorded; the journal is usable again when there is room.
     #[error("{path}: nothing was recorded: {source}; make room on the disk")]
     Refused {

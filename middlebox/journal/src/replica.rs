@@ -63,7 +63,7 @@ impl Replica {
                 Some((Entry::Holds(recorded), octets)) if held.insert(recorded.rule.pid) => {
                     entries.push(octets);
                 }
-                _ => return Err(self.no_record()),
+                _ => return Err(JournalError::Unreadable),
             }
         }
         self.journal.replace(&entries)?;
@@ -78,7 +78,7 @@ impl Replica {
         let mut now: BTreeMap<Pid, bool> = BTreeMap::new();
         let mut kept = Vec::with_capacity(entries.len());
         for parsed in parse_all(entries) {
-            let Some((entry, octets)) = parsed else { return Err(self.no_record()) };
+            let Some((entry, octets)) = parsed else { return Err(JournalError::Unreadable) };
             let is_held = |pid: &Pid| now.get(pid).copied().unwrap_or_else(|| self.held.contains(pid));
             match entry {
                 Entry::Holds(Recorded { rule, .. }) => {
@@ -119,14 +119,5 @@ impl Replica {
             self.journal.sync_mark()?;
         }
         self.journal.tidy()
-    }
-
-    fn no_record(&self) -> JournalError {
-        let path = self.journal.directory().to_owned();
-        JournalError::Damaged {
-            path,
-            offset: 0,
-            what: "the other middlebox has sent something that is no record",
-        }
     }
 }

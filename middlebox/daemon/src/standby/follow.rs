@@ -11,7 +11,7 @@ use hol_base::{Duration, Time};
 use hol_journal::{JournalError, Replica};
 use rustls::{ClientConnection, StreamOwned};
 
-use super::wire::{BEAT, Kind, LONG_PATIENCE, PATIENCE, receive};
+use super::wire::{BEAT, Kind, LONG_PATIENCE, PATIENCE, receive, receive_version};
 use crate::clock::Clock;
 use crate::log::{Level, Log};
 
@@ -47,6 +47,7 @@ pub fn follow(server: &Server, state: &Path, mut log: Log) -> JournalError {
 
 fn copy(server: &Server, follower: &mut Follower<'_>) -> Result<Infallible, End> {
     let mut stream = connect(server)?;
+    receive_version(&mut stream)?;
     follower.replica.begin();
     loop {
         let (kind, number, entries) = receive(&mut stream)?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use hol_journal::{entry_of, read};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use super::wire::{BEAT, Kind, LONG_PATIENCE, PATIENCE, send};
+use super::wire::{BEAT, Kind, LONG_PATIENCE, PATIENCE, send, send_version};
 use crate::tls::names_of;
 
 /// Octets that may wait for a standby that is still being copied to.
@@ -137,6 +137,7 @@ impl Shipping {
 
     /// Sends all rules.
     fn copy(&self, stream: &mut StreamOwned<ServerConnection, TcpStream>, number: u64) -> io::Result<()> {
+        send_version(stream)?;
         let mut entries = Vec::with_capacity(PART + 1024);
         for rule in read(&self.directory).map_err(io::Error::other)? {
             entry_of(&rule, &mut entries);

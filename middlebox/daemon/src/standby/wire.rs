@@ -11,6 +11,10 @@ pub(super) const LONG_PATIENCE: Duration = Duration::from_secs(60);
 /// Octets of the entries of a message, at most: more than a turn of a middlebox records.
 const MOST: u32 = 64 << 20;
 
+/// The version of this protocol, the first octet that the active side sends. Before there were versions, that was a
+/// [`Kind`], of which none is 5.
+const VERSION: u8 = 5;
+
 /// What the active side sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -22,6 +26,26 @@ pub(super) enum Kind {
     Batch = 3,
     /// Nothing has happened.
     Beat = 4,
+}
+
+/// Begins a copy.
+pub(super) fn send_version(out: &mut impl Write) -> io::Result<()> {
+    out.write_all(&[VERSION])
+}
+
+/// Fails if the active side does not have the version of this one.
+pub(super) fn receive_version(from: &mut impl Read) -> io::Result<()> {
+    let mut version = [0];
+    from.read_exact(&mut version)?;
+    let other = |version| {
+        format!(
+            "the other middlebox copies its journal by version {version} of the protocol, this one knows {VERSION}: both need the same version of simcod"
+        )
+    };
+    match version {
+        [VERSION] => Ok(()),
+        [version] => Err(io::Error::new(io::ErrorKind::InvalidData, other(version))),
+    }
 }
 
 pub(super) fn send(out: &mut impl Write, kind: Kind, number: u64, entries: &[u8]) -> io::Result<()> {
@@ -64,6 +88,9 @@ mod tests {
     #[test]
     fn messages_come_as_they_were_sent_and_nothing_else_does() {
         let mut octets = Vec::new();
+        send_version(&mut octets).unwrap();
+        receive_version(&mut &octets[..]).unwrap();
+        octets.clear();
         send(&mut octets, Kind::Batch, 7, b"entries").unwrap();
         send(&mut octets, Kind::Beat, 8, b"").unwrap();
         let mut from = &octets[..];
@@ -73,6 +100,8 @@ mod tests {
         for end in 0..20 {
             assert!(receive(&mut &octets[..end]).is_err(), "{end}");
         }
+        let error = receive_version(&mut &octets[..]).unwrap_err().to_string();
+        assert!(error.contains("by version 3 of"), "an older one begins with a message: {error}");
         let mut other = octets.clone();
         other[0] = 9;
         assert!(receive(&mut &other[..]).is_err());
