@@ -36,7 +36,8 @@ pub fn follow(server: &Server, state: &Path, mut log: Log) -> JournalError {
     };
     let clock = Clock::start();
     loop {
-        let Err(end) = copy(server, &mut Follower { replica: &mut replica, log: &mut log, clock, tidy_at: clock.now() });
+        let mut follower = Follower::new(&mut replica, &mut log, clock);
+        let Err(end) = copy(server, &mut follower);
         log.write_seldom(clock.now(), Level::Warn, "disconnected", &[("reason", &end)]);
         if let End::Journal(error @ JournalError::Broken { .. }) = end {
             return error;
@@ -71,22 +72,29 @@ struct Follower<'a> {
     replica: &'a mut Replica,
     log: &'a mut Log,
     clock: Clock,
+    /// True if it has every rule that is acknowledged.
+    is_synchronized: bool,
     /// When to tidy again.
     tidy_at: Time,
 }
 
-impl Follower<'_> {
+impl<'a> Follower<'a> {
+    fn new(replica: &'a mut Replica, log: &'a mut Log, clock: Clock) -> Self {
+        Self { replica, log, clock, is_synchronized: false, tidy_at: clock.now() }
+    }
+
     /// Records what the active side sends; it is on the disk on return.
     fn take(&mut self, kind: Kind, entries: &[u8]) -> Result<(), JournalError> {
         match kind {
             Kind::Whole => self.replica.add(entries),
-            Kind::Complete => {
-                self.replica.finish()?;
+            Kind::Complete => self.replica.finish()?,
+            Kind::Batch => self.replica.record(entries)?,
+            Kind::Beat if self.is_synchronized => {}
+            Kind::Beat => {
+                self.is_synchronized = true;
                 let rules = self.replica.len();
                 self.log.write(self.clock.now(), Level::Info, "synchronized", &[("rules", &rules)]);
             }
-            Kind::Batch => self.replica.record(entries)?,
-            Kind::Beat => {}
         }
         Ok(())
     }
@@ -146,8 +154,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut replica = Replica::open(directory.path()).unwrap();
         let mut log = Log::new(Level::Error, Box::new(io::sink()));
-        let clock = Clock::start();
-        let mut follower = Follower { replica: &mut replica, log: &mut log, clock, tidy_at: clock.now() };
+        let mut follower = Follower::new(&mut replica, &mut log, Clock::start());
         follower.take(Kind::Complete, &[]).unwrap();
         let mut changes = Vec::new();
         (0..200_000).for_each(|_| entry(7, &mut changes));

@@ -52,6 +52,15 @@ struct Shared {
     changed: Condvar,
 }
 
+/// What to send to the standby.
+#[derive(Debug)]
+struct Next {
+    /// The standby gets a beat first: it is synchronized.
+    is_beat: bool,
+    /// Batches with their numbers.
+    batches: Vec<(u64, Vec<u8>)>,
+}
+
 /// The event loop's end.
 #[derive(Debug)]
 pub(crate) struct Shipper {
@@ -117,20 +126,20 @@ impl Shipping {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
         }
         // What is recorded from here on waits; what was before is read. What is in both does not matter.
-        let number = shared.begin();
+        let mut number = shared.begin();
         self.copy(&mut stream, number)?;
         shared.done(number);
-        while let Some(batches) = shared.take(peer) {
-            let last = batches.last().map_or(number, |(number, _)| *number);
-            if batches.is_empty() {
-                send(&mut stream, Kind::Beat, last, &[])?;
+        while let Some(next) = shared.take(peer) {
+            if next.is_beat {
+                send(&mut stream, Kind::Beat, number, &[])?;
             }
-            for (number, entries) in &batches {
+            for (number, entries) in &next.batches {
                 send(&mut stream, Kind::Batch, *number, entries)?;
             }
             stream.flush()?;
-            await_number(&mut stream, last)?;
-            shared.done(last);
+            number = next.batches.last().map_or(number, |(number, _)| *number);
+            await_number(&mut stream, number)?;
+            shared.done(number);
         }
         Err(io::Error::other("it takes too long"))
     }
@@ -180,17 +189,22 @@ impl Shared {
         state.last
     }
 
-    /// Returns the next batches, none after a while; `None` if the standby was given up.
-    fn take(&self, peer: SocketAddr) -> Option<Vec<(u64, Vec<u8>)>> {
+    /// Returns what to send next, a beat after a while; `None` if the standby was given up.
+    fn take(&self, peer: SocketAddr) -> Option<Next> {
         let mut state = self.lock();
-        if state.queue.is_empty() && state.phase == Phase::Copying {
+        // Under load some batch always waits. From here on the event loop waits for each of them, so no more do.
+        let catches_up = state.phase == Phase::Copying && state.waiting <= PART;
+        if catches_up {
             state.phase = Phase::InStep;
             state.events.push((true, peer.to_string()));
+        } else {
+            let is_idle = |state: &mut State| state.queue.is_empty() && state.phase != Phase::Absent;
+            state = self.changed.wait_timeout_while(state, BEAT, is_idle).expect(WHOLE).0;
         }
-        let is_idle = |state: &mut State| state.queue.is_empty() && state.phase != Phase::Absent;
-        let (mut state, _) = self.changed.wait_timeout_while(state, BEAT, is_idle).expect(WHOLE);
         state.waiting = 0;
-        (state.phase != Phase::Absent).then(|| state.queue.drain(..).collect())
+        let batches: Vec<_> = state.queue.drain(..).collect();
+        let is_beat = catches_up || batches.is_empty();
+        (state.phase != Phase::Absent).then_some(Next { is_beat, batches })
     }
 
     fn done(&self, number: u64) {
@@ -218,10 +232,14 @@ impl State {
 
 impl Shipper {
     pub fn new(shipping: Shipping, patience: Duration, is_required: bool) -> Self {
+        Self::of(Some(shipping), patience, is_required)
+    }
+
+    fn of(shipping: Option<Shipping>, patience: Duration, is_required: bool) -> Self {
         let (queue, events) = (VecDeque::new(), Vec::new());
         let state = State { phase: Phase::Absent, last: 0, done: 0, queue, waiting: 0, events };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
-        Self { shared, patience, is_required, shipping: Some(shipping) }
+        Self { shared, patience, is_required, shipping }
     }
 
     /// Starts the thread, and returns where it listens.
@@ -271,5 +289,32 @@ impl Shipper {
     /// there is none.
     pub fn take_events(&self) -> Vec<(bool, String)> {
         std::mem::take(&mut self.shared.lock().events)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shipper() -> Shipper {
+        Shipper::of(None, Duration::ZERO, false)
+    }
+
+    /// A middlebox that is never idle records a batch while the one before is sent.
+    #[test]
+    fn a_standby_catches_up_although_something_always_waits() {
+        let shipper = shipper();
+        let peer = "192.0.2.2:40000".parse().unwrap();
+        assert_eq!(shipper.shared.begin(), 0);
+        let large = vec![0; PART + 1];
+        assert!(shipper.ship(&large));
+        let next = shipper.shared.take(peer).unwrap();
+        assert!(!shipper.is_synchronized(), "too much waits for the event loop to wait for it");
+        assert!(!next.is_beat, "a beat says that it is synchronized");
+        assert!(shipper.ship(&[1]));
+        let next = shipper.shared.take(peer).unwrap();
+        assert!(shipper.is_synchronized() && next.is_beat);
+        assert_eq!(next.batches, [(2, vec![1])]);
+        assert_eq!(shipper.take_events().len(), 1);
     }
 }

@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Complete = 2,
     /// Entries of a batch.
     Batch = 3,
-    /// Nothing has happened.
+    /// The standby has everything: when that has come about, and when nothing has happened for a while.
     Beat = 4,
 }
 
