@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use hol_base::Time;
+use hol_base::{Duration, Time};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::SetupError;
@@ -29,6 +29,16 @@ impl Clock {
     pub fn of(directory: &Path) -> Self {
         let kept = fs::read_to_string(directory.join(FILE)).ok();
         kept.zip(boot()).and_then(|(kept, boot)| Self::parse(&kept, &boot)).unwrap_or_else(Self::start)
+    }
+
+    /// Returns the clock that shows this now: that of a middlebox whose rules are copied.
+    pub fn showing(now: Time) -> Self {
+        Self { epoch: now.as_nanos().saturating_sub(nanos(ClockId::Monotonic)) }
+    }
+
+    /// Returns how far this clock and another are apart.
+    pub fn abs_diff(self, other: Self) -> Duration {
+        Duration::from_nanos(self.epoch.abs_diff(other.epoch))
     }
 
     fn parse(kept: &str, boot: &str) -> Option<Self> {
@@ -72,7 +82,7 @@ fn nanos(clock: ClockId) -> u64 {
 #[cfg(test)]
 impl Clock {
     /// Lets time pass.
-    pub fn skip(&mut self, span: hol_base::Duration) {
+    pub fn skip(&mut self, span: Duration) {
         self.epoch += span.as_nanos();
     }
 }

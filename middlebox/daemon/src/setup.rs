@@ -280,7 +280,7 @@ impl Settings {
         let listeners = Listeners::open(&self.sockets(), self.protected.interface.as_deref(), tls, &poller)?;
         let endpoint = self.metrics.map(open_endpoint).transpose()?;
         let mapper = self.open_mapper()?;
-        let shipper = self.open_shipper()?;
+        let shipper = self.open_shipper(clock)?;
         let restore = |directory| self.restore(directory, &mut middlebox, clock, &mut log);
         let restored = self.state.as_deref().map(restore).transpose()?;
         let filter: Box<dyn PacketFilter> = match self.filter {
@@ -398,14 +398,14 @@ impl Settings {
     }
 
     /// Listens for the standby, if there is to be one.
-    fn open_shipper(&self) -> Result<Option<Shipper>, DaemonError> {
+    fn open_shipper(&self, clock: Clock) -> Result<Option<Shipper>, DaemonError> {
         let StandbySettings { listen: Some(at), name, patience, required } = &self.standby else {
             return Ok(None);
         };
         let (Some(state), Some(tls)) = (&self.state, self.tls()?) else {
             return Err(SetupError::StandbyLacks.into());
         };
-        let shipping = Shipping::open(*at, tls, name.clone(), state.clone())
+        let shipping = Shipping::open(*at, tls, name.clone(), state.clone(), clock)
             .map_err(|source| DaemonError::Standby { at: *at, source })?;
         let patience = std::time::Duration::from_nanos(patience.as_nanos());
         Ok(Some(Shipper::new(shipping, patience, *required)))

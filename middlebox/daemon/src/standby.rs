@@ -4,8 +4,9 @@
 //!
 //! ```text
 //! active to standby   version 1, then messages
-//! message             kind 1 | number 8 | length 4 | entries      whole 1: entries of all rules; complete 2: that was all;
-//!                                                                 batch 3; beat 4: the standby is synchronized, once a second
+//! message             kind 1 | number 8 | length 4 | content      whole 1: entries of all rules; complete 2, with the time: that was all;
+//!                                                                 batch 3: entries; beat 4, with the time: the standby is
+//!                                                                 synchronized, once a second
 //! standby to active   number 8                                    everything up to this number is on its disk
 //! ```
 //!

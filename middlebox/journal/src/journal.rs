@@ -158,6 +158,11 @@ impl Journal {
         self.usage
     }
 
+    /// Returns the path of the directory.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.dir
+    }
+
     /// Replaces everything by these rules, each an entry: all or, on an error, nothing.
     pub(crate) fn replace(&mut self, entries: &[&[u8]]) -> Result<(), JournalError> {
         self.finish_compaction()?;

@@ -34,6 +34,11 @@ impl Replica {
         Ok(Self { journal, held, incoming: Vec::new() })
     }
 
+    /// Returns the path of its directory.
+    pub fn directory(&self) -> &Path {
+        self.journal.directory()
+    }
+
     /// Returns the number of rules.
     pub fn len(&self) -> usize {
         self.held.len()

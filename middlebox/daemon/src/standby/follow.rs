@@ -11,12 +11,14 @@ use hol_base::{Duration, Time};
 use hol_journal::{JournalError, Replica};
 use rustls::{ClientConnection, StreamOwned};
 
-use super::wire::{BEAT, Kind, LONG_PATIENCE, PATIENCE, receive, receive_version};
+use super::wire::{BEAT, Kind, LONG_PATIENCE, PATIENCE, receive, receive_version, time_of};
 use crate::clock::Clock;
-use crate::log::{Level, Log};
+use crate::log::{Field, Level, Log};
 
 /// Interval at which the copy's mark is synced, and its compaction considered.
 const TIDYING: Duration = Duration::from_secs(1);
+/// How far the stored clock may be from that of the active side.
+const LEEWAY: Duration = Duration::from_millis(50);
 
 /// Why a copy ends.
 #[derive(Debug, thiserror::Error)]
@@ -51,19 +53,12 @@ fn copy(server: &Server, follower: &mut Follower<'_>) -> Result<Infallible, End>
     receive_version(&mut stream)?;
     follower.replica.begin();
     loop {
-        let (kind, number, entries) = receive(&mut stream)?;
-        follower.take(kind, &entries)?;
-        if kind == Kind::Whole {
-            continue;
-        }
+        let (kind, number, content) = receive(&mut stream)?;
+        follower.handle(kind, number, &content, &mut stream)?;
         if kind == Kind::Complete {
             // From now on it beats once a second.
             stream.sock.set_read_timeout(Some(PATIENCE))?;
         }
-        stream.write_all(&number.to_be_bytes())?;
-        stream.flush()?;
-        // After the answer, for which agents wait.
-        follower.tidy();
     }
 }
 
@@ -74,29 +69,65 @@ struct Follower<'a> {
     clock: Clock,
     /// True if it has every rule that is acknowledged.
     is_synchronized: bool,
+    /// The clock in the directory, if this connection has stored it.
+    kept: Option<Clock>,
     /// When to tidy again.
     tidy_at: Time,
 }
 
 impl<'a> Follower<'a> {
     fn new(replica: &'a mut Replica, log: &'a mut Log, clock: Clock) -> Self {
-        Self { replica, log, clock, is_synchronized: false, tidy_at: clock.now() }
+        Self { replica, log, clock, is_synchronized: false, kept: None, tidy_at: clock.now() }
+    }
+
+    /// Records a message of the active side, and answers it.
+    fn handle(&mut self, kind: Kind, number: u64, content: &[u8], out: &mut impl Write) -> Result<(), End> {
+        self.take(kind, content)?;
+        if kind != Kind::Whole {
+            out.write_all(&number.to_be_bytes())?;
+            out.flush()?;
+            // After the answer, for which agents wait.
+            self.tidy();
+        }
+        Ok(())
     }
 
     /// Records what the active side sends; it is on the disk on return.
-    fn take(&mut self, kind: Kind, entries: &[u8]) -> Result<(), JournalError> {
+    fn take(&mut self, kind: Kind, content: &[u8]) -> Result<(), End> {
         match kind {
-            Kind::Whole => self.replica.add(entries),
-            Kind::Complete => self.replica.finish()?,
-            Kind::Batch => self.replica.record(entries)?,
-            Kind::Beat if self.is_synchronized => {}
+            Kind::Whole => self.replica.add(content),
+            Kind::Complete => {
+                self.replica.finish()?;
+                self.keep_clock(time_of(content)?);
+            }
+            Kind::Batch => self.replica.record(content)?,
             Kind::Beat => {
-                self.is_synchronized = true;
-                let rules = self.replica.len();
-                self.log.write(self.clock.now(), Level::Info, "synchronized", &[("rules", &rules)]);
+                self.keep_clock(time_of(content)?);
+                if !self.is_synchronized {
+                    self.is_synchronized = true;
+                    let rules = self.replica.len();
+                    self.log.write(self.clock.now(), Level::Info, "synchronized", &[("rules", &rules)]);
+                }
             }
         }
         Ok(())
+    }
+
+    /// Stores the clock of the active side, by which the rules end, so that whoever takes over continues it: that of this
+    /// host may be wrong, or right while the other is wrong.
+    fn keep_clock(&mut self, now: Time) {
+        let clock = Clock::showing(now);
+        // Messages take some time, which differs.
+        if self.kept.is_some_and(|kept| kept.abs_diff(clock) < LEEWAY) {
+            return;
+        }
+        match clock.keep(self.replica.directory()) {
+            Ok(()) => self.kept = Some(clock),
+            Err(error) => {
+                let fields: [Field<'_>; 1] = [("reason", &error)];
+                self.log.write_seldom(self.clock.now(), Level::Error, "clock-not-kept", &fields);
+            }
+        }
     }
 
     /// Syncs the mark and compacts once a second, however busy the active side is. A failure costs no record.
@@ -155,10 +186,13 @@ mod tests {
         let mut replica = Replica::open(directory.path()).unwrap();
         let mut log = Log::new(Level::Error, Box::new(io::sink()));
         let mut follower = Follower::new(&mut replica, &mut log, Clock::start());
-        follower.take(Kind::Complete, &[]).unwrap();
+        let now = follower.clock.now().as_nanos().to_be_bytes();
+        let mut answers = Vec::new();
+        follower.handle(Kind::Complete, 1, &now, &mut answers).unwrap();
         let mut changes = Vec::new();
         (0..200_000).for_each(|_| entry(7, &mut changes));
-        follower.take(Kind::Batch, &changes).unwrap();
+        follower.handle(Kind::Batch, 2, &changes, &mut answers).unwrap();
+        assert_eq!(answers, [1_u64, 2].map(u64::to_be_bytes).concat());
         let size = || -> u64 {
             let files = fs::read_dir(directory.path()).unwrap();
             files.map(|file| file.unwrap().metadata().map_or(0, |metadata| metadata.len())).sum()
@@ -169,8 +203,7 @@ mod tests {
         // A thread compacts meanwhile.
         let is_small = (0..10_000).any(|_| {
             follower.clock.skip(Duration::from_secs(1));
-            follower.take(Kind::Batch, &one).unwrap();
-            follower.tidy();
+            follower.handle(Kind::Batch, 3, &one, &mut answers).unwrap();
             size() < 2 << 20
         });
         assert!(is_small, "{} octets of one rule", size());

@@ -11,7 +11,8 @@ use std::time::Duration;
 use hol_journal::{entry_of, read};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use super::wire::{BEAT, Kind, LONG_PATIENCE, PATIENCE, send, send_version};
+use super::wire::{BEAT, Kind, LONG_PATIENCE, PATIENCE, send, send_time, send_version};
+use crate::clock::Clock;
 use crate::tls::names_of;
 
 /// Octets that may wait for a standby that is still being copied to.
@@ -82,6 +83,8 @@ pub(crate) struct Shipping {
     name: String,
     /// The directory of the journal.
     directory: PathBuf,
+    /// By which its rules end.
+    clock: Clock,
 }
 
 impl Shipping {
@@ -91,8 +94,9 @@ impl Shipping {
         tls: Arc<ServerConfig>,
         name: String,
         directory: PathBuf,
+        clock: Clock,
     ) -> io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind(address)?, tls, name, directory })
+        Ok(Self { listener: TcpListener::bind(address)?, tls, name, directory, clock })
     }
 
     /// Serves one standby after the other.
@@ -129,9 +133,12 @@ impl Shipping {
         let mut number = shared.begin();
         self.copy(&mut stream, number)?;
         shared.done(number);
+        let mut beat_at = self.clock.now();
         while let Some(next) = shared.take(peer) {
-            if next.is_beat {
-                send(&mut stream, Kind::Beat, number, &[])?;
+            let now = self.clock.now();
+            if next.is_beat || shared.is_synchronized() && beat_at <= now {
+                send_time(&mut stream, Kind::Beat, number, now)?;
+                beat_at = now + hol_base::Duration::from_secs(1);
             }
             for (number, entries) in &next.batches {
                 send(&mut stream, Kind::Batch, *number, entries)?;
@@ -156,7 +163,7 @@ impl Shipping {
             }
         }
         send(stream, Kind::Whole, number, &entries)?;
-        send(stream, Kind::Complete, number, &[])?;
+        send_time(stream, Kind::Complete, number, self.clock.now())?;
         stream.flush()?;
         stream.sock.set_read_timeout(Some(LONG_PATIENCE))?;
         await_number(stream, number)?;
@@ -178,6 +185,10 @@ fn await_number(from: &mut impl Read, number: u64) -> io::Result<()> {
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect(WHOLE)
+    }
+
+    fn is_synchronized(&self) -> bool {
+        self.lock().phase == Phase::InStep
     }
 
     /// Keeps batches from now on; returns the number of the last one before.
@@ -252,7 +263,7 @@ impl Shipper {
 
     /// Returns true if the standby has everything.
     pub fn is_synchronized(&self) -> bool {
-        self.shared.lock().phase == Phase::InStep
+        self.shared.is_synchronized()
     }
 
     /// Returns true if nothing may change, because there is no standby.

@@ -3,12 +3,14 @@
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
+use hol_base::Time;
+
 /// The active side says something at this interval.
 pub(super) const BEAT: Duration = Duration::from_secs(1);
 /// How long a side may be silent, and how long a copy of all rules may take to be on the disk.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) const LONG_PATIENCE: Duration = Duration::from_secs(60);
-/// Octets of the entries of a message, at most: more than a turn of a middlebox records.
+/// Octets of the content of a message, at most: more than a turn of a middlebox records.
 const MOST: u32 = 64 << 20;
 
 /// The version of this protocol, the first octet that the active side sends. Before there were versions, that was a
@@ -20,11 +22,11 @@ const VERSION: u8 = 5;
 pub(super) enum Kind {
     /// Entries of rules, of a new copy.
     Whole = 1,
-    /// The new copy is complete.
+    /// The new copy is complete. Has the active side's time, by which rules end.
     Complete = 2,
     /// Entries of a batch.
     Batch = 3,
-    /// The standby has everything: when that has come about, and when nothing has happened for a while.
+    /// The standby has everything: when that has come about, and once a second. Has the time, too.
     Beat = 4,
 }
 
@@ -48,20 +50,33 @@ pub(super) fn receive_version(from: &mut impl Read) -> io::Result<()> {
     }
 }
 
-pub(super) fn send(out: &mut impl Write, kind: Kind, number: u64, entries: &[u8]) -> io::Result<()> {
-    let length = u32::try_from(entries.len()).ok().filter(|length| *length <= MOST);
+pub(super) fn send(out: &mut impl Write, kind: Kind, number: u64, content: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(content.len()).ok().filter(|length| *length <= MOST);
     let length = length.ok_or_else(|| io::Error::other("a batch is too large to be copied"))?;
     let mut head = [0; 13];
     head[0] = kind as u8;
     head[1..9].copy_from_slice(&number.to_be_bytes());
     head[9..].copy_from_slice(&length.to_be_bytes());
     out.write_all(&head)?;
-    out.write_all(entries)
+    out.write_all(content)
 }
 
-/// Returns the kind, the number and the entries of the next message.
+/// Sends a message that has the time.
+pub(super) fn send_time(out: &mut impl Write, kind: Kind, number: u64, now: Time) -> io::Result<()> {
+    send(out, kind, number, &now.as_nanos().to_be_bytes())
+}
+
+/// Returns the time that a message has.
+pub(super) fn time_of(content: &[u8]) -> io::Result<Time> {
+    content.try_into().map(|octets| Time::from_nanos(u64::from_be_bytes(octets))).map_err(|_| malformed())
+}
+
+fn malformed() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "this is no copy of a journal")
+}
+
+/// Returns the kind, the number and the content of the next message.
 pub(super) fn receive(from: &mut impl Read) -> io::Result<(Kind, u64, Vec<u8>)> {
-    let malformed = || io::Error::new(io::ErrorKind::InvalidData, "this is no copy of a journal");
     let mut head = [0; 13];
     from.read_exact(&mut head)?;
     let kinds = [Kind::Whole, Kind::Complete, Kind::Batch, Kind::Beat];
@@ -71,11 +86,11 @@ pub(super) fn receive(from: &mut impl Read) -> io::Result<(Kind, u64, Vec<u8>)> 
     if length > MOST {
         return Err(malformed());
     }
-    let mut entries = Vec::new();
+    let mut content = Vec::new();
     // Memory is used as octets arrive.
-    let read = from.take(length.into()).read_to_end(&mut entries)?;
+    let read = from.take(length.into()).read_to_end(&mut content)?;
     if read == length as usize {
-        Ok((kind, number, entries))
+        Ok((kind, number, content))
     } else {
         Err(io::ErrorKind::UnexpectedEof.into())
     }

@@ -191,6 +191,28 @@ fn without_its_standby_a_middlebox_goes_on_and_catches_up_later() {
     assert_eq!(hosts(&pair, "copy"), BTreeSet::from([1, 2, 3, 4]));
 }
 
+/// Ends of rules are times of the active side's clock: a standby whose own is right would end them an hour too early.
+#[test]
+fn a_takeover_continues_the_clock_of_the_active_side() {
+    let pair = Pair::new("");
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    fs::create_dir(pair.path().join("active")).unwrap();
+    // The wall clock was half a century slow when the middlebox started first.
+    fs::write(pair.path().join("active/clock"), format!("{} 0\n", boot.trim_end())).unwrap();
+    let (active, log) = pair.active();
+    let mut agent = session(&active);
+    assert_eq!(enable(&mut agent, 1), Some(true));
+    let (standby, _) = pair.standby("fw2");
+    await_event(&log, "standby-synchronized");
+    assert_eq!(enable(&mut agent, 2), Some(true));
+    drop((active, standby));
+    fs::remove_dir_all(pair.path().join("active")).unwrap();
+    fs::rename(pair.path().join("copy"), pair.path().join("active")).unwrap();
+    let (active, _log) = pair.active();
+    let restored = program::ok(pair.path(), &["list", "--json", "--server", &active.address.clone()]);
+    assert_eq!(restored.lines().count(), 2, "{restored}");
+}
+
 #[test]
 fn rules_are_copied_to_nobody_else() {
     let pair = Pair::new("");
