@@ -24,6 +24,7 @@ use crate::log::{Field, Level, Log};
 use crate::metrics::Metrics;
 use crate::newcomers::Newcomers;
 use crate::port_mapping::PortMapper;
+use crate::standby::Event;
 use crate::systemd::Supervisor;
 use crate::token::Token;
 use crate::{DaemonError, LedgerError, Listen};
@@ -401,11 +402,23 @@ impl Daemon {
     fn hear_of_standby(&mut self, now: Time) {
         let Some(standby) = self.ledger.standby() else { return };
         self.metrics.numbers().standbys = standby.is_synchronized().into();
-        for (is_there, what) in standby.take_events() {
-            if is_there {
-                self.log.write(now, Level::Info, "standby-synchronized", &[("at", &what)]);
-            } else {
-                self.log.write_seldom(now, Level::Warn, "standby-lost", &[("reason", &what)]);
+        for event in standby.take_events() {
+            // The last line says whether there is one, so a change is always written.
+            match event {
+                Event::Synchronized(at) => {
+                    self.log.write(now, Level::Info, "standby-synchronized", &[("at", &at)]);
+                }
+                Event::Lost { why, was_synchronized: true } => {
+                    self.log.write(now, Level::Warn, "standby-lost", &[("reason", &why)]);
+                }
+                Event::Lost { why, was_synchronized: false } => {
+                    self.log.write_seldom(now, Level::Warn, "standby-lost", &[("reason", &why)]);
+                }
+                Event::Refused { peer, why } => {
+                    self.metrics.numbers().refused_handshakes += 1;
+                    let fields: [Field<'_>; 2] = [("peer", &peer), ("reason", &why)];
+                    self.log.write_seldom(now, Level::Warn, "standby-refused", &fields);
+                }
             }
         }
         self.standby_at = now + Self::GAUGING;

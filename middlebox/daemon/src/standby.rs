@@ -13,8 +13,9 @@
 //! There is no election and no agreement: one side writes, and whoever has the floating address is that side.
 
 mod follow;
+mod handshake;
 mod ship;
 mod wire;
 
 pub use follow::follow;
-pub(crate) use ship::{Shipper, Shipping};
+pub(crate) use ship::{Event, Shipper, Shipping};

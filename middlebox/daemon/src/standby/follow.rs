@@ -40,7 +40,13 @@ pub fn follow(server: &Server, state: &Path, mut log: Log) -> JournalError {
     loop {
         let mut follower = Follower::new(&mut replica, &mut log, clock);
         let Err(end) = copy(server, &mut follower);
-        log.write_seldom(clock.now(), Level::Warn, "disconnected", &[("reason", &end)]);
+        // The last line says whether it has everything, so a change is always written.
+        let was_synchronized = follower.is_synchronized;
+        if was_synchronized {
+            log.write(clock.now(), Level::Warn, "disconnected", &[("reason", &end)]);
+        } else {
+            log.write_seldom(clock.now(), Level::Warn, "disconnected", &[("reason", &end)]);
+        }
         if let End::Journal(error @ JournalError::Broken { .. }) = end {
             return error;
         }

@@ -2,15 +2,17 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use hol_journal::{entry_of, read};
+use hol_simco::SessionId;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
+use super::handshake::{Handshakes, shake_hands};
 use super::wire::{BEAT, Kind, LONG_PATIENCE, PATIENCE, send, send_time, send_version};
 use crate::clock::Clock;
 use crate::tls::names_of;
@@ -19,6 +21,10 @@ use crate::tls::names_of;
 const MOST_WAITING: usize = 64 << 20;
 /// Octets of a message with rules.
 const PART: usize = 1 << 20;
+/// How long a handshake may take.
+const HANDSHAKE: hol_base::Duration = hol_base::Duration::from_secs(5);
+/// Events that may wait for the log while strangers bring them about.
+const MOST_EVENTS: usize = 64;
 /// Nobody panics with it in hand.
 const WHOLE: &str = "the state of shipping is whole";
 
@@ -44,7 +50,22 @@ struct State {
     queue: VecDeque<(u64, Vec<u8>)>,
     waiting: usize,
     /// What has happened, for the log.
-    events: Vec<(bool, String)>,
+    events: Vec<Event>,
+}
+
+/// What has happened to the standby.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The one at this address has everything.
+    Synchronized(SocketAddr),
+    /// There is none any more.
+    Lost {
+        why: String,
+        /// True if it had everything.
+        was_synchronized: bool,
+    },
+    /// Somebody has not proved to be one.
+    Refused { peer: IpAddr, why: String },
 }
 
 #[derive(Debug)]
@@ -85,6 +106,9 @@ pub(crate) struct Shipping {
     directory: PathBuf,
     /// By which its rules end.
     clock: Clock,
+    handshakes: Mutex<Handshakes>,
+    /// Held while a standby is served.
+    turn: Mutex<()>,
 }
 
 impl Shipping {
@@ -96,56 +120,86 @@ impl Shipping {
         directory: PathBuf,
         clock: Clock,
     ) -> io::Result<Self> {
-        Ok(Self { listener: TcpListener::bind(address)?, tls, name, directory, clock })
+        let (listener, handshakes, turn) = (TcpListener::bind(address)?, Mutex::default(), Mutex::default());
+        Ok(Self { listener, tls, name, directory, clock, handshakes, turn })
     }
 
-    /// Serves one standby after the other.
-    fn run(&self, shared: &Shared) {
+    /// Accepts whoever connects, and serves one standby after the other.
+    fn run(self: &Arc<Self>, shared: &Arc<Shared>) {
         loop {
-            let ended = match self.listener.accept() {
-                Ok((socket, peer)) => self.serve(socket, peer, shared),
-                Err(error) => {
-                    thread::park_timeout(BEAT);
-                    Err(error)
-                }
-            };
-            if let Err(error) = ended {
-                shared.lose(&error.to_string());
+            let (ours, theirs) = (Arc::clone(self), Arc::clone(shared));
+            let admitted = self.listener.accept().and_then(|(socket, peer)| {
+                let id = self.handshakes().add(socket.try_clone()?, peer.ip());
+                let name = "standby".into();
+                thread::Builder::new().name(name).spawn(move || ours.admit(id, socket, peer, &theirs))
+            });
+            if admitted.is_err() {
+                // Too many files or threads, or no memory: retrying at once would fail.
+                thread::park_timeout(BEAT);
             }
         }
     }
 
-    fn serve(&self, socket: TcpStream, peer: SocketAddr, shared: &Shared) -> io::Result<()> {
-        socket.set_nodelay(true)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
-        socket.set_write_timeout(Some(PATIENCE))?;
-        let session = ServerConnection::new(self.tls.clone()).map_err(io::Error::other)?;
-        let mut stream = StreamOwned::new(session, socket);
-        while stream.conn.is_handshaking() {
-            stream.conn.complete_io(&mut stream.sock)?;
+    fn handshakes(&self) -> MutexGuard<'_, Handshakes> {
+        self.handshakes.lock().expect(WHOLE)
+    }
+
+    /// Serves a standby that has proved that it is one, when no other is served.
+    fn admit(&self, id: SessionId, socket: TcpStream, peer: SocketAddr, shared: &Shared) {
+        let stream = self.authenticate(socket, peer);
+        self.handshakes().remove(id);
+        match stream {
+            Err(error) => shared.refuse(peer.ip(), &error),
+            Ok(mut stream) => {
+                let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Err(error) = self.serve(&mut stream, peer, shared) {
+                    shared.lose(&error.to_string());
+                }
+            }
         }
-        let names = names_of(&stream.conn).unwrap_or_default();
+    }
+
+    fn authenticate(
+        &self,
+        mut socket: TcpStream,
+        peer: SocketAddr,
+    ) -> io::Result<StreamOwned<ServerConnection, TcpStream>> {
+        socket.set_nodelay(true)?;
+        let mut session = ServerConnection::new(self.tls.clone()).map_err(io::Error::other)?;
+        shake_hands(&mut session, &mut socket, self.clock, HANDSHAKE)?;
+        let names = names_of(&session).unwrap_or_default();
         if !names.contains(&self.name) {
             let problem = format!("the certificate of {peer} is not for {}", self.name);
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
         }
+        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_write_timeout(Some(PATIENCE))?;
+        Ok(StreamOwned::new(session, socket))
+    }
+
+    fn serve(
+        &self,
+        stream: &mut StreamOwned<ServerConnection, TcpStream>,
+        peer: SocketAddr,
+        shared: &Shared,
+    ) -> io::Result<()> {
         // What is recorded from here on waits; what was before is read. What is in both does not matter.
         let mut number = shared.begin();
-        self.copy(&mut stream, number)?;
+        self.copy(stream, number)?;
         shared.done(number);
         let mut beat_at = self.clock.now();
         while let Some(next) = shared.take(peer) {
             let now = self.clock.now();
             if next.is_beat || shared.is_synchronized() && beat_at <= now {
-                send_time(&mut stream, Kind::Beat, number, now)?;
+                send_time(stream, Kind::Beat, number, now)?;
                 beat_at = now + hol_base::Duration::from_secs(1);
             }
             for (number, entries) in &next.batches {
-                send(&mut stream, Kind::Batch, *number, entries)?;
+                send(stream, Kind::Batch, *number, entries)?;
             }
             stream.flush()?;
             number = next.batches.last().map_or(number, |(number, _)| *number);
-            await_number(&mut stream, number)?;
+            await_number(stream, number)?;
             shared.done(number);
         }
         Err(io::Error::other("it takes too long"))
@@ -207,7 +261,7 @@ impl Shared {
         let catches_up = state.phase == Phase::Copying && state.waiting <= PART;
         if catches_up {
             state.phase = Phase::InStep;
-            state.events.push((true, peer.to_string()));
+            state.events.push(Event::Synchronized(peer));
         } else {
             let is_idle = |state: &mut State| state.queue.is_empty() && state.phase != Phase::Absent;
             state = self.changed.wait_timeout_while(state, BEAT, is_idle).expect(WHOLE).0;
@@ -223,6 +277,13 @@ impl Shared {
         self.changed.notify_all();
     }
 
+    fn refuse(&self, peer: IpAddr, why: &io::Error) {
+        let mut state = self.lock();
+        if state.events.len() < MOST_EVENTS {
+            state.events.push(Event::Refused { peer, why: why.to_string() });
+        }
+    }
+
     fn lose(&self, why: &str) {
         self.lock().lose(why);
         self.changed.notify_all();
@@ -232,8 +293,9 @@ impl Shared {
 impl State {
     fn lose(&mut self, why: &str) {
         // The event loop may have given it up already, and knows why.
-        if self.phase != Phase::Absent || self.events.is_empty() {
-            self.events.push((false, why.to_owned()));
+        if self.phase != Phase::Absent {
+            let was_synchronized = self.phase == Phase::InStep;
+            self.events.push(Event::Lost { why: why.to_owned(), was_synchronized });
         }
         self.phase = Phase::Absent;
         self.queue.clear();
@@ -256,7 +318,8 @@ impl Shipper {
     /// Starts the thread, and returns where it listens.
     pub fn begin(&mut self) -> io::Result<Option<SocketAddr>> {
         let Some(shipping) = self.shipping.take() else { return Ok(None) };
-        let (address, shared) = (shipping.listener.local_addr()?, Arc::clone(&self.shared));
+        let (shipping, shared) = (Arc::new(shipping), Arc::clone(&self.shared));
+        let address = shipping.listener.local_addr()?;
         thread::Builder::new().name("standby".into()).spawn(move || shipping.run(&shared))?;
         Ok(Some(address))
     }
@@ -296,9 +359,8 @@ impl Shipper {
         state.done >= number || !self.is_required
     }
 
-    /// Returns what has happened: true with the address of a standby that now has everything, false with the reason why
-    /// there is none.
-    pub fn take_events(&self) -> Vec<(bool, String)> {
+    /// Returns what has happened since.
+    pub fn take_events(&self) -> Vec<Event> {
         std::mem::take(&mut self.shared.lock().events)
     }
 }
@@ -326,6 +388,24 @@ mod tests {
         let next = shipper.shared.take(peer).unwrap();
         assert!(shipper.is_synchronized() && next.is_beat);
         assert_eq!(next.batches, [(2, vec![1])]);
-        assert_eq!(shipper.take_events().len(), 1);
+        assert_eq!(shipper.take_events(), [Event::Synchronized(peer)]);
+    }
+
+    #[test]
+    fn strangers_do_not_end_what_a_standby_has_and_their_events_are_few() {
+        let shipper = shipper();
+        let peer = "192.0.2.2:40000".parse().unwrap();
+        shipper.shared.begin();
+        shipper.shared.take(peer).unwrap();
+        for _ in 0..1000 {
+            shipper.shared.refuse(peer.ip(), &io::ErrorKind::TimedOut.into());
+        }
+        assert!(shipper.is_synchronized());
+        shipper.shared.lose("it is gone");
+        shipper.shared.lose("nobody is there");
+        let events = shipper.take_events();
+        assert_eq!(events.len(), MOST_EVENTS + 1);
+        let lost = Event::Lost { why: "it is gone".to_owned(), was_synchronized: true };
+        assert_eq!(events.last(), Some(&lost));
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -213,13 +214,31 @@ fn a_takeover_continues_the_clock_of_the_active_side() {
     assert_eq!(restored.lines().count(), 2, "{restored}");
 }
 
+/// As many as may shake hands at once, and more, send an octet a second.
+#[test]
+fn whoever_trickles_octets_does_not_keep_the_standby_out() {
+    let pair = Pair::new("");
+    let (_active, log) = pair.active();
+    let mut strangers: Vec<TcpStream> =
+        (0..40).map(|_| TcpStream::connect(("127.0.0.1", pair.port)).unwrap()).collect();
+    thread::spawn(move || {
+        for octet in [0x16, 3, 1, 4, 0].into_iter().chain([1; 40]) {
+            // Some have been refused.
+            strangers.iter_mut().for_each(|stranger| drop(stranger.write(&[octet])));
+            thread::park_timeout(Duration::from_secs(1));
+        }
+    });
+    let (_standby, _) = pair.standby("fw2");
+    await_event(&log, "standby-synchronized");
+}
+
 #[test]
 fn rules_are_copied_to_nobody_else() {
     let pair = Pair::new("");
     let (_active, log) = pair.active();
     let (_standby, _) = pair.standby("stranger");
-    let lost = await_event(&log, "standby-lost");
-    assert!(lost.contains("is not for fw2"), "{lost}");
+    let refused = await_event(&log, "standby-refused");
+    assert!(refused.contains("is not for fw2"), "{refused}");
     assert!(hosts(&pair, "copy").is_empty());
     for lacking in ["--state active", "--config settings.toml"] {
         let arguments: Vec<&str> = ["serve", "--check"].into_iter().chain(lacking.split(' ')).collect();

@@ -1,0 +1,139 @@
+//! TLS handshakes with whoever connects, none of which can keep the standby out.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Shutdown, TcpStream};
+
+use hol_base::Duration;
+use hol_simco::SessionId;
+use rustls::ServerConnection;
+
+use crate::clock::Clock;
+use crate::newcomers::Newcomers;
+
+/// The handshakes in progress. Each has a thread, which ends when its socket is shut down.
+#[derive(Debug, Default)]
+pub(super) struct Handshakes {
+    newcomers: Newcomers,
+    sockets: BTreeMap<SessionId, TcpStream>,
+    last: u32,
+}
+
+impl Handshakes {
+    /// Maximum handshakes in progress; a further one replaces the oldest from the address that has most of them.
+    const MOST: usize = 16;
+
+    pub fn add(&mut self, socket: TcpStream, from: IpAddr) -> SessionId {
+        self.last = self.last.wrapping_add(1);
+        let id = SessionId(self.last);
+        self.newcomers.add(id, from);
+        self.sockets.insert(id, socket);
+        if self.newcomers.len() > Self::MOST
+            && let Some(other) = self.newcomers.to_displace()
+            && let Some(socket) = self.remove(other)
+        {
+            // It may have ended by itself.
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+        id
+    }
+
+    pub fn remove(&mut self, id: SessionId) -> Option<TcpStream> {
+        self.newcomers.remove(id);
+        self.sockets.remove(&id)
+    }
+}
+
+/// Completes a handshake within this time, however slowly the octets of the other side trickle.
+pub(super) fn shake_hands(
+    session: &mut ServerConnection,
+    socket: &mut TcpStream,
+    clock: Clock,
+    patience: Duration,
+) -> io::Result<()> {
+    let deadline = clock.now() + patience;
+    while session.is_handshaking() || session.wants_write() {
+        let left = deadline.saturating_since(clock.now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let left = Some(std::time::Duration::from_nanos(left.as_nanos()));
+        if session.wants_write() {
+            socket.set_write_timeout(left)?;
+            session.write_tls(socket)?;
+            continue;
+        }
+        socket.set_read_timeout(left)?;
+        match session.read_tls(socket) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => {}
+            // A socket says so when its time is over.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            Err(error) => return Err(error),
+        }
+        if let Err(problem) = session.process_new_packets() {
+            // The other side learns why.
+            let _ = session.write_tls(socket);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+    use std::sync::Arc;
+    use std::thread;
+
+    use hol_agent::cryptography;
+    use rustls::ServerConfig;
+    use rustls::server::ResolvesServerCertUsingSni;
+
+    use super::*;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (client, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn a_handshake_ends_in_time_though_an_octet_comes_now_and_then() {
+        let config = ServerConfig::builder_with_provider(cryptography());
+        let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+        let config = config.with_cert_resolver(Arc::new(ResolvesServerCertUsingSni::new()));
+        let mut session = ServerConnection::new(Arc::new(config)).unwrap();
+        let (mut client, mut server) = pair();
+        let trickle = thread::spawn(move || {
+            // A record of 1,024 octets, which a handshake begins with.
+            let octets = [0x16, 3, 1, 4, 0, 1, 0, 3, 0xfc].into_iter().chain([3; 100]);
+            for octet in octets {
+                let _ = client.write_all(&[octet]);
+                thread::park_timeout(std::time::Duration::from_millis(20));
+            }
+        });
+        let patience = Duration::from_millis(200);
+        let ended = shake_hands(&mut session, &mut server, Clock::start(), patience);
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        trickle.join().unwrap();
+    }
+
+    #[test]
+    fn who_has_most_handshakes_in_progress_loses_the_oldest() {
+        let mut handshakes = Handshakes::default();
+        let [attacker, standby] = ["192.0.2.66", "10.9.0.2"].map(|address| address.parse().unwrap());
+        let (_client, server) = pair();
+        let theirs = handshakes.add(server, standby);
+        for _ in 0..3 * Handshakes::MOST {
+            let (client, server) = pair();
+            handshakes.add(server, attacker);
+            drop(client);
+        }
+        assert_eq!(handshakes.sockets.len(), Handshakes::MOST);
+        assert!(handshakes.remove(theirs).is_some());
+    }
+}
