@@ -3,9 +3,11 @@
 //! Paths are relative to this file.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use hol_base::{ByteCount, Duration};
+use hol_filter::Masquerade;
 use hol_simco::{PORT, Prefix};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -117,17 +119,20 @@ pub struct NftablesSettings {
 
 /// The addresses of a NAT; without any, the middlebox is a pure firewall.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NatSettings {
     /// Addresses that replace internal hosts.
     pub outside: Vec<IpAddr>,
     /// Addresses that replace external hosts, for twice NAT.
     pub inside: Vec<IpAddr>,
-    /// The first and the last port of those addresses.
-    pub ports: (u16, u16),
+    /// The first and the last port of those addresses that rules get; without it, 1024 and 65535, or those above
+    /// `masquerade_ports` if these are used.
+    pub ports: Option<(u16, u16)>,
     /// Internal hosts that may open flows to the outside without a rule, with the first address of `outside`.
     #[serde(deserialize_with = "prefixes")]
     pub masquerade: Vec<Prefix>,
+    /// The first and the last source port of flows that `masquerade` or `hairpin` translates. Rules do not get them.
+    pub masquerade_ports: (u16, u16),
     /// True if internal hosts reach each other at addresses of `outside`.
     pub hairpin: bool,
 }
@@ -224,8 +229,24 @@ impl Default for NftablesSettings {
 
 impl Default for NatSettings {
     fn default() -> Self {
-        let (outside, inside, masquerade) = Default::default();
-        Self { outside, inside, ports: (1024, u16::MAX), masquerade, hairpin: false }
+        let Masquerade { hosts: masquerade, hairpin, ports, .. } = Masquerade::default();
+        let masquerade_ports = ports.into_inner();
+        let (outside, inside, ports) = Default::default();
+        Self { outside, inside, ports, masquerade, masquerade_ports, hairpin }
+    }
+}
+
+impl NatSettings {
+    /// Returns true if flows are translated without a rule.
+    pub(crate) fn masquerades(&self) -> bool {
+        self.hairpin || !self.masquerade.is_empty()
+    }
+
+    /// Returns the ports that rules get.
+    pub(crate) fn pool_ports(&self) -> RangeInclusive<u16> {
+        let first = if self.masquerades() { self.masquerade_ports.1.saturating_add(1) } else { 1024 };
+        let (first, last) = self.ports.unwrap_or((first, u16::MAX));
+        first..=last
     }
 }
 
@@ -355,7 +376,16 @@ mod tests {
         let example = text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
         let settings: Settings = toml::from_str(example).unwrap();
         let documented = |setting: &str| example.contains(&format!("{setting} = "));
-        for setting in ["listen-sctp", "firewall", "sync", "max-lifetime", "metrics", "inside", "patience"] {
+        for setting in [
+            "listen-sctp",
+            "masquerade-ports",
+            "firewall",
+            "sync",
+            "max-lifetime",
+            "metrics",
+            "inside",
+            "patience",
+        ] {
             assert!(documented(setting), "{setting}");
         }
         assert_eq!(settings.max_lifetime, Settings::default().max_lifetime);

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -128,6 +129,18 @@ pub enum SetupError {
         "[nat] masquerade: no address of `outside` has the IP version of {0}; add one, or leave these hosts out"
     )]
     MasqueradeWithoutAddress(IpAddr),
+    /// Masqueraded flows could get a port that a rule has.
+    #[error(
+        "[nat] masquerade-ports: {} to {} is to be a range without the ports of rules, {} to {}; set masquerade-ports and ports to ranges \
+         that do not overlap",
+        .ports.start(), .ports.end(), .pool.start(), .pool.end()
+    )]
+    MasqueradePorts {
+        /// The ports of masqueraded flows.
+        ports: RangeInclusive<u16>,
+        /// Those of rules.
+        pool: RangeInclusive<u16>,
+    },
     /// The standby could not be told from others, or there is nothing to copy.
     #[error(
         "[standby]: the rules are copied from `state`, with sync, over TLS to who has a certificate for `name`; set state = DIR, \
@@ -492,7 +505,7 @@ impl Settings {
         let NftablesSettings { table, inside, outside } = &self.nftables;
         let unmatched = if self.firewall { Unmatched::Drop } else { Unmatched::Accept };
         let addresses = [&self.nat.outside[..], &self.nat.inside[..]].concat();
-        let pool = Pool { addresses, ports: self.nat.ports.0..=self.nat.ports.1 };
+        let pool = Pool { addresses, ports: self.nat.pool_ports() };
         let config = hol_filter::Config::new().with_table(table)?.with_unmatched(unmatched).with_pool(pool);
         let config = config.with_masquerade(self.masquerade()?);
         match (inside.clone(), outside.clone()) {
@@ -505,10 +518,16 @@ impl Settings {
     }
 
     fn masquerade(&self) -> Result<Masquerade, SetupError> {
-        let NatSettings { outside, masquerade: hosts, hairpin, .. } = &self.nat;
+        let NatSettings { outside, masquerade: hosts, masquerade_ports: (first, last), hairpin, .. } =
+            &self.nat;
         let NftablesSettings { inside: from, outside: to, .. } = &self.nftables;
-        if (*hairpin || !hosts.is_empty()) && (from.is_none() || to.is_none()) {
+        if self.nat.masquerades() && (from.is_none() || to.is_none()) {
             return Err(SetupError::MasqueradeWithoutInterfaces);
+        }
+        let (ports, pool) = (*first..=*last, self.nat.pool_ports());
+        let overlap = pool.start().max(first) <= pool.end().min(last);
+        if self.nat.masquerades() && (overlap || ports.is_empty() || *first == 0) {
+            return Err(SetupError::MasqueradePorts { ports, pool });
         }
         let is_represented = |hosts: &&Prefix| {
             let version = IpVersion::of(hosts.address());
@@ -517,7 +536,7 @@ impl Settings {
         if let Some(lacking) = hosts.iter().find(|hosts| !is_represented(hosts)) {
             return Err(SetupError::MasqueradeWithoutAddress(lacking.address()));
         }
-        Ok(Masquerade { hosts: hosts.clone(), hairpin: *hairpin, addresses: outside.clone() })
+        Ok(Masquerade { hosts: hosts.clone(), hairpin: *hairpin, addresses: outside.clone(), ports })
     }
 
     fn config(&self) -> Config {
@@ -549,7 +568,7 @@ impl Settings {
             capabilities,
             outside: self.nat.outside.clone(),
             inside: self.nat.inside.clone(),
-            ports: self.nat.ports.0..=self.nat.ports.1,
+            ports: self.nat.pool_ports(),
             most_rules: self.limits.rules,
             most_elements: self.limits.elements,
             most_shapes: MOST_SHAPES,
@@ -651,6 +670,36 @@ mod tests {
             settings("", "10.0.0.0/8").unwrap_err().contains("name `inside` and `outside` in [nftables]")
         );
         assert!(settings(interfaces, "fd00::/8").unwrap_err().contains("has the IP version of fd00::"));
+    }
+
+    #[test]
+    fn masqueraded_flows_have_ports_that_rules_have_not() {
+        let settings = |nat: &str| {
+            let text = format!(
+                "[nftables]\ninside = 'in0'\noutside = 'out0'\n[nat]\noutside = ['192.0.2.1']\n{nat}\n"
+            );
+            let settings: Settings = toml::from_str(&text).unwrap();
+            let middlebox = settings.middlebox().map_err(|error| error.to_string());
+            middlebox.map(|_| settings.nat.pool_ports())
+        };
+        assert_eq!(settings(""), Ok(1024..=65_535));
+        assert_eq!(settings("hairpin = true"), Ok(16_384..=65_535));
+        let masquerade = |more: &str| settings(&format!("masquerade = ['10.0.0.0/8']\n{more}"));
+        assert_eq!(masquerade(""), Ok(16_384..=65_535));
+        assert_eq!(masquerade("masquerade-ports = [32768, 60999]"), Ok(61_000..=65_535));
+        assert_eq!(masquerade("masquerade-ports = [32768, 65535]\nports = [1024, 32767]"), Ok(1024..=32_767));
+        for wrong in [
+            "ports = [1024, 65535]",
+            "ports = [1024, 32768]\nmasquerade-ports = [32768, 60999]",
+            "ports = [60999, 65535]\nmasquerade-ports = [32768, 60999]",
+            "masquerade-ports = [32768, 65535]",
+            "masquerade-ports = [2000, 1024]",
+            "masquerade-ports = [0, 1024]",
+        ] {
+            let error = masquerade(wrong).unwrap_err();
+            assert!(error.contains("ranges that do not overlap"), "{wrong}: {error}");
+        }
+        assert_eq!(settings("ports = [1024, 65535]"), Ok(1024..=65_535), "nothing is masqueraded");
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub struct Config {
 }
 
 /// Flows without a rule that a NAT translates all the same. Needs [`Interfaces`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Masquerade {
     /// Internal hosts that may open flows to the outside without a rule.
     pub hosts: Vec<Prefix>,
@@ -25,6 +25,9 @@ pub struct Masquerade {
     pub hairpin: bool,
     /// The addresses that represent these hosts: the first of each IP version.
     pub addresses: Vec<IpAddr>,
+    /// Their source ports, none of the [pool's](Pool::ports): the kernel knows which ports connections have, but not which
+    /// are bound.
+    pub ports: RangeInclusive<u16>,
 }
 
 /// The addresses of a NAT. Datagrams to them are for nobody else, not even for the middlebox itself.
@@ -167,6 +170,12 @@ impl Masquerade {
     pub(crate) fn sources(&self) -> impl Iterator<Item = IpAddr> {
         let first = |version| self.addresses.iter().find(move |address| IpVersion::of(**address) == version);
         [IpVersion::V4, IpVersion::V6].into_iter().filter_map(first).copied()
+    }
+}
+
+impl Default for Masquerade {
+    fn default() -> Self {
+        Self { hosts: Vec::new(), hairpin: false, addresses: Vec::new(), ports: 1024..=16_383 }
     }
 }
 

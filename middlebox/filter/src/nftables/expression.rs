@@ -134,11 +134,13 @@ impl Expressions {
         })
     }
 
-    /// Translates to the address and port in these registers. `version` is `NFPROTO_IPV4` or `NFPROTO_IPV6`.
-    pub fn nat(self, nat: Nat, version: u8, address: usize, port: Option<usize>) -> Self {
+    /// Translates to the address in this register, and to a port between those in two others, if given. `version` is
+    /// `NFPROTO_IPV4` or `NFPROTO_IPV6`.
+    pub fn nat(self, nat: Nat, version: u8, address: usize, ports: Option<[usize; 2]>) -> Self {
         self.with("nat", |data| {
             let data = register(number(number(data, 1, nat as u32), 2, version.into()), 3, address);
-            if let Some(port) = port { register(data, 5, port) } else { data }
+            let Some([first, last]) = ports else { return data };
+            register(register(data, 5, first), 6, last)
         })
     }
 

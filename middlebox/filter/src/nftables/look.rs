@@ -29,7 +29,7 @@ pub(super) fn look(rule: Expressions, shape: &Shape, seen: Seen, label: Option<L
         let rule = rule.lookup(&name, 0, Some(0));
         // A map returns at most five registers.
         let rule = label.into_iter().fold(rule, |rule, label| rule.load(&label, 8).store(Tracked::Label, 8));
-        rule.nat(nat, number(shape.version), 0, port)
+        rule.nat(nat, number(shape.version), 0, port.map(|port| [port; 2]))
     };
     match shape.role {
         Role::Block => rule.lookup(&name, 0, None).verdict(Verdict::Drop),

@@ -1,6 +1,7 @@
 //! The rules around the sets, through which a packet passes. `docs/simco-filter.md` shows them as `nft` does.
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 use hol_simco::{IpVersion, Prefix};
 
@@ -209,7 +210,7 @@ impl<'a> Chain<'a> {
                 rules.add(|rule| rule.verdict(Verdict::Drop));
             }
             End::Represent(masquerade) => masquerade.sources().for_each(|source| {
-                rules.add(|rule| represent(labelled(rule), source));
+                rules.add(|rule| represent(labelled(rule), source, &masquerade.ports));
             }),
             End::Drop => rules.add(|rule| rule.verdict(Verdict::Drop)),
             End::Goto(chain) => rules.add(|rule| rule.verdict(Verdict::Goto(chain))),
@@ -307,15 +308,17 @@ fn labelled(rule: Expressions) -> Expressions {
     rule.compare(0, Order::Unequal, &[0; size_of::<Label>()])
 }
 
-/// Gives a connection this source.
-fn represent(rule: Expressions, source: IpAddr) -> Expressions {
+/// Gives a connection this source, and a port of the range that bindings leave.
+fn represent(rule: Expressions, source: IpAddr, ports: &RangeInclusive<u16>) -> Expressions {
     let version = IpVersion::of(source);
     let rule = of_version(rule, version);
     let rule = match source {
         IpAddr::V4(v4) => rule.load(&v4.octets(), 0),
         IpAddr::V6(v6) => rule.load(&v6.octets(), 0),
     };
-    rule.nat(Nat::Source, number(version), 0, None)
+    // An address takes up to four registers.
+    let rule = rule.load(&ports.start().to_be_bytes(), 4).load(&ports.end().to_be_bytes(), 5);
+    rule.nat(Nat::Source, number(version), 0, Some([4, 5]))
 }
 
 /// Matches packets of connections whose addresses are not translated. RFC 4540 section 8.3.3: external hosts send to A2, and a
