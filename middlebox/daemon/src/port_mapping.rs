@@ -207,24 +207,23 @@ impl PortMapper {
             Some(Granted { pid, .. }) if wanted.lifetime == 0 => {
                 self.change(now, asked, pid, Lifetime(0), middlebox, batch)
             }
+            Some(had) if wanted.outside.is_exact && is_other(wanted.outside.outside, had.outside) => {
+                Err(Refusal::CannotProvideExternal)
+            }
             Some(had) if had.filter == wanted.filter => {
-                let outside = wanted.outside.outside;
-                let is_other = outside.port() != had.outside.port()
-                    || !outside.ip().is_unspecified() && outside.ip() != had.outside.ip();
-                if wanted.outside.is_exact && is_other {
-                    return Err(Refusal::CannotProvideExternal);
-                }
                 let lifetime = wanted.seconds();
                 self.change(now, asked, had.pid, lifetime, middlebox, batch)
             }
             Some(had) => {
-                // Another rule with the same port.
+                // Another rule with the same port. It takes no more than the one that it replaces, which ends only if
+                // nothing is in its way.
+                check_rights(&asked, middlebox)?;
                 let gone =
                     Asked { host: None, wanted: wanted.clone(), octets: Vec::new(), agent: asked.agent };
                 self.change(now, gone, had.pid, Lifetime(0), middlebox, batch)?;
                 let mut asked = asked;
                 asked.wanted.outside.outside = had.outside;
-                self.begin_mapping(now, asked, middlebox, batch)
+                self.enable(now, asked, middlebox, batch)
             }
         }
     }
@@ -251,11 +250,18 @@ impl PortMapper {
         if has >= Self::FEW && self.is_scarce(asked.agent, middlebox) {
             return Err(Refusal::NoResources);
         }
-        let enable = wanted.enable();
-        if !middlebox.policy().covers(asked.agent, &enable.internal, &enable.external) {
-            return Err(Refusal::NotAuthorized);
-        }
-        let mapping = wanted.outside;
+        check_rights(&asked, middlebox)?;
+        self.enable(now, asked, middlebox, batch)
+    }
+
+    fn enable(
+        &mut self,
+        now: Time,
+        asked: Asked,
+        middlebox: &mut Middlebox,
+        batch: &mut Batch,
+    ) -> Result<Outcome, Refusal> {
+        let (enable, mapping) = (asked.wanted.enable(), asked.wanted.outside);
         let session = self.session(now, asked.agent, middlebox, batch)?;
         let tid = self.note(asked);
         middlebox.ask(now, session, tid, Request::Per { enable, gid: None }, Some(mapping), batch);
@@ -438,6 +444,18 @@ impl PortMapper {
     fn epoch(&self, now: Time) -> u32 {
         (now.saturating_since(self.start).as_millis() / 1000) as u32
     }
+}
+
+/// Fails if the policy does not let the agent have what one of its hosts wants.
+fn check_rights(Asked { wanted, agent, .. }: &Asked, middlebox: &Middlebox) -> Result<(), Refusal> {
+    let enable = wanted.enable();
+    let is_covered = middlebox.policy().covers(*agent, &enable.internal, &enable.external);
+    if is_covered { Ok(()) } else { Err(Refusal::NotAuthorized) }
+}
+
+/// Returns true if this is not the outside address and port that are wanted. Any address will do for an unspecified one.
+fn is_other(wanted: SocketAddr, outside: SocketAddr) -> bool {
+    outside.port() != wanted.port() || !wanted.ip().is_unspecified() && outside.ip() != wanted.ip()
 }
 
 /// Returns the protocol, the operation and the result of an answer. RFC 6887 section 7.2, RFC 6886 section 3.3.

@@ -216,6 +216,33 @@ fn a_filter_says_who_may_use_a_mapping_and_may_be_changed() {
     assert_eq!(lan.ask(PHONE, 600, mapped(&[filter(0), filter(1)])), Err(13));
 }
 
+/// A new filter is another rule, which may be refused: only if it is not, the one before ends.
+#[test]
+fn a_filter_is_changed_or_the_mapping_stays_as_it_was() {
+    let lan = &mut Lan::behind_nat();
+    let filtered = |port, address: &str, prefer_failure, external| {
+        let filter = Filter { prefix_length: 32, address: address.parse().unwrap(), port: 0 };
+        Operation::Map { mapping: mapping(port, external), prefer_failure, filters: vec![filter] }
+    };
+    // Of 20 ports 18 are taken, so hosts with four get no more.
+    for (host, count) in [(PHONE, 3), (TELLY, 8), ("10.0.0.7", 4), ("10.0.0.8", 3)] {
+        (0..count).for_each(|n| drop(lan.map(host, 5000 + n, 600, 40_100 + n).unwrap()));
+    }
+    assert_eq!(lan.rules().len(), 18);
+    let (outside, _) = lan.map(PHONE, 5001, 600, 0).unwrap();
+    assert_eq!(lan.ask(PHONE, 600, filtered(5001, "198.51.100.7", false, 0)), given(&outside, 600));
+    let (outside, _) = lan.map(TELLY, 5001, 600, 0).unwrap();
+    assert_eq!(lan.ask(TELLY, 600, filtered(5001, "198.51.100.7", false, 0)), given(&outside, 600));
+    assert_eq!(lan.ask(TELLY, 600, filtered(5002, "198.51.100.7", true, 40_999)), Err(11), "another port");
+    assert_eq!(lan.rules().len(), 18);
+    // Guests may reach some networks.
+    let lan = &mut Lan::behind_nat();
+    let guest = "10.0.0.200";
+    let (outside, _) = lan.ask(guest, 600, filtered(5004, "198.51.100.7", false, 0)).unwrap();
+    assert_eq!(lan.ask(guest, 600, filtered(5004, "192.0.2.7", false, 0)), Err(2));
+    assert_eq!(lan.ask(guest, 600, filtered(5004, "198.51.100.7", false, 0)), given(&outside, 600));
+}
+
 /// RFC 6887 section 12.
 #[test]
 fn a_flow_to_a_peer_is_let_pass_and_one_of_a_mapped_port_is_already() {
