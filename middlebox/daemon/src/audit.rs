@@ -1,7 +1,7 @@
 //! The audit log: who asked for what, which addresses and ports that gave to whom, and when it ended.
 //!
-//! Requests that were granted and ends of rules are all logged, so that the log says at any time who had an outside address and
-//! port. Refused requests and questions are limited, so that nobody can fill a disk with them.
+//! It says who had an outside address and port at what time, except for what an agent does beyond a rate. Without a rate an agent
+//! could fill a disk: it may change the lifetime of its own rule, or begin and end one, any number of times.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -14,14 +14,51 @@ use hol_simco::{
     Rule,
 };
 
-use crate::log::{Field, Level, Log};
+use crate::log::{Field, Log};
 use crate::metrics::name;
 
-/// The refused requests and questions logged in this second.
+/// What agents have logged.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
+    /// The end of this second.
     until: Time,
-    asked: BTreeMap<AgentId, u64>,
+    accounts: BTreeMap<AgentId, Account>,
+}
+
+/// The lines of an agent.
+#[derive(Debug, Default)]
+struct Account {
+    /// Lines that the rate does not account for yet.
+    lines: u64,
+    /// Refused requests and questions in this second.
+    questions: u64,
+    /// Requests and ends of rules left out in this second.
+    requests: u64,
+    ends: u64,
+}
+
+impl Account {
+    /// Returns true if a line may be written.
+    fn takes_line(&mut self) -> bool {
+        let has_room = self.lines < Audit::BURST;
+        self.lines += u64::from(has_room);
+        has_room
+    }
+
+    /// Returns true if a request may be logged.
+    fn takes_request(&mut self, is_granted: bool) -> bool {
+        self.questions += u64::from(!is_granted);
+        let is_logged = (is_granted || self.questions <= Audit::QUESTIONS) && self.takes_line();
+        self.requests += u64::from(!is_logged);
+        is_logged
+    }
+
+    /// Returns true if the end of a rule may be logged.
+    fn takes_end(&mut self) -> bool {
+        let is_logged = self.takes_line();
+        self.ends += u64::from(!is_logged);
+        is_logged
+    }
 }
 
 /// What a request and its answer say about a rule.
@@ -38,8 +75,12 @@ struct Record {
 }
 
 impl Audit {
-    /// Maximum refused requests and questions logged per agent and second. A further line has the number of the others.
-    const MOST: u64 = 100;
+    /// Maximum refused requests and questions logged per agent and second.
+    const QUESTIONS: u64 = 100;
+    /// Maximum lines per agent and second in the long run.
+    const RATE: u64 = 1000;
+    /// Maximum lines per agent at once: many rules may begin and end together.
+    const BURST: u64 = 100_000;
 
     /// Logs a request of this peer and its answer.
     pub fn write(
@@ -50,46 +91,58 @@ impl Audit {
         policy: &Policy,
         log: &mut Log,
     ) {
-        if self.until <= now {
-            self.close(now, policy, log);
+        if self.account(now, answered.agent, policy, log).takes_request(is_granted(answered)) {
+            write(now, answered, peer, policy.agent_name(answered.agent), log);
         }
-        if !is_granted(answered) {
-            let asked = self.asked.entry(answered.agent).or_default();
-            *asked += 1;
-            if *asked > Self::MOST {
-                return;
-            }
-        }
-        write(now, answered, peer, policy.agent_name(answered.agent), log);
     }
 
     /// Logs the ends of rules among these changes.
-    pub fn write_ends(now: Time, changes: &[Change], policy: &Policy, log: &mut Log) {
+    pub fn write_ends(&mut self, now: Time, changes: &[Change], policy: &Policy, log: &mut Log) {
         for change in changes {
-            if let Change { before: Some(rule), after: None } = change {
-                let cause = if rule.is_in_force(now) { "request" } else { "lifetime" };
-                write_end(now, rule, policy.agent_name(rule.owner), cause, log);
+            if let Change { before: Some(rule), after: None } = change
+                && self.account(now, rule.owner, policy, log).takes_end()
+            {
+                write_end(now, rule, policy.agent_name(rule.owner), cause(now, rule), log);
             }
         }
     }
 
-    /// Logs the number of requests left out of the past second.
-    fn close(&mut self, now: Time, policy: &Policy, log: &mut Log) {
-        for (agent, asked) in std::mem::take(&mut self.asked) {
-            if let Some(more @ 1..) = asked.checked_sub(Self::MOST) {
-                let fields: [Field<'_>; 2] = [("agent", &policy.agent_name(agent)), ("requests", &more)];
-                log.write(now, Level::Info, "asked-more", &fields);
-            }
+    /// Returns the account of an agent, after the end of a second if that is due.
+    fn account(&mut self, now: Time, agent: AgentId, policy: &Policy, log: &mut Log) -> &mut Account {
+        if self.until <= now {
+            self.close(now, policy, log);
         }
+        self.accounts.entry(agent).or_default()
+    }
+
+    /// Logs the number of lines left out of the past second.
+    fn close(&mut self, now: Time, policy: &Policy, log: &mut Log) {
+        let seconds = 1 + now.saturating_since(self.until).as_millis() / 1000;
+        for (agent, account) in &mut self.accounts {
+            let Account { requests, ends, .. } = *account;
+            if requests + ends > 0 {
+                let name = policy.agent_name(*agent);
+                let fields: [Field<'_>; 3] = [("agent", &name), ("requests", &requests), ("ends", &ends)];
+                log.write_record(now, Some(*agent), "asked-more", &fields);
+            }
+            *account =
+                Account { lines: account.lines.saturating_sub(Self::RATE * seconds), ..Account::default() };
+        }
+        self.accounts.retain(|_, account| account.lines > 0);
         self.until = now + Duration::from_secs(1);
     }
+}
+
+/// Returns why a rule ends now.
+pub(crate) fn cause(now: Time, rule: &Rule) -> &'static str {
+    if rule.is_in_force(now) { "request" } else { "lifetime" }
 }
 
 /// Logs the end of a rule.
 pub(crate) fn write_end(now: Time, rule: &Rule, agent: &str, cause: &'static str, log: &mut Log) {
     let record = Record::of(rule);
     let fields: [Field<'_>; 2] = [("agent", &agent), ("cause", &cause)];
-    record.write(now, "rule-ended", &fields, log);
+    record.write(now, rule.owner, "rule-ended", &fields, log);
 }
 
 /// Returns true if the request has changed something.
@@ -112,7 +165,7 @@ fn write(now: Time, answered: &Answered<'_>, peer: Option<SocketAddr>, agent: &s
         ("request", &name(request)),
         ("result", &result),
     ];
-    Record::of_answer(request, answer).write(now, "asked", &fields, log);
+    Record::of_answer(request, answer).write(now, answered.agent, "asked", &fields, log);
 }
 
 impl Record {
@@ -161,7 +214,7 @@ impl Record {
         record
     }
 
-    fn write(&self, now: Time, event: &'static str, first: &[Field<'_>], log: &mut Log) {
+    fn write(&self, now: Time, agent: AgentId, event: &'static str, first: &[Field<'_>], log: &mut Log) {
         let end = |tuple: &Option<AddressTuple>| text(tuple.as_ref().map(FlowEnd::of));
         let protocol = self.internal.or(self.outside).map(|tuple| tuple.protocol);
         let direction = self.direction.map(|direction| match direction {
@@ -184,7 +237,7 @@ impl Record {
             .copied()
             .chain(texts.iter().map(|(name, text)| (*name, text as &dyn Display)))
             .collect();
-        log.write(now, Level::Info, event, &fields);
+        log.write_record(now, Some(agent), event, &fields);
     }
 }
 
@@ -200,6 +253,7 @@ mod tests {
     use hol_simco::{Binding, Enable, Gid, Granted, Location, PerParameters, PortParity, Refusal, SessionId};
 
     use super::*;
+    use crate::log::Level;
 
     #[derive(Clone, Default)]
     struct Lines(Arc<Mutex<Vec<u8>>>);
@@ -220,7 +274,8 @@ mod tests {
     fn written(write: impl FnOnce(&Policy, &mut Log)) -> Vec<String> {
         let policy = Policy::of_agents(["call-server"]).unwrap();
         let lines = Lines::default();
-        write(&policy, &mut Log::new(Level::Info, Box::new(lines.clone())));
+        // The level does not concern it.
+        write(&policy, &mut Log::new(Level::Error, Box::new(lines.clone())));
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
         text.lines().map(|line| line.split_once(" level=info ").unwrap().1.to_owned()).collect()
     }
@@ -242,15 +297,16 @@ mod tests {
             let agent = policy.agent("call-server").unwrap();
             let answered = Answered { session: SessionId(3), agent, request: &request, answer: &answer };
             let peer = Some("10.9.0.2:33000".parse().unwrap());
-            Audit::default().write(START, &answered, peer, policy, log);
+            let mut audit = Audit::default();
+            audit.write(START, &answered, peer, policy, log);
             let binding = Binding { outside: Some(outside), inside: None };
             let action = Action::Enable { gid, parameters, internal, external, binding };
             let expires = lifetime.end(START);
             let rule = Rule { pid, owner: agent, expires, action };
             let end = Change { before: Some(rule), after: None };
             let change = Change { before: Some(rule), after: Some(rule) };
-            Audit::write_ends(expires, &[change, end], policy, log);
-            Audit::write_ends(START, &[end], policy, log);
+            audit.write_ends(expires, &[change, end], policy, log);
+            audit.write_ends(START, &[end], policy, log);
         });
         let flow = "protocol=17 direction=both internal=10.0.0.5:5004 external=198.51.100.7:6000 \
                     outside=192.0.2.1:40000 inside=-";
@@ -267,27 +323,43 @@ mod tests {
         );
     }
 
-    /// Grants are limited by quotas.
     #[test]
-    fn refused_requests_are_written_a_hundred_times_a_second_and_granted_ones_always() {
+    fn an_agent_that_is_never_done_does_not_fill_a_disk() {
         let request = Request::Plc { pid: Pid(7), lifetime: Lifetime(60) };
         let refusal = Body::Refusal(Refusal::NoSuchRule);
         let grant = Body::Reply(Reply::Plc { lifetime: Lifetime(60) });
         let written = written(|policy, log| {
             let agent = policy.agent("call-server").unwrap();
             let mut audit = Audit::default();
-            let mut write = |seconds, answer: &Body| {
+            let end = |location| tuple(location, "10.0.0.5:5004");
+            let action =
+                Action::Disable { internal: end(Location::Internal), external: end(Location::External) };
+            let rule = Rule { pid: Pid(7), owner: agent, expires: START, action };
+            let ends = Change { before: Some(rule), after: None };
+            let mut write = |seconds, answer: &Body, count: u64| {
                 let answered = Answered { session: SessionId(3), agent, request: &request, answer };
-                audit.write(START + Duration::from_secs(seconds), &answered, None, policy, log);
+                let now = START + Duration::from_secs(seconds);
+                (0..count).for_each(|_| audit.write(now, &answered, None, policy, log));
+                audit.write_ends(now, &[ends], policy, log);
             };
-            (0..150).for_each(|_| write(0, &refusal));
-            (0..150).for_each(|_| write(0, &grant));
-            write(1, &refusal);
+            write(0, &refusal, 150);
+            write(1, &grant, Audit::BURST + 10);
+            write(2, &grant, 2 * Audit::RATE);
+            write(5, &grant, 2 * Audit::RATE);
         });
         let expected = "event=asked session=3 peer=- agent=call-server request=PLC result=0x0343 pid=7 lifetime=- \
                         protocol=- direction=- internal=- external=- outside=- inside=-";
         assert_eq!(written[0], expected);
-        assert_eq!(written.len(), 100 + 150 + 2);
-        assert_eq!(written[250], "event=asked-more agent=call-server requests=50");
+        assert!(written[100].starts_with("event=rule-ended"), "{}", written[100]);
+        assert_eq!(written[101], "event=asked-more agent=call-server requests=50 ends=0");
+        let of = |event: &str| {
+            written.iter().filter(|line| line.starts_with(&format!("event={event} "))).count() as u64
+        };
+        // In the long run as many as the rate allows: a second has passed, and then three.
+        let allowed = Audit::BURST + Audit::RATE + 2 * Audit::RATE + 1;
+        assert_eq!(of("asked") - 100 + of("rule-ended") - 1, allowed);
+        let more: Vec<&String> = written.iter().filter(|line| line.starts_with("event=asked-more")).collect();
+        assert_eq!(more.len(), 3);
+        assert_eq!(more[2], "event=asked-more agent=call-server requests=1000 ends=1");
     }
 }

@@ -346,7 +346,7 @@ impl Daemon {
                 let peer = self.connections.peer(answered.session);
                 audit.write(now, &answered, peer, policy, &mut self.log);
             }
-            Audit::write_ends(now, self.batch.changes(), policy, &mut self.log);
+            audit.write_ends(now, self.batch.changes(), policy, &mut self.log);
         }
     }
 

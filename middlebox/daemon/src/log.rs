@@ -9,6 +9,7 @@ use std::fmt::{self, Display, Write as _};
 use std::io::{self, Write};
 
 use hol_base::{Duration, Time};
+use hol_simco::AgentId;
 
 use self::date::Date;
 use self::writer::Writer;
@@ -93,12 +94,28 @@ impl Log {
         if !self.writes(level) {
             return;
         }
+        self.put(now, None, level, event, fields);
+    }
+
+    /// Writes a line of the audit log, whatever the level. This agent has brought it about, so it is left out where the agent's
+    /// lines would leave others no room.
+    pub(crate) fn write_record(
+        &mut self,
+        now: Time,
+        agent: Option<AgentId>,
+        event: &str,
+        fields: &[Field<'_>],
+    ) {
+        self.put(now, agent, Level::Info, event, fields);
+    }
+
+    fn put(&mut self, now: Time, agent: Option<AgentId>, level: Level, event: &str, fields: &[Field<'_>]) {
         let line = |level, event, fields: &[Field<'_>]| self.format.line(now, level, event, fields);
         let text = line(level, event, fields);
         match &mut self.out {
             Outlet::Direct(out) => drop(out.write_all(text.as_bytes())),
             Outlet::Beside(writer) => {
-                writer.push(&text, |lines| line(Level::Warn, "log-incomplete", &[("lines", &lines)]));
+                writer.push(agent, &text, |lines| line(Level::Warn, "log-incomplete", &[("lines", &lines)]));
             }
         }
     }

@@ -26,7 +26,7 @@ use rustls::ServerConfig;
 use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::version::TLS13;
 
-use crate::audit::{Audit, write_end};
+use crate::audit::{cause, write_end};
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
 use crate::ledger::Ledger;
@@ -474,8 +474,8 @@ impl Settings {
         journal.take_ended().into_iter().for_each(|pid| middlebox.rest(pid));
         let end = |rule| Change { before: Some(rule), after: None };
         let overruled: Vec<Change> = middlebox.end_overruled(now).into_iter().map(end).collect();
-        if self.audit {
-            Audit::write_ends(now, &overruled, middlebox.policy(), log);
+        for rule in overruled.iter().filter_map(|change| change.before.as_ref()).filter(|_| self.audit) {
+            write_end(now, rule, middlebox.policy().agent_name(rule.owner), cause(now, rule), log);
         }
         ends.extend(overruled);
         log.write(clock.now(), Level::Info, "restored", &[("rules", &rules)]);

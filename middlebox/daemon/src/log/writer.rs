@@ -1,9 +1,12 @@
 //! Writes the log on a thread of its own: whoever reads it may be slow, and agents must not wait for that.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use hol_simco::AgentId;
 
 /// Lines that wait for the thread.
 #[derive(Debug)]
@@ -18,6 +21,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Queue {
     octets: Vec<u8>,
+    /// Octets of each agent's among them.
+    shares: BTreeMap<AgentId, usize>,
     /// Lines left out since the last one that waits.
     left_out: u64,
     /// Lines left out in all.
@@ -46,10 +51,12 @@ impl Writer {
         Ok(Self(shared))
     }
 
-    /// Queues a line, if there is room. `note` returns the line that tells how many before it are missing.
-    pub fn push(&self, line: &str, note: impl FnOnce(u64) -> String) {
+    /// Queues a line, if there is room. `note` returns the line that tells how many before it are missing. Of an agent at most
+    /// as much waits as there is room for, so that others find some (Choudhury and Hahne 1998: dynamic queue length thresholds).
+    pub fn push(&self, agent: Option<AgentId>, line: &str, note: impl FnOnce(u64) -> String) {
         let mut queue = self.0.lock();
-        if queue.octets.len() + line.len() > Self::MOST {
+        let share = agent.and_then(|agent| queue.shares.get(&agent)).copied().unwrap_or(0);
+        if queue.octets.len() + line.len() + share > Self::MOST {
             queue.left_out += 1;
             queue.lost += 1;
             return;
@@ -57,6 +64,9 @@ impl Writer {
         if queue.left_out > 0 {
             let note = note(std::mem::take(&mut queue.left_out));
             queue.octets.extend_from_slice(note.as_bytes());
+        }
+        if let Some(agent) = agent {
+            *queue.shares.entry(agent).or_default() += line.len();
         }
         queue.octets.extend_from_slice(line.as_bytes());
         self.0.changed.notify_all();
@@ -94,6 +104,7 @@ impl Shared {
             self.changed.notify_all();
             return None;
         }
+        queue.shares.clear();
         Some(std::mem::take(&mut queue.octets))
     }
 }
@@ -102,6 +113,8 @@ impl Shared {
 mod tests {
     use std::io::Read;
     use std::os::unix::net::UnixStream;
+
+    use hol_simco::Policy;
 
     use super::*;
 
@@ -112,7 +125,7 @@ mod tests {
         let writer = Writer::start(Box::new(out)).unwrap();
         let line = format!("{}\n", "x".repeat(99));
         let note = |lost| format!("lost={lost}\n");
-        (0..40_000).for_each(|_| writer.push(&line, note));
+        (0..40_000).for_each(|_| writer.push(None, &line, note));
         let lost = writer.lost();
         assert!(lost > 10_000, "{lost} lines are more than there is room for");
         let reading = thread::spawn(move || {
@@ -122,7 +135,7 @@ mod tests {
         while writer.0.lock().octets.len() > Writer::MOST / 2 {
             thread::yield_now();
         }
-        writer.push("last\n", note);
+        writer.push(None, "last\n", note);
         drop(writer);
         let text = reading.join().unwrap().unwrap();
         assert_eq!(text.lines().filter(|line| line.starts_with('x')).count() as u64, 40_000 - lost);
@@ -132,10 +145,27 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_whose_lines_wait_leaves_room_for_those_of_others() {
+        let policy = Policy::of_agents(["attacker", "innocent"]).unwrap();
+        let [attacker, innocent] = ["attacker", "innocent"].map(|name| policy.agent(name));
+        let (_reader, out) = UnixStream::pair().unwrap();
+        let writer = Writer::start(Box::new(out)).unwrap();
+        let line = "x".repeat(100);
+        let push = |agent| writer.push(agent, &line, |_| String::new());
+        // More than the thread has taken, and than may wait.
+        (0..40_000).for_each(|_| push(attacker));
+        let lost = writer.lost();
+        assert!(lost > 10_000);
+        (0..1000).for_each(|_| push(innocent));
+        (0..100).for_each(|_| push(None));
+        assert_eq!(writer.lost(), lost, "nothing of others is left out");
+    }
+
+    #[test]
     fn a_log_that_nobody_reads_does_not_hold_up_the_end() {
         let (_reader, out) = UnixStream::pair().unwrap();
         let writer = Writer::start(Box::new(out)).unwrap();
-        (0..40_000).for_each(|_| writer.push(&"x".repeat(100), |_| String::new()));
+        (0..40_000).for_each(|_| writer.push(None, &"x".repeat(100), |_| String::new()));
         drop(writer);
     }
 }
