@@ -18,7 +18,7 @@ use crate::standby::Shipper;
 pub(crate) struct Ledger {
     filter: Box<dyn PacketFilter>,
     journal: Option<Journal>,
-    /// Ended rules that could not be removed from filter and journal: recorded with the next changes. A rule
+    /// Ends of rules, and changes taken back, that could not be recorded: recorded with the next changes. A rule
     /// that replaces one of them is never recorded before that end.
     owed: Vec<Change>,
     clock: Clock,
@@ -151,7 +151,8 @@ impl Ledger {
             self.metrics.numbers().failures += 1;
             batch.count(Self::ATTEMPT);
             let changes = failure.changes(batch.changes()).filter(|_| failures.len() < Self::MOST_REPEATS);
-            if changes.is_none() {
+            // For want of a standby the filter was not asked, or was put back.
+            if changes.is_none() && !matches!(failure, LedgerError::Standby) {
                 self.doubt(now);
             }
             let mut refuse =
@@ -174,6 +175,9 @@ impl Ledger {
             return Ok(());
         }
         let begin = self.clock.now();
+        if self.is_refused() {
+            return self.end_without_standby(now, changes);
+        }
         self.filter.apply(now, changes)?;
         let filtered = self.clock.now();
         if let Err(failure) = self.record(changes, policy) {
@@ -191,6 +195,24 @@ impl Ledger {
         Ok(())
     }
 
+    /// Returns true if nothing may be recorded.
+    fn is_refused(&self) -> bool {
+        self.journal.is_some() && self.standby.as_ref().is_some_and(Shipper::refuses)
+    }
+
+    /// Ends rules whose lifetimes are over, which is nobody's decision, and refuses everything else.
+    fn end_without_standby(&mut self, now: Time, changes: &[Change]) -> Result<(), LedgerError> {
+        let is_over = |change: &Change| {
+            change.after.is_none() && change.before.is_some_and(|rule| !rule.is_in_force(now))
+        };
+        if !changes.iter().all(is_over) {
+            return Err(LedgerError::Standby);
+        }
+        self.filter.apply(now, changes)?;
+        self.owe(changes);
+        Ok(())
+    }
+
     fn owe(&mut self, ends: &[Change]) {
         if self.journal.is_some() {
             self.owed.extend_from_slice(ends);
@@ -200,9 +222,6 @@ impl Ledger {
     /// Records the changes, after those still owed.
     fn record(&mut self, changes: &[Change], policy: &Policy) -> Result<(), LedgerError> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
-        if self.standby.as_ref().is_some_and(Shipper::refuses) {
-            return Err(LedgerError::Standby);
-        }
         let name = |agent| policy.name(agent);
         if self.owed.is_empty() {
             journal.record(changes, name)?;
@@ -214,7 +233,12 @@ impl Ledger {
         if !standby.ship(journal.last_entries()) {
             // It may have them or not, as with a reply that was not sent. Here they are taken back.
             let inverses: Vec<Change> = changes.iter().rev().map(|change| change.inverse()).collect();
-            journal.record(&inverses, name)?;
+            if let Err(failure) = journal.record(&inverses, name) {
+                self.owed.extend(inverses);
+                return Err(failure.into());
+            }
+            // Another standby may have begun meanwhile. If not, this one begins with the journal.
+            standby.ship(journal.last_entries());
             return Err(LedgerError::Standby);
         }
         Ok(())
@@ -333,3 +357,6 @@ impl fmt::Debug for Ledger {
         f.debug_struct("Ledger").field("mend_at", &self.mend_at).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

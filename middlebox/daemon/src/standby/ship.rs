@@ -366,6 +366,35 @@ impl Shipper {
 }
 
 #[cfg(test)]
+impl Shipper {
+    /// One whose standby is required, and says nothing.
+    pub fn silent() -> Self {
+        Self::in_phase(Phase::InStep)
+    }
+
+    /// One whose standby is required, and is being copied to.
+    pub fn copying() -> Self {
+        Self::in_phase(Phase::Copying)
+    }
+
+    /// One that requires a standby and has none.
+    pub fn absent() -> Self {
+        Self::in_phase(Phase::Absent)
+    }
+
+    fn in_phase(phase: Phase) -> Self {
+        let shipper = Self::of(None, Duration::from_millis(1), true);
+        shipper.shared.lock().phase = phase;
+        shipper
+    }
+
+    /// Returns the batches that wait.
+    pub fn queued(&self) -> Vec<Vec<u8>> {
+        self.shared.lock().queue.iter().map(|(_, entries)| entries.clone()).collect()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

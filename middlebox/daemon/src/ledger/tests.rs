@@ -1,0 +1,103 @@
+//! A journal whose standby is silent, absent, or has just begun.
+
+#[path = "../../../journal/tests/limit/mod.rs"]
+mod limit;
+
+use std::path::Path;
+
+use hol_filter::NullFilter;
+use hol_simco::{Action, AddressTuple, Location, Pid};
+
+use self::limit::{is_alone, limit_files};
+use super::*;
+
+fn rule(pid: u32, expires: Time) -> Rule {
+    let policy = Policy::open();
+    let owner = policy.anonymous().unwrap();
+    let end = |location| AddressTuple::of_host(location, 17, "10.0.0.5:5004".parse().unwrap());
+    let action = Action::Disable { internal: end(Location::Internal), external: end(Location::External) };
+    Rule { pid: Pid(pid), owner, expires, action }
+}
+
+fn begin(rule: Rule) -> Change {
+    Change { before: None, after: Some(rule) }
+}
+
+fn recorded(directory: &Path) -> Vec<u32> {
+    hol_journal::read(directory).unwrap().iter().map(|recorded| recorded.rule.pid.0).collect()
+}
+
+fn ledger(directory: &Path, standby: Shipper) -> Ledger {
+    let (journal, _) = Journal::open(directory).unwrap();
+    Ledger::new(Clock::start(), Box::new(NullFilter), Some(journal)).with_standby(Some(standby))
+}
+
+/// A standby that records nothing, and a disk that takes the change, but not that it is taken back.
+#[test]
+fn what_was_refused_for_want_of_a_standby_is_not_recorded_in_the_end_though_the_disk_was_full() {
+    const TEST: &str = "ledger::tests::\
+                        what_was_refused_for_want_of_a_standby_is_not_recorded_in_the_end_though_the_disk_was_full";
+    if !is_alone(TEST) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (policy, now) = (Policy::open(), Time::from_millis(1_700_000_000_000));
+    let later = now + Duration::from_secs(60);
+    let mut ledger = ledger(directory.path(), Shipper::silent());
+    let size = || std::fs::metadata(directory.path().join("journal.0000000001")).unwrap().len();
+    let before = size();
+    let failure = ledger.make(now, &[begin(rule(7, later))], &policy).unwrap_err();
+    assert!(matches!(failure, LedgerError::Standby), "{failure}");
+    assert!(recorded(directory.path()).is_empty());
+    // Begun and taken back: of the first, and a part of the second.
+    let both = size() - before;
+    ledger.standby = Some(Shipper::silent());
+    limit_files(Some(size() + both - 1));
+    let failure = ledger.make(now, &[begin(rule(8, later))], &policy).unwrap_err();
+    assert!(matches!(failure, LedgerError::Journal(_)), "{failure}");
+    limit_files(None);
+    assert_eq!(recorded(directory.path()), [8], "it is still to be taken back");
+    ledger.standby = None;
+    ledger.make(now, &[begin(rule(9, later))], &policy).unwrap();
+    assert_eq!(recorded(directory.path()), [9]);
+}
+
+/// The one before is lost and another begins while a change is recorded.
+#[test]
+fn a_standby_that_has_begun_gets_what_is_taken_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let (policy, now) = (Policy::open(), Time::from_millis(1_700_000_000_000));
+    let mut ledger = ledger(directory.path(), Shipper::copying());
+    let change = begin(rule(7, now + Duration::from_secs(60)));
+    let failure = ledger.record(&[change], &policy).unwrap_err();
+    assert!(matches!(failure, LedgerError::Standby), "{failure}");
+    let shipped = ledger.standby.as_ref().unwrap().queued();
+    let mut replica = hol_journal::Replica::open(&directory.path().join("copy")).unwrap();
+    assert_eq!(shipped.len(), 2, "begun and taken back");
+    shipped.iter().for_each(|entries| replica.record(entries).unwrap());
+    assert!(replica.is_empty());
+}
+
+/// An end is recorded later; it is no failure, after which the whole packet filter would be repaired.
+#[test]
+fn lifetimes_end_without_the_standby_that_changes_need() {
+    let directory = tempfile::tempdir().unwrap();
+    let (policy, now) = (Policy::open(), Time::from_millis(1_700_000_000_000));
+    let [over, held, next] =
+        [(7, 0), (8, 60), (9, 60)].map(|(pid, left)| rule(pid, now + Duration::from_secs(left)));
+    let mut ledger = ledger(directory.path(), Shipper::absent());
+    let standby = ledger.standby.take();
+    ledger.make(now, &[begin(over), begin(held)], &policy).unwrap();
+    ledger.standby = standby;
+    let [over, held] = [over, held].map(|rule| Change { before: Some(rule), after: None });
+    ledger.make(now, &[over], &policy).unwrap();
+    for refused in [&[held][..], &[over, held], &[begin(next)]] {
+        let failure = ledger.make(now, refused, &policy).unwrap_err();
+        assert!(matches!(failure, LedgerError::Standby), "{failure}");
+    }
+    assert_eq!(ledger.mend_at, Time::MAX);
+    assert_eq!(recorded(directory.path()), [7, 8]);
+    ledger.standby = None;
+    ledger.make(now, &[begin(next)], &policy).unwrap();
+    assert_eq!(recorded(directory.path()), [8, 9]);
+}
