@@ -90,9 +90,10 @@ const MASQUERADED: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x20];
 /// Returns the chains of the table. With known interfaces the direction of packets is known.
 pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
     let is_translator = config.unmatched() == Unmatched::Accept;
-    let label = is_translator.then_some(TRANSLATED);
     let ways = if is_translator { [PASSING, PASSING] } else { [ENTERING, LEAVING] };
     let masquerade = config.masquerade();
+    // Where something passes without a rule, but not what a binding has translated that has ended.
+    let label = (is_translator || masquerade.is_used()).then_some(TRANSLATED);
     let represent = if masquerade.is_used() { End::Represent(masquerade) } else { End::Accept };
     let mut chains = vec![
         Chain::new(FORWARD, Begin::Forward(config.interfaces(), masquerade, ways), &[]),
@@ -206,7 +207,7 @@ impl<'a> Chain<'a> {
         match self.end {
             End::Accept => {}
             End::Masqueraded => {
-                rules.add(|rule| direction(labelled(rule), ORIGINAL).verdict(Verdict::Accept));
+                rules.add(|rule| direction(masqueraded(rule), ORIGINAL).verdict(Verdict::Accept));
                 rules.add(|rule| rule.verdict(Verdict::Drop));
             }
             End::Represent(masquerade) => masquerade.sources().for_each(|source| {
@@ -268,7 +269,7 @@ fn check(rules: &mut Rules<'_, '_>) {
 fn pass(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool) {
     rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS)));
     if masquerades {
-        rules.add(|rule| direction(labelled(rule), REPLY).verdict(Verdict::Accept));
+        rules.add(|rule| direction(masqueraded(rule), REPLY).verdict(Verdict::Accept));
     }
     for connected in [TCP, DCCP, SCTP] {
         rules.add(|rule| protocol(direction(rule, REPLY), connected).verdict(Verdict::Goto(replies)));
@@ -302,10 +303,17 @@ fn source(rule: Expressions, hosts: &Prefix) -> Expressions {
     }
 }
 
-/// Matches packets of connections that need no rule.
+/// Matches packets of connections with the label of those that need no rule.
 fn labelled(rule: Expressions) -> Expressions {
     let rule = rule.ct(Tracked::Label, 0).mask(0, &MASQUERADED);
     rule.compare(0, Order::Unequal, &[0; size_of::<Label>()])
+}
+
+/// Matches packets of connections that need no rule. One that a binding has translated does, although its host is masqueraded:
+/// otherwise it would outlast the binding, whose port others get.
+fn masqueraded(rule: Expressions) -> Expressions {
+    const BITS: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, TRANSLATED[15] | MASQUERADED[15]];
+    rule.ct(Tracked::Label, 0).mask(0, &BITS).equals(0, &MASQUERADED)
 }
 
 /// Gives a connection this source, and a port of the range that bindings leave.

@@ -273,6 +273,13 @@ fn flows_of_masqueraded_hosts_need_no_rule_and_what_answers_them_neither() {
     let second = world.udp(Inside, "10.1.0.3:5004");
     assert_eq!(arrives(&second, "10.2.0.2:6004", &outside).as_deref(), Some("192.0.2.77:40000"));
     assert_eq!(arrives(&inside, "10.2.0.3:6004", &stranger), None);
+    // What it has translated ends with it, and other flows of the host need no rule as before.
+    filter.apply(NOW, &[end(bound)]).unwrap();
+    assert_eq!(arrives(&second, "10.2.0.2:6004", &outside), None);
+    assert_eq!(arrives(&outside, "192.0.2.77:40000", &second), None);
+    let again = world.udp(Inside, "10.1.0.3:5008");
+    let seen = arrives(&again, "10.2.0.2:6004", &outside).unwrap();
+    assert_eq!(arrives(&outside, &seen, &again).as_deref(), Some("10.2.0.2:6004"));
     // Other hosts need rules.
     world.run(Inside, "ip", &["address", "add", "10.1.0.4/24", "dev", "eth0"]).unwrap();
     let third = world.udp(Inside, "10.1.0.4:5004");
