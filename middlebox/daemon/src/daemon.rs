@@ -389,7 +389,7 @@ impl Daemon {
         if let Err(failure) = self.ledger.sync_mark(now) {
             self.log.write_seldom(now, Level::Error, "mark-behind", &[("reason", &failure)]);
         }
-        if let Err(failure) = self.ledger.tidy() {
+        if let Err(failure) = self.ledger.tidy(now) {
             self.log.write_seldom(now, Level::Error, "journal-grows", &[("reason", &failure)]);
         }
         match &mut self.listeners {

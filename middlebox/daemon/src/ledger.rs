@@ -34,6 +34,8 @@ pub(crate) struct Ledger {
     keep_at: Time,
     /// When to sync the journal's mark.
     mark_at: Time,
+    /// When to compact the journal again, if necessary.
+    tidy_at: Time,
     /// The second middlebox that gets every record.
     standby: Option<Shipper>,
 }
@@ -98,8 +100,10 @@ impl Ledger {
     const MOST_REPEATS: usize = 2;
     /// Cost of a rejected batch, in units of about a nanosecond: the kernel waits for a grace period.
     const ATTEMPT: u64 = 5_000_000;
-    /// How long the journal's mark may be behind: it need not delay a reply.
+    /// How long the journal's mark may be behind. A turn that syncs it waits for the disk once more.
     const MARKING: Duration = Duration::from_secs(1);
+    /// Interval between attempts to compact the journal that fail.
+    const TIDYING: Duration = Duration::from_secs(60);
     /// Interval between checks for others' changes to it.
     const LOOKING: Duration = Duration::from_secs(1);
 
@@ -117,6 +121,7 @@ impl Ledger {
             unkept: None,
             keep_at: Time::MAX,
             mark_at: Time::MAX,
+            tidy_at: Time::ZERO,
             standby: None,
         }
     }
@@ -321,9 +326,14 @@ impl Ledger {
         Ok(synced?)
     }
 
-    /// Lets the journal drop superseded entries, if there are many.
-    pub fn tidy(&mut self) -> Result<(), LedgerError> {
-        Ok(self.journal.as_mut().map_or(Ok(()), Journal::tidy)?)
+    /// Lets the journal drop superseded entries, if there are many. After a failure it waits a while.
+    pub fn tidy(&mut self, now: Time) -> Result<(), LedgerError> {
+        let Some(journal) = self.journal.as_mut().filter(|_| self.tidy_at <= now) else { return Ok(()) };
+        let tidied = journal.tidy();
+        if tidied.is_err() {
+            self.tidy_at = now + Self::TIDYING;
+        }
+        Ok(tidied?)
     }
 }
 

@@ -47,7 +47,8 @@ pub enum JournalError {
     },
     /// The end of the journal is missing: there are fewer acknowledged records than its mark counts.
     #[error(
-        "{path}: octet {offset}: {what}; restore the directory from a copy, or remove {mark} to go on without them"
+        "{path}: octet {offset}: {what}; restore the directory from a copy, or remove {mark} to go on without them (a copy that was \
+         made while a middlebox recorded there lacks the end if its mark was copied last)"
     )]
     Missing {
         /// The file.

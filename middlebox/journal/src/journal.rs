@@ -38,7 +38,8 @@ pub struct Journal {
     /// The high-water mark; `None` if it could not be written.
     mark: Option<Mark>,
     usage: Usage,
-    compaction: Option<JoinHandle<Result<(), JournalError>>>,
+    /// The running compaction, and what there was when it began.
+    compaction: Option<(JoinHandle<Result<(), JournalError>>, Usage)>,
     torn: Option<TruncatedTail>,
     /// Known PIDs of rules that had ended when it was opened.
     ended: Vec<Pid>,
@@ -165,7 +166,8 @@ impl Journal {
 
     /// Replaces everything by these rules, each an entry: all or, on an error, nothing.
     pub(crate) fn replace(&mut self, entries: &[&[u8]]) -> Result<(), JournalError> {
-        self.finish_compaction()?;
+        // A failure has left what is replaced now.
+        let _ = self.finish_compaction();
         let number = self.segments[self.segments.len() - 1] + 1;
         let (mut place, mut end) = (Place::first(number), segment::HEADER as u64);
         let path = segment::path(&self.dir, number);
@@ -196,12 +198,12 @@ impl Journal {
     }
 
     /// Returns true if a crash of the machine may set the mark back, so that the loss of the last records would not
-    /// be noticed: [`sync_mark`](Self::sync_mark) is due, but nobody has to wait for it.
+    /// be noticed: [`sync_mark`](Self::sync_mark) is due, though not with each batch.
     pub fn is_mark_behind(&self) -> bool {
         self.mark.as_ref().is_none_or(|mark| !mark.is_synced())
     }
 
-    /// Syncs the mark. An error costs no record; try again later.
+    /// Syncs the mark, which waits for the disk. An error costs no record; try again later.
     pub fn sync_mark(&mut self) -> Result<(), JournalError> {
         match &mut self.mark {
             Some(mark) => mark.sync(),
@@ -232,17 +234,16 @@ impl Journal {
     }
 
     /// Compacts the segments if most of their entries are superseded and occupy 8 MiB or a quarter of the free space,
-    /// on a thread while recording continues; call it now and then. An error is that of the last compaction: it costs room and time at the next
-    /// opening, but no record, and compaction is tried again.
+    /// on a thread while recording continues; call it now and then. An error is that of the last compaction: it costs
+    /// room and time at the next opening, but no record. The next call tries again, so wait a while.
     pub fn tidy(&mut self) -> Result<(), JournalError> {
-        if self.compaction.as_ref().is_some_and(|thread| !thread.is_finished()) {
+        if self.compaction.as_ref().is_some_and(|(thread, _)| !thread.is_finished()) {
             return Ok(());
         }
         self.finish_compaction()?;
         if !self.usage.is_worth_compaction(|| room::free(&self.dir)) {
             return Ok(());
         }
-        self.usage = self.usage.compacted();
         self.begin_compaction()
     }
 
@@ -255,15 +256,17 @@ impl Journal {
         let (dir, finished) = (self.dir.clone(), self.segments.clone());
         self.segments.push(next);
         self.mark_position();
-        self.compaction = Some(thread::spawn(move || compaction::compact(&dir, &finished)));
+        let thread = thread::spawn(move || compaction::compact(&dir, &finished));
+        self.compaction = Some((thread, self.usage));
         Ok(())
     }
 
     /// Waits for the thread, if there is one.
     fn finish_compaction(&mut self) -> Result<(), JournalError> {
-        if let Some(thread) = self.compaction.take() {
+        if let Some((thread, before)) = self.compaction.take() {
             thread.join().expect("compaction does not panic")?;
             self.segments.drain(..self.segments.len() - 2);
+            self.usage = self.usage.compacted(before);
         }
         Ok(())
     }

@@ -48,8 +48,8 @@
 //! the journal ends before the mark, acknowledged records are missing: [`JournalError::Missing`]. Any other
 //! error is [`JournalError::Damaged`].
 //!
-//! The mark is written after each sync, and synced a moment later by [`Journal::sync_mark`], so that a batch
-//! still waits for the disk once. A crash of the machine in between sets it back; then it proves less.
+//! The mark is written after each sync, and synced now and then by [`Journal::sync_mark`], once a second say, so that
+//! not every batch waits for the disk twice. A crash of the machine in between sets it back; then it proves less.
 //!
 //! When more entries are superseded than not, and they occupy 8 MiB or a quarter of the free space, a new
 //! segment starts, and a thread merges the older ones into one that starts from nothing. It gets its name when

@@ -27,9 +27,10 @@ impl Usage {
         (share / u128::from((self.held + self.superseded).max(1))) as u64
     }
 
-    /// Returns what remains after compaction.
-    pub fn compacted(self) -> Self {
-        Self { superseded: 0, octets: self.octets - self.waste(), ..self }
+    /// Returns what remains after the compaction of what there was before.
+    pub fn compacted(self, before: Self) -> Self {
+        let (superseded, octets) = (self.superseded - before.superseded, self.octets - before.waste());
+        Self { superseded, octets, ..self }
     }
 
     /// Returns true if compaction is worth its cost on a disk with this much free space, which is only looked up if it
@@ -62,10 +63,14 @@ mod tests {
 
     #[test]
     fn what_is_superseded_is_gone_after_compaction() {
-        let usage = Usage { held: 10, superseded: 90, octets: 1000 };
-        let Usage { held, superseded, octets } = usage.compacted();
+        let before = Usage { held: 10, superseded: 90, octets: 1000 };
+        let Usage { held, superseded, octets } = before.compacted(before);
         assert_eq!((held, superseded, octets), (10, 0, 100));
-        assert_eq!(Usage { held: 0, superseded: 0, octets: 0 }.compacted().octets, 0);
+        let after = Usage { held: 9, superseded: 92, octets: 1020 };
+        let Usage { held, superseded, octets } = after.compacted(before);
+        assert_eq!((held, superseded, octets), (9, 2, 120), "what has come since is there");
+        let nothing = Usage { held: 0, superseded: 0, octets: 0 };
+        assert_eq!(nothing.compacted(nothing).octets, 0);
     }
 
     #[test]

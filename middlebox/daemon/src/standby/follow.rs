@@ -17,6 +17,8 @@ use crate::log::{Field, Level, Log};
 
 /// Interval at which the copy's mark is synced, and its compaction considered.
 const TIDYING: Duration = Duration::from_secs(1);
+/// The same after a failure.
+const TIDYING_AGAIN: Duration = Duration::from_secs(60);
 /// How far the stored clock may be from that of the active side.
 const LEEWAY: Duration = Duration::from_millis(50);
 
@@ -144,6 +146,7 @@ impl<'a> Follower<'a> {
         }
         self.tidy_at = now + TIDYING;
         if let Err(error) = self.replica.tidy() {
+            self.tidy_at = now + TIDYING_AGAIN;
             self.log.write_seldom(now, Level::Error, "journal-grows", &[("reason", &error)]);
         }
     }

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use crate::world::{Held, Store, begin, record, rule};
 use hol_journal::{Journal, JournalError};
@@ -73,6 +75,32 @@ fn what_is_superseded_goes_and_what_holds_stays() {
         store.files().iter().map(|name| fs::metadata(store.path().join(name)).unwrap().len()).sum();
     assert!(octets < 2_000, "{octets} octets for two rules");
     assert_eq!(store.files(), ["journal.0000000003", "journal.0000000004"]);
+    assert_eq!(store.open().1, held);
+}
+
+/// Something is in the way, such as a full disk, and then is not.
+#[test]
+fn a_compaction_that_has_failed_is_tried_again() {
+    let store = Store::new();
+    let (mut journal, mut held) = store.open();
+    supersede(&mut journal, &mut held);
+    let obstacle = store.path().join("journal.0000000001.new");
+    fs::create_dir(&obstacle).unwrap();
+    journal.tidy().unwrap();
+    let error = std::iter::repeat_with(|| journal.tidy()).find_map(Result::err).unwrap();
+    assert!(error.to_string().contains("journal.0000000001.new"), "{error}");
+    fs::remove_dir(&obstacle).unwrap();
+    let is_gone = (0..10_000).any(|_| {
+        journal.tidy().unwrap();
+        // The thread takes a moment.
+        thread::park_timeout(Duration::from_millis(1));
+        !store.segment(1).exists()
+    });
+    assert!(is_gone, "{:?}", store.files());
+    drop(journal);
+    let octets: u64 =
+        store.files().iter().map(|name| fs::metadata(store.path().join(name)).unwrap().len()).sum();
+    assert!(octets < 2_000, "{octets} octets for a rule");
     assert_eq!(store.open().1, held);
 }
 
