@@ -54,7 +54,7 @@ pub(super) fn of(numbers: &Numbers) -> String {
     text.one("simco_standby_synchronized", "gauge", "1 if a standby has every rule", numbers.standbys);
     text.one("simco_received_bytes_total", "counter", "Octets from agents", numbers.received);
     text.one("simco_sent_bytes_total", "counter", "Octets to agents", numbers.sent);
-    let failures = "Batches that packet filter or journal refused as a whole";
+    let failures = "Batches that packet filter, journal or the lack of a standby refused as a whole";
     text.one("simco_failures_total", "counter", failures, numbers.failures);
     let lost = "Lines of the log that were left out because they were not read in time";
     text.one("simco_log_lost_lines_total", "counter", lost, numbers.lost_lines);
@@ -63,7 +63,12 @@ pub(super) fn of(numbers: &Numbers) -> String {
     text.histogram("simco_turn_work_seconds", work, &numbers.work, SECOND);
     text.histogram("simco_batch_changes", "Changes made in one go", &numbers.batches, 1.0);
     text.histogram("simco_filter_seconds", "Time of the packet filter for a batch", &numbers.filter, SECOND);
-    text.histogram("simco_journal_seconds", "Time of the journal for a batch", &numbers.journal, SECOND);
+    text.histogram(
+        "simco_journal_seconds",
+        "Time of the journal for a batch, with the wait for the standby",
+        &numbers.journal,
+        SECOND,
+    );
     text.head("simco_build_info", "gauge", "The version of the program");
     text.value(concat!("simco_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"}"), 1);
     if let Some(process) = Process::read() {
