@@ -197,6 +197,14 @@ pub enum SetupError {
         /// Its minimum.
         least: &'static str,
     },
+    /// A limit that has no effect, because another is smaller.
+    #[error("{key}: it may be {most} at most")]
+    TooMuch {
+        /// The setting.
+        key: &'static str,
+        /// Its maximum.
+        most: &'static str,
+    },
     /// No socket for agents.
     #[error("listen: no addresses; name one, as in listen = [\"127.0.0.1:7626\"]")]
     ListensNowhere,
@@ -627,9 +635,17 @@ impl Settings {
             ("[limits] backlog", "1MiB", backlog.0 < 1 << 20),
             ("[limits] output", "128KiB", output.0 < Limits::LEAST_OUTPUT),
             ("[limits] patience", "1s", *patience < second),
+            ("[standby] patience", "1ms", self.standby.patience < Duration::from_millis(1)),
         ];
         let first = too_little.into_iter().find(|(_, _, is_too_little)| *is_too_little);
-        first.map_or(Ok(()), |(key, least, _)| Err(SetupError::TooLittle { key, least }))
+        match first {
+            Some((key, least, _)) => Err(SetupError::TooLittle { key, least }),
+            // After that a silent connection is over in any case.
+            None if self.standby.patience > Duration::from_secs(5) => {
+                Err(SetupError::TooMuch { key: "[standby] patience", most: "5s" })
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -670,6 +686,21 @@ mod tests {
             settings("", "10.0.0.0/8").unwrap_err().contains("name `inside` and `outside` in [nftables]")
         );
         assert!(settings(interfaces, "fd00::/8").unwrap_err().contains("has the IP version of fd00::"));
+    }
+
+    #[test]
+    fn a_reply_waits_for_the_standby_no_longer_than_its_connection_lasts() {
+        let check = |patience| {
+            let standby = StandbySettings { patience, ..StandbySettings::default() };
+            Settings { standby, ..Settings::default() }
+                .middlebox()
+                .map(drop)
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(check(Duration::from_secs(5)), Ok(()));
+        let error = check(Duration::from_secs(6)).unwrap_err();
+        assert_eq!(error, "[standby] patience: it may be 5s at most");
+        assert!(check(Duration::ZERO).unwrap_err().contains("1ms at least"));
     }
 
     #[test]
