@@ -249,12 +249,12 @@ impl Settings {
             return Err(SetupError::ListensNowhere);
         }
         self.check_limits()?;
-        self.nftables()?;
+        let filter = self.nftables()?;
         self.tls()?;
         self.check_protected()?;
         self.check_standby()?;
         let (policy, authentication) = self.access()?;
-        Ok(Middlebox::new(self.config(), policy, authentication)?)
+        Ok(Middlebox::new(self.config(filter.masquerade()), policy, authentication)?)
     }
 
     /// Returns what works, but hardly as intended.
@@ -547,7 +547,7 @@ impl Settings {
         Ok(Masquerade { hosts: hosts.clone(), hairpin: *hairpin, addresses: outside.clone(), ports })
     }
 
-    fn config(&self) -> Config {
+    fn config(&self, masquerade: &Masquerade) -> Config {
         let seconds = u32::try_from(self.max_lifetime.as_millis() / 1000).unwrap_or(u32::MAX);
         let mut capabilities = Capabilities::firewall(Lifetime(seconds));
         capabilities.middlebox_type |= Capabilities::PDR;
@@ -577,6 +577,7 @@ impl Settings {
             outside: self.nat.outside.clone(),
             inside: self.nat.inside.clone(),
             ports: self.nat.pool_ports(),
+            shared: masquerade.sources().filter(|_| masquerade.is_used()).collect(),
             most_rules: self.limits.rules,
             most_elements: self.limits.elements,
             most_shapes: MOST_SHAPES,

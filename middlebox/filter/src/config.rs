@@ -162,12 +162,12 @@ impl Pool {
 
 impl Masquerade {
     /// Returns true if some flow is translated without a rule.
-    pub(crate) fn is_used(&self) -> bool {
+    pub fn is_used(&self) -> bool {
         self.hairpin || !self.hosts.is_empty()
     }
 
     /// Returns the address that represents hosts of each IP version.
-    pub(crate) fn sources(&self) -> impl Iterator<Item = IpAddr> {
+    pub fn sources(&self) -> impl Iterator<Item = IpAddr> {
         let first = |version| self.addresses.iter().find(move |address| IpVersion::of(**address) == version);
         [IpVersion::V4, IpVersion::V6].into_iter().filter_map(first).copied()
     }

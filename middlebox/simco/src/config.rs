@@ -17,6 +17,8 @@ pub struct Config {
     pub inside: Vec<IpAddr>,
     /// Ports of those addresses.
     pub ports: RangeInclusive<u16>,
+    /// Outside addresses whose other ports serve flows without a rule: none is assigned as a whole.
+    pub shared: Vec<IpAddr>,
     /// Maximum policy rules; more are refused.
     pub most_rules: usize,
     /// Maximum elements of all agents' rules in the packet filter.
@@ -68,6 +70,7 @@ impl Config {
             outside: Vec::new(),
             inside: Vec::new(),
             ports: 1024..=u16::MAX,
+            shared: Vec::new(),
             most_rules: 1_000_000,
             most_elements: usize::MAX,
             most_shapes: usize::MAX,

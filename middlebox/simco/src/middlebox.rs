@@ -88,7 +88,7 @@ impl Middlebox {
     ) -> Result<Self, ConfigError> {
         config.check()?;
         let pool = |location, addresses: &[_]| Pool::new(location, addresses, config.ports.clone());
-        let outside = pool(Location::Outside, &config.outside);
+        let outside = pool(Location::Outside, &config.outside).sharing(&config.shared);
         let nat = Nat { outside, inside: pool(Location::Inside, &config.inside) };
         let Config { most_sessions: sessions, most_elements: elements, most_shapes: shapes, .. } = config;
         let most = Most { sessions, elements, shapes };

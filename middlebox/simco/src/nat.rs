@@ -32,6 +32,8 @@ pub(crate) struct Pool {
 #[derive(Debug, Default)]
 struct Address {
     whole: bool,
+    /// True if its other ports are for flows without a rule.
+    is_shared: bool,
     protocols: BTreeMap<u8, Ports>,
 }
 
@@ -97,6 +99,14 @@ impl Pool {
         Self { location, ports, addresses, places }
     }
 
+    /// Returns the pool without the other ports of these addresses.
+    pub fn sharing(mut self, addresses: &[IpAddr]) -> Self {
+        for (address, state) in &mut self.addresses {
+            state.is_shared = addresses.contains(address);
+        }
+        self
+    }
+
     /// Returns free addresses and ports. RFC 4540 lists "lack of IP addresses" and "lack of port numbers"
     /// without saying when: here ports are lacking if some address has ports at all.
     pub fn find(&self, wanted: Wanted) -> Result<AddressTuple, Refusal> {
@@ -152,7 +162,9 @@ impl Pool {
         let Some(place) = self.places.get(&address) else { return true };
         let (_, state) = &self.addresses[*place];
         let (first, last) = tuple.ports();
+        let is_ours = first >= u32::from(*self.ports.start()) && last <= u32::from(*self.ports.end());
         !state.whole
+            && (is_ours || !state.is_shared)
             && last <= u32::from(u16::MAX)
             && match state.protocols.get(&tuple.protocol) {
                 _ if tuple.has_protocol_wildcard() => state.is_free(),
@@ -182,6 +194,9 @@ impl Address {
     /// Returns the first port and the number of ports; port 0 means all.
     fn find(&self, wanted: Wanted, usable: &RangeInclusive<u16>) -> Option<(u16, u16)> {
         const ALL: (u16, u16) = (0, 1);
+        if wanted.is_address() && self.is_shared {
+            return None;
+        }
         if wanted.protocol == 0 {
             return self.is_free().then_some(ALL);
         }
@@ -243,6 +258,26 @@ mod tests {
         assert_eq!(take(&mut pool, whole), Err(Refusal::LackOfAddresses));
         assert_eq!(take(&mut pool, all_ports), Err(Refusal::LackOfAddresses));
         assert_eq!(take(&mut pool, udp(1, ReservedParity::Any)), Err(Refusal::LackOfPorts));
+    }
+
+    /// Its other ports are those of flows without a rule.
+    #[test]
+    fn an_address_that_is_shared_is_not_given_as_a_whole() {
+        let mut pool = pool(1001..=1010).sharing(&["192.0.2.1".parse().unwrap()]);
+        let whole = Wanted { protocol: 0, ..udp(1, ReservedParity::Any) };
+        let all_ports = Wanted { ports: WantedPorts::All, ..udp(1, ReservedParity::Any) };
+        let [of_shared, other] = ["192.0.2.1:1000", "192.0.2.2:1000"]
+            .map(|host| AddressTuple::of_host(Location::Outside, 17, host.parse().unwrap()));
+        assert!(!pool.is_free(&of_shared), "recorded when the pool was larger");
+        assert!(pool.is_free(&other));
+        for wanted in [whole, all_ports] {
+            let tuple = pool.find(wanted).unwrap();
+            let Addresses::Full { address, .. } = tuple.addresses else { unreachable!() };
+            assert_eq!(address.to_string(), "192.0.2.2");
+            let on_shared = Addresses::Full { address: "192.0.2.1".parse().unwrap(), port: 0, port_range: 1 };
+            assert!(!pool.is_free(&AddressTuple { addresses: on_shared, ..tuple }));
+        }
+        assert_eq!(take(&mut pool, udp(1, ReservedParity::Any)), Ok("192.0.2.1:1001".into()));
     }
 
     #[test]
