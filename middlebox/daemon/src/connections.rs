@@ -61,7 +61,7 @@ impl Connections {
     }
 
     /// Sets the agent of a connection.
-    pub fn identify(&mut self, id: SessionId, agent: AgentId) {
+    pub fn set_agent(&mut self, id: SessionId, agent: AgentId) {
         if let Some(connection) = self.all.get_mut(&id) {
             connection.party = Some(agent);
         }

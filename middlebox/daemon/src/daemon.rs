@@ -140,7 +140,7 @@ impl Daemon {
             handshakes: Newcomers::default(),
             middlebox,
             ledger,
-            batch: Batch::with_room(limits.turn()).with_work(Limits::TURN_WORK, Limits::SHARE),
+            batch: Batch::with_room(limits.turn()).with_work_limit(Limits::TURN_WORK, Limits::SHARE),
             limits,
             buffer: vec![0; Self::PIECE].into(),
             gauges_at,
@@ -322,7 +322,7 @@ impl Daemon {
             match *notice {
                 Notice::Opened(id, agent) => {
                     self.unopened.remove(id);
-                    self.connections.identify(id, agent);
+                    self.connections.set_agent(id, agent);
                 }
                 Notice::NotOpened(id, refusal) => {
                     self.metrics.numbers().count_refused_session(refusal);

@@ -186,7 +186,7 @@ impl Pairs {
 }
 
 fn one_of_each_size(blocks: &[Option<Block>]) -> Vec<Option<Block>> {
-    let bits = |block: &Option<Block>| block.map(Block::bits);
+    let bits = |block: &Option<Block>| block.map(Block::prefix_length);
     let mut some: Vec<Option<Block>> = Vec::new();
     for block in blocks {
         if !some.iter().any(|other| bits(other) == bits(block)) {

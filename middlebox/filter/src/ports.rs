@@ -28,7 +28,7 @@ impl Block {
     }
 
     /// Returns the number of bits common to all its ports.
-    pub fn bits(self) -> u8 {
+    pub fn prefix_length(self) -> u8 {
         self.bits
     }
 

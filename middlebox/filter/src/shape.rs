@@ -45,7 +45,8 @@ pub(crate) enum Side {
 
 impl Shape {
     pub fn of(element: &Element) -> Self {
-        let end = |end: &End| EndShape { length: end.length, port: end.port.map(|port| port.bits()) };
+        let end =
+            |end: &End| EndShape { length: end.length, port: end.port.map(|port| port.prefix_length()) };
         Self {
             role: element.role,
             version: element.version(),

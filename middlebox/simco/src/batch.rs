@@ -172,7 +172,7 @@ impl Batch {
 
     /// Returns the batch with a limit of [work](Self::work), of which each session gets at most `share`
     /// before others get their turn.
-    pub fn with_work(self, most: u64, share: u64) -> Self {
+    pub fn with_work_limit(self, most: u64, share: u64) -> Self {
         Self { most_work: most, share, share_end: share, ..self }
     }
 

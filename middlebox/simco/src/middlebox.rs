@@ -161,9 +161,9 @@ impl Middlebox {
 
     /// Sets the agent that the layers below have authenticated, before the first message: TLS does so after
     /// the connection is open.
-    pub fn identify(&mut self, id: SessionId, agent: String) {
+    pub fn set_agent(&mut self, id: SessionId, agent: String) {
         if let Some(session) = self.sessions.get_mut(&id) {
-            session.identify(agent);
+            session.set_agent(agent);
         }
     }
 

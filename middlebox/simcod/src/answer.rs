@@ -13,7 +13,7 @@ use hol_terminal::say;
 
 /// A request, and its name in error messages.
 #[derive(Debug)]
-pub struct Asked {
+pub struct LabelledRequest {
     about: String,
     /// The request.
     pub request: Request,
@@ -29,14 +29,14 @@ struct Refused {
     meaning: &'static str,
 }
 
-impl Asked {
+impl LabelledRequest {
     /// Returns the same request, from this place in a file.
-    pub fn at(self, place: &str) -> Self {
+    pub fn with_location(self, place: &str) -> Self {
         Self { about: format!("{place}: {}", self.about), ..self }
     }
 }
 
-impl From<Request> for Asked {
+impl From<Request> for LabelledRequest {
     fn from(request: Request) -> Self {
         let flow = |a0: &AddressTuple, a3: &AddressTuple| format!("{} {}", FlowEnd::of(a0), FlowEnd::of(a3));
         let about = match &request {
@@ -50,12 +50,12 @@ impl From<Request> for Asked {
 
 /// Shows what was granted and which rules ended for it; fails if anything was refused.
 pub fn show(
-    answers: impl Iterator<Item = (Asked, Answer)>,
+    answers: impl Iterator<Item = (LabelledRequest, Answer)>,
     overruled: &[Pid],
     as_json: bool,
 ) -> Result<(), Failure> {
     let (mut rules, mut problems) = (Vec::new(), Vec::new());
-    for (Asked { about, request }, answer) in answers {
+    for (LabelledRequest { about, request }, answer) in answers {
         match answer {
             Ok(reply) => {
                 let rule = Rule::of(&request, &reply);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser};
 
 use crate::What;
-use crate::answer::Asked;
+use crate::answer::LabelledRequest;
 use crate::client::Client;
 use crate::failure::Failure;
 
@@ -43,7 +43,7 @@ impl Batch {
             if !line.is_empty() && !line.starts_with('#') {
                 let requests = parse(&mut grammar, line)
                     .map_err(|problem| Failure::Usage(format!("{place}: {problem}")))?;
-                asked.extend(requests.into_iter().map(|asked| asked.at(&place)));
+                asked.extend(requests.into_iter().map(|asked| asked.with_location(&place)));
             }
         }
         self.client.ask(asked)
@@ -55,7 +55,7 @@ fn read(file: &Path) -> io::Result<String> {
 }
 
 /// Parses a line. The grammar is that of [`Line`], which takes longer to build than to use.
-fn parse(grammar: &mut Command, line: &str) -> Result<Vec<Asked>, String> {
+fn parse(grammar: &mut Command, line: &str) -> Result<Vec<LabelledRequest>, String> {
     let parsed = grammar.try_get_matches_from_mut(line.split_whitespace());
     let Line { what } =
         parsed.and_then(|words| Line::from_arg_matches(&words)).map_err(|error| problem(&error))?;
@@ -66,7 +66,7 @@ fn parse(grammar: &mut Command, line: &str) -> Result<Vec<Asked>, String> {
         return Err("how to reach the middlebox, and --json, go behind `batch FILE`".to_owned());
     }
     let requests = order.requests().map_err(|failure| failure.to_string())?;
-    Ok(requests.into_iter().map(Asked::from).collect())
+    Ok(requests.into_iter().map(LabelledRequest::from).collect())
 }
 
 /// Returns clap's message without the usage of the whole program.

@@ -9,7 +9,7 @@ use hol_base::{Duration, ParseUnitError};
 use hol_simco::{Credentials, Lifetime, Pid, Reply, Request, SharedSecret, Unauthenticated};
 
 use crate::Order;
-use crate::answer::{Asked, show};
+use crate::answer::{LabelledRequest, show};
 use crate::cure::with_cure;
 use crate::failure::Failure;
 
@@ -78,7 +78,7 @@ impl Client {
     }
 
     /// Sends all requests at once, and shows the answers.
-    pub fn ask(&self, asked: Vec<Asked>) -> Result<(), Failure> {
+    pub fn ask(&self, asked: Vec<LabelledRequest>) -> Result<(), Failure> {
         let mut session = self.open()?;
         let (answers, ended) = ask_all(&mut session, asked.iter().map(|asked| asked.request.clone()));
         let overruled = overruled(&mut session, &answers).unwrap_or_default();

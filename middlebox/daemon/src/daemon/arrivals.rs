@@ -159,7 +159,7 @@ impl Daemon {
         let policy = self.middlebox.policy();
         let known = names.iter().position(|name| policy.agent(name).is_some()).unwrap_or(0);
         if known < names.len() {
-            self.middlebox.identify(id, names.swap_remove(known));
+            self.middlebox.set_agent(id, names.swap_remove(known));
         }
     }
 

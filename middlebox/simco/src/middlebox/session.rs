@@ -75,7 +75,7 @@ impl Session {
     }
 
     /// Sets the agent known from the layers below.
-    pub fn identify(&mut self, agent: String) {
+    pub fn set_agent(&mut self, agent: String) {
         self.underlay.agent = Some(agent);
     }
 

@@ -199,7 +199,7 @@ fn rules_that_end_together_get_half_of_each_batch_and_are_announced_later() {
     let listeners: Vec<SessionId> = (0..20).map(|_| world.open(Some("bob"))).collect();
     let held: BTreeSet<Pid> = (0..1000).map(|_| world.granted(START, alice, ports(1)).pid).collect();
     listeners.iter().chain([&bob, &alice]).for_each(|id| drop(world.heard(*id)));
-    world.batch = Batch::default().with_work(1_000_000, 100_000);
+    world.batch = Batch::default().with_work_limit(1_000_000, 100_000);
     let (mut batches, mut last_end, mut told) = (0, 0, BTreeSet::new());
     while batches == 0 || world.middlebox.wake_at() <= at(60) {
         world.middlebox.advance(at(60), &mut world.batch);
@@ -367,7 +367,7 @@ fn who_has_used_up_a_share_waits_for_the_next() {
     let stream = ConnectionInfo { agent: Some("alice".into()), ..ConnectionInfo::plain(Framing::Stream) };
     let id = world.connect(stream);
     world.ask(START, id, se());
-    world.batch = Batch::default().with_work(4_000_000, 1_000_000);
+    world.batch = Batch::default().with_work_limit(4_000_000, 1_000_000);
     let requests = Message::request(Tid(1), ports(60)).to_bytes().repeat(10);
     world.middlebox.receive(START, id, requests.into(), &mut world.batch);
     assert_eq!(world.batch.changes().len(), 2, "600,000 each");
