@@ -156,8 +156,8 @@ impl Endpoint {
     /// `advanced`: the cumulative TSN did.
     pub(crate) fn find_losses_by_time(&mut self, now: Time, sack: &Sack, advanced: bool) {
         let (cumulative, next) = (self.flight.cumulative(), self.flight.next_tsn());
-        let mut probes = self.paths.list.iter().filter_map(|path| path.rack.probe);
-        let is_of_probe = |tsn: &Tsn| probes.any(|probe| probe.is_copy_of(*tsn));
+        let probes = || self.paths.list.iter().filter_map(|path| path.rack.probe);
+        let is_of_probe = |tsn: &Tsn| probes().any(|probe| probe.is_copy_of(*tsn));
         let has_duplicates = !sack.duplicates.iter().all(is_of_probe);
         for path in 0..self.paths.list.len() {
             let rack = &mut self.paths.list[path].rack;
@@ -172,7 +172,7 @@ impl Endpoint {
 
     /// Returns the number of chunks behind a gap that were sent on a path.
     pub(crate) fn gap_acked_on(&self, path: usize) -> usize {
-        if !self.config.cmt {
+        if !self.config.cmt || self.flight.gap_acked() == 0 {
             return self.flight.gap_acked();
         }
         // Paths of unequal delay always have gaps together.
@@ -187,10 +187,14 @@ impl Endpoint {
         let mut is_first = true;
         for index in 0..self.flight.len() {
             let chunk = self.flight.get(index);
-            if chunk.state != ChunkState::InFlight || chunk.path != path {
+            if chunk.path != path || !matches!(chunk.state, ChunkState::InFlight | ChunkState::Lost) {
                 continue;
             }
-            if std::mem::take(&mut is_first) || now.saturating_since(chunk.data.stamp.sent) >= patience {
+            let is_oldest = std::mem::take(&mut is_first);
+            if chunk.state == ChunkState::Lost {
+                continue;
+            }
+            if is_oldest || now.saturating_since(chunk.data.stamp.sent) >= patience {
                 self.mark_lost(now, index);
             }
         }

@@ -224,9 +224,13 @@ impl Endpoint {
     }
 
     pub(crate) fn start_fast_retransmit(&mut self, now: Time, index: usize) {
-        let path = self.flight.get(index).path;
+        let chunk = self.flight.get(index);
+        let (path, tsn, again) = (chunk.path, chunk.data.tsn, chunk.transmissions > 1);
         self.mark_lost(now, index);
-        let begins = self.fast_recovery(path).is_none();
+        // One loss event reduces the window once: what T3-rtx spared was lost with what it found. RFC 8985 section 9.3.
+        let timed_out = self.paths.list[path].rack.timed_out;
+        let of_timeout = !again && timed_out.is_some_and(|last| tsn.at_or_before(last));
+        let begins = self.fast_recovery(path).is_none() && !of_timeout;
         self.fast_retransmit_due |= begins || (self.config.fast_retransmit_in_recovery && !self.config.rack);
         if begins {
             self.paths.list[path].rack.probe = None;

@@ -187,7 +187,8 @@ impl Endpoint {
             } else {
                 self.paths.list[bundle.path].cwnd()
             };
-            if !self.window_allows(bundle, size, cwnd) || self.nagle_holds_back_lost(bundle, size as usize) {
+            let nagle = !(timeout && self.config.rack) && self.nagle_holds_back_lost(bundle, size as usize);
+            if nagle || !self.window_allows(bundle, size, cwnd) {
                 break;
             }
             self.bundle_sack(bundle);

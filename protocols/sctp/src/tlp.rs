@@ -34,6 +34,7 @@ impl Endpoint {
     /// otherwise a timer that runs is left alone. RFC 8985 section 7.2.
     pub(crate) fn schedule_probe(&mut self, now: Time, path: usize, progress: bool) {
         let is_quiet = self.fast_recovery(path).is_none()
+            && self.paths.list[path].rack.timed_out.is_none()
             && self.gap_acked_on(path) == 0
             && self.flight.lost() == 0
             && self.state.sends_data();

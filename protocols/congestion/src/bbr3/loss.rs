@@ -26,6 +26,8 @@ pub(super) struct Losses {
     /// BBR.bw_probe_samples: segments of a probe for bandwidth are in flight, to which no response was given yet.
     pub(super) of_probe: bool,
     undo: Option<Undo>,
+    /// Whether no recovery lasts, so that the next loss saves another state. Until then a D-SACK may still undo the last one.
+    settled: bool,
 }
 
 /// What a spurious recovery gives back. Draft, section 5.5.11.1.
@@ -48,9 +50,9 @@ pub(super) fn is_too_high(lost: u32, in_flight: u32) -> bool {
 }
 
 impl Losses {
-    /// Recovery has ended: its losses were real.
-    pub(super) fn forget_undo(&mut self) {
-        self.undo = None;
+    /// No recovery lasts.
+    pub(super) fn settle(&mut self) {
+        self.settled = true;
     }
 
     /// BBRResetCongestionSignals, but for what the model keeps.
@@ -110,9 +112,10 @@ impl Bbr3 {
     /// Draft, section 5.5.11.1: BBRSaveStateUponLoss. The state of before the first loss is kept: the responses to it, such as the end of a
     /// probe, are what a spurious recovery takes back.
     fn save_state(&mut self) {
-        if self.losses.undo.is_some() {
+        if self.losses.undo.is_some() && !self.losses.settled {
             return;
         }
+        self.losses.settled = false;
         let model = &self.model;
         self.losses.undo = Some(Undo {
             state: self.state,

@@ -268,6 +268,29 @@ fn a_spurious_recovery_gives_back_what_it_took() {
     assert_eq!((bbr.state, bbr.model.long_in_flight), (State::Up, None));
 }
 
+/// Section 5.5.11.2: a D-SACK may come when recovery has ended; a state of before another loss is not what it gives back.
+#[test]
+fn a_state_is_kept_until_the_next_loss() {
+    let mut bbr = settled(State::Up);
+    bbr.losses.of_probe = true;
+    bbr.on_congestion(200);
+    for number in 1..=4 {
+        bbr.on_lost(NOW, &lost(150, number, number), 200);
+    }
+    let mut cwnd = 200;
+    bbr.set_window(&Acknowledged { recovery: Recovery::Fast, ..ack(100) }, &mut cwnd);
+    bbr.set_window(&ack(100), &mut cwnd);
+    let late = bbr.clone();
+    bbr.on_undo(200);
+    assert_eq!((bbr.state, bbr.model.long_in_flight), (State::Up, None));
+    let mut bbr = late;
+    bbr.state = State::Cruise;
+    bbr.losses.in_round = false;
+    bbr.on_congestion(200);
+    bbr.on_undo(200);
+    assert_eq!(bbr.state, State::Cruise, "the second recovery was spurious, not the first");
+}
+
 /// Section 5.6.4.7: the volume cap of each state.
 #[test]
 fn each_state_has_its_cap() {

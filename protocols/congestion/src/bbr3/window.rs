@@ -75,7 +75,9 @@ impl Bbr3 {
         let before = std::mem::replace(&mut self.recovery, ack.recovery);
         if before != Recovery::None && ack.recovery == Recovery::None {
             *cwnd = (*cwnd).max(self.prior_cwnd);
-            self.losses.forget_undo();
+        }
+        if ack.recovery == Recovery::None {
+            self.losses.settle();
         }
         let product = self.product(self.model.bandwidth, self.state.cwnd_gain());
         let most = self.with_budget(product.saturating_add(self.aggregation.excess()));

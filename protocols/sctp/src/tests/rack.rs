@@ -273,6 +273,23 @@ fn t3_rtx_spares_what_was_sent_lately() {
     assert!(script.take_data().is_empty());
 }
 
+/// Section 9.3: one loss event reduces the window once, though T3-rtx has spared one of its chunks.
+#[test]
+fn what_t3_rtx_spared_and_was_lost_with_the_rest_reduces_the_window_no_more() {
+    let mut script = spaced(1);
+    script.run_to(2350);
+    script.send(0, 100);
+    script.send(0, 100);
+    script.run_to(2400);
+    assert_eq!(statistics(&script)[3], 1);
+    // The first of both was lost, too.
+    script.run_to(2500);
+    script.sack(2, &[(4, 4)]);
+    script.run_to(2700);
+    assert!(script.take_data().iter().any(|(at, chunks)| *at >= 2500 && chunks.contains(&3)));
+    assert_eq!(statistics(&script)[3], 1);
+}
+
 /// Section 6.2 step 1: RACK.min_RTT is of chunks that were sent once; nobody knows which copy was acknowledged.
 #[test]
 fn a_chunk_that_was_sent_twice_says_nothing_about_the_least_round_trip() {
