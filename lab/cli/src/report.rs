@@ -83,8 +83,11 @@ fn load(dir: &Path) -> Result<Results, Failure> {
 /// Reads what another tool has measured.
 fn measurement(file: &Path) -> Result<OtherMeasurement, Failure> {
     let mut text = String::new();
-    let read = decompressed::open(file).and_then(|input| input.take(LONGEST).read_to_string(&mut text));
+    let read = decompressed::open(file).and_then(|input| input.take(LONGEST + 1).read_to_string(&mut text));
     read.map_err(|problem| LabError::file("read", file, problem))?;
+    if text.len() as u64 > LONGEST {
+        return Err(Failure::Usage(format!("{}: has more than {} MiB", file.display(), LONGEST >> 20)));
+    }
     let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
     OtherMeasurement::read(&name, &text)
         .map_err(|problem| Failure::Usage(format!("{}: {problem}", file.display())))

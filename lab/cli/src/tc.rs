@@ -194,6 +194,8 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
 /// netem's limit counts what is under way in it, too (net/sched/sch_netem.c, netem_enqueue), and hol's queue what waits.
 fn hold(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, limit: u64) {
     let most = limit as f64 * PACKET as f64 * 8.0 / delay.as_secs_f64();
+    // netem keeps packets in order whose delays vary if it has a rate, however high.
+    let speed = speed.filter(|speed| (speed.bits_per_second() as f64) < NO_LIMIT);
     let own = speed.map_or(f64::INFINITY, |speed| speed.bits_per_second() as f64);
     if most.is_finite() && most <= own.min(NO_LIMIT) {
         if let Some(most) = BitRate::from_bits_per_second(most as u64) {

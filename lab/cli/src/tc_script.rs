@@ -4,16 +4,19 @@ use std::fmt::Write;
 
 use hol_base::{Duration, QueueLimit, Ratio};
 use hol_network::{
-    CodelSpec, Discipline, Distribution, DualPi2Spec, FairSpec, LinkId, LossSpec, Medium, PieSpec,
-    PoliceSpec, Segment, Settings, Topology,
+    CodelSpec, Discipline, Distribution, DualPi2Spec, FairSpec, LossSpec, Medium, PieSpec, PoliceSpec,
+    Segment, Settings, Topology,
 };
+use hol_traffic::{Emulator, Loss, ShapedLink, Stage};
 
-/// Packets for which netem has room where no queue is meant: all that are under way.
-const UNDER_WAY: u32 = 10_000_000;
 /// Octets that the kernel counts of a packet beyond IP: Ethernet's header.
-const ETHERNET: i64 = 14;
-/// Least octets of tbf's bucket: a full packet of Ethernet.
-const LEAST_BURST: u64 = 1600;
+const ETHERNET: u64 = 14;
+/// Bits per second that keep packets in order and take no time.
+const NO_TIME: u64 = 1_000_000_000_000;
+/// Octets of a packet beyond its MTU for which tbf's bucket has room.
+const HEADERS: u64 = 100;
+/// The MTU that interfaces have unless they are told otherwise.
+const MTU: u64 = 1500;
 
 /// Returns a shell script that makes interfaces have the links of `network`; an error names the key that `tc` cannot express. `file` is where
 /// it comes from.
@@ -21,26 +24,33 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
     if !network.changes().is_empty() {
         return Err("a path that changes during a run (events, a trace, bursts of time, a handover) is no setting of tc; remove what changes".to_owned());
     }
+    let links = ShapedLink::all_of(network).map_err(|unsupported| unsupported.to_string())?;
     let mut head = format!(
-        "#!/bin/sh\n# The network of {file}, by `hol topology --tc`. Run it on a router between the nodes: on an end host, TCP takes note of its own queues.\n\
-         # Each variable names the interface by which the packets of a direction leave. `tc qdisc del dev INTERFACE root` undoes it.\nset -eu\n"
+        "#!/bin/sh\n# The network of {}, by `hol topology --tc`. Run it on a router between the nodes: on an end host, TCP takes note of its own queues.\n\
+         # Each variable names the interface by which the packets of a direction leave. `tc qdisc del dev INTERFACE root` undoes it.\nset -eu\n",
+        harmless(file)
     );
     let mut lines = String::new();
     let many = network.segments().len() > 1;
-    for segment in network.segments() {
+    for (number, segment) in (1..).zip(network.segments()) {
         let Medium::Link { up, down } = segment.medium else {
+            let label = &segment.label;
             return Err(format!(
-                "the stations of the LAN {} share one transmitter, which tc does not have; use links",
-                segment.label
+                "the stations of the LAN {label} share one transmitter, which tc does not have; use links"
             ));
         };
         let [from, to] = ends(network, segment);
         for (word, link, from, to) in [("UP", up, &from, &to), ("DOWN", down, &to, &from)] {
-            let variable =
-                if many { format!("{}_{word}", variable(&segment.label)) } else { word.to_owned() };
-            let _ = writeln!(head, ": \"${{{variable}:?set it to the interface to {to}}}\"");
-            let _ = writeln!(lines, "\n# {}, from {from} to {to}", segment.label);
-            let chain = chain(settings(network, link)).map_err(|why| format!("{}: {why}", segment.label))?;
+            let variable = if many { format!("LINK{number}_{word}") } else { word.to_owned() };
+            let _ = writeln!(head, ": \"${{{variable}:?set it to the interface from {from} to {to}}}\"");
+            let _ = writeln!(lines, "\n# link {}, from {from} to {to}", harmless(&segment.label));
+            let chain =
+                chain(&links[usize::from(link.0)]).map_err(|why| format!("{}: {why}", segment.label))?;
+            let loses =
+                |discipline: &String| discipline.contains(" loss ") || discipline.contains(" corrupt ");
+            if chain.iter().any(loses) && !chain.last().is_some_and(|last| last.starts_with("netem")) {
+                lines += "# Packets are lost before the queue here: nothing can be nested in it.\n";
+            }
             for (place, discipline) in chain.iter().enumerate() {
                 let parent = if place == 0 { "root".to_owned() } else { format!("parent {place}:1") };
                 let verb = if place == 0 { "replace" } else { "add" };
@@ -55,126 +65,126 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
     Ok(head + &lines)
 }
 
-fn settings(network: &Topology, link: LinkId) -> &Settings {
-    &network.links()[usize::from(link.0)].settings
-}
-
 /// Returns the names of the two nodes of a link.
 fn ends(network: &Topology, segment: &Segment) -> [String; 2] {
     [0, 1].map(|place| {
         let interface = network.interfaces()[usize::from(segment.interfaces[place].0)];
-        network.node_names()[usize::from(interface.node.0)].clone()
+        harmless(&network.node_names()[usize::from(interface.node.0)])
     })
 }
 
-fn variable(label: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-    let name: String = label.chars().map(plain).collect();
-    if name.starts_with(|c: char| c.is_ascii_digit()) { format!("LINK_{name}") } else { name }
+/// Returns a name of the user's that ends no comment and means nothing to a shell.
+fn harmless(name: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "-_.:/ ".contains(c) { c } else { '_' };
+    name.chars().map(plain).collect()
 }
 
-/// Returns the nested disciplines of a direction: delay, rate with its queue, loss, reordering. A packet passes them in this order, as it
-/// does in the model, unless the queue is one that nothing can be nested in (tbf's, CoDel's): then it is lost and reordered before.
-fn chain(settings: &Settings) -> Result<Vec<String>, String> {
+/// Returns the nested disciplines of a direction, in the order in which a packet passes them: those of the kernel world, with tbf in the
+/// place of its shaper.
+fn chain(link: &ShapedLink) -> Result<Vec<String>, String> {
+    let settings = &link.settings;
     refuse(settings)?;
-    let Settings { delay, jitter, loss, corrupt, reorder, reorder_by, .. } = settings;
+    let shaper = shaper(settings)?;
     let mut chain = Vec::new();
-    if !delay.is_zero() || !jitter.is_zero() {
-        chain.push(format!("netem {}limit {UNDER_WAY}", delayed(*delay, settings)));
+    for stage in link.stages(settings) {
+        let Stage::Emulator(emulator) = stage else { continue };
+        let is_transmitter = emulator.rate > 0 && emulator.delay.is_zero() && emulator.jitter.is_zero();
+        if shaper.is_empty() || !is_transmitter {
+            chain.extend(netem(&emulator, settings));
+        }
     }
-    let transmitter = transmitter(settings)?;
-    let holds_its_queue = transmitter.iter().any(|discipline| !discipline.starts_with("netem"));
-    if !holds_its_queue {
-        chain.extend(transmitter.iter().cloned());
-    }
-    let lost = lost(loss)?;
-    if !lost.is_empty() || !corrupt.is_zero() {
-        let corrupted =
-            if corrupt.is_zero() { String::new() } else { format!("corrupt {} ", percent(*corrupt)) };
-        chain.push(format!("netem {lost}{corrupted}limit {UNDER_WAY}"));
-    }
-    if !reorder.is_zero() {
-        // netem names those that are not delayed.
-        let others = Ratio::new(1.0 - reorder.value()).unwrap_or_default();
-        chain.push(format!(
-            "netem delay {} reorder {} limit {UNDER_WAY}",
-            time(*reorder_by),
-            percent(others)
-        ));
-    }
-    if holds_its_queue {
-        chain.extend(transmitter);
-    }
+    // Nothing can be nested in tbf's queue, or in CoDel.
+    chain.extend(shaper);
     Ok(chain)
 }
 
 /// Names what a chain of disciplines does not express.
 fn refuse(settings: &Settings) -> Result<(), String> {
-    let Settings { jitter_correlation, jitter_distribution, channel, police, duplicate, discipline, .. } =
-        settings;
-    let cure = "remove it, or let hol run the path";
-    let key = if !jitter_correlation.is_zero() {
-        "jitter_correlation (netem's own loses the variation)"
-    } else if matches!(jitter_distribution, Distribution::File(_) | Distribution::Table(_)) {
-        "jitter_distribution of one's own (tc reads it from /usr/lib/tc)"
-    } else if *channel != Settings::OWN_CHANNEL {
-        "a shared channel"
+    let Settings { jitter_distribution, police, duplicate, discipline, loss, mtu, reorder, .. } = settings;
+    let holds_its_queue =
+        *discipline != Discipline::DropTail || matches!(settings.queue, QueueLimit::Bytes(_));
+    let key = if matches!(jitter_distribution, Distribution::File(_) | Distribution::Table(_)) {
+        "a jitter_distribution of one's own (it reads those in /usr/lib/tc)"
     } else if *police != PoliceSpec::default() {
         "police behind the queue"
     } else if !duplicate.is_zero() {
         "duplicate (netem sends the second packet through the whole chain)"
     } else if matches!(discipline, Discipline::Red(_)) {
-        "red, whose weight tc derives from a burst"
+        "red with these weights (it derives them from a burst)"
+    } else if matches!(loss, LossSpec::Packets(_)) {
+        "loss by number"
+    } else if mtu.0 != MTU {
+        "mtu (`ip link set dev INTERFACE mtu` has it)"
+    } else if holds_its_queue && !reorder.is_zero() {
+        "reorder before a queue in octets or with a discipline (what overtakes in netem passes by all that is inside)"
     } else {
         return Ok(());
     };
-    Err(format!("tc has no {key}; {cure}"))
+    Err(format!("tc has no {key}; remove it, or let hol run the path"))
 }
 
-/// The delay of netem, with its deviation. A rate keeps packets in order that are not equally late.
-fn delayed(delay: Duration, settings: &Settings) -> String {
-    let Settings { jitter, jitter_distribution, .. } = settings;
-    if jitter.is_zero() {
-        return format!("delay {} ", time(delay));
+/// Returns the settings of a netem; none if it does nothing.
+fn netem(emulator: &Emulator, settings: &Settings) -> Option<String> {
+    let Emulator { delay, jitter, rate, overhead, limit, loss, overtaking, corrupt, .. } = emulator;
+    let mut words = String::new();
+    if !delay.is_zero() || !jitter.is_zero() {
+        let _ = write!(words, "delay {} ", time(*delay));
     }
-    let distribution = match jitter_distribution {
-        Distribution::Normal => "distribution normal ",
-        Distribution::Pareto => "distribution pareto ",
-        Distribution::ParetoNormal => "distribution paretonormal ",
-        Distribution::Uniform | Distribution::File(_) | Distribution::Table(_) => "",
-    };
-    format!("delay {} {} {distribution}rate 10tbit ", time(delay), time(*jitter))
+    if !jitter.is_zero() {
+        let _ = write!(words, "{} ", time(*jitter));
+        match settings.jitter_distribution {
+            Distribution::Normal => words += "distribution normal ",
+            Distribution::Pareto => words += "distribution pareto ",
+            Distribution::ParetoNormal => words += "distribution paretonormal ",
+            Distribution::Uniform | Distribution::File(_) | Distribution::Table(_) => {}
+        }
+    }
+    if let Some(others) = overtaking {
+        let _ = write!(words, "reorder {} ", percent(*others));
+    }
+    match loss {
+        Loss::Independent(share) if share.is_zero() => {}
+        Loss::Independent(share) => words += &format!("loss {} ", percent(*share)),
+        Loss::Bursts([begins, ends, good, bad]) => {
+            let [begins, ends, bad, good] = [begins, ends, bad, good].map(|share| percent(*share));
+            let _ = write!(words, "loss gemodel {begins} {ends} {bad} {good} ");
+        }
+    }
+    if !corrupt.is_zero() {
+        let _ = write!(words, "corrupt {} ", percent(*corrupt));
+    }
+    if *rate > 0 {
+        let overhead = if *overhead == 0 { String::new() } else { format!(" {overhead}") };
+        let _ = write!(words, "rate {}bit{overhead} ", (8 * rate).min(NO_TIME));
+    }
+    (!words.is_empty()).then(|| format!("netem {words}limit {limit}"))
 }
 
-/// The rate and the queue before it.
-fn transmitter(settings: &Settings) -> Result<Vec<String>, String> {
-    let Settings { rate, queue, overhead, discipline, .. } = settings;
-    let beyond = overhead.0 as i64 - ETHERNET;
-    let bits = rate.bits_per_second();
-    if let (Discipline::DropTail, QueueLimit::Packets(packets)) = (discipline, queue) {
-        let overhead = if beyond == 0 { String::new() } else { format!(" {beyond}") };
-        return Ok(vec![format!("netem rate {bits}bit{overhead} limit {packets}")]);
-    }
-    if beyond != 0 {
-        return Err(format!(
-            "tbf counts {ETHERNET} octets beyond IP; set overhead = \"{ETHERNET}B\", or give the queue in packets"
-        ));
-    }
-    // What passes in a millisecond may pass at once; a smaller bucket needs a finer clock than most machines have.
-    let burst = LEAST_BURST.max(bits / 8 / 1000);
-    let shaper = |limit: u64| format!("tbf rate {bits}bit burst {burst}b limit {limit}b");
-    let waiting = match (discipline, queue) {
-        (Discipline::DropTail, QueueLimit::Bytes(octets)) => return Ok(vec![shaper(*octets)]),
+/// Returns tbf with the queue inside it; nothing where netem has the rate and a queue in packets.
+fn shaper(settings: &Settings) -> Result<Vec<String>, String> {
+    let Settings { rate, queue, overhead, discipline, mtu, .. } = settings;
+    let (octets, waiting) = match (discipline, queue) {
+        (Discipline::DropTail, QueueLimit::Packets(_)) => return Ok(Vec::new()),
+        (Discipline::DropTail, QueueLimit::Bytes(octets)) => (*octets, None),
         (_, QueueLimit::Bytes(_)) => {
             return Err(
                 "CoDel, PIE and DualPI2 count packets; give the queue in packets, as in queue = \"1000p\""
                     .to_owned(),
             );
         }
-        (discipline, QueueLimit::Packets(packets)) => managed(discipline, *packets),
+        // tbf's own limit has no effect with a discipline inside. tc-tbf(8)
+        (discipline, QueueLimit::Packets(packets)) => (1 << 20, Some(managed(discipline, *packets))),
     };
-    // Its limit is of no effect with a discipline inside. tc-tbf(8)
-    Ok(vec![shaper(burst.max(1 << 20)), waiting])
+    if overhead.0 != ETHERNET {
+        return Err(format!(
+            "tbf counts {ETHERNET} octets beyond IP; set overhead = \"{ETHERNET}B\", or give the queue in packets, with drop tail"
+        ));
+    }
+    let bits = rate.bits_per_second();
+    // What passes in a millisecond may pass at once; a smaller bucket needs a finer clock than most machines have.
+    let burst = (mtu.0 + HEADERS).max(bits / 8 / 1000);
+    let tbf = format!("tbf rate {bits}bit burst {burst}b limit {}b", octets.max(burst));
+    Ok([tbf].into_iter().chain(waiting).collect())
 }
 
 fn managed(discipline: &Discipline, packets: u64) -> String {
@@ -222,22 +232,6 @@ fn managed(discipline: &Discipline, packets: u64) -> String {
     }
 }
 
-fn lost(loss: &LossSpec) -> Result<String, String> {
-    match loss {
-        LossSpec::Independent(share) if share.is_zero() => Ok(String::new()),
-        LossSpec::Independent(share) => Ok(format!("loss {} ", percent(*share))),
-        LossSpec::Bursts(bursts) => {
-            let [begins, ends, bad, good] =
-                [bursts.good_to_bad, bursts.bad_to_good, bursts.loss_bad, bursts.loss_good].map(percent);
-            Ok(format!("loss gemodel {begins} {ends} {bad} {good} "))
-        }
-        LossSpec::TimedBursts(_) | LossSpec::Packets(_) => {
-            Err("netem loses by chance and by packet; a loss by number or by time is none of its settings"
-                .to_owned())
-        }
-    }
-}
-
 /// tc(8), UNITS: microseconds have a fraction only in newer versions.
 fn time(duration: Duration) -> String {
     let nanos = duration.as_nanos();
@@ -270,10 +264,10 @@ mod tests {
         assert_eq!(
             lines(text),
             [
-                "tc qdisc replace dev \"$UP\" root handle 1: netem delay 40000us limit 10000000",
+                "tc qdisc replace dev \"$UP\" root handle 1: netem delay 40000us limit 1000000",
                 "tc qdisc add dev \"$UP\" parent 1:1 handle 2: netem rate 10000000bit limit 50",
-                "tc qdisc add dev \"$UP\" parent 2:1 handle 3: netem loss 1% limit 10000000",
-                "tc qdisc replace dev \"$DOWN\" root handle 1: netem delay 40000us limit 10000000",
+                "tc qdisc add dev \"$UP\" parent 2:1 handle 3: netem loss 1% limit 1000000",
+                "tc qdisc replace dev \"$DOWN\" root handle 1: netem delay 40000us limit 1000000",
                 "tc qdisc add dev \"$DOWN\" parent 1:1 handle 2: netem rate 10000000bit limit 50",
             ]
         );
@@ -284,6 +278,7 @@ mod tests {
     fn lines_lead_back_to_the_network() {
         for text in [
             "rate = '10Mbit'\ndelay = '40ms'\nqueue = '50p'\nloss = '1%'\noverhead = '14B'",
+            "rate = '5Mbit'\ndelay = '30ms'\njitter = '2ms'\njitter_distribution = 'normal'\nqueue = '20p'\noverhead = '14B'",
             "rate = '5Mbit'\ndelay = '0s'\nqueue = '20p'\noverhead = '14B'\ncorrupt = '0.1%'",
             "rate = '2Mbit'\ndelay = '7ms'\nqueue = '30kB'\noverhead = '14B'",
             "rate = '1Gbit'\ndelay = '1ms'\nqueue = '100p'\noverhead = '14B'\nloss = { good_to_bad = '1%', bad_to_good = '10%', loss_bad = '50%' }",
@@ -302,12 +297,35 @@ mod tests {
         }
     }
 
+    /// A script that root runs takes no words from a name.
+    #[test]
+    fn names_mean_nothing_to_the_shell() {
+        let text = "nodes = ['client', 'server', 'x}\"; touch /tmp/x; : \"']\n[[links]]\nfrom = 'client'\nto = 'server'\nname = 'a\\nreboot'\n\
+            [[links]]\nfrom = 'server'\nto = 'x}\"; touch /tmp/x; : \"'\nname = '$(reboot)'\n";
+        let script = script(&network(text), "a\nreboot\n.toml").unwrap();
+        let is_known = |line: &str| {
+            line.starts_with("# ") || line.starts_with("#!/bin/sh") || line.starts_with("tc qdisc ")
+        };
+        for line in script.lines().filter(|line| !line.is_empty() && *line != "set -eu" && !is_known(line)) {
+            assert!(
+                line.starts_with(": \"${LINK")
+                    && line.ends_with("}\"")
+                    && line.matches(['"', '$', '}', '`']).count() == 4,
+                "{line}"
+            );
+        }
+        assert!(!script.contains("$("), "{script}");
+    }
+
     #[test]
     fn what_tc_cannot_express_is_named() {
         for (text, key) in [
             ("duplicate = '1%'", "duplicate"),
             ("events = [{ at = '1s', rate = '1Mbit' }]", "events"),
             ("loss = { drop = [3] }", "by number"),
+            ("mtu = '9000B'", "mtu"),
+            ("reorder = '1%'\nreorder_by = '5ms'\ndiscipline = 'codel'\noverhead = '14B'", "reorder"),
+            ("delay = '4s'\njitter = '3s'", "2 s"),
             ("queue = '50kB'\noverhead = '0B'", "overhead"),
             ("queue = '50kB'\ndiscipline = 'codel'\noverhead = '14B'", "packets"),
             ("discipline = { red = { min = '7500B', max = '15000B' } }", "red"),

@@ -10,7 +10,7 @@ use hol_testbed::{Script, mapping, write};
 
 use crate::failure::Failure;
 use crate::tc_script;
-use crate::terminal::{say, table};
+use crate::terminal::{note, say, table};
 
 /// Draw the network of an ns script or an experiment, and print its addresses and links.
 ///
@@ -26,7 +26,8 @@ pub struct Topology {
     /// Write an ns script; - is standard output
     #[arg(long, value_name = "FILE")]
     ns: Option<PathBuf>,
-    /// Write a shell script with lines of tc that make interfaces of a router have these links; - is standard output
+    /// Write a shell script with lines of tc that make interfaces of a router have these links (of a sweep those of its first point); - is
+    /// standard output
     #[arg(long, value_name = "FILE")]
     tc: Option<PathBuf>,
 }
@@ -37,17 +38,25 @@ impl Topology {
         let (network, ignored) = self.network()?;
         let place = self.file.display();
         let network = Network::new(&network).map_err(|e| Failure::Usage(format!("{place}: {e}")))?;
-        let standard = Some(Path::new("-"));
         let name = self.file.file_stem().unwrap_or_default().to_string_lossy();
         let tc = self.tc.as_ref().map(|_| tc_script::script(&network, &self.file.display().to_string()));
         let tc = tc.transpose().map_err(|problem| Failure::Usage(format!("{place}: --tc: {problem}")))?;
-        if let (Some(script), true) = (&tc, self.tc.as_deref() == standard) {
-            say(script);
-            return Ok(());
-        }
         let picture = || topology::draw("topology", &name, &network).standalone();
-        if self.ns.as_deref() == standard || self.svg.as_deref() == standard {
-            say(&if self.ns.as_deref() == standard { write(&network) } else { picture() });
+        let asked = [
+            (&self.tc, tc),
+            (&self.ns, self.ns.as_ref().map(|_| write(&network))),
+            (&self.svg, self.svg.as_ref().map(|_| picture())),
+        ];
+        let mut for_standard_output = Vec::new();
+        for (path, text) in asked.iter().filter_map(|(path, text)| Some((path.as_ref()?, text.as_ref()?))) {
+            if path == Path::new("-") {
+                for_standard_output.push(text.as_str());
+            } else {
+                save(path, text)?;
+            }
+        }
+        if !for_standard_output.is_empty() {
+            say(&for_standard_output.concat());
             return Ok(());
         }
         let mut text = topology::text(&network);
@@ -58,13 +67,7 @@ impl Topology {
             text += &format!("\nIgnored:\n{}\n", ignored.join("\n"));
         }
         say(&text);
-        if let Some(path) = &self.svg {
-            save(path, &picture())?;
-        }
-        if let Some(path) = &self.ns {
-            save(path, &write(&network))?;
-        }
-        self.tc.as_ref().zip(tc).map_or(Ok(()), |(path, script)| save(path, &script))
+        Ok(())
     }
 
     /// The network, and what its script says without meaning here.
@@ -91,6 +94,6 @@ impl Topology {
 
 fn save(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|e| LabError::file("write", path, e))?;
-    say(&format!("{} written\n", path.display()));
+    note!("{} written", path.display());
     Ok(())
 }

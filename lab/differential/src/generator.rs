@@ -83,7 +83,7 @@ impl<'w> Generator<'w> {
                     let usual = refusals.into_iter().max_by_key(|(_, times)| *times);
                     let (reason, times) = usual.unwrap_or_default();
                     return Err(format!(
-                        "both worlds accept none of {count} scenarios; of {times}: {reason}"
+                        "no scenario is possible: of {count} that were tried, {times} were refused because: {reason}"
                     ));
                 }
                 continue;

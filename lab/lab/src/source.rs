@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::{InputError, LabError};
 use crate::foreign::foreign;
-use crate::origin::sha256;
+use crate::origin::{sha256, sha256_of_file};
 use crate::permission::{PROJECT, Permission, file_of_project};
 use crate::script;
 use crate::toml_reader::{self, ReadError};
@@ -300,6 +300,15 @@ impl Source {
         read.entry(name.to_owned()).or_insert_with(|| sha256(content));
     }
 
+    /// The same for a file that a program gets, which may be large: it is hashed once, in parts.
+    fn note_file(&self, name: &str, path: &Path) -> io::Result<()> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if !read.contains_key(name) {
+            read.insert(name.to_owned(), sha256_of_file(path)?.0);
+        }
+        Ok(())
+    }
+
     fn text_of(&self, name: &str) -> Result<String, String> {
         if let Some((_, text)) = self.files.iter().find(|(known, _)| known == name) {
             return Ok(text.clone());
@@ -345,8 +354,8 @@ impl Source {
         }
         if let Some(found) = self.file_of_project(path) {
             let found = found?;
-            let content = std::fs::read(&found).map_err(|e| format!("{}: {e}", path.display()))?;
-            self.record(&path.to_string_lossy(), &content);
+            self.note_file(&path.to_string_lossy(), &found)
+                .map_err(|e| format!("{}: {e}", path.display()))?;
             return Ok(found);
         }
         let whole = self.directory.as_deref().unwrap_or(Path::new("")).join(path);

@@ -70,8 +70,9 @@ fn iperf3(end: &Value) -> Vec<OtherSeries> {
         })
         .collect();
     let senders = end["streams"].as_array().into_iter().flatten();
-    let trips: Vec<f64> =
-        senders.filter_map(|stream| Some(stream["sender"]["mean_rtt"].as_f64()? / 1000.0)).collect();
+    // The client writes 0 of streams that it receives.
+    let trip = |stream: &Value| Some(stream["sender"]["mean_rtt"].as_f64()? / 1000.0).filter(|ms| *ms > 0.0);
+    let trips: Vec<f64> = senders.filter_map(trip).collect();
     if !trips.is_empty() {
         let mean = trips.iter().sum::<f64>() / trips.len() as f64;
         let name = "round trip by TCP's estimate".to_owned();

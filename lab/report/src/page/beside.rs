@@ -29,7 +29,7 @@ pub fn html(report: &Report) -> String {
         format!(" {left} more points are in the table of all points.")
     };
     format!(
-        "<p class=\"soft\">A delay of iperf3 or flent is a round trip; one of a point is the time of a message, which includes its transmission and \
+        "<p class=\"soft\">A delay of iperf3 or flent is mostly a round trip, as the name of a series says; one of a point is the time of a message, which includes its transmission and \
          its waits. Values of flent include the time before and after its load.{rest}</p><div class=\"scroll\"><table class=\"numbers\">\
          <thead><tr><td></td><th scope=\"col\">kbit/s</th><th scope=\"col\">mean, ms</th>\
          <th scope=\"col\">median, ms</th><th scope=\"col\">p99, ms</th></tr></thead>{groups}</table></div>"

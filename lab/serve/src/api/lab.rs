@@ -78,13 +78,13 @@ impl Server {
 
 /// Returns the machine and its free resources.
 #[utoipa::path(get, path = "/api/machine", responses((status = 200, body = Machine)))]
-async fn machine(Extract(server): Extract<Shared>, _viewer: Requester) -> Result<Json<Machine>, Refusal> {
+async fn machine(Extract(server): Extract<Shared>, _requester: Requester) -> Result<Json<Machine>, Refusal> {
     run_blocking(server, Server::machine).await.map(Json)
 }
 
 /// Lists the studies.
 #[utoipa::path(get, path = "/api/studies", responses((status = 200, body = Vec<StudyLine>)))]
-async fn studies(_viewer: Requester) -> Json<Vec<StudyLine>> {
+async fn studies(_requester: Requester) -> Json<Vec<StudyLine>> {
     Json(Study::all().map(|(name, title)| StudyLine { name, title }).collect())
 }
 

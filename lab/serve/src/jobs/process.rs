@@ -19,8 +19,8 @@ use crate::refusal::Refusal;
 /// Maximum octets of a line; longer ones are cut so as not to fill the memory.
 const LONGEST_LINE: u64 = 64 << 10;
 
-/// Maximum octets of the files that an experiment names, of which it gets copies.
-const MOST_COPIED: u64 = 64 << 20;
+/// Maximum octets of the files that an experiment names, of which it gets copies: a project has no more.
+const MOST_COPIED: u64 = 1 << 30;
 
 /// The directory of these copies, beside the experiment file, where `hol` looks for `project:PATH`.
 const COPIES: &str = "project";
@@ -111,20 +111,23 @@ impl RunnerCommand {
         self.dir.join("shell")
     }
 
-    /// Starts a shell on the network of one of its points. `line` gets each line of output, `exit` the exit
+    /// Writes the text of a shell, apart from that of the runs, which may go on meanwhile with another version of it. Returns the file,
+    /// as the shell names it.
+    pub fn write_for_shell(&self, experiment: &Experiment, text: &str) -> Result<PathBuf, Refusal> {
+        let own = Path::new("shell-experiment");
+        let written = self.write(&self.dir.join(own), &experiment.name, experiment.format, text)?;
+        Ok(Path::new("..").join(own).join(written))
+    }
+
+    /// Starts a shell on the network of one of the points of an experiment in a file. `line` gets each line of output, `exit` the exit
     /// status when all is read.
     pub fn shell(
         &self,
-        experiment: &Experiment,
-        text: &str,
+        file: &Path,
         point: usize,
         line: impl Fn(String) + Send + Sync + 'static,
         exit: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
     ) -> Result<(Running, ChildStdin), Refusal> {
-        // Apart from the text of the runs: they may go on meanwhile, with another version of it.
-        let own = Path::new("shell-experiment");
-        let written = self.write(&self.dir.join(own), &experiment.name, experiment.format, text)?;
-        let file = Path::new("..").join(own).join(written);
         let directory = self.shell_directory();
         fs::create_dir_all(&directory)?;
         // Removes the record of an earlier shell.

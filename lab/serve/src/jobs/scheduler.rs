@@ -374,7 +374,7 @@ impl Scheduler {
                 let note = self.server.shells.last_note(id);
                 (Event::Break, reason(&note.unwrap_or_else(|| "its nodes did not start".to_owned())))
             }
-            _ => (Event::SwapOut, "the terminal on its nodes was ended".to_owned()),
+            _ => (Event::SwapOut, "the terminal on the nodes was ended".to_owned()),
         }
     }
 

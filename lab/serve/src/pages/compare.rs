@@ -163,7 +163,7 @@ fn body(compared: &[Compared], differing: &BTreeSet<String>, constant: &Settings
                 }
             }
             @if known < 2 {
-                p.soft { "There is nothing to compare: the settings are known of experiments with a text, not of studies." }
+                p.soft { "There is nothing to compare: settings are known of experiments with a text that this version reads, not of studies." }
             } @else if differing.is_empty() {
                 p.soft { "The settings of these experiments are the same." }
             }

@@ -106,15 +106,10 @@ impl Server {
         let permission = self.permission(entry.project)?;
         let whole = draft::with_placeholder_traffic(&text.text, text.format, &permission);
         let text = whole.unwrap_or(text.text);
-        let mut shells = self.shells.all();
-        if shells.get(&id).is_some_and(|own| own.process.is_some()) {
-            return Err(Refusal::conflict("it has a shell", "type into that one, or end it"));
-        }
-        let terminals = shells.values().filter_map(|own| own.process.as_ref());
-        let terminals = terminals.filter(|process| process.used_for == ShellUse::Terminal).count();
-        if used_for == ShellUse::Terminal && terminals >= MOST {
-            return Err(Refusal::busy(format!("{MOST} terminals are open"), 60));
-        }
+        let _one_after_the_other = self.shells.starting();
+        self.check_shell(id, used_for)?;
+        let command = self.command(id)?;
+        let file = command.write_for_shell(&entry.experiment, &text)?;
         let (server, other, is_ready) = (self.clone(), self.clone(), Once::new());
         let line = move |line: String| {
             let said = read(&line);
@@ -127,11 +122,26 @@ impl Server {
             other.bury_shell(id, &status);
             exit(status);
         };
-        let (running, stdin) = self.command(id)?.shell(&entry.experiment, &text, point, line, exit)?;
+        let mut shells = self.shells.all();
+        let (running, stdin) = command.shell(&file, point, line, exit)?;
         let process = Process { running, stdin: Some(stdin), idle: Stopwatch::start(), used_for };
         let own = Own { project: entry.project, transcript: Transcript::default(), process: Some(process) };
         shells.insert(id, own);
         Ok(running)
+    }
+
+    /// Checks that a shell may be started for an experiment.
+    fn check_shell(&self, id: i64, used_for: ShellUse) -> Result<(), Refusal> {
+        let shells = self.shells.all();
+        if shells.get(&id).is_some_and(|own| own.process.is_some()) {
+            return Err(Refusal::conflict("it has a shell", "type into that one, or end it"));
+        }
+        let terminals = shells.values().filter_map(|own| own.process.as_ref());
+        let terminals = terminals.filter(|process| process.used_for == ShellUse::Terminal).count();
+        if used_for == ShellUse::Terminal && terminals >= MOST {
+            return Err(Refusal::busy(format!("{MOST} terminals are open"), 60));
+        }
+        Ok(())
     }
 
     /// Returns the transcript of an experiment's shell.

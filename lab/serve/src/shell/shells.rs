@@ -14,7 +14,11 @@ const PATIENCE: f64 = 1800.0;
 
 /// All shells, by experiment. Ended ones can be read until another starts.
 #[derive(Debug, Default)]
-pub struct Shells(Mutex<BTreeMap<i64, Own>>);
+pub struct Shells {
+    all: Mutex<BTreeMap<i64, Own>>,
+    /// Held while one is prepared, which may take seconds.
+    starting: Mutex<()>,
+}
 
 /// One of them.
 #[derive(Debug)]
@@ -55,7 +59,12 @@ impl Process {
 
 impl Shells {
     pub(super) fn all(&self) -> MutexGuard<'_, BTreeMap<i64, Own>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets one start after the other.
+    pub(super) fn starting(&self) -> MutexGuard<'_, ()> {
+        self.starting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends terminals that nobody uses.
