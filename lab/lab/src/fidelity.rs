@@ -94,6 +94,18 @@ pub const KNOWN: &[KnownDifference] = &[
         touches: None,
     },
     KnownDifference {
+        what: "A delay that changes while packets wait in the queue: the kernel world delays before the queue, so that they keep the old one; the model after it, as a line does",
+        size: "by the change, once, for the packets that wait",
+        matters: "events, traces and handovers that change the delay under load",
+        touches: Some(|point| point.network.events.iter().any(|event| event.delay.is_some())),
+    },
+    KnownDifference {
+        what: "A queue with a discipline in the kernel world: `sch_cbs` releases its packets, whose credits are whole octets",
+        size: "0.1 ms after some seconds",
+        matters: "traces of CoDel, FQ-CoDel, PIE and RED",
+        touches: None,
+    },
+    KnownDifference {
         what: "TCP: in Linux a block ends after 17 small writes (`MAX_SKB_FRAGS`)",
         size: "where PSH stands",
         matters: "traces",
