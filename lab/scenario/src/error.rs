@@ -106,7 +106,7 @@ pub enum ScenarioError {
     )]
     AskedByTwo(String),
     /// An onward flow whose workload has no replies.
-    #[error("{0} has no request with its reply, which [[onward]] needs; use echo or simco")]
+    #[error("{0} has no requests with replies, which [[onward]] needs; use echo or simco")]
     NotAnswered(&'static str),
     /// An onward flow with a schedule of its own.
     #[error(

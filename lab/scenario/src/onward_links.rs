@@ -143,10 +143,10 @@ mod tests {
         refused(&[("c d", ECHO)], "\"c\" receives no request");
         refused(&[("b c", ECHO), ("c b", ECHO)], "two flows end at \"b\"");
         refused(&[("b c", ECHO), ("b d", ECHO), ("c d", ECHO), ("d a", ECHO)], "two flows end at \"d\"");
-        refused(&[("b c", "kind = 'oneway'")], "oneway has no request with its reply");
+        refused(&[("b c", "kind = 'oneway'")], "oneway has no requests with replies");
         refused(&[("b c", "kind = 'echo'\nrate = '10/s'")], "remove `rate`");
         let bulk = check("kind = 'bulk'", &[("b c", ECHO)]).unwrap_err();
-        assert!(bulk.contains("bulk does not answer"), "{bulk}");
+        assert!(bulk.contains("bulk has no requests with replies"), "{bulk}");
     }
 
     /// The measured flow ends at b, which asks c twice and d; the first flow to d causes a further request.
