@@ -1,4 +1,4 @@
-//! `hol topology --tc`: a network as lines of `tc`, for a router of one's own.
+//! `hol topology --tc`: a network as lines of `tc`, for your own router.
 
 use std::fmt::Write;
 
@@ -26,7 +26,7 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
     }
     let links = ShapedLink::all_of(network).map_err(|unsupported| unsupported.to_string())?;
     let mut head = format!(
-        "#!/bin/sh\n# The network of {}, by `hol topology --tc`. Run it on a router between the nodes: on an end host, TCP takes note of its own queues.\n\
+        "#!/bin/sh\n# The network of {}, by `hol topology --tc`. Run it on a router between the nodes: the TCP of an end host limits what waits in its own queues.\n\
          # Each variable names the interface by which the packets of a direction leave. `tc qdisc del dev INTERFACE root` undoes it.\nset -eu\n",
         harmless(file)
     );
@@ -51,12 +51,13 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
             if chain.iter().any(loses) && !chain.last().is_some_and(|last| last.starts_with("netem")) {
                 lines += "# Packets are lost before the queue here: nothing can be nested in it.\n";
             }
+            // What is there, perhaps of an earlier run of this script, would keep its own inner disciplines.
+            let _ = writeln!(lines, "tc qdisc del dev \"${variable}\" root 2>/dev/null || :");
             for (place, discipline) in chain.iter().enumerate() {
                 let parent = if place == 0 { "root".to_owned() } else { format!("parent {place}:1") };
-                let verb = if place == 0 { "replace" } else { "add" };
                 let _ = writeln!(
                     lines,
-                    "tc qdisc {verb} dev \"${variable}\" {parent} handle {}: {discipline}",
+                    "tc qdisc add dev \"${variable}\" {parent} handle {}: {discipline}",
                     place + 1
                 );
             }
@@ -103,24 +104,24 @@ fn refuse(settings: &Settings) -> Result<(), String> {
     let Settings { jitter_distribution, police, duplicate, discipline, loss, mtu, reorder, .. } = settings;
     let holds_its_queue =
         *discipline != Discipline::DropTail || matches!(settings.queue, QueueLimit::Bytes(_));
-    let key = if matches!(jitter_distribution, Distribution::File(_) | Distribution::Table(_)) {
-        "a jitter_distribution of one's own (it reads those in /usr/lib/tc)"
+    let (key, why) = if matches!(jitter_distribution, Distribution::File(_) | Distribution::Table(_)) {
+        ("jitter_distribution", "tc reads distributions from /usr/lib/tc only")
     } else if *police != PoliceSpec::default() {
-        "police behind the queue"
+        ("police", "tc polices before the queue, not behind it")
     } else if !duplicate.is_zero() {
-        "duplicate (netem sends the second packet through the whole chain)"
+        ("duplicate", "netem sends the second packet through the whole chain")
     } else if matches!(discipline, Discipline::Red(_)) {
-        "red with these weights (it derives them from a burst)"
+        ("discipline = red", "tc derives RED's weight from a burst")
     } else if matches!(loss, LossSpec::Packets(_)) {
-        "loss by number"
+        ("loss = { drop = … }", "netem loses by chance, not by number")
     } else if mtu.0 != MTU {
-        "mtu (`ip link set dev INTERFACE mtu` has it)"
+        ("mtu", "`ip link set dev INTERFACE mtu` sets it")
     } else if holds_its_queue && !reorder.is_zero() {
-        "reorder before a queue in octets or with a discipline (what overtakes in netem passes by all that is inside)"
+        ("reorder", "what overtakes in netem passes by everything inside it, and this queue would be inside")
     } else {
         return Ok(());
     };
-    Err(format!("tc has no {key}; remove it, or let hol run the path"))
+    Err(format!("`{key}`: {why}; remove it, or let hol run the path"))
 }
 
 /// Returns the settings of a netem; none if it does nothing.
@@ -177,7 +178,7 @@ fn shaper(settings: &Settings) -> Result<Vec<String>, String> {
     };
     if overhead.0 != ETHERNET {
         return Err(format!(
-            "tbf counts {ETHERNET} octets beyond IP; set overhead = \"{ETHERNET}B\", or give the queue in packets, with drop tail"
+            "`overhead`: tbf counts {ETHERNET} octets beyond IP; set overhead = \"{ETHERNET}B\", or give the queue in packets, with drop tail"
         ));
     }
     let bits = rate.bits_per_second();
@@ -255,7 +256,7 @@ mod tests {
 
     fn lines(text: &str) -> Vec<String> {
         let script = script(&network(text), "a.toml").unwrap();
-        script.lines().filter(|line| line.starts_with("tc ")).map(str::to_owned).collect()
+        script.lines().filter(|line| line.starts_with("tc qdisc add ")).map(str::to_owned).collect()
     }
 
     #[test]
@@ -264,10 +265,10 @@ mod tests {
         assert_eq!(
             lines(text),
             [
-                "tc qdisc replace dev \"$UP\" root handle 1: netem delay 40000us limit 1000000",
+                "tc qdisc add dev \"$UP\" root handle 1: netem delay 40000us limit 1000000",
                 "tc qdisc add dev \"$UP\" parent 1:1 handle 2: netem rate 10000000bit limit 50",
                 "tc qdisc add dev \"$UP\" parent 2:1 handle 3: netem loss 1% limit 1000000",
-                "tc qdisc replace dev \"$DOWN\" root handle 1: netem delay 40000us limit 1000000",
+                "tc qdisc add dev \"$DOWN\" root handle 1: netem delay 40000us limit 1000000",
                 "tc qdisc add dev \"$DOWN\" parent 1:1 handle 2: netem rate 10000000bit limit 50",
             ]
         );

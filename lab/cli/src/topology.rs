@@ -26,7 +26,7 @@ pub struct Topology {
     /// Write an ns script; - is standard output
     #[arg(long, value_name = "FILE")]
     ns: Option<PathBuf>,
-    /// Write a shell script with lines of tc that make interfaces of a router have these links (of a sweep those of its first point); - is
+    /// Write a shell script whose tc commands give the interfaces of a router these links (of a sweep those of its first point); - is
     /// standard output
     #[arg(long, value_name = "FILE")]
     tc: Option<PathBuf>,

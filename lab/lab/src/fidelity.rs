@@ -94,13 +94,13 @@ pub const KNOWN: &[KnownDifference] = &[
         touches: None,
     },
     KnownDifference {
-        what: "A delay that changes while packets wait in the queue: the kernel world delays before the queue, so that they keep the old one; the model after it, as a line does",
-        size: "by the change, once, for the packets that wait",
+        what: "A delay that changes while packets wait in a queue: in the kernel world, which delays before the queue, these packets keep the old delay; in the model they get the new one, as on a real link",
+        size: "the change of the delay, once, for these packets",
         matters: "events, traces and handovers that change the delay under load",
         touches: Some(|point| point.network.events.iter().any(|event| event.delay.is_some())),
     },
     KnownDifference {
-        what: "A queue with a discipline in the kernel world: `sch_cbs` releases its packets, whose credits are whole octets",
+        what: "A queue with a discipline in the kernel world: `sch_cbs` releases its packets and counts in whole octets, so they leave a little late",
         size: "0.1 ms after some seconds",
         matters: "traces of CoDel, FQ-CoDel, PIE and RED",
         touches: None,

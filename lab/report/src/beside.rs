@@ -16,7 +16,7 @@ pub struct OtherMeasurement {
 }
 
 /// One of the quantities that another tool has measured.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct OtherSeries {
     /// What the tool calls it.
     pub name: String,
@@ -24,7 +24,7 @@ pub struct OtherSeries {
     pub kbps: Option<f64>,
     /// Its mean in ms, if it is a delay.
     pub mean_ms: Option<f64>,
-    /// Its median and its 99th percentile in ms, if it is a delay with several values.
+    /// Its median and its 99th percentile in ms, if it is a delay whose values are in the file.
     pub quantiles_ms: Option<[f64; 2]>,
 }
 
@@ -52,59 +52,51 @@ impl OtherMeasurement {
     }
 }
 
-/// Its sums over all streams, and the round trip that TCP has estimated, of each sender.
+/// Returns what was received over all streams, and the round trip that the senders' TCP has estimated.
 fn iperf3(end: &Value) -> Vec<OtherSeries> {
-    let count = end["streams"].as_array().map_or(0, Vec::len);
-    let streams = if count == 1 { "1 stream".to_owned() } else { format!("{count} streams") };
-    let sums = [("sum_received", "received"), ("sum_received_bidir_reverse", "received by the client")];
-    let mut series: Vec<OtherSeries> = sums
-        .iter()
-        .filter_map(|(key, name)| {
-            let kbps = end[*key]["bits_per_second"].as_f64()? / 1000.0;
-            Some(OtherSeries {
-                name: format!("{name}, {streams}"),
-                kbps: Some(kbps),
-                mean_ms: None,
-                quantiles_ms: None,
-            })
-        })
-        .collect();
-    let senders = end["streams"].as_array().into_iter().flatten();
+    let streams = end["streams"].as_array().map_or(&[][..], Vec::as_slice);
+    let received = |key: &str, name: &str| {
+        let kbps = end[key]["bits_per_second"].as_f64()? / 1000.0;
+        Some(OtherSeries { name: name.to_owned(), kbps: Some(kbps), ..OtherSeries::default() })
+    };
     // The client writes 0 of streams that it receives.
     let trip = |stream: &Value| Some(stream["sender"]["mean_rtt"].as_f64()? / 1000.0).filter(|ms| *ms > 0.0);
-    let trips: Vec<f64> = senders.filter_map(trip).collect();
-    if !trips.is_empty() {
-        let mean = trips.iter().sum::<f64>() / trips.len() as f64;
-        let name = "round trip by TCP's estimate".to_owned();
-        series.push(OtherSeries { name, kbps: None, mean_ms: Some(mean), quantiles_ms: None });
-    }
-    series
+    let trips: Vec<f64> = streams.iter().filter_map(trip).collect();
+    let round_trip = mean(&trips).map(|ms| OtherSeries {
+        name: "round trip by TCP's estimate".to_owned(),
+        mean_ms: Some(ms),
+        ..OtherSeries::default()
+    });
+    let count = if streams.len() == 1 { "1 stream".to_owned() } else { format!("{} streams", streams.len()) };
+    let there = received("sum_received", &format!("received, {count}"));
+    // With --bidir, which counts the streams of both directions.
+    let back = received("sum_received_bidir_reverse", "received by the client");
+    [there, back, round_trip].into_iter().flatten().collect()
 }
 
-/// Each series with a unit of throughput or delay. The values are those at the steps of its plots, idle times included.
+/// Returns each series with a unit of throughput or delay. Its values are those at the steps of flent's plots, idle times included.
 fn flent(json: &Value) -> Vec<OtherSeries> {
-    let of = |(name, values): (&String, &Value)| {
+    let series = |(name, values): (&String, &Value)| {
         let about = &json["metadata"]["SERIES_META"][name];
         let mut values: Vec<f64> = values.as_array()?.iter().filter_map(Value::as_f64).collect();
-        let own = || (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
-        let mean = about["MEAN_VALUE"].as_f64().or_else(own)?;
-        let (name, plain) = (
-            name.clone(),
-            OtherSeries { name: String::new(), kbps: None, mean_ms: None, quantiles_ms: None },
-        );
+        let mean = about["MEAN_VALUE"].as_f64().or_else(|| mean(&values))?;
+        let named = OtherSeries { name: name.clone(), ..OtherSeries::default() };
         match about["UNITS"].as_str()? {
-            "Mbits/s" => Some(OtherSeries { name, kbps: Some(mean * 1000.0), ..plain }),
-            "bits/s" => Some(OtherSeries { name, kbps: Some(mean / 1000.0), ..plain }),
+            "Mbits/s" => Some(OtherSeries { kbps: Some(mean * 1000.0), ..named }),
+            "bits/s" => Some(OtherSeries { kbps: Some(mean / 1000.0), ..named }),
             "ms" => {
                 values.sort_by(f64::total_cmp);
-                let quantiles_ms =
-                    Some([quantile(&values, 0.5)?, quantile(&values, 0.99)?]).filter(|_| values.len() > 1);
-                Some(OtherSeries { name, mean_ms: Some(mean), quantiles_ms, ..plain })
+                let quantiles_ms = quantile(&values, 0.5).zip(quantile(&values, 0.99)).map(Into::into);
+                Some(OtherSeries { mean_ms: Some(mean), quantiles_ms, ..named })
             }
             _ => None,
         }
     };
-    json["results"].as_object().into_iter().flatten().filter_map(of).collect()
+    json["results"].as_object().into_iter().flatten().filter_map(series).collect()
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 #[cfg(test)]

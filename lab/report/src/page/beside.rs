@@ -29,8 +29,8 @@ pub fn html(report: &Report) -> String {
         format!(" {left} more points are in the table of all points.")
     };
     format!(
-        "<p class=\"soft\">A delay of iperf3 or flent is mostly a round trip, as the name of a series says; one of a point is the time of a message, which includes its transmission and \
-         its waits. Values of flent include the time before and after its load.{rest}</p><div class=\"scroll\"><table class=\"numbers\">\
+        "<p class=\"soft\">Delays of iperf3 and flent are mostly round trips: the name of a series says what it is. The delay of a point is the time of a \
+         message, with its transmission and its waits. Flent's values include the idle time before and after its load.{rest}</p><div class=\"scroll\"><table class=\"numbers\">\
          <thead><tr><td></td><th scope=\"col\">kbit/s</th><th scope=\"col\">mean, ms</th>\
          <th scope=\"col\">median, ms</th><th scope=\"col\">p99, ms</th></tr></thead>{groups}</table></div>"
     )

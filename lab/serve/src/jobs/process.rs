@@ -186,8 +186,8 @@ impl RunnerCommand {
             // One that was removed meanwhile is missed when the text is read again.
             let Some(from) = inside(files, path) else { continue };
             let Some(rest) = left.checked_sub(fs::metadata(&from)?.len()) else {
-                let most = MOST_COPIED >> 20;
-                return Err(Refusal::too_large(format!("it names files of more than {most} MiB")));
+                let problem = format!("it names files of more than {} MiB", MOST_COPIED >> 20);
+                return Err(Refusal::bad(problem, "name fewer or smaller files"));
             };
             left = rest;
             let to = to.join(path);

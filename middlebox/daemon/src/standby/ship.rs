@@ -36,7 +36,7 @@ enum Phase {
     /// It is being copied to.
     Copying,
     /// It has everything.
-    InStep,
+    Synchronized,
 }
 
 /// What the event loop and the thread share.
@@ -242,7 +242,7 @@ impl Shared {
     }
 
     fn is_synchronized(&self) -> bool {
-        self.lock().phase == Phase::InStep
+        self.lock().phase == Phase::Synchronized
     }
 
     /// Keeps batches from now on; returns the number of the last one before.
@@ -260,7 +260,7 @@ impl Shared {
         // Under load some batch always waits. From here on the event loop waits for each of them, so no more do.
         let catches_up = state.phase == Phase::Copying && state.waiting <= PART;
         if catches_up {
-            state.phase = Phase::InStep;
+            state.phase = Phase::Synchronized;
             state.events.push(Event::Synchronized(peer));
         } else {
             let is_idle = |state: &mut State| state.queue.is_empty() && state.phase != Phase::Absent;
@@ -294,7 +294,7 @@ impl State {
     fn lose(&mut self, why: &str) {
         // The event loop may have given it up already, and knows why.
         if self.phase != Phase::Absent {
-            let was_synchronized = self.phase == Phase::InStep;
+            let was_synchronized = self.phase == Phase::Synchronized;
             self.events.push(Event::Lost { why: why.to_owned(), was_synchronized });
         }
         self.phase = Phase::Absent;
@@ -348,8 +348,8 @@ impl Shipper {
             state.lose("more waits for it than there is room for");
         }
         self.shared.changed.notify_all();
-        if state.phase == Phase::InStep {
-            let is_waiting = |state: &mut State| state.done < number && state.phase == Phase::InStep;
+        if state.phase == Phase::Synchronized {
+            let is_waiting = |state: &mut State| state.done < number && state.phase == Phase::Synchronized;
             state = self.shared.changed.wait_timeout_while(state, self.patience, is_waiting).expect(WHOLE).0;
             if is_waiting(&mut state) {
                 state.lose("it takes too long");
@@ -369,7 +369,7 @@ impl Shipper {
 impl Shipper {
     /// One whose standby is required, and says nothing.
     pub fn silent() -> Self {
-        Self::in_phase(Phase::InStep)
+        Self::in_phase(Phase::Synchronized)
     }
 
     /// One whose standby is required, and is being copied to.

@@ -354,28 +354,36 @@ tests_in! { nightly = "--world=kernel",
     programs_of_all_kinds_run_over_all_transports: "slow: .ci/nightly runs it",
 }
 
-/// The lines of `hol topology --tc`, run by tc(8) on the client: 40 ms there, and 1 ms each way of its own link.
+/// The commands of `hol topology --tc`, taken by tc(8); a ping has the 40 ms there, and 1 ms each way of the client's own link.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), tc (iproute2), ping and mkfs.erofs (erofs-utils)"]
 fn tc_makes_the_path_of_an_experiment() {
     let directory = tempfile::tempdir().unwrap();
-    let experiment = "transports = ['tcp']\n[network]\nrate = '10Mbit'\ndelay = '40ms'\nqueue = '50p'\nloss = '0.01%'\n\
-        [network.down]\ndiscipline = 'fq_codel'\noverhead = '14B'\n";
-    std::fs::write(directory.path().join("path.toml"), experiment).unwrap();
-    ok(directory.path(), &["topology", "path.toml", "--tc", "path.sh"]);
-    let script = "UP=link1 DOWN=lo sh /path.sh && ping -c 1 server && tc qdisc show dev lo";
-    let line = [
-        "tcp",
-        "--repetitions=1",
-        "--world=kernel:uml",
-        "--delay=1ms",
-        "--file=/path.sh=path.sh",
-        "--out=out",
+    let paths = [
+        "rate = '10Mbit'\ndelay = '40ms'\nqueue = '50p'\nloss = '0.01%'\n",
+        "discipline = 'fq_codel'\noverhead = '14B'\nloss = '1%'\n",
+        "discipline = { codel = { ecn = true, ce_threshold = '1ms' } }\noverhead = '14B'\n",
+        "discipline = 'pie'\noverhead = '14B'\n",
+        "queue = '50kB'\noverhead = '14B'\ncorrupt = '0.1%'\n",
+        "jitter = '2ms'\njitter_distribution = 'pareto'\nreorder = '1%'\nreorder_by = '5ms'\n",
+        "loss = { good_to_bad = '1%', bad_to_good = '30%', loss_bad = '50%' }\noverhead = '38B'\n",
     ];
-    let rows = exec(
-        directory.path(),
-        &[&line[..], &["--metric=round[ms]=time=([0-9.]+)", "--", "sh", "-c", script]].concat(),
-    );
+    // A node has the programs that its command names.
+    let (mut files, mut script) = (Vec::new(), "set -e\ntc -V\n".to_owned());
+    // The last one stays on the client's link.
+    for (number, path) in paths.iter().enumerate().rev() {
+        let [toml, sh] = ["toml", "sh"].map(|ending| format!("{number}.{ending}"));
+        let text = format!("transports = ['tcp']\n[network]\n{path}");
+        std::fs::write(directory.path().join(&toml), text).unwrap();
+        ok(directory.path(), &["topology", &toml, "--tc", &sh]);
+        files.push(format!("--file=/{sh}={sh}"));
+        script += &format!("UP=link1 DOWN=lo sh /{sh}\n");
+    }
+    script += "ping -c 1 server";
+    let mut line = vec!["tcp", "--repetitions=1", "--world=kernel:uml", "--delay=1ms"];
+    line.extend(files.iter().map(String::as_str));
+    line.extend(["--metric=round[ms]=time=([0-9.]+)", "--", "sh", "-c", &script]);
+    let rows = exec(directory.path(), &line);
     let round = rows[0]["metrics"]["round"]["mean"].as_f64().unwrap_or_else(|| panic!("{}", rows[0]));
     assert!((42.0..43.0).contains(&round), "{round}");
 }
