@@ -30,12 +30,12 @@ fn megabytes(transport: &str, workload: &str, network: &str, messages: u64) -> f
 #[test]
 fn memory_does_not_grow_with_messages() {
     for (transport, workload, network, messages, most) in [
-        ("tcp", "kind = 'simco'", "loss = '1%'", 2_000_000, 4.0),
-        ("sctp:streams=8", "kind = 'simco'", "loss = '1%'", 300_000, 4.0),
+        ("tcp", "kind = 'simco'", "loss = '1%'", 400_000, 4.0),
+        ("sctp:streams=8", "kind = 'simco'", "loss = '1%'", 200_000, 4.0),
         // The send buffer grows to 4 MiB, and the window as far.
-        ("tcp", "kind = 'bulk'", "", 300_000, 5.0),
+        ("tcp", "kind = 'bulk'", "", 150_000, 5.0),
         // What is lost without a word is waited for until a quarter of a million others have come.
-        ("udp", "kind = 'echo'", "loss = '0.001%'", 600_000, 100.0),
+        ("udp", "kind = 'echo'", "loss = '0.001%'", 400_000, 100.0),
         // Most of the schedule never comes due: a message was too late.
         ("tcp", "kind = 'oneway'\nrate = '2000/s'\nlate_limit = '1s'", "rate = '100kbit'", 500_000, 10.0),
     ] {

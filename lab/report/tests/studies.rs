@@ -1,6 +1,7 @@
 //! The figures and claims of every study name experiments and transports that exist.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use hol_lab::Study;
 use hol_report::claims::{StudyClaims, View};
@@ -9,14 +10,15 @@ use hol_report::figures::{Kind, StudyFigures};
 use hol_stack::TransportSpec;
 
 /// The studies that make claims: `fidelity` is for `hol validate` and makes none.
-fn studies() -> impl Iterator<Item = (Study, StudyFigures, StudyClaims)> {
-    Study::all().filter_map(|(name, _)| {
+static STUDIES: LazyLock<Vec<(Study, StudyFigures, StudyClaims)>> = LazyLock::new(|| {
+    let studies = Study::all().filter_map(|(name, _)| {
         let study = Study::load(name, false).unwrap_or_else(|e| panic!("{e}"));
         let figures = toml::from_str(study.file("figures.toml")?).unwrap_or_else(|e| panic!("{name}: {e}"));
         let claims = toml::from_str(study.file("claims.toml")?).unwrap_or_else(|e| panic!("{name}: {e}"));
         Some((study, figures, claims))
-    })
-}
+    });
+    studies.collect()
+});
 
 fn labels(study: &Study) -> BTreeSet<&str> {
     study.experiments.iter().flat_map(|(_, e)| e.points.iter().map(|point| point.label.as_str())).collect()
@@ -24,9 +26,9 @@ fn labels(study: &Study) -> BTreeSet<&str> {
 
 #[test]
 fn the_studies_that_make_claims_are_these() {
-    let names: Vec<&str> = studies().map(|(study, ..)| study.name).collect();
+    let names: Vec<&str> = STUDIES.iter().map(|(study, ..)| study.name).collect();
     assert_eq!(names, ["eklund2004", "ikr53", "nayak2019", "pfuetzenreuter2004", "sasikala2008", "tickets"]);
-    for (study, figures, claims) in studies() {
+    for (study, figures, claims) in &*STUDIES {
         assert!(!figures.figures.is_empty() && !figures.views.is_empty(), "{} has no figures", study.name);
         assert!(!claims.claims.is_empty() && !labels(&study).is_empty(), "{} has no claims", study.name);
     }
@@ -34,7 +36,7 @@ fn the_studies_that_make_claims_are_these() {
 
 #[test]
 fn every_figure_names_an_experiment_and_transports_that_exist_on_every_stack_that_it_depends_on() {
-    for (study, figures, _) in studies() {
+    for (study, figures, _) in &*STUDIES {
         for figure in &figures.figures {
             let known = study.experiments.iter().any(|(name, _)| *name == figure.experiment);
             assert!(known, "figure {} shows {}", figure.number, figure.experiment);
@@ -64,7 +66,7 @@ fn every_figure_names_an_experiment_and_transports_that_exist_on_every_stack_tha
 
 #[test]
 fn every_axis_that_is_logarithmic_begins_above_zero() {
-    for (study, figures, _) in studies() {
+    for (study, figures, _) in &*STUDIES {
         for figure in &figures.figures {
             let begins = match figure.kind {
                 Kind::Loss | Kind::Rate => figure.x[0],
@@ -78,7 +80,7 @@ fn every_axis_that_is_logarithmic_begins_above_zero() {
 
 #[test]
 fn figures_and_claims_have_each_number_once() {
-    for (study, figures, claims) in studies() {
+    for (study, figures, claims) in &*STUDIES {
         let numbers: BTreeSet<String> = figures.figures.iter().map(|f| f.number.to_string()).collect();
         assert_eq!(numbers.len(), figures.figures.len(), "{}", study.name);
         let ids: BTreeSet<&str> = claims.claims.iter().map(|claim| claim.id.as_str()).collect();
@@ -91,7 +93,7 @@ const TRANSPORTS: [&str; 7] = ["transport", "transports", "than", "like", "of", 
 
 #[test]
 fn every_transport_and_experiment_that_a_claim_names_exists() {
-    for (study, figures, claims) in studies() {
+    for (study, figures, claims) in &*STUDIES {
         let text = study.file("claims.toml").unwrap_or_default();
         let file = toml::Value::Table(text.parse().unwrap());
         let (labels, transports) = (labels(&study), named(&file, &TRANSPORTS));
@@ -143,7 +145,7 @@ fn the_study_costs_what_its_readme_says() {
 
 #[test]
 fn no_point_that_a_claim_speaks_of_is_left_out_without_a_reason() {
-    for (study, figures, claims) in studies() {
+    for (study, figures, claims) in &*STUDIES {
         let points = study.experiments.iter().flat_map(|(_, experiment)| &experiment.points);
         let data = Dataset { cells: points.map(Cell::from).collect(), ..Dataset::default() };
         let mut problems = Vec::new();
@@ -166,7 +168,7 @@ fn no_point_that_a_claim_speaks_of_is_left_out_without_a_reason() {
 
 #[test]
 fn each_readme_says_what_would_refute_each_claim() {
-    for (study, _, claims) in studies() {
+    for (study, _, claims) in &*STUDIES {
         let readme = study.file("README.md").unwrap_or_default();
         for claim in &claims.claims {
             let row = format!("| {} | {} | {} |", claim.id, claim.kind.name(), claim.refuted_by);

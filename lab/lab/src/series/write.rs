@@ -26,14 +26,14 @@ pub(crate) struct SeriesFile {
     queues: Vec<Arc<str>>,
     waiting: Vec<Row>,
     rows: u64,
+    /// The number of rows that a run may have.
+    most: u64,
     delivered: Delivered,
     /// A description of the point.
     point: String,
 }
 
 impl SeriesFile {
-    const MOST: u64 = Sample::MOST;
-
     /// Creates the file at `path` for this many flows that are sampled at every multiple of `interval`.
     pub(crate) fn begin(
         path: PathBuf,
@@ -53,7 +53,16 @@ impl SeriesFile {
             Topology::new(&point.network).map_err(|e| Self::refuse(point.to_string(), e.to_string()))?;
         let queues = network.queues().into_iter().map(Arc::from).collect();
         let delivered = Delivered::new(interval, flows);
-        Ok(Self { file, interval, queues, waiting: Vec::new(), rows: 0, delivered, point: point.to_string() })
+        Ok(Self {
+            file,
+            interval,
+            queues,
+            waiting: Vec::new(),
+            rows: 0,
+            most: Sample::MOST,
+            delivered,
+            point: point.to_string(),
+        })
     }
 
     /// Adds a sample.
@@ -64,7 +73,7 @@ impl SeriesFile {
 
     /// Adds a record of a flow; the records of a flow must come in order.
     pub(crate) fn deliver(&mut self, flow: usize, record: &Record) -> Result<(), LabError> {
-        let fits = self.delivered.add(flow, record, Self::MOST);
+        let fits = self.delivered.add(flow, record, self.most);
         if fits { Ok(()) } else { Err(self.too_many(record.carried().unwrap_or(Time::ZERO))) }
     }
 
@@ -84,7 +93,7 @@ impl SeriesFile {
 
     fn push(&mut self, row: Row) -> Result<(), LabError> {
         self.rows += 1;
-        if self.rows > Self::MOST {
+        if self.rows > self.most {
             return Err(self.too_many(row.at));
         }
         self.waiting.push(row);
@@ -135,7 +144,7 @@ impl SeriesFile {
         let problem = format!(
             "after {:.3} s its time series would exceed {} rows; use a longer interval than series = \"{}\"",
             at.as_secs_f64(),
-            Self::MOST,
+            self.most,
             self.interval
         );
         Self::refuse(self.point.clone(), problem)
@@ -150,5 +159,34 @@ impl Row {
     fn set(&mut self, column: &str, number: Option<u64>) {
         let place = NUMBERS.iter().position(|name| *name == column);
         self.numbers[place.expect("it is one of the columns")] = number;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+    use crate::source::Source;
+
+    #[test]
+    fn more_rows_than_anybody_reads_are_refused_with_the_cure() {
+        let dir = tempfile::tempdir().unwrap();
+        let experiment =
+            Experiment::parse("test", &Source::new("test", "transports = ['tcp']".to_owned())).unwrap();
+        let path = dir.path().join("series/0.parquet");
+        let interval = Duration::from_micros(10);
+        let mut file = SeriesFile::begin(path, &experiment.points[0], 1, 1, interval).unwrap();
+        file.most = 100_000;
+        let queue = QueueSample { line: 0, packets: 0, octets: 0, dropped: 0, lost: None };
+        let sample = |n: u64| Sample { at: Time::from_nanos(10_000 * n), of: SampleValue::Queue(queue) };
+        (0..100_000).for_each(|n| file.add(&sample(n)).unwrap());
+        let problem = file.add(&sample(100_000)).unwrap_err();
+        assert!(problem.is_usage(), "{problem}");
+        let problem = problem.to_string();
+        for said in ["after 1.000 s", "exceed 100000 rows", "use a longer interval than series = \"10us\""] {
+            assert!(problem.contains(said), "{problem}");
+        }
+        drop(file);
+        assert_eq!(std::fs::read_dir(dir.path().join("series")).unwrap().count(), 0);
     }
 }

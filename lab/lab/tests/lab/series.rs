@@ -112,20 +112,6 @@ fn an_interval_that_is_longer_than_the_run_leaves_its_beginning_and_what_it_deli
 }
 
 #[test]
-fn more_rows_than_anybody_reads_are_refused_with_the_cure() {
-    let dir = tempfile::tempdir().unwrap();
-    let text = "series = '10us'\ntransports = ['tcp']\nmessages = 100\nrepetitions = 1\n[workload]\nkind = 'pingpong'\n[network]\ndelay = '1s'";
-    let problem = run(text, dir.path()).unwrap_err();
-    assert!(problem.is_usage(), "{problem}");
-    let problem = problem.to_string();
-    for said in ["exceed 2097152 rows", "after ", "use a longer interval than series = \"10us\""] {
-        assert!(problem.contains(said), "{problem}");
-    }
-    let left: Vec<_> = std::fs::read_dir(dir.path().join("series")).unwrap().collect();
-    assert!(left.is_empty(), "{left:?}");
-}
-
-#[test]
 fn an_interval_that_is_none_is_named_where_it_stands() {
     for (interval, said) in [
         ("'0s'", "test:1:10: a run is looked at every 10us at most; write series = \"10ms\""),

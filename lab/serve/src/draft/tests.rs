@@ -418,6 +418,8 @@ fn fresh(mut graph: Graph) -> Graph {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn a_drawing_comes_back_from_either_language(graph in any_graph()) {
         let written = drawn("", Format::Toml, graph.clone());
@@ -462,6 +464,8 @@ fn any_ruin() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn whatever_is_typed_is_read_or_refused(text in any_ruin()) {
         for format in [Format::Toml, Format::Ns] {
