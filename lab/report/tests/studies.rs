@@ -30,7 +30,7 @@ fn the_studies_that_make_claims_are_these() {
     assert_eq!(names, ["eklund2004", "ikr53", "nayak2019", "pfuetzenreuter2004", "sasikala2008", "tickets"]);
     for (study, figures, claims) in &*STUDIES {
         assert!(!figures.figures.is_empty() && !figures.views.is_empty(), "{} has no figures", study.name);
-        assert!(!claims.claims.is_empty() && !labels(&study).is_empty(), "{} has no claims", study.name);
+        assert!(!claims.claims.is_empty() && !labels(study).is_empty(), "{} has no claims", study.name);
     }
 }
 
@@ -96,7 +96,7 @@ fn every_transport_and_experiment_that_a_claim_names_exists() {
     for (study, figures, claims) in &*STUDIES {
         let text = study.file("claims.toml").unwrap_or_default();
         let file = toml::Value::Table(text.parse().unwrap());
-        let (labels, transports) = (labels(&study), named(&file, &TRANSPORTS));
+        let (labels, transports) = (labels(study), named(&file, &TRANSPORTS));
         assert!(transports.len() >= claims.claims.len(), "{} names few transports", study.name);
         for name in transports {
             let suffixes = figures.views.iter().map(|view| view.suffix.as_str()).chain([""]);
