@@ -88,9 +88,15 @@ fn kill(signal: &str, id: u32) {
 }
 
 fn leaves_nothing(dir: &Path) {
-    // The system takes a moment to end what has been killed.
-    thread::park_timeout(Duration::from_millis(300));
-    assert_eq!(running(dir), Vec::<u32>::new());
+    // The system takes a moment to end what has been killed, and longer when it is busy.
+    let is_empty = || running(dir).is_empty();
+    let ended = (0..100).any(|_| {
+        is_empty() || {
+            thread::park_timeout(Duration::from_millis(100));
+            false
+        }
+    });
+    assert!(ended || is_empty(), "{:?}", running(dir));
 }
 
 fn digest(transport: &str, seed: &str) -> String {
