@@ -121,13 +121,13 @@ impl Server {
         let outbox = Arc::new(Mutex::new(outbox));
         // A bug of ours, whatever the client requested, must not keep others from being served.
         let run = AssertUnwindSafe(|| {
-            let deeds: Box<dyn ClientService + '_> = match &self.service {
+            let handler: Box<dyn ClientService + '_> = match &self.service {
                 Service::Ends(ports) => {
                     Box::new(Ends::new(stream, Arc::clone(&outbox), self.secret.clone(), *ports)?)
                 }
                 Service::Router(_) => Box::new(Routing::default()),
             };
-            attend(inbox, &outbox, deeds)
+            attend(inbox, &outbox, handler)
         });
         let done = catch_unwind(run).unwrap_or_else(|_| {
             Err(ControlError::Nonsense(
@@ -181,7 +181,7 @@ fn in_time<T>(
 fn attend(
     mut inbox: Inbox<TcpStream>,
     outbox: &Arc<Mutex<Outbox<TcpStream>>>,
-    mut deeds: Box<dyn ClientService + '_>,
+    mut handler: Box<dyn ClientService + '_>,
 ) -> Result<(), ControlError> {
     let Host { kernel, clocksource } = Host::this();
     say(outbox, &Reply::Host(HostDescription { kernel, clocksource }))?;
@@ -195,7 +195,7 @@ fn attend(
         let reply = match request {
             Request::Alive => None,
             Request::Ping => Some(Reply::Pong { received, sent: monotonic() }),
-            other => deeds.answer(other),
+            other => handler.answer(other),
         };
         if let Some(reply) = reply {
             say(outbox, &reply)?;

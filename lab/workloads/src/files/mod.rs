@@ -29,8 +29,9 @@ pub struct Files {
     /// Octets of a file per request or reply; one block is in flight. Default 16573, the block size of
     /// smbclient 3.0 with a Samba server whose `max xmit` is 16644.
     pub block: ByteCount,
-    /// Operations on each file before the next one. Default all three.
-    pub deeds: Vec<FileOperation>,
+    /// Operations on each file, in this order, before the next file. Default: all three. Its former name `deeds` is accepted, too.
+    #[serde(alias = "deeds")]
+    pub operations: Vec<FileOperation>,
 }
 
 /// An operation on a file.
@@ -48,8 +49,8 @@ pub enum FileOperation {
 
 impl Default for Files {
     fn default() -> Self {
-        let deeds = vec![FileOperation::Put, FileOperation::Get, FileOperation::Remove];
-        Self { files: 100, size: ByteCount(100), block: ByteCount(16_573), deeds }
+        let operations = vec![FileOperation::Put, FileOperation::Get, FileOperation::Remove];
+        Self { files: 100, size: ByteCount(100), block: ByteCount(16_573), operations }
     }
 }
 
@@ -75,22 +76,22 @@ impl Files {
 
     /// Returns the requests per batch.
     fn requests(&self) -> u64 {
-        let of_deed = |deed: &FileOperation| match deed {
+        let of_one = |operation: &FileOperation| match operation {
             FileOperation::Put | FileOperation::Get => 2 + self.blocks(),
             FileOperation::Remove => 1,
         };
-        u64::from(self.files).saturating_mul(self.deeds.iter().map(of_deed).sum())
+        u64::from(self.files).saturating_mul(self.operations.iter().map(of_one).sum())
     }
 
     /// Returns the maximum files on the server at a time; `None` if a file is read or removed that does not
     /// exist.
     fn kept(&self) -> Option<u64> {
         let mut is_there = false;
-        for deed in &self.deeds {
-            if !is_there && *deed != FileOperation::Put {
+        for operation in &self.operations {
+            if !is_there && *operation != FileOperation::Put {
                 return None;
             }
-            is_there = *deed != FileOperation::Remove;
+            is_there = *operation != FileOperation::Remove;
         }
         Some(if is_there { self.files.into() } else { 1 })
     }
@@ -107,16 +108,16 @@ impl Workload for Files {
     }
 
     fn own_keys(&self) -> &'static [&'static str] {
-        &["files", "size", "block", "deeds"]
+        &["files", "size", "block", "operations"]
     }
 
     fn check_own(&self) -> Result<(), WorkloadError> {
         let files = |problem| Err(WorkloadError::Files(problem));
-        if self.files == 0 || self.deeds.is_empty() {
-            return files("a batch needs at least one of the `files` and one of the `deeds`");
+        if self.files == 0 || self.operations.is_empty() {
+            return files("a batch needs at least one of the `files` and one of the `operations`");
         }
         let Some(kept) = self.kept() else {
-            return files("`deeds` gets or removes a file before it exists; \"put\" it first");
+            return files("`operations` gets or removes a file before it exists; \"put\" it first");
         };
         if self.block.0 == 0 || self.block.0 > WorkloadError::MAX_SIZE - frame::HEADER as u64 {
             return files("`block` needs at least 1 octet and less than 16 MiB");
@@ -165,8 +166,8 @@ impl Workload for Files {
     }
 
     fn describe(&self) -> String {
-        let deeds: Vec<&str> = self.deeds.iter().map(|deed| deed.name()).collect();
-        format!("files {} x {}, {}", self.files, self.size, deeds.join("+"))
+        let operations: Vec<&str> = self.operations.iter().map(|operation| operation.name()).collect();
+        format!("files {} x {}, {}", self.files, self.size, operations.join("+"))
     }
 }
 
@@ -182,15 +183,16 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_with_the_cure() {
         assert_eq!(check("{}"), Ok(()));
-        assert_eq!(check(r#"{"size":"0B","deeds":["put","put","remove"]}"#), Ok(()));
+        assert_eq!(check(r#"{"size":"0B","operations":["put","put","remove"]}"#), Ok(()));
+        assert_eq!(check(r#"{"deeds":["put"]}"#), Ok(()), "the former name");
         for (keys, cure) in [
             (r#"{"files":0}"#, "at least"),
-            (r#"{"deeds":[]}"#, "at least"),
-            (r#"{"deeds":["get"]}"#, "\"put\" it first"),
-            (r#"{"deeds":["put","remove","get"]}"#, "\"put\" it first"),
+            (r#"{"operations":[]}"#, "at least"),
+            (r#"{"operations":["get"]}"#, "\"put\" it first"),
+            (r#"{"operations":["put","remove","get"]}"#, "\"put\" it first"),
             (r#"{"block":"0B"}"#, "at least 1 octet"),
             (r#"{"block":"16MiB"}"#, "less than 16 MiB"),
-            (r#"{"size":"100MB","deeds":["put"]}"#, "`remove` each file"),
+            (r#"{"size":"100MB","operations":["put"]}"#, "`remove` each file"),
             (r#"{"size":"100MB","block":"100B"}"#, "raise `block`"),
         ] {
             assert!(check(keys).unwrap_err().contains(cure), "{keys}");
@@ -200,9 +202,9 @@ mod tests {
 
     #[test]
     fn a_put_and_a_get_have_a_request_for_each_block_and_two_around_them() {
-        let files = |files, size, block, deeds: &[FileOperation]| {
+        let files = |files, size, block, operations: &[FileOperation]| {
             let (size, block) = (ByteCount(size), ByteCount(block));
-            Files { files, size, block, deeds: deeds.to_vec() }.requests()
+            Files { files, size, block, operations: operations.to_vec() }.requests()
         };
         assert_eq!(files(5000, 100, 64_512, &[FileOperation::Put, FileOperation::Remove]), 5000 * (3 + 1));
         assert_eq!(files(1, 100_000_000, 64_512, &[FileOperation::Put]), 1551 + 2);

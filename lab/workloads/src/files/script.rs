@@ -16,7 +16,7 @@ pub(super) struct FileClient {
     batch: Batch,
     /// Indices of the file and of the operation.
     file: u32,
-    deed: usize,
+    operation: usize,
     /// The progress of the operation.
     step: Step,
     /// The number of the current or last content written: that of its first request, so contents differ.
@@ -39,7 +39,7 @@ impl FileClient {
     /// Creates a client at the start of its first batch.
     pub(super) fn new(files: Files, batch: Batch) -> Self {
         let step = Step::Begin;
-        Self { files, batch, file: 0, deed: 0, step, content: 0, requests: 0, asked: None }
+        Self { files, batch, file: 0, operation: 0, step, content: 0, requests: 0, asked: None }
     }
 
     fn size(&self) -> u32 {
@@ -52,8 +52,8 @@ impl FileClient {
     }
 
     /// Returns the command of this step.
-    fn command(&self, deed: FileOperation) -> Command {
-        match (deed, self.step) {
+    fn command(&self, operation: FileOperation) -> Command {
+        match (operation, self.step) {
             (FileOperation::Remove, _) => Command::Remove,
             (FileOperation::Put, Step::Begin) => Command::Create,
             (FileOperation::Put, Step::Block(_)) => Command::Write,
@@ -65,21 +65,21 @@ impl FileClient {
     }
 
     /// Advances to the step after this request.
-    fn advance(&mut self, deed: FileOperation) {
+    fn advance(&mut self, operation: FileOperation) {
         let start = match self.step {
-            _ if deed == FileOperation::Remove => return self.finish_deed(),
+            _ if operation == FileOperation::Remove => return self.finish_operation(),
             Step::Begin => 0,
             Step::Block(start) => self.block(start).end,
-            Step::End => return self.finish_deed(),
+            Step::End => return self.finish_operation(),
         };
         self.step = if start < self.size() { Step::Block(start) } else { Step::End };
     }
 
-    fn finish_deed(&mut self) {
+    fn finish_operation(&mut self) {
         self.step = Step::Begin;
-        self.deed += 1;
-        if self.deed == self.files.deeds.len() {
-            (self.deed, self.file) = (0, (self.file + 1) % self.files.files);
+        self.operation += 1;
+        if self.operation == self.files.operations.len() {
+            (self.operation, self.file) = (0, (self.file + 1) % self.files.files);
         }
     }
 
@@ -115,8 +115,8 @@ impl RequestSource for FileClient {
     }
 
     fn next(&mut self, _: Time, number: u32) -> (u32, Bytes) {
-        let deed = self.files.deeds[self.deed];
-        let command = self.command(deed);
+        let operation = self.files.operations[self.operation];
+        let command = self.command(operation);
         if command == Command::Create {
             self.content = number;
         }
@@ -133,7 +133,7 @@ impl RequestSource for FileClient {
             digest: Digest(0),
         };
         self.asked = Some(header);
-        self.advance(deed);
+        self.advance(operation);
         let turn = self.requests;
         self.requests = turn.wrapping_add(1);
         let written =
@@ -161,9 +161,9 @@ mod tests {
 
     const ALL: [FileOperation; 3] = [FileOperation::Put, FileOperation::Get, FileOperation::Remove];
 
-    fn script(files: u32, size: u64, block: u64, deeds: &[FileOperation]) -> FileClient {
+    fn script(files: u32, size: u64, block: u64, operations: &[FileOperation]) -> FileClient {
         let (size, block) = (ByteCount(size), ByteCount(block));
-        FileClient::new(Files { files, size, block, deeds: deeds.to_vec() }, Batch { messages: 1, octets: 0 })
+        FileClient::new(Files { files, size, block, operations: operations.to_vec() }, Batch { messages: 1, octets: 0 })
     }
 
     /// A server: it is true, or a mutant of one.
@@ -254,13 +254,13 @@ mod tests {
             files in 1_u32..4,
             size in 0_u64..300,
             block in 1_u64..300,
-            deeds in prop::sample::select(vec![&ALL[..1], &ALL[..2], &ALL, &[FileOperation::Put, FileOperation::Put, FileOperation::Remove]]),
+            operations in prop::sample::select(vec![&ALL[..1], &ALL[..2], &ALL, &[FileOperation::Put, FileOperation::Put, FileOperation::Remove]]),
         ) {
-            let script = script(files, size, block, deeds);
+            let script = script(files, size, block, operations);
             let requests = script.files.requests() as u32;
             let (asked, store) = play(script, 2 * requests, answer).unwrap();
             prop_assert_eq!(&asked[..requests as usize], &asked[requests as usize..], "a batch is like the next");
-            let kept = if deeds.contains(&FileOperation::Remove) { 0 } else { files };
+            let kept = if operations.contains(&FileOperation::Remove) { 0 } else { files };
             prop_assert_eq!(store.files.len(), kept as usize);
             prop_assert!(store.files.values().all(|file| file.len() as u64 == size));
         }
