@@ -2,16 +2,22 @@
 
 use std::time::Duration;
 
+use nix::sys::prctl::set_timerslack;
+
 /// Returns the wall clock, in ns since 1970.
 pub(super) fn wall() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Waits for this long.
+/// Waits for exactly this long. By default the kernel may let a thread sleep 50 µs longer (PR_SET_TIMERSLACK): then the run, or a change
+/// of the network, begins that much behind the milliseconds of TCP's timestamps and the slots of the timer wheel.
 #[expect(clippy::disallowed_methods, reason = "in here time is the machine's virtual time")]
-pub(super) fn wait(time: Duration) {
+pub(super) fn wait(time: Duration) -> nix::Result<()> {
+    set_timerslack(1)?;
     std::thread::sleep(time);
+    // 0 is the default; programs inherit it.
+    set_timerslack(0)
 }
 
 /// The type of an instant.

@@ -1,6 +1,7 @@
 //! Runs the flows of a job: the measured one, and all others in threads of their own.
 
 use std::fs::File;
+use std::io;
 use std::thread;
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ pub(super) fn all<'t>(
 impl Flows<'_> {
     fn run(&self, flow: usize, ties: RunLinks<'_>) -> Result<FlowRun, SocketsError> {
         let (assignment, [client, server]) = (&self.assignments[flow], self.networks[flow]);
-        wait(Duration::from_nanos(assignment.workload.start.as_nanos()));
+        wait(Duration::from_nanos(assignment.workload.start.as_nanos())).map_err(io::Error::from)?;
         hol_sockets::run_tied(assignment, ties, &mut |end| {
             let network = if end == Side::Client { client } else { server };
             Ok(setns(network, CloneFlags::CLONE_NEWNET)?)

@@ -10,7 +10,6 @@ use hol_base::{Duration, Time};
 use hol_scenario::{QueueSample, Sample, SampleValue};
 use hol_sockets::RunStart;
 use hol_traffic::{Discipline, Emulator, Filter, Stage, discipline};
-use nix::sys::prctl::set_timerslack;
 
 use super::GuestError;
 use super::clock::wait;
@@ -138,16 +137,16 @@ impl QueueSampler {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let all = Arc::clone(&seen);
         let follow = move || {
-            // Wake-ups may otherwise come 50 µs late.
-            let mut step = set_timerslack(1).map_err(GuestError::from);
-            while let Ok(()) = step {
+            let mut step = Ok(());
+            while step.is_ok() {
                 let now = beginning.wait().as_nanos();
-                wait(StdDuration::from_nanos(interval.as_nanos() - now % interval.as_nanos()));
+                let left = StdDuration::from_nanos(interval.as_nanos() - now % interval.as_nanos());
+                step = wait(left).map_err(GuestError::from);
                 let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
                 if all.len() as u64 > Sample::MOST {
                     return;
                 }
-                step = sample_all(&mut lines, beginning.wait(), &mut all);
+                step = step.and_then(|()| sample_all(&mut lines, beginning.wait(), &mut all));
             }
             // The run is what it is without that.
             if let Err(problem) = step {

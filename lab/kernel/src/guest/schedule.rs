@@ -7,7 +7,6 @@ use std::time::Duration;
 use hol_base::{Duration as Span, Time};
 use hol_network::ScheduledChange;
 use hol_sockets::RunStart;
-use nix::sys::prctl::set_timerslack;
 
 use super::GuestError;
 use super::attachment::AttachmentChange;
@@ -113,11 +112,9 @@ impl Schedule {
 }
 
 fn follow(mut schedule: Schedule) {
-    // Wake-ups may otherwise come 50 µs late.
-    let mut step = set_timerslack(1).map_err(GuestError::from).and_then(|()| schedule.attend());
+    let mut step = schedule.attend();
     while let Ok(Some(left)) = step {
-        wait(left);
-        step = schedule.attend();
+        step = wait(left).map_err(GuestError::from).and_then(|()| schedule.attend());
     }
     if let Err(problem) = step {
         // A run with another network than the requested one is invalid.

@@ -5,8 +5,6 @@
 use std::fs;
 use std::time::Duration;
 
-use nix::sys::prctl::set_timerslack;
-
 use super::GuestError;
 use super::clock::wait;
 
@@ -53,12 +51,7 @@ pub(super) fn wait_for_slots() -> Result<(), GuestError> {
     let text = fs::read_to_string(path).map_err(|e| format!("cannot read {path}: {e}"))?;
     // CONFIG_HZ of User-Mode Linux here and of Debian's kernels. With another the phase is still the same in every run.
     let ticks = Ticks::read(&text, 250).ok_or_else(|| format!("{path} does not say when ticks are"))?;
-    // By default the kernel may let it sleep 50 µs longer (PR_SET_TIMERSLACK), and TCP's timestamps would count their milliseconds
-    // from that much earlier than the run.
-    set_timerslack(1)?;
-    wait(ticks.until_slots_begin());
-    // 0: as before.
-    set_timerslack(0)?;
+    wait(ticks.until_slots_begin())?;
     Ok(())
 }
 

@@ -40,12 +40,17 @@ fn without_loss_a_batch_takes_as_many_round_trips_as_it_has_requests_and_their_o
     // A header has 64 octets. Create, write, store; open, read, close; remove.
     let both_ways = [64 + 64, 164 + 64, 64 + 64, 64 + 64, 64 + 164, 64 + 64, 64 + 64];
     for (transport, header, sack) in CASES {
-        for (operations, requests) in [("['put']", 3), ("['put', 'get']", 6), ("['put', 'get', 'remove']", 7)] {
+        for (operations, requests) in [("['put']", 3), ("['put', 'get']", 6), ("['put', 'get', 'remove']", 7)]
+        {
             let run = files(transport, LINE, &format!("files = 5\ndeeds = {operations}"), 4);
             let octets: u64 = both_ways[..requests].iter().map(|octets| octets + 2 * (header + sack)).sum();
             let expected = (ROUND_TRIP * requests as u64 + OCTET * octets) * 5;
             assert_eq!(batches(&run)[1..], [expected; 3], "{transport}, {operations}");
-            assert_eq!(of(&run, RecordKind::Transaction).count(), 4 * 5 * requests, "{transport}, {operations}");
+            assert_eq!(
+                of(&run, RecordKind::Transaction).count(),
+                4 * 5 * requests,
+                "{transport}, {operations}"
+            );
         }
     }
 }

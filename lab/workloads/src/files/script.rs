@@ -163,7 +163,10 @@ mod tests {
 
     fn script(files: u32, size: u64, block: u64, operations: &[FileOperation]) -> FileClient {
         let (size, block) = (ByteCount(size), ByteCount(block));
-        FileClient::new(Files { files, size, block, operations: operations.to_vec() }, Batch { messages: 1, octets: 0 })
+        FileClient::new(
+            Files { files, size, block, operations: operations.to_vec() },
+            Batch { messages: 1, octets: 0 },
+        )
     }
 
     /// A server: it is true, or a mutant of one.
