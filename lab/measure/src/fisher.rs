@@ -2,7 +2,7 @@
 
 use statrs::distribution::{Discrete, Hypergeometric};
 
-/// Probabilities that differ by less than this share are equal: they differ by rounding.
+/// Relative tolerance within which two probabilities are equal: rounding makes them differ.
 const EQUAL: f64 = 1e-7;
 
 /// Returns the probability of shares this uneven or more (two-sided) if both were samples of one: `(with,

@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::compare::compare_paired;
 
-/// Parts that are kept of a run under way; when there are more, neighbours become one.
+/// Maximum number of parts of a run in progress; beyond it, neighbours are merged.
 const PARTS: usize = 64;
-/// So much of their mean may the halves of a run differ: then twice its length would change the mean by 5 %.
+/// Permitted difference between the halves of a run, as a share of their mean: twice the length would then change the mean by 5 %.
 const STEADY: f64 = 0.1;
 /// The significance level of a difference between the means of the halves. Every point of a study is tested,
 /// so one in twenty would discard many means.
 pub const UNSTEADY: f64 = 0.001;
-/// The same for the ranks: of ten repetitions all, or all but the one that differs least, go the same way.
+/// Significance level of the rank test: of ten repetitions all, or all but the one that differs least, go the same way.
 const RANKS_ALPHA: f64 = 0.005;
-/// Fewer repetitions have no ranks so unlikely.
+/// Minimum number of repetitions for the rank test; fewer cannot reach [`RANKS_ALPHA`].
 const RANKED: usize = 10;
 
 /// A number of completed messages and the sum of their latencies.
@@ -40,7 +40,7 @@ pub struct RunHalves {
 #[derive(Debug, Default)]
 pub(crate) struct HalvesBuilder {
     parts: Vec<LatencySum>,
-    /// Messages in the last part, and in each of the others: all that were due, completed or not.
+    /// Number of messages in the last part, and in each of the others, completed or not.
     filled: u64,
     each: u64,
 }

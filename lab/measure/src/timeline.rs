@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LatencySum, Record, nanoseconds};
 
-/// Parts beyond so many are not kept.
+/// Maximum number of parts; later ones are discarded.
 const MOST: usize = 1 << 16;
 
 /// The deliveries in each interval of a run, from the time at which its first message was due.
@@ -31,7 +31,7 @@ pub struct TimelinePart {
 #[derive(Debug)]
 pub struct TimelineBuilder {
     timeline: Timeline,
-    /// When the first message was due, and when the last was delivered.
+    /// When the first message was due, and when the last one was delivered.
     times: Option<(Time, Time)>,
 }
 

@@ -51,9 +51,9 @@ pub struct WaterfallBuilder {
 }
 
 impl WaterfallBuilder {
-    /// A drawing is chosen among so many pages, the first of the run.
+    /// Maximum number of pages, the first of the run, among which the drawing is chosen.
     const PAGES: usize = 64;
-    /// Nobody reads the bars of more files.
+    /// Maximum number of files of a drawn page; more bars are unreadable.
     const FILES: usize = 256;
 
     /// Adds the next record; a page comes before its files.
@@ -111,7 +111,7 @@ impl WaterfallFile {
     }
 }
 
-/// What a file waited for since it was known, without what took no time.
+/// Returns the parts of a file's delay since it became known, without parts of zero length.
 fn spans(known: Time, request: TransferTimes, reply: TransferTimes) -> Vec<Span> {
     let of = |leg: TransferTimes, before: Time| {
         let TransferTimes { written, first_sent, last_sent, arrived, delivered } = leg;
