@@ -9,7 +9,7 @@ const LOW_WINDOW: u32 = 16;
 const SAMPLES: u8 = 8;
 /// ACKs closer than this belong to one train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// The tolerated noise of a round trip is between these.
+/// The tolerated noise of a round trip lies between these bounds.
 const DELAY_MIN: Duration = Duration::from_millis(4);
 const DELAY_MAX: Duration = Duration::from_millis(16);
 /// Delay that sender and receiver may add to an ACK train.
@@ -34,7 +34,7 @@ pub(crate) struct Hystart {
     found: bool,
     round_start: Time,
     last_ack: Time,
-    /// The round ends when this octet is acknowledged.
+    /// The octet whose acknowledgment ends the round.
     end: u64,
     least: Option<Duration>,
     samples: u8,
@@ -116,7 +116,7 @@ mod tests {
         assert!((0..90).all(|i| !hystart.exits(round(100 + i, 90, 1 + i), rtt_min, 15)));
     }
 
-    // Linux, tcp_cubic.c: hystart_update has all of these as they are at their ends.
+    // Linux, tcp_cubic.c: hystart_update applies all of these limits.
     #[test]
     fn a_train_may_last_half_a_round_trip_with_gaps_of_2_ms_from_a_window_of_16_on() {
         let rtt_min = Duration::from_millis(39);

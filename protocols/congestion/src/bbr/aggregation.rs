@@ -87,7 +87,7 @@ mod tests {
         assert!(aggregation.excess() <= 1, "{}", aggregation.excess());
     }
 
-    /// bbr_update_ack_aggregation: an epoch goes on while more has come than was expected.
+    /// bbr_update_ack_aggregation: an epoch continues while more is acknowledged than expected.
     #[test]
     fn what_comes_in_an_epoch_adds_up_less_what_was_expected() {
         let bandwidth = Bandwidth::of(1, STEP);

@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(filter.greatest(), units(200));
     }
 
-    /// lib/win_minmax.c: the second and the third are of later parts of the window, so that there is an heir.
+    /// lib/win_minmax.c: the second and the third sample come from later parts of the window, so that one can replace the best.
     #[test]
     fn the_second_and_the_third_are_of_later_quarters() {
         let mut filter = MaxFilter::default();
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(greatest, expected);
     }
 
-    /// When nothing was seen for longer than the window, all is new; when as much as the best, too.
+    /// The filter starts anew if no sample arrived for longer than the window, or if a sample is at least as good as the best.
     #[test]
     fn what_is_older_than_the_window_is_forgotten_at_once() {
         let after = |round| {
@@ -184,8 +184,8 @@ mod tests {
         assert_eq!(units(50).abs_diff(units(30)), units(20));
     }
 
-    /// lib/win_minmax.c, minmax_subwin_update: of what only falls, the second is taken after a quarter of the window and the third after
-    /// half of it.
+    /// lib/win_minmax.c, minmax_subwin_update: if the samples only fall, the second is taken after a quarter
+    /// of the window and the third after half of it.
     #[test]
     fn a_bandwidth_that_falls_is_followed_by_quarters() {
         let mut filter = MaxFilter::default();

@@ -11,7 +11,7 @@ const LEAST_ROUNDS: u32 = 4;
 const LOSSY: u64 = 50;
 /// Two bandwidths count as equal if they differ by at most this part: 1/8, bbr_lt_bw_ratio.
 const SAME_RATIO: u32 = UNIT / 8;
-/// Or by at most this many octets per second: 4 kbit/s, bbr_lt_bw_diff.
+/// Bandwidths also count as equal if they differ by at most this many octets per second: 4 kbit/s, bbr_lt_bw_diff.
 const SAME_DIFFERENCE: u64 = 4000 / 8;
 /// Rounds for which the detected bandwidth is used: bbr_lt_bw_max_rtts.
 const ROUNDS_OF_USE: u32 = 48;
@@ -28,16 +28,16 @@ pub(crate) struct Tally {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turn {
     pub(crate) tally: Tally,
-    /// Units were newly marked lost.
+    /// Whether units were newly marked lost.
     pub(crate) losses: bool,
     pub(crate) application_limited: bool,
-    /// A round trip started.
+    /// Whether a round trip started.
     pub(crate) round_began: bool,
     /// Octets per unit.
     pub(crate) octets: u32,
 }
 
-/// Whether the path is known to be policed.
+/// Detects whether the path is policed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Policer {
     sampling: bool,
@@ -64,8 +64,7 @@ impl Policer {
         (self.start, self.rounds) = (tally, 0);
     }
 
-    /// Takes an acknowledgment; `cruising` says that the gains are cycled. Returns `true` if the detected
-    /// bandwidth has expired.
+    /// Handles an acknowledgment; `cruising`: whether the gains are cycled. Returns `true` if the detected bandwidth has expired.
     pub(crate) fn observe(&mut self, turn: Turn, cruising: bool) -> bool {
         if self.in_use {
             self.rounds += u32::from(cruising && turn.round_began);
@@ -126,7 +125,7 @@ impl Policer {
 mod tests {
     use super::*;
 
-    /// Rounds of 20 ms each, in which `lost` of 100 are lost: after which the bandwidth in use changed.
+    /// Runs rounds of 20 ms with `lost` of 100 units lost; returns the rounds after which the bandwidth in use changed.
     fn changes(policer: &mut Policer, rounds: std::ops::Range<u32>, lost: u32) -> Vec<u32> {
         let turn = |round: u32| Turn {
             tally: Tally {
@@ -166,7 +165,7 @@ mod tests {
         assert!(changes(&mut policer, 1..61, 15).is_empty());
     }
 
-    /// An interval of five rounds of 20 ms that begins with a loss: `delivered` and `lost` in each.
+    /// Runs an interval of five rounds of 20 ms that begins with a loss, with `delivered` and `lost` units in each.
     fn interval(policer: &mut Policer, tally: &mut Tally, delivered: u32, lost: u32) {
         for _ in 0..LEAST_ROUNDS {
             tally.at += Duration::from_millis(20);
@@ -186,7 +185,7 @@ mod tests {
         policer
     }
 
-    /// tcp_bbr.c, bbr_lt_bw_interval_done: an eighth is the same, and what is found is the mean of both.
+    /// tcp_bbr.c, bbr_lt_bw_interval_done: rates within an eighth are equal, and the result is the mean of both.
     #[test]
     fn intervals_whose_rates_differ_by_more_than_an_eighth_are_no_policer() {
         for (second, sum) in [(89, 169), (71, 151)] {
@@ -198,7 +197,7 @@ mod tests {
         assert_eq!(after_intervals(&[80, 69]).bandwidth(), None);
     }
 
-    /// tcp_bbr.c, bbr_lt_bw_sampling: tokens may have been left while the application was idle.
+    /// tcp_bbr.c, bbr_lt_bw_sampling: tokens may have accumulated while the application was idle.
     #[test]
     fn an_interval_in_which_the_application_held_back_tells_nothing() {
         let (mut policer, tally) =
@@ -228,7 +227,7 @@ mod tests {
         assert!((0..47).all(|_| !policer.observe(later, true)) && policer.observe(later, true));
     }
 
-    /// tcp_bbr.c, bbr_lt_bw_interval_done: an interval of less than a ms is not over.
+    /// tcp_bbr.c, bbr_lt_bw_interval_done: an interval shorter than 1 ms continues.
     #[test]
     fn an_interval_lasts_a_millisecond_at_least() {
         let found = |step| {

@@ -17,11 +17,11 @@ const LONGEST_AGGREGATION: Duration = Duration::from_millis(100);
 /// State kept through losses and probes.
 #[derive(Debug, Clone)]
 pub(super) struct Memory {
-    /// The window before recovery or probing.
+    /// The window before recovery or a probe.
     window: u32,
     /// The recovery state at the previous acknowledgment.
     recovery: Recovery,
-    /// In the first round of a recovery no more is sent than was delivered. Draft, section 4.2.3.4.
+    /// Whether only as much is sent as was delivered: the first round of a recovery. Draft, section 4.2.3.4.
     conserves: bool,
 }
 

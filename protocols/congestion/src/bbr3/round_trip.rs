@@ -1,4 +1,4 @@
-//! The least round trip, and ProbeRTT, which looks for it. Draft-ietf-ccwg-bbr-05, sections 5.3.4 and 5.5.7.
+//! The minimum round-trip time, and ProbeRTT, which measures it. Draft-ietf-ccwg-bbr-05, sections 5.3.4 and 5.5.7.
 
 use hol_base::{Duration, Time};
 
@@ -9,7 +9,7 @@ pub(super) const INTERVAL: Duration = Duration::from_secs(5);
 pub(super) const DURATION: Duration = Duration::from_millis(200);
 const LIFETIME: Duration = Duration::from_secs(10);
 
-/// What is known of the round trip.
+/// The state of the minimum round-trip time and of ProbeRTT.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RoundTrip {
     /// BBR.min_rtt and BBR.min_rtt_stamp.
@@ -30,7 +30,7 @@ impl RoundTrip {
         Self { least, least_at: now, probed: least, probed_at: now, ..Self::default() }
     }
 
-    /// BBRUpdateMinRTT.
+    /// Updates the minimum round-trip time: BBRUpdateMinRTT.
     fn update(&mut self, now: Time, rtt: Option<Duration>) {
         self.expired = now > self.probed_at + INTERVAL;
         if let Some(rtt) = rtt
@@ -51,12 +51,12 @@ impl RoundTrip {
 
 impl Bbr3 {
     pub(super) fn update_least_rtt(&mut self, ack: &Acknowledged) {
-        // What a delayed acknowledgment measures is longer than the path.
+        // The sample of a delayed acknowledgment is longer than the path.
         let rtt = ack.rtt.filter(|_| !ack.runt || self.round_trip.least.is_none());
         self.round_trip.update(ack.now, rtt);
     }
 
-    /// BBRCheckProbeRTT.
+    /// Enters ProbeRTT if the minimum round-trip time is too old, and handles that state: BBRCheckProbeRTT.
     pub(super) fn check_probe_rtt(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
         if self.state != State::ProbeRtt && self.round_trip.expired && !self.restarts {
             self.remember(*cwnd);
@@ -73,9 +73,9 @@ impl Bbr3 {
         }
     }
 
-    /// BBRHandleProbeRTT.
+    /// Handles an acknowledgment in ProbeRTT: BBRHandleProbeRTT.
     fn handle_probe_rtt(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
-        // What is sent meanwhile says nothing of the bandwidth.
+        // Samples of data sent meanwhile do not show the bandwidth.
         self.deliveries.limit_by_application(ack.in_flight);
         if self.round_trip.done_at.is_none() {
             if ack.in_flight <= self.probe_rtt_window() {
@@ -91,7 +91,7 @@ impl Bbr3 {
         }
     }
 
-    /// BBRCheckProbeRTTDone and BBRExitProbeRTT.
+    /// Leaves ProbeRTT if it has lasted long enough: BBRCheckProbeRTTDone, BBRExitProbeRTT.
     pub(super) fn check_probe_rtt_done(&mut self, now: Time, cwnd: &mut u32) {
         if self.round_trip.done_at.is_none_or(|done| now <= done) {
             return;

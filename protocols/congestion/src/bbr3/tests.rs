@@ -1,4 +1,4 @@
-//! Single rules of BBR version 3. Draft-ietf-ccwg-bbr-05. Gains are whole 256ths: 0.85 of 100 is 86, and 0.7 is 69.
+//! Tests single rules of BBR version 3. Draft-ietf-ccwg-bbr-05. Gains are whole 256ths: 0.85 of 100 is 86, and 0.7 is 69.
 
 use hol_base::Duration;
 
@@ -8,7 +8,7 @@ use super::*;
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 const NOW: Time = Time::from_millis(1000);
 
-/// It opens with ten segments of 1000 octets.
+/// Returns a connection that opens with ten segments of 1000 octets.
 fn bbr() -> Bbr3 {
     let mut bbr = Bbr3::new(1);
     let rtt = Some(ROUND_TRIP);
@@ -16,7 +16,7 @@ fn bbr() -> Bbr3 {
     bbr
 }
 
-/// The same on a path that 100 segments fill, in a state.
+/// Returns a connection in `state` on a path that 100 segments fill.
 fn settled(state: State) -> Bbr3 {
     let mut bbr = bbr();
     bbr.model.see(Bandwidth::of(100, ROUND_TRIP), false);
@@ -27,7 +27,7 @@ fn settled(state: State) -> Bbr3 {
     bbr
 }
 
-/// One segment is acknowledged, with so many in flight then.
+/// Returns the acknowledgment of one segment, after which `in_flight` segments are in flight.
 fn ack(in_flight: u32) -> Acknowledged {
     Acknowledged { prior_in_flight: in_flight + 1, in_flight, ..Acknowledged::one(NOW, ROUND_TRIP) }
 }
@@ -55,7 +55,7 @@ fn the_first_pace_is_the_window_in_a_round_trip_by_the_gain_of_startup() {
     assert!((rate / (10.0 * 1000.0 / 0.04 * 2.77 * 0.99) - 1.0).abs() < 0.01, "{rate}");
 }
 
-/// Section 5.3.1.2: three rounds without a quarter more.
+/// Section 5.3.1.2: three rounds without growth by a quarter.
 #[test]
 fn a_plateau_of_three_rounds_fills_the_pipe() {
     let mut full = Full::default();
@@ -70,7 +70,7 @@ fn a_plateau_of_three_rounds_fills_the_pipe() {
     assert!(!full.now && full.reached, "BBR.full_bw_reached lasts");
 }
 
-/// Section 5.3.1.3: a round in fast recovery, more than 2 % lost, in six ranges.
+/// Section 5.3.1.3: a round in fast recovery with more than 2 % lost, in six ranges.
 #[test]
 fn startup_ends_where_more_than_two_per_cent_are_lost_in_six_ranges() {
     let exits = |ranges: u32, in_flight: u32, recovery| {
@@ -90,7 +90,7 @@ fn startup_ends_where_more_than_two_per_cent_are_lost_in_six_ranges() {
     assert_eq!(exits(6, 100, Recovery::None).0, State::Startup);
 }
 
-/// Section 5.3.2: until the product is in flight, or for three rounds.
+/// Section 5.3.2: until one bandwidth-delay product is in flight, or for three rounds.
 #[test]
 fn drain_ends_with_the_product_in_flight_or_after_three_rounds() {
     let after = |in_flight, rounds| {
@@ -147,7 +147,7 @@ fn up_follows_a_round_of_refill_and_ends_with_a_full_pipe() {
     assert_eq!(bbr.state, State::Down);
 }
 
-/// Section 5.3.3.6: by 1, 2, 4 ... segments a round.
+/// Section 5.3.3.6: the bound grows by 1, 2, 4 ... segments a round.
 #[test]
 fn the_bound_grows_ever_faster_while_it_is_used() {
     let mut bbr = settled(State::Up);
@@ -166,7 +166,7 @@ fn the_bound_grows_ever_faster_while_it_is_used() {
     assert!(steps[0] >= 1 && steps[1] >= 2 * steps[0] - 1 && steps[2] > steps[1], "{grown:?}");
 }
 
-/// Section 5.5.10.2: more than 2 % of what was in flight, once per probe; not less than 0.7 of the target.
+/// Section 5.5.10.2: a probe that loses more than 2 % of the data in flight sets the bound once, to at least 0.7 of the target.
 #[test]
 fn losses_of_a_probe_bound_what_is_in_flight() {
     let bound = |in_flight: u32, count: u32, of_probe| {
@@ -187,12 +187,13 @@ fn losses_of_a_probe_bound_what_is_in_flight() {
 /// Section 5.5.10.2: BBRInflightAtLoss.
 #[test]
 fn the_bound_is_where_losses_crossed_the_threshold() {
-    // Of 1000 before it 10 are lost, and 100 of this one; 2 % are reached after (20 - 10) / 0.98 units of it.
+    // 10 of the 1000 units before it are lost, and 100 of this segment; 2 % are reached after (20 - 10)
+    // 0.98 units of it.
     assert_eq!(in_flight_at_loss(1100, 110, 100), 1010);
     assert_eq!(in_flight_at_loss(101, 3, 1), 100, "it was crossed before");
 }
 
-/// Section 5.5.10.3: once per round, to what was delivered in it, and by 30 % at most; not while it probes.
+/// Section 5.5.10.3: once per round, to the delivered amount, and by at most 30 %; not during a probe.
 #[test]
 fn losses_reduce_the_short_term_model_to_what_is_delivered() {
     let reduced = |state, delivered| {
@@ -210,7 +211,7 @@ fn losses_reduce_the_short_term_model_to_what_is_delivered() {
     assert_eq!(reduced(State::Up, 90), (rate(100), None));
 }
 
-/// Section 5.3.3.6: REFILL forgets the short-term model.
+/// Section 5.3.3.6: REFILL resets the short-term model.
 #[test]
 fn refill_forgets_the_short_term_model() {
     let mut bbr = settled(State::Cruise);
@@ -223,7 +224,7 @@ fn refill_forgets_the_short_term_model() {
     );
 }
 
-/// Section 5.5.6: two cycles.
+/// Section 5.5.6: the filter covers two cycles.
 #[test]
 fn a_bandwidth_lasts_for_two_cycles() {
     let mut model = Model::default();
@@ -239,7 +240,7 @@ fn a_bandwidth_lasts_for_two_cycles() {
     assert_eq!(model.max_bandwidth(), rate(50), "no sample, no cycle");
 }
 
-/// Section 5.5.4: a rate that the application limited counts if it is greater.
+/// Section 5.5.4: an application-limited rate counts if it is greater.
 #[test]
 fn the_application_limits_no_estimate() {
     let mut model = Model::default();
@@ -259,7 +260,7 @@ fn a_spurious_recovery_gives_back_what_it_took() {
     let mut bbr = settled(State::Up);
     bbr.losses.of_probe = true;
     bbr.on_congestion(200);
-    // The fourth ends the probe; those behind it change nothing that was saved.
+    // The fourth loss ends the probe; later ones do not change the saved state.
     for number in 1..=9 {
         bbr.on_lost(NOW, &lost(150, number, number), 200);
     }
@@ -268,7 +269,7 @@ fn a_spurious_recovery_gives_back_what_it_took() {
     assert_eq!((bbr.state, bbr.model.long_in_flight), (State::Up, None));
 }
 
-/// Section 5.5.11.2: a D-SACK may come when recovery has ended; a state of before another loss is not what it gives back.
+/// Section 5.5.11.2: a D-SACK may arrive after the end of recovery; it does not restore the state before another loss.
 #[test]
 fn a_state_is_kept_until_the_next_loss() {
     let mut bbr = settled(State::Up);
@@ -323,7 +324,7 @@ fn the_window_comes_back_after_recovery() {
     assert_eq!(cwnd, 181);
 }
 
-/// Section 5.4.1: a restart from idle paces at the bandwidth, and does not look for the round trip.
+/// Section 5.4.1: after a restart from idle, the connection paces at the bandwidth and does not enter ProbeRTT.
 #[test]
 fn a_restart_from_idle_paces_at_the_bandwidth() {
     let mut bbr = settled(State::Down);

@@ -1,26 +1,26 @@
-//! Pace and window. Draft-ietf-ccwg-bbr-05, section 5.6.
+//! Pacing rate and window. Draft-ietf-ccwg-bbr-05, section 5.6.
 
 use hol_base::Duration;
 
 use super::{Acknowledged, Bandwidth, Bbr3, PROBE_RTT_CWND_GAIN, Recovery, STARTUP_GAIN, State};
 use crate::pacing::Pacing;
 
-/// Segments that keep a path busy if every second one is acknowledged. Draft, section 2.7: BBR.MinPipeCwnd.
+/// Number of segments that keep a path busy if every second one is acknowledged. Draft, section 2.7: BBR.MinPipeCwnd.
 const LEAST_WINDOW: u32 = 4;
-/// Paced this much below the bandwidth, in per cent. Draft, section 5.6.2: BBR.PacingMarginPercent.
+/// Percentage by which the pacing rate stays below the bandwidth. Draft, section 5.6.2: BBR.PacingMarginPercent.
 const MARGIN: u64 = 1;
-/// The round trip taken before there is one. Draft, section 5.6.2: BBRInitPacingRate.
+/// The round-trip time assumed before the first sample. Draft, section 5.6.2: BBRInitPacingRate.
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
-/// Segments of the smallest quantum. Draft, section 5.6.3: BBRSetSendQuantum.
+/// Minimum number of segments in a burst. Draft, section 5.6.3: BBRSetSendQuantum.
 const LEAST_TRAIN: u32 = 2;
 
 impl Bbr3 {
-    /// BBR.MinPipeCwnd in units.
+    /// Returns BBR.MinPipeCwnd in units.
     pub(super) fn least_window(&self) -> u32 {
         LEAST_WINDOW * self.quantum
     }
 
-    /// BBRBDPMultiple. Draft, section 5.6.4.2.
+    /// Returns the bandwidth-delay product times `gain`. Draft, section 5.6.4.2: BBRBDPMultiple.
     fn product(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
         match self.round_trip.least {
             None => self.initial_window,
@@ -28,17 +28,18 @@ impl Bbr3 {
         }
     }
 
-    /// BBR.bdp.
+    /// Returns the bandwidth-delay product: BBR.bdp.
     pub(super) fn bandwidth_delay_product(&self) -> u32 {
         self.product(self.model.bandwidth, super::UNIT)
     }
 
-    /// BBRTargetInflight. Draft, section 5.3.3.5.
+    /// Returns the bandwidth-delay product, limited by the window. Draft, section 5.3.3.5: BBRTargetInflight.
     pub(super) fn target_in_flight(&self, cwnd: u32) -> u32 {
         self.bandwidth_delay_product().min(cwnd)
     }
 
-    /// BBRQuantizationBudget: three trains at the ends of the path. Draft, sections 5.5.8 and 5.6.4.2.
+    /// Raises `units` to at least three bursts and the minimum window, and by two segments in ProbeBW_UP.
+    /// Draft, sections 5.5.8 and 5.6.4.2: BBRQuantizationBudget.
     fn with_budget(&self, units: u32) -> u32 {
         let budget = 3 * self.train();
         let probes = if self.state == State::Up { 2 * self.quantum } else { 0 };
@@ -49,28 +50,28 @@ impl Bbr3 {
         Pacing::train(self.pacing.rate, self.segment, LEAST_TRAIN) * self.quantum
     }
 
-    /// BBRInflight at a bandwidth.
+    /// Returns the volume in flight for `bandwidth` and `gain`: BBRInflight.
     pub(super) fn in_flight_at(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
         self.with_budget(self.product(bandwidth, gain))
     }
 
-    /// BBRInflight.
+    /// Returns the volume in flight for the current bandwidth and `gain`: BBRInflight.
     pub(super) fn in_flight_of(&self, gain: u32) -> u32 {
         self.in_flight_at(self.model.bandwidth, gain)
     }
 
-    /// BBRProbeRTTCwnd. Draft, section 5.6.4.5.
+    /// Returns the window of ProbeRTT. Draft, section 5.6.4.5: BBRProbeRTTCwnd.
     pub(super) fn probe_rtt_window(&self) -> u32 {
         self.product(self.model.bandwidth, PROBE_RTT_CWND_GAIN).max(self.least_window())
     }
 
-    /// BBRSaveCwnd. Draft, section 5.6.4.4.
+    /// Saves the window, to be restored after recovery or ProbeRTT. Draft, section 5.6.4.4: BBRSaveCwnd.
     pub(super) fn remember(&mut self, cwnd: u32) {
         let is_good = self.recovery == Recovery::None && self.state != State::ProbeRtt;
         self.prior_cwnd = if is_good { cwnd } else { self.prior_cwnd.max(cwnd) };
     }
 
-    /// BBRSetCwnd. Draft, section 5.6.4.6.
+    /// Sets the window after an acknowledgment. Draft, section 5.6.4.6: BBRSetCwnd.
     pub(super) fn set_window(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
         let before = std::mem::replace(&mut self.recovery, ack.recovery);
         if before != Recovery::None && ack.recovery == Recovery::None {
@@ -94,7 +95,7 @@ impl Bbr3 {
         *cwnd = (*cwnd).min(self.bound());
     }
 
-    /// BBRBoundCwndForModel. Draft, section 5.6.4.7.
+    /// Returns the largest window that the model allows. Draft, section 5.6.4.7: BBRBoundCwndForModel.
     fn bound(&self) -> u32 {
         let long = match self.state {
             State::Down | State::Refill | State::Up => self.model.long_in_flight,
@@ -105,7 +106,7 @@ impl Bbr3 {
         bounds.min().unwrap_or(u32::MAX).max(self.least_window())
     }
 
-    /// BBRSetPacingRate. Draft, section 5.6.2.
+    /// Sets the pacing rate after an acknowledgment. Draft, section 5.6.2: BBRSetPacingRate.
     pub(super) fn set_pace(&mut self, ack: &Acknowledged) {
         if !self.rtt_known && ack.smoothed_rtt.is_some() {
             self.pace_by_round_trip(ack.smoothed_rtt, ack.least_rtt);
@@ -113,7 +114,7 @@ impl Bbr3 {
         self.pace(self.model.bandwidth, self.state.pacing_gain(), ack.least_rtt);
     }
 
-    /// BBRInitPacingRate. Draft, section 5.6.2.
+    /// Sets the first pacing rate from the initial window and the round-trip time. Draft, section 5.6.2: BBRInitPacingRate.
     pub(super) fn pace_by_round_trip(&mut self, rtt: Option<Duration>, least_rtt: Option<Duration>) {
         self.rtt_known = rtt.is_some();
         let bandwidth = Bandwidth::of(self.initial_window, rtt.unwrap_or(NOMINAL_RTT));
@@ -121,7 +122,8 @@ impl Bbr3 {
         self.pace(bandwidth, STARTUP_GAIN, least_rtt);
     }
 
-    /// BBRSetPacingRateWithGain. Draft, section 5.6.2.
+    /// Sets the pacing rate to `bandwidth` times `gain`; until the pipe is full the rate never falls. Draft,
+    /// section 5.6.2: BBRSetPacingRateWithGain.
     pub(super) fn pace(&mut self, bandwidth: Bandwidth, gain: u32, least_rtt: Option<Duration>) {
         let rate = bandwidth.octets_per_second(self.octets(), gain) * (100 - MARGIN) / 100;
         if self.full.reached || rate > self.pacing.rate {
