@@ -93,8 +93,7 @@ mod tests {
         assert!((most(5) - 11.668332079322669).abs() < 1e-6, "{}", most(5));
     }
 
-    // By hand: a stall of 3.12 s costs 3.12 + 12.5 * 3.12²
-    // 2 = 63.96 s, and 0.82 of them are expected in 200,000 messages.
+    // By hand: a stall of 3.12 s costs 3.12 + 12.5 * 3.12² / 2 = 63.96 s, and 0.82 of them are expected in 200,000 messages.
     #[test]
     fn backoffs_that_did_not_come_are_due() {
         let unseen = SCTP.allowance();

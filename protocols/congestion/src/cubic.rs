@@ -126,8 +126,7 @@ impl Cubic {
 
 impl Epoch {
     fn start(now: Time, cwnd: u32, w_max: u32) -> Self {
-        // K = cbrt((W_max - cwnd)
-        // C). RFC 9438 equation 2.
+        // K = cbrt((W_max - cwnd) / C). RFC 9438 equation 2.
         let below = u64::from(w_max.saturating_sub(cwnd));
         let k = cube_root(below * ((1 << C_SHIFT) / C));
         Self { start: ticks(now), origin: w_max.max(cwnd), k, w_est: cwnd }

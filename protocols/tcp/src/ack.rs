@@ -30,8 +30,7 @@ impl Endpoint {
         }
         info.window_updated = self.snd.update_window(segment);
         if self.snd.window_is_closed() {
-            // A window that has shrunk to nothing is probed by what is sent again, as long as the peer answers. RFC 9293
-            // section 3.8.6.
+            // A window that has shrunk to zero is probed by retransmissions, as long as the peer answers. RFC 9293 section 3.8.6.
             self.episode.timeouts.reset();
         }
         info.echoes = self.marks.hears_echo(segment);
@@ -138,12 +137,12 @@ impl Endpoint {
                 self.duplicates_taken(prior_sacked, info);
             }
         } else if let (true, Some(first), Some(oldest)) = (sampled, info.first_sacked, self.board.front()) {
-            // The sample is from data sent after the oldest was (re)sent last: it is not stuck behind a dead path.
+            // The sample is from data sent after the last (re)transmission of the oldest segment: the path is alive.
             info.restart_timer = first < oldest.sent;
         }
     }
 
-    /// Takes a round-trip sample (RTTM): from data never retransmitted (Karn), from SACK, or from the timestamp echo. RFC 7323 section 4.1.
+    /// Takes a round-trip sample (RTTM): from data never retransmitted (Karn), SACK, or the timestamp echo. RFC 7323 section 4.1.
     fn sample_round_trip(&mut self, now: Time, info: &mut AckInfo) -> bool {
         let since = |at: Time| now.since(at);
         let mut sample = info.first_acked.filter(|_| !info.resent_acked).map(since);

@@ -9,10 +9,10 @@ use crate::{Config, Endpoint};
 
 /// The peer's segment size before full-sized segments have been seen. RFC 9293 section 3.7.1.
 const DEFAULT_SEGMENT: u32 = 536;
-/// The least size of a segment that counts as full-sized.
+/// The minimum size of a segment that counts as full-sized.
 const LEAST_SEGMENT: u32 = 88;
 
-/// The state of delayed acknowledgments: what has to be acknowledged, and how the connection has behaved.
+/// The state of delayed acknowledgments: the data to acknowledge, and the past behaviour of the connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Acknowledging {
     min: Duration,
@@ -25,9 +25,9 @@ pub(crate) struct Acknowledging {
     scheduled: bool,
     /// Whether it has to be sent at once.
     at_once: bool,
-    /// Whether a segment with PSH waits to be read.
+    /// Whether a segment with PSH is unread.
     pushed: bool,
-    /// Whether more than one does.
+    /// Whether more than one segment with PSH is unread.
     pushed_twice: bool,
     /// The number of segments still to be acknowledged at once.
     quick: u32,
@@ -42,16 +42,16 @@ pub(crate) struct Acknowledging {
     compression: Compression,
 }
 
-/// The properties of a segment's data on which its acknowledgment depends; the application may have the data already.
+/// The properties of a segment's data that determine its acknowledgment; the data themselves may already have been delivered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentData {
     /// Octets of data.
     length: u32,
     /// Octets of options.
     options: u32,
-    /// PSH is set.
+    /// Whether PSH is set.
     pushed: bool,
-    /// FIN is set.
+    /// Whether FIN is set.
     ends: bool,
 }
 
@@ -73,7 +73,7 @@ impl SegmentData {
         self.length
     }
 
-    /// Returns whether no earlier segment had so much data.
+    /// Returns whether the data are longer than those of any earlier segment.
     pub(crate) fn is_longer_than_known(self, acks: &Acknowledging) -> bool {
         self.length > acks.segment_size
     }
@@ -141,12 +141,13 @@ impl Acknowledging {
         self.scheduled = true;
     }
 
-    /// Makes the scheduled acknowledgment immediate if `soon`.
+    /// Makes the scheduled acknowledgment immediate, if `soon`.
     pub(crate) fn hasten(&mut self, soon: bool) {
         self.at_once |= soon;
     }
 
-    /// Counts an out-of-order segment at RCV.NXT; returns whether it has to be acknowledged at once, instead of with up to `most` others.
+    /// Counts an out-of-order segment at RCV.NXT; returns whether it must be acknowledged at once, instead of
+    /// together with up to `most` others.
     pub(crate) fn on_segment_out_of_order(&mut self, nxt: SeqNum, most: u32) -> bool {
         self.compression.on_segment(nxt, most)
     }
@@ -179,7 +180,7 @@ impl Acknowledging {
         Duration::from_nanos(time.as_nanos() / tick * tick)
     }
 
-    /// Returns the ticks since data arrived last.
+    /// Returns the time since data last arrived, in ticks.
     fn since_received(&self, now: Time) -> Duration {
         let tick = self.tick.as_nanos().max(1);
         self.tick.max(Duration::from_nanos(1))
@@ -201,13 +202,13 @@ impl Acknowledging {
         } else if gap < delay {
             self.delay = Some((self.whole(delay / 2) + gap).min(rto).min(self.max));
         } else if gap > rto {
-            // The peer should have restarted its window: let it grow quickly.
+            // The peer should have restarted from a small window: let it grow quickly.
             self.go_quick(window, self.quick_segments);
         }
     }
 
-    /// Estimates the size of the peer's full-sized segments, to recognise every second one. With SACK blocks segments are shorter: their
-    /// options exceed those that all segments have, `always`. Linux: tcp_measure_rcv_mss.
+    /// Estimates the size of the peer's full-sized segments, to recognise every second one. SACK blocks
+    /// shorten the data; `always` are the octets of options in all segments. Linux: tcp_measure_rcv_mss.
     pub(crate) fn measure(
         &mut self,
         SegmentData { length, options, pushed, ends }: SegmentData,
@@ -267,7 +268,7 @@ impl Acknowledging {
         self.replies = self.replies.max(self.interactive_after);
     }
 
-    /// The delay expired, so its estimate was wrong: the next one is longer, or acknowledgments do not wait for data any more.
+    /// Handles an expiry of the delay, whose estimate was wrong: the next delay is longer, or acknowledgments no longer wait for data.
     fn on_delay_expired(&mut self, rto: Duration) {
         if self.interactive() && self.interactive_after > 0 {
             self.replies = 0;
@@ -315,8 +316,8 @@ impl Endpoint {
         self.rcv.unacknowledged() > self.acks.segment_size
     }
 
-    /// Returns whether an acknowledgment now would advance the right edge of the window, which otherwise has to wait until the
-    /// application has read. Linux: __tcp_ack_snd_check.
+    /// Returns whether an acknowledgment now would advance the right edge of the window, which otherwise
+    /// waits for the application to read. Linux: __tcp_ack_snd_check.
     fn has_window_for_more(&mut self) -> bool {
         self.buffer.is_read() || self.select_window() >= self.rcv.offered()
     }
@@ -384,7 +385,7 @@ mod tests {
 
     #[test]
     fn segments_that_are_shorter_beside_sack_blocks_are_full() {
-        // net/ipv4/tcp_input.c tcp_measure_rcv_mss: "len" is free of the jitter of SACK.
+        // net/ipv4/tcp_input.c tcp_measure_rcv_mss: "len" does not vary with SACK blocks.
         let mut acks = Acknowledging::new(&Config::linux_6_12());
         let text = |length, options| SegmentData { length, options, pushed: false, ends: false };
         for (length, options, size) in

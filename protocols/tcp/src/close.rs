@@ -14,7 +14,7 @@ impl Endpoint {
         match self.machine.state() {
             State::Listen | State::SynSent => return self.end(Event::Closed),
             State::Established | State::CloseWait => self.machine.fin_queued(),
-            // The FIN follows when the handshake is over.
+            // The FIN follows after the handshake.
             State::SynReceived => {}
             _ => return,
         }
@@ -41,7 +41,7 @@ impl Endpoint {
         }
     }
 
-    /// Closes after the handshake if the application has asked for it meanwhile.
+    /// Closes after the handshake if the application has requested it meanwhile.
     pub(crate) fn close_if_asked(&mut self) {
         if self.queue.fin_is_queued() && self.machine.state() == State::Established {
             self.machine.fin_queued();
@@ -65,7 +65,7 @@ impl Endpoint {
     pub(crate) fn fin_received(&mut self, now: Time) {
         self.reader.push_event(Event::PeerClosed);
         self.acks.owe();
-        // What else was held lies behind it, where nothing can be.
+        // The other queued data lie after the FIN, where no data can be.
         self.reassembly.clear();
         match self.machine.state() {
             State::Established => {

@@ -21,7 +21,7 @@ use crate::{Config, Endpoint, State};
 
 /// The peer's segment size if it announces none. RFC 9293 section 3.7.1.
 const DEFAULT_MSS: u16 = 536;
-/// The least segment size of a peer: options and a few octets of data. Linux: TCP_MIN_SND_MSS.
+/// The minimum segment size of a peer: options and a few octets of data. Linux: TCP_MIN_SND_MSS.
 const LEAST_MSS: u16 = 48;
 
 /// The options that the SYNs have negotiated.
@@ -168,10 +168,10 @@ impl Endpoint {
         self.marks.on_syn_again(again, ecn);
         let (seq, flags) = (syn.seq, self.marks.in_syn_again(syn.flags, false));
         self.negotiated.answers_again += 1;
-        // What it takes to be answered is no round trip any more (Karn).
+        // A retransmitted SYN-ACK provides no round-trip sample (Karn).
         self.board.resend(0, now, true, None);
         self.transmit(now, seq, flags, Bytes::new(), (now, false));
-        // That counts as a retransmission: the next is not due before it could be answered. Linux: tcp_check_req.
+        // This counts as a retransmission: the next one is not due before the peer could answer. Linux: tcp_check_req.
         self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
     }
 
@@ -198,7 +198,7 @@ impl Endpoint {
         self.machine.establish();
         let congested = self.syn_was_lost();
         self.episode = Episode::new(&self.config);
-        // Without marks these are blind. RFC 8257 section 3.1, RFC 9331 section 4.1.
+        // Without marks these controllers do not detect congestion. RFC 8257 section 3.1, RFC 9331 section 4.1.
         let algorithm = match self.config.congestion {
             Algorithm::Dctcp | Algorithm::Prague if !self.marks.are_agreed() => Algorithm::Reno,
             algorithm => algorithm,

@@ -77,7 +77,7 @@ pub struct Endpoint {
     is_short: bool,
     /// When the application last received data, if it has not polled the socket since.
     turn: Option<Time>,
-    /// Whether `accepts` has taken a part of a write.
+    /// Whether `accepts` has accepted a part of a write.
     partial: Cell<bool>,
     /// Whether the next write continues the part written last.
     pub(crate) goes_on: bool,
@@ -193,7 +193,7 @@ impl Endpoint {
         self.reader.unread() > 0
     }
 
-    /// Uses `config` from now on, except for what the handshake has negotiated. Linux: do_tcp_setsockopt, sk_setsockopt.
+    /// Uses `config` from now on, except for the options that the handshake has negotiated. Linux: do_tcp_setsockopt, sk_setsockopt.
     pub fn set_config(&mut self, config: impl Into<Arc<Config>>) {
         let config = config.into();
         if config.send_buffer != self.config.send_buffer {
@@ -237,8 +237,7 @@ impl Endpoint {
         self.machine.state().may_send() && self.queue.is_open()
     }
 
-    /// Returns how many octets the send buffer accepts now. Linux starts a block as long as there is any room, and fills it:
-    /// tcp_sendmsg_locked.
+    /// Returns how many octets the send buffer accepts now. Linux starts a block if there is any room, and fills it: tcp_sendmsg_locked.
     fn writable(&self) -> usize {
         let space = self.send_space();
         if !self.offloads() {
@@ -263,7 +262,7 @@ impl Endpoint {
         self.partial.take()
     }
 
-    /// Returns the memory used in the send buffer. Linux: sk_wmem_queued.
+    /// Returns the memory that the send buffer uses. Linux: sk_wmem_queued.
     pub(crate) fn send_memory(&self) -> usize {
         let blocks = self.queue.blocks() * self.memory.without_data() as usize;
         self.queue.length() + blocks + self.board.memory()
@@ -280,8 +279,8 @@ impl Endpoint {
         self.send_buffer = self.send_buffer.max(self.send_buffer_for_window().min(most));
     }
 
-    /// Informs a blocked application when a third of the buffer is free again. A buffer too small for the congestion window is enlarged
-    /// before. Linux: tcp_check_space.
+    /// Informs a blocked application when a third of the buffer is free again. First enlarges a buffer that
+    /// is too small for the congestion window. Linux: tcp_check_space.
     pub(crate) fn check_space(&mut self) {
         if !(self.blocked.get() || self.is_short) {
             return;

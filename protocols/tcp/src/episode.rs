@@ -64,7 +64,7 @@ impl Episode {
         (self.phase, self.recover) = (phase, nxt);
     }
 
-    /// Changes the phase, but not its end.
+    /// Changes the phase without changing its end.
     pub(crate) fn turn(&mut self, phase: Phase) {
         self.phase = phase;
     }

@@ -8,17 +8,17 @@ use hol_wire::tcp::Flags;
 
 use crate::{Endpoint, State};
 
-/// When the peer was last heard, and how many probes it has not answered.
+/// The state of keepalive: the peer's last sign of life, and the unanswered probes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KeepAlive {
-    /// When the peer was heard of last.
+    /// When a segment of the peer last arrived.
     heard: Time,
-    /// Probes since then.
+    /// Number of probes since then.
     unanswered: u32,
 }
 
 impl KeepAlive {
-    /// An acknowledgment or data came. Linux: rcv_tstamp, lrcvtime, icsk_probes_out.
+    /// Handles an acknowledgment or data of the peer. Linux: rcv_tstamp, lrcvtime, icsk_probes_out.
     pub(crate) fn on_segment(&mut self, now: Time) {
         *self = Self { heard: now, unanswered: 0 };
     }
@@ -39,7 +39,7 @@ impl Endpoint {
         if matches!(self.machine.state(), State::Closed | State::TimeWait) {
             return;
         }
-        // What is under way has the retransmission timer.
+        // The retransmission timer covers data in flight.
         if self.board.len() > 0 || self.queue.has_unsent() {
             return self.timers.arm_keepalive(now, idle);
         }
@@ -51,14 +51,14 @@ impl Endpoint {
             self.transmit(now, self.snd.nxt(), Flags::RST | Flags::ACK, Bytes::new(), (now, false));
             return self.end(Event::Failed { reason: Failure::TimedOut });
         }
-        // One octet back, so that the peer has to answer.
+        // One octet before SND.UNA, so that the peer must answer.
         let seq = self.snd.una() - 1;
         self.transmit(now, seq, Flags::ACK, Bytes::new(), (now, false));
         self.alive.unanswered += 1;
         self.timers.arm_keepalive(now, self.config.keepalive_interval);
     }
 
-    /// The user timeout decides if there is one, else the number of probes.
+    /// Returns whether the connection fails: after the user timeout if there is one, otherwise after the maximum number of probes.
     fn is_given_up(&self, silent: Duration) -> bool {
         let user_timeout = self.config.user_timeout;
         match user_timeout.is_zero() {

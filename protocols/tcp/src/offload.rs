@@ -8,15 +8,16 @@ use crate::phase::Phase;
 use crate::send::{Next, Push};
 use crate::{CongestionUnit, Endpoint};
 
-/// The largest block: 64 KiB less the headers. Linux: sk_setup_caps, GSO_LEGACY_MAX_SIZE.
+/// The largest block: 64 KiB minus the headers. Linux: sk_setup_caps, GSO_LEGACY_MAX_SIZE.
 const LARGEST: u32 = 65_343;
 /// The fraction of the window, as 1/n, that is worth sending at once. Linux: net.ipv4.tcp_tso_win_divisor.
 const WINDOW_DIVISOR: u32 = 3;
-/// A block takes 1/1024 s at the present rate. Linux: sk_pacing_shift.
+/// A block lasts 1/1024 s at the current rate. Linux: sk_pacing_shift.
 const PACE_SHIFT: u32 = 10;
-/// Below 2⁹ µs of round trip a block may have the largest size; it is halved for each further 2⁹ µs. Linux: net.ipv4.tcp_tso_rtt_log.
+/// Unit of the round trip, 2⁹ µs: below one unit a block may have the largest size, which is halved for each
+/// further unit. Linux: net.ipv4.tcp_tso_rtt_log.
 const RTT_LOG: u32 = 9;
-/// The least number of segments in a block. Linux: net.ipv4.tcp_min_tso_segs.
+/// The minimum number of segments in a block. Linux: net.ipv4.tcp_min_tso_segs.
 const FEWEST: u32 = 2;
 /// The longest wait for an acknowledgment that is worthwhile.
 const SOON: Duration = Duration::from_millis(1);
@@ -28,7 +29,7 @@ impl Endpoint {
         self.config.segmentation_offload && self.config.congestion_unit == CongestionUnit::Packets
     }
 
-    /// Returns the octets that always fit into a block, however many SACK blocks its segments carry.
+    /// Returns the octets that always fit into a block, regardless of the SACK blocks in its segments.
     pub(crate) fn always_fits(&self) -> usize {
         const SACK_BLOCKS: u32 = 4 + 4 * 8;
         self.snd.bound_to_half_window(self.negotiated.mss()).saturating_sub(SACK_BLOCKS) as usize
@@ -46,7 +47,7 @@ impl Endpoint {
         self.cwnd.pacing().map_or(self.usage.rate(), |pacing| pacing.rate) >> PACE_SHIFT
     }
 
-    /// Updates the rate that the window allows, in octets per second, until the next acknowledgment. Linux: tcp_update_pacing_rate.
+    /// Updates the rate that the window allows until the next acknowledgment, in octets per second. Linux: tcp_update_pacing_rate.
     pub(crate) fn update_rate(&mut self) {
         if !self.offloads() {
             return;
@@ -126,8 +127,8 @@ impl Endpoint {
         self.small.hold(self.config.nagle, self.board.len() > 0, &self.snd)
     }
 
-    /// Returns the octets of the first block that are sent now: as many as the windows allow, without a small segment at the end that has
-    /// to wait. Linux: tcp_mss_split_point.
+    /// Returns the octets of the first block that are sent now: as many as the windows allow, without a small
+    /// last segment that must wait. Linux: tcp_mss_split_point.
     fn split_point(&self, push: Push, length: usize, segment: usize, quota: u32) -> usize {
         let (window, most) = (self.snd.usable_window() as usize, segment * quota as usize);
         let needed = length.min(window);
@@ -185,7 +186,7 @@ impl Endpoint {
             left -= length;
             let fin = is_last && self.queue.fin_follows(length);
             let overhead = if is_last { self.memory.without_data() } else { 0 };
-            // A block of several has PSH whatever was written, so that the receiver hands it on. Linux: __tcp_transmit_skb.
+            // A block of several segments always has PSH, so that the receiver passes it on. Linux: __tcp_transmit_skb.
             let cut = segments > 1;
             let ends_block = cut && is_last;
             let (is_small, pushed) = (length < segment, pushed && is_last);

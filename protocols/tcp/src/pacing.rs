@@ -12,7 +12,7 @@ use crate::send::Push;
 /// The number of segments at the start of a connection that are not paced. Linux: tcp_update_skb_after_send.
 const UNPACED: u32 = 10;
 
-/// When the next segment may leave.
+/// The state of pacing: when the next segment may be sent.
 #[derive(Debug, Default)]
 pub(crate) struct Pacer {
     departure: Time,
@@ -20,8 +20,9 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// Accounts for octets sent at `rate` octets per second. If they were late, the next may be early by that much, but at most by half
-    /// of its time. Linux: tcp_update_skb_after_send, which counts per train; this counts per segment.
+    /// Accounts for octets sent at `rate` octets per second. If they were late, the next may be as much
+    /// early, but at most by half of its time. Linux: tcp_update_skb_after_send, which counts per burst; this
+    /// counts per segment.
     fn on_sent(&mut self, now: Time, octets: usize, rate: u64) {
         let late = now.saturating_since(self.departure);
         self.departure = self.departure.max(now);
@@ -49,11 +50,11 @@ impl Endpoint {
             self.timers.pace(self.pacer.departure);
             return 0;
         }
-        // At most half a window is sent at once. Linux: tcp_cwnd_test.
+        // At most half of the window is sent at once. Linux: tcp_cwnd_test.
         burst.min(self.cwnd.cwnd() / 2 / self.cwnd.quantum()).max(1)
     }
 
-    /// Accounts for data that are sent.
+    /// Accounts for data that are sent now.
     #[inline]
     pub(crate) fn charge_pace(&mut self, now: Time, octets: usize) {
         if let Some(pacing) = self.cwnd.pacing() {
@@ -82,7 +83,7 @@ impl Endpoint {
         }
     }
 
-    /// Records that the application limits the connection; called before a write if nothing else waits.
+    /// Records that the application limits the connection; called before a write if no other data wait.
     /// draft-cheng-iccrg-delivery-rate-estimation-00, section 3.4.
     pub(crate) fn look_for_application_limit(&mut self) {
         let in_flight = self.in_flight();
@@ -94,7 +95,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns what a rate-based controller stores with a segment that leaves now.
+    /// Returns the delivery state that a rate-based controller stores with a segment that is sent now.
     #[inline]
     pub(crate) fn departure(&mut self, now: Time, outstanding: bool) -> Option<Box<Departure>> {
         if !self.cwnd.is_rate_based() {
@@ -104,7 +105,7 @@ impl Endpoint {
         self.cwnd.depart(now, outstanding, in_flight, lost)
     }
 
-    /// Reports the segments that were taken for lost to a rate-based controller.
+    /// Reports the segments that were marked lost to a rate-based controller.
     fn report_losses(&mut self, now: Time) {
         let quantum = self.cwnd.quantum();
         for (departure, range, losses) in self.board.take_lost_departures() {

@@ -4,13 +4,13 @@
 const DESCRIPTOR: u32 = 256;
 /// A cache line.
 const LINE: u32 = 64;
-/// The room that is added when data are copied behind the headers. Linux: __pskb_pull_tail.
+/// The room added when data are copied after the headers. Linux: __pskb_pull_tail.
 const SPARE: u32 = 128;
 
 /// The memory of packets whose buffers begin with room for headers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacketMemory {
-    /// The room for headers, and the structure behind the data (struct skb_shared_info); 0: only octets are counted.
+    /// The room for headers, and the structure after the data (struct skb_shared_info); 0: only octets are counted.
     head: u32,
 }
 
@@ -35,13 +35,13 @@ impl PacketMemory {
         }
     }
 
-    /// Returns the memory of a packet with its data in one buffer. The sender of a single packet has copied them from pages; a packet
-    /// `cut` from a block was created like that.
+    /// Returns the memory of a packet with its data in one buffer. The data of a single packet were copied
+    /// into the buffer from pages; those of a packet `cut` from a block were created in it.
     pub(crate) fn with_data(self, octets: u32, cut: bool) -> u32 {
         if self.head == 0 { octets } else { self.buffer(octets, cut) + DESCRIPTOR }
     }
 
-    /// Returns the free octets behind the data.
+    /// Returns the free octets after the data.
     pub(crate) fn room(self, octets: u32, cut: bool) -> u32 {
         if self.head == 0 { 0 } else { self.buffer(octets, cut) - self.head - octets }
     }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_full_sized_frame_takes_a_buffer_of_2_kib() {
-        // SKB_TRUESIZE of 1448 octets behind MAX_TCP_HEADER = 192, which is what drivers have that split a page in two.
+        // SKB_TRUESIZE of 1448 octets after MAX_TCP_HEADER = 192, as in drivers that split a page in two.
         let memory = PacketMemory::new(hol_base::ByteCount(512));
         assert_eq!((memory.without_data(), memory.with_data(1448, true)), (832, 2304));
         // SKB_SMALL_HEAD_CACHE_SIZE of a distribution's kernel is 704.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hol_transport::DeliveryTimes;
 use hol_wire::tcp::{SackBlock, SackBlocks, SeqNum};
 
-/// The number of SACK blocks that are kept, the most that fit into a header.
+/// Maximum number of stored SACK blocks, which is the maximum in a header.
 const BLOCKS: usize = 4;
 
 /// A contiguous part of the peer's byte stream; its FIN counts as one octet after the payload.
@@ -16,12 +16,11 @@ pub(crate) struct Piece {
     pub(crate) payload: Bytes,
     pub(crate) fin: bool,
     pub(crate) passage: DeliveryTimes,
-    /// Length in octets of the packet in memory that starts with this piece; 0 if the piece is in the packet
-    /// of the previous one.
+    /// Length in octets of the packet in memory that starts with this piece; 0 if the piece belongs to the packet of the previous one.
     pub(crate) packet: u32,
     /// Memory of the packet in the receive buffer.
     pub(crate) memory: u32,
-    /// Free octets behind the packet.
+    /// Free octets after the packet's data. Linux: skb_tailroom.
     pub(crate) room: u32,
 }
 
@@ -31,7 +30,7 @@ pub(crate) struct Reassembly {
     pieces: VecDeque<Piece>,
     octets: usize,
     memory: u32,
-    /// The SACK blocks; the one that changed last is first. RFC 2018 section 4.
+    /// The SACK blocks, the one that changed last first. RFC 2018 section 4.
     blocks: SackBlocks,
     /// The duplicate to be reported by the next acknowledgment. RFC 2883.
     duplicate: Option<SackBlock>,
@@ -152,7 +151,7 @@ impl Reassembly {
         self.blocks.clear();
     }
 
-    /// Inserts a piece; it becomes part of the previous packet if there is room behind it. Linux: tcp_ooo_try_coalesce.
+    /// Inserts a piece, which joins the previous packet if there is room after that. Linux: tcp_ooo_try_coalesce.
     fn keep(&mut self, index: usize, mut piece: Piece) {
         let length = piece.payload.len() as u32;
         if self.pieces.get(index.wrapping_sub(1)).is_some_and(|before| before.end() == piece.seq) {
@@ -256,7 +255,7 @@ mod tests {
 
     #[test]
     fn no_more_blocks_are_kept_than_a_header_holds() {
-        // RFC 2018 section 3: four at most, and by section 4 the latest.
+        // RFC 2018 section 3: at most four, and by section 4 the latest ones.
         let mut queue = Reassembly::default();
         for index in 1..=6 {
             queue.insert(&piece(100 * index, 10));
@@ -292,14 +291,14 @@ mod tests {
 
     #[test]
     fn a_piece_that_fits_behind_another_shares_its_memory() {
-        // net/ipv4/tcp_input.c tcp_ooo_try_coalesce: it is copied where there is room.
+        // net/ipv4/tcp_input.c tcp_ooo_try_coalesce: the data are copied if there is room.
         let mut queue = Reassembly::default();
         queue.insert(&Piece { room: 25, ..piece(10, 10) });
         for (seq, memory) in [(20, 100), (30, 100), (40, 200), (60, 300)] {
             queue.insert(&piece(seq, 10));
             assert_eq!(queue.memory(), memory, "at {seq}");
         }
-        // tcp_ofo_queue: and they go on together, as one packet.
+        // tcp_ofo_queue: the pieces move on together, as one packet.
         let packets = std::iter::successors(queue.pop(SeqNum(10)), |last| queue.pop(last.end()));
         let packets: Vec<_> = packets.map(|piece| (piece.packet, piece.memory, piece.room)).collect();
         assert_eq!(packets, [(30, 100, 5), (0, 0, 0), (0, 0, 0), (10, 100, 0)]);

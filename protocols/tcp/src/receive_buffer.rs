@@ -1,5 +1,5 @@
-//! The memory of the receive buffer, and the window that it allows. Linux: net/ipv4/tcp_input.c and tcp_output.c; if only octets are
-//! counted, the window is the free space. RFC 9293 section 3.8.6.
+//! The memory of the receive buffer, and the window that it allows. Linux: net/ipv4/tcp_input.c and
+//! tcp_output.c; if the buffer counts only octets, the window is the free space. RFC 9293 section 3.8.6.
 
 use crate::Config;
 use crate::packet_memory::PacketMemory;
@@ -7,9 +7,9 @@ use crate::reassembly::Piece;
 
 /// The denominator of `payload`. Linux: TCP_RMEM_TO_WIN_SCALE.
 const WHOLE: u32 = 256;
-/// The segments by which the window grows for each segment with a low overhead.
+/// Number of segments by which the window grows for each segment with a low overhead.
 const STEP: u32 = 2;
-/// The segments expected in the first round trip. RFC 6928.
+/// Number of segments expected in the first round trip. RFC 6928.
 const FIRST: u32 = 10;
 
 /// The memory of received packets, and the limits of the window.
@@ -18,7 +18,7 @@ pub(crate) struct ReceiveBuffer {
     memory: PacketMemory,
     /// The limit of the memory. Linux: sk_rcvbuf.
     limit: u32,
-    /// The largest limit. Linux: tcp_rmem's maximum.
+    /// The maximum of `limit`. Linux: tcp_rmem's maximum.
     most: u32,
     /// The payload's share of the memory, of 256, as in the largest segments. Linux: scaling_ratio.
     payload: u32,
@@ -30,11 +30,11 @@ pub(crate) struct ReceiveBuffer {
     unread: u32,
     /// The number of these packets.
     packets: u32,
-    /// Their octets of payload …
+    /// The octets of payload in these packets.
     waiting: u32,
-    /// … and those of the first packet.
+    /// The octets of payload in the first packet.
     first: u32,
-    /// The free octets behind the last packet.
+    /// The free octets after the last packet's data.
     room: u32,
 }
 
@@ -76,17 +76,17 @@ impl ReceiveBuffer {
         self.limit
     }
 
-    /// Returns the payload for which this much memory suffices. Linux: tcp_win_from_space.
+    /// Returns the payload that fits into this much memory. Linux: tcp_win_from_space.
     fn payload_of(&self, memory: u32) -> u32 {
         (u64::from(memory) * u64::from(self.payload) / u64::from(WHOLE)) as u32
     }
 
-    /// Returns the payload for which the whole buffer suffices. Linux: tcp_full_space.
+    /// Returns the payload that fits into the whole buffer. Linux: tcp_full_space.
     pub(crate) fn whole(&self) -> u32 {
         self.payload_of(self.limit)
     }
 
-    /// Returns the payload for which there is room beside `early`, the memory of out-of-order data. Linux: tcp_space.
+    /// Returns the payload that still fits; `early` is the memory of out-of-order data. Linux: tcp_space.
     fn space(&self, early: u32) -> u32 {
         self.payload_of(self.limit.saturating_sub(self.unread + early))
     }
@@ -103,21 +103,21 @@ impl ReceiveBuffer {
     pub(crate) fn established(&mut self, mss: u32, is_scaled: bool) {
         let whole = self.whole();
         self.clamp = if is_scaled { whole } else { whole.min(u16::MAX.into()) };
-        // A segment is kept in reserve.
+        // One segment is kept in reserve.
         if self.clamp > 2 * mss && self.clamp + mss > whole {
             self.clamp = (2 * mss).max(whole.saturating_sub(mss));
         }
         self.earned = self.earned.min(self.clamp);
     }
 
-    /// Returns the octets expected in the first round trip, of a window of `window`.
+    /// Returns the octets expected in the first round trip with this `window`.
     pub(crate) fn first_round(&self, window: u32, mss: u32) -> u32 {
         self.earned.min(window).min(FIRST * mss)
     }
 
-    /// Returns the memory of a segment. One `cut` from a block has its own buffer; one sent alone keeps the memory that its sender
-    /// allocated, as with veth between network namespaces. ixgbe accounts every segment like the first kind: half a page, 2304 octets
-    /// (ixgbe_build_skb, __finalize_skb_around).
+    /// Returns the memory of a segment. One `cut` from a block has its own buffer; a single one has the
+    /// memory that its sender allocated, as with veth between network namespaces. ixgbe accounts for every
+    /// segment like the first kind: half a page, 2304 octets (ixgbe_build_skb, __finalize_skb_around).
     pub(crate) fn memory_of(&self, octets: u32, cut: bool) -> u32 {
         if !self.is_counted() || cut {
             self.memory.with_data(octets, cut)
@@ -131,7 +131,7 @@ impl ReceiveBuffer {
         self.memory.with_data(octets, cut)
     }
 
-    /// Returns the free octets behind a segment, for the data of a later one.
+    /// Returns the free octets after a segment's data, for the data of a later one.
     pub(crate) fn room_behind(&self, octets: u32, cut: bool) -> u32 {
         self.memory.room(octets, cut)
     }
@@ -158,7 +158,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Notes that the application has read all but the last `held` octets, which keep their part of the memory.
+    /// Handles a read that leaves `held` octets unread; they keep their share of the memory.
     pub(crate) fn read(&mut self, held: u32) {
         let held = held.min(self.waiting);
         let kept = u64::from(self.unread) * u64::from(held) / u64::from(self.waiting.max(1));
@@ -166,7 +166,7 @@ impl ReceiveBuffer {
         (self.packets, self.first) = (held.min(1), held);
     }
 
-    /// Returns the octets after the first packet. Linux: tcp_inq, when that has been read.
+    /// Returns the octets after the first packet. Linux: tcp_inq, after that packet has been read.
     pub(crate) fn behind_first(&self) -> u32 {
         self.waiting - self.first
     }
@@ -210,7 +210,8 @@ impl ReceiveBuffer {
         self.clamp
     }
 
-    /// Lets a segment of `octets` in this much `memory` earn a larger window; returns whether it does. Linux: tcp_grow_window.
+    /// Increases the window that segments have earned, for one with `octets` in this much `memory`; returns
+    /// whether it grew. Linux: tcp_grow_window.
     pub(crate) fn earn(&mut self, (octets, memory): (u32, u32), early: u32, mss: u32, segment: u32) -> bool {
         let room = self.clamp.min(self.space(early)).saturating_sub(self.earned);
         if !self.is_counted() || room == 0 {
@@ -241,8 +242,9 @@ impl ReceiveBuffer {
         false
     }
 
-    /// Returns the window to advertise beside `early`, the memory of out-of-order data. Segments have `segment` octets, windows are
-    /// multiples of 2^`scale`, and `offered` was the last one. Linux: __tcp_select_window.
+    /// Returns the window to advertise. `early` is the memory of out-of-order data, `segment` the octets of a
+    /// segment; windows are multiples of 2^`scale`, and `offered` was the last one. Linux:
+    /// __tcp_select_window.
     pub(crate) fn offer(&self, early: u32, segment: u32, scale: u8, offered: u32) -> Offer {
         let (mut free, whole) = (self.space(early), self.whole());
         let most = self.clamp.min(whole);
@@ -307,7 +309,7 @@ mod tests {
 
     #[test]
     fn the_first_window_is_half_of_the_buffer_less_a_segment() {
-        // tcp_init_buffer_space: 131072 / 2 - 1448, told in units of 128.
+        // tcp_init_buffer_space: 131072 / 2 - 1448, advertised in units of 128.
         assert_eq!(window(&open()), 64_128);
     }
 
@@ -348,7 +350,7 @@ mod tests {
 
     #[test]
     fn a_packet_is_copied_behind_the_last_if_all_of_it_finds_room() {
-        // skb_try_coalesce: two segments that came early are one packet of 2896 octets, which has no room behind a lone one.
+        // skb_try_coalesce: two segments that arrived early are one packet of 2896 octets, which does not fit after a single one.
         let mut buffer = open();
         let lone = packet(MSS, 2280, 2136);
         buffer.queue(&lone);

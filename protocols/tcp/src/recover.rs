@@ -50,7 +50,7 @@ impl Endpoint {
         Resend::Lost
     }
 
-    /// Processes a partial or duplicate acknowledgment in fast recovery; returns false if there is nothing to retransmit.
+    /// Processes a partial or duplicate acknowledgment in fast recovery; returns false if no retransmission follows.
     fn continue_recovery(&mut self, now: Time, info: &mut AckInfo) -> bool {
         if !info.advanced {
             self.count_duplicate(info);
@@ -64,7 +64,7 @@ impl Endpoint {
         self.episode.phase() == Phase::Recovery || self.enter_recovery_if_due(info.echoes)
     }
 
-    /// Ends the phase if everything sent before it is acknowledged. Returns true if recovery has to wait for further acknowledgments.
+    /// Ends the phase if all data sent before it are acknowledged; returns true if recovery must wait for further acknowledgments.
     fn leave_if_complete(&mut self) -> bool {
         if self.snd.una().before(self.episode.recover()) {
             return false;
@@ -79,8 +79,8 @@ impl Endpoint {
                     self.board.set_duplicates(0, self.negotiated.mss());
                 }
                 self.undo_if_needless();
-                // Without SACK a duplicate of the last ACK must not start it all again. RFC 6582 section 4; Linux:
-                // tcp_is_non_sack_preventing_reopen.
+                // Without SACK a duplicate of the last ACK must not start another recovery. RFC 6582 section
+                // 4; Linux: tcp_is_non_sack_preventing_reopen.
                 if !self.negotiated.sack() && self.snd.una() == self.episode.recover() {
                     return true;
                 }
@@ -175,8 +175,8 @@ impl Endpoint {
         self.statistics.congestion_events += 1;
     }
 
-    /// Handles reneging: waits half a round trip for the peer to acknowledge what it had SACKed, then lets the timeout discard the SACKs.
-    /// RFC 2018 section 8.
+    /// Handles reneging: waits half a round trip for the peer to acknowledge the SACKed data, then lets the
+    /// timeout discard the SACKs. RFC 2018 section 8.
     fn wait_for_reneging(&mut self, now: Time, info: &mut AckInfo) -> Resend {
         let half = self.rtt.srtt().unwrap_or_default() / 2;
         let patience = half.max(Duration::from_millis(10));

@@ -18,7 +18,7 @@ pub(crate) enum Resend {
 }
 
 impl Endpoint {
-    /// Sends what the acknowledgment allows.
+    /// Sends the data that the acknowledgment allows.
     pub(crate) fn resend_by(&mut self, now: Time, resend: Resend) {
         match resend {
             Resend::Nothing => {}
@@ -56,8 +56,8 @@ impl Endpoint {
         }
     }
 
-    /// Makes the segments that are sent together from `index` on a separate block: as much of theirs as the window and the rate allow.
-    /// Linux: tcp_xmit_retransmit_queue.
+    /// Makes the segments that are sent together from `index` on a separate block: as many as the window and
+    /// the rate allow. Linux: tcp_xmit_retransmit_queue.
     fn begin_block(&mut self, now: Time, index: usize) {
         if self.offloads() && !self.board.goes_on_with(index, now) {
             let room = self.cwnd.cwnd() - self.in_flight();

@@ -15,7 +15,7 @@ pub(crate) enum Purpose {
     Persist,
 }
 
-/// A deadline of the sender's timer.
+/// A deadline of the sender's timer, and its purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Armed {
     purpose: Purpose,
@@ -28,7 +28,7 @@ pub(crate) enum Expired {
     Sender(Purpose),
     DelayedAck,
     CompressedAck,
-    /// A compressed one, together with the timer of a delayed one that was sent otherwise.
+    /// A compressed acknowledgment, sent at the deadline of an earlier delayed one.
     HastenedAck,
     Departure,
     TimeWait,
@@ -64,7 +64,7 @@ pub(crate) struct Timers {
     ack_slot: Option<Slot>,
     /// The timer of compressed acknowledgments; exact, unlike the others.
     compressed_ack: Option<Time>,
-    /// Its deadline if the acknowledgment is sent before that.
+    /// The deadline of a delayed acknowledgment at which the compressed one is sent, if it is earlier.
     hastened_ack: Option<Time>,
     last: Option<(Time, Last)>,
     keepalive: Option<Slot>,
@@ -117,13 +117,14 @@ impl Clock {
             }
             at = ((due >> shift) + 1) << shift;
         }
-        // A delay of no tick at all still ends at the next one.
+        // A delay of less than a tick also lasts until the next tick.
         let at = at.max(present + 1);
         let (due, at) = (Time::from_nanos(due * tick), Time::from_nanos(at * tick));
         Slot { due, at, level: shift, since: now.as_nanos() }
     }
 
-    /// Returns the same for a timer that was set before: with the same tick it stays in its slot. Linux: kernel/time/timer.c __mod_timer.
+    /// Returns the deadline of a timer that was set before: with the same tick it stays in its slot. Linux:
+    /// kernel/time/timer.c __mod_timer.
     fn again(self, now: Time, delay: Duration, last: &mut Option<Slot>) -> Slot {
         let slot = self.deadline(now, delay);
         let stays = last.filter(|last| self.wheel && last.due == slot.due && last.at > now);
@@ -314,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_timer_that_is_set_again_until_the_same_tick_keeps_its_slot() {
-        // kernel/time/timer.c __mod_timer; a timer that nobody wants waits on (INET_CSK_CLEAR_TIMERS is not defined).
+        // kernel/time/timer.c __mod_timer; a stopped timer stays in the wheel (INET_CSK_CLEAR_TIMERS is not defined).
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         timers.arm(Time::from_millis(3), Purpose::Retransmission, MS(416));
         assert_eq!(timers.next(), Some(Time::from_millis(448)));
@@ -327,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_delayed_acknowledgment_counts_ticks() {
-        // net/ipv4/tcp_output.c tcp_send_delayed_ack: 40 ms, and one that is 8 ms away leaves at once.
+        // net/ipv4/tcp_output.c tcp_send_delayed_ack: 40 ms; an acknowledgment that is due in 8 ms is sent at once.
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         assert!(!timers.delay_ack(Time::from_millis(3), MS(40)));
         assert_eq!(timers.next(), Some(Time::from_millis(44)));
@@ -337,7 +338,7 @@ mod tests {
 
     #[test]
     fn the_timer_of_a_delayed_acknowledgment_that_has_left_hastens_a_compressed_one() {
-        // net/ipv4/tcp_timer.c tcp_delack_timer_handler, of which tcp_event_ack_sent does not stop the timer.
+        // net/ipv4/tcp_timer.c tcp_delack_timer_handler, whose timer tcp_event_ack_sent does not stop.
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         timers.delay_ack(Time::from_millis(3), MS(40));
         timers.on_ack_sent();
@@ -353,7 +354,7 @@ mod tests {
 
     #[test]
     fn of_the_timers_of_a_tick_the_last_one_is_served_first() {
-        // kernel/time/timer.c: enqueue_timer puts a timer at the head of its slot, and __run_timers begins with the highest level.
+        // kernel/time/timer.c: enqueue_timer puts a timer at the head of its slot, and __run_timers starts with the highest level.
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         timers.delay_ack(Time::from_millis(4), MS(40));
         timers.arm(Time::from_millis(8), Purpose::LossProbe, MS(36));

@@ -60,7 +60,7 @@ impl Timestamps {
         }
     }
 
-    /// Returns whether the segment being processed has a newer timestamp than those before it. Linux: FLAG_TS_PROGRESS.
+    /// Returns whether the segment being processed has a newer timestamp than earlier ones. Linux: FLAG_TS_PROGRESS.
     pub(crate) fn has_advanced(&self) -> bool {
         self.has_advanced
     }

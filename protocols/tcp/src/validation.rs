@@ -11,11 +11,11 @@ use crate::phase::Phase;
 pub(crate) struct Usage {
     /// Whether only the window limited the sender in this round.
     limited: bool,
-    /// The most data outstanding in this round, in units of the window.
+    /// Maximum amount of data outstanding in this round, in units of the window.
     most_out: u32,
     /// The sequence number whose acknowledgment ends the round.
     round_end: SeqNum,
-    /// The most data outstanding since the window was last full.
+    /// Maximum amount of data outstanding since the window was last full.
     used: u32,
     /// When the window was last full, or changed.
     stamp: Time,
@@ -33,7 +33,7 @@ impl Usage {
         Self { round_end: una, stamp: now, last_sent: now, ..Self::default() }
     }
 
-    /// Notes that data were sent, new or again.
+    /// Notes that data were sent or retransmitted.
     pub(crate) fn on_data_sent(&mut self, now: Time) {
         self.last_sent = now;
     }
@@ -72,11 +72,11 @@ impl Endpoint {
         if self.config.limited_transmit || self.episode.phase() >= Phase::Recovery {
             return in_flight;
         }
-        // Without RFC 3042 the first duplicate acknowledgments let nothing out.
+        // Without RFC 3042 the first duplicate acknowledgments allow no new data.
         in_flight + self.board.sacked().count(unit)
     }
 
-    /// Returns for how many ticks no data were sent. Linux: tcp_jiffies32 - lsndtime.
+    /// Returns the time since data were last sent, in ticks. Linux: tcp_jiffies32 - lsndtime.
     pub(crate) fn idle(&self, now: Time) -> Duration {
         self.timers.ticks_between(self.usage.last_sent, now)
     }
@@ -88,9 +88,9 @@ impl Endpoint {
             || (self.cwnd.in_slow_start() && self.cwnd.cwnd() < 2 * self.usage.most_out)
     }
 
-    /// Returns whether the acknowledgment of a time at which `in_flight` was outstanding may open the
-    /// window. Linux 2.6.16: net/ipv4/tcp_cong.c tcp_is_cwnd_limited, which has the first rule where the
-    /// interface cuts no blocks.
+    /// Returns whether an acknowledgment may increase the window; `in_flight` was outstanding before it.
+    /// Linux 2.6.16: net/ipv4/tcp_cong.c tcp_is_cwnd_limited, whose first rule applies without segmentation
+    /// offload.
     pub(crate) fn window_was_used(&self, in_flight: u32) -> bool {
         if self.config.grows_when_full { in_flight >= self.cwnd.cwnd() } else { self.window_is_used() }
     }
@@ -120,7 +120,7 @@ impl Endpoint {
         }
     }
 
-    /// Reduces a window that was not full for an RTO half of the way to what was used. RFC 2861 section 3.
+    /// Reduces a window that was not full for an RTO half of the way to the used window. RFC 2861 section 3.
     fn shrink_unused_window(&mut self, now: Time) {
         if self.episode.phase() == Phase::Open && !self.cwnd.is_rate_based() {
             let used = self.usage.used.max(self.config.initial_window * self.cwnd.quantum());
@@ -133,8 +133,8 @@ impl Endpoint {
         self.usage.stamp = now;
     }
 
-    /// Halves the window for each RTO of idle time before data are sent, down to the restart window. RFC 2861 section 3, RFC 5681 section
-    /// 4.1.
+    /// Before data are sent, halves the window for each RTO of idle time, down to the restart window. RFC
+    /// 2861 section 3, RFC 5681 section 4.1.
     pub(crate) fn restart_after_idle(&mut self, now: Time) {
         let mut idle = self.idle(now);
         let rto = self.rtt.rto();

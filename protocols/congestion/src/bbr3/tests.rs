@@ -187,8 +187,7 @@ fn losses_of_a_probe_bound_what_is_in_flight() {
 /// Section 5.5.10.2: BBRInflightAtLoss.
 #[test]
 fn the_bound_is_where_losses_crossed_the_threshold() {
-    // 10 of the 1000 units before it are lost, and 100 of this segment; 2 % are reached after (20 - 10)
-    // 0.98 units of it.
+    // 10 of the 1000 units before it are lost, and 100 of this segment; 2 % are reached after (20 - 10) / 0.98 units of it.
     assert_eq!(in_flight_at_loss(1100, 110, 100), 1010);
     assert_eq!(in_flight_at_loss(101, 3, 1), 100, "it was crossed before");
 }
