@@ -10,25 +10,26 @@ use crate::{Config, Endpoint};
 /// The state of delayed SACKs.
 #[derive(Debug)]
 pub(crate) struct Acknowledgements {
-    /// Packets with DATA since a packet was last acknowledged; a SACK that rides with DATA or updates the window leaves the count.
-    /// `net/sctp/sm_sideeffect.c` sctp_gen_sack, `output.c` sctp_packet_bundle_sack.
+    /// Packets with DATA since a packet was last acknowledged; a SACK that is bundled with DATA or updates
+    /// the window does not reset it. `net/sctp/sm_sideeffect.c` sctp_gen_sack, `output.c`
+    /// sctp_packet_bundle_sack.
     packets: u32,
     /// Whether the next packet is acknowledged at once.
     due: bool,
     /// The path from which DATA arrived last, to which a SACK is sent. Section 6.4.
     reply_path: usize,
-    /// The path whose DATA advanced the cumulative TSN since the last SACK; DATA to it bundles the SACK.
+    /// The path whose DATA advanced the cumulative TSN since the last SACK; a SACK is bundled with DATA to it.
     ride: Option<usize>,
     /// The a_rwnd of the last SACK.
     advertised: usize,
 }
 
-/// What the DATA chunks of one packet require.
+/// The acknowledgement that the DATA chunks of one packet require.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct SackRequest {
-    /// Whether there was one, or a chunk that counts as one.
+    /// Whether there was a DATA chunk, or one that counts like it.
     pub(crate) any: bool,
-    /// Whether to acknowledge at once: for the I bit, a duplicate, or a chunk for which there was no room.
+    /// Whether to acknowledge at once: for the I bit, a duplicate, or a chunk without room.
     pub(crate) at_once: bool,
     /// Whether the last gap was closed.
     pub(crate) gap_closed: bool,
@@ -41,12 +42,12 @@ impl Acknowledgements {
         Self { packets: 0, due: true, reply_path: 0, ride: None, advertised }
     }
 
-    /// Notes DATA from `path`, new or not: a SACK to another path might be lost there.
+    /// Notes that DATA arrived on `path`, new or not: a SACK to another path might be lost there.
     pub(crate) fn note_data(&mut self, path: usize) {
         self.reply_path = path;
     }
 
-    /// Notes DATA from `path` that was next in order, with no gap after it.
+    /// Notes DATA on `path` that was next in order, with no gap after it.
     pub(crate) fn note_in_order(&mut self, path: usize) {
         self.ride = Some(path);
     }
@@ -57,7 +58,7 @@ impl Acknowledgements {
 }
 
 impl Endpoint {
-    /// Returns the free octets for user data; unread data occupies room (`net/sctp/associola.c` sctp_assoc_rwnd_decrease).
+    /// Returns the free octets for user data; unread data occupy room (`net/sctp/associola.c` sctp_assoc_rwnd_decrease).
     pub(crate) fn receive_window(&self) -> usize {
         let held = self.reassembly.held()
             + self.interleaved.held()
@@ -75,7 +76,7 @@ impl Endpoint {
         let gap = self.tsn_map.has_gap() || (seen.gap_closed && self.config.sack_when_gap_closes);
         let due = self.acknowledgements.due || self.config.sack_frequency == 1;
         if self.state == State::ShutdownSent {
-            // Section 9.2: a SHUTDOWN answers each packet with DATA, and a peer that sends has not failed.
+            // Section 9.2: a SHUTDOWN answers each packet with DATA, and a peer that sends DATA has not failed.
             self.error_count = 0;
             self.queue_sack();
             self.queue_shutdown(now);
@@ -103,8 +104,9 @@ impl Endpoint {
         }
     }
 
-    /// Returns the largest number of gap ack blocks. With concurrent multipath transfer each chunk in flight on a slower path leaves a
-    /// gap, so it is as many blocks as fit into a packet beside 16 duplicates. RFC 9260 section 3.3.4.
+    /// Returns the maximum number of gap ack blocks. With concurrent multipath transfer each chunk in flight
+    /// on a slower path causes a gap, so it is the number that fits into a packet with 16 duplicates. RFC
+    /// 9260 section 3.3.4.
     fn most_gap_blocks(&self) -> u16 {
         if !self.config.cmt {
             return self.config.max_gap_blocks;
@@ -113,14 +115,14 @@ impl Endpoint {
         u16::try_from(room).unwrap_or(u16::MAX)
     }
 
-    /// Acknowledges what arrived, and counts packets anew.
+    /// Queues a SACK, and restarts the count of packets.
     pub(crate) fn queue_sack(&mut self) {
         let sack = self.make_sack();
         self.acknowledgements.packets = 0;
         self.control.push_back((Some(self.acknowledgements.reply_path), Chunk::Sack(sack)));
     }
 
-    /// Builds the current SACK, after which nothing is left to acknowledge. Section 3.3.4.
+    /// Builds the current SACK, which acknowledges everything received. Section 3.3.4.
     pub(crate) fn make_sack(&mut self) -> Sack {
         let a_rwnd = self.receive_window();
         self.timers.sack = None;

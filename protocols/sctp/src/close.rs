@@ -88,7 +88,7 @@ impl Endpoint {
                 self.state = State::ShutdownReceived;
                 self.event(Event::PeerClosed);
             }
-            // Both shut down at once: each acknowledges the other's.
+            // Both ends shut down at once: each acknowledges the other's SHUTDOWN.
             State::ShutdownSent => {
                 self.event(Event::PeerClosed);
                 return self.send_shutdown_ack(now);

@@ -28,7 +28,7 @@ impl Endpoint {
         self.paths.list[path].heartbeat_due = Some(due);
     }
 
-    /// Sends a due HEARTBEAT, or postpones it if the path has carried DATA lately.
+    /// Sends a due HEARTBEAT, or postpones it if the path has carried DATA recently.
     pub(crate) fn on_heartbeat_due(&mut self, now: Time, path: usize) {
         if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
             return;
@@ -65,8 +65,8 @@ impl Endpoint {
         self.schedule_heartbeat(now, path);
     }
 
-    /// Sends a HEARTBEAT. If the previous one was not answered, it counts as an error: of the path (section 8.2), and of the association
-    /// (section 8.1), unless it was to verify the path (section 5.4).
+    /// Sends a HEARTBEAT. If the previous one was not answered, counts an error: of the path (section 8.2),
+    /// and of the association (section 8.1), unless it should verify the path (section 5.4).
     fn send_heartbeat(&mut self, now: Time, path: usize) {
         if self.paths.list[path].heartbeat.is_some() {
             let carries_data = path == self.paths.active || self.config.heartbeat_fails_association;

@@ -10,9 +10,9 @@ use hol_wire::sctp::{DataFlags, Fsn, IData, Mid, Skipped};
 /// Messages that are not completely delivered.
 #[derive(Debug, Default)]
 pub(crate) struct Interleaved {
-    /// By stream; ordered and unordered messages have separate numbers.
+    /// The channels by stream; ordered and unordered messages have separate numbers.
     channels: BTreeMap<(u16, bool), Channel>,
-    /// Octets of user data that wait here.
+    /// Octets of user data that wait for earlier fragments.
     held: usize,
 }
 
@@ -28,13 +28,13 @@ pub(crate) enum Delivery {
 /// The ordered or the unordered messages of a stream.
 #[derive(Debug, Default)]
 struct Channel {
-    /// The next message: earlier ones are delivered or abandoned; of unordered ones, abandoned.
+    /// The next message. Earlier ordered ones are delivered or abandoned, earlier unordered ones are abandoned.
     next: Mid,
-    /// By ascending number.
+    /// Incomplete messages, by ascending number.
     messages: VecDeque<Incoming>,
 }
 
-/// A message of which fragments have arrived.
+/// A message with at least one received fragment.
 #[derive(Debug)]
 struct Incoming {
     mid: Mid,
@@ -116,8 +116,8 @@ impl Interleaved {
 }
 
 impl Interleaved {
-    /// Resets a stream, whose messages have all arrived or been abandoned. RFC 6525 section 5.2.2 E3; RFC 8260 section 2.1: both of its
-    /// number spaces.
+    /// Resets a stream, whose messages have all arrived or been abandoned. RFC 6525 section 5.2.2 E3; RFC
+    /// 8260 section 2.1: both number spaces.
     pub(crate) fn reset(&mut self, stream: u16, deliver: &mut impl FnMut(Delivery)) {
         for unordered in [false, true] {
             for message in self.channels.remove(&(stream, unordered)).unwrap_or_default().messages {
@@ -238,7 +238,7 @@ impl Incoming {
         let Some(Fragment { data, arrived, .. }) = self.fragments.pop_front() else { return };
         octets.extend_from_slice(&data.payload);
         self.next = self.next.next();
-        // Of the fragment that came last.
+        // The times of the fragment that arrived last.
         if arrived >= self.passage.arrived {
             self.passage = DeliveryTimes::new(data.stamp, arrived);
         }
@@ -247,7 +247,7 @@ impl Incoming {
         }
     }
 
-    /// Discards the rest of the message.
+    /// Discards the rest of the message, and reports the abort of a partial delivery.
     fn pass_over(self, stream: u16, unordered: bool, deliver: &mut impl FnMut(Delivery)) {
         if self.is_complete() {
             deliver(self.whole(stream, unordered));
@@ -276,7 +276,7 @@ mod tests {
     const MIDDLE: DataFlags = DataFlags(0);
     const END: DataFlags = DataFlags::END;
 
-    /// What comes of the chunks and skips that a test gives: messages as text, parts and aborts as numbers.
+    /// Records the results of a test's chunks and skips: messages as text, parts and aborts as numbers.
     #[derive(Default)]
     struct Receiver {
         interleaved: Interleaved,
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_stream_has_the_order_of_its_message_identifiers() {
-        // RFC 8260 section 2.1, and its numbers wrap.
+        // RFC 8260 section 2.1; the numbers wrap around.
         let mut receiver = Receiver::default();
         receiver.skip(0, false, u32::MAX / 2);
         receiver.skip(0, false, u32::MAX - 2);
@@ -361,7 +361,7 @@ mod tests {
         receiver.push((2, MIDDLE), (0, 1), "zz");
         receiver.push((0, BEGIN), (1, 0), "later");
         receiver.start();
-        // Not what has a gap before it, nor what another message of its stream has to come before.
+        // Fragments after a gap stay, and so do messages before which another one of their stream is missing.
         receiver.expect(&["+2", "+2"], 9);
         receiver.push((1, WHOLE), (1, 0), "r");
         receiver.push((0, MIDDLE), (0, 1), "cd");
@@ -387,7 +387,7 @@ mod tests {
         receiver.expect(&["0:whole/0", "0:next/0"], 0);
         receiver.skip(0, true, 0);
         receiver.expect(&[], 0);
-        // What comes of it afterwards is nothing.
+        // Later fragments of it are discarded.
         receiver.push((0, END), (2, 1), "late");
         receiver.push((0, DataFlags::UNORDERED | END), (0, 1), "late");
         receiver.skip(0, false, 1);

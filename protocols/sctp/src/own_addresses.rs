@@ -10,15 +10,15 @@ use crate::Endpoint;
 use crate::path::are_neighbours;
 use crate::state::State;
 
-/// The largest number of requests in one ASCONF, so that it fits into the smallest MTU. Section 5.1.1 C5.
+/// Maximum number of requests in one ASCONF, which must fit into the smallest MTU. Section 5.1.1 C5.
 const MOST_REQUESTS: usize = 16;
 
-/// Changes of our addresses that the peer does not know. The endpoint's `local` has those that both sides know.
+/// Changes of our addresses that are not complete. The endpoint's `local` contains the addresses that both ends know.
 #[derive(Debug)]
 pub(crate) struct OwnAddresses {
     /// Addresses of the host that the peer has not accepted yet: only ASCONF may be sent from them. Section 5.3 F1.
     adding: Vec<Address>,
-    /// Addresses that the peer has accepted, though not all requests: still only ASCONF may be sent from them.
+    /// Addresses that the peer has accepted while it refused another request: still only ASCONF may be sent from them.
     withheld: Vec<Address>,
     /// Addresses that the host has lost and whose deletion the peer has not acknowledged. Section 5.3 F4.
     gone: Vec<Address>,
@@ -36,7 +36,7 @@ impl OwnAddresses {
         Self { adding, withheld, gone, waiting: Vec::new(), under_way: None, serial }
     }
 
-    /// Sets the first serial number, that of the first TSN (section 5.1 A2). Changes during the handshake are requested after it.
+    /// Sets the first serial number, which equals the first TSN (section 5.1 A2). Changes during the handshake are requested after it.
     pub(crate) fn begin(&mut self, serial: AsconfSerial) {
         (self.serial, self.under_way) = (serial, None);
     }
@@ -46,14 +46,14 @@ impl OwnAddresses {
         self.gone.contains(&address)
     }
 
-    /// Returns a new address from which ASCONF may be sent, if there is none for other chunks.
+    /// Returns a new address from which to send ASCONF, if there is no address for other chunks.
     fn next_home(&self) -> Option<Address> {
         self.withheld.first().or(self.adding.first()).copied()
     }
 
-    /// Returns the next requests: additions, then primaries, then deletions. A set-primary follows its addition (section 5.4), and the
-    /// last address is not deleted before another one is added (section 5.3 F5). `apart`: only one of them, with the deletion that an
-    /// addition replaces if the host `moves`.
+    /// Returns the next requests: additions, then primaries, then deletions. A set-primary follows its
+    /// addition (section 5.4), and the last address is not deleted before another one is added (section 5.3
+    /// F5). `apart`: only one of them; if the host `moves`, an addition together with the deletion before it.
     fn next_requests(&mut self, apart: bool, moves: bool) -> Vec<Request> {
         self.waiting.sort_by_key(|change| match change {
             AddressOperation::Add(_) => 0,
@@ -71,7 +71,7 @@ impl OwnAddresses {
 }
 
 impl Endpoint {
-    /// Returns whether it may change addresses, now or after the handshake; if not, it keeps those with which it began.
+    /// Returns whether we may change addresses, now or after the handshake; if not, the endpoint keeps its first ones.
     fn may_move(&self) -> bool {
         !self.ended && if self.state.is_up() { self.addip } else { self.config.addip }
     }
@@ -86,7 +86,7 @@ impl Endpoint {
         let own = &mut self.own_addresses;
         let deletion = own.waiting.iter().position(|change| *change == AddressOperation::Delete(address));
         if let Some(deletion) = deletion {
-            // It came back before the peer heard that it was gone.
+            // The address came back before the peer received the deletion.
             own.waiting.remove(deletion);
             own.gone.retain(|gone| *gone != address);
             self.local.push(address);
@@ -97,7 +97,7 @@ impl Endpoint {
         self.ask_for_changes(now);
     }
 
-    /// Handles the loss of an address. Without another one the association waits for one, without limit.
+    /// Handles the loss of an address. If it was the last, the association waits for a new one without limit.
     pub(crate) fn on_address_removed(&mut self, now: Time, address: Address) {
         if !self.may_move() {
             return;
@@ -105,7 +105,7 @@ impl Endpoint {
         let own = &mut self.own_addresses;
         let about = |change: &AddressOperation| matches!(change, AddressOperation::Add(of) | AddressOperation::SetPrimary(of) if *of == address);
         if own.adding.contains(&address) && own.waiting.iter().any(about) {
-            // The peer has never heard of it.
+            // The peer has not received the addition.
             own.adding.retain(|adding| *adding != address);
             own.waiting.retain(|change| !about(change));
             return;
@@ -118,7 +118,7 @@ impl Endpoint {
         own.withheld.retain(|withheld| *withheld != address);
         self.local.retain(|local| *local != address);
         if !self.state.is_up() && self.state != State::Closed && self.local.is_empty() {
-            // Section 5.1.1 C4: no ASCONF before the association is up, so this one cannot move.
+            // Section 5.1.1 C4: no ASCONF before the association is established, so this one cannot move.
             return self.end(Event::Failed { reason: Failure::AddressRemoved });
         }
         self.own_addresses.gone.push(address);
@@ -136,7 +136,7 @@ impl Endpoint {
         if !may_ask || own.under_way.is_some() || own.waiting.is_empty() || homeless {
             return;
         }
-        // Section 5.3.2: one that the peer knows, though it may be gone.
+        // Section 5.3.2: an address that the peer knows, even if the host has lost it.
         let Some(lookup) = self.local.first().or(own.gone.first()).copied() else { return };
         let requests = own.next_requests(self.config.asconf_apart, self.local.is_empty());
         let asconf = Asconf { serial: own.serial, lookup, requests };
@@ -146,7 +146,7 @@ impl Endpoint {
         self.send_asconf(now, path);
     }
 
-    /// Sends the pending ASCONF to `path`, or to another one if that cannot be reached any more.
+    /// Sends the pending ASCONF to `path`, or to another one if it has become unreachable.
     fn send_asconf(&mut self, now: Time, path: usize) {
         let path = self.path_for_asconf(path);
         let Some((asconf, took)) = &mut self.own_addresses.under_way else { return };
@@ -155,8 +155,8 @@ impl Endpoint {
         self.timers.t4 = Some(self.clock.expiry(now, self.paths.list[path].rto()));
     }
 
-    /// Returns the path of an ASCONF; without an address that the peer knows it is sent from the new one (section 5.3 F1), to a neighbour
-    /// of it.
+    /// Returns the path of an ASCONF; without an address that the peer knows, the ASCONF is sent from the new
+    /// one (section 5.3 F1), to an address in the same network.
     fn path_for_asconf(&mut self, path: usize) -> usize {
         if !self.local.is_empty() {
             return if self.paths.list[path].stranded { self.paths.active } else { path };
@@ -200,7 +200,7 @@ impl Endpoint {
         if !withholds {
             self.come_home();
         }
-        // Section 5.3 F3a: a peer that knows no such thing is not asked again.
+        // Section 5.3 F3a: no further ASCONF to a peer that does not support it.
         let unknown = |cause: &Cause| matches!(cause, Cause::UnrecognizedParameters(_));
         self.addip &= !ack.responses.iter().any(|response| match response {
             Response::Error { causes, .. } => causes.iter().any(unknown),
@@ -229,7 +229,7 @@ impl Endpoint {
     fn come_home(&mut self) {
         for address in std::mem::take(&mut self.own_addresses.withheld) {
             self.local.push(address);
-            // Where the peer is asked to send, we send too.
+            // We also send to the network to which we ask the peer to send.
             let near = self.paths.list.iter().position(|path| are_neighbours(path.address, address));
             self.paths.primary = near.unwrap_or(self.paths.primary);
         }
@@ -241,8 +241,8 @@ impl Endpoint {
         self.own_addresses.under_way = None;
     }
 
-    /// Gives each path the source address that is its neighbour, if we have it; a path that never had one gets any of our addresses;
-    /// others are stranded.
+    /// Gives each path a source address in its network, if we have one; a path that never had one gets any of
+    /// our addresses; other paths are stranded.
     fn repair_paths(&mut self, now: Time) {
         for index in 0..self.paths.list.len() {
             let Self { paths, local, .. } = self;
@@ -259,12 +259,12 @@ impl Endpoint {
         self.paths.select();
         let stranded = |path: usize| self.paths.list[path].stranded;
         if self.own_addresses.under_way.as_ref().is_some_and(|(_, took)| stranded(*took)) {
-            // It went where nothing comes back from: not worth waiting for T-4.
+            // It was sent on a dead path: do not wait for T-4.
             self.send_asconf(now, self.paths.active);
         }
     }
 
-    /// Changes the source address of a path, so that nothing is known of it (RFC 9260 section 7.2.5.2) and it is probed.
+    /// Changes the source address of a path, resets its measurements (RFC 9260 section 7.2.5.2) and probes it.
     fn reach(&mut self, now: Time, index: usize, source: Address) {
         let path = &mut self.paths.list[index];
         (path.source, path.stranded, path.error_count) = (source, false, 0);
@@ -273,7 +273,7 @@ impl Endpoint {
         self.probe(now, index);
     }
 
-    /// Marks a path as stranded, because there is no source address for it: its data in flight are lost.
+    /// Marks a path as stranded, because there is no source address for it; its data in flight are lost.
     fn strand(&mut self, now: Time, index: usize) {
         if std::mem::replace(&mut self.paths.list[index].stranded, true) {
             return;

@@ -8,7 +8,7 @@ use hol_wire::sctp::{Chunk, Reconfig, ReconfigResult, ReconfigSerial, Tsn};
 
 use crate::Endpoint;
 
-/// The requests to the peer, of which one is outstanding at a time. Section 5.1.1.
+/// Our requests to the peer, of which one is outstanding at a time. Section 5.1.1.
 #[derive(Debug)]
 pub(crate) struct OwnRequests {
     waiting: VecDeque<Wanted>,
@@ -30,13 +30,13 @@ struct Wanted {
 struct UnderWay {
     wanted: Wanted,
     serial: ReconfigSerial,
-    /// The request as it is sent each time.
+    /// The request as it is sent and retransmitted.
     request: Reconfig,
-    /// Its path.
+    /// The path of the latest copy.
     path: usize,
-    /// Whether the peer has reported that it is in progress, so that silence is no failure. Section 5.2.7 H2.
+    /// Whether the peer has reported that it is in progress, so that a missing answer is no failure. Section 5.2.7 H2.
     in_progress: bool,
-    /// The TSN whose acknowledgement completes the reset: until then a FORWARD TSN may contain old stream sequence numbers.
+    /// The TSN whose acknowledgement completes the reset: before, a FORWARD TSN may contain old stream sequence numbers.
     done_behind: Option<Tsn>,
 }
 
@@ -61,7 +61,7 @@ impl OwnRequests {
         })
     }
 
-    /// Returns whether the peer answers the outstanding request by one of its own. Waiting with ours for that would be a deadlock.
+    /// Returns whether the peer answers the outstanding request by one of its own. If ours waited for that, both would wait forever.
     pub(crate) fn awaits_request(&self) -> bool {
         self.under_way.as_ref().is_some_and(|under_way| {
             matches!(under_way.request, Reconfig::IncomingReset { .. } | Reconfig::AddIncoming { .. })
@@ -74,7 +74,7 @@ impl OwnRequests {
         answer.map(|under_way| &under_way.request)
     }
 
-    /// Returns whether a request that is not sent yet answers this one of the peer.
+    /// Returns whether a queued request answers this one of the peer.
     pub(crate) fn will_answer(&self, serial: ReconfigSerial) -> bool {
         self.waiting.iter().any(|wanted| wanted.answers == Some(serial))
     }
@@ -89,7 +89,7 @@ impl Endpoint {
             Reconfiguration::AddOutgoing(more) => self.streams_out.count().checked_add(*more).is_some(),
             Reconfiguration::ResetIncoming(_) | Reconfiguration::AddIncoming(_) => true,
         };
-        // Section 5.1.1: only where the peer has said that it knows them.
+        // Section 5.1.1: only if the peer supports it.
         if !self.reconfig || !self.state.sends_data() || !can_be {
             return self.event(Event::Reconfigured { what, done: false });
         }
@@ -110,12 +110,12 @@ impl Endpoint {
         self.go_on_reconfiguring(now);
     }
 
-    /// Returns how many stream numbers fit into one request.
+    /// Returns the maximum number of stream numbers in one request.
     pub(crate) fn most_streams(&self) -> usize {
         (self.largest_chunk() - Chunk::HEADER - 16) / 2
     }
 
-    /// Queues a request: messages for streams that will be reset wait from now on. Section 5.1.2 A1.
+    /// Queues a request; from now on messages for the streams to be reset wait. Section 5.1.2 A1.
     pub(crate) fn want(&mut self, what: Reconfiguration, answers: Option<ReconfigSerial>) {
         if let Reconfiguration::ResetOutgoing(streams) = &what {
             self.streams_out.hold(streams.clone());
@@ -123,7 +123,7 @@ impl Endpoint {
         self.own_requests.waiting.push_back(Wanted { what, answers });
     }
 
-    /// Completes resets whose data are acknowledged, and starts the next request if it is due; returns whether there is something to send.
+    /// Completes resets whose data are acknowledged, and starts the next request if it is due; returns whether there is a chunk to send.
     pub(crate) fn go_on_reconfiguring(&mut self, now: Time) -> bool {
         let settled = self.settle_what_is_acknowledged();
         let request = self.next_request(now);
@@ -145,7 +145,7 @@ impl Endpoint {
         if own.under_way.is_some() || !self.state.sends_data() {
             return None;
         }
-        // What was handed over before the streams were to be reset has its numbers first.
+        // Messages queued before the reset are numbered first.
         let is_due = |wanted: &&Wanted| match &wanted.what {
             Reconfiguration::ResetOutgoing(streams) => !self.streams_out.has_unsent_of(streams),
             _ => true,
@@ -235,7 +235,7 @@ impl Endpoint {
         is_done
     }
 
-    /// Completes the outstanding request if the peer's own request answers it. Sections 5.2.2 E1 and 5.2.6.
+    /// Completes the outstanding request if the peer's request answers it. Sections 5.2.2 E1 and 5.2.6.
     pub(crate) fn settle_if(&mut self, is_answered: impl FnOnce(&Reconfig) -> bool) {
         if self.own_requests.under_way.as_ref().is_some_and(|under_way| is_answered(&under_way.request)) {
             self.timers.reconfig = None;

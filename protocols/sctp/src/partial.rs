@@ -26,8 +26,9 @@ impl Endpoint {
         useless
     }
 
-    /// Abandons messages that have reached their limit, regardless of what the current SACK acknowledges of them. Uses the lists of
-    /// `net/sctp/outqueue.c` sctp_check_transmitted; chunks before the one at which the limit is noticed follow at the next SACK.
+    /// Abandons messages that have reached their limit, even if the current SACK acknowledges them. Follows
+    /// the lists of `net/sctp/outqueue.c` sctp_check_transmitted: earlier chunks of such a message are
+    /// abandoned at the next SACK.
     pub(crate) fn give_up_at_limits(&mut self, now: Time) {
         if !self.partial_reliability || !self.flight.has_limits() {
             return;
@@ -105,8 +106,8 @@ impl Endpoint {
 
     /// Abandons the whole message of the chunk at `index`. RFC 3758 section 3.5 A3.
     ///
-    /// The application is informed unless all of it was sent and may still arrive: with `sack_checks_limits_first` messages are abandoned
-    /// that the next SACK would acknowledge.
+    /// The application is informed unless the whole message was sent and may still arrive: with
+    /// `sack_checks_limits_first` messages are abandoned that the next SACK would acknowledge.
     fn give_up(&mut self, now: Time, index: usize) {
         let (stream, chunks) = (self.flight.get(index).data.stream, self.chunks_of_message(index));
         let mut is_missing = false;
@@ -122,7 +123,7 @@ impl Endpoint {
     fn chunks_of_message(&self, index: usize) -> SmallVec<[usize; 8]> {
         let flags = |index| self.flight.get(index).data.flags;
         if self.interleaving {
-            // The chunks of other messages may stand between.
+            // Chunks of other messages may lie between them.
             let message = |index| {
                 let chunk = self.flight.get(index);
                 (chunk.data.stream, flags(index).contains(DataFlags::UNORDERED), chunk.place.mid)
@@ -134,7 +135,7 @@ impl Endpoint {
         (first..last.map_or(self.flight.len(), |last| last + 1)).collect()
     }
 
-    /// Abandons the unsent rest of a message with these sent chunks; returns false if there is none.
+    /// Abandons the unsent rest of a message whose sent chunks are `sent`; returns false if there is none.
     fn abandon_rest(&mut self, now: Time, stream: u16, sent: &[usize]) -> bool {
         let Some(last) = sent.last().copied() else { return false };
         if self.flight.get(last).data.flags.contains(DataFlags::END) {
@@ -142,14 +143,14 @@ impl Endpoint {
         }
         let Some((unsent, ssn, place)) = self.streams_out.pop_last_of_message(stream) else { return false };
         if self.config.sack_checks_limits_first {
-            // `net/sctp/outqueue.c` sctp_outq_flush_data frees it. The message ends with what was sent, and so does what it takes of
-            // the send buffer.
+            // `net/sctp/outqueue.c` sctp_outq_flush_data frees it. The message ends with its sent part, and
+            // so does its use of the send buffer.
             self.streams_out.buffer.release(stream, DataFlags::default(), unsent.payload.len());
             let chunk = self.flight.get_mut(last);
             chunk.data.flags = chunk.data.flags | DataFlags::END;
         } else {
-            // The last fragment takes a TSN though it is never sent: a FORWARD TSN over what was sent alone could find everything
-            // received, and say nothing.
+            // The last fragment gets a TSN although it is never sent: after a FORWARD TSN over the sent
+            // fragments only, the receiver might have nothing missing and not report the abandoned message.
             let limit = unsent.limit;
             let data = unsent.into_chunk(self.flight.next_tsn(), ssn, now);
             self.flight.push(SentChunk::new(data, place, self.paths.active, false, limit));
@@ -202,7 +203,7 @@ impl Endpoint {
                 let full = skipped.len() == most;
                 match skipped.iter_mut().find(|(stream, _)| *stream == chunk.data.stream) {
                     Some((_, ssn)) => *ssn = chunk.data.ssn,
-                    // C4: as far as fits into a packet.
+                    // C4: while there is room in a packet.
                     None if full => break,
                     None => skipped.push((chunk.data.stream, chunk.data.ssn)),
                 }
@@ -212,7 +213,8 @@ impl Endpoint {
         (new_cumulative_tsn, Chunk::ForwardTsn(Box::new(ForwardTsn { new_cumulative_tsn, skipped })))
     }
 
-    /// Returns the same as an I-FORWARD-TSN, with the MIDs of messages, also of unordered ones. RFC 8260 section 2.3.1.
+    /// Returns the peer's new cumulative TSN, and an I-FORWARD-TSN with the MIDs of messages, also of
+    /// unordered ones. RFC 8260 section 2.3.1.
     fn i_forward_tsn(&self) -> (Tsn, Chunk) {
         let mut new_cumulative_tsn = self.flight.cumulative();
         let mut skipped: SmallVec<[Skipped; 2]> = SmallVec::new();
@@ -266,8 +268,8 @@ impl Endpoint {
         !self.state.receives_data() || self.tsn_map.classify(new_cumulative_tsn) == Arrival::TooFar
     }
 
-    /// Advances the cumulative TSN; returns whether the rest of the FORWARD TSN has to be processed: it may abandon a message of which
-    /// everything sent has arrived (`net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn).
+    /// Advances the cumulative TSN; returns whether the rest of the FORWARD TSN must be processed: it may
+    /// abandon a message whose sent chunks have all arrived (`net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn).
     fn moves_on(&mut self, new_cumulative_tsn: Tsn) -> bool {
         let is_new = new_cumulative_tsn.after(self.tsn_map.cumulative());
         self.tsn_map.advance_to(new_cumulative_tsn);

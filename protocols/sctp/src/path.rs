@@ -18,9 +18,9 @@ pub struct Path {
     /// The source address of packets to it.
     pub(crate) source: Address,
     pub(crate) status: PathStatus,
-    /// Whether the source address that reached it is gone.
+    /// Whether the host has lost its source address, and has no other.
     pub(crate) stranded: bool,
-    /// Whether the peer added it by ASCONF: it carries no DATA before it is confirmed. RFC 5061 section 5.3 F1.
+    /// Whether the peer added it by ASCONF: it carries no DATA until it is confirmed. RFC 5061 section 5.3 F1.
     pub(crate) added: bool,
     /// Whether the application gave the address, so that it needs no verification. RFC 9260 section 5.4, rule 1.
     pub(crate) told: bool,
@@ -39,11 +39,11 @@ pub struct Path {
     pub(crate) error_count: u32,
     pub(crate) t3_rtx: Option<Time>,
     pub(crate) heartbeat_due: Option<Time>,
-    /// The nonce of the unanswered heartbeat.
+    /// The nonce of the unanswered HEARTBEAT.
     pub(crate) heartbeat: Option<u64>,
-    /// The time when DATA was sent last.
+    /// The time at which DATA was last sent.
     pub(crate) last_sent: Time,
-    /// The time when an ECN echo last reduced the window.
+    /// The time at which an ECN echo last reduced the window.
     pub(crate) last_reduced: Option<Time>,
     /// The TSN whose acknowledgement ends fast recovery. RFC 9260 section 7.2.4.
     pub(crate) fast_recovery: Option<Tsn>,
@@ -97,13 +97,13 @@ impl Path {
         self.confirmed || !self.added
     }
 
-    /// Returns whether other chunks than HEARTBEAT ACK and COOKIE ACK may be sent to it: not before it is confirmed. RFC 9260 section
-    /// 5.4; an address added by ASCONF has other rules.
+    /// Returns whether chunks other than HEARTBEAT ACK and COOKIE ACK may be sent to it: only after it is
+    /// confirmed. RFC 9260 section 5.4; an address added by ASCONF has other rules.
     pub(crate) fn may_be_answered(&self) -> bool {
         self.confirmed || self.told || self.added
     }
 
-    /// Removes octets from the flight, or from the inherited ones.
+    /// Removes octets from the data in flight, or from the inherited ones.
     pub(crate) fn land(&mut self, size: u64, inherited: bool) {
         if inherited { self.inherited -= size } else { self.flight_size -= size }
     }
@@ -124,7 +124,7 @@ impl Path {
         self.address
     }
 
-    /// Returns whether it is in use; an address that the peer has not yet answered from is inactive.
+    /// Returns its status; an address from which the peer has not yet answered is inactive.
     pub fn status(&self) -> PathStatus {
         self.status
     }
@@ -185,8 +185,8 @@ pub(crate) fn are_neighbours(one: Address, other: Address) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
     pub(crate) list: Vec<Path>,
-    /// The path of new data while it is active: the address that became known first, or that the peer asked for. RFC 9260 section 6.4,
-    /// RFC 5061 section 5.4.
+    /// The path of new data while it is active: the first known address, or the one that the peer requested.
+    /// RFC 9260 section 6.4, RFC 5061 section 5.4.
     pub(crate) primary: usize,
     /// The current path of new data.
     pub(crate) active: usize,
@@ -217,8 +217,8 @@ impl Paths {
         self.list.iter().fold(None, earlier)
     }
 
-    /// Selects the paths again after a change of state: the primary if it is active, else the best one. RFC 9260 section 6.4, RFC 7829
-    /// section 3.2.
+    /// Selects the paths again after a change of state: the primary if it is active, otherwise the best one.
+    /// RFC 9260 section 6.4, RFC 7829 section 3.2.
     pub(crate) fn select(&mut self) {
         if self.list.is_empty() {
             return;
@@ -229,7 +229,7 @@ impl Paths {
         self.retransmission = self.next_active(self.active).unwrap_or(self.active);
     }
 
-    /// Selects another path for retransmissions after T3-rtx expired on theirs. RFC 9260 section 6.4.1.
+    /// Selects another path for retransmissions if T3-rtx expired on the current one. RFC 9260 section 6.4.1.
     pub(crate) fn on_timeout(&mut self, path: usize) {
         let only_choice = self.active == path && self.badness(path).0 == 0;
         if self.retransmission == path && !only_choice {

@@ -13,12 +13,13 @@ use crate::receive::take;
 pub(crate) struct PeerRequests {
     /// The number of the last request processed.
     last: ReconfigSerial,
-    /// The results of the requests in the last chunk, repeated if the chunk is; `None` if a request of ours is the answer. Section 5.2.1.
+    /// The results of the requests in the last chunk, repeated if the chunk is repeated; `None` if a request
+    /// of ours is the answer. Section 5.2.1.
     answers: Vec<(ReconfigSerial, Option<ReconfigResult>)>,
     deferred: Option<Box<Deferred>>,
 }
 
-/// A reset of streams that waits for the data sent before it: "deferred reset processing". Section 5.2.2 E2.
+/// A reset of streams that waits for data sent before it: "deferred reset processing". Section 5.2.2 E2.
 #[derive(Debug)]
 struct Deferred {
     serial: ReconfigSerial,
@@ -26,7 +27,7 @@ struct Deferred {
     streams: Vec<u16>,
     /// Chunks that were sent after the reset.
     held: Vec<Chunk>,
-    /// Their octets of user data.
+    /// Octets of user data in these chunks.
     octets: usize,
 }
 
@@ -49,7 +50,7 @@ impl PeerRequests {
         self.deferred.as_ref().map_or(0, |deferred| deferred.octets)
     }
 
-    /// Returns whether a chunk of a stream to be reset has to wait.
+    /// Returns whether a chunk must wait for the reset of its stream.
     pub(crate) fn defers(&self, stream: u16, tsn: Tsn) -> bool {
         self.deferred.as_ref().is_some_and(|deferred| {
             tsn.after(deferred.last_tsn)
@@ -65,7 +66,7 @@ impl PeerRequests {
     }
 }
 
-/// Returns whether these parameters may be in one chunk. Section 3.1.
+/// Returns whether these parameters are permitted in one chunk. Section 3.1.
 fn may_stand_together(parameters: &[Reconfig]) -> bool {
     use Reconfig::{AddIncoming, AddOutgoing, IncomingReset, OutgoingReset, Response, TsnReset, Unknown};
     matches!(
@@ -93,7 +94,7 @@ impl Endpoint {
         for parameter in parameters {
             match parameter {
                 Reconfig::Response { serial, result, .. } => self.on_reconfig_response(now, *serial, *result),
-                // Section 4: nothing behind it is read.
+                // Section 4: the parameters after it are not read.
                 Reconfig::Unknown { .. } => break,
                 Reconfig::OutgoingReset { serial, .. }
                 | Reconfig::IncomingReset { serial, .. }
@@ -111,7 +112,7 @@ impl Endpoint {
         } else if !self.peer_requests.answers.iter().any(|(serial, _)| serial == first) {
             return self.respond(*first, ReconfigResult::BAD_SEQUENCE_NUMBER);
         }
-        // With it a SACK: it may be what the peer waits for.
+        // With a SACK, for which the peer may be waiting.
         if self.state.receives_data() {
             self.queue_sack();
         }
@@ -163,7 +164,7 @@ impl Endpoint {
                 Some(self.on_add_outgoing(*streams))
             }
             Reconfig::AddIncoming { serial, streams } => self.on_add_incoming(*serial, *streams),
-            // Section 5.2.1 leaves it to the endpoint.
+            // Section 5.2.1 permits a refusal.
             Reconfig::TsnReset { .. } | Reconfig::Response { .. } | Reconfig::Unknown { .. } => {
                 Some(ReconfigResult::DENIED)
             }
@@ -206,7 +207,7 @@ impl Endpoint {
         self.event(Event::Reconfigured { what, done: true });
     }
 
-    /// Performs the deferred reset if everything sent before it has arrived. Section 5.2.2 E3 to E6.
+    /// Performs the deferred reset if all data sent before it have arrived. Section 5.2.2 E3 to E6.
     pub(crate) fn finish_deferred_reset(&mut self, now: Time, seen: &mut SackRequest) {
         let cumulative = self.tsn_map.cumulative();
         let is_due = |deferred: &mut Box<Deferred>| deferred.last_tsn.at_or_before(cumulative);

@@ -16,18 +16,18 @@ pub(crate) struct Queues {
     turn: Turn,
     /// Whether chunks of several messages may alternate, because I-DATA identifies them.
     interleaves: bool,
-    /// Whether a packet carries the data of one stream only.
+    /// Whether a packet carries data of one stream only.
     of_packets: bool,
     /// Whether only the last chunk of a message that is not interleaved counts.
     counts_last: bool,
-    /// The stream of a message that has to be completed first, and its octets sent so far.
+    /// The stream of a message that must be completed first, and its octets sent so far.
     unfinished: Option<(u16, u64)>,
     /// The stream whose data are in the current packet.
     packet: Option<u16>,
 }
 
 impl Queues {
-    /// Creates the queues; `None` if messages are sent in their order.
+    /// Creates the queues; `None` if messages are sent in the order of their writes.
     pub(crate) fn new(config: &Config, streams: usize) -> Option<Box<Self>> {
         let queues = || Self {
             streams: (0..streams).map(|_| VecDeque::new()).collect(),
@@ -95,7 +95,7 @@ impl Queues {
         let before = unfinished.map_or(0, |(_, octets)| octets);
         let octets = before + (header + unsent.payload.len()) as u64;
         if self.of_packets {
-            // A message that goes to its end takes several packets and one turn.
+            // A message that is completed first takes several packets but one turn.
             if self.packet.replace(stream) != Some(stream) && self.turn.next() == Some(stream) {
                 self.turn.pass(stream, octets);
             }
@@ -150,7 +150,8 @@ mod tests {
     use crate::flight::Limit;
     use crate::{fixtures, streams_out::UnsentChunk};
 
-    /// Messages of two fragments of 1000 octets on stream 0, and of one of 1000 on stream 1: whose chunks leave first.
+    /// Queues messages of two fragments of 1000 octets on stream 0, and of one on stream 1; returns the
+    /// streams of the chunks in sending order.
     fn order(fair_counts_last_fragment: bool) -> Vec<u16> {
         let config =
             Config { scheduler: Scheduler::Fc, fair_counts_last_fragment, streams: 2, ..fixtures::rfc() };

@@ -17,7 +17,7 @@ use crate::{Endpoint, interleaved, reassembly};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
     pub(crate) source: Address,
-    /// Which of our addresses it came to.
+    /// The address of ours to which it was sent.
     pub(crate) destination: Address,
     pub(crate) port: u16,
     pub(crate) verification_tag: u32,
@@ -44,7 +44,7 @@ enum Admission {
     Deliver,
     /// Ignore it.
     PassOver,
-    /// Nothing: it has ended the association.
+    /// The chunk has ended the association.
     Stop,
 }
 
@@ -63,7 +63,7 @@ impl Endpoint {
             return;
         };
         if sctp.zero_checksum && !self.config.zero_checksum {
-            // RFC 9653 section 5.3: it is wrong unless we have said that it is not.
+            // RFC 9653 section 5.3: a checksum of zero is wrong unless we have accepted it.
             return;
         }
         let known_port = self.peer_port == 0 || self.peer_port == sctp.source_port;
@@ -172,8 +172,8 @@ impl Endpoint {
         }
     }
 
-    /// Removes an AUTH chunk with an invalid HMAC and everything after it. RFC 4895 section 6.3; without authentication AUTH is an
-    /// unknown chunk, whose type tells how to handle it, section 5.
+    /// Removes an AUTH chunk with an invalid HMAC and everything after it. RFC 4895 section 6.3; without
+    /// authentication AUTH is an unknown chunk, which its type determines how to handle, section 5.
     fn authenticate(&mut self, packet: &mut sctp::Packet) {
         let auth = packet.chunks.iter().position(|chunk| matches!(chunk, Chunk::Auth(_)));
         let Some(auth) = auth else { return };
@@ -202,13 +202,13 @@ impl Endpoint {
     fn on_control_chunk(&mut self, now: Time, origin: Origin, path: usize, alone: bool, chunk: Chunk) {
         match chunk {
             Chunk::Sack(sack) => self.on_sack(now, &sack, path),
-            // Section 6.10: they are nothing in company.
+            // Section 6.10: bundled with other chunks they are invalid.
             Chunk::InitAck(_) | Chunk::ShutdownComplete { .. } if !alone => self.on_bundled(&chunk),
             Chunk::InitAck(init) => self.on_init_ack(now, origin, &init),
             Chunk::CookieAck => self.on_cookie_ack(now, path),
             Chunk::Heartbeat(info) => self.on_heartbeat(path, info),
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(now, &info),
-            // RFC 5061 section 5.3.1: the peer took a packet from an address that we have deleted for a stray.
+            // RFC 5061 section 5.3.1: the peer considered a packet from a deleted address out of the blue.
             Chunk::Abort { .. } if self.own_addresses.is_gone(origin.destination) => {}
             Chunk::Abort { .. } | Chunk::ShutdownComplete { .. }
                 if !self.tag_fits(origin.verification_tag, &chunk) => {}
@@ -219,7 +219,7 @@ impl Endpoint {
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
             Chunk::Ecne(tsn) => self.on_ecne(now, tsn, path),
             Chunk::Cwr(tsn) => self.marks.on_cwr(tsn),
-            // COOKIE ECHO was handled as the first chunk; an INIT with a tag is no INIT.
+            // COOKIE ECHO was handled as the first chunk; an INIT with a verification tag is invalid.
             Chunk::CookieEcho(_) | Chunk::Init(_) => {}
             Chunk::Data(_)
             | Chunk::IData(_)
@@ -235,7 +235,7 @@ impl Endpoint {
         }
     }
 
-    /// Handles a chunk that must not be bundled and would be valid alone (`net/sctp/sm_statefuns.c` sctp_sf_do_5_1C_ack, sctp_sf_do_4_C).
+    /// Handles a chunk that must not be bundled but is (`net/sctp/sm_statefuns.c` sctp_sf_do_5_1C_ack, sctp_sf_do_4_C).
     fn on_bundled(&mut self, chunk: &Chunk) {
         let awaited = match chunk {
             Chunk::InitAck(_) => State::CookieWait,
@@ -264,13 +264,13 @@ impl Endpoint {
         self.on_unknown_chunk(chunk.kind(), 0, &Bytes::from(whole).slice(Chunk::HEADER..))
     }
 
-    /// Handles an unknown chunk: the top two bits tell whether to continue, and whether to report it. Section 3.2.
+    /// Handles an unknown chunk: the top two bits of its type determine whether to continue, and whether to report it. Section 3.2.
     fn on_unknown_chunk(&mut self, kind: u8, flags: u8, value: &Bytes) -> bool {
         if kind & 0x40 != 0 && self.peer_tag != 0 {
             let length = (Chunk::HEADER + value.len()) as u16;
             let mut whole = vec![kind, flags, (length >> 8) as u8, length as u8];
             whole.extend_from_slice(value);
-            // One that filled its packet is given back but for its end.
+            // The report of a chunk that filled its packet lacks its end.
             whole.truncate(self.largest_chunk() - 2 * Chunk::HEADER);
             self.control.push_back((None, Chunk::Error(vec![Cause::UnrecognizedChunk(whole.into())])));
         }
@@ -359,12 +359,12 @@ impl Endpoint {
             Arrival::New => {}
         }
         if length >= self.receive_window() {
-            // Section 6.9: whether this chunk is taken or not, there will be no room for the next.
+            // Section 6.9: whether this chunk is accepted or not, there is no room for the next one.
             self.start_partial_delivery(now);
         }
         let is_next = tsn == self.tsn_map.cumulative().next();
-        // What the others wait for makes room, unless it is the application that lets them wait (`net/sctp/ulpqueue.c`
-        // sctp_ulpq_renege).
+        // The missing chunk makes room, because others wait for it; not if they wait for the application
+        // (`net/sctp/ulpqueue.c` sctp_ulpq_renege).
         let makes_room = is_next && self.tsn_map.has_gap() && self.reader.unread() == 0;
         if !makes_room && !self.has_room_for(length) {
             seen.at_once = true;

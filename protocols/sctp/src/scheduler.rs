@@ -24,14 +24,14 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
-    /// Returns whether it uses the streams' values.
+    /// Returns whether it uses the values of the streams.
     pub(crate) const fn has_values(self) -> bool {
         matches!(self, Self::Prio | Self::Wfq)
     }
 }
 
-/// A number for each outgoing stream, from stream 0 on, as in `"7/0"`: the last is that of all further streams. None are the
-/// defaults: priority 0, weight 1. RFC 8260 section 4.3.3.
+/// A number for each outgoing stream, from stream 0 on, as in `"7/0"`: the last one is for all further
+/// streams. Without numbers the defaults apply: priority 0, weight 1. RFC 8260 section 4.3.3.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StreamValues(Vec<u16>);
 

@@ -1,4 +1,4 @@
-//! The send buffer: how much data may wait for transmission and acknowledgement.
+//! The send buffer, which limits the data that wait for transmission and acknowledgement.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ use hol_wire::sctp::DataFlags;
 
 use crate::Config;
 
-/// The octets in the buffer, and those for which room was requested.
+/// The octets in the buffer, and the size of a refused request.
 #[derive(Debug, Clone)]
 pub(crate) struct SendBuffer {
     size: usize,
@@ -14,7 +14,7 @@ pub(crate) struct SendBuffer {
     blocks: bool,
     small_block: usize,
     used: usize,
-    /// By stream, the acknowledged octets of a partly acknowledged message.
+    /// The acknowledged octets of partly acknowledged messages, by stream.
     begun: Vec<(u16, usize)>,
     /// The size of a request that was refused.
     wanted: Cell<Option<usize>>,
@@ -81,8 +81,9 @@ impl SendBuffer {
     }
 }
 
-/// Returns the size of the memory block in which Linux stores a DATA chunk: its header of 16 octets and the user data in cache lines, and
-/// 320 octets of `skb_shared_info`; a fixed size for small blocks, else as `kmalloc` rounds (`net/core/skbuff.c` kmalloc_reserve).
+/// Returns the size of the memory block in which Linux stores a DATA chunk: its header of 16 octets and the
+/// user data in cache lines, and 320 octets of `skb_shared_info`; a fixed size for small blocks, otherwise
+/// rounded as by `kmalloc` (`net/core/skbuff.c` kmalloc_reserve).
 fn block(length: usize, small: usize) -> usize {
     let needed = (16 + length).next_multiple_of(64) + 320;
     if needed <= small { small } else { needed.next_power_of_two() }
@@ -97,8 +98,8 @@ mod tests {
 
     #[test]
     fn linux_charges_blocks_of_memory() {
-        // As runs of Linux 6.12 show, so many messages go into a buffer of 212,992, and not one more: of User-Mode Linux, and of Debian's
-        // kernel, whose small blocks are larger (`SKB_SMALL_HEAD_CACHE_SIZE`).
+        // In runs of Linux 6.12, exactly this many messages fit into a buffer of 212,992 octets: of User-Mode
+        // Linux, and of Debian's kernel, whose small blocks are larger (`SKB_SMALL_HEAD_CACHE_SIZE`).
         let held = |small_block, length| {
             let mut buffer =
                 SendBuffer::new(&Config { send_buffer_small_block: small_block, ..fixtures::linux() });
@@ -109,7 +110,7 @@ mod tests {
         assert_eq!([368, 369, 500].map(|length| held(ByteCount(704), length)), [176, 139, 139]);
     }
 
-    /// As captures of Linux 6.12 show, over messages of 128 KiB: the second waits for the whole of the first.
+    /// In captures of Linux 6.12 with messages of 128 KiB, the second message waits until the whole first one is acknowledged.
     #[test]
     fn linux_takes_any_message_into_what_room_there_is_and_gives_back_whole_ones() {
         let mut buffer = SendBuffer::new(&fixtures::linux());
@@ -126,7 +127,7 @@ mod tests {
         assert!(!buffer.has_room(1));
         (0..fragments).for_each(|index| {
             assert!(!buffer.room_again(), "{index}");
-            // Those of another stream may be between.
+            // Messages of another stream may lie between.
             buffer.charge(1452);
             buffer.release(1, DataFlags::default(), 1452);
             buffer.release(0, flags(index), 1452);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use hol_wire::sctp::{GapAckBlock, Tsn};
 use smallvec::SmallVec;
 
-/// The largest number of duplicate TSNs that are kept for the next SACK.
+/// Maximum number of duplicate TSNs stored for the next SACK.
 pub(crate) const MAX_DUPLICATES: usize = 16;
 
 /// A range of consecutive TSNs after a gap, inclusive.
@@ -19,10 +19,10 @@ struct Stretch {
 #[derive(Debug)]
 pub(crate) struct TsnMap {
     cumulative: Tsn,
-    /// Ascending, with a gap before each.
+    /// The ranges after a gap, ascending.
     runs: VecDeque<Stretch>,
     duplicates: SmallVec<[Tsn; 2]>,
-    /// The largest distance of a TSN from the cumulative TSN.
+    /// The maximum distance of a TSN from the cumulative TSN.
     most_ahead: u32,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct TsnMap {
 pub(crate) enum Arrival {
     New,
     Duplicate,
-    /// It is beyond the largest distance.
+    /// The TSN is beyond the maximum distance.
     TooFar,
 }
 
@@ -57,7 +57,7 @@ impl TsnMap {
         if tsn.distance_from(self.cumulative) > self.most_ahead {
             return Arrival::TooFar;
         }
-        // New data mostly belongs to the last run or behind it.
+        // New data mostly belong to the last run, or follow it.
         let run = self.runs.iter().rev().find(|run| run.first.at_or_before(tsn));
         if run.is_some_and(|run| tsn.at_or_before(run.last)) { Arrival::Duplicate } else { Arrival::New }
     }

@@ -26,7 +26,7 @@ impl Compression {
         self.waiting = 0;
     }
 
-    /// Counts an out-of-order segment; returns whether it has to be acknowledged at once.
+    /// Counts an out-of-order segment; returns whether it must be acknowledged at once.
     pub(crate) fn on_segment(&mut self, nxt: SeqNum, most: u32) -> bool {
         if self.waiting >= most {
             return true;

@@ -158,12 +158,13 @@ impl Marks {
         &mut self.accurate
     }
 
-    /// Returns the option of a SYN-ACK that is sent for the first time.
+    /// Returns the option of the first SYN-ACK.
     pub(crate) fn option_of_syn_ack(&self) -> Option<Box<EcnCounters>> {
         self.accurate.option_of_syn_ack()
     }
 
-    /// Returns the option of the first SYN-ACK.
+    /// Returns the number of AccECN counters that fit into `space` octets together with `blocks` SACK blocks,
+    /// and the remaining number of blocks.
     pub(crate) fn fit_counters(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
         self.accurate.fit(space, blocks)
     }
