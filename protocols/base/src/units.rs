@@ -128,11 +128,11 @@ struct Scale {
     units: &'static [(&'static str, f64)],
     /// Units, in lower case, that most people read as the first factor and `tc` as the second.
     ambiguous: &'static [(&'static str, f64, f64)],
-    /// Units are case-insensitive, because that is unambiguous.
+    /// Whether units are case-insensitive, which is allowed if that is unambiguous.
     any_case: bool,
-    /// The maximum, and how it is written.
+    /// The maximum, and its text form.
     most: (f64, &'static str),
-    /// The expected form, for errors.
+    /// The expected form, for error messages.
     expected: &'static str,
     /// Formats a quantity.
     show: fn(u64) -> String,
@@ -339,7 +339,7 @@ impl fmt::Display for QueueLimit {
     }
 }
 
-/// Makes serde read and write a quantity as text, and name the expected form in errors; so does the schema.
+/// Makes serde read and write a quantity as text, and name the expected form in errors and in the schema.
 macro_rules! text_form {
     ($($unit:ty: $expected:expr,)*) => {$(
         impl<'de> Deserialize<'de> for $unit {

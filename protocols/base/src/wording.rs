@@ -8,7 +8,7 @@ pub fn plain_words(message: &str) -> String {
     if let Some((found, expected)) = mismatch(message) {
         return misplaced(&value(found), expected);
     }
-    // A list whose elements might be the keys in their order.
+    // A list whose elements may be the keys in order.
     if let Some((_, expected)) =
         message.strip_prefix("invalid length ").and_then(|rest| rest.split_once(", expected "))
     {
@@ -43,7 +43,7 @@ fn unknown_word(what: &str, unknown: &str, known: &[&str]) -> String {
     }
 }
 
-/// Returns what was found where something else was expected.
+/// Splits serde's message into the found and the expected thing.
 fn mismatch(message: &str) -> Option<(&str, &str)> {
     let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
     rest.split_once(", expected ")
@@ -76,8 +76,7 @@ fn misplaced(found: &str, expected: &str) -> String {
     }
 }
 
-/// Returns a bare number as a percentage in quotes; a number between 0 and 1 is taken for a share, such as
-/// 0.05 for 5 %.
+/// Returns a bare number as a percentage in quotes; a number between 0 and 1 is treated as a share, such as 0.05 for 5 %.
 pub(crate) fn percentage(number: &str) -> String {
     match number.parse::<f64>() {
         Ok(share) if share > 0.0 && share < 1.0 => {
@@ -95,7 +94,7 @@ fn wanted(expected: &str) -> String {
         "u8" => whole(u8::MAX.into()),
         "u16" => whole(u16::MAX.into()),
         "u32" => whole(u32::MAX.into()),
-        // TOML's own limit.
+        // The largest integer of TOML.
         "u64" | "usize" => whole(i64::MAX as u64),
         "f32" | "f64" => "a number such as 0.5".to_owned(),
         "a string" => "text in quotes".to_owned(),

@@ -17,7 +17,7 @@ pub(crate) struct Expectation {
     error: Option<String>,
 }
 
-/// The result of a call, and the name of its error if there is one.
+/// The result of a call, with the name of its error, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) value: i64,
@@ -52,7 +52,7 @@ impl Expectation {
         }
         let value = integer(value).map_or_else(|| number("the result of a call", value), Ok)?;
         let error = match words.next() {
-            // Another name for the same number.
+            // Another name for the same error number.
             "EWOULDBLOCK" => "EAGAIN",
             error => error,
         };
@@ -122,7 +122,7 @@ impl Call {
     }
 }
 
-/// Returns where the bracket closes that was opened before `text`.
+/// Returns the position of the bracket that closes the one before `text`.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quoted) = (0, false);
     text.char_indices().find_map(|(at, c)| {

@@ -27,13 +27,13 @@ use hol_base::Duration;
 
 pub use play_error::{ErrorOrigin, PlayError};
 
-/// The size of the largest script that is read, in octets.
+/// The size of the largest accepted script, in octets.
 const LONGEST: u64 = 16 << 20;
 
 /// The rules by which a script is played.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlayRules {
-    /// The stack to use, whatever the script names. `None`: the stacks that the script names, or else all.
+    /// The stack to use, instead of those in the script. `None`: the stacks that the script names, otherwise all.
     pub stack: Option<String>,
     /// The names for which `#ifdef` holds.
     pub defines: Vec<String>,

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The most characters of a message, which may quote a line of any length.
+/// Maximum number of characters of a message, because the quoted line may have any length.
 const LONGEST: usize = 2000;
 
-/// Who caused an error: the script or the endpoint.
+/// The cause of an error: the script or the endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ErrorOrigin {
     /// The script is invalid, or uses a feature that this player does not support.

@@ -14,13 +14,13 @@ use crate::socket::{self, Blocked, Socket};
 use crate::sysctl::Setting;
 use crate::{PlayError, PlayRules, ecn, options};
 
-/// The most timers that may expire in one script, so that a script that waits for hours ends.
+/// Maximum number of timers that may expire in one script, so that a script with long waits ends.
 const MOST_EXPIRIES: u32 = 1_000_000;
 
-/// The longest duration of a script: 31 years.
+/// Maximum duration of a script: 31 years.
 const LONGEST: Time = Time::from_nanos(1_000_000_000_000_000_000);
 
-/// Why a step fails.
+/// The reason for which a step fails.
 #[derive(Debug)]
 pub(crate) enum StepError {
     /// The script uses a feature that the player does not support.
@@ -115,7 +115,7 @@ pub(crate) struct Player<'a> {
     expiries: u32,
     sent: VecDeque<(Time, Packet)>,
     pub(crate) socket: Socket,
-    /// The call that blocks.
+    /// The blocked call.
     pub(crate) blocked: Option<Blocked<'a>>,
     variables: Variables,
 }
@@ -151,7 +151,7 @@ impl<'a> Player<'a> {
         let at = if may_block || matches!(step.act, Action::Code(_)) { first } else { last };
         self.advance(at)?;
         self.before = at;
-        // Scripts in packetdrill's syntax may name a packet after it has left.
+        // Scripts in packetdrill's syntax may list a packet after it was sent.
         if matches!(step.act, Action::Silence) || self.strict && !matches!(step.act, Action::Code(_)) {
             self.nothing_left()?;
         }
@@ -287,13 +287,13 @@ impl<'a> Player<'a> {
             let problem = format!("> {line} left at {}, not at {}", seconds(at), span(first, last));
             return Err(StepError::Departs(problem));
         }
-        // In packetdrill the next step is relative to the time at which it saw the packet: run.c adjust_relative_event_times.
+        // In packetdrill the next step is relative to the time at which the packet was seen: run.c adjust_relative_event_times.
         let exact = if first == last { first } else { at };
         self.before = if self.strict { exact } else { self.now };
         Ok(())
     }
 
-    /// Returns whether more packets have to leave before they make up what `line` describes.
+    /// Returns whether more packets must be sent before they match `line`, which describes several as one.
     fn is_short(&mut self, line: &str) -> Result<bool, StepError> {
         let exact = self.strict || self.script.strict_segments;
         let Some(protocol) = &mut self.protocol else { return Ok(false) };
@@ -314,7 +314,7 @@ impl<'a> Player<'a> {
     }
 }
 
-/// Creates the error of a call whose result is not the expected one.
+/// Creates the error of a call with an unexpected result.
 pub(crate) fn differs(call: &Call, got: &dyn std::fmt::Display) -> StepError {
     StepError::Departs(format!("expected {}() = {}, but got {got}", call.name, call.result))
 }

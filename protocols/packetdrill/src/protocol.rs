@@ -11,7 +11,7 @@ use crate::python::Value;
 use crate::sctp::Sctp;
 use crate::tcp::Tcp;
 
-/// The most octets of user data in one packet or one call.
+/// Maximum number of octets of user data in one packet or one call.
 pub(crate) const MOST_OCTETS: usize = 1 << 24;
 
 /// A received message, with the attributes that a script may check.
@@ -42,8 +42,9 @@ pub(crate) trait Protocol {
     /// Parses `line` as a packet from the peer.
     fn packet(&mut self, line: &str) -> Result<Packet, String>;
 
-    /// Merges the packets at the front into one if `line` describes several as one; returns whether more of them are expected. With `exact`
-    /// only segments are merged that a network interface would cut: they leave together, and all but the last lack PSH and FIN.
+    /// Merges the packets at the front into one if `line` describes several as one; returns whether more of
+    /// them are expected. With `exact` only segments of one segmentation offload block are merged: they are
+    /// sent together, and all but the last lack PSH and FIN.
     fn join(&mut self, line: &str, sent: &mut VecDeque<(Time, Packet)>, exact: bool) -> Result<bool, String> {
         let _ = (line, sent, exact);
         Ok(false)
@@ -72,7 +73,7 @@ pub(crate) trait Protocol {
         let _ = tolerance;
     }
 
-    /// Returns whether received data has not been read.
+    /// Returns whether received data are unread.
     fn has_unread(&self) -> bool;
 }
 

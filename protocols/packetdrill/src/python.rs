@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-/// The deepest nesting of brackets and operators.
+/// Maximum nesting of brackets and operators.
 const MOST_NESTED: usize = 64;
 
 /// A number, or a word such as the name of a state.
@@ -49,7 +49,7 @@ impl std::fmt::Display for Value {
 /// The variables that a script has assigned.
 pub(crate) type Variables = BTreeMap<String, Value>;
 
-/// Why code fails.
+/// The reason for which code fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EvaluationError {
     /// It cannot be parsed.
@@ -356,7 +356,7 @@ impl<'t> Parser<'t> {
         Ok(if is_negation { Value::from(value.is_true() != negated) } else { value })
     }
 
-    /// `a <= b <= c` holds if both do.
+    /// Evaluates `a <= b <= c`, which is true if both comparisons are.
     fn comparison(&mut self) -> Result<Value, String> {
         let mut left = self.operation(0)?;
         let mut holds = None;
@@ -419,7 +419,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Parses a call behind its opening bracket.
+    /// Parses a call after its opening bracket.
     fn function(&mut self, name: &str) -> Result<Value, String> {
         let mut values = vec![self.expression()?.number()?];
         while self.take_sign(&[","]).is_some() {

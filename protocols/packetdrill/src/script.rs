@@ -21,7 +21,7 @@ pub(crate) enum Action {
     Arrives(String),
     /// The endpoint must send this packet.
     Leaves(String),
-    /// The endpoint must send nothing until then.
+    /// The endpoint must send nothing until this time.
     Silence,
     /// `%{ assert name == value }%`.
     Code(String),
@@ -42,14 +42,13 @@ pub(crate) struct Step {
 pub(crate) struct Script {
     /// The stacks that it names; empty if none.
     stacks: Vec<String>,
-    /// Options that override the stack, as in a specification: `sack=false`.
+    /// Options that override the stack's values, as in a specification: `sack=false`.
     options: Vec<String>,
     /// The largest deviation of a step's time.
     pub(crate) tolerance: Duration,
     /// One tick of the timestamp clock, if timestamps are to be checked.
     pub(crate) timestamp_tick: Option<Duration>,
-    /// Whether an outbound packet of the script is exactly one packet, and never stands for several
-    /// consecutive segments.
+    /// Whether an outbound packet in the script is exactly one packet, never several consecutive segments.
     pub(crate) strict_segments: bool,
     pub(crate) steps: Vec<Step>,
 }
@@ -80,7 +79,7 @@ impl Script {
     pub(crate) fn stacks(&self, rules: &PlayRules) -> Vec<String> {
         match &rules.stack {
             Some(stack) => vec![stack.clone()],
-            // TCP's stacks are those of SCTP too.
+            // TCP's stacks are also those of SCTP.
             None if self.stacks.is_empty() => Kind::Tcp.stacks().map(|stack| stack.name.to_owned()).collect(),
             None => self.stacks.clone(),
         }

@@ -6,9 +6,9 @@ use std::path::Path;
 use crate::python;
 use crate::sysctl::{self, Setting};
 
-/// The deepest nesting of command files.
+/// Maximum nesting of command files.
 const MOST_NESTED: usize = 4;
-/// The largest file of commands.
+/// Maximum size of a file of commands.
 const LARGEST_FILE: u64 = 1 << 20;
 
 /// Returns the settings of the commands in `text`; command files are relative to the script's `folder`.
@@ -52,7 +52,7 @@ fn simple(
             settings.extend(sysctl::parse(file, value).map_err(Some)?);
             Ok(())
         }
-        // Ignored: the cache is empty anyway, a pfifo does not reorder, and the last ones only restore the system.
+        // Ignored: the cache is always empty, a pfifo does not reorder, and the last commands only restore the system.
         ("ip", ["tcp_metrics", "flush", ..]) | ("tc", ["qdisc", "add" | "replace", .., "root", "pfifo"]) => {
             Ok(())
         }
@@ -88,7 +88,7 @@ fn file(path: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Set
         return Err(format!("{path}: command files are nested {MOST_NESTED} deep"));
     }
     let folder = folder.ok_or_else(|| format!("{path}: the script has no folder to find it in"))?;
-    // Paths are relative to a folder above the script or to its own.
+    // Paths are relative to a folder above the script, or to its own.
     let place = folder.ancestors().map(|above| above.join(path)).find(|place| place.is_file());
     let place = place.unwrap_or_else(|| folder.join(path));
     let failed = |error: &dyn std::fmt::Display| format!("the commands of {path} cannot be read: {error}");

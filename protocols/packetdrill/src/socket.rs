@@ -36,7 +36,7 @@ pub(crate) struct Socket {
     shut_for_reading: bool,
     /// Whether the last re-configuration was refused or failed.
     pub(crate) refused: bool,
-    /// `SO_LINGER` with a time of 0: close() resets the connection.
+    /// Whether close() resets the connection: `SO_LINGER` with a time of 0.
     abortive: bool,
     /// Received octets that read() has not taken.
     pub(crate) unread: VecDeque<u8>,
@@ -46,13 +46,13 @@ pub(crate) struct Socket {
     written: usize,
 }
 
-/// A blocking call.
+/// A blocked call.
 pub(crate) struct Blocked<'a> {
     pub(crate) call: &'a Call,
     pub(crate) line: usize,
     first: Time,
     last: Time,
-    /// Octets that a write has handed to the endpoint.
+    /// Octets that a write has passed to the endpoint.
     done: usize,
 }
 
@@ -107,7 +107,7 @@ impl Socket {
 }
 
 impl<'a> Player<'a> {
-    /// Performs a call. With `range` the call may block, and has to return within that time.
+    /// Performs a call. With `range` the call may block, and must return within that time.
     pub(crate) fn call(
         &mut self,
         call: &'a Call,
@@ -136,7 +136,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Completes the blocking call if it can return now.
+    /// Completes the blocked call if it can return now.
     pub(crate) fn resume(&mut self) -> Result<(), StepError> {
         let Some(mut blocked) = self.blocked.take() else { return Ok(()) };
         let (answer, done) = self.answer_again(blocked.call, blocked.done)?;
@@ -158,12 +158,12 @@ impl<'a> Player<'a> {
         compare(blocked.call, &outcome)
     }
 
-    /// Tries a blocking call again.
+    /// Retries a blocked call.
     fn answer_again(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), StepError> {
         if call.name == "connect" { Ok((self.connected(), 0)) } else { self.answer(call, done) }
     }
 
-    /// Performs a call; returns its outcome and the octets that a write has handed over so far, of which `done` were before.
+    /// Performs a call; returns its outcome and the total octets that a write has passed to the endpoint, `done` of them before.
     fn answer(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), StepError> {
         let answer = match call.name.as_str() {
             "socket" => self.make_socket(call)?,
@@ -263,7 +263,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Lets the endpoint act after an option has made something due.
+    /// Lets the endpoint act after a change of options has made an action due.
     fn input_nothing(&mut self) -> Result<(), StepError> {
         self.input(Input::Command(Command::Read(false)))
     }
@@ -430,7 +430,7 @@ impl<'a> Player<'a> {
         Ok(if ended { Answer::value(0) } else { Answer::Waits("EAGAIN") })
     }
 
-    /// Reads one message, or as much of it as the buffer can take.
+    /// Reads one message, or the part that fits into the buffer.
     fn read_message(&mut self, call: &Call, most: usize) -> Result<Answer, StepError> {
         let Some(message) = self.socket.messages.pop_front() else { return Ok(Answer::Waits("EAGAIN")) };
         let length = most.min(message.length);

@@ -28,13 +28,13 @@ pub(crate) struct Tcp {
     start: Option<SeqNum>,
     /// Our timestamp clock at the script's value 0.
     clock: Option<u32>,
-    /// Our timestamp clock by the script's value of our timestamps, which need not match the elapsed time.
+    /// Our timestamp clock by the script's value of our timestamps, which may differ from the elapsed time.
     stamps: BTreeMap<u32, u32>,
     /// The largest deviation of a timestamp from the script; `None`: it is not checked.
     stamp_tolerance: Option<u32>,
 }
 
-/// The most octets of payload in an IP packet.
+/// Maximum octets of payload in an IP packet.
 const MOST_PAYLOAD: usize = 65_535 - 40;
 
 /// The variables of an endpoint.
@@ -364,8 +364,8 @@ impl Protocol for Tcp {
         print(&line)
     }
 
-    /// As packetdrill's run_packet.c do_outbound_script_packet and aggregate_packets: the merged segment has the headers of the last one,
-    /// and the sequence number and CWR of the first one.
+    /// Merges segments like packetdrill's run_packet.c do_outbound_script_packet and aggregate_packets: the
+    /// result has the headers of the last one, and the sequence number and CWR of the first one.
     fn join(&mut self, text: &str, sent: &mut VecDeque<(Time, Packet)>, exact: bool) -> Result<bool, String> {
         let line = Line::parse(text)?;
         while let Some([(at, first), (then, second)]) = sent.make_contiguous().get_mut(..2) {
@@ -424,7 +424,7 @@ impl Protocol for Tcp {
     }
 }
 
-/// Returns a variable that Linux counts in segments, or has as a number.
+/// Returns a variable that Linux counts in segments or stores as a number.
 fn counted(info: &Info, name: &str) -> Option<u32> {
     Some(match name {
         "tcpi_unacked" => info.unacked,

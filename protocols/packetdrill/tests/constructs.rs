@@ -1,4 +1,4 @@
-//! The constructs of packetdrill's language, each in a small script, and what cannot be read.
+//! Tests the constructs of packetdrill's language with small scripts, and the refusal of unsupported ones.
 
 use std::fmt::Write as _;
 
@@ -63,7 +63,7 @@ fn a_call_blocks_until_there_is_something() {
     passes(&format!(
         "{CONNECT}+0...0.2 read(4, ..., 1000) = 500\n+.2 < P. 1:501(500) ack 1 win 1000\n+0 > . 1:1(0) ack 501"
     ));
-    // What the send buffer has no room for waits for acknowledgments.
+    // Data without room in the send buffer wait for acknowledgments.
     let small = format!("{CONNECT}+0 setsockopt(4, SOL_SOCKET, SO_SNDBUF, [2304], 4) = 0\n");
     let rest =
         "+0 > P. 1:10001(10000) ack 1\n+.1 < . 1:1(0) ack 10001 win 1000\n+0 > P. 10001:30001(20000) ack 1";
@@ -153,7 +153,7 @@ fn python_asserts_what_is_known_of_the_endpoint() {
 
 #[test]
 fn options_of_a_socket_hold_from_then_on() {
-    // Nagle's rule, until it is switched off.
+    // Nagle's algorithm, until it is disabled.
     let small = format!(
         "{CONNECT}+0 write(4, ..., 100) = 100\n+0 > P. 1:101(100) ack 1\n+0 write(4, ..., 100) = 100\n"
     );
@@ -187,7 +187,7 @@ fn a_listener_is_closed_apart_from_its_connection() {
     passes(&format!("{CONNECT}+0 close(3) = 0\n+0 write(4, ..., 100) = 100\n+0 > P. 1:101(100) ack 1"));
     let listens = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 listen(3, 1) = 0\n+0 close(3) = 0\n";
     passes(&format!("{listens}+0 < S 0:0(0) win 100 <mss 1000>\n+0 > R. 0:0(0) ack 1"));
-    // A connection that nobody accepted is reset, as is one whose data nobody read.
+    // A connection that was not accepted is reset, and so is one with unread data.
     let (accepted, _) = CONNECT.split_once("+0 accept").unwrap();
     passes(&format!("{accepted}+0 close(3) = 0\n+0 > R. 1:1(0) ack 1"));
     passes(&format!(
@@ -233,7 +233,7 @@ fn timestamps_may_be_any_unless_their_clock_is_named() {
     deviation(&format!("--tcp_ts_tick_usecs=1000\n{}", text(300)), "TS val 200 ecr 700");
 }
 
-/// Whatever is in a file, there is an answer, and soon.
+/// Arbitrary input gives a result, and soon.
 #[test]
 fn bad_input_is_refused() {
     is_not_read("", "has no steps");

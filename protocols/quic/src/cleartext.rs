@@ -27,7 +27,7 @@ pub struct CleartextPackets {
     /// The secrets for captures; a server learns them from the first packet.
     secrets: Option<Secrets>,
     first_sent: FirstSendTimes,
-    /// By stream from the peer.
+    /// The arrivals of each stream of the peer.
     arrivals: BTreeMap<u64, Arrivals>,
     /// When the last PTO expired. RFC 9002 section 6.2.
     last_probe: Option<Time>,
@@ -82,7 +82,7 @@ impl Endpoint {
         }
     }
 
-    /// Notes the arrival of user data. Before the end of the handshake quinn-proto accepts none.
+    /// Notes the arrival of user data. Before the end of the handshake quinn-proto does not accept any.
     fn note_arrival(&mut self, now: Time, carried: &[TimedData]) {
         let Some((_, connection)) = &mut self.connection else { return };
         if connection.is_handshaking() || carried.is_empty() {
@@ -157,8 +157,7 @@ impl CleartextPackets {
             local,
             ecn: config.ecn,
             secrets: None,
-            // Data sent that long before the last octet has been read, since the window has moved. RFC 9000
-            // section 4.1.
+            // Data sent that far before the last octet have been read, because the window has moved. RFC 9000 section 4.1.
             first_sent: FirstSendTimes::new(config.stream_receive_window.0.min(config.send_window.0)),
             arrivals: BTreeMap::new(),
             last_probe: None,

@@ -1,7 +1,7 @@
 //! The orderly and the abrupt end of a connection.
 //!
-//! QUIC ends both directions at once (RFC 9000 section 10.2). An endpoint told to close ends its streams,
-//! waits until everything is acknowledged, and ends the control stream; when both have, the client sends
+//! QUIC ends both directions at once (RFC 9000 section 10.2). An endpoint that closes ends its streams, waits
+//! until everything is acknowledged, and ends the control stream; when both ends have, the client sends
 //! CONNECTION_CLOSE.
 
 use bytes::Bytes;
@@ -15,15 +15,15 @@ use crate::{Endpoint, clock};
 /// The progress of the close.
 #[derive(Debug, Default)]
 pub(crate) struct Closing {
-    /// Whether the application has asked to close and has nothing more to send.
+    /// Whether the application has requested the close and has nothing more to send.
     pub(crate) asked: bool,
-    /// Its streams have ended.
+    /// Whether our streams have ended.
     finished: bool,
-    /// The control stream has ended.
+    /// Whether our control stream has ended.
     said: bool,
-    /// The peer's control stream has ended.
+    /// Whether the peer's control stream has ended.
     heard: bool,
-    /// The connection has ended, and the application knows.
+    /// Whether the connection has ended and the application is informed.
     ended: bool,
 }
 

@@ -21,7 +21,7 @@ pub struct EncryptedPackets {
     datagrams: VecDeque<OutgoingDatagram>,
     /// Whether ECN is used and reported.
     ecn: bool,
-    /// The socket has no room.
+    /// Whether the socket has no room.
     is_held: bool,
 }
 
@@ -111,7 +111,7 @@ impl Endpoint<EncryptedPackets> {
         &self.statistics
     }
 
-    /// Returns the packets considered lost, whose content was sent again. RFC 9002 section 6.1.
+    /// Returns the number of packets considered lost, whose content was retransmitted. RFC 9002 section 6.1.
     pub fn packets_lost(&self) -> u64 {
         self.connection.as_ref().map_or(0, |(_, connection)| connection.stats().path.lost_packets)
     }

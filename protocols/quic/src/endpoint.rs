@@ -25,7 +25,7 @@ pub struct Endpoint<S = CleartextPackets> {
     /// The peer's address; a server learns it from the first packet.
     pub(crate) remote: Option<SocketAddress>,
     pub(crate) quinn: quinn::Endpoint,
-    /// Settings of the client until it is told to connect.
+    /// Settings of the client until the application connects.
     pub(crate) settings: Option<quinn::ClientConfig>,
     pub(crate) connection: Option<(quinn::ConnectionHandle, quinn::Connection)>,
     pub(crate) outgoing: Outgoing,
@@ -35,7 +35,7 @@ pub struct Endpoint<S = CleartextPackets> {
     pub(crate) reader: ReceivingApplication,
     /// Whether the application was blocked and waits for room.
     pub(crate) blocked: Cell<bool>,
-    /// There was an input since quinn-proto was last polled.
+    /// Whether there was an input since quinn-proto was last polled.
     pub(crate) stirred: bool,
     /// Buffer for a packet of quinn-proto.
     pub(crate) buffer: Vec<u8>,

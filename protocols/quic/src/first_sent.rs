@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hol_base::Time;
 
-/// The sent data of every stream. QUIC sends new octets in order, and lost ones again in any pieces.
+/// The sent data of every stream. QUIC sends new octets in order, and retransmits lost ones in arbitrary pieces.
 #[derive(Debug)]
 pub(crate) struct FirstSendTimes {
     /// Octets of a stream that the receiver may lack.
@@ -37,7 +37,7 @@ impl FirstSendTimes {
             return (now, true);
         }
         let piece = pieces.partition_point(|(behind, _)| *behind < end);
-        // An empty piece is the end of a stream, without octets.
+        // An empty piece is the end of a stream without octets.
         (pieces.get(piece).map_or(now, |(_, at)| *at), start == end && pieces.is_empty())
     }
 

@@ -8,11 +8,11 @@ use crate::socket_address::SocketAddress;
 
 /// Observes an endpoint's packets and reports when their octets were sent, acknowledged or lost.
 pub trait PacketForm {
-    /// A packet on its way out.
+    /// A packet to be sent.
     type Packet;
 
-    /// Takes a datagram that quinn-proto has written for the peer, ECN-capable or not; `is_probing`: nothing
-    /// was detected lost, but it may contain a probe.
+    /// Accepts a datagram that quinn-proto has written for the peer, ECN-capable or not; `is_probing`: no
+    /// loss was detected, but it may contain a probe.
     fn leave(
         &mut self,
         now: Time,
@@ -33,7 +33,7 @@ pub trait PacketForm {
     /// Handles the complete acknowledgment of a stream to the peer.
     fn acknowledged(&mut self, stream: u64);
 
-    /// Handles reading of a stream from the peer up to this offset; returns the passage.
+    /// Handles reading of a stream from the peer up to this offset; returns the times of the data.
     fn read(&mut self, now: Time, stream: u64, end: u64) -> DeliveryTimes;
 
     /// Handles the end of a stream from the peer.

@@ -13,18 +13,18 @@ use crate::{Endpoint, MessageMapping, clock};
 /// The streams to the peer, and messages that wait for room.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
-    /// The control stream, whose end means that no more is sent.
+    /// The control stream, whose end means that no more data follow.
     pub(crate) control: Option<StreamId>,
     /// The QUIC stream of each stream of the contract.
     pub(crate) streams: Vec<StreamId>,
-    /// Messages that wait for room; while there are any, no others are accepted.
+    /// Messages that wait for room; while there are any, no new ones are accepted.
     pub(crate) held: VecDeque<Held>,
 }
 
 /// A message, or the rest of one, that waits for room.
 #[derive(Debug)]
 pub(crate) struct Held {
-    /// Its stream, if it has one already.
+    /// The stream of the message, if it already has one.
     stream: Option<StreamId>,
     octets: Bytes,
 }
@@ -56,7 +56,7 @@ impl<S: PacketForm> Endpoint<S> {
         self.write();
     }
 
-    /// Writes waiting messages as far as there is room.
+    /// Writes waiting messages while there is room.
     pub(crate) fn write(&mut self) {
         let Some((_, connection)) = &mut self.connection else { return };
         while let Some(held) = self.outgoing.held.front_mut() {
@@ -84,14 +84,14 @@ impl<S: PacketForm> Endpoint<S> {
         self.outgoing.is_open() && !self.closing.asked && self.outgoing.held.is_empty()
     }
 
-    /// Tells a blocked application that there is room again.
+    /// Informs a blocked application that there is room again.
     fn announce_room(&mut self) {
         if self.has_room() && self.blocked.take() {
             self.reader.push_event(Event::Writable);
         }
     }
 
-    /// Sends what quinn-proto has to send now.
+    /// Sends the packets that quinn-proto has to send now.
     pub(crate) fn transmit(&mut self, now: Time, is_probing: bool) {
         while self.form.has_room() {
             let Some((_, connection)) = &mut self.connection else { return };
@@ -107,7 +107,7 @@ impl<S: PacketForm> Endpoint<S> {
     }
 }
 
-/// Writes to its stream; returns false if there is no room for all of it.
+/// Writes a message to its stream; returns false if there is no room for all of it.
 fn write(connection: &mut Connection, held: &mut Held) -> bool {
     let Some(id) = held.stream else { return true };
     // Streams are never stopped or reset, so a write fails only for lack of room or at the end of the
@@ -116,7 +116,7 @@ fn write(connection: &mut Connection, held: &mut Held) -> bool {
     held.octets.is_empty()
 }
 
-/// Writes to its own stream, which ends with the message.
+/// Writes a message to its own stream, which ends with the message.
 fn write_alone(connection: &mut Connection, held: &mut Held) -> bool {
     held.stream = held.stream.or_else(|| connection.streams().open(Dir::Uni));
     let Some(id) = held.stream else { return false };

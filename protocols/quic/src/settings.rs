@@ -111,7 +111,7 @@ fn mtu_discovery(config: &Config) -> Option<MtuDiscoveryConfig> {
     (config.mtu_discovery.0 > 0).then_some(settings)
 }
 
-/// Requested only if it differs from the default.
+/// Returns the settings of ACK_FREQUENCY, which is requested only if they differ from the defaults.
 fn ack_frequency(config: &Config) -> Option<AckFrequencyConfig> {
     let Config { ack_threshold, max_ack_delay, .. } = *config;
     let mut settings = AckFrequencyConfig::default();
@@ -120,7 +120,7 @@ fn ack_frequency(config: &Config) -> Option<AckFrequencyConfig> {
     ((ack_threshold, max_ack_delay) != (1, Config::MAX_ACK_DELAY)).then_some(settings)
 }
 
-/// Zero means none.
+/// Returns the duration; `None` for zero.
 fn some(duration: Duration) -> Option<StdDuration> {
     (!duration.is_zero()).then(|| standard(duration))
 }

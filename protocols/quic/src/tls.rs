@@ -1,8 +1,9 @@
 //! TLS 1.3 by rustls, as in RFC 9001: a server with its own certificate, and clients that trust no other.
 //!
 //! The certificate is padded so that the server's flight has the configured length, whatever the random
-//! length of its transport parameters is. It is always valid, because a guest's clock may show any time. There is one cipher suite, whose limits the model's packets
-//! keep, no session tickets and no 0-RTT: the handshake is the model's, with cryptography.
+//! length of its transport parameters. It is always valid, because a guest's clock may show any time. There
+//! is one cipher suite, whose limits also apply to the model's packets, but no session tickets and no 0-RTT:
+//! the handshake is the model's, with cryptography.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -30,12 +31,12 @@ pub struct Tls {
     server: Arc<PaddedServer>,
 }
 
-/// A server whose certificate makes up for the length of its transport parameters. All its certificates have one key and one name, so a
-/// client that trusts one trusts the others.
+/// A server whose certificates compensate for the length of its transport parameters. All its certificates
+/// have one key and one name, so a client that trusts one trusts the others.
 struct PaddedServer {
     key: KeyPair,
     flight: ByteCount,
-    /// By the octets of the transport parameters.
+    /// Configurations by the length of the transport parameters in octets.
     configurations: Mutex<BTreeMap<usize, Arc<QuicServerConfig>>>,
 }
 
@@ -57,8 +58,8 @@ impl Tls {
         Self::of(KeyPair::generate_for(&PKCS_ED25519).expect("the system has randomness"), config, log)
     }
 
-    /// Creates the same for ends on two hosts that both know `secret`: the key of the server's certificate
-    /// is derived from `secret`, so clients know which certificate to trust.
+    /// Creates the configurations of ends on two hosts that both know `secret`: the key of the server's
+    /// certificate is derived from `secret`, so clients know which certificate to trust.
     pub fn shared(secret: &[u8; 32], config: &Config, log: KeyLog) -> Self {
         /// RFC 8410 section 7: the prefix of an Ed25519 private key in PKCS #8.
         const HEAD: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
@@ -93,7 +94,7 @@ impl Tls {
 }
 
 impl PaddedServer {
-    /// Returns the configuration for transport parameters of so many octets.
+    /// Returns the configuration for transport parameters of this many octets.
     fn of_parameters(&self, octets: usize) -> Arc<QuicServerConfig> {
         let mut made = self.configurations.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(made.entry(octets).or_insert_with(|| Arc::new(self.configuration(octets))))

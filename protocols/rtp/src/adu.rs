@@ -6,7 +6,7 @@ use crate::{FrameHeader, Malformed};
 /// unit, wherever they are. Ancillary data are dropped.
 #[derive(Debug, Default)]
 pub struct AduConverter {
-    /// The latest main data, as far as a frame may reach back.
+    /// The latest main data, as far back as a frame may refer.
     behind: Vec<u8>,
 }
 

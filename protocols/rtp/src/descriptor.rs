@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(descriptor(0x1234, false), [0x52, 0x34]);
     }
 
-    /// RFC 3119 section 3.3: several whole ones, but a part of one only by itself.
+    /// RFC 3119 section 3.3: several whole ADU frames, or a part of a single one.
     #[test]
     fn a_payload_has_whole_adu_frames_or_one_part() {
         let (short, long) = ([1; 10], [2; 100]);

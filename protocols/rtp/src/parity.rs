@@ -89,8 +89,7 @@ impl<'p> Parity<'p> {
     }
 }
 
-/// Returns the missing packets of a group, with their places; `None` while too few are present. `come` are
-/// the present packets, by place.
+/// Returns the missing packets of a group, with their places; `None` while too few are present. `come` are the received packets, by place.
 pub fn restored(come: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec<(u8, Vec<u8>)>> {
     let Parity { code, symbol, .. } = parities.first()?;
     let k = usize::from(code.k);
@@ -99,7 +98,7 @@ pub fn restored(come: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec<(u8
     }
     let octets = symbol.len();
     let alike = parities.iter().filter(|parity| parity.code == *code && parity.symbol.len() == octets);
-    // What does not fit is not of this group.
+    // A packet or payload that does not fit belongs to another group.
     let fits = |(place, packet): &&(u8, &[u8])| *place < code.k && packet.len() + LENGTH <= octets;
     let symbols: Vec<(u8, Vec<u8>)> =
         come.iter().filter(fits).map(|(place, packet)| (*place, padded(packet, octets))).collect();

@@ -34,7 +34,7 @@ impl Pending {
 
     /// Returns an empty unit, in a frame like this, that reaches back to the end of the previous unit, since
     /// the data between belong to the next. RFC 5219 appendix A.2; in RFC 3119 it reaches back to nothing,
-    /// and loses what it skips.
+    /// and loses the skipped data.
     fn dummy(&self, reaches_back: usize) -> Self {
         let mut main_data_offset = self.main_data_offset.clone();
         self.header.set(&mut main_data_offset, reaches_back, 0);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     proptest! {
-        /// RFC 3119 section 3.5: no information is lost. The end of a stream has the beginning of what is cut off.
+        /// RFC 3119 section 3.5: no information is lost. The end of a stream contains the beginning of the cut frames.
         #[test]
         fn frames_come_back_octet_by_octet(rate in 0usize..14, count in 20usize..60) {
             let original = frames(crate::BIT_RATES[rate], count);
@@ -125,7 +125,7 @@ mod tests {
             prop_assert_eq!(&again[..count - 10], &original[..count - 10]);
         }
 
-        /// RFC 3119 appendix A.2: whatever is missing, the units that are there can be decoded.
+        /// RFC 3119 appendix A.2: whichever frames are missing, the received units can be decoded.
         #[test]
         fn what_is_missing_spoils_nothing_else(rate in 0usize..14, lost in proptest::collection::vec(any::<bool>(), 10..60)) {
             let all = adus(&frames(crate::BIT_RATES[rate], lost.len()));

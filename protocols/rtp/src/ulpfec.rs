@@ -47,8 +47,7 @@ pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
     [&*header, &length, &mask[..mask_octets(k > SHORT)], level].concat()
 }
 
-/// Returns the protected octets of a packet in order: its header up to SSRC, the length of what follows SSRC,
-/// and that. Sections 8.1 and 8.2.
+/// Returns the protected octets of a packet in order: its header up to SSRC, the length of the rest, and the rest. Sections 8.1 and 8.2.
 fn protected_bits(packet: &[u8]) -> Option<Vec<u8>> {
     let (header, rest) = packet.split_at_checked(Header::OCTETS)?;
     let length = u16::try_from(rest.len()).ok()?.to_be_bytes();
@@ -66,7 +65,7 @@ fn add(sum: &mut Vec<u8>, octets: &[u8]) {
 pub struct Protection<'p> {
     /// The sequence number of the first protected packet: SN base.
     pub first: u16,
-    /// Bit 63 is for that packet, and so on.
+    /// The mask of protected packets: bit 63 stands for the first, and so on.
     mask: u64,
     header: &'p [u8; HEADER],
     level: &'p [u8],
@@ -93,7 +92,7 @@ impl<'p> Protection<'p> {
     }
 
     /// Returns the single missing packet, with its offset from the first; `None` if none or more are missing,
-    /// or if it had more octets than are protected. `come` are the present ones, by offset; `source` is the
+    /// or if it had more octets than are protected. `come` are the received ones, by offset; `source` is the
     /// common SSRC. Section 9.
     pub fn restored(&self, come: &[(u8, &[u8])], source: u32) -> Option<(u8, Vec<u8>)> {
         let bit = |place: u8| 1_u64.checked_shl(63_u32.wrapping_sub(place.into())).unwrap_or(0);
@@ -111,7 +110,7 @@ impl<'p> Protection<'p> {
         Some((place, self.packet(place, &bits, source)?))
     }
 
-    /// Sections 9.1 and 9.2.
+    /// Returns the packet with these restored octets. Sections 9.1 and 9.2.
     fn packet(&self, place: u8, bits: &[u8], source: u32) -> Option<Vec<u8>> {
         let (header, rest) = bits.split_first_chunk::<HEADER>()?;
         let length = usize::from(u16::from_be_bytes([header[8], header[9]]));
@@ -153,7 +152,7 @@ mod tests {
         assert!((0..340).all(|octet| payload[14 + octet] == at(octet)), "section 8.2");
     }
 
-    /// The level header of figure 13, section 10.2: 70 octets of A and B, which had more.
+    /// The level header of figure 13, section 10.2: 70 octets of A and B, which are longer.
     #[test]
     fn a_packet_that_is_protected_in_part_is_not_restored() {
         let packets = example();
@@ -198,7 +197,7 @@ mod tests {
     }
 
     proptest! {
-        /// Section 9: the header as it was, contributors, extension and padding included.
+        /// Section 9: the restored header is unchanged, including contributors, extension and padding.
         #[test]
         fn any_one_of_a_group_is_restored_and_no_two(group in group(), lost: prop::sample::Index, other: prop::sample::Index) {
             let payload = payload(65_530, &group);

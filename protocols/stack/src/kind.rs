@@ -19,7 +19,7 @@ pub enum Kind {
     Unix,
 }
 
-/// Options that say how the application uses a transport, and do not belong to a stack.
+/// Options that determine how the application uses a transport, and do not belong to a stack.
 const TCP_USE: [(&str, &str); 3] = [
     ("connections", "parallel connections, 1 to 1024"),
     (
@@ -106,7 +106,7 @@ impl Kind {
         }
     }
 
-    /// Returns the options that say how an application uses the protocol, each with its description.
+    /// Returns the options that determine how an application uses the protocol, each with its description.
     pub const fn uses(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Tcp | Self::Mptcp => &TCP_USE,

@@ -1,4 +1,4 @@
-//! The options behind the colon of a specification.
+//! The options after the colon of a specification.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use serde::de::IntoDeserializer;
 use crate::metrics_cache::MetricsCache;
 use crate::{Kind, SocketStyle, SpecError, Tls};
 
-/// The options of a specification in the order given; reading an option removes it.
+/// The options of a specification in their order; reading an option removes it.
 pub(crate) struct Options(Vec<(String, Option<String>)>);
 
 impl Options {
@@ -23,7 +23,7 @@ impl Options {
                 Some((key, value)) => (key, Some(value.trim().to_owned())),
                 None => (option, None),
             };
-            // `cc` is the word that users of iperf3 and ss know, AccECN that of RFC 9768.
+            // `cc` is the name in iperf3 and ss, AccECN that in RFC 9768.
             let key = match key.trim() {
                 "cc" => "congestion",
                 "accecn" => "accurate_ecn",
@@ -82,13 +82,13 @@ impl Options {
         Err(SpecError::BadValue { key: key.to_owned(), value, problem })
     }
 
-    /// Applies `nagle`: `nagle` and `nagle=on` select the stack's own variant, whatever its name.
+    /// Applies `nagle`: `nagle` and `nagle=on` select the stack's variant of the algorithm.
     pub(crate) fn switch_nagle(&mut self, own: Option<toml::Value>, behaviour: &mut toml::Table) {
         let Some(index) = self.0.iter().position(|(key, _)| key == "nagle") else { return };
         match self.0[index].1.as_deref() {
             None | Some("on" | "true") => behaviour.extend(own.map(|own| ("nagle".to_owned(), own))),
             Some("off" | "false") => {}
-            // A named variant is read like any other option.
+            // A named variant is read like other options.
             Some(_) => return,
         };
         self.0.remove(index);
@@ -162,7 +162,7 @@ impl Options {
                 (None, _) => return Err(SpecError::MissingValue(key)),
             };
             behaviour.insert(key.clone(), value.clone());
-            // Each option is read by itself first, so that an error can name it.
+            // Each option is read separately first, so that an error can name it.
             read::<C>(behaviour).map_err(|problem| bad_value(&key, &value, problem))?;
             last = Some((key, value));
         }
@@ -204,7 +204,7 @@ pub(crate) fn bad_value(key: &str, value: &toml::Value, problem: String) -> Spec
     SpecError::BadValue { key: key.to_owned(), value, problem }
 }
 
-/// Congestion controls of TCP, which people write as if they were options.
+/// Congestion controls of TCP, which users write as if they were options.
 const CONGESTION: [&str; 6] = ["bbr", "bbr3", "cubic", "dctcp", "prague", "reno"];
 
 fn unknown(kind: Kind, key: String, behaviour: &toml::Table) -> SpecError {

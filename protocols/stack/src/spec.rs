@@ -21,7 +21,7 @@ pub enum Protocol {
         config: hol_tcp::Config,
         /// Parallel connections; messages use them in turn.
         connections: u16,
-        /// What hosts cache of one connection for the next.
+        /// What hosts cache from one connection for the next.
         metrics_cache: MetricsCache,
         /// How TLS begins on each connection, if it is used.
         tls: Option<Tls>,
@@ -32,15 +32,15 @@ pub enum Protocol {
         config: hol_sctp::Config,
         /// Parallel associations, each with its own streams; messages use them in turn.
         associations: u16,
-        /// Each end uses only its node's first address, on the path that TCP takes.
+        /// Whether each end uses only its node's first address, on the path of TCP.
         single_homed: bool,
-        /// Messages are sent unordered.
+        /// Whether messages are sent unordered.
         unordered: bool,
         /// When the sender abandons a message.
         reliability: Reliability,
         /// The style of both ends' sockets.
         socket: SocketStyle,
-        /// Neither end computes or checks checksums.
+        /// Whether both ends omit checksums.
         no_checksums: bool,
     },
     /// One or several Multipath TCP connections.
@@ -49,7 +49,7 @@ pub enum Protocol {
         config: hol_tcp::Config,
         /// Parallel connections; messages use them in turn.
         connections: u16,
-        /// What hosts cache of one subflow for the next.
+        /// What hosts cache from one subflow for the next.
         metrics_cache: MetricsCache,
         /// How TLS begins on each connection, if it is used.
         tls: Option<Tls>,
@@ -60,7 +60,7 @@ pub enum Protocol {
         config: hol_quic::Config,
         /// Parallel connections, each with its own streams; messages use them in turn.
         connections: u16,
-        /// What carries the messages: streams or DATAGRAM frames.
+        /// How messages are mapped to streams or DATAGRAM frames.
         carriage: MessageMapping,
     },
     /// Datagrams. Lost ones are not retransmitted, except by SIP.
@@ -80,7 +80,7 @@ pub enum Protocol {
 pub struct TransportSpec {
     text: String,
     stack: &'static str,
-    /// Shared by the points of a study, which are many.
+    /// The values of all options, shared by the many points of a study.
     behaviour: Arc<toml::Table>,
     protocol: Protocol,
 }
@@ -140,7 +140,7 @@ impl TransportSpec {
         )
     }
 
-    /// Returns what hosts cache of one connection for the next.
+    /// Returns what hosts cache from one connection for the next.
     pub const fn metrics_cache(&self) -> MetricsCache {
         match self.protocol {
             Protocol::Tcp { metrics_cache, .. } | Protocol::Mptcp { metrics_cache, .. } => metrics_cache,
@@ -167,13 +167,13 @@ impl TransportSpec {
         matches!(self.protocol, Protocol::Quic { .. } | Protocol::Sctp { socket: SocketStyle::Own, .. })
     }
 
-    /// Returns whether neither end computes or checks checksums.
+    /// Returns whether both ends omit checksums.
     pub const fn has_no_checksums(&self) -> bool {
         matches!(self.protocol, Protocol::Sctp { no_checksums: true, .. })
     }
 
-    /// Returns over how many streams a workload may spread its messages: those of all SCTP associations or QUIC connections, or the
-    /// number of TCP connections.
+    /// Returns the number of streams for a workload's messages: those of all SCTP associations or QUIC
+    /// connections, or the number of TCP connections.
     pub const fn streams(&self) -> u16 {
         match &self.protocol {
             Protocol::Tcp { connections, .. }
@@ -299,7 +299,7 @@ fn named_stack(kind: Kind, name: Option<&str>) -> Result<(&'static Stack, toml::
     Ok((stack, behaviour))
 }
 
-/// Refuses a value that the endpoint cannot use, with an error in the words of a specification.
+/// Returns an error with the option and its value, if the endpoint cannot use the value.
 fn misfit(found: Result<(), ConfigError>, behaviour: &toml::Table) -> Result<(), SpecError> {
     found.map_err(|error| bad_value(error.key, &behaviour[error.key], error.to_string()))
 }

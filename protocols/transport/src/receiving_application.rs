@@ -7,17 +7,17 @@ use hol_base::{Duration, Time};
 
 use crate::{Event, Received};
 
-/// Octets that the application reads at a time: the size of its buffer.
+/// Maximum octets of a read: the size of the application's buffer.
 const PIECE: usize = 65_536;
 
-/// What waits for the application.
+/// An item that waits for the application.
 #[derive(Debug)]
 enum Item {
-    /// It is told at once, in its place among the others.
+    /// An event, reported in order without waiting for a read.
     News(Event),
-    /// A message, and how many of its octets were not read.
+    /// A message, and its number of unread octets.
     Message(Received, usize),
-    /// Octets of a message that is not whole yet.
+    /// Octets of an incomplete message.
     Part(usize),
 }
 
@@ -26,15 +26,15 @@ enum Item {
 pub struct ReceivingApplication {
     wakeup: Duration,
     items: VecDeque<Item>,
-    /// Of those items, the ones that deliver data.
+    /// Number of items that deliver data.
     waiting: usize,
-    /// And the octets in them that were not read.
+    /// Unread octets in these items.
     octets: usize,
-    /// Of those items, the ones that a read has taken together, though the application may be busy with the first.
+    /// Number of items that one read has returned together; the application may still be busy with the first.
     taken: usize,
-    /// Whether the application reads when it is awake, or is busy.
+    /// Whether the application reads while it is awake; otherwise it is busy.
     reads: bool,
-    /// It reads again, and the peer has not heard of the room that this makes.
+    /// Whether the application has resumed reading and the peer has not been sent the new window.
     resumed: bool,
     awake: bool,
     /// When the application wakes up.
@@ -96,14 +96,12 @@ impl ReceivingApplication {
         self.reads = reads;
     }
 
-    /// Returns true once after the application has started to read again, when the receive window may open a
-    /// lot.
+    /// Returns true once after the application has resumed reading, when the receive window may grow by much.
     pub fn has_resumed(&mut self) -> bool {
         std::mem::take(&mut self.resumed)
     }
 
-    /// Makes the application read as much as its buffer holds in one call before it processes any of it, as
-    /// from a byte stream.
+    /// Makes the application fill its buffer in one call before it processes the data, as with a byte stream.
     pub fn read_together(&mut self) {
         let mut left = PIECE;
         let received = self.items.iter().filter_map(|item| match item {
@@ -190,7 +188,7 @@ impl ReceivingApplication {
         }
     }
 
-    /// It goes to sleep when nothing is left.
+    /// Puts the application to sleep if no data are left.
     fn note_read(&mut self) {
         self.waiting -= 1;
         self.awake = self.waiting > 0;
@@ -266,7 +264,7 @@ mod tests {
 
     #[test]
     fn each_part_is_read_by_itself_and_the_message_when_it_is_whole() {
-        // net/sctp/socket.c sctp_recvmsg: a read takes what one `sctp_ulpq_tail_event` has queued, as far as its buffer goes.
+        // net/sctp/socket.c sctp_recvmsg: a read takes what one `sctp_ulpq_tail_event` has queued, up to the size of its buffer.
         let mut reader = ReceivingApplication::new(Duration::ZERO);
         reader.receive_part(Time::ZERO, PIECE + 5);
         reader.receive_part(Time::ZERO, 7);

@@ -22,11 +22,11 @@ pub struct Config {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sip {
-    /// Datagrams; lost ones stay lost.
+    /// Datagrams without retransmission.
     Off,
     /// INVITEs: repeated after T1, then after twice the time, and so on. RFC 3261 section 17.1.1.2.
     Invite,
-    /// Other requests: as an INVITE, but after at most T2. RFC 3261 section 17.1.2.2.
+    /// Other requests: like an INVITE, but after at most T2. RFC 3261 section 17.1.2.2.
     Request,
 }
 

@@ -1,4 +1,4 @@
-//! A UDP endpoint: datagrams, and the transactions that repeat them.
+//! A UDP endpoint: datagrams, and the transactions that retransmit them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -28,15 +28,15 @@ type SocketAddress = (Address, u16);
 pub struct Endpoint {
     config: Config,
     local: SocketAddress,
-    /// A server learns it from the first datagram.
+    /// The peer; a server learns it from the first datagram.
     peer: Option<SocketAddress>,
     /// Outputs that are due now, in order.
     ready: VecDeque<Output>,
     /// Requests without a response.
     open: BTreeMap<MessageName, Transaction>,
-    /// When each of them is due next.
+    /// The next deadline of each open transaction.
     timers: BTreeSet<(Time, MessageName)>,
-    /// Names received; the network or a transaction may send a message twice.
+    /// Names of received messages; the network or a transaction may send a message twice.
     recent: RecentMessages,
     closing: bool,
     statistics: Statistics,
@@ -65,7 +65,7 @@ impl Endpoint {
         Self::new(config, local, Some(peer))
     }
 
-    /// Creates the end that answers the first sender.
+    /// Creates the end that replies to the first sender.
     pub fn listen(config: Config, local: SocketAddress) -> Self {
         Self::new(config, local, None)
     }
@@ -146,11 +146,11 @@ impl Endpoint {
         self.tell(Event::Received(Received { stream: 0, unordered: true, ppid: 0, payload, passage }));
     }
 
-    /// Resends or gives up what is due.
+    /// Retransmits or abandons requests whose timer has expired.
     fn fire(&mut self, now: Time) {
         while let Some(&(due, name)) = self.timers.first().filter(|(due, _)| *due <= now) {
             self.timers.remove(&(due, name));
-            // A transaction that has its response leaves its timer behind.
+            // A completed transaction does not remove its timer.
             let Some(transaction) = self.open.get_mut(&name) else { continue };
             if transaction.is_over(now) {
                 let stream = transaction.stream;
@@ -207,7 +207,7 @@ impl hol_transport::Endpoint for Endpoint {
         self.ready.pop_front().unwrap_or_else(next)
     }
 
-    /// Always true: the network drops what it cannot carry.
+    /// Returns true: the network drops what it cannot carry.
     fn can_send(&self, _length: usize) -> bool {
         true
     }

@@ -9,12 +9,12 @@ use crate::endpoint::MessageName;
 #[derive(Debug, Default)]
 pub(crate) struct RecentMessages {
     names: BTreeSet<MessageName>,
-    /// Oldest first.
+    /// The names, oldest first.
     order: VecDeque<MessageName>,
 }
 
 impl RecentMessages {
-    /// 2^18 names: 32 s of 8,000 messages per second.
+    /// Maximum number of names, 2^18: 32 s of 8,000 messages per second.
     const MOST: usize = 1 << 18;
 
     /// Adds a name; returns false if it is already in the list.

@@ -5,8 +5,7 @@ use hol_base::{Duration, Time};
 
 use crate::{Config, Sip};
 
-/// Timers B and F: an unanswered request is given up after this many T1. RFC 3261 sections 17.1.1.2 and
-/// 17.1.2.2.
+/// Timers B and F: an unanswered request fails after this many T1. RFC 3261 sections 17.1.1.2 and 17.1.2.2.
 const GIVES_UP_AFTER: u64 = 64;
 
 /// A request without a response.
@@ -17,7 +16,7 @@ pub(crate) struct Transaction {
     pub(crate) first_sent: Time,
     /// Timer A or E: time from the last copy to the next.
     interval: Duration,
-    /// Timer B or F.
+    /// Timer B or F: the time at which the transaction fails.
     gives_up: Time,
 }
 
@@ -33,7 +32,7 @@ impl Transaction {
         (sent + self.interval).min(self.gives_up)
     }
 
-    /// Returns whether the transaction has ended without a response.
+    /// Returns whether the transaction has failed without a response.
     pub(crate) fn is_over(&self, now: Time) -> bool {
         now >= self.gives_up
     }

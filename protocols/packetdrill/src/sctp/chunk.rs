@@ -11,7 +11,7 @@ use hol_wire::sctp::{
 
 use super::item::{Item, integer, kind};
 
-/// The most octets of a chunk.
+/// Maximum number of octets of a chunk.
 const MOST_OCTETS: usize = 65_535;
 
 const DATA_LETTERS: [(DataFlags, char); 4] = [
@@ -97,7 +97,7 @@ fn unknown(name: &str) -> String {
     format!("unknown chunk {name}; write CHUNK[type=N, val=[...]]")
 }
 
-/// Returns the octets of `key`, or as many generated ones as `len` leaves after a header.
+/// Returns the octets of `key`, or generated ones that fill `len` after a header.
 fn octets(item: &Item, key: &str, header: usize) -> Result<Option<Bytes>, String> {
     if item.get(key).is_none() {
         let length = length_of(item)?;
@@ -126,7 +126,7 @@ pub(super) fn user_data(tsn: u32, length: usize) -> Bytes {
     (0..length).map(|at| tsn.to_be_bytes()[at % 4] ^ (at / 4) as u8).collect()
 }
 
-/// Returns the user data of a DATA chunk: `val`, or else generated octets that fill `len` after a header of `header` octets.
+/// Returns the user data of a DATA chunk: `val`, otherwise generated octets that fill `len` after a header of `header` octets.
 fn fragment(item: &Item, header: usize) -> Result<Bytes, String> {
     if item.get("val").is_some() {
         return Ok(octets(item, "val", header)?.unwrap_or_default());
@@ -154,7 +154,7 @@ fn data_flags(item: &Item) -> DataFlags {
     set.fold(DataFlags::default(), |flags, (flag, _)| flags | flag)
 }
 
-/// Parses I-DATA: with `ppid` if it begins a message, else with `fsn`.
+/// Parses I-DATA: with `ppid` if it begins a message, otherwise with `fsn`.
 fn i_data(item: &Item) -> Result<IData, String> {
     let flags = data_flags(item);
     let begins = flags.contains(DataFlags::BEGIN);
@@ -278,7 +278,7 @@ fn i_forward_tsn(item: &Item) -> Result<IForwardTsn, String> {
     })
 }
 
-/// RFC 6525 section 4.
+/// Parses a parameter of RE-CONFIG. RFC 6525 section 4.
 fn reconfig(item: &Item) -> Result<Reconfig, String> {
     let serial = |key: &str| item.count(key).map(ReconfigSerial);
     let streams = || {

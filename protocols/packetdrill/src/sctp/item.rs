@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::tokens::{self, number, split};
 
-/// The deepest nesting of brackets, such as a parameter in a chunk.
+/// Maximum nesting of brackets, such as a parameter in a chunk.
 const MOST_NESTED: usize = 16;
 
 /// A chunk, a parameter or an error cause.
@@ -102,7 +102,7 @@ impl Item {
         self.name == got.name && self.fields.iter().all(same) && self.describes_items(&got.items)
     }
 
-    /// Compares the items: all of them in this order, or with `...` these among others. Parameters of a handshake have no order.
+    /// Compares the items: all of them in this order, or with `...` any of them among others. Parameters of a handshake have no order.
     fn describes_items(&self, got: &[Self]) -> bool {
         if matches!(self.name.as_str(), "INIT" | "INIT_ACK") {
             let mut rest: Vec<&Self> = got.iter().collect();

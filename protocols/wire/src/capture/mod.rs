@@ -37,7 +37,7 @@ pub struct CaptureInterface {
     pub link: LinkType,
 }
 
-/// Why a capture cannot be read completely.
+/// The reason for which a capture cannot be read completely.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file is empty.

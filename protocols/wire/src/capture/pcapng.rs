@@ -12,7 +12,7 @@ pub(super) struct Pcapng {
     order: ByteOrder,
     interfaces: Vec<CaptureInterface>,
     clocks: Vec<Clock>,
-    /// Index of the section's first interface among all.
+    /// Number of the section's first interface among all interfaces.
     section: usize,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Pcapng {
 struct Clock {
     /// Ticks per second.
     ticks: u64,
-    /// Seconds to add.
+    /// Seconds to add to a time stamp.
     offset: u64,
 }
 
@@ -67,7 +67,7 @@ impl Pcapng {
         }
     }
 
-    /// Section 4.1: the type is the same in both byte orders; the magic number after the length tells which.
+    /// Reads a section header. Section 4.1: the type is the same in both byte orders, which follow from the magic number after the length.
     fn section_header(&mut self, input: &mut Input<impl Read>) -> Result<(), StopReason> {
         let length = take_rest(input)?;
         let begin = input.offset();
@@ -89,7 +89,7 @@ impl Pcapng {
         Ok(body)
     }
 
-    /// Section 4.2.
+    /// Reads an interface description. Section 4.2.
     fn interface(&mut self, body: &[u8]) -> Option<()> {
         let (fields, options) = body.split_first_chunk::<8>()?;
         let link = LinkType(self.order.half([fields[0], fields[1]]).into());
@@ -118,7 +118,7 @@ impl Pcapng {
         }
     }
 
-    /// Section 3.5.
+    /// Returns the options of a block. Section 3.5.
     fn options<'o>(&self, mut octets: &'o [u8]) -> impl Iterator<Item = (u16, &'o [u8])> {
         let order = self.order;
         std::iter::from_fn(move || {
@@ -130,7 +130,7 @@ impl Pcapng {
         })
     }
 
-    /// Section 4.3; the interface number has `width` octets.
+    /// Returns the packet of an Enhanced Packet Block, whose interface number has `width` octets. Section 4.3.
     fn enhanced(&self, body: &[u8], width: usize) -> Option<CapturedPacket> {
         let (head, rest) = body.split_first_chunk::<20>()?;
         let (fields, _) = head.as_chunks::<4>();

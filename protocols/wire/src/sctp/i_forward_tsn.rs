@@ -32,7 +32,7 @@ pub struct IForwardTsn {
 pub struct Skipped {
     /// Stream identifier.
     pub stream: u16,
-    /// Whether the entry is about unordered messages: the U bit.
+    /// Whether the entry is for unordered messages: the U bit.
     pub unordered: bool,
     /// The largest message identifier that is skipped.
     pub mid: Mid,

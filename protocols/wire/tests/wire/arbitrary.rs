@@ -1,4 +1,4 @@
-//! Any packet that an endpoint could send.
+//! Generates any packet that an endpoint could send.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -28,7 +28,7 @@ pub fn packet() -> impl Strategy<Value = Packet> {
     })
 }
 
-/// Two of one family.
+/// Generates two addresses of one family.
 fn hosts() -> impl Strategy<Value = [Address; 2]> {
     prop_oneof![
         any::<[Ipv4Addr; 2]>().prop_map(|hosts| hosts.map(Address::from)),
