@@ -11,7 +11,7 @@ use crate::{DelayComponent, Record, RecordKind, TransferTimes};
 pub struct Waterfall {
     /// Number of the page in its run, from 1.
     pub page: u64,
-    /// Time from the click to the last octet; `None` if it never came.
+    /// Time from the click to the last octet; `None` if it never arrived.
     #[serde(rename = "took_ns", with = "nanoseconds::if_any")]
     pub took: Option<Duration>,
     /// The files of the page, the document first.
@@ -29,7 +29,7 @@ pub struct WaterfallFile {
     #[serde(rename = "known_ns", with = "nanoseconds")]
     pub known: Duration,
     /// What the file waited for from then on: first the request, then the file itself; empty if it never
-    /// came.
+    /// arrived.
     pub spans: Vec<Span>,
 }
 

@@ -28,10 +28,10 @@ pub fn plain_words(message: &str) -> String {
     }
     // serde's error for a choice that is neither a word nor a table with one key.
     if message.starts_with("wanted string or table") || message.starts_with("wanted exactly 1 element") {
-        return "this is not a word in quotes, as has to stand here".to_owned();
+        return "this must be a word in quotes".to_owned();
     }
     if message.contains("recurs") {
-        return "too much stands inside one another here; write it flatter".to_owned();
+        return "too many tables or lists are nested here; nest fewer".to_owned();
     }
     message.replace('`', "\"").replace('\n', "; ")
 }
@@ -43,7 +43,7 @@ fn unknown_word(what: &str, unknown: &str, known: &[&str]) -> String {
     }
 }
 
-/// Splits serde's message into the found and the expected thing.
+/// Splits serde's message into the found and the expected value.
 fn mismatch(message: &str) -> Option<(&str, &str)> {
     let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
     rest.split_once(", expected ")
@@ -64,7 +64,7 @@ fn value(found: &str) -> String {
 fn misplaced(found: &str, expected: &str) -> String {
     let is_number = found.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     match expected {
-        "any value" => format!("{found} is beyond the numbers that can be written here"),
+        "any value" => format!("{found} is too large a number"),
         "a string" if is_number => format!("{found} is not text; write it in quotes: \"{found}\""),
         _ if is_number && expected.contains("a percentage") => {
             format!("{found} is not a percentage; write it in quotes and with %, as in {}", percentage(found))
@@ -151,7 +151,7 @@ mod tests {
             ),
             (
                 "invalid type: integer `99999999999999999999` as i128, expected any value",
-                "99999999999999999999 is beyond the numbers that can be written here",
+                "99999999999999999999 is too large a number",
             ),
         ] {
             assert_eq!(plain_words(message), said);

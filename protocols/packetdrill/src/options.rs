@@ -47,7 +47,7 @@ pub(crate) fn parse(call: &Call) -> Result<SocketOption, String> {
     // Only these options may be expected to fail.
     if call.result.error().is_some() && !matches!(option, "SCTP_RESET_STREAMS" | "SCTP_ADD_STREAMS") {
         return Err(format!(
-            "setsockopt({option}) is expected to fail; only SCTP_RESET_STREAMS and SCTP_ADD_STREAMS may be"
+            "setsockopt({option}) is expected to fail, which is supported only for SCTP_RESET_STREAMS and SCTP_ADD_STREAMS"
         ));
     }
     let whole = || integer(value).ok_or_else(|| format!("{option} is {value}; write [1]"));

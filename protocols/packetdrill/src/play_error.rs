@@ -48,7 +48,7 @@ impl PlayError {
 
     /// Creates the error of an endpoint that panicked.
     pub fn panic_of() -> Self {
-        Self::deviation("the endpoint panics; what it says stands above")
+        Self::deviation("the endpoint panicked; its message is above")
     }
 
     /// Returns the cause of the error.

@@ -95,7 +95,7 @@ pub(crate) fn play(script: &Script, stack: &str, rules: &PlayRules) -> Result<()
     let last = script.steps.last().map_or(0, |step| step.line);
     if let Some(Blocked { call, line, .. }) = &player.blocked {
         return Err(
-            PlayError::deviation(format!("{}() still blocks at the end of the script", call.name)).at(*line)
+            PlayError::deviation(format!("{}() is still blocked at the end of the script", call.name)).at(*line)
         );
     }
     if rules.strict { player.nothing_left().map_err(|problem| problem.at(last)) } else { Ok(()) }
@@ -272,11 +272,11 @@ impl<'a> Player<'a> {
             self.advance(at)?;
         }
         let Some((at, packet)) = self.sent.pop_front() else {
-            let problem = format!("expected > {line}\n    until {}, but nothing left", seconds(latest));
+            let problem = format!("expected > {line}\n    by {}, but no packet was sent", seconds(latest));
             return Err(StepError::Departs(problem));
         };
         if wanted.is_some_and(|ecn| ecn != packet.ecn) {
-            let problem = format!("expected > {line}\n    but it left as {}", ecn::name(packet.ecn));
+            let problem = format!("expected > {line}\n    but it was sent as {}", ecn::name(packet.ecn));
             return Err(StepError::Departs(problem));
         }
         if let Some(got) = self.protocol()?.differs(line, &packet)? {
@@ -284,7 +284,7 @@ impl<'a> Player<'a> {
             return Err(StepError::Departs(problem));
         }
         if at > latest || at + self.script.tolerance < first {
-            let problem = format!("> {line} left at {}, not at {}", seconds(at), span(first, last));
+            let problem = format!("> {line} was sent at {}, not at {}", seconds(at), span(first, last));
             return Err(StepError::Departs(problem));
         }
         // In packetdrill the next step is relative to the time at which the packet was seen: run.c adjust_relative_event_times.
@@ -303,7 +303,7 @@ impl<'a> Player<'a> {
     fn nothing_left(&mut self) -> Result<(), StepError> {
         let Some((at, packet)) = self.sent.pop_front() else { return Ok(()) };
         let got = self.protocol()?.show(&packet);
-        let problem = format!("nothing is expected before this, but > {got} left at {}", seconds(at));
+        let problem = format!("unexpected > {got}, sent at {} before this step", seconds(at));
         Err(StepError::Departs(problem))
     }
 

@@ -137,7 +137,7 @@ fn execute(
             Ok(())
         }
         [first, ..] => Err(format!(
-            "{first} starts a statement of Python that is not supported; use \"assert NAME == VALUE\" or \"NAME = VALUE\""
+            "{first} starts an unsupported Python statement; use \"assert NAME == VALUE\" or \"NAME = VALUE\""
         )
         .into()),
     }
@@ -230,7 +230,7 @@ fn tokens(code: &str) -> Result<Vec<Token>, String> {
             '#' => rest.find('\n').unwrap_or(rest.len()),
             c if c.is_whitespace() || c == '\\' => c.len_utf8(),
             '"' | '\'' => {
-                let end = rest[1..].find(next).ok_or("a string of Python does not end; write its quote")?;
+                let end = rest[1..].find(next).ok_or("the Python string does not end; add the closing quote")?;
                 tokens.push(Token::Text(rest[1..=end].to_owned()));
                 end + 2
             }
@@ -326,7 +326,7 @@ impl<'t> Parser<'t> {
     fn expression(&mut self) -> Result<Value, String> {
         self.nested += 1;
         if self.nested > MOST_NESTED {
-            return Err(format!("an expression of Python is nested more than {MOST_NESTED} deep"));
+            return Err(format!("the Python expression is nested more than {MOST_NESTED} levels deep"));
         }
         let mut value = self.conjunction()?;
         while self.take_name("or") {
@@ -403,19 +403,19 @@ impl<'t> Parser<'t> {
     }
 
     fn atom(&mut self) -> Result<Value, String> {
-        let (token, rest) = self.tokens.split_first().ok_or("an expression of Python lacks its end")?;
+        let (token, rest) = self.tokens.split_first().ok_or("the Python expression is incomplete")?;
         self.tokens = rest;
         match token {
             Token::Number(number) => Ok(Value::Number(*number)),
             Token::Text(text) => Ok(Value::Text(text.clone())),
             Token::Sign("(") => {
                 let value = self.expression()?;
-                self.take_sign(&[")"]).ok_or("an expression of Python has no \")\"; write one")?;
+                self.take_sign(&[")"]).ok_or("the Python expression has no \")\"; write one")?;
                 Ok(value)
             }
             Token::Name(name) if self.take_sign(&["("]).is_some() => self.function(name),
             Token::Name(name) => (self.find)(name).ok_or_else(|| format!("unknown variable {name:?}")),
-            other => Err(format!("unexpected {other} instead of a value of Python")),
+            other => Err(format!("unexpected {other} instead of a Python value")),
         }
     }
 
@@ -425,7 +425,7 @@ impl<'t> Parser<'t> {
         while self.take_sign(&[","]).is_some() {
             values.push(self.expression()?.number()?);
         }
-        self.take_sign(&[")"]).ok_or("a call of Python has no \")\"; write one")?;
+        self.take_sign(&[")"]).ok_or("the Python call has no \")\"; write one")?;
         let value = match (name, &values[..]) {
             ("abs", [value]) => value.abs(),
             ("int", [value]) => value.trunc(),
@@ -435,7 +435,7 @@ impl<'t> Parser<'t> {
             ("max", values) => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             _ => {
                 return Err(format!(
-                    "{name}() of Python is not supported; use abs, int, float, round, min or max"
+                    "the Python function {name}() is not supported; use abs, int, float, round, min or max"
                 ));
             }
         };
@@ -511,7 +511,7 @@ mod tests {
             ("assert 1 1", "after the assertion"),
             ("assert 'x", "does not end"),
             ("assert 1 << 99", "shifts by 99"),
-            ("assert", "lacks its end"),
+            ("assert", "is incomplete"),
             (&deep, "more than 64 deep"),
         ] {
             let Err(EvaluationError::Unread(problem)) = check(code) else { panic!("{cure}") };

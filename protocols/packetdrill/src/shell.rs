@@ -33,7 +33,7 @@ fn run(text: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Sett
 
 fn unknown(command: &str) -> String {
     let begin: String = command.chars().take(60).collect();
-    format!("the command `{begin}` is not known; supported are sysctl, set_sysctls.py and files of them")
+    format!("the command `{begin}` is not supported; use sysctl, set_sysctls.py or a file of such commands")
 }
 
 /// Parses a single command; an empty error means that the command is unknown.
@@ -76,7 +76,7 @@ fn set(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(), String> {
     for argument in arguments {
         let (name, value) = argument
             .split_once('=')
-            .ok_or_else(|| format!("sysctl {argument} sets nothing; write {argument}=VALUE"))?;
+            .ok_or_else(|| format!("sysctl {argument} has no value; write {argument}=VALUE"))?;
         settings.extend(sysctl::parse(name, value)?);
     }
     Ok(())
@@ -87,7 +87,7 @@ fn file(path: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Set
     if nested == MOST_NESTED {
         return Err(format!("{path}: command files are nested {MOST_NESTED} deep"));
     }
-    let folder = folder.ok_or_else(|| format!("{path}: the script has no folder to find it in"))?;
+    let folder = folder.ok_or_else(|| format!("{path}: the script was not read from a file, so the path cannot be resolved"))?;
     // Paths are relative to a folder above the script, or to its own.
     let place = folder.ancestors().map(|above| above.join(path)).find(|place| place.is_file());
     let place = place.unwrap_or_else(|| folder.join(path));
@@ -110,7 +110,7 @@ fn words(command: &str) -> Result<Vec<String>, String> {
         {
             let (expression, after) = inner
                 .split_once("))")
-                .ok_or_else(|| format!("{rest:?} has no \"))\"; write one behind it"))?;
+                .ok_or_else(|| format!("{rest:?} has no \"))\"; write one after it"))?;
             word.get_or_insert_default().push_str(&python::evaluate_constant(expression)?);
             rest = after;
             continue;
@@ -171,11 +171,11 @@ mod tests {
     #[test]
     fn what_looks_at_a_system_is_refused() {
         for (text, cure) in [
-            ("sockstat -4 | grep -c ESTABLISHED", "`sockstat -4 | grep -c ESTABLISHED` is not known"),
-            ("tc qdisc add dev tun0 root fq", "is not known"),
-            ("sysctl net.ipv4.tcp_sack", "sets nothing"),
+            ("sockstat -4 | grep -c ESTABLISHED", "`sockstat -4 | grep -c ESTABLISHED` is not supported"),
+            ("tc qdisc add dev tun0 root fq", "is not supported"),
+            ("sysctl net.ipv4.tcp_sack", "has no value"),
             ("./defaults.sh", "has no folder"),
-            ("sysctl -q net.ipv4.tcp_sack=$((1", "write one behind it"),
+            ("sysctl -q net.ipv4.tcp_sack=$((1", "write one after it"),
         ] {
             let problem = settings(text, None).unwrap_err();
             assert!(problem.contains(cure), "{text}: {problem}");

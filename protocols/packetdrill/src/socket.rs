@@ -116,7 +116,7 @@ impl<'a> Player<'a> {
     ) -> Result<(), StepError> {
         if self.blocked.is_some() && range.is_some() {
             return Err(
-                "a call that may block while another one does; only one is supported at a time".into()
+                "a call may block while another one is blocked; only one is supported at a time".into()
             );
         }
         match self.answer(call, 0)? {
@@ -126,7 +126,7 @@ impl<'a> Player<'a> {
             (Answer::Waits(_), done) => {
                 let (first, last) = range.ok_or_else(|| {
                     StepError::Departs(format!(
-                        "{}() blocks, but the script does not say when it returns: write START...END",
+                        "{}() blocks, but the script gives no time at which it returns: write START...END",
                         call.name
                     ))
                 })?;
@@ -278,7 +278,7 @@ impl<'a> Player<'a> {
                     format!("getsockopt() with {option} is not supported; use SO_ERROR or TCP_MAXSEG")
                 })?;
                 let value = self.protocol()?.variable(variable);
-                value.ok_or_else(|| format!("there is no {option} yet"))?.to_string()
+                value.ok_or_else(|| format!("{option} has no value yet; call getsockopt() after the connection is open"))?.to_string()
             }
         };
         let is_same = expected == got
@@ -627,7 +627,7 @@ fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), StepError> {
             _ => None,
         };
         let got =
-            got.ok_or_else(|| format!("{name} is not known of a message that came; write {name}=..."))?;
+            got.ok_or_else(|| format!("cannot check {name}: the received message has no such value; write {name}=... to accept any"))?;
         if integer(expected) != Some(got.into()) {
             return Err(StepError::Departs(format!("expected {name}={expected}, but got {got}")));
         }

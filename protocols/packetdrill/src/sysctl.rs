@@ -152,7 +152,7 @@ pub(crate) fn parse(name: &str, value: &str) -> Result<Vec<Setting>, String> {
 }
 
 fn fixed(name: &str, value: &str, values: &[&str]) -> String {
-    format!("sysctl {name}={value} cannot be had; our endpoints behave as with {}", values.join(" or "))
+    format!("sysctl {name}={value} is not supported; the endpoints behave as with {}", values.join(" or "))
 }
 
 impl Form {

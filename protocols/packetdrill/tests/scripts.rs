@@ -21,7 +21,7 @@ fn failure(script: &Path) -> Option<String> {
         hol_packetdrill::play_file(script, &hol_packetdrill::PlayRules::strict())
     }) {
         Ok(played) => played.err().map(|mistake| mistake.to_string()),
-        Err(_) => Some(format!("{}: the endpoint panics, see above", script.display())),
+        Err(_) => Some(format!("{}: the endpoint panicked, see above", script.display())),
     }
 }
 
@@ -93,10 +93,10 @@ fn a_script_that_does_not_hold_tells_where_and_why() {
     let begin = "--stack=rfc\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 connect(3, ..., ...) = -1 EINPROGRESS\n";
     for (rest, place, told) in [
         ("+0 > S 0:0(0) <mss 1400>", ":4:", "but got > S 0:0(0) win 65535 <mss 1460,sackOK"),
-        ("+.1 > S 0:0(0) <...>", ":4:", "left at 0.000000, not at 0.100000"),
-        ("+0 > S 0:0(0) <...>\n+.5 > S 0:0(0) <...>", ":5:", "until 0.501000, but nothing left"),
+        ("+.1 > S 0:0(0) <...>", ":4:", "was sent at 0.000000, not at 0.100000"),
+        ("+0 > S 0:0(0) <...>\n+.5 > S 0:0(0) <...>", ":5:", "by 0.501000, but no packet was sent"),
         ("+.1 < S 0:0(0) win 1", ":4:", "nothing is expected before this, but > S 0:0(0)"),
-        ("+0 > S 0:0(0) <...>\n+2", ":5:", "left at 1.000000"),
+        ("+0 > S 0:0(0) <...>\n+2", ":5:", "sent at 1.000000"),
         (
             "+0 > S 0:0(0) <...>\n+0 accept(3, ..., ...) = 4",
             ":5:",

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
-#[expect(clippy::disallowed_types, reason = "quinn-proto tells time so")]
+#[expect(clippy::disallowed_types, reason = "quinn-proto uses instants")]
 use std::time::Instant;
 
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
@@ -23,14 +23,14 @@ pub(crate) fn in_flight(connection: &Connection) -> Option<u64> {
     Some(counted.in_flight)
 }
 
-#[expect(clippy::disallowed_types, reason = "quinn-proto tells time so")]
+#[expect(clippy::disallowed_types, reason = "quinn-proto uses instants")]
 impl ControllerFactory for InFlightCounterFactory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
         Box::new(Counted { controller: Arc::clone(&self.0).build(now, mtu), in_flight: 0 })
     }
 }
 
-#[expect(clippy::disallowed_types, reason = "quinn-proto tells time so")]
+#[expect(clippy::disallowed_types, reason = "quinn-proto uses instants")]
 impl Controller for Counted {
     fn on_sent(&mut self, now: Instant, octets: u64, last_packet_number: u64) {
         self.in_flight += octets;

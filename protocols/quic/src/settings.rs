@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
-#[expect(clippy::disallowed_types, reason = "quinn-proto asks for a source of it")]
+#[expect(clippy::disallowed_types, reason = "quinn-proto requires a source of time")]
 use std::time::SystemTime;
 
 use hol_base::{Duration, Rng};
@@ -56,7 +56,7 @@ pub(crate) fn sessions(config: &Config, origin: [u8; CONNECTION_ID]) -> Arc<Sess
 /// A constant time of day, which only tokens use.
 struct NoTime;
 
-#[expect(clippy::disallowed_types, reason = "quinn-proto asks for it")]
+#[expect(clippy::disallowed_types, reason = "quinn-proto requires it")]
 impl TimeSource for NoTime {
     fn now(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH

@@ -116,7 +116,7 @@ mod tests {
     }
 
     proptest! {
-        /// RFC 3119 section 3.5: no information is lost. The end of a stream contains the beginning of the cut frames.
+        /// RFC 3119 section 3.5: no information is lost. The last frames contain the beginning of units that are cut off.
         #[test]
         fn frames_come_back_octet_by_octet(rate in 0usize..14, count in 20usize..60) {
             let original = frames(crate::BIT_RATES[rate], count);

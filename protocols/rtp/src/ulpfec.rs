@@ -121,7 +121,7 @@ impl<'p> Protection<'p> {
     }
 }
 
-const NO_LEVEL: Malformed = Malformed("FEC that is shorter than its header says");
+const NO_LEVEL: Malformed = Malformed("FEC that is shorter than the length in its header");
 
 #[cfg(test)]
 mod tests {

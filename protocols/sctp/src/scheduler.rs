@@ -66,7 +66,7 @@ impl FromStr for StreamValues {
         }
         let values: Result<_, _> = text.split('/').map(|value| value.trim().parse()).collect();
         let wrong = |_| {
-            format!("{text:?} has to be numbers from 0 to 65535, of stream 0, 1 and so on, as in \"7/0\"")
+            format!("{text:?} must be numbers from 0 to 65535, one per stream, as in \"7/0\"")
         };
         values.map(Self).map_err(wrong)
     }

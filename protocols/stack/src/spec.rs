@@ -435,7 +435,7 @@ mod tests {
         assert!(error("sctp:streams=8,streams=9").contains("twice"));
         assert!(error("tcp:connections=0").contains("between 1 and 1024"));
         assert!(error("sctp:streams=6554,associations=10").contains("streams=6554: the 10 associations"));
-        assert!(error("tcp:mss=0").contains("mss=0: mss has to be 88 octets at least"));
+        assert!(error("tcp:mss=0").contains("mss=0: mss must be at least 88 octets"));
         assert!(error("sctp:rto_min=5s,rto_max=1s").contains("rto_min exceeds rto_max"));
     }
 }

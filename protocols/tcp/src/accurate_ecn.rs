@@ -215,7 +215,7 @@ impl AccurateEcn {
         (with_ace(flags, value), self.codepoint())
     }
 
-    /// Counts a received packet with `octets` of data; returns whether it has to be acknowledged at once. RFC 9768 section 3.2.2.5.1;
+    /// Counts a received packet with `octets` of data; returns whether it must be acknowledged at once. RFC 9768 section 3.2.2.5.1;
     /// `tcp_ecn_received_counters`.
     pub(crate) fn on_packet(&mut self, ecn: Ecn, octets: u32) -> bool {
         self.octets.on_data(ecn, octets);

@@ -21,9 +21,9 @@ pub(crate) struct Acknowledging {
     tick: Duration,
     quick_segments: u32,
     interactive_after: u32,
-    /// Whether an acknowledgment has to be sent.
+    /// Whether an acknowledgment is due.
     scheduled: bool,
-    /// Whether it has to be sent at once.
+    /// Whether the acknowledgment must be sent at once.
     at_once: bool,
     /// Whether a segment with PSH is unread.
     pushed: bool,

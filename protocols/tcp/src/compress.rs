@@ -1,4 +1,4 @@
-//! SACK compression: out-of-order segments share acknowledgments, so that a burst behind a hole does not
+//! SACK compression: out-of-order segments share acknowledgments, so that a burst after a hole does not
 //! cause a burst of SACKs. Linux since 4.18; RFC 5681 section 4.2 requires an immediate acknowledgment of
 //! each.
 

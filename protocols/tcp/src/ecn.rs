@@ -31,7 +31,7 @@ pub(crate) struct Marks {
     plain_syn: bool,
     /// Whether an ECN-capable packet has arrived.
     seen: bool,
-    /// Whether a mark has to be echoed to the peer.
+    /// Whether a mark must be echoed to the peer.
     echoing: bool,
     /// Whether the next data must report the reduction of the window to the peer (CWR).
     reduced: bool,

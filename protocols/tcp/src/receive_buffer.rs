@@ -136,7 +136,7 @@ impl ReceiveBuffer {
         self.memory.room(octets, cut)
     }
 
-    /// Queues a piece for the application; a packet that fits behind the last one uses no further memory. Linux: tcp_queue_rcv and
+    /// Queues a piece for the application; a packet that fits after the last one uses no further memory. Linux: tcp_queue_rcv and
     /// tcp_ofo_queue.
     pub(crate) fn queue(&mut self, piece: &Piece) {
         if !self.is_counted() {

@@ -34,9 +34,9 @@ impl Config {
     /// Returns an error that names a value with which no transaction could work, if there is one.
     pub fn check(&self) -> Result<(), ConfigError> {
         ConfigError::check([
-            (!self.t1.is_zero(), "t1", "has to be longer than zero"),
+            (!self.t1.is_zero(), "t1", "must be longer than zero"),
             (self.t2 >= self.t1, "t2", "is shorter than t1; lower t1 too"),
-            (self.response.0 >= Self::SHORTEST_RESPONSE, "response", "has to be 16 octets at least"),
+            (self.response.0 >= Self::SHORTEST_RESPONSE, "response", "must be at least 16 octets"),
         ])
     }
 

@@ -254,7 +254,7 @@ fn forward_tsn(item: &Item) -> Result<ForwardTsn, String> {
     let skipped: Option<_> = item.list("ids").into_iter().map(skipped).collect();
     Ok(ForwardTsn {
         new_cumulative_tsn: Tsn(item.count("cum_tsn")?),
-        skipped: skipped.ok_or("ids of FORWARD_TSN are no streams; write [{0,1},{1,3}]")?,
+        skipped: skipped.ok_or("ids of FORWARD_TSN are not a list of streams; write [{0,1},{1,3}]")?,
     })
 }
 
@@ -273,7 +273,7 @@ fn i_forward_tsn(item: &Item) -> Result<IForwardTsn, String> {
     Ok(IForwardTsn {
         new_cumulative_tsn: Tsn(item.count("cum_tsn")?),
         skipped: skipped.ok_or(
-            "ids of I_FORWARD_TSN are no messages; write [{0,O,1},{1,U,3}]: stream, ordered or unordered, MID",
+            "ids of I_FORWARD_TSN are not a list of messages; write [{0,O,1},{1,U,3}]: stream, ordered or unordered, MID",
         )?,
     })
 }

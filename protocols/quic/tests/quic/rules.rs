@@ -45,7 +45,7 @@ fn is_ack(frame: &Frame) -> bool {
     matches!(frame, Frame::Ack { .. })
 }
 
-/// Returns when the first message of a side arrived, and how.
+/// Returns the last message that a side received, with its time.
 fn received(side: &Side) -> &(Time, Received) {
     side.received.last().expect("nothing came")
 }

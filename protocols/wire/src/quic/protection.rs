@@ -2,7 +2,7 @@
 //!
 //! Endpoints of the model world protect nothing. Their packets are protected when they become octets, so that
 //! a capture with its key log is readable like that of any other QUIC. Keys of Initial packets are RFC
-//! 9001's; the others are derived from the same secret instead of a key exchange, so nothing is kept secret.
+//! 9001's; the others are derived from the same secret instead of a key exchange, so nothing is secret.
 //! Keys are never updated (section 6), whatever the endpoints do: a capture shows packets at both ends, and
 //! its reader cannot tell their order.
 
