@@ -3,7 +3,7 @@
 use crate::Interval;
 
 /// Minimum number of batches: with fewer, the variance of their means is too uncertain.
-const FEWEST: usize = 20;
+const MIN_BATCHES: usize = 20;
 
 /// The mean of a run that is cut into batches long enough to be nearly independent.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,7 +23,7 @@ impl BatchMeans {
     /// samples than batches.
     pub fn of(samples: &[f64], warm_up: usize, batches: usize, confidence: f64) -> Option<Self> {
         let kept = samples.get(warm_up..)?;
-        let batch = kept.len().checked_div(batches).filter(|batch| *batch > 0 && batches >= FEWEST)?;
+        let batch = kept.len().checked_div(batches).filter(|batch| *batch > 0 && batches >= MIN_BATCHES)?;
         let kept = &kept[kept.len() - batch * batches..];
         let means: Vec<f64> =
             kept.chunks(batch).map(|part| part.iter().sum::<f64>() / batch as f64).collect();

@@ -11,7 +11,7 @@ use crate::bounds::quantile;
 /// Number of resamples: the far end of the interval of skewed samples lies in their last thousandth.
 const RESAMPLES: usize = 20_000;
 /// Below this acceleration the interval is symmetric enough for ±: its longer side is less than 1.5 times the shorter.
-const EVEN: f64 = 0.03;
+const MIN_ACCELERATION: f64 = 0.03;
 
 /// Returns the ends of the mean's confidence interval. The random numbers are always the same, so the same
 /// samples give the same ends. `None` if the interval would be nearly symmetric.
@@ -21,7 +21,7 @@ pub(crate) fn bca_of_mean(samples: &[f64], confidence: f64) -> Option<(f64, f64)
     let power = |k: i32| samples.iter().map(|x| (x - mean).powi(k)).sum::<f64>();
     // The jackknife values of a mean differ as the samples do.
     let acceleration = power(3) / (6.0 * power(2).powf(1.5));
-    if acceleration.is_nan() || acceleration.abs() < EVEN {
+    if acceleration.is_nan() || acceleration.abs() < MIN_ACCELERATION {
         return None;
     }
     let mut means = means_of_resamples(samples);
@@ -42,12 +42,12 @@ pub(crate) fn bca_of_mean(samples: &[f64], confidence: f64) -> Option<(f64, f64)
 
 thread_local! {
     /// Indexes of the samples of each resample, cached for one sample count.
-    static DRAWN: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+    static RESAMPLE_INDEXES: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
 
 fn means_of_resamples(samples: &[f64]) -> Vec<f64> {
     let n = samples.len();
-    DRAWN.with_borrow_mut(|drawn| {
+    RESAMPLE_INDEXES.with_borrow_mut(|drawn| {
         if drawn.len() != RESAMPLES * n {
             let mut rng = Seed(0).derive("bootstrap").rng();
             drawn.clear();

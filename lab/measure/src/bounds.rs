@@ -10,9 +10,9 @@ use crate::interval::Interval;
 use crate::quantile::wilson;
 
 /// Minimum number of repetitions for a bootstrap interval; with fewer, Student's t is used.
-const SHAPELESS: usize = 8;
+const MIN_BOOTSTRAP: usize = 8;
 /// An interval whose longer side is at least this many times the shorter is not printed as ±.
-const LOPSIDED: f64 = 1.5;
+const LOPSIDED_RATIO: f64 = 1.5;
 
 /// An estimate with the ends of its confidence interval, in the unit of the samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,7 +41,7 @@ impl Bounds {
     /// ```
     pub fn of_mean(samples: &[f64], confidence: f64) -> Option<Self> {
         let symmetric = Self::from(Interval::of(samples, confidence)?);
-        let ends = if samples.len() < SHAPELESS { None } else { bca_of_mean(samples, confidence) };
+        let ends = if samples.len() < MIN_BOOTSTRAP { None } else { bca_of_mean(samples, confidence) };
         let skewed = ends.map(|(low, high)| Self { low, high, ..symmetric });
         Some(skewed.filter(Self::is_lopsided).unwrap_or(symmetric))
     }
@@ -76,7 +76,7 @@ impl Bounds {
     /// Returns whether one end is much farther from the estimate than the other.
     pub fn is_lopsided(&self) -> bool {
         let (below, above) = (self.value - self.low, self.high - self.value);
-        below.max(above) > LOPSIDED * below.min(above)
+        below.max(above) > LOPSIDED_RATIO * below.min(above)
     }
 
     fn is_finite(&self) -> bool {

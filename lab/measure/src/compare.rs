@@ -121,7 +121,7 @@ pub fn compare_ratios(
     };
     let unseen = [share(unseen[0], a), share(unseen[1], b)];
     let ratios = compare_with_allowances(&logs(first), &logs(second), unseen, margin.ln_1p(), confidence);
-    Some(if ratios.difference.mean * (a - b) < 0.0 { ratios.withdrawn() } else { ratios })
+    Some(if ratios.difference.mean * (a - b) < 0.0 { ratios.without_winner() } else { ratios })
 }
 
 /// Compares independent samples that may vary differently (Welch 1947).
@@ -158,7 +158,7 @@ impl Comparison {
     }
 
     /// Returns the comparison without a winner; a shown equivalence stays.
-    fn withdrawn(self) -> Self {
+    fn without_winner(self) -> Self {
         let verdict = if self.verdict == Verdict::NoDifference { self.verdict } else { Verdict::Undecided };
         Self { p: 1.0, p_beyond: 1.0, verdict, ..self }
     }
@@ -181,7 +181,7 @@ impl Estimate {
     /// Returns the probability of a t value above that of `distance`, which `unseen` shortens and makes less certain.
     fn beyond(&self, distance: f64, unseen: Allowance) -> f64 {
         let distance = distance - unseen.expected;
-        let error = self.error.hypot(unseen.half_width / normal(CONFIDENCE));
+        let error = self.error.hypot(unseen.half_width / normal_quantile(CONFIDENCE));
         match (error > 0.0, distance > 0.0) {
             (true, _) => students_t(self.freedom).sf(distance / error),
             (false, true) => 0.0,
@@ -219,7 +219,7 @@ impl Estimate {
 }
 
 /// Returns the two-sided quantile of the standard normal distribution.
-fn normal(confidence: f64) -> f64 {
+fn normal_quantile(confidence: f64) -> f64 {
     Normal::standard().inverse_cdf(0.5 + confidence / 2.0)
 }
 

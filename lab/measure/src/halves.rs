@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use crate::compare::compare_paired;
 
 /// Maximum number of parts of a run in progress; beyond it, neighbours are merged.
-const PARTS: usize = 64;
+const MAX_PARTS: usize = 64;
 /// Permitted difference between the halves of a run, as a share of their mean: twice the length would then change the mean by 5 %.
-const STEADY: f64 = 0.1;
+const MAX_DIFFERENCE: f64 = 0.1;
 /// The significance level of a difference between the means of the halves. Every point of a study is tested,
 /// so one in twenty would discard many means.
 pub const UNSTEADY: f64 = 0.001;
 /// Significance level of the rank test: of ten repetitions all, or all but the one that differs least, go the same way.
 const RANKS_ALPHA: f64 = 0.005;
 /// Minimum number of repetitions for the rank test; fewer cannot reach [`RANKS_ALPHA`].
-const RANKED: usize = 10;
+const MIN_RANKED: usize = 10;
 
 /// A number of completed messages and the sum of their latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -79,7 +79,7 @@ impl HalvesBuilder {
 
     fn begin_part(&mut self) {
         self.each = self.each.max(1);
-        if self.parts.len() == PARTS {
+        if self.parts.len() == MAX_PARTS {
             self.parts = self.parts.chunks(2).map(|pair| pair[0].add(pair[1])).collect();
             self.each *= 2;
         }
@@ -106,8 +106,8 @@ pub fn is_steady(halves: &[(f64, f64)]) -> bool {
         return true;
     }
     let test = compare_paired(&later, &earlier, 0.0, 1.0 - UNSTEADY);
-    let far = test.difference.mean.abs() > STEADY * middle;
-    let ranked = halves.len() >= RANKED;
+    let far = test.difference.mean.abs() > MAX_DIFFERENCE * middle;
+    let ranked = halves.len() >= MIN_RANKED;
     let one_way = test.ranks.is_none_or(|ranks| !ranked || ranks.p < RANKS_ALPHA);
     !(far && test.p < UNSTEADY && one_way)
 }

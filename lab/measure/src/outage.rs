@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::{Distribution, Record, Recorder, nanoseconds};
 
 /// Maximum number of messages examined after the first event.
-const MOST: usize = 1 << 22;
+const MAX_MESSAGES: usize = 1 << 22;
 
 /// An event costs nothing if this many messages after it are on time.
-const ON_TIME: u32 = 10;
+const ON_TIME_MESSAGES: u32 = 10;
 
 /// Number of messages before the event in a drawing.
-const BEFORE: usize = 64;
+const MESSAGES_BEFORE: usize = 64;
 /// Number of equal parts of the time until the backlog was gone. Each part after that is [`GROWTH`] times as long as the one before.
 const PARTS: u64 = 256;
 const GROWTH: f64 = 1.05;
@@ -64,12 +64,12 @@ pub struct OutageCurve {
 
 /// A message that had not been delivered at the first event.
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
+struct PendingMessage {
     due: Time,
     delivered: Option<Time>,
 }
 
-impl Waiting {
+impl PendingMessage {
     fn took(&self) -> Option<Duration> {
         self.delivered.map(|delivered| delivered.saturating_since(self.due))
     }
@@ -87,7 +87,7 @@ pub struct OutagesBuilder {
     recent: std::collections::VecDeque<(Time, Duration)>,
     /// Time of the last delivery before the first event.
     last: Option<Time>,
-    after: Vec<Waiting>,
+    after: Vec<PendingMessage>,
 }
 
 impl OutagesBuilder {
@@ -108,13 +108,13 @@ impl OutagesBuilder {
                     self.silences.complete((due + latency).since(last));
                 }
                 self.last = self.last.max(Some(due + latency));
-                if self.recent.len() == BEFORE {
+                if self.recent.len() == MESSAGES_BEFORE {
                     self.recent.pop_front();
                 }
                 self.recent.push_back((due, latency));
             }
-            latency if self.after.len() < MOST => {
-                self.after.push(Waiting { due, delivered: latency.map(|latency| due + latency) });
+            latency if self.after.len() < MAX_MESSAGES => {
+                self.after.push(PendingMessage { due, delivered: latency.map(|latency| due + latency) });
             }
             _ => {}
         }
@@ -138,7 +138,7 @@ impl OutagesBuilder {
         let outages: Vec<Outage> =
             events.iter().zip(ends).filter_map(|(at, until)| run.outage(*at, until)).collect();
         let gone = outages.iter().filter_map(|outage| Some(outage.at + outage.last?)).max();
-        let course = run.course(first, recent, gone.map_or(ended, |gone| Time::ZERO + gone));
+        let course = run.curve(first, recent, gone.map_or(ended, |gone| Time::ZERO + gone));
         (outages, course)
     }
 }
@@ -156,7 +156,7 @@ struct Run {
     ends: Vec<Time>,
     /// Times of deliveries, ascending, from the last one before the first event on.
     deliveries: Vec<Time>,
-    after: Vec<Waiting>,
+    after: Vec<PendingMessage>,
     ended: Time,
 }
 
@@ -205,17 +205,17 @@ impl Run {
     }
 
     /// Returns whether the message was overdue when a long silence ended, and arrived then or later.
-    fn was_overdue(&self, message: &Waiting) -> bool {
+    fn was_overdue(&self, message: &PendingMessage) -> bool {
         let next = self.ends.partition_point(|end| *end <= message.due + self.usual);
         self.ends.get(next).is_some_and(|end| message.delivered.is_none_or(|delivered| *end <= delivered))
     }
 
     fn backlog(&self, at: Time, until: Time) -> Backlog {
-        let touched = |message: &&Waiting| {
+        let touched = |message: &&PendingMessage| {
             message.due < until && message.delivered.is_none_or(|delivered| delivered > at)
         };
         let fastest = self.after.iter().filter(|message| message.due > at && message.due < until);
-        let fastest = fastest.filter_map(Waiting::took).min().unwrap_or(Duration::ZERO);
+        let fastest = fastest.filter_map(PendingMessage::took).min().unwrap_or(Duration::ZERO);
         let usual = self.usual.max(fastest + fastest);
         let mut backlog = Backlog::default();
         let (mut on_time, mut end) = (0, at);
@@ -223,7 +223,9 @@ impl Run {
             match message.took() {
                 Some(took) if took <= usual && !self.was_overdue(message) => {
                     on_time += u32::from(message.due > at);
-                    if backlog.late == 0 && on_time == ON_TIME || backlog.late > 0 && message.due > end {
+                    if backlog.late == 0 && on_time == ON_TIME_MESSAGES
+                        || backlog.late > 0 && message.due > end
+                    {
                         break;
                     }
                 }
@@ -241,7 +243,7 @@ impl Run {
     }
 
     /// Returns the slowest message of each part of the time, and the messages that never arrived.
-    fn course(
+    fn curve(
         &self,
         first: Time,
         recent: impl IntoIterator<Item = (Time, Duration)>,

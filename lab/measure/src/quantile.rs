@@ -33,7 +33,7 @@ pub struct CcdfPoint {
 }
 
 /// Minimum number of messages in a drawn tail; with fewer it is noise.
-const TAIL: u64 = 10;
+const MIN_TAIL: u64 = 10;
 
 impl Distribution {
     /// Returns the confidence interval of the quantile `p` between two order statistics, by the binomial
@@ -57,7 +57,7 @@ impl Distribution {
         let (mut points, mut above, mut last) = (Vec::new(), self.offered(), f64::INFINITY);
         for (bucket, count) in self.buckets.iter() {
             above -= count;
-            if above < TAIL {
+            if above < MIN_TAIL {
                 points.extend(points.last().map(|held| CcdfPoint { latency: bucket.middle(), ..*held }));
                 break;
             }

@@ -4,7 +4,7 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Largest smaller sample for which every choice of ranks is enumerated; beyond, the rank sum is practically normal.
-const COUNTED: usize = 8;
+const MAX_ENUMERATED: usize = 8;
 
 /// The result of a rank sum test.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,11 +33,11 @@ impl RankSum {
         let (ranks, sum) = doubled_ranks(first, second);
         let (n, m) = (first.len(), second.len());
         let higher = (sum - n * (n + 1)) as f64 / 2.0;
-        let p = if n.min(m) > COUNTED {
-            normal(&ranks, higher, (n as f64, m as f64))
+        let p = if n.min(m) > MAX_ENUMERATED {
+            approximate_p(&ranks, higher, (n as f64, m as f64))
         } else {
             let total: usize = ranks.iter().sum();
-            if n <= m { counted(&ranks, n, sum) } else { counted(&ranks, m, total - sum) }
+            if n <= m { exact_p(&ranks, n, sum) } else { exact_p(&ranks, m, total - sum) }
         };
         Self { superiority: higher / (n * m) as f64, p }
     }
@@ -59,7 +59,7 @@ fn doubled_ranks(first: &[f64], second: &[f64]) -> (Vec<usize>, usize) {
 }
 
 /// Returns the two-sided probability of a sum as uneven as `sum`, over all ways to choose `chosen` of the ranks.
-fn counted(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
+fn exact_p(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
     let most: usize = ranks.iter().rev().take(chosen).sum();
     // ways[k][s]: the number of choices of k ranks with sum s.
     let mut ways = vec![vec![0.0; most + 1]; chosen + 1];
@@ -78,7 +78,7 @@ fn counted(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
 }
 
 /// Returns the normal approximation, with continuity correction; `higher` is the number of pairs in which the first is higher.
-fn normal(ranks: &[usize], higher: f64, (n, m): (f64, f64)) -> f64 {
+fn approximate_p(ranks: &[usize], higher: f64, (n, m): (f64, f64)) -> f64 {
     let all = n + m;
     let ties: f64 =
         ranks.chunk_by(|a, b| a == b).map(|group| (group.len() as f64).powi(3) - group.len() as f64).sum();

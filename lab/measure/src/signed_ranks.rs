@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
 /// Largest number of pairs for which every assignment of signs is enumerated; beyond, the rank sum is practically normal.
-const COUNTED: usize = 60;
+const MAX_ENUMERATED: usize = 60;
 
 /// The result of a signed rank test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl SignedRanks {
         let lower = differences.iter().filter(is_lower).count() as u64;
         let of_lower = ranks.iter().zip(&differences).filter(|(_, difference)| is_lower(difference));
         let sum: usize = of_lower.map(|(rank, _)| rank).sum();
-        let p = if ranks.len() <= COUNTED { counted(&ranks, sum) } else { normal(&ranks, sum) };
+        let p = if ranks.len() <= MAX_ENUMERATED { exact_p(&ranks, sum) } else { approximate_p(&ranks, sum) };
         Self { lower, higher: differences.len() as u64 - lower, p }
     }
 
@@ -58,7 +58,7 @@ fn doubled_ranks(sorted: &[f64]) -> Vec<usize> {
 }
 
 /// Returns the two-sided probability of a sum of ranks as far from its middle as `sum`, over all signs.
-fn counted(ranks: &[usize], sum: usize) -> f64 {
+fn exact_p(ranks: &[usize], sum: usize) -> f64 {
     let total: usize = ranks.iter().sum();
     // likely[s]: the probability of sum s.
     let mut likely = vec![0.0; total + 1];
@@ -76,7 +76,7 @@ fn counted(ranks: &[usize], sum: usize) -> f64 {
 }
 
 /// Returns the normal approximation for many pairs, with ties in the variance.
-fn normal(ranks: &[usize], sum: usize) -> f64 {
+fn approximate_p(ranks: &[usize], sum: usize) -> f64 {
     let middle = ranks.iter().sum::<usize>() as f64 / 2.0;
     let variance = ranks.iter().map(|rank| (*rank as f64).powi(2)).sum::<f64>() / 4.0;
     2.0 * Normal::standard().sf((sum as f64 - middle).abs() / variance.sqrt())

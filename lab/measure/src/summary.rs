@@ -156,18 +156,18 @@ impl Summarizer {
 }
 
 /// A run that falls this far behind its schedule does not carry its load. IKR report 53, section 5.1.
-const COLLAPSED: Duration = Duration::from_secs(1);
+const MAX_BEHIND: Duration = Duration::from_secs(1);
 
 impl Summary {
     /// Returns whether a message waited for more than a second before the transport accepted it.
     pub fn fell_behind(&self) -> bool {
-        self.behind > COLLAPSED
+        self.behind > MAX_BEHIND
     }
 
     /// Returns whether messages waited longer and longer in the transport's buffers: those of the later half
     /// took more than a second, and twice as long as those of the earlier one.
     pub fn backlog_grew(&self) -> bool {
-        let limit = COLLAPSED.as_millis_f64();
+        let limit = MAX_BEHIND.as_millis_f64();
         self.halves.means_ms().is_some_and(|(earlier, later)| later > limit && later > 2.0 * earlier)
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{LatencySum, Record, nanoseconds};
 
 /// Maximum number of parts; later ones are discarded.
-const MOST: usize = 1 << 16;
+const MAX_PARTS: usize = 1 << 16;
 
 /// The deliveries in each interval of a run, from the time at which its first message was due.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ impl TimelineBuilder {
         let delivered = record.scheduled + split.total();
         self.times = Some((begin, last.max(delivered)));
         let part = delivered.since(begin).as_nanos() / self.timeline.part.as_nanos();
-        let Some(at) = usize::try_from(part).ok().filter(|at| *at < MOST) else { return };
+        let Some(at) = usize::try_from(part).ok().filter(|at| *at < MAX_PARTS) else { return };
         if at >= self.timeline.parts.len() {
             self.timeline.parts.resize(at + 1, TimelinePart::default());
         }

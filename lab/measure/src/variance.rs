@@ -83,11 +83,11 @@ fn of_block(block: &Block) -> Variance {
 
     let [n, r, c] = [repetitions, rows, columns].map(|count| count as f64);
     let part = |squares: f64, freedom: f64| VarianceComponent { squares, freedom };
-    let first = part(n * c * spread(&by_row, grand), r - 1.0);
-    let second = part(n * r * spread(&by_column, grand), c - 1.0);
-    let between = n * cells.iter().map(|row| spread(row, grand)).sum::<f64>();
+    let first = part(n * c * squared_distances(&by_row, grand), r - 1.0);
+    let second = part(n * r * squared_distances(&by_column, grand), c - 1.0);
+    let between = n * cells.iter().map(|row| squared_distances(row, grand)).sum::<f64>();
     let samples = block.iter().flatten().zip(cells.iter().flatten());
-    let error = samples.map(|(cell, mean)| spread(cell, *mean)).sum();
+    let error = samples.map(|(cell, mean)| squared_distances(cell, *mean)).sum();
     Variance {
         first,
         second,
@@ -101,7 +101,7 @@ fn mean(samples: &[f64]) -> f64 {
 }
 
 /// Returns the sum of the squared distances from `centre`.
-fn spread(samples: &[f64], centre: f64) -> f64 {
+fn squared_distances(samples: &[f64], centre: f64) -> f64 {
     samples.iter().map(|x| (x - centre) * (x - centre)).sum()
 }
 

@@ -52,14 +52,14 @@ pub struct WaterfallBuilder {
 
 impl WaterfallBuilder {
     /// Maximum number of pages, the first of the run, among which the drawing is chosen.
-    const PAGES: usize = 64;
+    const MAX_PAGES: usize = 64;
     /// Maximum number of files of a drawn page; more bars are unreadable.
-    const FILES: usize = 256;
+    const MAX_FILES: usize = 256;
 
     /// Adds the next record; a page comes before its files.
     pub fn add(&mut self, record: &Record) {
         match record.kind {
-            RecordKind::Page if self.pages.len() < Self::PAGES => self.pages.push((*record, Vec::new())),
+            RecordKind::Page if self.pages.len() < Self::MAX_PAGES => self.pages.push((*record, Vec::new())),
             RecordKind::Object => {
                 let is_its_page = |page: &Record| record.parent.map(u64::from) == Some(page.id);
                 if let Some((_, files)) = self.pages.last_mut().filter(|(page, _)| is_its_page(page)) {
@@ -79,7 +79,7 @@ impl WaterfallBuilder {
         let place =
             |page: &Record| self.pages.iter().filter(|(other, _)| other.id < page.id).count() as u64 + 1;
         let (page, files) = self.pages.get(middle)?;
-        (files.len() <= Self::FILES).then(|| Waterfall::of(place(page), page, files))
+        (files.len() <= Self::MAX_FILES).then(|| Waterfall::of(place(page), page, files))
     }
 }
 

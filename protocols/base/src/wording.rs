@@ -5,14 +5,14 @@ use crate::nearest;
 /// Rewrites an error of serde or of the TOML parser in plain words, with what to do about it.
 pub fn plain_words(message: &str) -> String {
     let message = message.trim_end();
-    if let Some((found, expected)) = mismatch(message) {
-        return misplaced(&value(found), expected);
+    if let Some((found, expected)) = split_mismatch(message) {
+        return describe_mismatch(&value(found), expected);
     }
     // A list whose elements may be the keys in order.
     if let Some((_, expected)) =
         message.strip_prefix("invalid length ").and_then(|rest| rest.split_once(", expected "))
     {
-        return misplaced("a list", expected);
+        return describe_mismatch("a list", expected);
     }
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if let Some((unknown, known)) = quoted.split_first() {
@@ -44,7 +44,7 @@ fn unknown_word(what: &str, unknown: &str, known: &[&str]) -> String {
 }
 
 /// Splits serde's message into the found and the expected value.
-fn mismatch(message: &str) -> Option<(&str, &str)> {
+fn split_mismatch(message: &str) -> Option<(&str, &str)> {
     let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
     rest.split_once(", expected ")
 }
@@ -61,7 +61,7 @@ fn value(found: &str) -> String {
 }
 
 /// Returns the sentence for `found` where serde expected `expected`.
-fn misplaced(found: &str, expected: &str) -> String {
+fn describe_mismatch(found: &str, expected: &str) -> String {
     let is_number = found.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     match expected {
         "any value" => format!("{found} is too large a number"),
@@ -72,7 +72,7 @@ fn misplaced(found: &str, expected: &str) -> String {
         _ if is_number && expected.contains(" such as \"") => {
             format!("{found} has no unit; write {expected}")
         }
-        _ => format!("{found} is not {}", wanted(expected)),
+        _ => format!("{found} is not {}", describe_expected(expected)),
     }
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn percentage(number: &str) -> String {
 }
 
 /// Describes the expected value.
-fn wanted(expected: &str) -> String {
+fn describe_expected(expected: &str) -> String {
     let whole = |most: u64| format!("a whole number from 0 to {most}");
     match expected {
         "u8" => whole(u8::MAX.into()),

@@ -19,8 +19,8 @@ use crate::pacing::Pacing;
 use crate::ticks;
 use aggregation::{Aggregation, ROUNDS};
 use bandwidth::{Bandwidth, MaxFilter, UNIT};
-use policer::{Policer, Tally, Turn};
-use window::Memory;
+use policer::{Policer, PolicerUpdate, Tally};
+use window::SavedState;
 
 /// 2/ln 2: the least gain with which the rate doubles each round. Draft, section 4.1.1.2: BBRHighGain.
 const HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1;
@@ -62,7 +62,7 @@ pub enum Recovery {
 
 /// What is known when a connection opens.
 #[derive(Debug, Clone, Copy)]
-pub struct Beginning {
+pub struct ConnectionStart {
     /// The time.
     pub now: Time,
     /// The least round-trip time of the handshake.
@@ -77,7 +77,7 @@ pub struct Beginning {
 
 /// The effect of an acknowledgment, in units of the window.
 #[derive(Debug, Clone, Copy)]
-pub struct Acknowledged {
+pub struct AckSample {
     /// The time.
     pub now: Time,
     /// Units newly delivered.
@@ -85,7 +85,7 @@ pub struct Acknowledged {
     /// Units newly reported as CE-marked, if marks are counted.
     pub marked: u32,
     /// Whether the congestion window limited the sender. Linux: tcp_is_cwnd_limited.
-    pub window_was_used: bool,
+    pub is_cwnd_limited: bool,
     /// SND.UNA and SND.NXT.
     pub progress: (u32, u32),
     /// Units newly considered lost.
@@ -113,14 +113,14 @@ pub struct Acknowledged {
 }
 
 #[cfg(test)]
-impl Acknowledged {
+impl AckSample {
     /// Returns the acknowledgment of one segment after `rtt`, the only one in flight.
     pub(crate) fn one(now: Time, rtt: Duration) -> Self {
         Self {
             now,
             delivered: 1,
             marked: 0,
-            window_was_used: true,
+            is_cwnd_limited: true,
             progress: (0, 0),
             newly_lost: 0,
             lost: 0,
@@ -198,7 +198,7 @@ pub(crate) struct Bbr {
     phase_since: Time,
     /// Whether the connection restarts from idle.
     restarts: bool,
-    memory: Memory,
+    memory: SavedState,
     pacing_gain: u32,
     cwnd_gain: u32,
     pacing: Pacing,
@@ -224,7 +224,7 @@ impl Bbr {
             phase: 0,
             phase_since: Time::ZERO,
             restarts: false,
-            memory: Memory::default(),
+            memory: SavedState::default(),
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
             pacing: Pacing { rate: 0, burst: 1 },
@@ -233,8 +233,8 @@ impl Bbr {
     }
 
     /// Starts when the connection opens, with a window of `cwnd`. Draft, section 4.3.1.
-    pub(crate) fn begin(&mut self, beginning: Beginning, cwnd: u32) {
-        let Beginning { now, least_rtt, smoothed_rtt, segment, seed } = beginning;
+    pub(crate) fn begin(&mut self, beginning: ConnectionStart, cwnd: u32) {
+        let ConnectionStart { now, least_rtt, smoothed_rtt, segment, seed } = beginning;
         *self = Self { segment, chance: seed.rng(), ..Self::new(self.quantum) };
         self.deliveries = Deliveries::begin(now, self.quantum);
         self.rounds.next = self.deliveries.delivered();
@@ -250,7 +250,7 @@ impl Bbr {
     }
 
     /// Handles an acknowledgment: updates the model of the path, then the pacing rate and the window. Draft, section 3.5.
-    pub(crate) fn on_acknowledged(&mut self, ack: &Acknowledged, cwnd: &mut u32, ssthresh: &mut u32) {
+    pub(crate) fn on_acknowledged(&mut self, ack: &AckSample, cwnd: &mut u32, ssthresh: &mut u32) {
         let least = ack.least_rtt.unwrap_or_default();
         let sample = self.deliveries.sample(ack.now, ack.delivered, ack.reneged, least);
         self.update_bandwidth(ack, sample);
@@ -260,7 +260,7 @@ impl Bbr {
         if self.mode == Mode::ProbeBandwidth && self.phase_is_over(ack) {
             self.next_phase();
         }
-        self.look_whether_full(sample);
+        self.check_full_pipe(sample);
         self.drain(ack, ssthresh);
         self.update_round_trip(ack, sample, cwnd);
         self.set_gains();
@@ -299,7 +299,7 @@ impl Bbr {
 
     /// Handles the start of recovery. Linux: bbr_ssthresh.
     pub(crate) fn on_congestion(&mut self, cwnd: u32) {
-        self.remember(cwnd);
+        self.save_window(cwnd);
     }
 
     /// Returns the bandwidth to use: that of a policer if one was detected, otherwise the filtered maximum.
@@ -318,7 +318,7 @@ impl Bbr {
 
     /// Updates the round and the maximum bandwidth of ten rounds; an application-limited sample counts only
     /// if it is not lower. Draft, section 4.1.2.
-    fn update_bandwidth(&mut self, ack: &Acknowledged, sample: Option<Sample>) {
+    fn update_bandwidth(&mut self, ack: &AckSample, sample: Option<Sample>) {
         self.rounds.began = false;
         let Some(sample) = sample else { return };
         if !is_beyond(self.rounds.next, sample.prior_delivered) {
@@ -329,12 +329,12 @@ impl Bbr {
         self.look_for_policer(ack.newly_lost > 0, sample.application_limited, ack.lost);
         let bandwidth = Bandwidth::of(sample.delivered, sample.interval);
         if !sample.application_limited || bandwidth >= self.bandwidth.greatest() {
-            self.bandwidth.see(BANDWIDTH_ROUNDS, self.rounds.count, bandwidth);
+            self.bandwidth.add(BANDWIDTH_ROUNDS, self.rounds.count, bandwidth);
         }
     }
 
     fn look_for_policer(&mut self, losses: bool, application_limited: bool, lost: u32) {
-        let turn = Turn {
+        let turn = PolicerUpdate {
             tally: self.tally(lost),
             losses,
             application_limited,
@@ -346,7 +346,7 @@ impl Bbr {
         }
     }
 
-    fn update_aggregation(&mut self, ack: &Acknowledged, cwnd: u32) {
+    fn update_aggregation(&mut self, ack: &AckSample, cwnd: u32) {
         if self.rounds.began {
             self.aggregation.on_round(ROUNDS);
         }
@@ -355,7 +355,7 @@ impl Bbr {
 
     /// Returns whether the phase of the cycle is over. A phase lasts a round trip; a probe lasts until it has
     /// had its effect, and a drain ends early if the queue is gone. Draft, section 4.3.4.3.
-    fn phase_is_over(&self, ack: &Acknowledged) -> bool {
+    fn phase_is_over(&self, ack: &AckSample) -> bool {
         let lasted = self.deliveries.delivered_at().saturating_since(self.phase_since);
         let full_length = self.least_rtt.rtt.is_some_and(|least| lasted > least);
         let in_network = || self.in_network(ack.prior_in_flight, ack);
@@ -381,7 +381,7 @@ impl Bbr {
     }
 
     /// Checks whether the pipe is full: the bandwidth has grown by less than a quarter in three rounds. Draft, section 4.3.2.2.
-    fn look_whether_full(&mut self, sample: Option<Sample>) {
+    fn check_full_pipe(&mut self, sample: Option<Sample>) {
         let limited = sample.is_some_and(|sample| sample.application_limited);
         if self.full.reached || !self.rounds.began || limited {
             return;
@@ -396,7 +396,7 @@ impl Bbr {
     }
 
     /// Drains the queue of startup when the pipe is full. Draft, section 4.3.3.
-    fn drain(&mut self, ack: &Acknowledged, ssthresh: &mut u32) {
+    fn drain(&mut self, ack: &AckSample, ssthresh: &mut u32) {
         if self.mode == Mode::Startup && self.full.reached {
             self.mode = Mode::Drain;
             *ssthresh = self.in_flight_target(self.bandwidth.greatest(), UNIT);
@@ -410,7 +410,7 @@ impl Bbr {
     }
 
     /// Updates the least round-trip time of ten seconds, and probes for it when it has expired. Draft, sections 4.1.2.4 and 4.3.5.
-    fn update_round_trip(&mut self, ack: &Acknowledged, sample: Option<Sample>, cwnd: &mut u32) {
+    fn update_round_trip(&mut self, ack: &AckSample, sample: Option<Sample>, cwnd: &mut u32) {
         let expired = ticks(ack.now) > ticks(self.least_rtt.at + RTT_LIFETIME);
         let alone = sample.is_some_and(|sample| sample.delivered <= self.quantum);
         let delayed = ack.runt && alone;
@@ -421,7 +421,7 @@ impl Bbr {
         }
         if expired && !self.restarts && self.mode != Mode::ProbeRoundTrip {
             self.mode = Mode::ProbeRoundTrip;
-            self.remember(*cwnd);
+            self.save_window(*cwnd);
             self.least_rtt.little_since = None;
         }
         if self.mode == Mode::ProbeRoundTrip {
@@ -433,7 +433,7 @@ impl Bbr {
     }
 
     /// Keeps little in flight for at least 200 ms and a round. Draft, section 4.3.5.
-    fn probe_round_trip(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
+    fn probe_round_trip(&mut self, ack: &AckSample, cwnd: &mut u32) {
         // Samples of data sent meanwhile do not show the bandwidth.
         self.deliveries.limit_by_application(ack.in_flight);
         if self.least_rtt.little_since.is_none() {
@@ -472,7 +472,7 @@ impl Bbr {
     }
 
     /// Sets the pacing rate from the bandwidth; until the pipe is full the rate never falls. Draft, section 4.2.1.
-    fn set_pace(&mut self, ack: &Acknowledged, cwnd: u32) {
+    fn set_pace(&mut self, ack: &AckSample, cwnd: u32) {
         if !self.rtt_known && ack.smoothed_rtt.is_some() {
             self.pace_by_round_trip(cwnd, ack.smoothed_rtt, ack.least_rtt);
         }

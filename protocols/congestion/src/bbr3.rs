@@ -17,7 +17,7 @@ use hol_base::{Rng, Seed, Time};
 
 use crate::bbr::aggregation::{Aggregation, ROUNDS};
 use crate::bbr::bandwidth::{Bandwidth, UNIT};
-use crate::bbr::{Acknowledged, Beginning, Recovery};
+use crate::bbr::{AckSample, ConnectionStart, Recovery};
 use crate::delivery::{Deliveries, Departure, Sample};
 use crate::pacing::Pacing;
 use cycle::{AckPhase, Cycle};
@@ -162,8 +162,8 @@ impl Bbr3 {
     }
 
     /// Starts when the connection opens, with a window of `cwnd`. Draft, section 5.2.1: BBROnInit.
-    pub(crate) fn begin(&mut self, beginning: Beginning, cwnd: u32) {
-        let Beginning { now, least_rtt, smoothed_rtt, segment, seed } = beginning;
+    pub(crate) fn begin(&mut self, beginning: ConnectionStart, cwnd: u32) {
+        let ConnectionStart { now, least_rtt, smoothed_rtt, segment, seed } = beginning;
         *self = Self { segment, initial_window: cwnd, chance: seed.rng(), ..Self::new(self.quantum) };
         self.deliveries = Deliveries::begin(now, self.quantum);
         self.rounds.begin(self.deliveries.delivered());
@@ -182,11 +182,11 @@ impl Bbr3 {
     /// considered lost. Draft, section 4.1.2.2.
     pub(crate) fn depart(&mut self, now: Time, outstanding: bool, in_flight: u32, lost: u32) -> Departure {
         let in_flight = in_flight + self.quantum;
-        self.deliveries.depart(now, outstanding).beside(in_flight, lost)
+        self.deliveries.depart(now, outstanding).with_counts(in_flight, lost)
     }
 
     /// Handles an acknowledgment. Draft, section 5.2.3: BBRUpdateOnACK.
-    pub(crate) fn on_acknowledged(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
+    pub(crate) fn on_acknowledged(&mut self, ack: &AckSample, cwnd: &mut u32) {
         let least = ack.least_rtt.unwrap_or_default();
         let sample = self.deliveries.sample(ack.now, ack.delivered, ack.reneged, least);
         self.rounds.began = false;
@@ -233,7 +233,7 @@ impl Bbr3 {
         self.segment / self.quantum
     }
 
-    fn update_aggregation(&mut self, ack: &Acknowledged, cwnd: u32) {
+    fn update_aggregation(&mut self, ack: &AckSample, cwnd: u32) {
         if self.rounds.began {
             // Draft, section 5.5.9: in Startup the bandwidth is still underestimated, so the excess is overestimated.
             self.aggregation.on_round(if self.full.reached { ROUNDS } else { 1 });
@@ -247,12 +247,12 @@ impl Bbr3 {
     /// Checks whether the full bandwidth has been reached. Draft, section 5.3.1.2: BBRCheckFullBWReached.
     fn check_full_bandwidth(&mut self, sample: &Sample) {
         if self.rounds.began && !sample.application_limited {
-            self.full.look(sample.bandwidth());
+            self.full.check_growth(sample.bandwidth());
         }
     }
 
     /// Changes from Startup to Drain when the pipe is full. Draft, section 5.3.1.1: BBRCheckStartupDone.
-    fn check_startup_done(&mut self, ack: &Acknowledged, sample: Option<&Sample>) {
+    fn check_startup_done(&mut self, ack: &AckSample, sample: Option<&Sample>) {
         if self.state != State::Startup {
             return;
         }
@@ -264,7 +264,7 @@ impl Bbr3 {
     }
 
     /// Ends Drain when the queue is empty, or after too many rounds. Draft, section 5.3.2: BBRCheckDrainDone.
-    fn check_drain_done(&mut self, ack: &Acknowledged) {
+    fn check_drain_done(&mut self, ack: &AckSample) {
         let lasts_long = self.rounds.count > self.drain_since + DRAIN_ROUNDS;
         if self.state == State::Drain && (ack.in_flight <= self.in_flight_of(UNIT) || lasts_long) {
             self.start_down(ack.now);

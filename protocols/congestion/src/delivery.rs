@@ -22,7 +22,7 @@ pub struct Departure {
 
 impl Departure {
     /// Adds the units in flight, including this segment, and the units ever considered lost.
-    pub(crate) fn beside(self, in_flight: u32, lost: u32) -> Self {
+    pub(crate) fn with_counts(self, in_flight: u32, lost: u32) -> Self {
         Self { in_flight, lost, ..self }
     }
 }

@@ -4,7 +4,7 @@
 
 use hol_base::{Duration, Time};
 
-use crate::bbr::{Acknowledged, Beginning, Recovery};
+use crate::bbr::{AckSample, ConnectionStart, Recovery};
 use crate::delivery::is_beyond;
 use crate::pacing::Pacing;
 
@@ -82,7 +82,7 @@ impl Prague {
         }
     }
 
-    pub(crate) fn begin(&mut self, beginning: Beginning, cwnd: u32) {
+    pub(crate) fn begin(&mut self, beginning: ConnectionStart, cwnd: u32) {
         *self = Self {
             segment: beginning.segment,
             updated: beginning.now,
@@ -117,7 +117,7 @@ impl Prague {
     }
 
     /// Handles an acknowledgment. prague_cong_control.
-    pub(crate) fn on_acknowledged(&mut self, ack: &Acknowledged, cwnd: &mut u32, ssthresh: &mut u32) {
+    pub(crate) fn on_acknowledged(&mut self, ack: &AckSample, cwnd: &mut u32, ssthresh: &mut u32) {
         self.smoothed_rtt = ack.smoothed_rtt.unwrap_or(self.smoothed_rtt);
         self.in_loss &= ack.recovery != Recovery::None;
         let is_slow_start = *cwnd < *ssthresh;
@@ -155,13 +155,13 @@ impl Prague {
     }
 
     /// Grows the window by the units delivered without a mark. Draft, section 2.4.3; prague_update_cwnd.
-    fn grow(&mut self, ack: &Acknowledged, cwnd: &mut u32, ssthresh: u32) {
+    fn grow(&mut self, ack: &AckSample, cwnd: &mut u32, ssthresh: u32) {
         if ack.marked > 0 && !std::mem::replace(&mut self.is_marked, true) {
             // The share of marks is still unknown.
             self.shrink_to(0.5);
         }
         let mut unmarked = ack.delivered.saturating_sub(ack.marked);
-        if unmarked == 0 || self.in_loss || !ack.window_was_used {
+        if unmarked == 0 || self.in_loss || !ack.is_cwnd_limited {
             return;
         }
         if *cwnd < ssthresh && !self.is_marked {
@@ -196,7 +196,7 @@ impl Prague {
     }
 
     /// Updates alpha at the end of a round trip, which lasts at least 25 ms. Draft, section 2.3.2; prague_update_alpha.
-    fn end_round(&mut self, ack: &Acknowledged, is_slow_start: bool) {
+    fn end_round(&mut self, ack: &AckSample, is_slow_start: bool) {
         let (una, nxt) = ack.progress;
         let goes_on = self.round_end.is_some_and(|end| is_beyond(end, una));
         if goes_on || (self.is_scaled(is_slow_start) && ack.now.since(self.updated) < TARGET) {
@@ -229,7 +229,7 @@ mod tests {
 
     /// Returns the state with a window of `segments` after slow start.
     fn prague(segments: u32) -> Prague {
-        let beginning = Beginning {
+        let beginning = ConnectionStart {
             now: Time::ZERO,
             least_rtt: Some(RTT),
             smoothed_rtt: Some(RTT),
@@ -241,8 +241,8 @@ mod tests {
         prague
     }
 
-    fn ack(now: Time, delivered: u32, marked: u32, progress: (u32, u32)) -> Acknowledged {
-        Acknowledged { delivered, marked, progress, ..Acknowledged::one(now, RTT) }
+    fn ack(now: Time, delivered: u32, marked: u32, progress: (u32, u32)) -> AckSample {
+        AckSample { delivered, marked, progress, ..AckSample::one(now, RTT) }
     }
 
     #[test]
@@ -290,7 +290,7 @@ mod tests {
         prague.on_loss(80);
         assert_eq!(prague.window, 40.0);
         let (mut cwnd, mut ssthresh) = (60, 60);
-        let lossy = Acknowledged { recovery: Recovery::Fast, ..ack(Time::from_millis(5), 4, 0, (4, 84)) };
+        let lossy = AckSample { recovery: Recovery::Fast, ..ack(Time::from_millis(5), 4, 0, (4, 84)) };
         prague.on_acknowledged(&lossy, &mut cwnd, &mut ssthresh);
         assert_eq!((prague.window, cwnd), (40.0, 59), "it does not grow meanwhile");
         assert_eq!((prague.on_undo(cwnd), prague.window), (80, 80.0));
@@ -339,7 +339,7 @@ mod tests {
                 prague.on_mark();
             }
             let sample = ack(now, 1, u32::from(is_marked), (una, una + cwnd));
-            let sample = Acknowledged { smoothed_rtt: Some(rtt), ..sample };
+            let sample = AckSample { smoothed_rtt: Some(rtt), ..sample };
             prague.on_acknowledged(&sample, &mut cwnd, &mut ssthresh);
             late += u64::from(now > Time::from_millis(30_000));
         }

@@ -3,7 +3,7 @@
 use hol_base::{Duration, Time};
 use serde::Deserialize;
 
-use crate::bbr::{Acknowledged, Bbr, Beginning};
+use crate::bbr::{AckSample, Bbr, ConnectionStart};
 use crate::bbr3::{Bbr3, LostSegment};
 use crate::cubic::Cubic;
 use crate::dctcp::Dctcp;
@@ -146,7 +146,7 @@ impl CongestionWindow {
         }
         let rtt_min = cubic.rtt_min().unwrap_or(round.rtt);
         if let Some(hystart) = &mut self.hystart
-            && hystart.exits(round, rtt_min, self.cwnd / self.quantum)
+            && hystart.should_exit(round, rtt_min, self.cwnd / self.quantum)
         {
             self.ssthresh = self.cwnd;
         }
@@ -265,7 +265,7 @@ impl CongestionWindow {
     }
 
     /// Notes that the connection is open, for rate-based controllers.
-    pub fn begin(&mut self, beginning: Beginning) {
+    pub fn begin(&mut self, beginning: ConnectionStart) {
         match &mut self.control {
             Control::Bbr(bbr) => bbr.begin(beginning, self.cwnd),
             Control::Bbr3(bbr) => bbr.begin(beginning, self.cwnd),
@@ -331,7 +331,7 @@ impl CongestionWindow {
     }
 
     /// Handles an acknowledgment after all its information has been processed.
-    pub fn on_acknowledged(&mut self, ack: &Acknowledged) {
+    pub fn on_acknowledged(&mut self, ack: &AckSample) {
         match &mut self.control {
             Control::Bbr(bbr) => bbr.on_acknowledged(ack, &mut self.cwnd, &mut self.ssthresh),
             Control::Bbr3(bbr) => bbr.on_acknowledged(ack, &mut self.cwnd),
@@ -436,7 +436,7 @@ mod tests {
         let mut window = CongestionWindow::new(algorithm, 1, 10, true);
         let rtt = Some(RTT);
         let opened = Time::from_millis(1000);
-        window.begin(Beginning {
+        window.begin(ConnectionStart {
             now: opened,
             least_rtt: rtt,
             smoothed_rtt: rtt,
@@ -468,10 +468,10 @@ mod tests {
             let sent = acknowledged + u64::from(window.cwnd()) * 1448;
             window.on_rtt(Round { now, rtt: RTT, acknowledged, sent });
             window.on_ack(now, 1);
-            window.on_acknowledged(&Acknowledged {
+            window.on_acknowledged(&AckSample {
                 progress,
                 marked: u32::from(is_marked),
-                ..Acknowledged::one(now, RTT)
+                ..AckSample::one(now, RTT)
             });
             course.push((window.cwnd(), window.ssthresh()));
         }
@@ -598,7 +598,7 @@ mod tests {
 
     #[test]
     fn only_a_controller_by_rates_has_a_pace_and_hears_of_departures() {
-        let beginning = Beginning {
+        let beginning = ConnectionStart {
             now: Time::from_millis(1000),
             least_rtt: Some(Duration::from_millis(40)),
             smoothed_rtt: Some(Duration::from_millis(40)),
@@ -623,9 +623,9 @@ mod tests {
         window.limit_by_application(7);
         let Control::Bbr(bbr) = &window.control else { unreachable!("it was asked for") };
         assert_eq!((bbr.deliveries.delivered(), bbr.deliveries.is_application_limited()), (4, true));
-        let ack = Acknowledged {
+        let ack = AckSample {
             delivered: 100,
-            ..Acknowledged::one(Time::from_millis(1040), Duration::from_millis(40))
+            ..AckSample::one(Time::from_millis(1040), Duration::from_millis(40))
         };
         window.on_acknowledged(&ack);
         assert_eq!(window.cwnd(), 110, "the window opens by what is delivered");

@@ -110,9 +110,9 @@ pub(crate) fn has_variable(protocol: &str, name: &str) -> bool {
 }
 
 /// Checks that `line` can be parsed as a packet of `protocol`.
-pub(crate) fn check(protocol: &str, line: &str, comes: bool) -> Result<(), String> {
+pub(crate) fn check(protocol: &str, line: &str, is_inbound: bool) -> Result<(), String> {
     match protocol {
-        "tcp" => crate::tcp::check(line, comes),
-        _ => crate::sctp::check(line, comes),
+        "tcp" => crate::tcp::check(line, is_inbound),
+        _ => crate::sctp::check(line, is_inbound),
     }
 }

@@ -53,14 +53,14 @@ pub(crate) type Variables = BTreeMap<String, Value>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EvaluationError {
     /// It cannot be parsed.
-    Unread(String),
+    Unsupported(String),
     /// An assertion does not hold.
     Fails(String),
 }
 
 impl From<String> for EvaluationError {
     fn from(problem: String) -> Self {
-        Self::Unread(problem)
+        Self::Unsupported(problem)
     }
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn check(
 ) -> Result<(), String> {
     let lookup = |name: &str| is_known(name).then_some(Value::Number(1.0));
     for statement in statements(code)? {
-        if let Err(EvaluationError::Unread(problem)) = execute(&statement, variables, &lookup) {
+        if let Err(EvaluationError::Unsupported(problem)) = execute(&statement, variables, &lookup) {
             return Err(problem);
         }
     }
@@ -230,7 +230,8 @@ fn tokens(code: &str) -> Result<Vec<Token>, String> {
             '#' => rest.find('\n').unwrap_or(rest.len()),
             c if c.is_whitespace() || c == '\\' => c.len_utf8(),
             '"' | '\'' => {
-                let end = rest[1..].find(next).ok_or("the Python string does not end; add the closing quote")?;
+                let end =
+                    rest[1..].find(next).ok_or("the Python string does not end; add the closing quote")?;
                 tokens.push(Token::Text(rest[1..=end].to_owned()));
                 end + 2
             }
@@ -514,7 +515,7 @@ mod tests {
             ("assert", "is incomplete"),
             (&deep, "more than 64 deep"),
         ] {
-            let Err(EvaluationError::Unread(problem)) = check(code) else { panic!("{cure}") };
+            let Err(EvaluationError::Unsupported(problem)) = check(code) else { panic!("{cure}") };
             assert!(problem.contains(cure), "{problem}");
         }
     }

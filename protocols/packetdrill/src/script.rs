@@ -18,9 +18,9 @@ pub(crate) enum Action {
     /// The application makes a system call.
     Call(Call),
     /// A packet arrives from the peer.
-    Arrives(String),
+    Inbound(String),
     /// The endpoint must send this packet.
-    Leaves(String),
+    Outbound(String),
     /// The endpoint must send nothing until this time.
     Silence,
     /// `%{ assert name == value }%`.
@@ -34,7 +34,7 @@ pub(crate) enum Action {
 pub(crate) struct Step {
     pub(crate) line: usize,
     pub(crate) when: StepTime,
-    pub(crate) act: Action,
+    pub(crate) action: Action,
 }
 
 /// A parsed script.
@@ -68,7 +68,7 @@ impl Script {
             let read = if text.starts_with("--") {
                 text.split_whitespace().try_for_each(|word| script.set(word))
             } else {
-                step(&text, folder).map(|(when, act)| script.steps.push(Step { line, when, act }))
+                step(&text, folder).map(|(when, action)| script.steps.push(Step { line, when, action }))
             };
             read.map_err(|problem| PlayError::new(problem).at(line))?;
         }
@@ -161,10 +161,10 @@ fn step(text: &str, folder: Option<&Path>) -> Result<(StepTime, Action), String>
         }
     }
     let when = StepTime::parse(&time)?;
-    let act = if words.take("<") {
-        Action::Arrives(words.rest().to_owned())
+    let action = if words.take("<") {
+        Action::Inbound(words.rest().to_owned())
     } else if words.take(">") {
-        Action::Leaves(words.rest().to_owned())
+        Action::Outbound(words.rest().to_owned())
     } else if words.take("%{") {
         Action::Code(words.until("}%")?.to_owned())
     } else if words.take("`") {
@@ -174,5 +174,5 @@ fn step(text: &str, folder: Option<&Path>) -> Result<(StepTime, Action), String>
     } else {
         Action::Call(Call::parse(words.rest())?)
     };
-    Ok((when, act))
+    Ok((when, action))
 }

@@ -71,12 +71,12 @@ pub(crate) const VARIABLES: [&str; 8] = [
 ];
 
 /// Checks that `line` can be parsed as an inbound or outbound packet.
-pub(crate) fn check(line: &str, comes: bool) -> Result<(), String> {
+pub(crate) fn check(line: &str, is_inbound: bool) -> Result<(), String> {
     let line = Line::parse(line)?;
     let seen = PeerValues::default();
     match line.chunks.is_empty() {
         true => Err(NO_CHUNKS.to_owned()),
-        false if comes => line.chunks.iter().try_for_each(|item| chunk::read(item, &seen).map(drop)),
+        false if is_inbound => line.chunks.iter().try_for_each(|item| chunk::read(item, &seen).map(drop)),
         false => line.chunks.iter().try_for_each(chunk::check_name),
     }
 }

@@ -87,7 +87,9 @@ fn file(path: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Set
     if nested == MOST_NESTED {
         return Err(format!("{path}: command files are nested {MOST_NESTED} deep"));
     }
-    let folder = folder.ok_or_else(|| format!("{path}: the script was not read from a file, so the path cannot be resolved"))?;
+    let folder = folder.ok_or_else(|| {
+        format!("{path}: the script was not read from a file, so the path cannot be resolved")
+    })?;
     // Paths are relative to a folder above the script, or to its own.
     let place = folder.ancestors().map(|above| above.join(path)).find(|place| place.is_file());
     let place = place.unwrap_or_else(|| folder.join(path));

@@ -47,7 +47,7 @@ pub(crate) struct Socket {
 }
 
 /// A blocked call.
-pub(crate) struct Blocked<'a> {
+pub(crate) struct BlockedCall<'a> {
     pub(crate) call: &'a Call,
     pub(crate) line: usize,
     first: Time,
@@ -60,7 +60,7 @@ pub(crate) struct Blocked<'a> {
 enum Answer {
     Returns(Outcome),
     /// It blocks, or fails with this error if the socket is non-blocking.
-    Waits(&'static str),
+    Blocks(&'static str),
 }
 
 impl Answer {
@@ -121,16 +121,16 @@ impl<'a> Player<'a> {
         }
         match self.answer(call, 0)? {
             (Answer::Returns(outcome), _) => compare(call, &outcome),
-            (Answer::Waits(error), 0) if !self.socket.blocks => compare(call, &Outcome::error(error)),
-            (Answer::Waits(_), done) if !self.socket.blocks => compare(call, &Outcome::value(done)),
-            (Answer::Waits(_), done) => {
+            (Answer::Blocks(error), 0) if !self.socket.blocks => compare(call, &Outcome::error(error)),
+            (Answer::Blocks(_), done) if !self.socket.blocks => compare(call, &Outcome::value(done)),
+            (Answer::Blocks(_), done) => {
                 let (first, last) = range.ok_or_else(|| {
-                    StepError::Departs(format!(
+                    StepError::Deviates(format!(
                         "{}() blocks, but the script gives no time at which it returns: write START...END",
                         call.name
                     ))
                 })?;
-                self.blocked = Some(Blocked { call, line, first, last, done });
+                self.blocked = Some(BlockedCall { call, line, first, last, done });
                 Ok(())
             }
         }
@@ -139,7 +139,7 @@ impl<'a> Player<'a> {
     /// Completes the blocked call if it can return now.
     pub(crate) fn resume(&mut self) -> Result<(), StepError> {
         let Some(mut blocked) = self.blocked.take() else { return Ok(()) };
-        let (answer, done) = self.answer_again(blocked.call, blocked.done)?;
+        let (answer, done) = self.retry(blocked.call, blocked.done)?;
         blocked.done = done;
         let Answer::Returns(outcome) = answer else {
             self.blocked = Some(blocked);
@@ -147,8 +147,8 @@ impl<'a> Player<'a> {
         };
         let tolerance = self.script.tolerance;
         if self.now > blocked.last + tolerance || self.now + tolerance < blocked.last {
-            let Blocked { call, line, first, last, .. } = blocked;
-            return Err(StepError::Departs(format!(
+            let BlockedCall { call, line, first, last, .. } = blocked;
+            return Err(StepError::Deviates(format!(
                 "{}() of line {line} returns at {}, not at the end of {}",
                 call.name,
                 seconds(self.now),
@@ -159,7 +159,7 @@ impl<'a> Player<'a> {
     }
 
     /// Retries a blocked call.
-    fn answer_again(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), StepError> {
+    fn retry(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), StepError> {
         if call.name == "connect" { Ok((self.connected(), 0)) } else { self.answer(call, done) }
     }
 
@@ -218,7 +218,7 @@ impl<'a> Player<'a> {
         match self.socket.error.take() {
             Some(error) => Answer::error(error),
             None if self.socket.connected => Answer::value(0),
-            None => Answer::Waits("EINPROGRESS"),
+            None => Answer::Blocks("EINPROGRESS"),
         }
     }
 
@@ -227,7 +227,7 @@ impl<'a> Player<'a> {
             return Ok(Answer::error("EINVAL"));
         }
         if !self.socket.connected || self.socket.connection.is_some() {
-            return Ok(Answer::Waits("EAGAIN"));
+            return Ok(Answer::Blocks("EAGAIN"));
         }
         // A new descriptor does not inherit O_NONBLOCK.
         self.socket.blocks = !self.strict;
@@ -278,7 +278,11 @@ impl<'a> Player<'a> {
                     format!("getsockopt() with {option} is not supported; use SO_ERROR or TCP_MAXSEG")
                 })?;
                 let value = self.protocol()?.variable(variable);
-                value.ok_or_else(|| format!("{option} has no value yet; call getsockopt() after the connection is open"))?.to_string()
+                value
+                    .ok_or_else(|| {
+                        format!("{option} has no value yet; call getsockopt() after the connection is open")
+                    })?
+                    .to_string()
             }
         };
         let is_same = expected == got
@@ -287,7 +291,7 @@ impl<'a> Player<'a> {
         if is_same {
             return Ok(Answer::value(0));
         }
-        Err(StepError::Departs(format!("expected {} = {expected}, but got {got}", call.argument(2)?)))
+        Err(StepError::Deviates(format!("expected {} = {expected}, but got {got}", call.argument(2)?)))
     }
 
     /// Resets or adds streams. RFC 6525 sections 6.3.2 and 6.3.4.
@@ -372,7 +376,7 @@ impl<'a> Player<'a> {
             let protocol = self.protocol()?;
             let taken = protocol.endpoint().accepts(length - done);
             if taken == 0 {
-                return Ok((Answer::Waits("EAGAIN"), done));
+                return Ok((Answer::Blocks("EAGAIN"), done));
             }
             let payload: Bytes =
                 (offset..offset + taken).map(|offset| protocol.octet(true, offset)).collect();
@@ -410,7 +414,7 @@ impl<'a> Player<'a> {
         for octet in self.socket.unread.drain(..length).collect::<Vec<_>>() {
             let offset = self.socket.read;
             if octet != self.protocol()?.octet(false, offset) {
-                return Err(StepError::Departs(format!(
+                return Err(StepError::Deviates(format!(
                     "octet {offset} read by the application differs from the one received"
                 )));
             }
@@ -427,19 +431,19 @@ impl<'a> Player<'a> {
         }
         let Socket { peer_closed, closed, failed, shut_for_reading, .. } = self.socket;
         let ended = peer_closed || closed || failed || shut_for_reading;
-        Ok(if ended { Answer::value(0) } else { Answer::Waits("EAGAIN") })
+        Ok(if ended { Answer::value(0) } else { Answer::Blocks("EAGAIN") })
     }
 
     /// Reads one message, or the part that fits into the buffer.
     fn read_message(&mut self, call: &Call, most: usize) -> Result<Answer, StepError> {
-        let Some(message) = self.socket.messages.pop_front() else { return Ok(Answer::Waits("EAGAIN")) };
+        let Some(message) = self.socket.messages.pop_front() else { return Ok(Answer::Blocks("EAGAIN")) };
         let length = most.min(message.length);
         if call.name == "sctp_recvmsg" && call.arguments.len() > 5 {
             check_info(call.argument(5)?, &message)?;
             let flags = call.argument(6).unwrap_or("...");
             let got = if length == message.length { "MSG_EOR" } else { "0" };
             if flags != "..." && flags != got {
-                return Err(StepError::Departs(format!("expected the flags {flags}, but got {got}")));
+                return Err(StepError::Deviates(format!("expected the flags {flags}, but got {got}")));
             }
         }
         if length < message.length && !self.strict {
@@ -618,7 +622,7 @@ fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), StepError> {
                 if expected == got {
                     continue;
                 }
-                return Err(StepError::Departs(format!("expected {name}={expected}, but got {got}")));
+                return Err(StepError::Deviates(format!("expected {name}={expected}, but got {got}")));
             }
             "sinfo_ppid" => Some(message.ppid),
             "sinfo_tsn" => message.tsn,
@@ -626,10 +630,13 @@ fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), StepError> {
             "sinfo_context" | "sinfo_timetolive" => Some(0),
             _ => None,
         };
-        let got =
-            got.ok_or_else(|| format!("cannot check {name}: the received message has no such value; write {name}=... to accept any"))?;
+        let got = got.ok_or_else(|| {
+            format!(
+                "cannot check {name}: the received message has no such value; write {name}=... to accept any"
+            )
+        })?;
         if integer(expected) != Some(got.into()) {
-            return Err(StepError::Departs(format!("expected {name}={expected}, but got {got}")));
+            return Err(StepError::Deviates(format!("expected {name}={expected}, but got {got}")));
         }
     }
     Ok(())

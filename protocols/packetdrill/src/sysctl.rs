@@ -29,7 +29,7 @@ enum Form {
 }
 
 /// Sysctls that correspond to one option. Linux: net/ipv4/sysctl_net_ipv4.c, net/sctp/sysctl.c; FreeBSD: sctp_sysctl.c.
-const ALIKE: &[(&str, &str, Form)] = &[
+const MAPPED: &[(&str, &str, Form)] = &[
     ("net.ipv4.tcp_sack", "sack", Form::Switch),
     ("net.ipv4.tcp_dsack", "dsack", Form::Switch),
     ("net.ipv4.tcp_timestamps", "timestamps", Form::Switch),
@@ -122,7 +122,7 @@ pub(crate) fn parse(name: &str, value: &str) -> Result<Vec<Setting>, String> {
     let value = value.trim().trim_matches(['"', '\'']).trim();
     let protocol = if name.contains(".sctp.") { "sctp" } else { "tcp" };
     let setting = |option, value| Setting { protocol, option, value };
-    if let Some((_, option, form)) = ALIKE.iter().find(|(known, ..)| *known == name) {
+    if let Some((_, option, form)) = MAPPED.iter().find(|(known, ..)| *known == name) {
         return Ok(vec![setting(option, form.write(&name, value)?)]);
     }
     if let Some((_, values)) = FIXED.iter().find(|(known, _)| *known == name) {

@@ -59,9 +59,9 @@ pub(crate) const VARIABLES: [&str; 17] = [
 ];
 
 /// Checks that `line` can be parsed as an inbound or outbound segment.
-pub(crate) fn check(line: &str, comes: bool) -> Result<(), String> {
+pub(crate) fn check(line: &str, is_inbound: bool) -> Result<(), String> {
     let line = Line::parse(line)?;
-    if !comes {
+    if !is_inbound {
         return Ok(());
     }
     if line.window.is_none() && !line.flags.contains(Flags::RST) {

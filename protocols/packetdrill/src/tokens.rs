@@ -37,8 +37,7 @@ impl<'a> Tokens<'a> {
     /// Removes and returns the text before `end`, and removes `end`.
     pub(crate) fn until(&mut self, end: &str) -> Result<&'a str, String> {
         let cut = self.0.split_once(end);
-        let (before, rest) =
-            cut.ok_or_else(|| format!("{:?} has no {end:?}; write one after it", self.0))?;
+        let (before, rest) = cut.ok_or_else(|| format!("{:?} has no {end:?}; write one after it", self.0))?;
         self.0 = rest.trim_start();
         Ok(before.trim())
     }

@@ -63,12 +63,12 @@ impl<S: PacketForm> Endpoint<S> {
             ConnectionError::TimedOut => self.closing.both_sides_ended(),
             _ => false,
         };
-        self.end(if orderly { Event::Closed } else { Event::Failed { reason: why(reason) } });
+        self.end(if orderly { Event::Closed } else { Event::Failed { reason: failure_of(reason) } });
     }
 }
 
 /// Translates quinn-proto's reason.
-fn why(reason: &ConnectionError) -> Failure {
+fn failure_of(reason: &ConnectionError) -> Failure {
     match reason {
         ConnectionError::TimedOut => Failure::IdleTimeout,
         ConnectionError::ApplicationClosed(_) => Failure::ClosedByPeerApplication,

@@ -13,7 +13,7 @@ pub trait PacketForm {
 
     /// Accepts a datagram that quinn-proto has written for the peer, ECN-capable or not; `is_probing`: no
     /// loss was detected, but it may contain a probe.
-    fn leave(
+    fn queue_datagram(
         &mut self,
         now: Time,
         remote: SocketAddress,

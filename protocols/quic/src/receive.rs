@@ -122,7 +122,7 @@ impl<S: PacketForm> Endpoint<S> {
     /// Delivers octets, or adds them to a message.
     fn take(&mut self, now: Time, id: StreamId, end: u64, payload: Bytes) {
         let passage = self.form.read(now, id.into(), end);
-        if self.carriage == MessageMapping::Streams {
+        if self.mapping == MessageMapping::Streams {
             let stream = id.index().saturating_sub(1) as u16;
             return self
                 .reader
@@ -139,7 +139,7 @@ impl<S: PacketForm> Endpoint<S> {
         if id.index() == CONTROL {
             return self.note_peer_closed();
         }
-        if self.carriage == MessageMapping::PerMessage {
+        if self.mapping == MessageMapping::PerMessage {
             let (part, passage) = self.incoming.parts.remove(&id.into()).unwrap_or_default();
             self.reader.receive(now, Received::unordered(part.freeze(), passage));
         }

@@ -18,12 +18,12 @@ pub(crate) struct Outgoing {
     /// The QUIC stream of each stream of the contract.
     pub(crate) streams: Vec<StreamId>,
     /// Messages that wait for room; while there are any, no new ones are accepted.
-    pub(crate) held: VecDeque<Held>,
+    pub(crate) held: VecDeque<WaitingMessage>,
 }
 
 /// A message, or the rest of one, that waits for room.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct WaitingMessage {
     /// The stream of the message, if it already has one.
     stream: Option<StreamId>,
     octets: Bytes,
@@ -40,7 +40,7 @@ impl<S: PacketForm> Endpoint<S> {
     /// Opens the persistent streams of an open connection.
     pub(crate) fn open_streams(&mut self) {
         let Some((_, connection)) = &mut self.connection else { return };
-        let streams = if self.carriage == MessageMapping::Streams { self.config.streams } else { 0 };
+        let streams = if self.mapping == MessageMapping::Streams { self.config.streams } else { 0 };
         let mut open = || connection.streams().open(Dir::Uni).expect("a configuration is checked first");
         self.outgoing.control = Some(open());
         self.outgoing.streams = (0..streams).map(|_| open()).collect();
@@ -48,11 +48,11 @@ impl<S: PacketForm> Endpoint<S> {
 
     /// Sends a message.
     pub(crate) fn send(&mut self, message: Message) {
-        let stream = match self.carriage {
+        let stream = match self.mapping {
             MessageMapping::Streams => self.outgoing.streams.get(usize::from(message.stream)).copied(),
             MessageMapping::PerMessage | MessageMapping::Datagrams => None,
         };
-        self.outgoing.held.push_back(Held { stream, octets: message.payload });
+        self.outgoing.held.push_back(WaitingMessage { stream, octets: message.payload });
         self.write();
     }
 
@@ -60,7 +60,7 @@ impl<S: PacketForm> Endpoint<S> {
     pub(crate) fn write(&mut self) {
         let Some((_, connection)) = &mut self.connection else { return };
         while let Some(held) = self.outgoing.held.front_mut() {
-            let written = match self.carriage {
+            let written = match self.mapping {
                 MessageMapping::Streams => write(connection, held),
                 MessageMapping::PerMessage => write_alone(connection, held),
                 MessageMapping::Datagrams => match write_datagram(connection, held) {
@@ -81,7 +81,7 @@ impl<S: PacketForm> Endpoint<S> {
 
     /// Returns whether another message is accepted.
     pub(crate) fn has_room(&self) -> bool {
-        self.outgoing.is_open() && !self.closing.asked && self.outgoing.held.is_empty()
+        self.outgoing.is_open() && !self.closing.requested && self.outgoing.held.is_empty()
     }
 
     /// Informs a blocked application that there is room again.
@@ -101,14 +101,14 @@ impl<S: PacketForm> Endpoint<S> {
             };
             let payload = (&self.buffer[..transmit.size], crate::ecn::from_quinn(transmit.ecn));
             if let Some(remote) = self.remote {
-                self.form.leave(now, remote, payload, is_probing, &mut self.statistics);
+                self.form.queue_datagram(now, remote, payload, is_probing, &mut self.statistics);
             }
         }
     }
 }
 
 /// Writes a message to its stream; returns false if there is no room for all of it.
-fn write(connection: &mut Connection, held: &mut Held) -> bool {
+fn write(connection: &mut Connection, held: &mut WaitingMessage) -> bool {
     let Some(id) = held.stream else { return true };
     // Streams are never stopped or reset, so a write fails only for lack of room or at the end of the
     // connection.
@@ -117,7 +117,7 @@ fn write(connection: &mut Connection, held: &mut Held) -> bool {
 }
 
 /// Writes a message to its own stream, which ends with the message.
-fn write_alone(connection: &mut Connection, held: &mut Held) -> bool {
+fn write_alone(connection: &mut Connection, held: &mut WaitingMessage) -> bool {
     held.stream = held.stream.or_else(|| connection.streams().open(Dir::Uni));
     let Some(id) = held.stream else { return false };
     let written = write(connection, held);
@@ -130,7 +130,7 @@ fn write_alone(connection: &mut Connection, held: &mut Held) -> bool {
 /// A message that is too large for a packet of the connection.
 struct TooLarge;
 
-fn write_datagram(connection: &mut Connection, held: &mut Held) -> Result<bool, TooLarge> {
+fn write_datagram(connection: &mut Connection, held: &mut WaitingMessage) -> Result<bool, TooLarge> {
     match connection.datagrams().send(held.octets.clone(), false) {
         Ok(()) => Ok(true),
         Err(SendDatagramError::Blocked(_)) => Ok(false),

@@ -49,9 +49,9 @@ struct Session {
     /// Octets of incomplete messages.
     inbox: Vec<u8>,
     /// Number of completed steps of this side.
-    said: u8,
+    steps_done: u8,
     /// The type of the peer's last message.
-    heard: u8,
+    last_message: u8,
     /// Whether the peer's parameters have been reported.
     announced: bool,
     /// Number of key updates.
@@ -68,8 +68,8 @@ impl SessionFactory {
             parameters: ours,
             peer: None,
             inbox: Vec::new(),
-            said: 0,
-            heard: 0,
+            steps_done: 0,
+            last_message: 0,
             announced: false,
             generation: 0,
         })
@@ -124,8 +124,8 @@ impl crypto::Session for Session {
 
     fn is_handshaking(&self) -> bool {
         match self.side {
-            Side::Client => self.said < 3,
-            Side::Server => self.heard < message::FINISHED,
+            Side::Client => self.steps_done < 3,
+            Side::Server => self.last_message < message::FINISHED,
         }
     }
 
@@ -143,8 +143,8 @@ impl crypto::Session for Session {
 
     /// Writes the next messages, and returns the keys of the next space when available.
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
-        let has_heard = |kind| self.heard >= kind;
-        let step = match (self.side, self.said) {
+        let has_heard = |kind| self.last_message >= kind;
+        let step = match (self.side, self.steps_done) {
             (Side::Client, 0) => true,
             (Side::Client, 1) => has_heard(message::SERVER_HELLO),
             (Side::Client, 2) => has_heard(message::FINISHED),
@@ -154,8 +154,8 @@ impl crypto::Session for Session {
         if !step {
             return None;
         }
-        self.said += 1;
-        match (self.side, self.said) {
+        self.steps_done += 1;
+        match (self.side, self.steps_done) {
             (Side::Client, 1) => {
                 self.client_hello(out);
                 return None;
@@ -201,7 +201,7 @@ impl Session {
 
     /// Handles a message of the peer, whose parameters come first among its extensions.
     fn handle_message(&mut self, kind: u8, body: &[u8]) -> Result<(), TransportError> {
-        self.heard = kind;
+        self.last_message = kind;
         let parameters = match kind {
             message::CLIENT_HELLO => body.get(CLIENT_HELLO_EXTENSIONS..),
             message::ENCRYPTED_EXTENSIONS => body.get(2..),

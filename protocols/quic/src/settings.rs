@@ -81,9 +81,10 @@ fn transport(config: &Config) -> TransportConfig {
         .send_window(config.send_window.0)
         .datagram_send_buffer_size(config.datagram_send_buffer.0 as usize)
         .max_idle_timeout(
-            some(config.idle_timeout).map(|time| IdleTimeout::try_from(time).expect("it is short enough")),
+            non_zero(config.idle_timeout)
+                .map(|time| IdleTimeout::try_from(time).expect("it is short enough")),
         )
-        .keep_alive_interval(some(config.keep_alive))
+        .keep_alive_interval(non_zero(config.keep_alive))
         .ack_frequency_config(ack_frequency(config))
         .congestion_controller_factory(Arc::new(InFlightCounterFactory(congestion(config))));
     settings
@@ -121,7 +122,7 @@ fn ack_frequency(config: &Config) -> Option<AckFrequencyConfig> {
 }
 
 /// Returns the duration; `None` for zero.
-fn some(duration: Duration) -> Option<StdDuration> {
+fn non_zero(duration: Duration) -> Option<StdDuration> {
     (!duration.is_zero()).then(|| standard(duration))
 }
 

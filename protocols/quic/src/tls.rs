@@ -142,28 +142,28 @@ fn certificate(key: &KeyPair, flight: ByteCount, parameters: usize) -> Certifica
     /// EncryptedExtensions without the transport parameters, with the empty answer to the client's
     /// `server_name`; the framing of a certificate in its message, CertificateVerify with Ed25519, and
     /// Finished. RFC 8446 sections 4.3.1 and 4.4, RFC 6066 section 3.
-    const BESIDE: usize = 14 + 13 + 72 + 36;
+    const OVERHEAD: usize = 14 + 13 + 72 + 36;
     let bare = signed(key, 0);
-    let length = (flight.0 as usize).saturating_sub(BESIDE + parameters);
-    let mut filling = length.saturating_sub(bare.der().len());
-    if filling == 0 {
+    let length = (flight.0 as usize).saturating_sub(OVERHEAD + parameters);
+    let mut padding = length.saturating_sub(bare.der().len());
+    if padding == 0 {
         return bare;
     }
-    let surplus = signed(key, filling).der().len().saturating_sub(length);
-    filling = filling.saturating_sub(surplus).max(1);
-    signed(key, filling)
+    let surplus = signed(key, padding).der().len().saturating_sub(length);
+    padding = padding.saturating_sub(surplus).max(1);
+    signed(key, padding)
 }
 
 /// Returns a self-signed certificate with this much padding in a non-critical extension. RFC 5280 section
 /// 4.2.
-fn signed(key: &KeyPair, filling: usize) -> Certificate {
+fn signed(key: &KeyPair, padding: usize) -> Certificate {
     /// Below the arc for examples in documents: RFC 5612.
-    const FILLING: [u64; 8] = [1, 3, 6, 1, 4, 1, 32_473, 1];
+    const PADDING_OID: [u64; 8] = [1, 3, 6, 1, 4, 1, 32_473, 1];
     let mut parameters = CertificateParams::new([SERVER.to_owned()]).expect("it is a name");
     parameters.serial_number = Some(SerialNumber::from(1));
-    if filling > 0 {
-        let filling = CustomExtension::from_oid_content(&FILLING, vec![0; filling]);
-        parameters.custom_extensions.push(filling);
+    if padding > 0 {
+        let padding = CustomExtension::from_oid_content(&PADDING_OID, vec![0; padding]);
+        parameters.custom_extensions.push(padding);
     }
     parameters.self_signed(key).expect("the key signs")
 }

@@ -8,12 +8,12 @@ use crate::{FrameHeader, Malformed};
 /// a unit reaches back is replaced by an empty one.
 #[derive(Debug, Default)]
 pub struct FrameRestorer {
-    pending: VecDeque<Pending>,
+    pending: VecDeque<PendingUnit>,
 }
 
 /// A unit whose frame has not been written.
 #[derive(Debug)]
-struct Pending {
+struct PendingUnit {
     header: FrameHeader,
     /// Header, CRC and side information.
     main_data_offset: Vec<u8>,
@@ -21,7 +21,7 @@ struct Pending {
     unit: Vec<u8>,
 }
 
-impl Pending {
+impl PendingUnit {
     fn read(adu: &[u8]) -> Result<Self, Malformed> {
         let header = FrameHeader::read(adu)?;
         let (main_data_offset, rest) = adu
@@ -54,8 +54,8 @@ impl FrameRestorer {
     /// # Errors
     /// If the ADU frame is incomplete.
     pub fn push(&mut self, adu: &[u8]) -> Result<Vec<Vec<u8>>, Malformed> {
-        let adu = Pending::read(adu)?;
-        let mut left = self.pending.back().map_or(0, Pending::left);
+        let adu = PendingUnit::read(adu)?;
+        let mut left = self.pending.back().map_or(0, PendingUnit::left);
         while adu.reaches_back > left {
             self.pending.push_back(adu.dummy(left));
             left += adu.header.main_data_room();
@@ -77,7 +77,7 @@ impl FrameRestorer {
 
     /// Returns the pending units, each with its position in the main data from the first frame on, which may
     /// be negative.
-    fn placed(&self) -> impl Iterator<Item = (isize, &Pending)> {
+    fn placed(&self) -> impl Iterator<Item = (isize, &PendingUnit)> {
         self.pending.iter().scan(0, |frame: &mut isize, adu| {
             let begin = *frame - adu.reaches_back as isize;
             *frame += adu.header.main_data_room() as isize;

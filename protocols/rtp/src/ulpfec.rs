@@ -92,18 +92,18 @@ impl<'p> Protection<'p> {
     }
 
     /// Returns the single missing packet, with its offset from the first; `None` if none or more are missing,
-    /// or if it had more octets than are protected. `come` are the received ones, by offset; `source` is the
+    /// or if it had more octets than are protected. `received` are the received ones, by offset; `source` is the
     /// common SSRC. Section 9.
-    pub fn restored(&self, come: &[(u8, &[u8])], source: u32) -> Option<(u8, Vec<u8>)> {
+    pub fn restored(&self, received: &[(u8, &[u8])], source: u32) -> Option<(u8, Vec<u8>)> {
         let bit = |place: u8| 1_u64.checked_shl(63_u32.wrapping_sub(place.into())).unwrap_or(0);
         let is_protected = |(place, _): &&(u8, &[u8])| self.mask & bit(*place) != 0;
-        let there = come.iter().filter(is_protected).fold(0, |there, (place, _)| there | bit(*place));
+        let there = received.iter().filter(is_protected).fold(0, |there, (place, _)| there | bit(*place));
         let missing = self.mask & !there;
         if missing.count_ones() != 1 {
             return None;
         }
         let mut bits = [self.header, self.level].concat();
-        for (_, packet) in come.iter().filter(is_protected) {
+        for (_, packet) in received.iter().filter(is_protected) {
             add(&mut bits, &protected_bits(packet)?);
         }
         let place = missing.leading_zeros() as u8;
@@ -204,8 +204,8 @@ mod tests {
             let protection = Protection::read(&payload).unwrap();
             let (lost, other) = (lost.index(group.len()), other.index(group.len()));
             let without = |lost: &[usize]| -> Vec<(u8, &[u8])> {
-                let come = group.iter().enumerate().filter(|(at, _)| !lost.contains(at));
-                come.map(|(at, packet)| (at as u8, &packet[..])).collect()
+                let received = group.iter().enumerate().filter(|(at, _)| !lost.contains(at));
+                received.map(|(at, packet)| (at as u8, &packet[..])).collect()
             };
             let restored = protection.restored(&without(&[lost]), 0x0102_0304);
             prop_assert_eq!(restored, Some((lost as u8, group[lost].clone())));
@@ -217,9 +217,9 @@ mod tests {
 
         #[test]
         fn any_octets_restore_something_or_nothing(payload: Vec<u8>, packets: Vec<(u8, Vec<u8>)>) {
-            let come: Vec<(u8, &[u8])> = packets.iter().map(|(place, packet)| (*place, &packet[..])).collect();
+            let received: Vec<(u8, &[u8])> = packets.iter().map(|(place, packet)| (*place, &packet[..])).collect();
             if let Ok(protection) = Protection::read(&payload) {
-                drop((protection.span(), protection.restored(&come, 0)));
+                drop((protection.span(), protection.restored(&received, 0)));
             }
         }
     }

@@ -19,7 +19,7 @@ pub(crate) struct Acknowledgements {
     /// The path from which DATA arrived last, to which a SACK is sent. Section 6.4.
     reply_path: usize,
     /// The path whose DATA advanced the cumulative TSN since the last SACK; a SACK is bundled with DATA to it.
-    ride: Option<usize>,
+    bundle_path: Option<usize>,
     /// The a_rwnd of the last SACK.
     advertised: usize,
 }
@@ -39,7 +39,7 @@ impl Acknowledgements {
     /// Creates the state in which the first packet is acknowledged at once. Section 5.1.
     pub(crate) fn new(config: &Config) -> Self {
         let advertised = config.receive_buffer.0 as usize;
-        Self { packets: 0, due: true, reply_path: 0, ride: None, advertised }
+        Self { packets: 0, due: true, reply_path: 0, bundle_path: None, advertised }
     }
 
     /// Notes that DATA arrived on `path`, new or not: a SACK to another path might be lost there.
@@ -49,11 +49,11 @@ impl Acknowledgements {
 
     /// Notes DATA on `path` that was next in order, with no gap after it.
     pub(crate) fn note_in_order(&mut self, path: usize) {
-        self.ride = Some(path);
+        self.bundle_path = Some(path);
     }
 
-    pub(crate) fn may_ride_to(&self, path: usize) -> bool {
-        self.ride == Some(path)
+    pub(crate) fn may_bundle_to(&self, path: usize) -> bool {
+        self.bundle_path == Some(path)
     }
 }
 
@@ -127,7 +127,7 @@ impl Endpoint {
         let a_rwnd = self.receive_window();
         self.timers.sack = None;
         let state = &mut self.acknowledgements;
-        (state.due, state.ride, state.advertised) = (false, None, a_rwnd);
+        (state.due, state.bundle_path, state.advertised) = (false, None, a_rwnd);
         Sack {
             cumulative_tsn: self.tsn_map.cumulative(),
             a_rwnd: a_rwnd as u32,

@@ -128,7 +128,7 @@ impl Authentication {
     }
 
     /// Returns the AUTH chunk of a packet that is not complete yet. Section 6.2.
-    pub(crate) fn unsigned(&self) -> Chunk {
+    pub(crate) fn empty_auth_chunk(&self) -> Chunk {
         let hmac = Bytes::from_static(&[0; 32]).slice(..self.hash.length());
         Chunk::Auth(Box::new(Auth { shared_key: EMPTY_KEY, algorithm: self.hash.identifier(), hmac }))
     }
@@ -229,7 +229,7 @@ mod tests {
         for hash in [Hash::Sha1, Hash::Sha256] {
             let [a, b] = offers([hash; 2]);
             let (sender, receiver) = (Authentication::new(&a, &b), Authentication::new(&b, &a));
-            let mut chunks = vec![sender.unsigned(), Chunk::Heartbeat(Bytes::from_static(b"?"))];
+            let mut chunks = vec![sender.empty_auth_chunk(), Chunk::Heartbeat(Bytes::from_static(b"?"))];
             sender.sign(&mut chunks);
             assert_eq!(receiver.verify(&chunks), Ok(true));
             let forged = [chunks[0].clone(), Chunk::Heartbeat(Bytes::from_static(b"!"))];

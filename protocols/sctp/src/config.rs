@@ -253,7 +253,11 @@ impl Config {
                 "mtu",
                 "must be at least 512B: an INIT ACK with its cookie is not fragmented",
             ),
-            (self.receive_buffer.0 >= 1500, "receive_buffer", "must be at least 1500B (RFC 9260 section 3.3.2)"),
+            (
+                self.receive_buffer.0 >= 1500,
+                "receive_buffer",
+                "must be at least 1500B (RFC 9260 section 3.3.2)",
+            ),
             (self.send_buffer.0 > 0, "send_buffer", "must be larger than zero"),
             (self.rto_max >= Duration::from_millis(1), "rto_max", "must be at least 1ms"),
             (self.rto_min <= self.rto_max, "rto_min", "exceeds rto_max"),

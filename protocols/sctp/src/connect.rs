@@ -15,7 +15,7 @@ use crate::authentication::{Authentication, Offer};
 use crate::cookie::{Cookie, Peer};
 use crate::ecn::Marks;
 use crate::flight::Flight;
-use crate::interleaved::Interleaved;
+use crate::interleaved::InterleavedReassembly;
 use crate::own_requests::OwnRequests;
 use crate::parameters::unrecognized;
 use crate::path::{Path, Paths, are_neighbours};
@@ -117,7 +117,7 @@ impl Endpoint {
             self.queue_init(None);
         } else {
             if self.config.cookie_echo_tries_all_paths {
-                let path = self.paths.next_told(self.paths.active);
+                let path = self.paths.next_given(self.paths.active);
                 (self.paths.active, self.paths.retransmission) = (path, path);
             }
             // The DATA bundled with the COOKIE ECHO are sent again.
@@ -189,7 +189,7 @@ impl Endpoint {
         let zero_checksum = self.config.zero_checksum && peer.zero_checksum;
         let length = self.cookie_length(init);
         let streams = (peer.inbound_streams, peer.outbound_streams);
-        let expires = now + self.config.valid_cookie_life + wanted_cookie_life(init);
+        let expires = now + self.config.valid_cookie_life + requested_cookie_life(init);
         let cookie = Cookie { local_tag, initial_tsn, expires, tie_tags, peer_port: origin.port, peer };
         let mut answer = self.own_init(local_tag, initial_tsn, Some(&cookie.peer));
         if self.config.init_ack_reduces_streams {
@@ -351,7 +351,7 @@ impl Endpoint {
         let passes_over = if self.interleaving { peer.i_forward_tsn } else { peer.forward_tsn };
         self.partial_reliability = self.config.partial_reliability && passes_over;
         // Linux 6.12 sends I-FORWARD-TSN although it has listed only FORWARD TSN.
-        self.takes_forward_tsn = self.config.partial_reliability && (passes_over || peer.forward_tsn);
+        self.accepts_forward_tsn = self.config.partial_reliability && (passes_over || peer.forward_tsn);
         self.marks = Marks::new(self.config.ecn && peer.ecn, self.initial_tsn);
         let own = Offer::read(&self.auth_parameters).ok().flatten();
         self.authentication = own.zip(peer.offer.as_ref()).map(|(own, peer)| Authentication::new(&own, peer));
@@ -370,7 +370,7 @@ impl Endpoint {
         self.streams_in = StreamsIn::new(self.config.max_inbound_streams.min(peer.outbound_streams));
         self.tsn_map = TsnMap::new(peer.initial_tsn, self.config.max_tsn_gap);
         self.reassembly = Reassembly::default();
-        self.interleaved = Interleaved::default();
+        self.interleaved = InterleavedReassembly::default();
         self.acknowledgements = Acknowledgements::new(&self.config);
         for address in &peer.addresses {
             if self.paths.index_of(*address).is_none() {
@@ -389,12 +389,12 @@ impl Endpoint {
         self.paths.list.push(Path::new(&self.config, self.clock, address, source, ssthresh));
     }
 
-    /// Establishes the association; the peer has answered on path `heard`. Addresses given by the application
+    /// Establishes the association; the peer has answered on path `answered_path`. Addresses given by the application
     /// need no probe (`net/sctp/associola.c` sctp_assoc_add_peer). Section 5.4.
-    fn establish(&mut self, now: Time, heard: usize) {
+    fn establish(&mut self, now: Time, answered_path: usize) {
         self.state = State::Established;
         for (index, path) in self.paths.list.iter_mut().enumerate() {
-            if path.told || index == heard {
+            if path.given || index == answered_path {
                 (path.status, path.confirmed) = (PathStatus::Active, true);
             }
         }
@@ -408,7 +408,7 @@ impl Endpoint {
         }
         self.event(Event::Connected);
         self.offer_room();
-        self.ask_for_changes(now);
+        self.send_next_asconf(now);
     }
 
     /// Reports a stale cookie. Section 5.2.6.
@@ -427,7 +427,7 @@ impl Endpoint {
         });
         let unknown = |cause: &Cause| matches!(cause, Cause::UnrecognizedChunk(chunk) if chunk.first() == Some(&Asconf::KIND));
         if causes.iter().any(unknown) {
-            self.stop_asking_for_changes();
+            self.disable_asconf();
         }
         let (State::CookieEchoed, Some(staleness)) = (self.state, staleness) else { return };
         self.timers.t1_expiries += 1;
@@ -449,7 +449,7 @@ impl Endpoint {
 
 /// Returns the additional lifetime that a peer requests for its cookie. Section 3.3.2.1.3; Linux grants all
 /// of it (net/sctp/sm_make_chunk.c sctp_process_param).
-fn wanted_cookie_life(init: &Init) -> Duration {
+fn requested_cookie_life(init: &Init) -> Duration {
     let wanted = init.parameters.iter().find_map(|parameter| match parameter {
         Parameter::CookiePreservative(millis) => Some(Duration::from_millis(u64::from(*millis))),
         _ => None,

@@ -15,7 +15,7 @@ use crate::parameters::readable;
 use crate::secret::Secret;
 
 /// The minimum valid a_rwnd of an INIT. Section 3.3.2.
-const LEAST_RWND: u32 = 1500;
+const MIN_RWND: u32 = 1500;
 
 /// The peer's parameters, from an INIT, an INIT ACK or a cookie.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(crate) struct Cookie {
 impl Peer {
     /// Reads an INIT or INIT ACK; invalid values are an error. Sections 3.3.2, 3.3.3 and 5.1.2.
     pub(crate) fn new(init: &Init, source: Address) -> Result<Self, Cause> {
-        if init.outbound_streams == 0 || init.inbound_streams == 0 || init.a_rwnd < LEAST_RWND {
+        if init.outbound_streams == 0 || init.inbound_streams == 0 || init.a_rwnd < MIN_RWND {
             return Err(Cause::InvalidMandatoryParameter);
         }
         let parameters = readable(&init.parameters);

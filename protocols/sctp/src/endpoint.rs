@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::config::ETHERNET;
 use crate::ecn::Marks;
 use crate::flight::{Flight, Limit};
-use crate::interleaved::Interleaved;
+use crate::interleaved::InterleavedReassembly;
 use crate::own_addresses::OwnAddresses;
 use crate::own_requests::OwnRequests;
 use crate::path::{Path, Paths};
@@ -78,7 +78,7 @@ pub struct Endpoint {
     /// Whether both ends support FORWARD TSN, or I-FORWARD-TSN if messages are interleaved.
     pub(crate) partial_reliability: bool,
     /// Whether we process the peer's FORWARD TSN, which has weaker conditions.
-    pub(crate) takes_forward_tsn: bool,
+    pub(crate) accepts_forward_tsn: bool,
     /// Whether both ends support I-DATA; before the handshake, whether we do.
     pub(crate) interleaving: bool,
     pub(crate) marks: Marks,
@@ -100,7 +100,7 @@ pub struct Endpoint {
 
     pub(crate) tsn_map: TsnMap,
     pub(crate) reassembly: Reassembly,
-    pub(crate) interleaved: Interleaved,
+    pub(crate) interleaved: InterleavedReassembly,
     pub(crate) streams_in: StreamsIn,
     pub(crate) acknowledgements: Acknowledgements,
 }
@@ -142,7 +142,7 @@ impl Endpoint {
         for address in remote {
             endpoint.add_path(address, 0);
         }
-        endpoint.paths.list.iter_mut().for_each(|path| path.told = true);
+        endpoint.paths.list.iter_mut().for_each(|path| path.given = true);
         endpoint
     }
 
@@ -197,7 +197,7 @@ impl Endpoint {
             peer_rwnd: 0,
             fast_retransmit_due: false,
             partial_reliability: false,
-            takes_forward_tsn: false,
+            accepts_forward_tsn: false,
             interleaving: config.interleaving,
             marks: Marks::default(),
             auth_parameters,
@@ -211,7 +211,7 @@ impl Endpoint {
             peer_requests: PeerRequests::new(ReconfigSerial(0)),
             tsn_map: TsnMap::new(Tsn(0), config.max_tsn_gap),
             reassembly: Reassembly::default(),
-            interleaved: Interleaved::default(),
+            interleaved: InterleavedReassembly::default(),
             streams_in: StreamsIn::new(0),
             acknowledgements: Acknowledgements::new(&config),
             rng,
@@ -294,7 +294,7 @@ impl Endpoint {
         match command {
             Command::Connect => self.send_init(now),
             Command::Send(message) => self.on_send(now, message),
-            Command::Reconfigure(what) => self.ask_to_reconfigure(now, what),
+            Command::Reconfigure(what) => self.request_reconfiguration(now, what),
             Command::Close => self.close(),
             Command::Read(reads) => self.reader.set_reading(reads),
             Command::Abort => {
@@ -353,7 +353,7 @@ impl Endpoint {
         self.state = State::Closed;
         self.timers = Timers::new(self.config.rto_initial);
         for path in &mut self.paths.list {
-            path.silence();
+            path.stop_timers();
         }
         self.control.clear();
         self.event(event);

@@ -66,7 +66,7 @@ pub(crate) struct SentChunk {
     pub(crate) measures_rtt: bool,
     pub(crate) limit: Limit,
     /// Whether its message was abandoned, so that the chunk must be abandoned too.
-    pub(crate) is_useless: bool,
+    pub(crate) is_message_abandoned: bool,
 }
 
 /// The sent chunks in TSN order, from the cumulative TSN ack point to the last TSN sent.
@@ -127,7 +127,7 @@ impl SentChunk {
             recover: data.tsn,
             measures_rtt,
             limit,
-            is_useless: false,
+            is_message_abandoned: false,
             place,
             data,
         }

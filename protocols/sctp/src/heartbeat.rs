@@ -72,7 +72,7 @@ impl Endpoint {
             let carries_data = path == self.paths.active || self.config.heartbeat_fails_association;
             let fails = carries_data && self.paths.list[path].confirmed;
             self.error_count += u32::from(fails);
-            self.strike_path(now, path);
+            self.count_path_timeout(now, path);
         }
         let nonce = self.secret.number(self.rng.next_u64());
         self.paths.list[path].heartbeat = Some(nonce);

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::BytesMut;
 use hol_base::Time;
 use hol_transport::{DeliveryTimes, Received};
-use hol_wire::sctp::{DataFlags, Fsn, IData, Mid, Skipped};
+use hol_wire::sctp::{DataFlags, Fsn, IData, Mid, SkippedMessages};
 
 /// Messages that are not completely delivered.
 #[derive(Debug, Default)]
-pub(crate) struct Interleaved {
+pub(crate) struct InterleavedReassembly {
     /// The channels by stream; ordered and unordered messages have separate numbers.
     channels: BTreeMap<(u16, bool), Channel>,
     /// Octets of user data that wait for earlier fragments.
@@ -57,7 +57,7 @@ struct Fragment {
     arrived: Time,
 }
 
-impl Interleaved {
+impl InterleavedReassembly {
     pub(crate) fn held(&self) -> usize {
         self.held
     }
@@ -98,8 +98,8 @@ impl Interleaved {
     }
 
     /// Skips the messages up to this one, except for those that are complete. RFC 8260 section 2.3.1, RFC 3758 section 3.6.
-    pub(crate) fn skip(&mut self, skipped: Skipped, deliver: &mut impl FnMut(Delivery)) {
-        let Skipped { stream, unordered, mid } = skipped;
+    pub(crate) fn skip(&mut self, skipped: SkippedMessages, deliver: &mut impl FnMut(Delivery)) {
+        let SkippedMessages { stream, unordered, mid } = skipped;
         let channel = self.channels.entry((stream, unordered)).or_default();
         if mid.before(channel.next) {
             return;
@@ -108,21 +108,21 @@ impl Interleaved {
             && let Some(first) = channel.messages.pop_front()
         {
             self.held -= first.held();
-            first.pass_over(stream, unordered, deliver);
+            first.discard_rest(stream, unordered, deliver);
         }
         channel.next = mid.next();
         channel.deliver_complete(stream, unordered, &mut self.held, deliver);
     }
 }
 
-impl Interleaved {
+impl InterleavedReassembly {
     /// Resets a stream, whose messages have all arrived or been abandoned. RFC 6525 section 5.2.2 E3; RFC
     /// 8260 section 2.1: both number spaces.
     pub(crate) fn reset(&mut self, stream: u16, deliver: &mut impl FnMut(Delivery)) {
         for unordered in [false, true] {
             for message in self.channels.remove(&(stream, unordered)).unwrap_or_default().messages {
                 self.held -= message.held();
-                message.pass_over(stream, unordered, deliver);
+                message.discard_rest(stream, unordered, deliver);
             }
         }
     }
@@ -248,7 +248,7 @@ impl Incoming {
     }
 
     /// Discards the rest of the message, and reports the abort of a partial delivery.
-    fn pass_over(self, stream: u16, unordered: bool, deliver: &mut impl FnMut(Delivery)) {
+    fn discard_rest(self, stream: u16, unordered: bool, deliver: &mut impl FnMut(Delivery)) {
         if self.is_complete() {
             deliver(self.whole(stream, unordered));
         }
@@ -279,7 +279,7 @@ mod tests {
     /// Records the results of a test's chunks and skips: messages as text, parts and aborts as numbers.
     #[derive(Default)]
     struct Receiver {
-        interleaved: Interleaved,
+        interleaved: InterleavedReassembly,
         heard: Vec<String>,
     }
 
@@ -305,7 +305,7 @@ mod tests {
         }
 
         fn skip(&mut self, stream: u16, unordered: bool, mid: u32) {
-            let skipped = Skipped { stream, unordered, mid: Mid(mid) };
+            let skipped = SkippedMessages { stream, unordered, mid: Mid(mid) };
             self.interleaved.skip(skipped, &mut Self::tell(&mut self.heard));
         }
 

@@ -23,7 +23,7 @@ pub struct Path {
     /// Whether the peer added it by ASCONF: it carries no DATA until it is confirmed. RFC 5061 section 5.3 F1.
     pub(crate) added: bool,
     /// Whether the application gave the address, so that it needs no verification. RFC 9260 section 5.4, rule 1.
-    pub(crate) told: bool,
+    pub(crate) given: bool,
     /// Whether the peer deleted it by ASCONF. RFC 5061 section 5.3 F13.
     pub(crate) deleted: bool,
     /// Whether it is confirmed: the peer has answered from it. RFC 9260 section 5.4.
@@ -70,7 +70,7 @@ impl Path {
             status: PathStatus::Inactive,
             stranded: false,
             added: false,
-            told: false,
+            given: false,
             deleted: false,
             confirmed: false,
             window: Window::new(config.cwnd_parameters(), ssthresh),
@@ -100,11 +100,11 @@ impl Path {
     /// Returns whether chunks other than HEARTBEAT ACK and COOKIE ACK may be sent to it: only after it is
     /// confirmed. RFC 9260 section 5.4; an address added by ASCONF has other rules.
     pub(crate) fn may_be_answered(&self) -> bool {
-        self.confirmed || self.told || self.added
+        self.confirmed || self.given || self.added
     }
 
     /// Removes octets from the data in flight, or from the inherited ones.
-    pub(crate) fn land(&mut self, size: u64, inherited: bool) {
+    pub(crate) fn remove_in_flight(&mut self, size: u64, inherited: bool) {
         if inherited { self.inherited -= size } else { self.flight_size -= size }
     }
 
@@ -114,7 +114,7 @@ impl Path {
     }
 
     /// Stops its timers, because no answer is expected any more.
-    pub(crate) fn silence(&mut self) {
+    pub(crate) fn stop_timers(&mut self) {
         (self.t3_rtx, self.heartbeat_due, self.heartbeat) = (None, None, None);
         self.rack.stop();
     }
@@ -223,15 +223,15 @@ impl Paths {
         if self.list.is_empty() {
             return;
         }
-        let best = (0..self.list.len()).min_by_key(|index| self.badness(*index));
+        let best = (0..self.list.len()).min_by_key(|index| self.rank(*index));
         self.active =
-            if self.badness(self.primary).0 == 0 { self.primary } else { best.unwrap_or(self.primary) };
+            if self.rank(self.primary).0 == 0 { self.primary } else { best.unwrap_or(self.primary) };
         self.retransmission = self.next_active(self.active).unwrap_or(self.active);
     }
 
     /// Selects another path for retransmissions if T3-rtx expired on the current one. RFC 9260 section 6.4.1.
     pub(crate) fn on_timeout(&mut self, path: usize) {
-        let only_choice = self.active == path && self.badness(path).0 == 0;
+        let only_choice = self.active == path && self.rank(path).0 == 0;
         if self.retransmission == path && !only_choice {
             self.retransmission = self.next_active(path).unwrap_or(self.active);
         }
@@ -240,17 +240,17 @@ impl Paths {
     /// Returns the next active path after `path`, cyclically.
     pub(crate) fn next_active(&self, path: usize) -> Option<usize> {
         let count = self.list.len();
-        (1..count).map(|step| (path + step) % count).find(|index| self.badness(*index).0 == 0)
+        (1..count).map(|step| (path + step) % count).find(|index| self.rank(*index).0 == 0)
     }
 
     /// Returns the next path after `path`, cyclically, whose address the application gave.
-    pub(crate) fn next_told(&self, path: usize) -> usize {
+    pub(crate) fn next_given(&self, path: usize) -> usize {
         let count = self.list.len();
-        (1..=count).map(|step| (path + step) % count).find(|index| self.list[*index].told).unwrap_or(path)
+        (1..=count).map(|step| (path + step) % count).find(|index| self.list[*index].given).unwrap_or(path)
     }
 
     /// Returns a sort key: state, then errors, then the order of addresses.
-    fn badness(&self, index: usize) -> (u8, u32, usize) {
+    fn rank(&self, index: usize) -> (u8, u32, usize) {
         let path = &self.list[index];
         let state = match path.status {
             _ if path.deleted => 5,

@@ -119,7 +119,7 @@ impl Endpoint {
     fn delete_peer_address(&mut self, now: Time, address: Address) {
         let Some(path) = self.paths.index_of(address) else { return };
         self.paths.list[path].deleted = true;
-        self.paths.list[path].silence();
+        self.paths.list[path].stop_timers();
         if self.paths.primary == path {
             // Section 5.3 F12 permits any other.
             self.paths.primary = self.paths.list.iter().position(|path| !path.deleted).unwrap_or(path);

@@ -16,12 +16,12 @@ pub(crate) struct PeerRequests {
     /// The results of the requests in the last chunk, repeated if the chunk is repeated; `None` if a request
     /// of ours is the answer. Section 5.2.1.
     answers: Vec<(ReconfigSerial, Option<ReconfigResult>)>,
-    deferred: Option<Box<Deferred>>,
+    deferred: Option<Box<DeferredReset>>,
 }
 
 /// A reset of streams that waits for data sent before it: "deferred reset processing". Section 5.2.2 E2.
 #[derive(Debug)]
-struct Deferred {
+struct DeferredReset {
     serial: ReconfigSerial,
     last_tsn: Tsn,
     streams: Vec<u16>,
@@ -67,7 +67,7 @@ impl PeerRequests {
 }
 
 /// Returns whether these parameters are permitted in one chunk. Section 3.1.
-fn may_stand_together(parameters: &[Reconfig]) -> bool {
+fn may_be_combined(parameters: &[Reconfig]) -> bool {
     use Reconfig::{AddIncoming, AddOutgoing, IncomingReset, OutgoingReset, Response, TsnReset, Unknown};
     matches!(
         parameters,
@@ -85,7 +85,7 @@ impl Endpoint {
         if !self.state.is_up() {
             return;
         }
-        if !may_stand_together(parameters) {
+        if !may_be_combined(parameters) {
             let cause =
                 Cause::ProtocolViolation(bytes::Bytes::from_static(b"parameters of a RE-CONFIG chunk"));
             return self.control.push_back((None, Chunk::Error(vec![cause])));
@@ -153,14 +153,14 @@ impl Endpoint {
     fn on_request(&mut self, now: Time, request: &Reconfig) -> Option<ReconfigResult> {
         match request {
             Reconfig::OutgoingReset { serial, response, last_tsn, streams } => {
-                self.settle_if(
+                self.complete_if(
                     |own| matches!(own, Reconfig::IncomingReset { serial, .. } if serial == response),
                 );
                 Some(self.on_outgoing_reset(now, *serial, *last_tsn, streams))
             }
             Reconfig::IncomingReset { serial, streams } => self.on_incoming_reset(*serial, streams),
             Reconfig::AddOutgoing { streams, .. } => {
-                self.settle_if(|own| matches!(own, Reconfig::AddIncoming { .. }));
+                self.complete_if(|own| matches!(own, Reconfig::AddIncoming { .. }));
                 Some(self.on_add_outgoing(*streams))
             }
             Reconfig::AddIncoming { serial, streams } => self.on_add_incoming(*serial, *streams),
@@ -188,7 +188,7 @@ impl Endpoint {
         if last_tsn.after(self.tsn_map.cumulative()) {
             let (streams, held) = (streams.to_vec(), Vec::new());
             self.peer_requests.deferred =
-                Some(Box::new(Deferred { serial, last_tsn, streams, held, octets: 0 }));
+                Some(Box::new(DeferredReset { serial, last_tsn, streams, held, octets: 0 }));
             return ReconfigResult::IN_PROGRESS;
         }
         self.reset_incoming(now, streams);
@@ -210,7 +210,7 @@ impl Endpoint {
     /// Performs the deferred reset if all data sent before it have arrived. Section 5.2.2 E3 to E6.
     pub(crate) fn finish_deferred_reset(&mut self, now: Time, seen: &mut SackRequest) {
         let cumulative = self.tsn_map.cumulative();
-        let is_due = |deferred: &mut Box<Deferred>| deferred.last_tsn.at_or_before(cumulative);
+        let is_due = |deferred: &mut Box<DeferredReset>| deferred.last_tsn.at_or_before(cumulative);
         let Some(deferred) = self.peer_requests.deferred.take_if(is_due) else { return };
         self.reset_incoming(now, &deferred.streams);
         for chunk in deferred.held {
@@ -244,7 +244,7 @@ impl Endpoint {
         if self.own_requests.awaits_request() {
             return Some(ReconfigResult::ALREADY_IN_PROGRESS);
         }
-        self.want(Reconfiguration::ResetOutgoing(streams.to_vec()), Some(serial));
+        self.enqueue_request(Reconfiguration::ResetOutgoing(streams.to_vec()), Some(serial));
         None
     }
 
@@ -268,7 +268,7 @@ impl Endpoint {
         if self.own_requests.awaits_request() {
             return Some(ReconfigResult::ALREADY_IN_PROGRESS);
         }
-        self.want(Reconfiguration::AddOutgoing(more), Some(serial));
+        self.enqueue_request(Reconfiguration::AddOutgoing(more), Some(serial));
         None
     }
 }

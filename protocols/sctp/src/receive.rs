@@ -25,7 +25,7 @@ pub(crate) struct Origin {
 
 /// A received chunk with user data, DATA or I-DATA.
 #[derive(Debug, Clone, Copy)]
-struct Arrives {
+struct ArrivingData {
     tsn: Tsn,
     flags: DataFlags,
     stream: u16,
@@ -33,7 +33,7 @@ struct Arrives {
     length: usize,
 }
 
-impl Arrives {
+impl ArrivingData {
     const fn new(tsn: Tsn, flags: DataFlags, stream: u16, length: usize) -> Self {
         Self { tsn, flags, stream, length }
     }
@@ -43,7 +43,7 @@ impl Arrives {
 enum Admission {
     Deliver,
     /// Ignore it.
-    PassOver,
+    Ignore,
     /// The chunk has ended the association.
     Stop,
 }
@@ -86,7 +86,7 @@ impl Endpoint {
                 self.on_out_of_the_blue(origin, &sctp);
                 false
             }
-            first => first.is_some_and(|first| self.tag_fits(tag, first)),
+            first => first.is_some_and(|first| self.is_tag_valid(tag, first)),
         };
         if admitted {
             self.statistics.packets_received += 1;
@@ -95,7 +95,7 @@ impl Endpoint {
     }
 
     /// Returns whether the tag is ours, or the peer's with the T bit; before INIT ACK the peer has none. Section 8.5.
-    fn tag_fits(&self, tag: u32, chunk: &Chunk) -> bool {
+    fn is_tag_valid(&self, tag: u32, chunk: &Chunk) -> bool {
         match chunk {
             Chunk::Abort { reflected: true, .. } | Chunk::ShutdownComplete { reflected: true } => {
                 tag == self.peer_tag && tag != 0
@@ -132,7 +132,7 @@ impl Endpoint {
                     false
                 }
                 Chunk::Ecne(_) | Chunk::Cwr(_) if !self.marks.are_agreed() => self.on_foreign_chunk(&chunk),
-                Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) if !self.takes_forward_tsn => {
+                Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) if !self.accepts_forward_tsn => {
                     self.on_foreign_chunk(&chunk)
                 }
                 Chunk::ForwardTsn(forward) => {
@@ -209,9 +209,9 @@ impl Endpoint {
             Chunk::Heartbeat(info) => self.on_heartbeat(path, info),
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(now, &info),
             // RFC 5061 section 5.3.1: the peer considered a packet from a deleted address out of the blue.
-            Chunk::Abort { .. } if self.own_addresses.is_gone(origin.destination) => {}
+            Chunk::Abort { .. } if self.own_addresses.is_lost(origin.destination) => {}
             Chunk::Abort { .. } | Chunk::ShutdownComplete { .. }
-                if !self.tag_fits(origin.verification_tag, &chunk) => {}
+                if !self.is_tag_valid(origin.verification_tag, &chunk) => {}
             Chunk::Abort { reflected, .. } => self.on_abort(reflected),
             Chunk::Error(causes) => self.on_error(now, &causes),
             Chunk::Shutdown { cumulative_tsn } => self.on_shutdown(now, cumulative_tsn, path),
@@ -298,13 +298,13 @@ impl Endpoint {
             self.abort_for_kind();
             return false;
         }
-        let arrives = Arrives::new(data.tsn, data.flags, data.stream, data.payload.len());
+        let arrives = ArrivingData::new(data.tsn, data.flags, data.stream, data.payload.len());
         match self.admit_data(now, path, arrives, seen) {
             Admission::Deliver if self.peer_requests.defers(data.stream, data.tsn) => {
                 self.peer_requests.hold(Chunk::Data(data));
             }
             Admission::Deliver => self.deliver(now, data),
-            Admission::PassOver => {}
+            Admission::Ignore => {}
             Admission::Stop => return false,
         }
         true
@@ -319,13 +319,13 @@ impl Endpoint {
             self.abort_for_kind();
             return false;
         }
-        let arrives = Arrives::new(data.tsn, data.flags, data.stream, data.payload.len());
+        let arrives = ArrivingData::new(data.tsn, data.flags, data.stream, data.payload.len());
         match self.admit_data(now, path, arrives, seen) {
             Admission::Deliver if self.peer_requests.defers(data.stream, data.tsn) => {
                 self.peer_requests.hold(Chunk::IData(Box::new(data)));
             }
             Admission::Deliver => self.deliver_interleaved(now, data),
-            Admission::PassOver => {}
+            Admission::Ignore => {}
             Admission::Stop => return false,
         }
         true
@@ -333,10 +333,16 @@ impl Endpoint {
 
     /// Notes a chunk of user data, and decides what to do with it. Section 6.2.
     #[inline]
-    fn admit_data(&mut self, now: Time, path: usize, arrives: Arrives, seen: &mut SackRequest) -> Admission {
-        let Arrives { tsn, flags, stream, length } = arrives;
+    fn admit_data(
+        &mut self,
+        now: Time,
+        path: usize,
+        arrives: ArrivingData,
+        seen: &mut SackRequest,
+    ) -> Admission {
+        let ArrivingData { tsn, flags, stream, length } = arrives;
         if !self.state.receives_data() {
-            return Admission::PassOver;
+            return Admission::Ignore;
         }
         if length == 0 {
             // Section 6.2: a DATA chunk without user data ends the association.
@@ -349,12 +355,12 @@ impl Endpoint {
         }
         seen.at_once &= !self.config.sack_as_last_chunk_asks;
         match self.tsn_map.classify(tsn) {
-            Arrival::TooFar => return Admission::PassOver,
+            Arrival::TooFar => return Admission::Ignore,
             Arrival::Duplicate => {
                 self.statistics.duplicates_received += 1;
                 self.tsn_map.note_duplicate(tsn);
                 seen.at_once = true;
-                return Admission::PassOver;
+                return Admission::Ignore;
             }
             Arrival::New => {}
         }
@@ -368,7 +374,7 @@ impl Endpoint {
         let makes_room = is_next && self.tsn_map.has_gap() && self.reader.unread() == 0;
         if !makes_room && !self.has_room_for(length) {
             seen.at_once = true;
-            return Admission::PassOver;
+            return Admission::Ignore;
         }
         let in_order = is_next && !self.tsn_map.has_gap();
         self.tsn_map.insert(tsn);
@@ -383,7 +389,7 @@ impl Endpoint {
         let cause = Cause::InvalidStreamIdentifier(stream);
         let path = Some(path).filter(|path| self.paths.list[*path].may_be_answered());
         self.control.push_back((path, Chunk::Error(vec![cause])));
-        Admission::PassOver
+        Admission::Ignore
     }
 
     fn start_partial_delivery(&mut self, now: Time) {

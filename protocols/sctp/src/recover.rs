@@ -20,7 +20,7 @@ impl Endpoint {
             return self.abort(violation, Failure::Violation(Violation::AcknowledgedUnsent));
         }
         if self.config.sack_checks_limits_first {
-            self.give_up_at_limits(now);
+            self.abandon_at_limits(now);
         }
         if self.config.cmt {
             self.paths.list.iter_mut().for_each(|path| path.newest_acked = None);
@@ -29,9 +29,9 @@ impl Endpoint {
         self.acknowledge_through(now, sack.cumulative_tsn);
         let newest = self.acknowledge_gaps(now, sack);
         if !self.config.sack_checks_limits_first {
-            self.give_up_expired(now);
+            self.abandon_expired(now);
         }
-        self.settle_paths(now, from, advanced);
+        self.update_paths(now, from, advanced);
         if self.config.rack {
             self.find_losses_by_time(now, sack, advanced);
         } else if let Some(last) = sack.gaps.last() {
@@ -137,7 +137,7 @@ impl Endpoint {
     }
 
     /// Updates errors, window and T3-rtx of each path; `advanced`: whether the cumulative TSN advanced. Sections 6.3.2, 7.2 and 8.2.
-    pub(crate) fn settle_paths(&mut self, now: Time, from: usize, advanced: bool) {
+    pub(crate) fn update_paths(&mut self, now: Time, from: usize, advanced: bool) {
         let cumulative = self.flight.cumulative();
         for path in &mut self.paths.list {
             if path.fast_recovery.is_some_and(|exit| exit.at_or_before(cumulative)) {
@@ -248,12 +248,12 @@ impl Endpoint {
         let chunk = self.flight.get_mut(index);
         chunk.missing = 0;
         let path = &mut self.paths.list[chunk.path];
-        path.land(size, std::mem::take(&mut chunk.inherited));
+        path.remove_in_flight(size, std::mem::take(&mut chunk.inherited));
         self.peer_rwnd += size;
         if std::mem::take(&mut chunk.measures_rtt) {
             path.rtt_pending = false;
         }
-        self.give_up_if_useless(now, index);
+        self.abandon_if_due(now, index);
     }
 
     /// Marks all data in flight on `path` as lost.
@@ -293,7 +293,7 @@ impl Endpoint {
         if self.error_count >= self.config.association_max_retrans {
             return self.on_association_max_retrans();
         }
-        self.strike(now, path);
+        self.count_timeout(now, path);
         self.paths.list[path].window.on_timeout();
         self.paths.list[path].rack.stop();
         self.paths.list[path].rack.probe = None;
@@ -318,13 +318,13 @@ impl Endpoint {
     }
 
     /// Handles a timeout on `path`: back-off and failure detection. Sections 6.3.3 E2 and 8.2, RFC 7829 section 3.2.
-    pub(crate) fn strike(&mut self, now: Time, path: usize) {
+    pub(crate) fn count_timeout(&mut self, now: Time, path: usize) {
         self.error_count += 1;
-        self.strike_path(now, path);
+        self.count_path_timeout(now, path);
     }
 
     /// Handles a timeout on `path` that does not count for the association.
-    pub(crate) fn strike_path(&mut self, now: Time, path: usize) {
+    pub(crate) fn count_path_timeout(&mut self, now: Time, path: usize) {
         self.count_path_error(now, path);
         self.paths.list[path].rtt.back_off();
     }

@@ -65,9 +65,7 @@ impl FromStr for StreamValues {
             return Ok(Self::default());
         }
         let values: Result<_, _> = text.split('/').map(|value| value.trim().parse()).collect();
-        let wrong = |_| {
-            format!("{text:?} must be numbers from 0 to 65535, one per stream, as in \"7/0\"")
-        };
+        let wrong = |_| format!("{text:?} must be numbers from 0 to 65535, one per stream, as in \"7/0\"");
         values.map(Self).map_err(wrong)
     }
 }

@@ -76,16 +76,16 @@ const fn needs_checksum(chunk: &Chunk) -> bool {
 impl Endpoint {
     /// Sends the chunks that may be sent. After a timeout, retransmissions fill one packet only. Section 6.3.3 E3.
     pub(crate) fn flush(&mut self, now: Time, timeout: bool) {
-        self.send_what_is_due(now, timeout);
-        if !self.own_requests.is_idle() && self.go_on_reconfiguring(now) {
-            self.send_what_is_due(now, timeout);
+        self.send_due_packets(now, timeout);
+        if !self.own_requests.is_idle() && self.continue_reconfiguration(now) {
+            self.send_due_packets(now, timeout);
         }
         if self.shutdown_if_delivered(now) {
-            self.send_what_is_due(now, timeout);
+            self.send_due_packets(now, timeout);
         }
     }
 
-    fn send_what_is_due(&mut self, now: Time, timeout: bool) {
+    fn send_due_packets(&mut self, now: Time, timeout: bool) {
         let nothing_to_send =
             self.control.is_empty() && self.streams_out.is_empty() && self.flight.lost() == 0;
         if nothing_to_send || self.paths.list.is_empty() {
@@ -134,7 +134,7 @@ impl Endpoint {
                 self.control.push_back((None, chunk));
                 continue;
             }
-            self.switch(bundle, path);
+            self.switch_path(bundle, path);
             let auth = self.auth_for(&chunk);
             let auth_length = auth.as_ref().map_or(0, Chunk::length);
             if bundle.length + auth_length + chunk.length() > self.config.mtu.0 as usize {
@@ -156,12 +156,12 @@ impl Endpoint {
     /// Returns the AUTH chunk that must precede a chunk. RFC 5061 sections 4.1.1 and 4.1.2.
     fn auth_for(&self, chunk: &Chunk) -> Option<Chunk> {
         let needs = matches!(chunk, Chunk::Asconf(_) | Chunk::AsconfAck(_));
-        self.authentication.as_ref().filter(|_| needs).map(Authentication::unsigned)
+        self.authentication.as_ref().filter(|_| needs).map(Authentication::empty_auth_chunk)
     }
 
     /// Sends lost chunks, the earliest first; returns false if new data must wait. Section 6.1 C.
     fn send_retransmissions(&mut self, now: Time, bundle: &mut Bundle, timeout: bool) -> bool {
-        self.switch(bundle, self.retransmission_path());
+        self.switch_path(bundle, self.retransmission_path());
         let fast = std::mem::take(&mut self.fast_retransmit_due);
         // RACK fills cwnd after the packet that ignores it.
         let one_packet = timeout || (fast && !self.config.rack);
@@ -170,7 +170,7 @@ impl Endpoint {
         let mut from = 0;
         while let Some(index) = self.flight.next_lost(from) {
             from = index + 1;
-            if self.give_up_if_useless(now, index) {
+            if self.abandon_if_due(now, index) {
                 // The next SACK or timeout triggers the FORWARD TSN; one of them must follow. RFC 3758 section 3.5 C5.
                 if self.paths.list.iter().all(|path| path.t3_rtx.is_none()) {
                     self.start_t3(now, bundle.path);
@@ -268,10 +268,10 @@ impl Endpoint {
         (path, cwnd): (usize, u64),
         mut packets: usize,
     ) -> bool {
-        self.switch(bundle, path);
+        self.switch_path(bundle, path);
         while let Some(unsent) = self.streams_out.front() {
             if self.partial_reliability && unsent.begins() && unsent.limit.is_reached(0, now) {
-                self.give_up_unsent();
+                self.abandon_unsent();
                 continue;
             }
             let (size, can_delay) = (unsent.payload.len(), unsent.can_delay);
@@ -365,7 +365,7 @@ impl Endpoint {
     fn bundle_sack(&mut self, bundle: &mut Bundle) {
         let waits = self.config.bundle_sack_with_data && self.timers.sack.is_some();
         let free = !bundle.has_data && !bundle.has_sack && !bundle.has_cookie_echo;
-        if waits && free && self.acknowledgements.may_ride_to(bundle.path) {
+        if waits && free && self.acknowledgements.may_bundle_to(bundle.path) {
             let sack = self.make_sack();
             bundle.push(Chunk::Sack(sack));
         }
@@ -397,7 +397,7 @@ impl Endpoint {
     }
 
     /// Sends the packet and starts one to `path`.
-    fn switch(&mut self, bundle: &mut Bundle, path: usize) {
+    fn switch_path(&mut self, bundle: &mut Bundle, path: usize) {
         if bundle.path != path {
             self.transmit(bundle);
             *bundle = Bundle::new(path, self.headers);

@@ -47,7 +47,7 @@ impl Config {
 
     fn read(stack: &str) -> Self {
         let stack: toml::Table = stack.parse().expect("a stack file is TOML");
-        stack["sctp"].clone().try_into().expect("a stack file names every behaviour")
+        stack["sctp"].clone().try_into().expect("a stack file sets every option")
     }
 
     /// Returns the configuration with changes, if an endpoint can work with it.

@@ -64,7 +64,7 @@ impl Turn {
                     ring.streams.push(stream);
                 }
             }
-            Self::Fair { .. } => self.line_up(stream, 0),
+            Self::Fair { .. } => self.insert_by_share(stream, 0),
         }
     }
 
@@ -80,7 +80,7 @@ impl Turn {
                 served[usize::from(stream)] += octets;
                 if let Some(at) = order.iter().position(|other| *other == stream) {
                     order.remove(at);
-                    self.line_up(stream, at);
+                    self.insert_by_share(stream, at);
                 }
             }
         }
@@ -102,7 +102,7 @@ impl Turn {
     }
 
     /// Inserts a stream before the first one from index `from` on that has sent as much for its weight.
-    fn line_up(&mut self, stream: u16, from: usize) {
+    fn insert_by_share(&mut self, stream: u16, from: usize) {
         let Self::Fair { values, order, served } = self else { return };
         let weight = |stream: u16| u128::from(values.of(stream).unwrap_or(1));
         let had = |stream: u16| u128::from(served[usize::from(stream)]);

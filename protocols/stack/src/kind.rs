@@ -98,7 +98,7 @@ impl Kind {
         stacks().iter().filter(move |stack| self.option_values(stack).is_some())
     }
 
-    pub(crate) fn without_nagle(self) -> Option<toml::Value> {
+    pub(crate) fn nagle_off_value(self) -> Option<toml::Value> {
         match self {
             Self::Tcp | Self::Mptcp => Some(toml::Value::String("off".to_owned())),
             Self::Sctp => Some(toml::Value::Boolean(false)),

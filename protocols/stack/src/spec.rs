@@ -81,7 +81,7 @@ pub struct TransportSpec {
     text: String,
     stack: &'static str,
     /// The values of all options, shared by the many points of a study.
-    behaviour: Arc<toml::Table>,
+    values: Arc<toml::Table>,
     protocol: Protocol,
 }
 
@@ -107,7 +107,7 @@ impl TransportSpec {
     }
     /// Returns every option of the endpoints with its value, as the manifest stores them.
     pub fn option_values(&self) -> &toml::Table {
-        &self.behaviour
+        &self.values
     }
     /// Returns how many connections (associations) the application opens.
     pub const fn connections(&self) -> u16 {
@@ -206,57 +206,57 @@ impl FromStr for TransportSpec {
         let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
         let kind = kind.ok_or_else(|| SpecError::UnknownTransport(name.to_owned()))?;
         let mut options = Options::split(options)?;
-        let (stack, mut behaviour) = named_stack(kind, options.take("stack").as_deref())?;
+        let (stack, mut values) = named_stack(kind, options.take("stack").as_deref())?;
         // A request/response application disables Nagle's algorithm on both ends (TCP_NODELAY, SCTP_NODELAY).
-        if let Some(off) = kind.without_nagle() {
-            let own = behaviour.insert("nagle".to_owned(), off);
-            options.switch_nagle(own, &mut behaviour);
+        if let Some(off) = kind.nagle_off_value() {
+            let own = values.insert("nagle".to_owned(), off);
+            options.switch_nagle(own, &mut values);
         }
         let protocol = match kind {
-            Kind::Tcp | Kind::Mptcp => tcp(kind, options.with_reno_called("reno"), &mut behaviour)?,
-            Kind::Sctp => sctp(options, &mut behaviour)?,
-            Kind::Quic => quic(options.with_reno_called("newreno"), &mut behaviour)?,
-            Kind::Udp => udp(options, &mut behaviour)?,
-            Kind::Unix => unix(options, &mut behaviour)?,
+            Kind::Tcp | Kind::Mptcp => tcp(kind, options.with_reno_called("reno"), &mut values)?,
+            Kind::Sctp => sctp(options, &mut values)?,
+            Kind::Quic => quic(options.with_reno_called("newreno"), &mut values)?,
+            Kind::Udp => udp(options, &mut values)?,
+            Kind::Unix => unix(options, &mut values)?,
         };
-        Ok(Self { text: text.trim().to_owned(), stack: stack.name, behaviour: Arc::new(behaviour), protocol })
+        Ok(Self { text: text.trim().to_owned(), stack: stack.name, values: Arc::new(values), protocol })
     }
 }
 
-fn tcp(kind: Kind, mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
+fn tcp(kind: Kind, mut options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
     let connections = options.parse_or("connections", 1, 1..=1024)?;
     let metrics_cache = options.metrics_cache()?;
     let tls = options.tls()?;
-    let config: hol_tcp::Config = options.settle(kind, behaviour)?;
-    misfit(config.check(), behaviour)?;
+    let config: hol_tcp::Config = options.into_config(kind, values)?;
+    check_values(config.check(), values)?;
     Ok(match kind {
         Kind::Mptcp => Protocol::Mptcp { config, connections, metrics_cache, tls },
         _ => Protocol::Tcp { config, connections, metrics_cache, tls },
     })
 }
 
-fn sctp(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
+fn sctp(mut options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
     let associations = options.parse_or("associations", 1, 1..=1024)?;
     let single_homed = options.flag("single_homed")?;
     let unordered = options.flag("unordered")?;
     let reliability = options.reliability()?;
     let socket = options.socket_style()?;
     let no_checksums = options.flag("no_checksums")?;
-    let config: hol_sctp::Config = options.settle(Kind::Sctp, behaviour)?;
-    misfit(config.check(), behaviour)?;
+    let config: hol_sctp::Config = options.into_config(Kind::Sctp, values)?;
+    check_values(config.check(), values)?;
     if config.streams.checked_mul(associations).is_none() {
         let problem = format!("the {associations} associations have more than 65535 streams together");
-        return Err(bad_value("streams", &behaviour["streams"], problem));
+        return Err(bad_value("streams", &values["streams"], problem));
     }
     Ok(Protocol::Sctp { config, associations, single_homed, unordered, reliability, socket, no_checksums })
 }
 
-fn quic(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
+fn quic(mut options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
     let connections = options.parse_or("connections", 1, 1..=1024)?;
     let carriage = options.carriage()?;
-    let config: hol_quic::Config = options.settle(Kind::Quic, behaviour)?;
-    misfit(config.check(), behaviour)?;
-    let refused = |problem: String| Err(bad_value("streams", &behaviour["streams"], problem));
+    let config: hol_quic::Config = options.into_config(Kind::Quic, values)?;
+    check_values(config.check(), values)?;
+    let refused = |problem: String| Err(bad_value("streams", &values["streams"], problem));
     if config.streams.checked_mul(connections).is_none() {
         return refused(format!("the {connections} connections have more than 65535 streams together"));
     }
@@ -268,15 +268,15 @@ fn quic(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, S
     Ok(Protocol::Quic { config, connections, carriage })
 }
 
-fn udp(options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
-    let config: hol_udp::Config = options.settle(Kind::Udp, behaviour)?;
-    misfit(config.check(), behaviour)?;
+fn udp(options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
+    let config: hol_udp::Config = options.into_config(Kind::Udp, values)?;
+    check_values(config.check(), values)?;
     Ok(Protocol::Udp { config })
 }
 
-fn unix(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
+fn unix(mut options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
     let connections = options.parse_or("connections", 1, 1..=1024)?;
-    options.settle::<toml::Table>(Kind::Unix, behaviour)?;
+    options.into_config::<toml::Table>(Kind::Unix, values)?;
     Ok(Protocol::Unix { connections })
 }
 
@@ -291,17 +291,17 @@ fn named_stack(kind: Kind, name: Option<&str>) -> Result<(&'static Stack, toml::
     };
     let unknown = || SpecError::UnknownStack { name: name.to_owned(), known: names(&mut stacks().iter()) };
     let stack = stack(name).ok_or_else(unknown)?;
-    let behaviour = kind.option_values(stack).ok_or_else(|| SpecError::ForeignStack {
+    let values = kind.option_values(stack).ok_or_else(|| SpecError::ForeignStack {
         name: stack.name,
         transport: kind.name(),
         known: names(&mut kind.stacks()),
     })?;
-    Ok((stack, behaviour))
+    Ok((stack, values))
 }
 
 /// Returns an error with the option and its value, if the endpoint cannot use the value.
-fn misfit(found: Result<(), ConfigError>, behaviour: &toml::Table) -> Result<(), SpecError> {
-    found.map_err(|error| bad_value(error.key, &behaviour[error.key], error.to_string()))
+fn check_values(found: Result<(), ConfigError>, values: &toml::Table) -> Result<(), SpecError> {
+    found.map_err(|error| bad_value(error.key, &values[error.key], error.to_string()))
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub(crate) struct AccurateEcn {
     /// Whether we send the AccECN option.
     has_option: bool,
     /// The start of the data that our last segment with the option reported as a duplicate.
-    beside_duplicate: Option<SeqNum>,
+    option_with_duplicate: Option<SeqNum>,
     octets: EcnOctets,
     /// Number of times that the timer has retransmitted the SYN or SYN-ACK.
     syn_timeouts: u32,
@@ -64,7 +64,7 @@ pub(crate) struct AccurateEcn {
 
 /// The newly delivered packets and octets of an acknowledgment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Delivered {
+pub(crate) struct NewlyAcked {
     pub(crate) packets: u32,
     pub(crate) octets: u32,
     /// The largest payload of a segment.
@@ -93,7 +93,7 @@ impl AccurateEcn {
             per_acknowledgment: 0,
             is_broken: false,
             has_option: config.accurate_ecn_option,
-            beside_duplicate: None,
+            option_with_duplicate: None,
             octets: EcnOctets::new(),
             syn_timeouts: 0,
         }
@@ -194,7 +194,7 @@ impl AccurateEcn {
     /// Handles duplicate data that begin at `start`. If the acknowledgment with our last option reported the
     /// same data, it was lost. RFC 9768 section 3.2.3.2.2; `tcp_rcv_spurious_retrans`.
     pub(crate) fn on_duplicate(&mut self, start: SeqNum) {
-        self.has_option &= self.beside_duplicate != Some(start);
+        self.has_option &= self.option_with_duplicate != Some(start);
     }
 
     /// Returns the codepoint of our packets.
@@ -253,7 +253,7 @@ impl AccurateEcn {
     /// Returns the option of a segment, with as many counters as fit; `duplicate` is the start of the data
     /// that the segment reports by D-SACK.
     pub(crate) fn option(&mut self, fields: usize, duplicate: Option<SeqNum>) -> Box<EcnCounters> {
-        self.beside_duplicate = duplicate;
+        self.option_with_duplicate = duplicate;
         Box::new(self.octets.option(fields))
     }
 
@@ -264,7 +264,7 @@ impl AccurateEcn {
         &mut self,
         flags: Flags,
         option: Option<&EcnCounters>,
-        delivered: Delivered,
+        delivered: NewlyAcked,
     ) -> u32 {
         let before = self.octets.marked();
         let is_reliable = self.octets.on_acknowledgment(option, delivered.octets);
@@ -287,8 +287,8 @@ impl AccurateEcn {
     }
 
     /// Decides between `delta` marks and a multiple of eight more.
-    fn resolve_wraps(&self, delta: u32, delivered: Delivered, marked_octets: Option<u32>) -> u32 {
-        let Delivered { packets, octets, mss, is_exact } = delivered;
+    fn resolve_wraps(&self, delta: u32, delivered: NewlyAcked, marked_octets: Option<u32>) -> u32 {
+        let NewlyAcked { packets, octets, mss, is_exact } = delivered;
         let most = packets - ((packets - delta) & MASK);
         match marked_octets {
             None if self.per_acknowledgment > COMPRESSED << PRECISION => delta,
@@ -341,8 +341,8 @@ const fn reflection(ecn: Ecn) -> u32 {
 mod tests {
     use super::*;
 
-    fn packets(packets: u32) -> Delivered {
-        Delivered { packets, octets: 1000 * packets, mss: 1000, is_exact: true }
+    fn packets(packets: u32) -> NewlyAcked {
+        NewlyAcked { packets, octets: 1000 * packets, mss: 1000, is_exact: true }
     }
 
     fn ends() -> [AccurateEcn; 2] {

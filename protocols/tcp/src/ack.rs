@@ -33,8 +33,8 @@ impl Endpoint {
             // A window that has shrunk to zero is probed by retransmissions, as long as the peer answers. RFC 9293 section 3.8.6.
             self.episode.timeouts.reset();
         }
-        info.echoes = self.marks.hears_echo(segment);
-        if self.marks.hears_of_reduction(segment.flags) && info.carried_data {
+        info.echoes = self.marks.is_mark_echo(segment);
+        if self.marks.on_reduction_report(segment.flags) && info.carried_data {
             // A sender that has reduced its window may wait for this acknowledgment.
             self.acks.hasten(true);
         }
@@ -116,7 +116,7 @@ impl Endpoint {
             if self.negotiated.sack() && !segment.sacked {
                 info.delivered += segment.weight(unit);
                 info.delivered_octets += segment.payload.len() as u32;
-                let spurious = segment.ever_resent && self.timestamps.echo_before(segment.sent);
+                let spurious = segment.ever_resent && self.timestamps.echoes_before(segment.sent);
                 if !spurious {
                     self.advance_rack(now, &segment);
                 }
@@ -178,7 +178,7 @@ impl Endpoint {
         if !(info.data_acked || reordering) {
             return;
         }
-        if self.window_was_used(info.prior_in_flight) {
+        if self.was_cwnd_limited(info.prior_in_flight) {
             if self.config.byte_counting {
                 self.cwnd.grow_by_octets(self.negotiated.mss());
                 return self.usage.on_window_changed(now);

@@ -14,7 +14,7 @@ const LEAST_SEGMENT: u32 = 88;
 
 /// The state of delayed acknowledgments: the data to acknowledge, and the past behaviour of the connection.
 #[derive(Debug, Clone)]
-pub(crate) struct Acknowledging {
+pub(crate) struct DelayedAckState {
     min: Duration,
     max: Duration,
     /// The tick of the clock; all times are whole ticks. Linux: jiffies.
@@ -74,12 +74,12 @@ impl SegmentData {
     }
 
     /// Returns whether the data are longer than those of any earlier segment.
-    pub(crate) fn is_longer_than_known(self, acks: &Acknowledging) -> bool {
+    pub(crate) fn is_longer_than_known(self, acks: &DelayedAckState) -> bool {
         self.length > acks.segment_size
     }
 }
 
-impl Acknowledging {
+impl DelayedAckState {
     /// Creates the state before anything has been received.
     pub(crate) fn new(config: &Config) -> Self {
         Self {
@@ -108,12 +108,12 @@ impl Acknowledging {
     }
 
     /// Returns whether the connection is interactive, so that acknowledgments wait to be piggybacked on data.
-    fn interactive(&self) -> bool {
+    fn is_interactive(&self) -> bool {
         self.replies >= self.interactive_after
     }
 
     fn is_quick(&self) -> bool {
-        self.quick > 0 && !self.interactive()
+        self.quick > 0 && !self.is_interactive()
     }
 
     /// Returns whether at most a FIN has arrived, so that there is no estimate of the delay.
@@ -127,7 +127,7 @@ impl Acknowledging {
     }
 
     /// Makes the next acknowledgment immediate, because the window has grown. Linux: tcp_grow_window.
-    pub(crate) fn tell_of_window(&mut self) {
+    pub(crate) fn announce_window(&mut self) {
         self.quick |= 1;
     }
 
@@ -137,7 +137,7 @@ impl Acknowledging {
     }
 
     /// Schedules an acknowledgment, because a segment with data, SYN or FIN arrived.
-    pub(crate) fn owe(&mut self) {
+    pub(crate) fn schedule(&mut self) {
         self.scheduled = true;
     }
 
@@ -270,7 +270,7 @@ impl Acknowledging {
 
     /// Handles an expiry of the delay, whose estimate was wrong: the next delay is longer, or acknowledgments no longer wait for data.
     fn on_delay_expired(&mut self, rto: Duration) {
-        if self.interactive() && self.interactive_after > 0 {
+        if self.is_interactive() && self.interactive_after > 0 {
             self.replies = 0;
             self.delay = Some(self.min);
         } else {
@@ -284,7 +284,7 @@ impl Endpoint {
     /// Handles in-order data that uses this much memory.
     pub(crate) fn data_received(&mut self, now: Time, text: SegmentData, memory: u32) {
         if text.is_empty() {
-            return self.acks.owe();
+            return self.acks.schedule();
         }
         self.measure_segment(text, memory);
         self.acks.on_data(now, self.rtt.rto(), self.rcv.offered());
@@ -296,7 +296,7 @@ impl Endpoint {
         if !self.acks.scheduled {
             return;
         }
-        let is_due = self.more_than_a_segment() && self.has_window_for_more();
+        let is_due = self.has_more_than_a_segment() && self.has_window_for_more();
         if is_due || self.acks.is_quick() || self.acks.at_once {
             self.send_ack(now);
         } else if !self.reassembly.is_empty() {
@@ -312,7 +312,7 @@ impl Endpoint {
     }
 
     /// Returns whether more than one full-sized segment is unacknowledged. RFC 5681 section 4.2.
-    fn more_than_a_segment(&self) -> bool {
+    fn has_more_than_a_segment(&self) -> bool {
         self.rcv.unacknowledged() > self.acks.segment_size
     }
 
@@ -335,13 +335,13 @@ impl Endpoint {
     /// Handles that the application has read everything. Linux then acknowledges pushed data unless the
     /// connection is interactive, and announces a window that has doubled: tcp_cleanup_rbuf.
     pub(crate) fn data_read(&mut self, now: Time) {
-        self.look();
+        self.on_application_poll();
         self.size_buffer(now);
         self.reader.read_together();
         let acks = &self.acks;
-        let pushed = acks.pushed_twice || (acks.pushed && !acks.interactive());
+        let pushed = acks.pushed_twice || (acks.pushed && !acks.is_interactive());
         let pushed = pushed && (self.reassembly.is_empty() || !self.buffer.is_counted());
-        let due = self.more_than_a_segment() || (self.config.acknowledge_on_read && pushed);
+        let due = self.has_more_than_a_segment() || (self.config.acknowledge_on_read && pushed);
         if (acks.scheduled && due) || (self.buffer.is_counted() && self.window_doubles()) {
             self.send_ack(now);
         }
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn segments_that_are_shorter_beside_sack_blocks_are_full() {
         // net/ipv4/tcp_input.c tcp_measure_rcv_mss: "len" does not vary with SACK blocks.
-        let mut acks = Acknowledging::new(&Config::linux_6_12());
+        let mut acks = DelayedAckState::new(&Config::linux_6_12());
         let text = |length, options| SegmentData { length, options, pushed: false, ends: false };
         for (length, options, size) in
             [(1448, 12, 1448), (1436, 24, 1448), (1436, 24, 1448), (1400, 12, 1448), (1400, 12, 1400)]

@@ -42,7 +42,7 @@ impl Endpoint {
     }
 
     /// Closes after the handshake if the application has requested it meanwhile.
-    pub(crate) fn close_if_asked(&mut self) {
+    pub(crate) fn close_if_requested(&mut self) {
         if self.queue.fin_is_queued() && self.machine.state() == State::Established {
             self.machine.fin_queued();
         }
@@ -64,7 +64,7 @@ impl Endpoint {
     /// Handles the peer's FIN, which is next in sequence.
     pub(crate) fn fin_received(&mut self, now: Time) {
         self.reader.push_event(Event::PeerClosed);
-        self.acks.owe();
+        self.acks.schedule();
         // The other queued data lie after the FIN, where no data can be.
         self.reassembly.clear();
         match self.machine.state() {

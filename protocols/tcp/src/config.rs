@@ -248,13 +248,13 @@ pub enum RttEstimator {
 pub const ETHERNET_MSS: u16 = 1460;
 
 /// The smallest segment with room for data after all options.
-const LEAST_MSS: u16 = 88;
+const MIN_MSS: u16 = 88;
 
 impl Config {
     /// Returns an error that names a value with which no endpoint could work, if there is one.
     pub fn check(&self) -> Result<(), ConfigError> {
         ConfigError::check([
-            (self.mss >= LEAST_MSS, "mss", "must be at least 88 octets"),
+            (self.mss >= MIN_MSS, "mss", "must be at least 88 octets"),
             (self.window_scale <= 14, "window_scale", "must be at most 14 (RFC 7323 section 2.3)"),
             (self.send_buffer.0 > 0, "send_buffer", "must be larger than zero"),
             (self.receive_buffer.0 >= self.mss.into(), "receive_buffer", "must be at least mss"),

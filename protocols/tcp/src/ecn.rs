@@ -6,7 +6,7 @@ use hol_congestion::Algorithm;
 use hol_wire::Ecn;
 use hol_wire::tcp::{EcnCounters, Flags, Segment, SeqNum};
 
-use crate::accurate_ecn::{AccurateEcn, Delivered};
+use crate::accurate_ecn::{AccurateEcn, NewlyAcked};
 use crate::ack_info::AckInfo;
 use crate::phase::Phase;
 use crate::{Config, Endpoint};
@@ -26,7 +26,7 @@ pub(crate) struct Marks {
     /// Whether both sides support ECN.
     negotiated: bool,
     /// Whether a SYN without the offer disables it.
-    minds_plain_syn: bool,
+    plain_syn_disables: bool,
     /// Whether such a SYN was sent or received.
     plain_syn: bool,
     /// Whether an ECN-capable packet has arrived.
@@ -51,7 +51,7 @@ impl Marks {
             if_offered: !scalable && (offered || config.ecn_if_offered),
             precise,
             negotiated: false,
-            minds_plain_syn: !config.ecn_after_plain_syn,
+            plain_syn_disables: !config.ecn_after_plain_syn,
             plain_syn: false,
             seen: false,
             echoing: false,
@@ -105,7 +105,7 @@ impl Marks {
         }
         let offers = flags.contains(SETUP | Flags::SYN) && !flags.contains(Flags::ACK);
         self.plain_syn |= offers;
-        let refuses = self.plain_syn && self.minds_plain_syn && flags.contains(Flags::SYN | Flags::ACK);
+        let refuses = self.plain_syn && self.plain_syn_disables && flags.contains(Flags::SYN | Flags::ACK);
         if offers || refuses { flags.without(SETUP | Flags::AE) } else { flags }
     }
 
@@ -115,7 +115,7 @@ impl Marks {
             return self.accurate.on_syn_again(syn, ecn);
         }
         self.plain_syn |= !syn.contains(SETUP);
-        self.negotiated &= !(self.plain_syn && self.minds_plain_syn);
+        self.negotiated &= !(self.plain_syn && self.plain_syn_disables);
     }
 
     /// Negotiates ECN from the peer's SYN or SYN-ACK, which arrived with `ecn`. RFC 3168 section 6.1.1.
@@ -127,7 +127,7 @@ impl Marks {
         let answers = syn.contains(Flags::ACK);
         let speaks = syn.contains(Flags::ECE) && syn.contains(Flags::CWR) != answers;
         let accepts = if answers { self.offered } else { self.if_offered };
-        self.negotiated = accepts && speaks && !(self.plain_syn && self.minds_plain_syn);
+        self.negotiated = accepts && speaks && !(self.plain_syn && self.plain_syn_disables);
     }
 
     /// Handles a retransmitted SYN-ACK; the answer reflects its codepoint. Linux: `tcp_send_challenge_ack`.
@@ -215,12 +215,12 @@ impl Marks {
     }
 
     /// Returns whether a segment echoes a mark of one of our packets. RFC 3168 section 6.1.2.
-    pub(crate) fn hears_echo(&self, segment: &Segment) -> bool {
+    pub(crate) fn is_mark_echo(&self, segment: &Segment) -> bool {
         self.negotiated && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::SYN)
     }
 
     /// Stops echoing if `flags` report a reduction of the peer's window; returns whether they do. RFC 3168 section 6.1.3.
-    pub(crate) fn hears_of_reduction(&mut self, flags: Flags) -> bool {
+    pub(crate) fn on_reduction_report(&mut self, flags: Flags) -> bool {
         let reduced = self.negotiated && flags.contains(Flags::CWR);
         if reduced && !self.precise {
             self.echoing = false;
@@ -252,7 +252,7 @@ impl Endpoint {
     /// Sends the delayed acknowledgment of the data before `nxt`, before the echo changes. RFC 8257 section
     /// 3.2, figure 1. Its window already includes the data that change the echo. Linux:
     /// `dctcp_ece_ack_update`.
-    pub(crate) fn tell_of_marks_before(&mut self, now: Time, ecn: Ecn, nxt: SeqNum) {
+    pub(crate) fn acknowledge_before_marks(&mut self, now: Time, ecn: Ecn, nxt: SeqNum) {
         if self.marks.is_changed_by(ecn) {
             if self.timers.is_ack_delayed() {
                 self.send_ack_of(now, nxt);
@@ -286,7 +286,7 @@ impl Endpoint {
         if !self.marks.are_counted() || !progresses || info.syn_acked {
             return;
         }
-        let delivered = Delivered {
+        let delivered = NewlyAcked {
             packets: info.delivered.div_ceil(self.cwnd.quantum()),
             octets: info.delivered_octets,
             mss: self.negotiated.mss(),

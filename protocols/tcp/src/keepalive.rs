@@ -12,7 +12,7 @@ use crate::{Endpoint, State};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KeepAlive {
     /// When a segment of the peer last arrived.
-    heard: Time,
+    last_segment: Time,
     /// Number of probes since then.
     unanswered: u32,
 }
@@ -20,14 +20,14 @@ pub(crate) struct KeepAlive {
 impl KeepAlive {
     /// Handles an acknowledgment or data of the peer. Linux: rcv_tstamp, lrcvtime, icsk_probes_out.
     pub(crate) fn on_segment(&mut self, now: Time) {
-        *self = Self { heard: now, unanswered: 0 };
+        *self = Self { last_segment: now, unanswered: 0 };
     }
 }
 
 impl Endpoint {
     /// Starts the timer, because the connection is open.
     pub(crate) fn start_keepalive(&mut self, now: Time) {
-        self.alive.on_segment(now);
+        self.keepalive.on_segment(now);
         if !self.config.keepalive.is_zero() {
             self.timers.arm_keepalive(now, self.config.keepalive);
         }
@@ -43,27 +43,27 @@ impl Endpoint {
         if self.board.len() > 0 || self.queue.has_unsent() {
             return self.timers.arm_keepalive(now, idle);
         }
-        let silent = self.timers.ticks_between(self.alive.heard, now);
+        let silent = self.timers.ticks_between(self.keepalive.last_segment, now);
         if silent < idle {
             return self.timers.arm_keepalive(now, idle - silent);
         }
-        if self.is_given_up(silent) {
+        if self.is_peer_gone(silent) {
             self.transmit(now, self.snd.nxt(), Flags::RST | Flags::ACK, Bytes::new(), (now, false));
             return self.end(Event::Failed { reason: Failure::TimedOut });
         }
         // One octet before SND.UNA, so that the peer must answer.
         let seq = self.snd.una() - 1;
         self.transmit(now, seq, Flags::ACK, Bytes::new(), (now, false));
-        self.alive.unanswered += 1;
+        self.keepalive.unanswered += 1;
         self.timers.arm_keepalive(now, self.config.keepalive_interval);
     }
 
     /// Returns whether the connection fails: after the user timeout if there is one, otherwise after the maximum number of probes.
-    fn is_given_up(&self, silent: Duration) -> bool {
+    fn is_peer_gone(&self, silent: Duration) -> bool {
         let user_timeout = self.config.user_timeout;
         match user_timeout.is_zero() {
-            true => self.alive.unanswered >= self.config.keepalive_probes,
-            false => silent >= user_timeout && self.alive.unanswered > 0,
+            true => self.keepalive.unanswered >= self.config.keepalive_probes,
+            false => silent >= user_timeout && self.keepalive.unanswered > 0,
         }
     }
 }

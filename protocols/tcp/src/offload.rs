@@ -43,7 +43,7 @@ impl Endpoint {
     }
 
     /// Returns the octets sent in 1/1024 s, at the controller's rate if it has one.
-    fn octets_of_a_burst(&self) -> u64 {
+    fn burst_octets(&self) -> u64 {
         self.cwnd.pacing().map_or(self.usage.rate(), |pacing| pacing.rate) >> PACE_SHIFT
     }
 
@@ -64,7 +64,7 @@ impl Endpoint {
     pub(crate) fn most_segments(&self, segment: usize) -> u32 {
         let round_trip = self.rtt.min().map_or(u64::MAX, |least| least.as_nanos() / 1000) >> RTT_LOG;
         let more = if round_trip < u64::from(u32::BITS) { u64::from(LARGEST) >> round_trip } else { 0 };
-        let octets = self.octets_of_a_burst().saturating_add(more).min(LARGEST.into());
+        let octets = self.burst_octets().saturating_add(more).min(LARGEST.into());
         if let (Algorithm::Prague, Some(pacing)) = (self.config.congestion, self.cwnd.pacing()) {
             return pacing.burst;
         }
@@ -84,7 +84,7 @@ impl Endpoint {
         let (mut sent, mut is_limited) = (0, false);
         let segment = self.payload_limit();
         let most = if self.queue.length() > segment { self.most_segments(segment) } else { FEWEST };
-        while self.queue.has_unsent() && self.train(now, push) > 0 {
+        while self.queue.has_unsent() && self.sendable_segments(now, push) > 0 {
             let quota = match self.quota() {
                 0 if push == Push::Probe => 1,
                 0 => break,

@@ -2,7 +2,7 @@
 //! (tcp_internal_pacing).
 
 use hol_base::{Duration, Time};
-use hol_congestion::{Acknowledged, Beginning, Departure, LostSegment, Recovery};
+use hol_congestion::{AckSample, ConnectionStart, Departure, LostSegment, Recovery};
 
 use crate::Endpoint;
 use crate::ack_info::AckInfo;
@@ -38,14 +38,14 @@ impl Pacer {
 impl Endpoint {
     /// Returns how many segments may be sent now; if none, starts a timer until one may.
     #[inline]
-    pub(crate) fn train(&mut self, now: Time, push: Push) -> u32 {
+    pub(crate) fn sendable_segments(&mut self, now: Time, push: Push) -> u32 {
         match self.cwnd.pacing() {
-            Some(pacing) if push != Push::Probe => self.paced_train(now, pacing.burst),
+            Some(pacing) if push != Push::Probe => self.sendable_when_paced(now, pacing.burst),
             _ => u32::MAX,
         }
     }
 
-    fn paced_train(&mut self, now: Time, burst: u32) -> u32 {
+    fn sendable_when_paced(&mut self, now: Time, burst: u32) -> u32 {
         if self.pacer.departure > now {
             self.timers.pace(self.pacer.departure);
             return 0;
@@ -73,7 +73,7 @@ impl Endpoint {
     /// Initialises pacing when the connection is established.
     pub(crate) fn begin_pace(&mut self, now: Time) {
         if self.cwnd.is_rate_based() {
-            self.cwnd.begin(Beginning {
+            self.cwnd.begin(ConnectionStart {
                 now,
                 least_rtt: self.rtt.min(),
                 smoothed_rtt: self.rtt.srtt(),
@@ -85,7 +85,7 @@ impl Endpoint {
 
     /// Records that the application limits the connection; called before a write if no other data wait.
     /// draft-cheng-iccrg-delivery-rate-estimation-00, section 3.4.
-    pub(crate) fn look_for_application_limit(&mut self) {
+    pub(crate) fn check_application_limit(&mut self) {
         let in_flight = self.in_flight();
         if self.queue.length() < self.negotiated.mss() as usize
             && in_flight < self.cwnd.cwnd()
@@ -123,11 +123,11 @@ impl Endpoint {
             Phase::Recovery => Recovery::Fast,
             Phase::Loss => Recovery::Timeout,
         };
-        self.cwnd.on_acknowledged(&Acknowledged {
+        self.cwnd.on_acknowledged(&AckSample {
             now,
             delivered: info.delivered,
             marked: info.marked * quantum,
-            window_was_used: self.window_was_used(info.prior_in_flight),
+            is_cwnd_limited: self.was_cwnd_limited(info.prior_in_flight),
             progress: (self.snd.una().0, self.snd.nxt().0),
             newly_lost: info.newly_lost * quantum,
             lost: self.board.losses().wrapping_mul(quantum),

@@ -58,17 +58,17 @@ impl Rack {
     }
 
     /// Repeats the search at the next acknowledgment, because lost marks were removed.
-    pub(crate) fn look_again(&mut self) {
+    pub(crate) fn search_again(&mut self) {
         self.advanced = true;
     }
 
     /// Notes a recovery that was not undone.
-    pub(crate) fn recovered(&mut self) {
+    pub(crate) fn on_recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
     }
 
     /// Notes that a recovery was undone and does not count.
-    pub(crate) fn undone(&mut self) {
+    pub(crate) fn on_undone(&mut self) {
         self.persist = (self.persist + 1).min(PERSISTENCE);
     }
 }
@@ -95,7 +95,7 @@ impl Endpoint {
     fn reordering_window(&self) -> Duration {
         let episode = &self.episode;
         let enough = self.board.sacked().segments >= episode.reordering.dupthresh();
-        if !episode.reordering.is_seen() && (episode.phase() >= Phase::Recovery || enough) {
+        if !episode.reordering.has_reordered() && (episode.phase() >= Phase::Recovery || enough) {
             return Duration::ZERO;
         }
         let quarter = self.rtt.min().unwrap_or_default() / 4;

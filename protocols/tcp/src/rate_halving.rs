@@ -6,7 +6,7 @@ use crate::{Endpoint, RateHalving};
 
 /// The state of one reduction by rate halving.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Halving {
+pub(crate) struct RateReduction {
     /// Number of acknowledgments in this reduction.
     acknowledgments: u32,
 }

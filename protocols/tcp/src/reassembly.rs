@@ -17,11 +17,11 @@ pub(crate) struct Piece {
     pub(crate) fin: bool,
     pub(crate) passage: DeliveryTimes,
     /// Length in octets of the packet in memory that starts with this piece; 0 if the piece belongs to the packet of the previous one.
-    pub(crate) packet: u32,
+    pub(crate) packet_octets: u32,
     /// Memory of the packet in the receive buffer.
     pub(crate) memory: u32,
     /// Free octets after the packet's data. Linux: skb_tailroom.
-    pub(crate) room: u32,
+    pub(crate) tailroom: u32,
 }
 
 /// The out-of-order queue: pieces in sequence order, without overlap, all beyond RCV.NXT.
@@ -50,12 +50,12 @@ impl Piece {
         let payload = self.payload.slice(from.min(length)..to.min(length));
         Self {
             seq: left,
-            packet: self.packet.saturating_sub((length - payload.len()) as u32),
+            packet_octets: self.packet_octets.saturating_sub((length - payload.len()) as u32),
             payload,
             fin: self.fin && right == self.end(),
             passage: self.passage,
             memory: self.memory,
-            room: self.room,
+            tailroom: self.tailroom,
         }
     }
 }
@@ -156,11 +156,12 @@ impl Reassembly {
         let length = piece.payload.len() as u32;
         if self.pieces.get(index.wrapping_sub(1)).is_some_and(|before| before.end() == piece.seq) {
             let mut earlier = self.pieces.range_mut(..index).rev();
-            let packet = earlier.find(|earlier| earlier.packet > 0).filter(|packet| length <= packet.room);
+            let packet =
+                earlier.find(|earlier| earlier.packet_octets > 0).filter(|packet| length <= packet.tailroom);
             if let Some(packet) = packet {
-                packet.packet += length;
-                packet.room -= length;
-                (piece.packet, piece.memory, piece.room) = (0, 0, 0);
+                packet.packet_octets += length;
+                packet.tailroom -= length;
+                (piece.packet_octets, piece.memory, piece.tailroom) = (0, 0, 0);
             }
         }
         self.octets += piece.payload.len();
@@ -231,9 +232,9 @@ mod tests {
             payload: payload.into(),
             fin: false,
             passage: DeliveryTimes::default(),
-            packet: length as u32,
+            packet_octets: length as u32,
             memory: 100,
-            room: 0,
+            tailroom: 0,
         }
     }
 
@@ -293,14 +294,15 @@ mod tests {
     fn a_piece_that_fits_behind_another_shares_its_memory() {
         // net/ipv4/tcp_input.c tcp_ooo_try_coalesce: the data are copied if there is room.
         let mut queue = Reassembly::default();
-        queue.insert(&Piece { room: 25, ..piece(10, 10) });
+        queue.insert(&Piece { tailroom: 25, ..piece(10, 10) });
         for (seq, memory) in [(20, 100), (30, 100), (40, 200), (60, 300)] {
             queue.insert(&piece(seq, 10));
             assert_eq!(queue.memory(), memory, "at {seq}");
         }
         // tcp_ofo_queue: the pieces move on together, as one packet.
         let packets = std::iter::successors(queue.pop(SeqNum(10)), |last| queue.pop(last.end()));
-        let packets: Vec<_> = packets.map(|piece| (piece.packet, piece.memory, piece.room)).collect();
+        let packets: Vec<_> =
+            packets.map(|piece| (piece.packet_octets, piece.memory, piece.tailroom)).collect();
         assert_eq!(packets, [(30, 100, 5), (0, 0, 0), (0, 0, 0), (10, 100, 0)]);
     }
 

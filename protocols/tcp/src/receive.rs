@@ -70,7 +70,7 @@ impl Endpoint {
             self.measure_round_trip(now, segment);
         }
         if has(Flags::SYN) {
-            self.acks.owe();
+            self.acks.schedule();
             self.acks.hasten(true);
         } else {
             self.text_arrives(now, ecn, segment);
@@ -112,14 +112,14 @@ impl Endpoint {
         if opening {
             self.snd.expect_window_of(segment);
         }
-        self.alive.on_segment(now);
+        self.keepalive.on_segment(now);
         self.process_ack(now, segment);
         if opening {
             let accurate = self.marks.accurate();
             accurate.on_first_option(segment.options.accurate_ecn.as_deref());
             accurate.on_handshake_acknowledged(segment.flags, !segment.payload.is_empty());
             self.establish(now);
-            self.close_if_asked();
+            self.close_if_requested();
         }
         self.fin_acknowledged(now);
         self.machine.state() != State::Closed
@@ -199,9 +199,9 @@ impl Endpoint {
             payload: std::mem::take(&mut segment.payload),
             fin: segment.flags.contains(Flags::FIN),
             passage: DeliveryTimes::new(segment.stamp, now),
-            packet: text.octets(),
+            packet_octets: text.octets(),
             memory: self.buffer.memory_of(text.octets(), segment.stamp.cut),
-            room: self.buffer.room_behind(text.octets(), segment.stamp.cut),
+            tailroom: self.buffer.room_behind(text.octets(), segment.stamp.cut),
         };
         let (memory, cut) = (piece.memory, segment.stamp.cut);
         let (start, end, nxt) = (piece.seq, piece.end(), self.rcv.nxt());
@@ -224,7 +224,7 @@ impl Endpoint {
             return self.answer_at_once();
         }
         if start.after(nxt) {
-            self.tell_of_marks_before(now, ecn, nxt);
+            self.acknowledge_before_marks(now, ecn, nxt);
             self.data_marked(ecn);
             return self.hold(text, piece, cut);
         }
@@ -233,7 +233,7 @@ impl Endpoint {
         self.deliver(now, if start == nxt { piece } else { piece.part(nxt, end) });
         self.data_received(now, text, memory);
         if !text.is_empty() {
-            self.tell_of_marks_before(now, ecn, nxt);
+            self.acknowledge_before_marks(now, ecn, nxt);
             self.data_marked(ecn);
         }
         if waiting {
@@ -255,7 +255,7 @@ impl Endpoint {
         if !text.is_empty() {
             self.measure_segment(text, piece.memory);
         }
-        self.acks.owe();
+        self.acks.schedule();
         // Without SACK, an acknowledgment with another window is no duplicate, so the window stays. Linux: tcp_data_queue_ofo.
         if self.negotiated.sack() {
             self.earn_window(text.octets(), piece.memory);
@@ -299,7 +299,7 @@ impl Endpoint {
 
     fn answer_at_once(&mut self) {
         self.acks.on_anomaly(self.rcv.offered());
-        self.acks.owe();
+        self.acks.schedule();
         self.acks.hasten(self.config.quickack_segments == 0);
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct ReceiveBuffer {
     /// The octets of payload in the first packet.
     first: u32,
     /// The free octets after the last packet's data.
-    room: u32,
+    tailroom: u32,
 }
 
 /// A window that may be advertised.
@@ -62,7 +62,7 @@ impl ReceiveBuffer {
             packets: 0,
             waiting: 0,
             first: 0,
-            room: 0,
+            tailroom: 0,
         }
     }
 
@@ -144,13 +144,13 @@ impl ReceiveBuffer {
         }
         let octets = piece.payload.len() as u32;
         self.waiting += octets;
-        if piece.packet > 0 {
-            if self.packets > 0 && piece.packet <= self.room {
-                self.room -= piece.packet;
+        if piece.packet_octets > 0 {
+            if self.packets > 0 && piece.packet_octets <= self.tailroom {
+                self.tailroom -= piece.packet_octets;
             } else {
                 self.packets += 1;
                 self.unread = self.unread.saturating_add(piece.memory);
-                self.room = piece.room;
+                self.tailroom = piece.tailroom;
             }
         }
         if self.packets <= 1 {
@@ -219,7 +219,7 @@ impl ReceiveBuffer {
         }
         let step = if self.payload_of(memory) <= octets {
             STEP * mss
-        } else if self.bears(octets, memory) {
+        } else if self.would_fit(octets, memory) {
             STEP * segment
         } else {
             return false;
@@ -230,7 +230,7 @@ impl ReceiveBuffer {
 
     /// Returns whether a window of such segments would fit into the largest buffer: the larger the window, the less memory per octet is
     /// allowed. Linux: __tcp_grow_window.
-    fn bears(&self, octets: u32, memory: u32) -> bool {
+    fn would_fit(&self, octets: u32, memory: u32) -> bool {
         let (mut memory, mut window) = (self.payload_of(memory) / 2, self.payload_of(self.most) / 2);
         while self.earned <= window {
             if memory <= octets {
@@ -271,7 +271,7 @@ impl ReceiveBuffer {
     }
 
     /// Enlarges the buffer for this window, because the application reads fast enough. Linux: tcp_rcv_space_adjust.
-    pub(crate) fn want(&mut self, window: u64) {
+    pub(crate) fn enlarge(&mut self, window: u64) {
         let memory = window * u64::from(WHOLE) / u64::from(self.payload);
         let limit = u32::try_from(memory).unwrap_or(u32::MAX).min(self.most);
         if limit > self.limit {
@@ -297,10 +297,10 @@ mod tests {
         buffer
     }
 
-    fn packet(octets: u32, memory: u32, room: u32) -> Piece {
+    fn packet(octets: u32, memory: u32, tailroom: u32) -> Piece {
         let payload = vec![0; octets as usize].into();
         let (seq, passage) = (SeqNum(0), DeliveryTimes::default());
-        Piece { seq, payload, fin: false, passage, packet: octets, memory, room }
+        Piece { seq, payload, fin: false, passage, packet_octets: octets, memory, tailroom }
     }
 
     fn window(buffer: &ReceiveBuffer) -> u32 {
@@ -331,7 +331,7 @@ mod tests {
     fn what_is_out_of_order_takes_memory_and_not_octets_of_the_window() {
         let mut buffer = open();
         buffer.measure(MSS, 2304);
-        buffer.want(1 << 20);
+        buffer.enlarge(1 << 20);
         let (free, early) = (buffer.space(0), 100 * 2304);
         assert_eq!(free - buffer.space(early), 144_000, "100 segments");
         assert_eq!(buffer.offer(early, MSS, 7, 0).window, 64_128, "and the window that was earned is open");
@@ -354,8 +354,8 @@ mod tests {
         let mut buffer = open();
         let lone = packet(MSS, 2280, 2136);
         buffer.queue(&lone);
-        buffer.queue(&Piece { packet: 2 * MSS, memory: 4352, room: 688, ..lone.clone() });
-        buffer.queue(&Piece { packet: 0, memory: 0, room: 0, ..lone.clone() });
+        buffer.queue(&Piece { packet_octets: 2 * MSS, memory: 4352, tailroom: 688, ..lone.clone() });
+        buffer.queue(&Piece { packet_octets: 0, memory: 0, tailroom: 0, ..lone.clone() });
         assert_eq!((buffer.unread(), buffer.behind_first()), (2280 + 4352, 2 * MSS));
         buffer.queue(&packet(688, 2304, 1000));
         assert_eq!((buffer.unread(), buffer.behind_first()), (2280 + 4352, 2 * MSS + 688));

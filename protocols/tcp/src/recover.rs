@@ -5,7 +5,7 @@ use hol_base::{Duration, Time};
 use crate::ack_info::AckInfo;
 use crate::phase::Phase;
 use crate::prr::Prr;
-use crate::rate_halving::Halving;
+use crate::rate_halving::RateReduction;
 use crate::resend::Resend;
 use crate::timers::Purpose;
 use crate::{Endpoint, Recovery};
@@ -58,7 +58,7 @@ impl Endpoint {
             return false;
         }
         if self.undo_by_dsack() {
-            self.calm_down(info.echoes);
+            self.set_mildest_phase(info.echoes);
         }
         self.find_losses(now, info);
         self.episode.phase() == Phase::Recovery || self.enter_recovery_if_due(info.echoes)
@@ -122,7 +122,7 @@ impl Endpoint {
                     info.restart_timer = false;
                 }
             }
-            Recovery::Fack if !self.episode.reordering.is_seen() => self.find_losses_by_distance(),
+            Recovery::Fack if !self.episode.reordering.has_reordered() => self.find_losses_by_distance(),
             Recovery::Fack | Recovery::Sack | Recovery::NewReno => self.find_losses_by_count(),
         }
         info.lost_retransmission |= resent > self.board.resent().segments;
@@ -131,7 +131,7 @@ impl Endpoint {
     /// Starts fast recovery if a segment is lost; otherwise sets the mildest phase.
     fn enter_recovery_if_due(&mut self, echoes: bool) -> bool {
         if self.board.lost().segments == 0 {
-            self.calm_down(echoes);
+            self.set_mildest_phase(echoes);
             return false;
         }
         self.enter_recovery();
@@ -142,7 +142,7 @@ impl Endpoint {
     }
 
     /// Sets the mildest phase if nothing is lost; an ECN echo still reduces the window.
-    fn calm_down(&mut self, echoes: bool) {
+    fn set_mildest_phase(&mut self, echoes: bool) {
         if echoes {
             self.reduce_by_echo();
         }
@@ -169,7 +169,7 @@ impl Endpoint {
         self.episode.probe.forget();
         self.episode.undo.remember_cwnd(self.cwnd.cwnd());
         self.episode.prr = Prr::begin(self.cwnd.cwnd());
-        self.episode.halving = Halving::default();
+        self.episode.halving = RateReduction::default();
         self.cwnd.on_congestion(flight);
         self.marks.on_reduction();
         self.statistics.congestion_events += 1;

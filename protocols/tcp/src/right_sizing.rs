@@ -13,7 +13,7 @@ const LEAST: u32 = 128;
 
 /// The parameters of the required window. Linux 6.12: tcp_rcv_space_adjust; 7.3: tcp_rcvbuf_grow.
 #[derive(Debug, Clone, Copy)]
-struct Need {
+struct WindowNeed {
     /// Octets of room for small variations.
     cushion: u64,
     /// The octets up to the end of the out-of-order data.
@@ -74,7 +74,7 @@ impl RightSizing {
 
     /// Notes that the application has read everything before `nxt`, with `waiting` octets after it; returns
     /// the required window. Linux: tcp_rcv_space_adjust.
-    fn read(&mut self, now: Time, nxt: SeqNum, waiting: u32, need: Need) -> Option<u64> {
+    fn read(&mut self, now: Time, nxt: SeqNum, waiting: u32, need: WindowNeed) -> Option<u64> {
         let (start, began) = self.since;
         let micros = now.as_nanos() / 1000 - began.as_nanos() / 1000;
         let is_over = self.round_trip.is_some_and(|eighths| micros >= eighths / 8);
@@ -93,7 +93,7 @@ impl RightSizing {
     }
 
     /// Returns the required window if `read` octets are read in a round trip, at least the previous maximum.
-    fn window_for(&self, read: u32, need: Need) -> u64 {
+    fn window_for(&self, read: u32, need: WindowNeed) -> u64 {
         // Twice the octets read leaves room for a loss. The growth is doubled, because the acknowledgment
         // sent now applies to the round trip after the current one.
         let wide = 2 * u64::from(read) + need.cushion;
@@ -144,7 +144,7 @@ impl Endpoint {
     pub(crate) fn earn_window(&mut self, octets: u32, memory: u32) {
         let (early, segment) = (self.reassembly.memory(), self.acks.segment_size());
         if self.buffer.earn((octets, memory), early, self.advertised_mss(), segment) {
-            self.acks.tell_of_window();
+            self.acks.announce_window();
         }
     }
 
@@ -164,7 +164,7 @@ impl Endpoint {
         let waiting = self.buffer.behind_first();
         let need = self.need();
         if let Some(window) = self.sizing.read(now, nxt - waiting, waiting, need) {
-            self.buffer.want(window);
+            self.buffer.enlarge(window);
         }
         self.buffer.read(self.reader.held() as u32);
     }
@@ -172,13 +172,13 @@ impl Endpoint {
     /// Enlarges the buffer if out-of-order data need it. Linux: tcp_data_queue_ofo.
     pub(crate) fn size_buffer_for_early(&mut self) {
         if self.config.receive_buffer_for_early {
-            self.buffer.want(self.sizing.window_for(self.sizing.most_read, self.need()));
+            self.buffer.enlarge(self.sizing.window_for(self.sizing.most_read, self.need()));
         }
     }
 
-    fn need(&self) -> Need {
+    fn need(&self) -> WindowNeed {
         let config = &self.config;
-        Need {
+        WindowNeed {
             cushion: u64::from(config.receive_buffer_cushion) * u64::from(self.advertised_mss()),
             early: if config.receive_buffer_for_early {
                 self.reassembly.span(self.rcv.nxt()).into()
@@ -207,7 +207,7 @@ mod tests {
         sizing
     }
 
-    const CUSHIONED: Need = Need { cushion: 16 * MSS as u64, early: 0, low: 0 };
+    const CUSHIONED: WindowNeed = WindowNeed { cushion: 16 * MSS as u64, early: 0, low: 0 };
 
     /// Reads up to `octets` at `ms`; returns the required window.
     fn read(sizing: &mut RightSizing, ms: u64, octets: u32) -> Option<u64> {
@@ -223,7 +223,7 @@ mod tests {
         // tcp_rcvbuf_grow of Linux 7.3: twice the 20,000 octets read, twice that for the growth, and the queue.
         let mut sizing = open();
         sample(&mut sizing, 50);
-        let need = Need { cushion: 0, early: 7000, low: 1000 };
+        let need = WindowNeed { cushion: 0, early: 7000, low: 1000 };
         assert_eq!(sizing.window_for(20_000, need), 3 * 40_000 + 7000);
         assert_eq!(sizing.window_for(10_000, need), 20_000 + 7000, "no more than before");
     }
@@ -233,7 +233,7 @@ mod tests {
         // tcp_rcvbuf_grow: a quarter of tcp_rcvbuf_low_rtt, so a quarter more, regardless of the octets read.
         let mut sizing = open();
         sizing.sample(Duration::from_micros(250), true);
-        let need = Need { cushion: 0, early: 0, low: 1000 };
+        let need = WindowNeed { cushion: 0, early: 0, low: 1000 };
         assert_eq!(sizing.window_for(20_000, need), 50_000);
         assert_eq!(sizing.window_for(40_000, need), 100_000);
     }

@@ -312,7 +312,7 @@ impl Scoreboard {
     }
 
     /// Returns whether segment `index` is retransmitted in one block with the previous one.
-    pub(crate) fn goes_on_with(&self, index: usize, now: Time) -> bool {
+    pub(crate) fn is_in_block_of_previous(&self, index: usize, now: Time) -> bool {
         let before = index.checked_sub(1).map(|before| &self.segments[before]);
         before.is_some_and(|before| before.overhead == 0 && before.resent && before.sent == now)
     }
@@ -613,7 +613,7 @@ mod tests {
         board.end_block(0, 2, 10);
         let ends: Vec<_> = (0..3)
             .map(|index| {
-                let goes_on = board.goes_on_with(index, now);
+                let goes_on = board.is_in_block_of_previous(index, now);
                 board.resend(index, now, false, None);
                 (goes_on, board.ends_block_resent(index))
             })

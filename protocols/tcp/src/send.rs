@@ -55,7 +55,7 @@ impl Endpoint {
         }
         self.end_earlier_turn(now);
         if self.cwnd.is_rate_based() {
-            self.look_for_application_limit();
+            self.check_application_limit();
         }
         self.restart_after_idle(now);
         if !self.offloads() {
@@ -63,14 +63,14 @@ impl Endpoint {
             return self.push_pending(now);
         }
         // Data that continue an earlier write take over its PSH.
-        let goes_on = std::mem::take(&mut self.goes_on);
+        let goes_on = std::mem::take(&mut self.continues_write);
         if !goes_on && self.queue.blocks() > 0 && self.queue.room(self.block_size()) > 0 {
             self.queue.set_pushed(false);
         }
         let is_partial = self.take_partial();
         self.fill_blocks(now, octets, is_partial);
-        self.goes_on = is_partial && self.finds_room();
-        if self.goes_on {
+        self.continues_write = is_partial && self.has_room();
+        if self.continues_write {
             return;
         }
         self.mark_pushed();
@@ -143,7 +143,7 @@ impl Endpoint {
     /// Sends segment by segment; returns how much was sent, and whether the congestion window prevents more.
     fn send_segments(&mut self, now: Time, push: Push) -> (u32, bool) {
         let mut sent = 0;
-        let mut train = self.train(now, push);
+        let mut train = self.sendable_segments(now, push);
         while train > 0
             && let Some(next) = self.next_segment(push)
         {
@@ -154,7 +154,7 @@ impl Endpoint {
             }
             train -= 1;
             if train == 0 {
-                train = self.train(now, push);
+                train = self.sendable_segments(now, push);
             }
         }
         (sent, self.room() == 0)
@@ -343,7 +343,7 @@ impl Endpoint {
             stamp = SendTimes { first_sent, sent: now, cut };
         }
         let ack = if flags.contains(Flags::ACK) { ack } else { SeqNum::default() };
-        self.put_out(ecn, |source_port, destination_port| Segment {
+        self.send_to_peer(ecn, |source_port, destination_port| Segment {
             source_port,
             destination_port,
             seq,
@@ -357,7 +357,7 @@ impl Endpoint {
     }
 
     /// Addresses a segment to the peer.
-    pub(crate) fn put_out(&mut self, ecn: Ecn, segment: impl FnOnce(u16, u16) -> Segment) {
+    pub(crate) fn send_to_peer(&mut self, ecn: Ecn, segment: impl FnOnce(u16, u16) -> Segment) {
         let Some((address, port)) = self.remote else { return };
         let segment = segment(self.local.1, port);
         self.statistics.packets_sent += 1;

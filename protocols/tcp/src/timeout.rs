@@ -55,7 +55,7 @@ impl Endpoint {
         }
         let opening = matches!(self.machine.state(), State::SynSent | State::SynReceived);
         let linear = if self.machine.state() == State::SynSent { self.config.syn_linear_timeouts } else { 0 };
-        if self.has_retried_enough(now, opening, linear) {
+        if self.has_timed_out(now, opening, linear) {
             return self.end(Event::Failed { reason: Failure::TimedOut });
         }
         self.statistics.timeouts += 1;
@@ -73,7 +73,7 @@ impl Endpoint {
 
     /// Returns whether the connection fails, because too many retransmissions were unanswered, or for too
     /// long. RFC 9293 section 3.8.3. Linux: tcp_write_timeout, retransmits_timed_out.
-    fn has_retried_enough(&self, now: Time, opening: bool, linear: u32) -> bool {
+    fn has_timed_out(&self, now: Time, opening: bool, linear: u32) -> bool {
         let Config { syn_retries, max_retries, rto_initial, user_timeout, max_retries_base, .. } =
             *self.config;
         let (retries, base) =
@@ -87,12 +87,12 @@ impl Endpoint {
             (true, false) => doubled(base, retries, self.config.rto_max),
             (true, true) => return false,
         };
-        self.episode.timeouts.in_a_row > 0 && self.in_vain_for(now).is_some_and(|time| time >= limit)
+        self.episode.timeouts.in_a_row > 0 && self.unanswered_for(now).is_some_and(|time| time >= limit)
     }
 
     /// Returns how long retransmissions have been unanswered, by the timestamp clock: since the first of
     /// them, or since the SYN. Linux: retrans_stamp.
-    fn in_vain_for(&self, now: Time) -> Option<Duration> {
+    fn unanswered_for(&self, now: Time) -> Option<Duration> {
         let since = match self.machine.state() {
             State::SynSent => Some(self.negotiated.first_syn()),
             _ => self.episode.undo.first_resent(),
@@ -105,7 +105,7 @@ impl Endpoint {
     /// Returns the rest of the user timeout, at least one tick; `None` without a user timeout. Linux: tcp_clamp_rto_to_user_timeout.
     fn until_user_timeout(&self, now: Time) -> Option<Duration> {
         let limit = Some(self.config.user_timeout).filter(|limit| !limit.is_zero())?;
-        Some(self.timers.in_ticks(limit.saturating_sub(self.in_vain_for(now)?)))
+        Some(self.timers.in_ticks(limit.saturating_sub(self.unanswered_for(now)?)))
     }
 
     /// Marks all segments that may be lost, and reduces cwnd to the loss window. RFC 5681 section 3.1.
@@ -126,7 +126,7 @@ impl Endpoint {
         self.cwnd.on_timeout(self.in_flight() + self.cwnd.quantum(), self.board.losses());
         self.usage.on_window_changed(now);
         if prior <= Phase::Disorder && self.board.sacked().segments >= self.config.dupthresh {
-            self.episode.reordering.doubt(self.config.dupthresh);
+            self.episode.reordering.reset(self.config.dupthresh);
         }
         self.episode.probe.forget();
         self.marks.on_reduction();

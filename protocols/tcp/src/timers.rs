@@ -17,14 +17,14 @@ pub(crate) enum Purpose {
 
 /// A deadline of the sender's timer, and its purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Armed {
+struct ArmedTimer {
     purpose: Purpose,
     slot: Slot,
 }
 
 /// A timer that has expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expired {
+pub(crate) enum ExpiredTimer {
     Sender(Purpose),
     DelayedAck,
     CompressedAck,
@@ -37,7 +37,7 @@ pub(crate) enum Expired {
 
 /// The timers of which only one runs at a time: when everything is sent and acknowledged, nothing is paced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum ExclusiveTimer {
     /// Pacing allows a segment. Exact.
     Departure,
     /// 2 MSL have passed. RFC 9293 section 3.6.1.
@@ -57,7 +57,7 @@ pub(crate) struct Clock {
 #[derive(Debug, Clone)]
 pub(crate) struct Timers {
     clock: Clock,
-    sender: Option<Armed>,
+    sender: Option<ArmedTimer>,
     /// The slot of the sender's timer, also after it was stopped.
     sender_slot: Option<Slot>,
     delayed_ack: Option<Slot>,
@@ -66,7 +66,7 @@ pub(crate) struct Timers {
     compressed_ack: Option<Time>,
     /// The deadline of a delayed acknowledgment at which the compressed one is sent, if it is earlier.
     hastened_ack: Option<Time>,
-    last: Option<(Time, Last)>,
+    last: Option<(Time, ExclusiveTimer)>,
     keepalive: Option<Slot>,
 }
 
@@ -167,7 +167,7 @@ impl Timers {
     /// Restarts the sender's timer.
     pub(crate) fn arm(&mut self, now: Time, purpose: Purpose, delay: Duration) {
         let slot = self.clock.again(now, delay, &mut self.sender_slot);
-        self.sender = Some(Armed { purpose, slot });
+        self.sender = Some(ArmedTimer { purpose, slot });
     }
 
     /// Returns whether the sender's timer is stopped.
@@ -217,7 +217,7 @@ impl Timers {
 
     /// Starts the pacing timer.
     pub(crate) fn pace(&mut self, departure: Time) {
-        self.last = Some((departure, Last::Departure));
+        self.last = Some((departure, ExclusiveTimer::Departure));
     }
 
     /// Stops the timers of acknowledgments, because one was sent.
@@ -229,7 +229,7 @@ impl Timers {
     /// Starts TIME-WAIT, the only timer of the sender then. RFC 9293 section 3.6.1.
     pub(crate) fn start_time_wait(&mut self, now: Time, delay: Duration) {
         (self.sender, self.keepalive) = (None, None);
-        self.last = Some((self.clock.deadline(now, delay).at, Last::TimeWait));
+        self.last = Some((self.clock.deadline(now, delay).at, ExclusiveTimer::TimeWait));
     }
 
     /// Returns the earliest deadline.
@@ -242,29 +242,29 @@ impl Timers {
     }
 
     /// Removes and returns an expired timer, if there is one.
-    pub(crate) fn expire(&mut self, now: Time) -> Option<Expired> {
+    pub(crate) fn expire(&mut self, now: Time) -> Option<ExpiredTimer> {
         let due = |at: &Time| *at <= now;
         if self.sender.is_some_and(|armed| due(&armed.slot.at) && self.is_served_first(armed.slot)) {
-            return self.sender.take().map(|armed| Expired::Sender(armed.purpose));
+            return self.sender.take().map(|armed| ExpiredTimer::Sender(armed.purpose));
         }
         if self.delayed_ack.take_if(|slot| due(&slot.at)).is_some() {
-            return Some(Expired::DelayedAck);
+            return Some(ExpiredTimer::DelayedAck);
         }
         if self.hastened_ack.take_if(|at| due(at)).is_some() {
-            return Some(Expired::HastenedAck);
+            return Some(ExpiredTimer::HastenedAck);
         }
         if self.compressed_ack.take_if(|at| due(at)).is_some() {
-            return Some(Expired::CompressedAck);
+            return Some(ExpiredTimer::CompressedAck);
         }
         if let Some(armed) = self.sender.take_if(|armed| due(&armed.slot.at)) {
-            return Some(Expired::Sender(armed.purpose));
+            return Some(ExpiredTimer::Sender(armed.purpose));
         }
         if self.keepalive.take_if(|slot| due(&slot.at)).is_some() {
-            return Some(Expired::KeepAlive);
+            return Some(ExpiredTimer::KeepAlive);
         }
         self.last.take_if(|(at, _)| due(at)).map(|(_, last)| match last {
-            Last::Departure => Expired::Departure,
-            Last::TimeWait => Expired::TimeWait,
+            ExclusiveTimer::Departure => ExpiredTimer::Departure,
+            ExclusiveTimer::TimeWait => ExpiredTimer::TimeWait,
         })
     }
 
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(timers.next(), Some(Time::from_millis(43)), "that is sooner");
         timers.on_ack_sent();
         timers.compress_ack(Time::from_millis(43), MS(2));
-        assert_eq!(timers.expire(Time::from_millis(44)), Some(Expired::HastenedAck));
+        assert_eq!(timers.expire(Time::from_millis(44)), Some(ExpiredTimer::HastenedAck));
         timers.on_ack_sent();
         timers.compress_ack(Time::from_millis(45), MS(2));
         assert_eq!(timers.next(), Some(Time::from_millis(47)), "it has run out");
@@ -358,15 +358,18 @@ mod tests {
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         timers.delay_ack(Time::from_millis(4), MS(40));
         timers.arm(Time::from_millis(8), Purpose::LossProbe, MS(36));
-        assert_eq!(timers.expire(Time::from_millis(48)), Some(Expired::Sender(Purpose::LossProbe)));
-        assert_eq!(timers.expire(Time::from_millis(48)), Some(Expired::DelayedAck));
+        assert_eq!(timers.expire(Time::from_millis(48)), Some(ExpiredTimer::Sender(Purpose::LossProbe)));
+        assert_eq!(timers.expire(Time::from_millis(48)), Some(ExpiredTimer::DelayedAck));
         timers.arm(Time::from_millis(52), Purpose::LossProbe, MS(40));
         timers.delay_ack(Time::from_millis(56), MS(36));
-        assert_eq!(timers.expire(Time::from_millis(96)), Some(Expired::DelayedAck));
-        assert_eq!(timers.expire(Time::from_millis(96)), Some(Expired::Sender(Purpose::LossProbe)));
+        assert_eq!(timers.expire(Time::from_millis(96)), Some(ExpiredTimer::DelayedAck));
+        assert_eq!(timers.expire(Time::from_millis(96)), Some(ExpiredTimer::Sender(Purpose::LossProbe)));
         timers.arm(Time::from_millis(100), Purpose::Retransmission, MS(300));
         timers.delay_ack(Time::from_millis(376), MS(36));
-        assert_eq!(timers.expire(Time::from_millis(416)), Some(Expired::Sender(Purpose::Retransmission)));
+        assert_eq!(
+            timers.expire(Time::from_millis(416)),
+            Some(ExpiredTimer::Sender(Purpose::Retransmission))
+        );
     }
 
     #[test]
@@ -376,8 +379,8 @@ mod tests {
         timers.delay_ack(Time::ZERO, MS(3));
         assert_eq!(timers.next(), Some(Time::from_millis(3)));
         assert_eq!(timers.expire(Time::from_millis(2)), None);
-        assert_eq!(timers.expire(Time::from_millis(5)), Some(Expired::DelayedAck));
-        assert_eq!(timers.expire(Time::from_millis(5)), Some(Expired::Sender(Purpose::LossProbe)));
+        assert_eq!(timers.expire(Time::from_millis(5)), Some(ExpiredTimer::DelayedAck));
+        assert_eq!(timers.expire(Time::from_millis(5)), Some(ExpiredTimer::Sender(Purpose::LossProbe)));
         assert_eq!(timers.expire(Time::from_millis(5)), None);
         assert_eq!(timers.next(), None);
     }

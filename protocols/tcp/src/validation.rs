@@ -82,7 +82,7 @@ impl Endpoint {
     }
 
     /// Returns whether the window is used, so that acknowledgments may increase it.
-    pub(crate) fn window_is_used(&self) -> bool {
+    pub(crate) fn is_cwnd_limited(&self) -> bool {
         !self.config.cwnd_validation
             || self.usage.limited
             || (self.cwnd.in_slow_start() && self.cwnd.cwnd() < 2 * self.usage.most_out)
@@ -91,8 +91,8 @@ impl Endpoint {
     /// Returns whether an acknowledgment may increase the window; `in_flight` was outstanding before it.
     /// Linux 2.6.16: net/ipv4/tcp_cong.c tcp_is_cwnd_limited, whose first rule applies without segmentation
     /// offload.
-    pub(crate) fn window_was_used(&self, in_flight: u32) -> bool {
-        if self.config.grows_when_full { in_flight >= self.cwnd.cwnd() } else { self.window_is_used() }
+    pub(crate) fn was_cwnd_limited(&self, in_flight: u32) -> bool {
+        if self.config.grows_when_full { in_flight >= self.cwnd.cwnd() } else { self.is_cwnd_limited() }
     }
 
     /// Notes that data were sent, or that the window prevented it (`limited`).
@@ -108,7 +108,7 @@ impl Endpoint {
             usage.most_out = out;
             usage.round_end = self.snd.nxt();
         }
-        if self.window_was_used(out) {
+        if self.was_cwnd_limited(out) {
             self.usage.used = 0;
             self.usage.stamp = now;
             return;

@@ -14,7 +14,7 @@ const PIECE: usize = 65_536;
 #[derive(Debug)]
 enum Item {
     /// An event, reported in order without waiting for a read.
-    News(Event),
+    Event(Event),
     /// A message, and its number of unread octets.
     Message(Received, usize),
     /// Octets of an incomplete message.
@@ -38,7 +38,7 @@ pub struct ReceivingApplication {
     resumed: bool,
     awake: bool,
     /// When the application wakes up.
-    alarm: Option<Time>,
+    wakes_at: Option<Time>,
 }
 
 impl ReceivingApplication {
@@ -53,13 +53,13 @@ impl ReceivingApplication {
             reads: true,
             resumed: false,
             awake: false,
-            alarm: None,
+            wakes_at: None,
         }
     }
 
     /// Queues an event other than data.
     pub fn push_event(&mut self, event: Event) {
-        self.items.push_back(Item::News(event));
+        self.items.push_back(Item::Event(event));
     }
 
     /// Queues a message, and wakes the application up.
@@ -85,8 +85,8 @@ impl ReceivingApplication {
         self.octets += octets;
         self.waiting += 1;
         self.items.push_back(item);
-        if !self.awake && self.alarm.is_none() {
-            self.alarm = Some(now + self.wakeup);
+        if !self.awake && self.wakes_at.is_none() {
+            self.wakes_at = Some(now + self.wakeup);
         }
     }
 
@@ -106,7 +106,7 @@ impl ReceivingApplication {
         let mut left = PIECE;
         let received = self.items.iter().filter_map(|item| match item {
             Item::Message(_, rest) => Some(*rest),
-            Item::News(_) | Item::Part(_) => None,
+            Item::Event(_) | Item::Part(_) => None,
         });
         self.taken =
             received.take_while(|octets| left.checked_sub(*octets).map(|less| left = less).is_some()).count();
@@ -124,7 +124,7 @@ impl ReceivingApplication {
 
     /// Returns the time at which the application wakes up.
     pub fn deadline(&self) -> Option<Time> {
-        self.alarm
+        self.wakes_at
     }
 
     /// Wakes the application up if it is time. It then reads all queued data, unless it is busy: then this
@@ -132,7 +132,7 @@ impl ReceivingApplication {
     ///
     /// Data counts as arrived at the wake-up, even if it was sent earlier.
     pub fn wake_if_due(&mut self, now: Time) -> bool {
-        let wakes = self.alarm.take_if(|at| *at <= now).is_some();
+        let wakes = self.wakes_at.take_if(|at| *at <= now).is_some();
         if wakes {
             self.awake = true;
             for item in &mut self.items {
@@ -173,11 +173,11 @@ impl ReceivingApplication {
 
     /// Returns the next event for which the application is awake.
     pub fn next_event(&mut self) -> Option<Event> {
-        if !matches!(self.items.front()?, Item::News(_)) && !(self.awake && (self.reads || self.taken > 0)) {
+        if !matches!(self.items.front()?, Item::Event(_)) && !(self.awake && (self.reads || self.taken > 0)) {
             return None;
         }
         match self.items.pop_front()? {
-            Item::News(event) => Some(event),
+            Item::Event(event) => Some(event),
             Item::Message(received, rest) => {
                 self.octets -= rest;
                 self.taken = self.taken.saturating_sub(1);

@@ -147,7 +147,7 @@ impl Endpoint {
     }
 
     /// Retransmits or abandons requests whose timer has expired.
-    fn fire(&mut self, now: Time) {
+    fn on_timers(&mut self, now: Time) {
         while let Some(&(due, name)) = self.timers.first().filter(|(due, _)| *due <= now) {
             self.timers.remove(&(due, name));
             // A completed transaction does not remove its timer.
@@ -202,7 +202,7 @@ impl hol_transport::Endpoint for Endpoint {
     }
 
     fn poll(&mut self, now: Time) -> Output {
-        self.fire(now);
+        self.on_timers(now);
         let next = || Output::Wait(self.timers.first().map(|(due, _)| *due));
         self.ready.pop_front().unwrap_or_else(next)
     }

@@ -42,7 +42,7 @@ impl Aggregation {
 
     /// Counts `acked` units, of which `bandwidth` gives the expected number; `cwnd` limits the excess.
     pub(crate) fn on_acked(&mut self, now: Time, acked: u32, bandwidth: Bandwidth, cwnd: u32) {
-        let mut expected = bandwidth.delivers(now.saturating_since(self.epoch));
+        let mut expected = bandwidth.units_in(now.saturating_since(self.epoch));
         if self.acked <= expected || self.acked + acked >= OLD {
             self.begin(now);
             expected = 0;

@@ -26,7 +26,7 @@ pub(crate) struct Tally {
 
 /// The effect of one acknowledgment or timeout.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Turn {
+pub(crate) struct PolicerUpdate {
     pub(crate) tally: Tally,
     /// Whether units were newly marked lost.
     pub(crate) losses: bool,
@@ -65,7 +65,7 @@ impl Policer {
     }
 
     /// Handles an acknowledgment; `cruising`: whether the gains are cycled. Returns `true` if the detected bandwidth has expired.
-    pub(crate) fn observe(&mut self, turn: Turn, cruising: bool) -> bool {
+    pub(crate) fn observe(&mut self, turn: PolicerUpdate, cruising: bool) -> bool {
         if self.in_use {
             self.rounds += u32::from(cruising && turn.round_began);
             let is_old = self.rounds >= ROUNDS_OF_USE;
@@ -97,7 +97,7 @@ impl Policer {
     }
 
     /// Ends the interval at a loss, if it is long and lossy enough.
-    fn end_interval(&mut self, turn: Turn) {
+    fn end_interval(&mut self, turn: PolicerUpdate) {
         let delivered = turn.tally.delivered.wrapping_sub(self.start.delivered);
         let lost = turn.tally.lost.wrapping_sub(self.start.lost);
         let time = turn.tally.at.saturating_since(self.start.at);
@@ -127,7 +127,7 @@ mod tests {
 
     /// Runs rounds of 20 ms with `lost` of 100 units lost; returns the rounds after which the bandwidth in use changed.
     fn changes(policer: &mut Policer, rounds: std::ops::Range<u32>, lost: u32) -> Vec<u32> {
-        let turn = |round: u32| Turn {
+        let turn = |round: u32| PolicerUpdate {
             tally: Tally {
                 at: Time::from_millis(u64::from(20 * round)),
                 delivered: (100 - lost) * round,
@@ -174,13 +174,13 @@ mod tests {
         }
     }
 
-    fn turn(tally: Tally) -> Turn {
-        Turn { tally, losses: true, application_limited: false, round_began: true, octets: 1448 }
+    fn turn(tally: Tally) -> PolicerUpdate {
+        PolicerUpdate { tally, losses: true, application_limited: false, round_began: true, octets: 1448 }
     }
 
     fn after_intervals(rates: &[u32]) -> Policer {
         let (mut policer, mut tally) = (Policer::default(), Tally::default());
-        policer.observe(Turn { round_began: false, ..turn(tally) }, true);
+        policer.observe(PolicerUpdate { round_began: false, ..turn(tally) }, true);
         rates.iter().for_each(|delivered| interval(&mut policer, &mut tally, *delivered, *delivered));
         policer
     }
@@ -202,7 +202,7 @@ mod tests {
     fn an_interval_in_which_the_application_held_back_tells_nothing() {
         let (mut policer, tally) =
             (after_intervals(&[80]), Tally { at: Time::from_millis(90), delivered: 400, lost: 400 });
-        policer.observe(Turn { application_limited: true, ..turn(tally) }, true);
+        policer.observe(PolicerUpdate { application_limited: true, ..turn(tally) }, true);
         assert!(policer.bandwidth.is_none() && !policer.sampling);
         assert_eq!(policer.start.delivered, 400, "what comes is counted from there");
     }
@@ -211,7 +211,7 @@ mod tests {
     fn an_interval_without_an_end_is_given_up_after_sixteen_rounds() {
         let (mut policer, tally) =
             (after_intervals(&[80]), Tally { at: Time::from_millis(90), delivered: 400, lost: 400 });
-        let quiet = Turn { losses: false, ..turn(tally) };
+        let quiet = PolicerUpdate { losses: false, ..turn(tally) };
         assert!((0..16).all(|_| !policer.observe(quiet, true)));
         assert!(policer.bandwidth.is_some());
         policer.observe(quiet, true);
@@ -223,7 +223,7 @@ mod tests {
         let mut policer = after_intervals(&[80, 80]);
         let later = turn(Tally { at: Time::from_millis(900), delivered: 9000, lost: 9000 });
         assert!((0..100).all(|_| !policer.observe(later, false)));
-        assert!((0..100).all(|_| !policer.observe(Turn { round_began: false, ..later }, true)));
+        assert!((0..100).all(|_| !policer.observe(PolicerUpdate { round_began: false, ..later }, true)));
         assert!((0..47).all(|_| !policer.observe(later, true)) && policer.observe(later, true));
     }
 
@@ -232,7 +232,7 @@ mod tests {
     fn an_interval_lasts_a_millisecond_at_least() {
         let found = |step| {
             let mut policer = Policer::default();
-            policer.observe(Turn { round_began: false, ..turn(Tally::default()) }, true);
+            policer.observe(PolicerUpdate { round_began: false, ..turn(Tally::default()) }, true);
             for n in 1..=4 {
                 let at = Time::ZERO + Duration::from_micros(step) * u64::from(n);
                 policer.observe(turn(Tally { at, delivered: 10 * n, lost: 10 * n }), true);

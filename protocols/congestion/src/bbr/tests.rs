@@ -9,7 +9,8 @@ const NOW: Time = Time::from_millis(1000);
 fn bbr(quantum: u32) -> Bbr {
     let mut bbr = Bbr::new(quantum);
     let rtt = Some(ROUND_TRIP);
-    let beginning = Beginning { now: NOW, least_rtt: rtt, smoothed_rtt: rtt, segment: 1000, seed: Seed(1) };
+    let beginning =
+        ConnectionStart { now: NOW, least_rtt: rtt, smoothed_rtt: rtt, segment: 1000, seed: Seed(1) };
     bbr.begin(beginning, 10 * quantum);
     bbr
 }
@@ -17,7 +18,7 @@ fn bbr(quantum: u32) -> Bbr {
 /// Returns a connection that has found the bandwidth of a path of 1000 segments a second, which 40 segments fill.
 fn cruising(quantum: u32) -> Bbr {
     let mut bbr = bbr(quantum);
-    bbr.bandwidth.see(BANDWIDTH_ROUNDS, 0, Bandwidth::of(40 * quantum, ROUND_TRIP));
+    bbr.bandwidth.add(BANDWIDTH_ROUNDS, 0, Bandwidth::of(40 * quantum, ROUND_TRIP));
     bbr.full.reached = true;
     (bbr.mode, bbr.phase) = (Mode::ProbeBandwidth, 2);
     bbr.set_gains();
@@ -26,8 +27,8 @@ fn cruising(quantum: u32) -> Bbr {
 }
 
 /// Returns the acknowledgment of one segment, after which `in_flight` segments are in flight.
-fn ack(in_flight: u32) -> Acknowledged {
-    Acknowledged { prior_in_flight: in_flight + 1, in_flight, ..Acknowledged::one(NOW, ROUND_TRIP) }
+fn ack(in_flight: u32) -> AckSample {
+    AckSample { prior_in_flight: in_flight + 1, in_flight, ..AckSample::one(NOW, ROUND_TRIP) }
 }
 
 fn sample(prior_delivered: u32, delivered: u32, application_limited: bool) -> Option<Sample> {
@@ -74,7 +75,7 @@ fn counted_in_octets_it_is_the_same() {
 #[test]
 fn what_is_in_the_network_is_counted_when_the_next_train_leaves() {
     let mut bbr = cruising(1);
-    let later = Acknowledged { departure: NOW + Duration::from_micros(10_500), ..ack(20) };
+    let later = AckSample { departure: NOW + Duration::from_micros(10_500), ..ack(20) };
     assert_eq!((bbr.in_network(20, &ack(20)), bbr.in_network(20, &later)), (20, 10));
     assert_eq!(bbr.in_network(5, &later), 0);
     bbr.pacing_gain = UNIT * 5 / 4;
@@ -86,8 +87,7 @@ fn what_is_in_the_network_is_counted_when_the_next_train_leaves() {
 fn a_recovery_conserves_packets_for_a_round_and_then_gives_the_window_back() {
     let mut bbr = cruising(1);
     bbr.on_congestion(100);
-    let fast =
-        |in_flight, newly_lost| Acknowledged { newly_lost, recovery: Recovery::Fast, ..ack(in_flight) };
+    let fast = |in_flight, newly_lost| AckSample { newly_lost, recovery: Recovery::Fast, ..ack(in_flight) };
     let mut cwnd = 100;
     for (in_flight, lost, window) in [(30, 5, 31), (30, 0, 31), (26, 4, 27), (20, 0, 27), (29, 0, 30)] {
         bbr.set_window(&fast(in_flight, lost), &mut cwnd);
@@ -108,7 +108,7 @@ fn a_timeout_ends_with_the_window_of_before() {
     bbr.on_congestion(60);
     bbr.on_timeout(3);
     let mut cwnd = 1;
-    bbr.set_window(&Acknowledged { recovery: Recovery::Timeout, ..ack(0) }, &mut cwnd);
+    bbr.set_window(&AckSample { recovery: Recovery::Timeout, ..ack(0) }, &mut cwnd);
     assert_eq!(cwnd, 4, "BBRMinPipeCwnd");
     bbr.set_window(&ack(0), &mut cwnd);
     assert_eq!(cwnd, 61);
@@ -119,9 +119,9 @@ fn a_timeout_ends_with_the_window_of_before() {
 fn the_window_that_is_remembered_is_a_good_one() {
     let after = |mode, recovery| {
         let mut bbr = Bbr { mode, ..cruising(1) };
-        bbr.remember(50);
-        bbr.set_window(&Acknowledged { delivered: 1, recovery, ..ack(10) }, &mut 50);
-        bbr.remember(20);
+        bbr.save_window(50);
+        bbr.set_window(&AckSample { delivered: 1, recovery, ..ack(10) }, &mut 50);
+        bbr.save_window(20);
         bbr.memory.restored(0)
     };
     assert_eq!(after(Mode::ProbeBandwidth, Recovery::None), 20);
@@ -135,7 +135,7 @@ fn the_window_of_a_timeout_is_not_remembered() {
     let mut bbr = cruising(1);
     bbr.on_congestion(60);
     bbr.on_timeout(1);
-    bbr.remember(20);
+    bbr.save_window(20);
     assert_eq!(bbr.memory.restored(0), 60);
 }
 
@@ -214,7 +214,7 @@ fn a_phase_lasts_a_round_trip_and_has_its_effect() {
         bbr.pacing_gain = gain;
         bbr.phase_since = NOW;
         bbr.deliveries.sample(NOW + Duration::from_millis(after_ms), 1, false, Duration::ZERO);
-        bbr.phase_is_over(&Acknowledged { newly_lost, prior_in_flight: in_flight, ..ack(0) })
+        bbr.phase_is_over(&AckSample { newly_lost, prior_in_flight: in_flight, ..ack(0) })
     };
     let [probes, makes_good] = [UNIT * 5 / 4, UNIT * 3 / 4];
     // The connection cruises: for longer than a round trip, whatever is in flight.
@@ -241,7 +241,7 @@ fn after_an_idle_time_it_goes_on_at_the_rate_of_the_path() {
         bbr.on_restart(later, &mut 10);
         let rate = bbr.pacing().rate;
         let mut cwnd = 10;
-        let late = Acknowledged { now: later, ..ack(0) };
+        let late = AckSample { now: later, ..ack(0) };
         bbr.update_round_trip(&late, sample(1, 1, false), &mut cwnd);
         (rate.div_ceil(100_000), bbr.mode, bbr.restarts)
     };
@@ -260,7 +260,7 @@ fn the_least_round_trip_expires() {
     let after = |ms, rtt_ms, runt, delivered| {
         let mut bbr = cruising(1);
         let rtt = Some(Duration::from_millis(rtt_ms));
-        let ack = Acknowledged { now: NOW + Duration::from_millis(ms), rtt, runt, ..ack(10) };
+        let ack = AckSample { now: NOW + Duration::from_millis(ms), rtt, runt, ..ack(10) };
         bbr.update_round_trip(&ack, sample(1, delivered, false), &mut 40);
         (bbr.least_rtt.rtt.unwrap().as_millis(), bbr.mode == Mode::ProbeRoundTrip)
     };
@@ -279,7 +279,7 @@ fn whether_the_pipe_is_full_is_asked_anew_after_a_timeout() {
         bbr.full = Full::default();
         let round = |bbr: &mut Bbr| {
             bbr.rounds.began = true;
-            bbr.look_whether_full(sample(1, 1, false));
+            bbr.check_full_pipe(sample(1, 1, false));
             bbr.full.reached
         };
         (0..3).for_each(|_| assert!(!round(&mut bbr)));
@@ -297,8 +297,13 @@ fn a_cycle_begins_by_chance() {
     let mut phases = std::collections::BTreeSet::new();
     for seed in 0..200 {
         let mut bbr = bbr(1);
-        let beginning =
-            Beginning { now: NOW, least_rtt: None, smoothed_rtt: None, segment: 1000, seed: Seed(seed) };
+        let beginning = ConnectionStart {
+            now: NOW,
+            least_rtt: None,
+            smoothed_rtt: None,
+            segment: 1000,
+            seed: Seed(seed),
+        };
         bbr.begin(beginning, 10);
         bbr.begin_cycle();
         phases.insert(bbr.phase);
@@ -336,8 +341,7 @@ fn rounds(bbr: &mut Bbr, count: u64, now: &mut Time, lost: &mut u32, losses: boo
         *now += ROUND_TRIP;
         let newly_lost = if losses { 20 } else { 0 };
         *lost += newly_lost;
-        let ack =
-            Acknowledged { now: *now, delivered: 20, newly_lost, lost: *lost, departure: *now, ..ack(0) };
+        let ack = AckSample { now: *now, delivered: 20, newly_lost, lost: *lost, departure: *now, ..ack(0) };
         bbr.on_acknowledged(&ack, &mut 40, &mut 40);
     }
 }
@@ -367,7 +371,7 @@ fn acknowledgments_that_are_gathered_are_noticed() {
     let before = bbr.aggregation.excess();
     let departure = bbr.deliveries.depart(now, false);
     bbr.deliveries.deliver(departure, now);
-    let at_once = Acknowledged { now: now + ROUND_TRIP, delivered: 90, ..ack(0) };
+    let at_once = AckSample { now: now + ROUND_TRIP, delivered: 90, ..ack(0) };
     bbr.on_acknowledged(&at_once, &mut 200, &mut 40);
     assert!(bbr.aggregation.excess() >= before + 30, "{} after {before}", bbr.aggregation.excess());
 }
@@ -388,7 +392,13 @@ fn a_policed_path_is_not_probed() {
     let mut tally = Tally { at: NOW, delivered: 0, lost: 0 };
     for _ in 0..20 {
         tally = Tally { at: tally.at + ROUND_TRIP, delivered: tally.delivered + 20, lost: tally.lost + 20 };
-        let turn = Turn { tally, losses: true, application_limited: false, round_began: true, octets: 1000 };
+        let turn = PolicerUpdate {
+            tally,
+            losses: true,
+            application_limited: false,
+            round_began: true,
+            octets: 1000,
+        };
         bbr.policer.observe(turn, true);
     }
     bbr.set_gains();

@@ -33,7 +33,10 @@ impl Path {
         let now = Time::from_millis(1000);
         let mut bbr = Bbr::new(1);
         let rtt = Some(ROUND_TRIP);
-        bbr.begin(Beginning { now, least_rtt: rtt, smoothed_rtt: rtt, segment: SEGMENT, seed: Seed(1) }, 10);
+        bbr.begin(
+            ConnectionStart { now, least_rtt: rtt, smoothed_rtt: rtt, segment: SEGMENT, seed: Seed(1) },
+            10,
+        );
         Self {
             bbr,
             cwnd: 10,
@@ -62,12 +65,12 @@ impl Path {
         let rtt = self.now.since(sent);
         self.least_rtt = self.least_rtt.min(rtt);
         self.bbr.deliveries.deliver(departure, sent);
-        let ack = Acknowledged {
+        let ack = AckSample {
             least_rtt: Some(self.least_rtt),
             prior_in_flight,
             in_flight: prior_in_flight - 1,
             departure: self.departure,
-            ..Acknowledged::one(self.now, rtt)
+            ..AckSample::one(self.now, rtt)
         };
         self.bbr.on_acknowledged(&ack, &mut self.cwnd, &mut self.ssthresh);
         if self.modes.last().is_some_and(|(_, mode)| *mode != self.bbr.mode) {

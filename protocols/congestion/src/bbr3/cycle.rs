@@ -4,7 +4,7 @@ use hol_base::{Duration, Time};
 
 use super::loss::is_too_high;
 use super::model::scaled;
-use super::{Acknowledged, Bandwidth, Bbr3, Sample, State, UNIT};
+use super::{AckSample, Bandwidth, Bbr3, Sample, State, UNIT};
 
 /// Maximum number of rounds between two probes for bandwidth, so that Reno gets its share. Draft, section 5.3.3.5.
 const RENO_ROUNDS: u32 = 63;
@@ -82,7 +82,7 @@ impl Bbr3 {
     }
 
     /// Advances the cycle after an acknowledgment of new data: BBRUpdateProbeBWCyclePhase.
-    pub(super) fn update_cycle(&mut self, ack: &Acknowledged, sample: Option<&Sample>, cwnd: u32) {
+    pub(super) fn update_cycle(&mut self, ack: &AckSample, sample: Option<&Sample>, cwnd: u32) {
         if !self.full.reached {
             return;
         }
@@ -92,7 +92,7 @@ impl Bbr3 {
             State::Down | State::Cruise if self.is_time_to_probe(ack.now, cwnd) => self.start_refill(),
             State::Down if self.is_time_to_cruise(ack) => self.state = State::Cruise,
             State::Refill if self.rounds.began => {
-                self.losses.of_probe = true;
+                self.losses.bw_probe_samples = true;
                 self.start_up(ack.now, sample.map(Sample::bandwidth).unwrap_or_default(), cwnd);
             }
             State::Up if goes_down => self.start_down(ack.now),
@@ -108,15 +108,15 @@ impl Bbr3 {
     }
 
     /// Returns whether so little is in flight that cruising may start: BBRIsTimeToCruise.
-    fn is_time_to_cruise(&self, ack: &Acknowledged) -> bool {
+    fn is_time_to_cruise(&self, ack: &AckSample) -> bool {
         let headroom = self.in_flight_with_headroom().is_none_or(|most| ack.in_flight <= most);
         headroom && ack.in_flight <= self.in_flight_at(self.model.max_bandwidth(), UNIT)
     }
 
     /// Returns whether probing has found no more bandwidth: BBRIsTimeToGoDown.
-    fn is_time_to_go_down(&mut self, ack: &Acknowledged, sample: Option<&Sample>, cwnd: u32) -> bool {
+    fn is_time_to_go_down(&mut self, ack: &AckSample, sample: Option<&Sample>, cwnd: u32) -> bool {
         let is_bound = self.model.long_in_flight.is_some_and(|most| cwnd >= most);
-        if ack.window_was_used && is_bound {
+        if ack.is_cwnd_limited && is_bound {
             self.full.reset(sample.map(Sample::bandwidth).unwrap_or_default());
             return false;
         }
@@ -138,8 +138,8 @@ impl Bbr3 {
     }
 
     /// Raises inflight_longterm by one unit for each `up_count` acknowledged units: BBRProbeInflightLongtermUpward.
-    fn grow_long_term(&mut self, ack: &Acknowledged, most: u32, cwnd: u32) {
-        if !ack.window_was_used || cwnd < most {
+    fn grow_long_term(&mut self, ack: &AckSample, most: u32, cwnd: u32) {
+        if !ack.is_cwnd_limited || cwnd < most {
             return;
         }
         let Some(count) = self.cycle.up_count else { return };
@@ -153,17 +153,17 @@ impl Bbr3 {
     }
 
     /// Adapts inflight_longterm and the bandwidth filter to an acknowledgment: BBRAdaptLongTermModel.
-    fn adapt_long_term_model(&mut self, ack: &Acknowledged, sample: Option<&Sample>, cwnd: u32) {
+    fn adapt_long_term_model(&mut self, ack: &AckSample, sample: Option<&Sample>, cwnd: u32) {
         if self.cycle.ack_phase == AckPhase::Starting && self.rounds.began {
             self.cycle.ack_phase = AckPhase::Feedback;
         }
         let Some(sample) = sample else { return };
         if self.cycle.ack_phase == AckPhase::Stopping && self.rounds.began {
             // One round after UP no sample belongs to it any more. Draft, section 5.5.6.
-            self.losses.of_probe = false;
+            self.losses.bw_probe_samples = false;
             self.cycle.ack_phase = AckPhase::None;
             if self.state.probes_bandwidth() && !sample.application_limited {
-                self.model.advance();
+                self.model.start_cycle();
             }
         }
         let lost = ack.lost.wrapping_sub(sample.prior_lost);

@@ -2,7 +2,7 @@
 
 use hol_base::Time;
 
-use super::{Acknowledged, Bandwidth, Bbr3, LostSegment, Recovery, Sample, State};
+use super::{AckSample, Bandwidth, Bbr3, LostSegment, Recovery, Sample, State};
 use crate::bbr3::model::{BETA, scaled};
 
 /// The tolerated share of losses is 2 %. Draft, section 2.7: BBR.LossThresh.
@@ -24,10 +24,10 @@ pub(super) struct Losses {
     ranges: u32,
     range_end: Option<u32>,
     /// BBR.bw_probe_samples: whether segments of a probe for bandwidth are in flight without a response to it so far.
-    pub(super) of_probe: bool,
+    pub(super) bw_probe_samples: bool,
     undo: Option<Undo>,
     /// Whether no recovery is in progress, so that the next loss saves a new state. Until then a D-SACK may still undo the last recovery.
-    settled: bool,
+    recovery_ended: bool,
 }
 
 /// The state that a spurious recovery restores. Draft, section 5.5.11.1.
@@ -40,7 +40,7 @@ struct Undo {
 }
 
 /// Returns the greater of two bounds; `None` means unlimited.
-fn looser<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+fn greater_bound<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     Some(one?.max(other?))
 }
 
@@ -51,8 +51,8 @@ pub(super) fn is_too_high(lost: u32, in_flight: u32) -> bool {
 
 impl Losses {
     /// Notes that no recovery is in progress.
-    pub(super) fn settle(&mut self) {
-        self.settled = true;
+    pub(super) fn end_recovery(&mut self) {
+        self.recovery_ended = true;
     }
 
     /// Forgets the losses of this round: the part of BBRResetCongestionSignals that is not in the model.
@@ -72,7 +72,7 @@ impl Bbr3 {
         let (start, end) = segment.range;
         self.losses.ranges += u32::from(self.losses.range_end != Some(start));
         self.losses.range_end = Some(end);
-        if !self.losses.of_probe {
+        if !self.losses.bw_probe_samples {
             return;
         }
         let departure = segment.departure;
@@ -85,7 +85,7 @@ impl Bbr3 {
 
     /// Lowers inflight_longterm after too many losses, and ends ProbeBW_UP. Draft, section 5.5.10.2: BBRHandleInflightTooHigh.
     fn handle_too_high(&mut self, now: Time, in_flight: u32, application_limited: bool, cwnd: u32) {
-        self.losses.of_probe = false;
+        self.losses.bw_probe_samples = false;
         if !application_limited {
             self.model.long_in_flight = Some(in_flight.max(scaled(self.target_in_flight(cwnd), BETA)));
         }
@@ -95,7 +95,7 @@ impl Bbr3 {
     }
 
     /// Ends startup after a round in fast recovery with too many losses. Draft, section 5.3.1.3: BBRCheckStartupHighLoss.
-    pub(super) fn check_startup_high_loss(&mut self, ack: &Acknowledged, sample: Option<&Sample>) {
+    pub(super) fn check_startup_high_loss(&mut self, ack: &AckSample, sample: Option<&Sample>) {
         if !self.losses.round_began {
             return;
         }
@@ -112,10 +112,10 @@ impl Bbr3 {
     /// Saves the state before the first loss, which a spurious recovery restores: it undoes all responses,
     /// such as the end of a probe. Draft, section 5.5.11.1: BBRSaveStateUponLoss.
     fn save_state(&mut self) {
-        if self.losses.undo.is_some() && !self.losses.settled {
+        if self.losses.undo.is_some() && !self.losses.recovery_ended {
             return;
         }
-        self.losses.settled = false;
+        self.losses.recovery_ended = false;
         let model = &self.model;
         self.losses.undo = Some(Undo {
             state: self.state,
@@ -127,7 +127,7 @@ impl Bbr3 {
 
     /// Handles the start of fast recovery. Draft, section 5.6.4.4: BBROnEnterFastRecovery.
     pub(crate) fn on_congestion(&mut self, cwnd: u32) {
-        self.remember(cwnd);
+        self.save_window(cwnd);
         self.save_state();
     }
 
@@ -143,9 +143,9 @@ impl Bbr3 {
         self.full.reset(Bandwidth::default());
         let Some(undo) = self.losses.undo.take() else { return };
         let model = &mut self.model;
-        model.short_bandwidth = looser(model.short_bandwidth, undo.short_bandwidth);
-        model.short_in_flight = looser(model.short_in_flight, undo.short_in_flight);
-        model.long_in_flight = looser(model.long_in_flight, undo.long_in_flight);
+        model.short_bandwidth = greater_bound(model.short_bandwidth, undo.short_bandwidth);
+        model.short_in_flight = greater_bound(model.short_in_flight, undo.short_in_flight);
+        model.long_in_flight = greater_bound(model.long_in_flight, undo.long_in_flight);
         if self.state == State::ProbeRtt || self.state == undo.state {
             return;
         }

@@ -59,7 +59,7 @@ impl Full {
 
     /// Checks whether the delivery rate has stopped growing, at the start of a round that the application did
     /// not limit: BBRCheckFullBWReached.
-    pub(super) fn look(&mut self, rate: Bandwidth) {
+    pub(super) fn check_growth(&mut self, rate: Bandwidth) {
         if self.now {
             return;
         }
@@ -97,14 +97,14 @@ impl Model {
     }
 
     /// Adds a delivery rate to the filter; an application-limited one counts only if it is not lower. Draft, section 5.5.5: BBRUpdateMaxBw.
-    pub(super) fn see(&mut self, rate: Bandwidth, application_limited: bool) {
+    pub(super) fn add_sample(&mut self, rate: Bandwidth, application_limited: bool) {
         if rate >= self.max_bandwidth() || !application_limited {
             self.greatest[1] = self.greatest[1].max(rate);
         }
     }
 
     /// Starts the next cycle of the filter, unless this one has no sample. Draft, section 5.5.6: BBRAdvanceMaxBwFilter.
-    pub(super) fn advance(&mut self) {
+    pub(super) fn start_cycle(&mut self) {
         if self.greatest[1] != Bandwidth::default() {
             self.greatest = [self.greatest[1], Bandwidth::default()];
         }
@@ -165,7 +165,7 @@ impl Bbr3 {
     /// 5.5.10.3: BBRUpdateCongestionSignals.
     pub(super) fn update_congestion_signals(&mut self, sample: &Sample, cwnd: u32) {
         self.rounds.update(sample.prior_delivered, self.deliveries.delivered());
-        self.model.see(sample.bandwidth(), sample.application_limited);
+        self.model.add_sample(sample.bandwidth(), sample.application_limited);
         if !self.losses.round_began {
             return;
         }

@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Time};
 
-use super::{AckPhase, Acknowledged, Bbr3, State};
+use super::{AckPhase, AckSample, Bbr3, State};
 
 /// Draft, section 2.13: BBR.ProbeRTTInterval, BBR.ProbeRTTDuration and BBR.MinRTTFilterLen.
 pub(super) const INTERVAL: Duration = Duration::from_secs(5);
@@ -50,16 +50,16 @@ impl RoundTrip {
 }
 
 impl Bbr3 {
-    pub(super) fn update_least_rtt(&mut self, ack: &Acknowledged) {
+    pub(super) fn update_least_rtt(&mut self, ack: &AckSample) {
         // The sample of a delayed acknowledgment is longer than the path.
         let rtt = ack.rtt.filter(|_| !ack.runt || self.round_trip.least.is_none());
         self.round_trip.update(ack.now, rtt);
     }
 
     /// Enters ProbeRTT if the minimum round-trip time is too old, and handles that state: BBRCheckProbeRTT.
-    pub(super) fn check_probe_rtt(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
+    pub(super) fn check_probe_rtt(&mut self, ack: &AckSample, cwnd: &mut u32) {
         if self.state != State::ProbeRtt && self.round_trip.expired && !self.restarts {
-            self.remember(*cwnd);
+            self.save_window(*cwnd);
             self.state = State::ProbeRtt;
             self.round_trip.done_at = None;
             self.cycle.ack_phase = AckPhase::Stopping;
@@ -74,7 +74,7 @@ impl Bbr3 {
     }
 
     /// Handles an acknowledgment in ProbeRTT: BBRHandleProbeRTT.
-    fn handle_probe_rtt(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
+    fn handle_probe_rtt(&mut self, ack: &AckSample, cwnd: &mut u32) {
         // Samples of data sent meanwhile do not show the bandwidth.
         self.deliveries.limit_by_application(ack.in_flight);
         if self.round_trip.done_at.is_none() {

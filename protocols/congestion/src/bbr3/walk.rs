@@ -47,7 +47,10 @@ impl Path {
         let now = Time::from_millis(1000);
         let mut bbr = Bbr3::new(1);
         let rtt = Some(ROUND_TRIP);
-        bbr.begin(Beginning { now, least_rtt: rtt, smoothed_rtt: rtt, segment: SEGMENT, seed: Seed(1) }, 10);
+        bbr.begin(
+            ConnectionStart { now, least_rtt: rtt, smoothed_rtt: rtt, segment: SEGMENT, seed: Seed(1) },
+            10,
+        );
         Self {
             bbr,
             cwnd: 10,
@@ -105,8 +108,8 @@ impl Path {
             self.bbr.deliveries.deliver(first.departure, first.sent);
         }
         let is_recovering = first.number < self.recovers_until;
-        let ack = Acknowledged {
-            window_was_used: prior_in_flight >= self.cwnd,
+        let ack = AckSample {
+            is_cwnd_limited: prior_in_flight >= self.cwnd,
             progress: (first.number, self.sent),
             delivered,
             newly_lost,
@@ -116,7 +119,7 @@ impl Path {
             in_flight: prior_in_flight - 1,
             recovery: if is_recovering { Recovery::Fast } else { Recovery::None },
             departure: self.departure,
-            ..Acknowledged::one(self.now, ROUND_TRIP)
+            ..AckSample::one(self.now, ROUND_TRIP)
         };
         self.bbr.on_acknowledged(&ack, &mut self.cwnd);
         if self.states.last().map(|(_, state)| *state) != Some(self.bbr.state) {

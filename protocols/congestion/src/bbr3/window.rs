@@ -2,7 +2,7 @@
 
 use hol_base::Duration;
 
-use super::{Acknowledged, Bandwidth, Bbr3, PROBE_RTT_CWND_GAIN, Recovery, STARTUP_GAIN, State};
+use super::{AckSample, Bandwidth, Bbr3, PROBE_RTT_CWND_GAIN, Recovery, STARTUP_GAIN, State};
 use crate::pacing::Pacing;
 
 /// Number of segments that keep a path busy if every second one is acknowledged. Draft, section 2.7: BBR.MinPipeCwnd.
@@ -24,7 +24,7 @@ impl Bbr3 {
     fn product(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
         match self.round_trip.least {
             None => self.initial_window,
-            Some(least) => bandwidth.fills(least, gain),
+            Some(least) => bandwidth.bdp(least, gain),
         }
     }
 
@@ -66,19 +66,19 @@ impl Bbr3 {
     }
 
     /// Saves the window, to be restored after recovery or ProbeRTT. Draft, section 5.6.4.4: BBRSaveCwnd.
-    pub(super) fn remember(&mut self, cwnd: u32) {
+    pub(super) fn save_window(&mut self, cwnd: u32) {
         let is_good = self.recovery == Recovery::None && self.state != State::ProbeRtt;
         self.prior_cwnd = if is_good { cwnd } else { self.prior_cwnd.max(cwnd) };
     }
 
     /// Sets the window after an acknowledgment. Draft, section 5.6.4.6: BBRSetCwnd.
-    pub(super) fn set_window(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
+    pub(super) fn set_window(&mut self, ack: &AckSample, cwnd: &mut u32) {
         let before = std::mem::replace(&mut self.recovery, ack.recovery);
         if before != Recovery::None && ack.recovery == Recovery::None {
             *cwnd = (*cwnd).max(self.prior_cwnd);
         }
         if ack.recovery == Recovery::None {
-            self.losses.settle();
+            self.losses.end_recovery();
         }
         let product = self.product(self.model.bandwidth, self.state.cwnd_gain());
         let most = self.with_budget(product.saturating_add(self.aggregation.excess()));
@@ -107,7 +107,7 @@ impl Bbr3 {
     }
 
     /// Sets the pacing rate after an acknowledgment. Draft, section 5.6.2: BBRSetPacingRate.
-    pub(super) fn set_pace(&mut self, ack: &Acknowledged) {
+    pub(super) fn set_pace(&mut self, ack: &AckSample) {
         if !self.rtt_known && ack.smoothed_rtt.is_some() {
             self.pace_by_round_trip(ack.smoothed_rtt, ack.least_rtt);
         }

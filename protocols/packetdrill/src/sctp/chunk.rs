@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hol_wire::SendTimes;
 use hol_wire::sctp::{
     Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn, GapAckBlock, IData, IForwardTsn, Init, Mid, Parameter,
-    Reconfig, ReconfigResult, ReconfigSerial, Sack, Skipped, Ssn, Tsn,
+    Reconfig, ReconfigResult, ReconfigSerial, Sack, SkippedMessages, Ssn, Tsn,
 };
 
 use super::item::{Item, integer, kind};
@@ -267,7 +267,7 @@ fn i_forward_tsn(item: &Item) -> Result<IForwardTsn, String> {
             .find(|(letter, _)| *letter == kind)?
             .1;
         let (stream, mid) = (u16::try_from(integer(stream)?).ok()?, u32::try_from(integer(mid)?).ok()?);
-        parts.next().is_none().then_some(Skipped { stream, unordered, mid: Mid(mid) })
+        parts.next().is_none().then_some(SkippedMessages { stream, unordered, mid: Mid(mid) })
     };
     let skipped: Option<_> = item.list("ids").into_iter().map(skipped).collect();
     Ok(IForwardTsn {
@@ -404,7 +404,7 @@ pub(super) fn show(chunk: &Chunk) -> Item {
         }
         Chunk::IData(data) => show_i_data(data),
         Chunk::IForwardTsn(forward) => {
-            let id = |skipped: &Skipped| {
+            let id = |skipped: &SkippedMessages| {
                 let kind = if skipped.unordered { "U" } else { "O" };
                 format!("{{{},{kind},{}}}", skipped.stream, skipped.mid.0)
             };

@@ -32,23 +32,23 @@ struct Ends {
 }
 
 impl Ends {
-    fn new(config: &Config, carriage: MessageMapping, lost: fn(usize) -> bool) -> Self {
+    fn new(config: &Config, mapping: MessageMapping, lost: fn(usize) -> bool) -> Self {
         let log = KeyLog::default();
         let tls = Tls::new(config, log.clone());
-        Self::that_have([&tls, &tls], log, config, carriage, lost)
+        Self::that_have([&tls, &tls], log, config, mapping, lost)
     }
 
     fn that_have(
         [own, other]: [&Tls; 2],
         log: KeyLog,
         config: &Config,
-        carriage: MessageMapping,
+        mapping: MessageMapping,
         lost: fn(usize) -> bool,
     ) -> Self {
         let config = Arc::new(config.clone());
         let rng = |name: &str| Seed(3).derive(name).rng();
-        let client = Endpoint::client(Arc::clone(&config), carriage, own, SERVER, rng("client"));
-        let server = Endpoint::server(config, carriage, other, rng("server"));
+        let client = Endpoint::client(Arc::clone(&config), mapping, own, SERVER, rng("client"));
+        let server = Endpoint::server(config, mapping, other, rng("server"));
         let sides = [client, server];
         let mut ends = Self {
             now: Time::ZERO,
@@ -125,8 +125,8 @@ impl Ends {
 
 #[test]
 fn messages_of_every_carriage_come_through_tls_in_spite_of_losses_and_both_ends_close() {
-    for carriage in [MessageMapping::Streams, MessageMapping::PerMessage] {
-        let mut ends = Ends::new(&config("quinn-0.11", "streams = 4"), carriage, |number| number % 17 == 16);
+    for mapping in [MessageMapping::Streams, MessageMapping::PerMessage] {
+        let mut ends = Ends::new(&config("quinn-0.11", "streams = 4"), mapping, |number| number % 17 == 16);
         ends.run(Duration::from_millis(500));
         for number in 0..200_u16 {
             assert!(ends.offer(0, number % 4, vec![number as u8; 100]), "{number}");
@@ -136,7 +136,7 @@ fn messages_of_every_carriage_come_through_tls_in_spite_of_losses_and_both_ends_
         ends.run(Duration::from_secs(2));
         for (side, octets) in [(0, 50), (1, 100)] {
             let came: usize = ends.received(side).iter().map(|data| data.payload.len()).sum();
-            assert_eq!(came, 200 * octets, "{carriage:?}");
+            assert_eq!(came, 200 * octets, "{mapping:?}");
         }
         assert!(ends.sides.iter().all(|side| side.packets_lost() > 0));
         ends.tell(0, Command::Close);
@@ -144,7 +144,7 @@ fn messages_of_every_carriage_come_through_tls_in_spite_of_losses_and_both_ends_
         ends.tell(1, Command::Close);
         ends.run(Duration::from_secs(5));
         for told in &ends.told {
-            assert!(told.contains(&Event::PeerClosed) && told.last() == Some(&Event::Closed), "{carriage:?}");
+            assert!(told.contains(&Event::PeerClosed) && told.last() == Some(&Event::Closed), "{mapping:?}");
         }
         assert!(ends.sides.iter().all(Endpoint::is_drained));
     }

@@ -65,11 +65,11 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    pub fn new(config: &Config, carriage: MessageMapping, path: Path, seed: Seed) -> Self {
+    pub fn new(config: &Config, mapping: MessageMapping, path: Path, seed: Seed) -> Self {
         let rng = |name: &str| seed.derive(name).rng();
         let side = |endpoint| Side { endpoint, deadline: None, told: vec![], received: vec![], sent: vec![] };
-        let client = Endpoint::connect(config.clone(), carriage, CLIENT, SERVER, rng("client"));
-        let server = Endpoint::listen(config.clone(), carriage, SERVER, rng("server"));
+        let client = Endpoint::connect(config.clone(), mapping, CLIENT, SERVER, rng("client"));
+        let server = Endpoint::listen(config.clone(), mapping, SERVER, rng("server"));
         Self {
             now: Time::ZERO,
             sides: [side(client), side(server)],
@@ -88,9 +88,9 @@ impl Pipe {
     /// Not for longer: a client's PTO stays doubled until the server has validated its address, and a
     /// retransmitted acknowledgement turns the wait for it into a round-trip sample. A few losses then exceed
     /// the idle timeout. RFC 9002 sections 5.1 and 6.2.1.
-    pub fn connected(config: &Config, carriage: MessageMapping, path: Path, seed: Seed) -> Self {
+    pub fn connected(config: &Config, mapping: MessageMapping, path: Path, seed: Seed) -> Self {
         let mut pipe =
-            Self { faults_until: Time::from_millis(5_000), ..Self::new(config, carriage, path, seed) };
+            Self { faults_until: Time::from_millis(5_000), ..Self::new(config, mapping, path, seed) };
         pipe.command(0, Command::Connect);
         while pipe.sides.iter().any(|side| !side.has(&Event::Connected)) {
             pipe.run(Duration::from_millis(100));

@@ -38,12 +38,12 @@ fn octets(number: usize, length: usize) -> Vec<u8> {
 /// Sends the messages and closes both sides; returns the pipe, and the messages that each side sent.
 fn transfer(
     config: &Config,
-    carriage: MessageMapping,
+    mapping: MessageMapping,
     path: Path,
     seed: u64,
     writes: &Writes,
 ) -> (Pipe, Sent) {
-    let mut pipe = Pipe::connected(config, carriage, path, Seed(seed));
+    let mut pipe = Pipe::connected(config, mapping, path, Seed(seed));
     pipe.faults_until = pipe.now + Duration::from_secs(40);
     let mut sent = [Vec::new(), Vec::new()];
     for (pause, side, stream, length) in writes {
@@ -55,7 +55,7 @@ fn transfer(
         }
     }
     // Datagrams (RFC 9221) are lost if the end of the connection overtakes them.
-    if carriage == MessageMapping::Datagrams {
+    if mapping == MessageMapping::Datagrams {
         pipe.run(path.delay + path.jitter);
     }
     pipe.command(0, Command::Close);

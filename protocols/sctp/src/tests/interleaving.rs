@@ -4,8 +4,8 @@ use bytes::Bytes;
 use hol_base::{ByteCount, Duration};
 use hol_transport::{Command, Event, Message, Reliability};
 use hol_wire::sctp::{
-    Chunk, Data, DataFlags, ForwardTsn, Fsn, IData, IForwardTsn, Init, Mid, Packet, Parameter, Skipped, Ssn,
-    Tsn,
+    Chunk, Data, DataFlags, ForwardTsn, Fsn, IData, IForwardTsn, Init, Mid, Packet, Parameter,
+    SkippedMessages, Ssn, Tsn,
 };
 use smallvec::smallvec;
 
@@ -247,8 +247,8 @@ fn what_is_given_up_is_passed_over_by_its_message_identifier() {
         _ => None,
     });
     let skipped = smallvec![
-        Skipped { stream: 3, unordered: false, mid: Mid(0) },
-        Skipped { stream: 3, unordered: true, mid: Mid(0) },
+        SkippedMessages { stream: 3, unordered: false, mid: Mid(0) },
+        SkippedMessages { stream: 3, unordered: true, mid: Mid(0) },
     ];
     let new_cumulative_tsn = script.first + 3;
     assert_eq!(forward, Some(IForwardTsn { new_cumulative_tsn, skipped }));
@@ -261,7 +261,7 @@ fn a_peer_passes_over_what_it_has_given_up() {
     script.inject([i_data(2, DataFlags::END, (0, 0, 1))]);
     script.inject([i_data(3, WHOLE, (0, 1, 0))]);
     assert_eq!(delivered(&script.events), [0; 0]);
-    let skipped = smallvec![Skipped { stream: 0, unordered: false, mid: Mid(0) }];
+    let skipped = smallvec![SkippedMessages { stream: 0, unordered: false, mid: Mid(0) }];
     let forward = IForwardTsn { new_cumulative_tsn: PEER_TSN, skipped };
     script.inject([Chunk::IForwardTsn(Box::new(forward.clone()))]);
     assert_eq!(delivered(&script.events), [3]);
@@ -301,7 +301,7 @@ fn what_a_peer_gives_up_without_having_listed_i_forward_tsn_is_passed_over() {
     script.inject([Chunk::CookieAck]);
     script.inject([i_data(2, WHOLE, (0, 1, 0))]);
     assert_eq!(delivered(&script.events), [0; 0]);
-    let skipped = smallvec![Skipped { stream: 0, unordered: false, mid: Mid(0) }];
+    let skipped = smallvec![SkippedMessages { stream: 0, unordered: false, mid: Mid(0) }];
     script.inject([Chunk::IForwardTsn(Box::new(IForwardTsn { new_cumulative_tsn: PEER_TSN, skipped }))]);
     assert_eq!(delivered(&script.events), [2]);
 }

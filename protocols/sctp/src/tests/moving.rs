@@ -49,7 +49,7 @@ fn answer(init: &Init, addresses: &[Address]) -> (Authentication, Chunk) {
 
 /// Injects chunks that the peer has authenticated.
 fn inject_signed<const N: usize>(script: &mut Script, keys: &Authentication, chunks: [Chunk; N]) {
-    let mut all = vec![keys.unsigned()];
+    let mut all = vec![keys.empty_auth_chunk()];
     all.extend(chunks);
     keys.sign(&mut all);
     script.inject_with_tag(script.endpoint.local_tag, all.into_iter().collect());
@@ -510,12 +510,12 @@ fn an_asconf_that_nobody_vouches_for_is_discarded_with_the_rest_of_its_packet() 
     let (mut script, keys) = established(mobile(), &[]);
     let question = || asconf(0, &[AddressOperation::Add(REMOTE[1])]);
     script.inject([question(), data(1)]);
-    let mut forged = vec![keys.unsigned(), question(), data(1)];
+    let mut forged = vec![keys.empty_auth_chunk(), question(), data(1)];
     keys.sign(&mut forged);
     forged[1] = asconf(0, &[AddressOperation::Add(REMOTE[0])]);
     script.inject_with_tag(script.endpoint.local_tag, forged.into_iter().collect());
     // A chunk before AUTH is not covered by it.
-    let mut before = vec![question(), keys.unsigned(), data(1)];
+    let mut before = vec![question(), keys.empty_auth_chunk(), data(1)];
     keys.sign(&mut before);
     script.inject_with_tag(script.endpoint.local_tag, before.into_iter().collect());
     assert!(script.packets.is_empty() && script.events.is_empty(), "{:?}", script.packets);

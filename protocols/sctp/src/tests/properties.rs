@@ -7,7 +7,7 @@ use hol_base::Duration;
 use hol_transport::{Command, Event, Message, Reliability};
 use hol_wire::sctp::{
     Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn, GapAckBlock, IData, IForwardTsn, Init, Mid, Parameter,
-    Sack, Skipped, Ssn, Tsn,
+    Sack, SkippedMessages, Ssn, Tsn,
 };
 use hol_wire::{Address, SendTimes};
 use proptest::prelude::*;
@@ -203,7 +203,7 @@ fn any_chunk() -> impl Strategy<Value = Chunk> {
         },
     );
     let i_forward = (near(), 0u16..4, any::<bool>(), near_mid()).prop_map(|(tsn, stream, unordered, mid)| {
-        let skipped = smallvec::smallvec![Skipped { stream, unordered, mid: Mid(mid) }];
+        let skipped = smallvec::smallvec![SkippedMessages { stream, unordered, mid: Mid(mid) }];
         Chunk::IForwardTsn(Box::new(IForwardTsn { new_cumulative_tsn: PEER_TSN + tsn, skipped }))
     });
     let gap = (0u16..40, 0u16..40).prop_map(|(start, end)| GapAckBlock { start, end });

@@ -21,7 +21,7 @@ pub(super) enum StopReason {
     /// The capture ends after a complete packet.
     End,
     /// The input is truncated.
-    Cut,
+    Truncated,
     Broken(u64, &'static str),
     Read(io::Error),
 }
@@ -68,13 +68,13 @@ impl<R: Read> Input<R> {
         match read {
             _ if read == count => Ok(octets),
             0 => Err(StopReason::End),
-            _ => Err(StopReason::Cut),
+            _ => Err(StopReason::Truncated),
         }
     }
 
     /// Returns this many octets; an error if the file ends before them.
     pub fn rest(&mut self, count: usize) -> Result<Vec<u8>, StopReason> {
         self.octets(count)
-            .map_err(|halt| if matches!(halt, StopReason::End) { StopReason::Cut } else { halt })
+            .map_err(|halt| if matches!(halt, StopReason::End) { StopReason::Truncated } else { halt })
     }
 }

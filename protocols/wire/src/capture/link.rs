@@ -44,16 +44,16 @@ impl LinkType {
         let typed = |at: usize, header: usize| network(half(octets, at)?, octets.get(header..)?, 0);
         Ok(match self.0 {
             // Null and loopback: the address family, which also follows from the first digit of an IP packet.
-            0 | 108 => octets.get(4..).and_then(|ip| untunnelled(ip, 0)),
+            0 | 108 => octets.get(4..).and_then(|ip| innermost_ip(ip, 0)),
             1 => ethernet(octets, 0),
             9 | 50 => ppp(octets),
             // A session of PPPoE without Ethernet, and PPP after an octet for the direction.
             51 => octets.get(6..).and_then(ppp),
             166 => octets.get(1..).and_then(ppp),
-            105 => wireless(octets),
-            127 => octets.get(usize::from(half(octets, 2).unwrap_or(0).swap_bytes())..).and_then(wireless),
+            105 => ieee80211(octets),
+            127 => octets.get(usize::from(half(octets, 2).unwrap_or(0).swap_bytes())..).and_then(ieee80211),
             // Raw IP, with the numbers of several systems and of one version.
-            12 | 14 | 101 | 228 | 229 => untunnelled(octets, 0),
+            12 | 14 | 101 | 228 | 229 => innermost_ip(octets, 0),
             113 => typed(14, 16),
             // Linux' second cooked header starts with the protocol.
             276 => typed(0, 20),
@@ -66,11 +66,11 @@ impl LinkType {
 fn network(kind: u16, octets: &[u8], depth: u32) -> Option<&[u8]> {
     match kind {
         _ if depth > DEEPEST => None,
-        IPV4 | IPV6 => untunnelled(octets, depth + 1),
+        IPV4 | IPV6 => innermost_ip(octets, depth + 1),
         PPPOE => ppp(octets.get(6..)?),
         BRIDGED => ethernet(octets, depth + 1),
         kind if TAGS.contains(&kind) => network(half(octets, 2)?, octets.get(4..)?, depth + 1),
-        kind if MPLS.contains(&kind) => labelled(octets, depth),
+        kind if MPLS.contains(&kind) => mpls(octets, depth),
         _ => None,
     }
 }
@@ -100,21 +100,21 @@ fn ppp(octets: &[u8]) -> Option<&[u8]> {
     };
     // RFC 1332 section 3, RFC 5072 section 3, RFC 3032 section 4.3.
     match protocol {
-        0x0021 | 0x0057 => untunnelled(rest, 0),
-        0x0281 => labelled(rest, 0),
+        0x0021 | 0x0057 => innermost_ip(rest, 0),
+        0x0281 => mpls(rest, 0),
         _ => None,
     }
 }
 
 /// Returns the IP packet after the last MPLS label. RFC 3032 section 2.1; its first four bits are the IP version.
-fn labelled(octets: &[u8], depth: u32) -> Option<&[u8]> {
+fn mpls(octets: &[u8], depth: u32) -> Option<&[u8]> {
     let last = octets.chunks_exact(4).position(|label| label[2] & 1 == 1)?;
     let rest = octets.get(4 * (last + 1)..)?;
-    matches!(rest.first()? >> 4, 4 | 6).then(|| untunnelled(rest, depth + 1)).flatten()
+    matches!(rest.first()? >> 4, 4 | 6).then(|| innermost_ip(rest, depth + 1)).flatten()
 }
 
 /// Returns the IP packet in an unencrypted data frame of IEEE 802.11.
-fn wireless(octets: &[u8]) -> Option<&[u8]> {
+fn ieee80211(octets: &[u8]) -> Option<&[u8]> {
     let (control, flags) = (*octets.first()?, *octets.get(1)?);
     const DATA: u8 = 0x08;
     const PROTECTED: u8 = 0x40;
@@ -126,7 +126,7 @@ fn wireless(octets: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns the innermost IP packet of GRE and VXLAN; other packets are unchanged.
-fn untunnelled(ip: &[u8], depth: u32) -> Option<&[u8]> {
+fn innermost_ip(ip: &[u8], depth: u32) -> Option<&[u8]> {
     const GRE: u8 = 47;
     const UDP: u8 = 17;
     if depth > DEEPEST {

@@ -150,7 +150,7 @@ impl<R: Read> Iterator for CaptureReader<R> {
 
 fn explain(halt: StopReason, offset: u64, packets: u64) -> CaptureError {
     match halt {
-        StopReason::End | StopReason::Cut => CaptureError::Cut { offset, packets },
+        StopReason::End | StopReason::Truncated => CaptureError::Cut { offset, packets },
         StopReason::Broken(offset, problem) => CaptureError::Broken { offset, packets, problem },
         StopReason::Read(error) => CaptureError::Read(error),
     }

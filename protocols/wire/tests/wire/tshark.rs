@@ -7,7 +7,7 @@ use hol_base::Time;
 use hol_wire::sctp::{
     AddressOperation, Asconf, AsconfAck, AsconfSerial, Auth, Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn,
     GapAckBlock, IData, IForwardTsn, Init, Mid, Packet as SctpPacket, Parameter, Reconfig, ReconfigResult,
-    ReconfigSerial, Request, Response, Sack, Skipped, Ssn, Tsn,
+    ReconfigSerial, Request, Response, Sack, SkippedMessages, Ssn, Tsn,
 };
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
@@ -141,8 +141,8 @@ fn chunks() -> Vec<Chunk> {
         Chunk::IForwardTsn(Box::new(IForwardTsn {
             new_cumulative_tsn: Tsn(9),
             skipped: smallvec![
-                Skipped { stream: 1, unordered: false, mid: Mid(2) },
-                Skipped { stream: 3, unordered: true, mid: Mid(4) },
+                SkippedMessages { stream: 1, unordered: false, mid: Mid(2) },
+                SkippedMessages { stream: 3, unordered: true, mid: Mid(4) },
             ],
         })),
         Chunk::Error(causes),
