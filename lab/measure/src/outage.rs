@@ -70,7 +70,7 @@ struct PendingMessage {
 }
 
 impl PendingMessage {
-    fn took(&self) -> Option<Duration> {
+    fn response_time(&self) -> Option<Duration> {
         self.delivered.map(|delivered| delivered.saturating_since(self.due))
     }
 }
@@ -215,12 +215,12 @@ impl Run {
             message.due < until && message.delivered.is_none_or(|delivered| delivered > at)
         };
         let fastest = self.after.iter().filter(|message| message.due > at && message.due < until);
-        let fastest = fastest.filter_map(PendingMessage::took).min().unwrap_or(Duration::ZERO);
+        let fastest = fastest.filter_map(PendingMessage::response_time).min().unwrap_or(Duration::ZERO);
         let usual = self.usual.max(fastest + fastest);
         let mut backlog = Backlog::default();
         let (mut on_time, mut end) = (0, at);
         for message in self.after.iter().filter(touched) {
-            match message.took() {
+            match message.response_time() {
                 Some(took) if took <= usual && !self.was_overdue(message) => {
                     on_time += u32::from(message.due > at);
                     if backlog.late == 0 && on_time == ON_TIME_MESSAGES
@@ -260,7 +260,7 @@ impl Run {
         };
         let mut at = None;
         for message in &self.after {
-            let one = (since(message.due), message.took().map(Duration::as_nanos));
+            let one = (since(message.due), message.response_time().map(Duration::as_nanos));
             let own = (one.0 >= 0).then(|| place(one.0));
             let is_slower =
                 |last: &(i64, Option<u64>)| one.1.is_none_or(|took| last.1.is_some_and(|l| took > l));

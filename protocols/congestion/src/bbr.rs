@@ -66,7 +66,7 @@ pub struct ConnectionStart {
     /// The time.
     pub now: Time,
     /// The least round-trip time of the handshake.
-    pub least_rtt: Option<Duration>,
+    pub min_rtt: Option<Duration>,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
     /// Octets of a full-sized segment.
@@ -99,7 +99,7 @@ pub struct AckSample {
     /// The latest round-trip sample of this acknowledgment.
     pub rtt: Option<Duration>,
     /// The least round-trip time of the connection.
-    pub least_rtt: Option<Duration>,
+    pub min_rtt: Option<Duration>,
     /// The smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
     /// Units in flight before it.
@@ -127,7 +127,7 @@ impl AckSample {
             reneged: false,
             runt: false,
             rtt: Some(rtt),
-            least_rtt: Some(rtt),
+            min_rtt: Some(rtt),
             smoothed_rtt: Some(rtt),
             prior_in_flight: 1,
             in_flight: 0,
@@ -170,7 +170,7 @@ struct Full {
 
 /// The minimum round-trip time of the last ten seconds. Draft, sections 4.1.2.4 and 4.3.5.
 #[derive(Debug, Clone, Default)]
-struct LeastRtt {
+struct MinRtt {
     rtt: Option<Duration>,
     at: Time,
     /// In ProbeRTT, the time from which few enough units have been in flight, and whether a round has passed since.
@@ -190,7 +190,7 @@ pub(crate) struct Bbr {
     bandwidth: MaxFilter,
     rounds: Rounds,
     full: Full,
-    least_rtt: LeastRtt,
+    min_rtt: MinRtt,
     policer: Policer,
     aggregation: Aggregation,
     /// The phase of the cycle of gains, and its start time.
@@ -218,7 +218,7 @@ impl Bbr {
             bandwidth: MaxFilter::default(),
             rounds: Rounds::default(),
             full: Full::default(),
-            least_rtt: LeastRtt::default(),
+            min_rtt: MinRtt::default(),
             policer: Policer::default(),
             aggregation: Aggregation::default(),
             phase: 0,
@@ -234,14 +234,14 @@ impl Bbr {
 
     /// Starts when the connection opens, with a window of `cwnd`. Draft, section 4.3.1.
     pub(crate) fn begin(&mut self, beginning: ConnectionStart, cwnd: u32) {
-        let ConnectionStart { now, least_rtt, smoothed_rtt, segment, seed } = beginning;
+        let ConnectionStart { now, min_rtt, smoothed_rtt, segment, seed } = beginning;
         *self = Self { segment, chance: seed.rng(), ..Self::new(self.quantum) };
         self.deliveries = Deliveries::begin(now, self.quantum);
         self.rounds.next = self.deliveries.delivered();
-        self.least_rtt = LeastRtt { rtt: least_rtt, at: now, ..LeastRtt::default() };
+        self.min_rtt = MinRtt { rtt: min_rtt, at: now, ..MinRtt::default() };
         self.aggregation.begin(now);
         self.policer.reset(self.tally(0));
-        self.pace_by_round_trip(cwnd, smoothed_rtt, least_rtt);
+        self.pace_by_round_trip(cwnd, smoothed_rtt, min_rtt);
     }
 
     /// Returns the pacing rate and the size of bursts.
@@ -251,7 +251,7 @@ impl Bbr {
 
     /// Handles an acknowledgment: updates the model of the path, then the pacing rate and the window. Draft, section 3.5.
     pub(crate) fn on_acknowledged(&mut self, ack: &AckSample, cwnd: &mut u32, ssthresh: &mut u32) {
-        let least = ack.least_rtt.unwrap_or_default();
+        let least = ack.min_rtt.unwrap_or_default();
         let sample = self.deliveries.sample(ack.now, ack.delivered, ack.reneged, least);
         self.update_bandwidth(ack, sample);
         if sample.is_some() && ack.delivered > 0 {
@@ -357,7 +357,7 @@ impl Bbr {
     /// had its effect, and a drain ends early if the queue is gone. Draft, section 4.3.4.3.
     fn phase_is_over(&self, ack: &AckSample) -> bool {
         let lasted = self.deliveries.delivered_at().saturating_since(self.phase_since);
-        let full_length = self.least_rtt.rtt.is_some_and(|least| lasted > least);
+        let full_length = self.min_rtt.rtt.is_some_and(|least| lasted > least);
         let in_network = || self.in_network(ack.prior_in_flight, ack);
         let target = |gain| self.in_flight_target(self.bandwidth.greatest(), gain);
         match self.pacing_gain {
@@ -411,18 +411,18 @@ impl Bbr {
 
     /// Updates the least round-trip time of ten seconds, and probes for it when it has expired. Draft, sections 4.1.2.4 and 4.3.5.
     fn update_round_trip(&mut self, ack: &AckSample, sample: Option<Sample>, cwnd: &mut u32) {
-        let expired = ticks(ack.now) > ticks(self.least_rtt.at + RTT_LIFETIME);
+        let expired = ticks(ack.now) > ticks(self.min_rtt.at + RTT_LIFETIME);
         let alone = sample.is_some_and(|sample| sample.delivered <= self.quantum);
         let delayed = ack.runt && alone;
         if let Some(rtt) = ack.rtt
-            && (self.least_rtt.rtt.is_none_or(|least| rtt < least) || (expired && !delayed))
+            && (self.min_rtt.rtt.is_none_or(|least| rtt < least) || (expired && !delayed))
         {
-            (self.least_rtt.rtt, self.least_rtt.at) = (Some(rtt), ack.now);
+            (self.min_rtt.rtt, self.min_rtt.at) = (Some(rtt), ack.now);
         }
         if expired && !self.restarts && self.mode != Mode::ProbeRoundTrip {
             self.mode = Mode::ProbeRoundTrip;
             self.save_window(*cwnd);
-            self.least_rtt.little_since = None;
+            self.min_rtt.little_since = None;
         }
         if self.mode == Mode::ProbeRoundTrip {
             self.probe_round_trip(ack, cwnd);
@@ -436,27 +436,27 @@ impl Bbr {
     fn probe_round_trip(&mut self, ack: &AckSample, cwnd: &mut u32) {
         // Samples of data sent meanwhile do not show the bandwidth.
         self.deliveries.limit_by_application(ack.in_flight);
-        if self.least_rtt.little_since.is_none() {
-            if ack.in_flight <= self.least_window() {
-                self.least_rtt.little_since = Some(ack.now);
-                self.least_rtt.round_passed = false;
+        if self.min_rtt.little_since.is_none() {
+            if ack.in_flight <= self.min_window() {
+                self.min_rtt.little_since = Some(ack.now);
+                self.min_rtt.round_passed = false;
                 self.rounds.next = self.deliveries.delivered();
             }
             return;
         }
-        self.least_rtt.round_passed |= self.rounds.began;
-        if self.least_rtt.round_passed {
+        self.min_rtt.round_passed |= self.rounds.began;
+        if self.min_rtt.round_passed {
             self.end_probe(ack.now, cwnd);
         }
     }
 
     /// Ends the probe if it has lasted long enough.
     fn end_probe(&mut self, now: Time, cwnd: &mut u32) {
-        let since = self.least_rtt.little_since;
+        let since = self.min_rtt.little_since;
         if since.is_none_or(|since| ticks(now) <= ticks(since) + ticks(Time::ZERO + PROBE_RTT)) {
             return;
         }
-        self.least_rtt.at = now;
+        self.min_rtt.at = now;
         *cwnd = self.memory.restored(*cwnd);
         if self.full.reached { self.begin_cycle() } else { self.mode = Mode::Startup }
     }
@@ -474,24 +474,24 @@ impl Bbr {
     /// Sets the pacing rate from the bandwidth; until the pipe is full the rate never falls. Draft, section 4.2.1.
     fn set_pace(&mut self, ack: &AckSample, cwnd: u32) {
         if !self.rtt_known && ack.smoothed_rtt.is_some() {
-            self.pace_by_round_trip(cwnd, ack.smoothed_rtt, ack.least_rtt);
+            self.pace_by_round_trip(cwnd, ack.smoothed_rtt, ack.min_rtt);
         }
-        self.pace(self.estimate(), self.pacing_gain, ack.least_rtt);
+        self.pace(self.estimate(), self.pacing_gain, ack.min_rtt);
     }
 
     /// Sets the first pacing rate: a window per round trip, times the gain of startup. Draft, section 4.2.1.
-    fn pace_by_round_trip(&mut self, cwnd: u32, rtt: Option<Duration>, least_rtt: Option<Duration>) {
+    fn pace_by_round_trip(&mut self, cwnd: u32, rtt: Option<Duration>, min_rtt: Option<Duration>) {
         self.rtt_known = rtt.is_some();
         let bandwidth = Bandwidth::of(cwnd, rtt.unwrap_or(NOMINAL_RTT));
         self.pacing.rate = 0;
-        self.pace(bandwidth, HIGH_GAIN, least_rtt);
+        self.pace(bandwidth, HIGH_GAIN, min_rtt);
     }
 
-    fn pace(&mut self, bandwidth: Bandwidth, gain: u32, least_rtt: Option<Duration>) {
+    fn pace(&mut self, bandwidth: Bandwidth, gain: u32, min_rtt: Option<Duration>) {
         let rate = bandwidth.octets_per_second(self.octets(), gain) * (100 - MARGIN) / 100;
         if self.full.reached || rate > self.pacing.rate {
-            let least_rtt = least_rtt.or(self.least_rtt.rtt).map_or(u64::MAX, Duration::as_nanos);
-            self.pacing = Pacing::new(rate, least_rtt / 1000, self.segment, least_train(rate));
+            let min_rtt = min_rtt.or(self.min_rtt.rtt).map_or(u64::MAX, Duration::as_nanos);
+            self.pacing = Pacing::new(rate, min_rtt / 1000, self.segment, least_train(rate));
         }
     }
 }

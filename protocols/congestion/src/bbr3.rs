@@ -163,14 +163,14 @@ impl Bbr3 {
 
     /// Starts when the connection opens, with a window of `cwnd`. Draft, section 5.2.1: BBROnInit.
     pub(crate) fn begin(&mut self, beginning: ConnectionStart, cwnd: u32) {
-        let ConnectionStart { now, least_rtt, smoothed_rtt, segment, seed } = beginning;
+        let ConnectionStart { now, min_rtt, smoothed_rtt, segment, seed } = beginning;
         *self = Self { segment, initial_window: cwnd, chance: seed.rng(), ..Self::new(self.quantum) };
         self.deliveries = Deliveries::begin(now, self.quantum);
         self.rounds.begin(self.deliveries.delivered());
         self.losses.round_end = self.deliveries.delivered();
-        self.round_trip = RoundTrip::begin(now, least_rtt);
+        self.round_trip = RoundTrip::begin(now, min_rtt);
         self.aggregation.begin(now);
-        self.pace_by_round_trip(smoothed_rtt, least_rtt);
+        self.pace_by_round_trip(smoothed_rtt, min_rtt);
     }
 
     /// Returns the pacing rate and the size of bursts.
@@ -187,7 +187,7 @@ impl Bbr3 {
 
     /// Handles an acknowledgment. Draft, section 5.2.3: BBRUpdateOnACK.
     pub(crate) fn on_acknowledged(&mut self, ack: &AckSample, cwnd: &mut u32) {
-        let least = ack.least_rtt.unwrap_or_default();
+        let least = ack.min_rtt.unwrap_or_default();
         let sample = self.deliveries.sample(ack.now, ack.delivered, ack.reneged, least);
         self.rounds.began = false;
         self.losses.round_began = false;
@@ -204,7 +204,7 @@ impl Bbr3 {
         if ack.delivered > 0 {
             self.update_cycle(ack, sample.as_ref(), *cwnd);
         }
-        self.update_least_rtt(ack);
+        self.update_min_rtt(ack);
         self.check_probe_rtt(ack, cwnd);
         if let Some(sample) = sample {
             self.advance_latest_delivery_signals(&sample);

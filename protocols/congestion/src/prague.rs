@@ -13,15 +13,15 @@ const GAIN: f64 = 1.0 / 16.0;
 /// The round-trip time that replaces all shorter ones. Draft, section 2.4.4; RTT_TARGET.
 const TARGET: Duration = Duration::from_millis(25);
 /// The round-trip time above which there is no scaling: MAX_SCALED_RTT.
-const LONGEST_SCALED: Duration = Duration::from_millis(100);
+const MAX_SCALED: Duration = Duration::from_millis(100);
 /// Round trips after slow start from which short ones are scaled: DEFAULT_RTT_TRANSITION.
 const TRANSITION: u32 = 4;
 /// The minimum window in segments: MIN_CWND_RTT.
-const LEAST: f64 = 2.0;
+const MIN_WINDOW: f64 = 2.0;
 /// A burst lasts at most this fraction of a second, 1/4 ms: prague_burst_shift.
 const BURST: u64 = 4096;
 /// The minimum rate in octets per second: MINIMUM_RATE.
-const LEAST_RATE: f64 = 12_500.0;
+const MIN_RATE: f64 = 12_500.0;
 /// Octets of IPv4 and TCP headers with timestamps. The rate includes them and the pacer does not, so that the
 /// window, not the pacing, is the final limit: tcp_mss_to_mtu.
 const HEADERS: u32 = 52;
@@ -151,7 +151,7 @@ impl Prague {
     /// version allows, would only be paced more slowly, and does not grow for an application that does not
     /// fill it.
     fn shrink_to(&mut self, share: f64) {
-        self.window = (self.window * share).max(LEAST);
+        self.window = (self.window * share).max(MIN_WINDOW);
     }
 
     /// Grows the window by the units delivered without a mark. Draft, section 2.4.3; prague_update_cwnd.
@@ -178,7 +178,7 @@ impl Prague {
     /// slowly as one with 25 ms. Draft, section 2.4.4; prague_rate_scaled_ai_ack_increase.
     fn increase(&self) -> f64 {
         let rtt = self.smoothed_rtt;
-        if self.rounds < TRANSITION || rtt > LONGEST_SCALED || rtt >= TARGET {
+        if self.rounds < TRANSITION || rtt > MAX_SCALED || rtt >= TARGET {
             return 1.0;
         }
         (rtt.as_secs_f64() / TARGET.as_secs_f64()).powi(2)
@@ -215,7 +215,7 @@ impl Prague {
     fn pace(&mut self, in_flight: u32, is_doubling: bool) {
         let segments = self.window.floor().max(f64::from(in_flight) / f64::from(self.quantum));
         let rate = segments * f64::from(self.segment + HEADERS) / self.smoothed_rtt.as_secs_f64().max(1e-6);
-        let rate = if is_doubling { 2.0 * rate } else { rate }.max(LEAST_RATE) as u64;
+        let rate = if is_doubling { 2.0 * rate } else { rate }.max(MIN_RATE) as u64;
         let burst = (rate / u64::from(self.segment + HEADERS) / BURST).max(1) as u32;
         self.pacing = Pacing { rate, burst };
     }
@@ -231,7 +231,7 @@ mod tests {
     fn prague(segments: u32) -> Prague {
         let beginning = ConnectionStart {
             now: Time::ZERO,
-            least_rtt: Some(RTT),
+            min_rtt: Some(RTT),
             smoothed_rtt: Some(RTT),
             segment: 1448,
             seed: hol_base::Seed(1),

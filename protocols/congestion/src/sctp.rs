@@ -10,7 +10,7 @@ pub struct CwndParameters {
     /// Maximum by which a SACK enlarges cwnd in slow start: L times the MTU in section 7.2.1.
     pub slow_start_limit: u64,
     /// The smallest cwnd after a fast retransmit. Section 7.2.3.
-    pub least_after_fast_retransmit: u64,
+    pub min_after_fast_retransmit: u64,
     /// Free octets of cwnd with which it still counts as fully used. Section 7.2.1.
     pub slack: u64,
 }
@@ -19,7 +19,7 @@ impl CwndParameters {
     /// Returns the rules of RFC 9260; cwnd starts at min(4 * MTU, max(2 * MTU, `initial`)), section 7.2.1.
     pub fn rfc9260(mtu: u64, initial: u64) -> Self {
         let initial = (4 * mtu).min(initial.max(2 * mtu));
-        Self { mtu, initial, slow_start_limit: mtu, least_after_fast_retransmit: 4 * mtu, slack: 0 }
+        Self { mtu, initial, slow_start_limit: mtu, min_after_fast_retransmit: 4 * mtu, slack: 0 }
     }
 }
 
@@ -100,7 +100,7 @@ impl Window {
 
     /// Handles a loss shown by SACKs outside of fast recovery. Section 7.2.3.
     pub fn on_fast_retransmit(&mut self) {
-        self.ssthresh = (self.cwnd / 2).max(self.rules.least_after_fast_retransmit);
+        self.ssthresh = (self.cwnd / 2).max(self.rules.min_after_fast_retransmit);
         self.cwnd = self.ssthresh;
         self.partial_bytes_acked = 0;
     }
@@ -233,7 +233,7 @@ mod tests {
     fn other_rules_of_growth_and_reduction() {
         let rules = CwndParameters {
             slow_start_limit: 2 * MTU,
-            least_after_fast_retransmit: 2 * MTU,
+            min_after_fast_retransmit: 2 * MTU,
             ..CwndParameters::rfc9260(MTU, 1)
         };
         let mut window = Window::new(rules, 9000);

@@ -438,7 +438,7 @@ mod tests {
         let opened = Time::from_millis(1000);
         window.begin(ConnectionStart {
             now: opened,
-            least_rtt: rtt,
+            min_rtt: rtt,
             smoothed_rtt: rtt,
             segment: 1448,
             seed: hol_base::Seed(1),
@@ -600,7 +600,7 @@ mod tests {
     fn only_a_controller_by_rates_has_a_pace_and_hears_of_departures() {
         let beginning = ConnectionStart {
             now: Time::from_millis(1000),
-            least_rtt: Some(Duration::from_millis(40)),
+            min_rtt: Some(Duration::from_millis(40)),
             smoothed_rtt: Some(Duration::from_millis(40)),
             segment: 1448,
             seed: hol_base::Seed(1),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of characters of a message, because the quoted line may have any length.
-const LONGEST: usize = 2000;
+const MAX_MESSAGE: usize = 2000;
 
 /// The cause of an error: the script or the endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,9 +31,9 @@ impl PlayError {
     pub(crate) fn new(problem: impl Into<String>) -> Self {
         let problem: String = problem.into();
         let count = problem.chars().count();
-        let problem = if count > LONGEST {
-            let begin: String = problem.chars().take(LONGEST / 2).collect();
-            let end: String = problem.chars().skip(count - LONGEST / 2).collect();
+        let problem = if count > MAX_MESSAGE {
+            let begin: String = problem.chars().take(MAX_MESSAGE / 2).collect();
+            let end: String = problem.chars().skip(count - MAX_MESSAGE / 2).collect();
             format!("{begin}…{end}")
         } else {
             problem

@@ -15,10 +15,10 @@ use crate::sysctl::Setting;
 use crate::{PlayError, PlayRules, ecn, options};
 
 /// Maximum number of timers that may expire in one script, so that a script with long waits ends.
-const MOST_EXPIRIES: u32 = 1_000_000;
+const MAX_EXPIRIES: u32 = 1_000_000;
 
 /// Maximum duration of a script: 31 years.
-const LONGEST: Time = Time::from_nanos(1_000_000_000_000_000_000);
+const MAX_DURATION: Time = Time::from_nanos(1_000_000_000_000_000_000);
 
 /// The reason for which a step fails.
 #[derive(Debug)]
@@ -142,14 +142,14 @@ impl<'a> Player<'a> {
     }
 
     fn step(&mut self, step: &'a Step) -> Result<(), StepError> {
-        let (first, last) = step.when.bounds(self.before);
-        if last > LONGEST {
+        let (first, last) = step.time.bounds(self.before);
+        if last > MAX_DURATION {
             return Err("the script lasts longer than 1e9 seconds; use shorter times".into());
         }
         if let Action::Outbound(line) = &step.action {
             return self.expect_outbound(line, first, last);
         }
-        let may_block = step.when.is_range() && matches!(step.action, Action::Call(_));
+        let may_block = step.time.is_range() && matches!(step.action, Action::Call(_));
         let at = if may_block || matches!(step.action, Action::Code(_)) { first } else { last };
         self.advance(at)?;
         self.before = at;
@@ -253,8 +253,8 @@ impl<'a> Player<'a> {
     fn advance(&mut self, end: Time) -> Result<(), StepError> {
         while let Some(at) = self.deadline.filter(|at| *at <= end) {
             self.expiries += 1;
-            if self.expiries > MOST_EXPIRIES {
-                return Err(format!("the script does not end: {MOST_EXPIRIES} timers have expired").into());
+            if self.expiries > MAX_EXPIRIES {
+                return Err(format!("the script does not end: {MAX_EXPIRIES} timers have expired").into());
             }
             self.now = at;
             self.collect_outputs()?;

@@ -12,7 +12,7 @@ use crate::sctp::Sctp;
 use crate::tcp::Tcp;
 
 /// Maximum number of octets of user data in one packet or one call.
-pub(crate) const MOST_OCTETS: usize = 1 << 24;
+pub(crate) const MAX_OCTETS: usize = 1 << 24;
 
 /// A received message, with the attributes that a script may check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

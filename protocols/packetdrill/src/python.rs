@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 /// Maximum nesting of brackets and operators.
-const MOST_NESTED: usize = 64;
+const MAX_NESTED: usize = 64;
 
 /// A number, or a word such as the name of a state.
 #[derive(Debug, Clone, PartialEq)]
@@ -326,8 +326,8 @@ impl<'t> Parser<'t> {
 
     fn expression(&mut self) -> Result<Value, String> {
         self.nested += 1;
-        if self.nested > MOST_NESTED {
-            return Err(format!("the Python expression is nested more than {MOST_NESTED} levels deep"));
+        if self.nested > MAX_NESTED {
+            return Err(format!("the Python expression is nested more than {MAX_NESTED} levels deep"));
         }
         let mut value = self.conjunction()?;
         while self.take_name("or") {

@@ -33,7 +33,7 @@ pub(crate) enum Action {
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) line: usize,
-    pub(crate) when: StepTime,
+    pub(crate) time: StepTime,
     pub(crate) action: Action,
 }
 
@@ -68,7 +68,7 @@ impl Script {
             let read = if text.starts_with("--") {
                 text.split_whitespace().try_for_each(|word| script.set(word))
             } else {
-                step(&text, folder).map(|(when, action)| script.steps.push(Step { line, when, action }))
+                step(&text, folder).map(|(time, action)| script.steps.push(Step { line, time, action }))
             };
             read.map_err(|problem| PlayError::new(problem).at(line))?;
         }
@@ -135,10 +135,10 @@ impl Script {
 
 /// Parses a duration in µs, at most an hour.
 fn micros(word: &str, span: &str) -> Result<Duration, String> {
-    const MOST: u64 = 3_600_000_000;
+    const MAX: u64 = 3_600_000_000;
     match number(word, span)? {
-        micros if micros <= MOST => Ok(Duration::from_micros(micros)),
-        _ => Err(format!("{word} is too long; the maximum is {MOST}")),
+        micros if micros <= MAX => Ok(Duration::from_micros(micros)),
+        _ => Err(format!("{word} is too long; the maximum is {MAX}")),
     }
 }
 
@@ -160,7 +160,7 @@ fn step(text: &str, folder: Option<&Path>) -> Result<(StepTime, Action), String>
             time = time + between + words.next();
         }
     }
-    let when = StepTime::parse(&time)?;
+    let time = StepTime::parse(&time)?;
     let action = if words.take("<") {
         Action::Inbound(words.rest().to_owned())
     } else if words.take(">") {
@@ -174,5 +174,5 @@ fn step(text: &str, folder: Option<&Path>) -> Result<(StepTime, Action), String>
     } else {
         Action::Call(Call::parse(words.rest())?)
     };
-    Ok((when, action))
+    Ok((time, action))
 }

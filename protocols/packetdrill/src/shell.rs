@@ -7,9 +7,9 @@ use crate::python;
 use crate::sysctl::{self, Setting};
 
 /// Maximum nesting of command files.
-const MOST_NESTED: usize = 4;
+const MAX_NESTED: usize = 4;
 /// Maximum size of a file of commands.
-const LARGEST_FILE: u64 = 1 << 20;
+const MAX_FILE: u64 = 1 << 20;
 
 /// Returns the settings of the commands in `text`; command files are relative to the script's `folder`.
 pub(crate) fn settings(text: &str, folder: Option<&Path>) -> Result<Vec<Setting>, String> {
@@ -84,8 +84,8 @@ fn set(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(), String> {
 
 /// Reads the commands of a file whose path is relative to the script.
 fn file(path: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Setting>) -> Result<(), String> {
-    if nested == MOST_NESTED {
-        return Err(format!("{path}: command files are nested {MOST_NESTED} deep"));
+    if nested == MAX_NESTED {
+        return Err(format!("{path}: command files are nested {MAX_NESTED} deep"));
     }
     let folder = folder.ok_or_else(|| {
         format!("{path}: the script was not read from a file, so the path cannot be resolved")
@@ -95,8 +95,8 @@ fn file(path: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Set
     let place = place.unwrap_or_else(|| folder.join(path));
     let failed = |error: &dyn std::fmt::Display| format!("the commands of {path} cannot be read: {error}");
     let length = std::fs::metadata(&place).map_err(|error| failed(&error))?.len();
-    if length > LARGEST_FILE {
-        return Err(failed(&format!("the file has {length} octets; the maximum is {LARGEST_FILE}")));
+    if length > MAX_FILE {
+        return Err(failed(&format!("the file has {length} octets; the maximum is {MAX_FILE}")));
     }
     let text = std::fs::read_to_string(&place).map_err(|error| failed(&error))?;
     run(&text, Some(folder), nested + 1, settings)

@@ -9,7 +9,7 @@ use hol_transport::{Command, Failure, Input, Message, Reconfiguration, Reliabili
 use crate::call::{Call, Outcome};
 use crate::options::{self, SocketOption};
 use crate::player::{Player, StepError, differs, seconds, span};
-use crate::protocol::{self, ArrivedMessage, MOST_OCTETS};
+use crate::protocol::{self, ArrivedMessage, MAX_OCTETS};
 use crate::tokens::{integer, number, split};
 
 /// Constants of Linux. include/uapi/asm-generic/fcntl.h.
@@ -355,8 +355,8 @@ impl<'a> Player<'a> {
         parameters: Parameters,
         done: usize,
     ) -> Result<(Answer, usize), StepError> {
-        if length > MOST_OCTETS {
-            return Err(format!("{}() of {length} octets; the maximum is {MOST_OCTETS}", call.name).into());
+        if length > MAX_OCTETS {
+            return Err(format!("{}() of {length} octets; the maximum is {MAX_OCTETS}", call.name).into());
         }
         if let Some(error) = self.socket.error.take() {
             return Ok((Answer::error(error), 0));
@@ -529,7 +529,7 @@ fn vector(text: &str) -> Result<usize, String> {
     let part = |part: &str| {
         let length = part.trim_matches(['{', '}']).rsplit(',').next()?.trim();
         let length = integer(length.strip_prefix("iov_len=").unwrap_or(length))?;
-        usize::try_from(length).ok().filter(|length| *length <= MOST_OCTETS)
+        usize::try_from(length).ok().filter(|length| *length <= MAX_OCTETS)
     };
     let lengths: Option<Vec<usize>> = split(inside, ',').into_iter().map(part).collect();
     Ok(lengths.ok_or_else(form)?.into_iter().sum())

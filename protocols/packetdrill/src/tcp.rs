@@ -35,7 +35,7 @@ pub(crate) struct Tcp {
 }
 
 /// Maximum octets of payload in an IP packet.
-const MOST_PAYLOAD: usize = 65_535 - 40;
+const MAX_PAYLOAD: usize = 65_535 - 40;
 
 /// The variables of an endpoint.
 pub(crate) const VARIABLES: [&str; 17] = [
@@ -67,9 +67,9 @@ pub(crate) fn check(line: &str, is_inbound: bool) -> Result<(), String> {
     if line.window.is_none() && !line.flags.contains(Flags::RST) {
         return Err(NO_WINDOW.to_owned());
     }
-    if line.length > MOST_PAYLOAD {
+    if line.length > MAX_PAYLOAD {
         return Err(format!(
-            "an inbound segment has {} octets of payload; the maximum in IP is {MOST_PAYLOAD}",
+            "an inbound segment has {} octets of payload; the maximum in IP is {MAX_PAYLOAD}",
             line.length
         ));
     }

@@ -18,7 +18,7 @@ pub(crate) struct Outgoing {
     /// The QUIC stream of each stream of the contract.
     pub(crate) streams: Vec<StreamId>,
     /// Messages that wait for room; while there are any, no new ones are accepted.
-    pub(crate) held: VecDeque<WaitingMessage>,
+    pub(crate) waiting: VecDeque<WaitingMessage>,
 }
 
 /// A message, or the rest of one, that waits for room.
@@ -52,18 +52,18 @@ impl<S: PacketForm> Endpoint<S> {
             MessageMapping::Streams => self.outgoing.streams.get(usize::from(message.stream)).copied(),
             MessageMapping::PerMessage | MessageMapping::Datagrams => None,
         };
-        self.outgoing.held.push_back(WaitingMessage { stream, octets: message.payload });
+        self.outgoing.waiting.push_back(WaitingMessage { stream, octets: message.payload });
         self.write();
     }
 
     /// Writes waiting messages while there is room.
     pub(crate) fn write(&mut self) {
         let Some((_, connection)) = &mut self.connection else { return };
-        while let Some(held) = self.outgoing.held.front_mut() {
+        while let Some(waiting) = self.outgoing.waiting.front_mut() {
             let written = match self.mapping {
-                MessageMapping::Streams => write(connection, held),
-                MessageMapping::PerMessage => write_alone(connection, held),
-                MessageMapping::Datagrams => match write_datagram(connection, held) {
+                MessageMapping::Streams => write(connection, waiting),
+                MessageMapping::PerMessage => write_alone(connection, waiting),
+                MessageMapping::Datagrams => match write_datagram(connection, waiting) {
                     Err(TooLarge) => {
                         self.reader.push_event(Event::Abandoned { stream: 0 });
                         true
@@ -74,14 +74,14 @@ impl<S: PacketForm> Endpoint<S> {
             if !written {
                 return;
             }
-            self.outgoing.held.pop_front();
+            self.outgoing.waiting.pop_front();
         }
         self.announce_room();
     }
 
     /// Returns whether another message is accepted.
     pub(crate) fn has_room(&self) -> bool {
-        self.outgoing.is_open() && !self.closing.requested && self.outgoing.held.is_empty()
+        self.outgoing.is_open() && !self.closing.requested && self.outgoing.waiting.is_empty()
     }
 
     /// Informs a blocked application that there is room again.
@@ -108,19 +108,19 @@ impl<S: PacketForm> Endpoint<S> {
 }
 
 /// Writes a message to its stream; returns false if there is no room for all of it.
-fn write(connection: &mut Connection, held: &mut WaitingMessage) -> bool {
-    let Some(id) = held.stream else { return true };
+fn write(connection: &mut Connection, waiting: &mut WaitingMessage) -> bool {
+    let Some(id) = waiting.stream else { return true };
     // Streams are never stopped or reset, so a write fails only for lack of room or at the end of the
     // connection.
-    let _ = connection.send_stream(id).write_chunks(std::slice::from_mut(&mut held.octets));
-    held.octets.is_empty()
+    let _ = connection.send_stream(id).write_chunks(std::slice::from_mut(&mut waiting.octets));
+    waiting.octets.is_empty()
 }
 
 /// Writes a message to its own stream, which ends with the message.
-fn write_alone(connection: &mut Connection, held: &mut WaitingMessage) -> bool {
-    held.stream = held.stream.or_else(|| connection.streams().open(Dir::Uni));
-    let Some(id) = held.stream else { return false };
-    let written = write(connection, held);
+fn write_alone(connection: &mut Connection, waiting: &mut WaitingMessage) -> bool {
+    waiting.stream = waiting.stream.or_else(|| connection.streams().open(Dir::Uni));
+    let Some(id) = waiting.stream else { return false };
+    let written = write(connection, waiting);
     if written {
         connection.send_stream(id).finish().expect("a stream ends once");
     }
@@ -130,8 +130,8 @@ fn write_alone(connection: &mut Connection, held: &mut WaitingMessage) -> bool {
 /// A message that is too large for a packet of the connection.
 struct TooLarge;
 
-fn write_datagram(connection: &mut Connection, held: &mut WaitingMessage) -> Result<bool, TooLarge> {
-    match connection.datagrams().send(held.octets.clone(), false) {
+fn write_datagram(connection: &mut Connection, waiting: &mut WaitingMessage) -> Result<bool, TooLarge> {
+    match connection.datagrams().send(waiting.octets.clone(), false) {
         Ok(()) => Ok(true),
         Err(SendDatagramError::Blocked(_)) => Ok(false),
         Err(SendDatagramError::TooLarge) => Err(TooLarge),

@@ -43,7 +43,7 @@ impl PendingUnit {
 
     /// Returns the octets of main data between the end of the unit and the end of the frame, to which the
     /// next unit may reach back.
-    fn left(&self) -> usize {
+    fn free_octets(&self) -> usize {
         (self.reaches_back + self.header.main_data_room()).saturating_sub(self.unit.len())
     }
 }
@@ -55,7 +55,7 @@ impl FrameRestorer {
     /// If the ADU frame is incomplete.
     pub fn push(&mut self, adu: &[u8]) -> Result<Vec<Vec<u8>>, Malformed> {
         let adu = PendingUnit::read(adu)?;
-        let mut left = self.pending.back().map_or(0, PendingUnit::left);
+        let mut left = self.pending.back().map_or(0, PendingUnit::free_octets);
         while adu.reaches_back > left {
             self.pending.push_back(adu.dummy(left));
             left += adu.header.main_data_room();
@@ -71,13 +71,13 @@ impl FrameRestorer {
 
     fn next_full(&mut self) -> Option<Vec<u8>> {
         let slot = self.pending.front()?.header.main_data_room();
-        let is_full = self.placed().any(|(begin, adu)| begin + adu.unit.len() as isize >= slot as isize);
+        let is_full = self.positions().any(|(begin, adu)| begin + adu.unit.len() as isize >= slot as isize);
         if is_full { self.write() } else { None }
     }
 
     /// Returns the pending units, each with its position in the main data from the first frame on, which may
     /// be negative.
-    fn placed(&self) -> impl Iterator<Item = (isize, &PendingUnit)> {
+    fn positions(&self) -> impl Iterator<Item = (isize, &PendingUnit)> {
         self.pending.iter().scan(0, |frame: &mut isize, adu| {
             let begin = *frame - adu.reaches_back as isize;
             *frame += adu.header.main_data_room() as isize;
@@ -89,7 +89,7 @@ impl FrameRestorer {
     fn write(&mut self) -> Option<Vec<u8>> {
         let first = self.pending.front()?;
         let mut data = vec![0; first.header.main_data_room()];
-        for (begin, adu) in self.placed() {
+        for (begin, adu) in self.positions() {
             let from = begin.clamp(0, data.len() as isize) as usize;
             let skipped = (from as isize - begin) as usize;
             let part = adu.unit.get(skipped..).unwrap_or_default();

@@ -107,7 +107,7 @@ impl Endpoint {
     /// Returns the maximum number of gap ack blocks. With concurrent multipath transfer each chunk in flight
     /// on a slower path causes a gap, so it is the number that fits into a packet with 16 duplicates. RFC
     /// 9260 section 3.3.4.
-    fn most_gap_blocks(&self) -> u16 {
+    fn gap_block_limit(&self) -> u16 {
         if !self.config.cmt {
             return self.config.max_gap_blocks;
         }
@@ -131,7 +131,7 @@ impl Endpoint {
         Sack {
             cumulative_tsn: self.tsn_map.cumulative(),
             a_rwnd: a_rwnd as u32,
-            gaps: self.tsn_map.gaps(self.most_gap_blocks()),
+            gaps: self.tsn_map.gaps(self.gap_block_limit()),
             duplicates: self.tsn_map.take_duplicates(),
         }
     }

@@ -237,7 +237,7 @@ impl Config {
                 rules.initial
             },
             slow_start_limit: mtus(self.slow_start_limit),
-            least_after_fast_retransmit: mtus(self.fast_retransmit_window),
+            min_after_fast_retransmit: mtus(self.fast_retransmit_window),
             slack: if self.last_chunk_exceeds_window { 0 } else { self.mtu.0 },
             ..rules
         }

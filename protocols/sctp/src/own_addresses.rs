@@ -11,7 +11,7 @@ use crate::path::are_neighbours;
 use crate::state::State;
 
 /// Maximum number of requests in one ASCONF, which must fit into the smallest MTU. Section 5.1.1 C5.
-const MOST_REQUESTS: usize = 16;
+const MAX_REQUESTS: usize = 16;
 
 /// Changes of our addresses that are not complete. The endpoint's `local` contains the addresses that both ends know.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl OwnAddresses {
             AddressOperation::SetPrimary(_) => 1,
             AddressOperation::Delete(_) | AddressOperation::Unknown { .. } => 2,
         });
-        let count = self.waiting.len().min(if apart { 1 } else { MOST_REQUESTS });
+        let count = self.waiting.len().min(if apart { 1 } else { MAX_REQUESTS });
         let mut changes: Vec<AddressOperation> = self.waiting.drain(..count).collect();
         if apart && moves && matches!(changes[..], [AddressOperation::Add(_)]) {
             let delete = self.waiting.iter().position(|change| matches!(change, AddressOperation::Delete(_)));

@@ -94,7 +94,7 @@ impl Endpoint {
         if !self.reconfig || !self.state.sends_data() || !can_be {
             return self.event(Event::Reconfigured { what, done: false });
         }
-        let most = self.most_streams();
+        let most = self.max_streams();
         match what {
             Reconfiguration::ResetOutgoing(streams) if streams.len() > most => {
                 streams
@@ -112,7 +112,7 @@ impl Endpoint {
     }
 
     /// Returns the maximum number of stream numbers in one request.
-    pub(crate) fn most_streams(&self) -> usize {
+    pub(crate) fn max_streams(&self) -> usize {
         (self.largest_chunk() - Chunk::HEADER - 16) / 2
     }
 

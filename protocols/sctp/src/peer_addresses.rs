@@ -44,10 +44,10 @@ impl Endpoint {
         let mut responses = Vec::new();
         // From an unknown address: the address by which the association was found.
         let lookup = self.paths.index_of(source).is_none().then_some(asconf.lookup);
-        let kept = lookup.filter(|_| self.config.asconf_keeps_lookup);
+        let protected = lookup.filter(|_| self.config.asconf_keeps_lookup);
         for request in &asconf.requests {
             let correlation = request.correlation;
-            match self.change(now, source, kept, request) {
+            match self.change(now, source, protected, request) {
                 Err(cause) => responses.push(Response::Error { correlation, causes: vec![cause] }),
                 Ok(()) if !responses.is_empty() => responses.push(Response::Success { correlation }),
                 Ok(()) => {}
@@ -56,12 +56,12 @@ impl Endpoint {
         AsconfAck { serial: asconf.serial, responses }
     }
 
-    /// Performs a request; `kept` must not be deleted.
+    /// Performs a request; `protected` must not be deleted.
     fn change(
         &mut self,
         now: Time,
         source: Address,
-        kept: Option<Address>,
+        protected: Option<Address>,
         request: &Request,
     ) -> Result<(), Cause> {
         /// "Request Refused - No Authorization". RFC 5061 section 4.3.5.
@@ -89,7 +89,7 @@ impl Endpoint {
                 match address {
                     // Section 5.3 F7 has precedence over F8.
                     _ if is_last => return Err(Cause::DeleteLastAddress(copied())),
-                    _ if kept == Some(address) => {
+                    _ if protected == Some(address) => {
                         return Err(Cause::Other { code: REFUSED, value: copied() });
                     }
                     _ if address == source => return Err(Cause::DeleteSourceAddress(copied())),

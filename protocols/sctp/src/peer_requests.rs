@@ -235,7 +235,7 @@ impl Endpoint {
         if !streams.iter().all(|stream| *stream < self.streams_out.count()) {
             return Some(ReconfigResult::WRONG_SSN);
         }
-        if streams.len() > self.most_streams() || !self.state.sends_data() {
+        if streams.len() > self.max_streams() || !self.state.sends_data() {
             return Some(ReconfigResult::DENIED);
         }
         if self.own_requests.resets_all_of(streams) {

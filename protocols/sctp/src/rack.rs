@@ -34,7 +34,7 @@ pub(crate) struct Rack {
     rtt: Duration,
     rtt_of: Time,
     /// RACK.min_RTT: the minimum round-trip time since the path is in use.
-    least_rtt: Option<Duration>,
+    min_rtt: Option<Duration>,
     /// Whether a chunk was delivered since the last search for losses.
     advanced: bool,
     reordering_seen: bool,
@@ -60,7 +60,7 @@ impl Default for Rack {
             highest: None,
             rtt: Duration::ZERO,
             rtt_of: Time::ZERO,
-            least_rtt: None,
+            min_rtt: None,
             advanced: false,
             reordering_seen: false,
             steps: 1,
@@ -79,12 +79,12 @@ impl Rack {
     pub(crate) fn deliver(&mut self, now: Time, chunk: &SentChunk) {
         let (tsn, sent, again) = (chunk.data.tsn, chunk.data.stamp.sent, chunk.transmissions > 1);
         let rtt = now.saturating_since(sent);
-        if again && self.least_rtt.is_none_or(|least| rtt < least) {
+        if again && self.min_rtt.is_none_or(|least| rtt < least) {
             // An earlier copy of it was or may have been delivered.
             return;
         }
         if !again {
-            self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
         }
         if !self.advanced || sent >= self.rtt_of {
             (self.rtt, self.rtt_of, self.advanced) = (rtt, sent, true);
@@ -214,7 +214,7 @@ impl Endpoint {
             return Duration::ZERO;
         }
         let srtt = self.paths.list[path].srtt().filter(|srtt| !srtt.is_zero());
-        let quarter = rack.least_rtt.unwrap_or_default() / 4;
+        let quarter = rack.min_rtt.unwrap_or_default() / 4;
         (quarter * u64::from(rack.steps)).min(srtt.unwrap_or(rack.rtt))
     }
 

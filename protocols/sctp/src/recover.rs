@@ -365,7 +365,7 @@ impl Endpoint {
 
     /// Informs the application if there is room again in the send buffer.
     pub(crate) fn offer_room(&mut self) {
-        if self.state.takes_messages() && self.streams_out.buffer.room_again() {
+        if self.state.takes_messages() && self.streams_out.buffer.has_room_again() {
             self.event(Event::Writable);
         }
     }

@@ -14,7 +14,7 @@ const MAX_TRAIN: u64 = 65536;
 
 /// Maximum number of chunks beyond the cumulative TSN: neither gap ack blocks nor stream sequence numbers can
 /// identify more. Sections 3.3.4 and 6.1.
-const MOST_OUTSTANDING: usize = u16::MAX as usize;
+const MAX_OUTSTANDING: usize = u16::MAX as usize;
 
 /// A packet under construction; with segmentation offload, a train of packets.
 #[derive(Debug)]
@@ -277,7 +277,7 @@ impl Endpoint {
             let (size, can_delay) = (unsent.payload.len(), unsent.can_delay);
             let nagle =
                 can_delay && !bundle.is_probe && self.nagle_holds_back(bundle, self.streams_out.queued());
-            let can_be_named = self.flight.len() < MOST_OUTSTANDING;
+            let can_be_named = self.flight.len() < MAX_OUTSTANDING;
             if nagle || !can_be_named || !self.window_allows(bundle, size as u64, cwnd) {
                 return false;
             }

@@ -17,7 +17,7 @@ pub(crate) struct SendBuffer {
     /// The acknowledged octets of partly acknowledged messages, by stream.
     begun: Vec<(u16, usize)>,
     /// The size of a request that was refused.
-    wanted: Cell<Option<usize>>,
+    refused: Cell<Option<usize>>,
 }
 
 impl SendBuffer {
@@ -29,7 +29,7 @@ impl SendBuffer {
             small_block: config.send_buffer_small_block.0 as usize,
             used: 0,
             begun: Vec::new(),
-            wanted: Cell::new(None),
+            refused: Cell::new(None),
         }
     }
 
@@ -38,14 +38,14 @@ impl SendBuffer {
         let asked = if self.blocks { 1 } else { length };
         let room = self.used == 0 || self.used + asked <= self.size;
         if !room {
-            self.wanted.set(Some(self.wanted.get().map_or(length, |wanted| wanted.min(length))));
+            self.refused.set(Some(self.refused.get().map_or(length, |wanted| wanted.min(length))));
         }
         room
     }
 
     /// Returns true once when there is room for a refused request.
-    pub(crate) fn room_again(&self) -> bool {
-        let Some(wanted) = self.wanted.take() else { return false };
+    pub(crate) fn has_room_again(&self) -> bool {
+        let Some(wanted) = self.refused.take() else { return false };
         self.has_room(wanted)
     }
 
@@ -126,7 +126,7 @@ mod tests {
         (0..fragments).for_each(|_| buffer.charge(1452));
         assert!(!buffer.has_room(1));
         (0..fragments).for_each(|index| {
-            assert!(!buffer.room_again(), "{index}");
+            assert!(!buffer.has_room_again(), "{index}");
             // Messages of another stream may lie between.
             buffer.charge(1452);
             buffer.release(1, DataFlags::default(), 1452);
@@ -135,7 +135,7 @@ mod tests {
         assert!(!buffer.has_room(1), "the other one has it all");
         buffer.charge(1452);
         buffer.release(1, DataFlags::END, 1452);
-        assert!(buffer.room_again() && buffer.has_room(200_000));
+        assert!(buffer.has_room_again() && buffer.has_room(200_000));
         assert_eq!(buffer.used, 1536);
     }
 
@@ -146,8 +146,8 @@ mod tests {
         let mut buffer = SendBuffer::new(&config);
         buffer.charge(60);
         assert!(!buffer.has_room(50) && buffer.has_room(20));
-        assert!(!buffer.room_again());
+        assert!(!buffer.has_room_again());
         buffer.release(0, DataFlags::BEGIN | DataFlags::END, 60);
-        assert!(buffer.room_again() && !buffer.room_again());
+        assert!(buffer.has_room_again() && !buffer.has_room_again());
     }
 }

@@ -9,9 +9,9 @@ use crate::rack::Purpose;
 use crate::send::Bundle;
 
 /// The timeout before the round trip is known. RFC 8985 section 7.2.
-const WITHOUT_ROUND_TRIP: Duration = Duration::from_secs(1);
+const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The minimum timeout: a coarse clock may measure a round trip of zero.
-const SHORTEST: Duration = Duration::from_millis(1);
+const MIN_TIMEOUT: Duration = Duration::from_millis(1);
 
 /// An outstanding probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Endpoint {
         }
         // The peer may delay the SACK of a single packet.
         let delayed = if path.flight_size <= mtu { sack_delay } else { Duration::ZERO };
-        let timeout = path.srtt().map_or(WITHOUT_ROUND_TRIP, |srtt| (srtt * 2 + delayed).max(SHORTEST));
+        let timeout = path.srtt().map_or(INITIAL_TIMEOUT, |srtt| (srtt * 2 + delayed).max(MIN_TIMEOUT));
         // If T3-rtx would expire first, the probe is sent instead.
         let at = path.t3_rtx.map_or(now + timeout, |t3_rtx| t3_rtx.min(now + timeout));
         path.rack.arm(at, Purpose::Probe);

@@ -23,7 +23,7 @@ pub(crate) struct TsnMap {
     ranges: VecDeque<TsnRange>,
     duplicates: SmallVec<[Tsn; 2]>,
     /// The maximum distance of a TSN from the cumulative TSN.
-    most_ahead: u32,
+    max_distance: u32,
 }
 
 /// The classification of a TSN.
@@ -37,9 +37,9 @@ pub(crate) enum Arrival {
 
 impl TsnMap {
     /// Creates an empty map; `initial` is the first TSN.
-    pub(crate) fn new(initial: Tsn, most_ahead: u16) -> Self {
-        let most_ahead = u32::from(most_ahead);
-        Self { cumulative: initial - 1, ranges: VecDeque::new(), duplicates: SmallVec::new(), most_ahead }
+    pub(crate) fn new(initial: Tsn, max_distance: u16) -> Self {
+        let max_distance = u32::from(max_distance);
+        Self { cumulative: initial - 1, ranges: VecDeque::new(), duplicates: SmallVec::new(), max_distance }
     }
 
     pub(crate) fn cumulative(&self) -> Tsn {
@@ -54,7 +54,7 @@ impl TsnMap {
         if tsn.at_or_before(self.cumulative) {
             return Arrival::Duplicate;
         }
-        if tsn.distance_from(self.cumulative) > self.most_ahead {
+        if tsn.distance_from(self.cumulative) > self.max_distance {
             return Arrival::TooFar;
         }
         // New data mostly belong to the last run, or follow it.

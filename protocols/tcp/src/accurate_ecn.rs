@@ -16,7 +16,7 @@ const FIRST: u32 = 5;
 const MASK: u32 = 0b111;
 /// Maximum number of marked packets reported by one acknowledgment before the field wraps. RFC 9768 section
 /// 3.2.2.5.1; `TCP_ACCECN_ACE_MAX_DELTA`.
-const MOST_PENDING: u32 = 6;
+const MAX_PENDING: u32 = 6;
 /// Average number of packets per acknowledgment above which long acknowledgments are normal. `ACK_COMP_THRESH`.
 const COMPRESSED: u32 = 4;
 /// The largest possible number of marks is believed if at least half of its octets are reported as marked: `TCP_ACCECN_SAFETY_SHIFT`.
@@ -28,7 +28,7 @@ const PRECISION: u32 = 6;
 #[derive(Debug)]
 pub(crate) struct AccurateEcn {
     /// Whether we request it.
-    wanted: bool,
+    requested: bool,
     /// Whether we accept it.
     accepted: bool,
     /// Whether both sides support it.
@@ -79,7 +79,7 @@ impl AccurateEcn {
         // RFC 9331 sections 4.1 and 4.2: the codepoint of L4S on every packet, and accurate feedback.
         let is_scalable = config.congestion == Algorithm::Prague;
         Self {
-            wanted: config.accurate_ecn || is_scalable,
+            requested: config.accurate_ecn || is_scalable,
             accepted: config.accurate_ecn || config.accurate_ecn_if_offered || is_scalable,
             agreed: false,
             codepoint: if is_scalable { Ecn::Capable1 } else { Ecn::Capable },
@@ -111,7 +111,7 @@ impl AccurateEcn {
 
     /// Returns the flags by which our SYN requests accurate ECN, if we offer it. RFC 9768 section 3.1.1.
     pub(crate) fn request(&self) -> Option<Flags> {
-        self.wanted.then_some(ACE)
+        self.requested.then_some(ACE)
     }
 
     /// Returns the codepoint for a SYN or SYN-ACK.
@@ -124,7 +124,7 @@ impl AccurateEcn {
         let (answers, ace) = (syn.contains(Flags::ACK), ace(syn));
         let speaks =
             if answers { !matches!(ace, 0b000 | 0b001 | 0b111) } else { !matches!(ace, 0b000 | 0b011) };
-        self.agreed = speaks && if answers { self.wanted } else { self.accepted };
+        self.agreed = speaks && if answers { self.requested } else { self.accepted };
         if !self.agreed {
             return;
         }
@@ -223,7 +223,7 @@ impl AccurateEcn {
         if ecn == Ecn::Congested {
             self.count();
         }
-        is_changed || self.pending >= MOST_PENDING
+        is_changed || self.pending >= MAX_PENDING
     }
 
     fn count(&mut self) {

@@ -10,7 +10,7 @@ use crate::{Config, Endpoint};
 /// The peer's segment size before full-sized segments have been seen. RFC 9293 section 3.7.1.
 const DEFAULT_SEGMENT: u32 = 536;
 /// The minimum size of a segment that counts as full-sized.
-const LEAST_SEGMENT: u32 = 88;
+const MIN_SEGMENT: u32 = 88;
 
 /// The state of delayed acknowledgments: the data to acknowledge, and the past behaviour of the connection.
 #[derive(Debug, Clone)]
@@ -175,7 +175,7 @@ impl DelayedAckState {
     }
 
     /// Rounds a time to whole ticks.
-    fn whole(&self, time: Duration) -> Duration {
+    fn round_to_ticks(&self, time: Duration) -> Duration {
         let tick = self.tick.as_nanos().max(1);
         Duration::from_nanos(time.as_nanos() / tick * tick)
     }
@@ -198,9 +198,9 @@ impl DelayedAckState {
             return;
         };
         if gap <= self.min / 2 {
-            self.delay = Some(self.whole(delay / 2) + self.min / 2);
+            self.delay = Some(self.round_to_ticks(delay / 2) + self.min / 2);
         } else if gap < delay {
-            self.delay = Some((self.whole(delay / 2) + gap).min(rto).min(self.max));
+            self.delay = Some((self.round_to_ticks(delay / 2) + gap).min(rto).min(self.max));
         } else if gap > rto {
             // The peer should have restarted from a small window: let it grow quickly.
             self.go_quick(window, self.quick_segments);
@@ -222,7 +222,7 @@ impl DelayedAckState {
             return;
         }
         let with_options = length + options;
-        if with_options >= DEFAULT_SEGMENT || (with_options >= LEAST_SEGMENT && !ends) {
+        if with_options >= DEFAULT_SEGMENT || (with_options >= MIN_SEGMENT && !ends) {
             self.last_size = with_options.saturating_sub(always);
             if self.last_size == previous {
                 self.segment_size = previous;

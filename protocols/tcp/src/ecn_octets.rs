@@ -30,7 +30,7 @@ pub(crate) struct EcnOctets {
     delivered: [u32; FIELDS],
     seen: PeerOption,
     /// Minimum number of fields with which the next option reports all data received since the last one. `accecn_minlen`.
-    least: usize,
+    min_fields: usize,
     /// The only counter that grows, if it is known. `est_ecnfield`.
     growing: Option<usize>,
 }
@@ -42,7 +42,7 @@ impl EcnOctets {
             received: [0; FIELDS],
             delivered: [0; FIELDS],
             seen: PeerOption::None,
-            least: 0,
+            min_fields: 0,
             growing: None,
         }
     }
@@ -67,7 +67,7 @@ impl EcnOctets {
         let Some(index) = index(ecn) else { return };
         self.received[index] = self.received[index].wrapping_add(octets);
         // The option's order is ECT(1), CE, ECT(0).
-        self.least = self.least.max([1, 3, 2][index]);
+        self.min_fields = self.min_fields.max([1, 3, 2][index]);
     }
 
     /// Handles the first option of the peer, in its SYN-ACK or in the ACK of ours. `tcp_accecn_option_init`.
@@ -123,10 +123,10 @@ impl EcnOctets {
             if space >= EcnCounters::padded_length(fields, padding) {
                 return Some((fields, blocks));
             }
-            if fields == self.least && blocks > 2 && self.least > 0 {
+            if fields == self.min_fields && blocks > 2 && self.min_fields > 0 {
                 // One SACK block less makes room.
                 (blocks, space, fields) = (blocks - 1, space + 8, FIELDS);
-            } else if fields > self.least {
+            } else if fields > self.min_fields {
                 fields -= 1;
             } else {
                 return None;
@@ -136,7 +136,7 @@ impl EcnOctets {
 
     /// Returns an option with this many counters.
     pub(crate) fn option(&mut self, fields: usize) -> EcnCounters {
-        self.least = 0;
+        self.min_fields = 0;
         Self::counters(self.received, fields)
     }
 

@@ -9,7 +9,7 @@ use crate::send::{Next, Push};
 use crate::{CongestionUnit, Endpoint};
 
 /// The largest block: 64 KiB minus the headers. Linux: sk_setup_caps, GSO_LEGACY_MAX_SIZE.
-const LARGEST: u32 = 65_343;
+const MAX_BLOCK: u32 = 65_343;
 /// The fraction of the window, as 1/n, that is worth sending at once. Linux: net.ipv4.tcp_tso_win_divisor.
 const WINDOW_DIVISOR: u32 = 3;
 /// A block lasts 1/1024 s at the current rate. Linux: sk_pacing_shift.
@@ -18,9 +18,9 @@ const PACE_SHIFT: u32 = 10;
 /// further unit. Linux: net.ipv4.tcp_tso_rtt_log.
 const RTT_LOG: u32 = 9;
 /// The minimum number of segments in a block. Linux: net.ipv4.tcp_min_tso_segs.
-const FEWEST: u32 = 2;
+const MIN_SEGMENTS: u32 = 2;
 /// The longest wait for an acknowledgment that is worthwhile.
-const SOON: Duration = Duration::from_millis(1);
+const MAX_WAIT: Duration = Duration::from_millis(1);
 
 impl Endpoint {
     /// Returns whether blocks of several segments are sent: only if the window counts packets. If it counts
@@ -38,7 +38,7 @@ impl Endpoint {
     /// Returns the octets of a block that the application fills. Linux: tcp_xmit_size_goal.
     pub(crate) fn block_size(&self) -> usize {
         let segment = self.payload_limit().max(1);
-        let most = self.snd.bound_to_half_window(LARGEST) as usize;
+        let most = self.snd.bound_to_half_window(MAX_BLOCK) as usize;
         (most / segment * segment).max(segment)
     }
 
@@ -61,14 +61,14 @@ impl Endpoint {
 
     /// Returns the largest number of segments in a block. Linux: tcp_tso_autosize, unless the controller
     /// sets it (`tso_segs`).
-    pub(crate) fn most_segments(&self, segment: usize) -> u32 {
+    pub(crate) fn max_segments(&self, segment: usize) -> u32 {
         let round_trip = self.rtt.min().map_or(u64::MAX, |least| least.as_nanos() / 1000) >> RTT_LOG;
-        let more = if round_trip < u64::from(u32::BITS) { u64::from(LARGEST) >> round_trip } else { 0 };
-        let octets = self.burst_octets().saturating_add(more).min(LARGEST.into());
+        let more = if round_trip < u64::from(u32::BITS) { u64::from(MAX_BLOCK) >> round_trip } else { 0 };
+        let octets = self.burst_octets().saturating_add(more).min(MAX_BLOCK.into());
         if let (Algorithm::Prague, Some(pacing)) = (self.config.congestion, self.cwnd.pacing()) {
             return pacing.burst;
         }
-        let fewest = if self.config.congestion == Algorithm::Bbr { 1 } else { FEWEST };
+        let fewest = if self.config.congestion == Algorithm::Bbr { 1 } else { MIN_SEGMENTS };
         ((octets / segment as u64) as u32).max(fewest)
     }
 
@@ -83,7 +83,7 @@ impl Endpoint {
     pub(crate) fn send_blocks(&mut self, now: Time, push: Push) -> (u32, bool) {
         let (mut sent, mut is_limited) = (0, false);
         let segment = self.payload_limit();
-        let most = if self.queue.length() > segment { self.most_segments(segment) } else { FEWEST };
+        let most = if self.queue.length() > segment { self.max_segments(segment) } else { MIN_SEGMENTS };
         while self.queue.has_unsent() && self.sendable_segments(now, push) > 0 {
             let quota = match self.quota() {
                 0 if push == Push::Probe => 1,
@@ -109,7 +109,7 @@ impl Endpoint {
             }
             let size = if length > segment { self.split_point(push, length, segment, quota) } else { length };
             sent += self.send_block(now, size, segment);
-            if matches!(push, Push::Probe | Push::One) {
+            if matches!(push, Push::Probe | Push::FirstBlock) {
                 break;
             }
         }
@@ -144,7 +144,7 @@ impl Endpoint {
     /// Returns whether a block waits for the next acknowledgment, which is expected soon and allows more of it, and whether the
     /// congestion window is the cause. Linux: tcp_tso_should_defer.
     fn is_deferred(&self, now: Time, length: usize, fin: bool, most: u32) -> Option<bool> {
-        if self.episode.phase() >= Phase::Recovery || self.usage.last_departure() + SOON < now {
+        if self.episode.phase() >= Phase::Recovery || self.usage.last_departure() + MAX_WAIT < now {
             return None;
         }
         let mss = self.negotiated.mss();
@@ -159,7 +159,7 @@ impl Endpoint {
         }
         let oldest = self.board.front()?.sent;
         let srtt = self.rtt.srtt().unwrap_or_default();
-        if oldest + srtt > now + (srtt / 2).min(SOON) {
+        if oldest + srtt > now + (srtt / 2).min(MAX_WAIT) {
             return None;
         }
         if congestion_window < send_window {

@@ -75,7 +75,7 @@ impl Endpoint {
         if self.cwnd.is_rate_based() {
             self.cwnd.begin(ConnectionStart {
                 now,
-                least_rtt: self.rtt.min(),
+                min_rtt: self.rtt.min(),
                 smoothed_rtt: self.rtt.srtt(),
                 segment: self.negotiated.mss(),
                 seed: hol_base::Seed(self.rng.next_u64()),
@@ -134,7 +134,7 @@ impl Endpoint {
             reneged: info.reneged,
             runt: info.is_runt(self.snd.una(), self.negotiated.mss()),
             rtt: info.rtt,
-            least_rtt: self.rtt.min(),
+            min_rtt: self.rtt.min(),
             smoothed_rtt: self.rtt.srtt(),
             prior_in_flight: info.prior_in_flight,
             in_flight: self.in_flight(),

@@ -3,7 +3,7 @@
 /// The memory of a packet's descriptor: sizeof(struct sk_buff) in whole cache lines.
 const DESCRIPTOR: u32 = 256;
 /// A cache line.
-const LINE: u32 = 64;
+const CACHE_LINE: u32 = 64;
 /// The room added when data are copied after the headers. Linux: __pskb_pull_tail.
 const SPARE: u32 = 128;
 
@@ -28,9 +28,9 @@ impl PacketMemory {
     /// tcp_stream_alloc_skb, and SKB_SMALL_HEAD_CACHE_SIZE, which has NET_SKB_PAD of room before the headers
     /// and is not a power of two.
     pub(crate) fn without_data(self) -> u32 {
-        match self.head + LINE {
-            LINE => 0,
-            small if small.is_power_of_two() => small + LINE + DESCRIPTOR,
+        match self.head + CACHE_LINE {
+            CACHE_LINE => 0,
+            small if small.is_power_of_two() => small + CACHE_LINE + DESCRIPTOR,
             small => small + DESCRIPTOR,
         }
     }
@@ -42,7 +42,7 @@ impl PacketMemory {
     }
 
     /// Returns the free octets after the data.
-    pub(crate) fn room(self, octets: u32, cut: bool) -> u32 {
+    pub(crate) fn tailroom(self, octets: u32, cut: bool) -> u32 {
         if self.head == 0 { 0 } else { self.buffer(octets, cut) - self.head - octets }
     }
 
@@ -70,7 +70,7 @@ mod tests {
         let wider = PacketMemory::new(hol_base::ByteCount(640));
         assert_eq!((wider.without_data(), wider.with_data(1448, true)), (960, 4352));
         let none = PacketMemory::new(hol_base::ByteCount(0));
-        assert_eq!((none.without_data(), none.with_data(1448, true), none.room(9, false)), (0, 1448, 0));
+        assert_eq!((none.without_data(), none.with_data(1448, true), none.tailroom(9, false)), (0, 1448, 0));
     }
 
     #[test]
@@ -78,7 +78,7 @@ mod tests {
         // __pskb_pull_tail of 10, 500 and 1448 octets in pages: buffers of 576, 2048 and 4096.
         let memory = PacketMemory::new(hol_base::ByteCount(512));
         assert_eq!([10, 500, 1448].map(|octets| memory.with_data(octets, false)), [832, 2304, 4352]);
-        assert_eq!([10, 500, 1448].map(|octets| memory.room(octets, false)), [54, 1036, 2136]);
-        assert_eq!(memory.room(1448, true), 88);
+        assert_eq!([10, 500, 1448].map(|octets| memory.tailroom(octets, false)), [54, 1036, 2136]);
+        assert_eq!(memory.tailroom(1448, true), 88);
     }
 }

@@ -128,7 +128,7 @@ impl Reassembly {
         while let Some(held) = self.pieces.get(index).filter(|held| held.seq.before(end)) {
             let (held_start, held_end) = (held.seq, held.end());
             if cursor.before(held_start) {
-                self.keep(index, piece.part(cursor, held_start));
+                self.insert_piece(index, piece.part(cursor, held_start));
                 index += 1;
                 cursor = held_start;
             }
@@ -138,7 +138,7 @@ impl Reassembly {
             index += 1;
         }
         if cursor.before(end) {
-            self.keep(index, piece.part(cursor, end));
+            self.insert_piece(index, piece.part(cursor, end));
         }
         self.report(piece.seq, end);
         duplicate
@@ -152,7 +152,7 @@ impl Reassembly {
     }
 
     /// Inserts a piece, which joins the previous packet if there is room after that. Linux: tcp_ooo_try_coalesce.
-    fn keep(&mut self, index: usize, mut piece: Piece) {
+    fn insert_piece(&mut self, index: usize, mut piece: Piece) {
         let length = piece.payload.len() as u32;
         if self.pieces.get(index.wrapping_sub(1)).is_some_and(|before| before.end() == piece.seq) {
             let mut earlier = self.pieces.range_mut(..index).rev();

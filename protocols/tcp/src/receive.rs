@@ -201,7 +201,7 @@ impl Endpoint {
             passage: DeliveryTimes::new(segment.stamp, now),
             packet_octets: text.octets(),
             memory: self.buffer.memory_of(text.octets(), segment.stamp.cut),
-            tailroom: self.buffer.room_behind(text.octets(), segment.stamp.cut),
+            tailroom: self.buffer.tailroom_after(text.octets(), segment.stamp.cut),
         };
         let (memory, cut) = (piece.memory, segment.stamp.cut);
         let (start, end, nxt) = (piece.seq, piece.end(), self.rcv.nxt());

@@ -19,7 +19,7 @@ pub(crate) struct ReceiveBuffer {
     /// The limit of the memory. Linux: sk_rcvbuf.
     limit: u32,
     /// The maximum of `limit`. Linux: tcp_rmem's maximum.
-    most: u32,
+    max_limit: u32,
     /// The payload's share of the memory, of 256, as in the largest segments. Linux: scaling_ratio.
     payload: u32,
     /// The maximum window. Linux: window_clamp.
@@ -54,7 +54,7 @@ impl ReceiveBuffer {
         Self {
             memory,
             limit: octets(config.receive_buffer),
-            most: octets(config.receive_buffer_max),
+            max_limit: octets(config.receive_buffer_max),
             payload: if memory.is_counted() { WHOLE / 2 } else { WHOLE },
             clamp: u32::MAX,
             earned: u32::MAX,
@@ -82,7 +82,7 @@ impl ReceiveBuffer {
     }
 
     /// Returns the payload that fits into the whole buffer. Linux: tcp_full_space.
-    pub(crate) fn whole(&self) -> u32 {
+    pub(crate) fn full_space(&self) -> u32 {
         self.payload_of(self.limit)
     }
 
@@ -93,7 +93,7 @@ impl ReceiveBuffer {
 
     /// Returns the window of a SYN, in whole segments. Linux: tcp_select_initial_window.
     pub(crate) fn window_in_syn(&mut self, mss: u32) -> u32 {
-        let whole = self.whole();
+        let whole = self.full_space();
         let window = if whole > mss { whole / mss * mss } else { whole };
         self.earned = window;
         window
@@ -101,7 +101,7 @@ impl ReceiveBuffer {
 
     /// Initialises the window of an established connection; at most 65535 octets if windows are not scaled. Linux: tcp_init_buffer_space.
     pub(crate) fn established(&mut self, mss: u32, is_scaled: bool) {
-        let whole = self.whole();
+        let whole = self.full_space();
         self.clamp = if is_scaled { whole } else { whole.min(u16::MAX.into()) };
         // One segment is kept in reserve.
         if self.clamp > 2 * mss && self.clamp + mss > whole {
@@ -132,8 +132,8 @@ impl ReceiveBuffer {
     }
 
     /// Returns the free octets after a segment's data, for the data of a later one.
-    pub(crate) fn room_behind(&self, octets: u32, cut: bool) -> u32 {
-        self.memory.room(octets, cut)
+    pub(crate) fn tailroom_after(&self, octets: u32, cut: bool) -> u32 {
+        self.memory.tailroom(octets, cut)
     }
 
     /// Queues a piece for the application; a packet that fits after the last one uses no further memory. Linux: tcp_queue_rcv and
@@ -167,7 +167,7 @@ impl ReceiveBuffer {
     }
 
     /// Returns the octets after the first packet. Linux: tcp_inq, after that packet has been read.
-    pub(crate) fn behind_first(&self) -> u32 {
+    pub(crate) fn after_first(&self) -> u32 {
         self.waiting - self.first
     }
 
@@ -188,7 +188,7 @@ impl ReceiveBuffer {
         if !self.is_counted() || used <= self.limit {
             return false;
         }
-        self.limit = self.limit.max(used.min(self.most));
+        self.limit = self.limit.max(used.min(self.max_limit));
         if used > self.limit {
             self.earned = self.clamp.min(2 * mss);
         }
@@ -201,7 +201,7 @@ impl ReceiveBuffer {
         let payload = payload.clamp(1, WHOLE - 1);
         if self.is_counted() && payload != self.payload {
             self.payload = payload;
-            self.clamp = self.whole();
+            self.clamp = self.full_space();
         }
     }
 
@@ -231,7 +231,7 @@ impl ReceiveBuffer {
     /// Returns whether a window of such segments would fit into the largest buffer: the larger the window, the less memory per octet is
     /// allowed. Linux: __tcp_grow_window.
     fn would_fit(&self, octets: u32, memory: u32) -> bool {
-        let (mut memory, mut window) = (self.payload_of(memory) / 2, self.payload_of(self.most) / 2);
+        let (mut memory, mut window) = (self.payload_of(memory) / 2, self.payload_of(self.max_limit) / 2);
         while self.earned <= window {
             if memory <= octets {
                 return true;
@@ -246,7 +246,7 @@ impl ReceiveBuffer {
     /// segment; windows are multiples of 2^`scale`, and `offered` was the last one. Linux:
     /// __tcp_select_window.
     pub(crate) fn offer(&self, early: u32, segment: u32, scale: u8, offered: u32) -> Offer {
-        let (mut free, whole) = (self.space(early), self.whole());
+        let (mut free, whole) = (self.space(early), self.full_space());
         let most = self.clamp.min(whole);
         let segment = segment.min(most);
         let unit = 1 << scale;
@@ -273,10 +273,10 @@ impl ReceiveBuffer {
     /// Enlarges the buffer for this window, because the application reads fast enough. Linux: tcp_rcv_space_adjust.
     pub(crate) fn enlarge(&mut self, window: u64) {
         let memory = window * u64::from(WHOLE) / u64::from(self.payload);
-        let limit = u32::try_from(memory).unwrap_or(u32::MAX).min(self.most);
+        let limit = u32::try_from(memory).unwrap_or(u32::MAX).min(self.max_limit);
         if limit > self.limit {
             self.limit = limit;
-            self.clamp = self.whole();
+            self.clamp = self.full_space();
         }
     }
 }
@@ -356,13 +356,13 @@ mod tests {
         buffer.queue(&lone);
         buffer.queue(&Piece { packet_octets: 2 * MSS, memory: 4352, tailroom: 688, ..lone.clone() });
         buffer.queue(&Piece { packet_octets: 0, memory: 0, tailroom: 0, ..lone.clone() });
-        assert_eq!((buffer.unread(), buffer.behind_first()), (2280 + 4352, 2 * MSS));
+        assert_eq!((buffer.unread(), buffer.after_first()), (2280 + 4352, 2 * MSS));
         buffer.queue(&packet(688, 2304, 1000));
-        assert_eq!((buffer.unread(), buffer.behind_first()), (2280 + 4352, 2 * MSS + 688));
+        assert_eq!((buffer.unread(), buffer.after_first()), (2280 + 4352, 2 * MSS + 688));
         buffer.read(0);
         buffer.queue(&lone);
         buffer.queue(&lone);
-        assert_eq!((buffer.unread(), buffer.behind_first()), (2280, 0), "both are the first packet");
+        assert_eq!((buffer.unread(), buffer.after_first()), (2280, 0), "both are the first packet");
     }
 
     #[test]
@@ -370,7 +370,7 @@ mod tests {
         let mut buffer = ReceiveBuffer::new(&Config::rfc9293());
         buffer.queue(&packet(1000, 1000, 0));
         buffer.measure(1448, buffer.memory_of(1448, true));
-        assert_eq!((buffer.whole(), buffer.is_read()), (buffer.limit(), true));
+        assert_eq!((buffer.full_space(), buffer.is_read()), (buffer.limit(), true));
         assert!(!buffer.earn((1448, 1448), 0, 1448, 1448));
     }
 }

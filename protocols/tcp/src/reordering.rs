@@ -1,7 +1,7 @@
 //! The estimated degree of reordering on the path. RFC 6675 section 2 (DupThresh), RFC 8985 section 6.2 (RACK.reordering_seen).
 
 /// The largest degree of reordering, in segments.
-const MOST: u32 = 300;
+const MAX_REORDERING: u32 = 300;
 
 /// DupThresh, which grows when the path reorders.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ impl Reordering {
 
     /// Notes that a segment never retransmitted was delivered after others sent up to `distance` segments later.
     pub(crate) fn note_distance(&mut self, distance: u32) {
-        self.dupthresh = self.dupthresh.max(distance.min(MOST));
+        self.dupthresh = self.dupthresh.max(distance.min(MAX_REORDERING));
         self.seen = true;
     }
 

@@ -61,7 +61,7 @@ impl Endpoint {
     fn begin_block(&mut self, now: Time, index: usize) {
         if self.offloads() && !self.board.is_in_block_of_previous(index, now) {
             let room = self.cwnd.cwnd() - self.in_flight();
-            let segments = room.min(self.most_segments(self.payload_limit())) as usize;
+            let segments = room.min(self.max_segments(self.payload_limit())) as usize;
             self.board.end_block(index, segments, self.memory.without_data());
         }
     }

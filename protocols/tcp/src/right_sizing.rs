@@ -9,7 +9,7 @@ use crate::Endpoint;
 use crate::acknowledge::SegmentData;
 
 /// The minimum size of a segment that earns a larger window. Linux: tcp_event_data_recv.
-const LEAST: u32 = 128;
+const MIN_SEGMENT: u32 = 128;
 
 /// The parameters of the required window. Linux 6.12: tcp_rcv_space_adjust; 7.3: tcp_rcvbuf_grow.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ pub(crate) struct RightSizing {
     /// The end of a window of data, which takes a round trip to arrive, and the time at which it started.
     window: Option<(SeqNum, Time)>,
     /// Maximum number of octets read in a round trip.
-    most_read: u32,
+    max_read: u32,
     /// The start of the present round trip: sequence number and time.
     since: (SeqNum, Time),
 }
@@ -41,7 +41,7 @@ impl RightSizing {
     /// Initialises right-sizing when the connection is established: `nxt` is read first, and `expected`
     /// octets per round trip are expected.
     pub(crate) fn established(&mut self, now: Time, nxt: SeqNum, expected: u32) {
-        self.most_read = expected;
+        self.max_read = expected;
         self.since = (nxt, now);
     }
 
@@ -52,7 +52,7 @@ impl RightSizing {
 
     /// Limits the maximum read per round trip to the maximum window `clamp`. Linux: tcp_measure_rcv_mss.
     fn bound(&mut self, clamp: u32) {
-        self.most_read = self.most_read.min(clamp);
+        self.max_read = self.max_read.min(clamp);
     }
 
     /// Processes a sample from timestamps; larger ones have a weight of an eighth, because a pause of the
@@ -84,11 +84,11 @@ impl RightSizing {
         }
         self.since = (nxt, now);
         let read = nxt.distance_from(start).saturating_sub(waiting);
-        if read <= self.most_read {
+        if read <= self.max_read {
             return None;
         }
         let wanted = self.window_for(read, need);
-        self.most_read = read;
+        self.max_read = read;
         Some(wanted)
     }
 
@@ -99,7 +99,7 @@ impl RightSizing {
         let wide = 2 * u64::from(read) + need.cushion;
         let growth = match self.round_trip.unwrap_or_default() / 8 {
             low if low < need.low => wide * low / need.low,
-            _ => 2 * (wide * u64::from(read - self.most_read) / u64::from(self.most_read).max(1)),
+            _ => 2 * (wide * u64::from(read - self.max_read) / u64::from(self.max_read).max(1)),
         };
         wide + growth + need.early
     }
@@ -135,7 +135,7 @@ impl Endpoint {
     /// Accounts for in-order data: takes a round-trip sample, and lets them earn a larger window.
     pub(crate) fn account_data(&mut self, now: Time, octets: u32, memory: u32) {
         self.measure_window(now);
-        if octets >= LEAST {
+        if octets >= MIN_SEGMENT {
             self.earn_window(octets, memory);
         }
     }
@@ -161,7 +161,7 @@ impl Endpoint {
     /// are read packet by packet; only the first read counts.
     pub(crate) fn size_buffer(&mut self, now: Time) {
         let nxt = self.rcv.nxt() - self.reader.held() as u32;
-        let waiting = self.buffer.behind_first();
+        let waiting = self.buffer.after_first();
         let need = self.need();
         if let Some(window) = self.sizing.read(now, nxt - waiting, waiting, need) {
             self.buffer.enlarge(window);
@@ -172,7 +172,7 @@ impl Endpoint {
     /// Enlarges the buffer if out-of-order data need it. Linux: tcp_data_queue_ofo.
     pub(crate) fn size_buffer_for_early(&mut self) {
         if self.config.receive_buffer_for_early {
-            self.buffer.enlarge(self.sizing.window_for(self.sizing.most_read, self.need()));
+            self.buffer.enlarge(self.sizing.window_for(self.sizing.max_read, self.need()));
         }
     }
 

@@ -11,7 +11,7 @@ use hol_wire::tcp::{Flags, SeqNum};
 use crate::CongestionUnit;
 
 /// Segments of a block are fewer than this: 64 KiB in segments of 1448 octets.
-const LONGEST_BLOCK: usize = 64;
+const MAX_BLOCK_SEGMENTS: usize = 64;
 
 /// A segment that was sent and is not acknowledged cumulatively.
 #[derive(Debug, Clone)]
@@ -239,7 +239,7 @@ impl Scoreboard {
             return;
         }
         let end_of_block = |from: usize| {
-            let most = self.segments.len().min(from + LONGEST_BLOCK);
+            let most = self.segments.len().min(from + MAX_BLOCK_SEGMENTS);
             (from..most).find(|at| self.segments[*at].overhead > 0)
         };
         let this = end_of_block(index);
@@ -251,7 +251,7 @@ impl Scoreboard {
 
     /// Merges the block that ends with segment `last` into the previous one if both are SACKed and have segments of the same size.
     fn merge_with_previous(&mut self, last: usize) {
-        let (mut first, least) = (last, last.saturating_sub(LONGEST_BLOCK));
+        let (mut first, least) = (last, last.saturating_sub(MAX_BLOCK_SEGMENTS));
         while first > least && self.segments[first].sacked && self.segments[first - 1].overhead == 0 {
             first -= 1;
         }

@@ -17,7 +17,7 @@ pub(crate) enum Push {
     /// Data do not wait for more to fill a segment.
     Undelayed,
     /// Like `Undelayed`, but only the first block is sent.
-    One,
+    FirstBlock,
     /// The first block is sent regardless of the congestion window: a tail loss probe.
     Probe,
 }
@@ -99,7 +99,7 @@ impl Endpoint {
                 self.mark_pushed();
                 self.push(now, Push::Undelayed);
             } else if self.queue.blocks() == 1 && self.machine.state().is_sending() {
-                self.send_new(now, Push::One);
+                self.send_new(now, Push::FirstBlock);
             }
         }
     }

@@ -8,7 +8,7 @@ const MAX_SCALE: u8 = 14;
 /// The largest window that is not halved. RFC 9293 section 3.7.1.
 const DEFAULT_MSS: u32 = 536;
 /// The minimum segment size after halving: 68 octets minus a header. Linux: tcp_bound_to_half_wnd.
-const LEAST_BOUND: u32 = 36;
+const MIN_BOUND: u32 = 36;
 
 /// SND.UNA, SND.NXT and SND.WND.
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ impl SendSequence {
     /// tcp_bound_to_half_wnd.
     pub(crate) fn bound_to_half_window(&self, octets: u32) -> u32 {
         let most = if self.max_wnd > DEFAULT_MSS { self.max_wnd / 2 } else { self.max_wnd };
-        if most == 0 { octets } else { octets.min(most.max(LEAST_BOUND)) }
+        if most == 0 { octets } else { octets.min(most.max(MIN_BOUND)) }
     }
 
     /// Returns the largest window that the peer has advertised.

@@ -125,7 +125,7 @@ impl Clock {
 
     /// Returns the deadline of a timer that was set before: with the same tick it stays in its slot. Linux:
     /// kernel/time/timer.c __mod_timer.
-    fn again(self, now: Time, delay: Duration, last: &mut Option<Slot>) -> Slot {
+    fn rearmed(self, now: Time, delay: Duration, last: &mut Option<Slot>) -> Slot {
         let slot = self.deadline(now, delay);
         let stays = last.filter(|last| self.wheel && last.due == slot.due && last.at > now);
         *last.insert(stays.unwrap_or(slot))
@@ -151,7 +151,7 @@ impl Timers {
     /// Restarts the timer of an idle connection.
     pub(crate) fn arm_keepalive(&mut self, now: Time, delay: Duration) {
         let mut last = self.keepalive;
-        self.keepalive = Some(self.clock.again(now, delay, &mut last));
+        self.keepalive = Some(self.clock.rearmed(now, delay, &mut last));
     }
 
     /// Returns the time between two times as the clock of the timers counts it, in whole ticks.
@@ -166,7 +166,7 @@ impl Timers {
 
     /// Restarts the sender's timer.
     pub(crate) fn arm(&mut self, now: Time, purpose: Purpose, delay: Duration) {
-        let slot = self.clock.again(now, delay, &mut self.sender_slot);
+        let slot = self.clock.rearmed(now, delay, &mut self.sender_slot);
         self.sender = Some(ArmedTimer { purpose, slot });
     }
 
@@ -194,7 +194,7 @@ impl Timers {
                 return is_near;
             }
         }
-        self.delayed_ack = Some(self.clock.again(now, delay, &mut self.ack_slot));
+        self.delayed_ack = Some(self.clock.rearmed(now, delay, &mut self.ack_slot));
         false
     }
 

@@ -12,7 +12,7 @@ pub(crate) struct Usage {
     /// Whether only the window limited the sender in this round.
     limited: bool,
     /// Maximum amount of data outstanding in this round, in units of the window.
-    most_out: u32,
+    max_out: u32,
     /// The sequence number whose acknowledgment ends the round.
     round_end: SeqNum,
     /// Maximum amount of data outstanding since the window was last full.
@@ -85,7 +85,7 @@ impl Endpoint {
     pub(crate) fn is_cwnd_limited(&self) -> bool {
         !self.config.cwnd_validation
             || self.usage.limited
-            || (self.cwnd.in_slow_start() && self.cwnd.cwnd() < 2 * self.usage.most_out)
+            || (self.cwnd.in_slow_start() && self.cwnd.cwnd() < 2 * self.usage.max_out)
     }
 
     /// Returns whether an acknowledgment may increase the window; `in_flight` was outstanding before it.
@@ -103,9 +103,9 @@ impl Endpoint {
         let out = self.board.out().count(self.config.congestion_unit);
         let usage = &mut self.usage;
         let new_round = self.snd.una().at_or_after(usage.round_end);
-        if new_round || limited || (!usage.limited && out > usage.most_out) {
+        if new_round || limited || (!usage.limited && out > usage.max_out) {
             usage.limited = limited;
-            usage.most_out = out;
+            usage.max_out = out;
             usage.round_end = self.snd.nxt();
         }
         if self.was_cwnd_limited(out) {

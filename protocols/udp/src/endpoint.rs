@@ -87,7 +87,7 @@ impl Endpoint {
     fn command(&mut self, now: Time, command: Command) {
         match command {
             // UDP has no handshake.
-            Command::Connect => self.tell(Event::Connected),
+            Command::Connect => self.report(Event::Connected),
             Command::Send(message) => self.send(now, message),
             Command::Close => {
                 self.closing = true;
@@ -95,7 +95,7 @@ impl Endpoint {
             }
             // UDP has no flow control.
             Command::Read(_) => {}
-            Command::Reconfigure(what) => self.tell(Event::Reconfigured { what, done: false }),
+            Command::Reconfigure(what) => self.report(Event::Reconfigured { what, done: false }),
             Command::Abort => {
                 self.open.clear();
                 self.timers.clear();
@@ -143,7 +143,7 @@ impl Endpoint {
             return;
         }
         let passage = DeliveryTimes::new(stamp, now);
-        self.tell(Event::Received(Received { stream: 0, unordered: true, ppid: 0, payload, passage }));
+        self.report(Event::Received(Received { stream: 0, unordered: true, ppid: 0, payload, passage }));
     }
 
     /// Retransmits or abandons requests whose timer has expired.
@@ -155,7 +155,7 @@ impl Endpoint {
             if transaction.is_over(now) {
                 let stream = transaction.stream;
                 self.end(name);
-                self.tell(Event::Abandoned { stream });
+                self.report(Event::Abandoned { stream });
                 continue;
             }
             transaction.back_off(&self.config);
@@ -175,7 +175,7 @@ impl Endpoint {
     fn close_when_done(&mut self) {
         if self.closing && self.open.is_empty() {
             self.closing = false;
-            self.tell(Event::Closed);
+            self.report(Event::Closed);
         }
     }
 
@@ -187,7 +187,7 @@ impl Endpoint {
         self.ready.push_back(Output::Transmit(Packet::new(source, destination, datagram)));
     }
 
-    fn tell(&mut self, event: Event) {
+    fn report(&mut self, event: Event) {
         self.ready.push_back(Output::Event(event));
     }
 }

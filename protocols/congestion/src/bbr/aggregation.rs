@@ -16,14 +16,14 @@ pub(crate) struct Aggregation {
     epoch: Time,
     acked: u32,
     /// The maximum of this window, and of the one before.
-    most: [u32; 2],
+    maxima: [u32; 2],
     rounds: u32,
 }
 
 impl Aggregation {
     /// Returns the largest number of units acknowledged beyond the expected number.
     pub(crate) fn excess(&self) -> u32 {
-        self.most[0].max(self.most[1])
+        self.maxima[0].max(self.maxima[1])
     }
 
     /// Starts an epoch.
@@ -36,7 +36,7 @@ impl Aggregation {
         self.rounds += 1;
         if self.rounds >= window {
             self.rounds = 0;
-            self.most = [0, self.most[0]];
+            self.maxima = [0, self.maxima[0]];
         }
     }
 
@@ -48,7 +48,7 @@ impl Aggregation {
             expected = 0;
         }
         self.acked += acked;
-        self.most[0] = self.most[0].max((self.acked - expected).min(cwnd));
+        self.maxima[0] = self.maxima[0].max((self.acked - expected).min(cwnd));
     }
 }
 

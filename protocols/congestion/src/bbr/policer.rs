@@ -6,7 +6,7 @@ use hol_base::{Duration, Time};
 use super::bandwidth::{Bandwidth, UNIT};
 
 /// Minimum rounds of an interval, bbr_lt_intvl_min_rtts; it is discarded after four times as many.
-const LEAST_ROUNDS: u32 = 4;
+const MIN_ROUNDS: u32 = 4;
 /// An interval is lossy from this ratio of lost to delivered units on, in 256ths: 20 %, bbr_lt_loss_thresh.
 const LOSSY: u64 = 50;
 /// Two bandwidths count as equal if they differ by at most this part: 1/8, bbr_lt_bw_ratio.
@@ -87,10 +87,10 @@ impl Policer {
             return false;
         }
         self.rounds += u32::from(turn.round_began);
-        if self.rounds > 4 * LEAST_ROUNDS {
+        if self.rounds > 4 * MIN_ROUNDS {
             self.reset(turn.tally);
         }
-        if self.rounds >= LEAST_ROUNDS && turn.losses {
+        if self.rounds >= MIN_ROUNDS && turn.losses {
             self.end_interval(turn);
         }
         false
@@ -167,7 +167,7 @@ mod tests {
 
     /// Runs an interval of five rounds of 20 ms that begins with a loss, with `delivered` and `lost` units in each.
     fn interval(policer: &mut Policer, tally: &mut Tally, delivered: u32, lost: u32) {
-        for _ in 0..LEAST_ROUNDS {
+        for _ in 0..MIN_ROUNDS {
             tally.at += Duration::from_millis(20);
             (tally.delivered, tally.lost) = (tally.delivered + delivered, tally.lost + lost);
             policer.observe(turn(*tally), true);

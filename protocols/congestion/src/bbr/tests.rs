@@ -10,7 +10,7 @@ fn bbr(quantum: u32) -> Bbr {
     let mut bbr = Bbr::new(quantum);
     let rtt = Some(ROUND_TRIP);
     let beginning =
-        ConnectionStart { now: NOW, least_rtt: rtt, smoothed_rtt: rtt, segment: 1000, seed: Seed(1) };
+        ConnectionStart { now: NOW, min_rtt: rtt, smoothed_rtt: rtt, segment: 1000, seed: Seed(1) };
     bbr.begin(beginning, 10 * quantum);
     bbr
 }
@@ -54,7 +54,7 @@ fn the_target_has_room_for_trains_and_is_even() {
     assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 48, "two more to probe");
     bbr.mode = Mode::Drain;
     assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 46);
-    bbr.least_rtt.rtt = None;
+    bbr.min_rtt.rtt = None;
     assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 16, "the first window, where the path is not known");
 }
 
@@ -63,11 +63,11 @@ fn counted_in_octets_it_is_the_same() {
     let (segments, octets) = (cruising(1), cruising(1000));
     let targets = [&segments, &octets].map(|bbr| bbr.in_flight_target(bbr.estimate(), UNIT));
     assert_eq!(targets, [46, 46_000]);
-    assert_eq!([segments.least_window(), octets.least_window()], [4, 4000]);
+    assert_eq!([segments.min_window(), octets.min_window()], [4, 4000]);
     let [one, other] = [segments, octets].map(|bbr| bbr.pacing().rate as f64);
     assert!((one / 990_000.0 - 1.0).abs() < 1e-3 && (other / one - 1.0).abs() < 1e-3, "{one} and {other}");
     let mut unknown = bbr(1000);
-    unknown.least_rtt.rtt = None;
+    unknown.min_rtt.rtt = None;
     assert_eq!(unknown.in_flight_target(Bandwidth::default(), UNIT), 16_000);
 }
 
@@ -262,7 +262,7 @@ fn the_least_round_trip_expires() {
         let rtt = Some(Duration::from_millis(rtt_ms));
         let ack = AckSample { now: NOW + Duration::from_millis(ms), rtt, runt, ..ack(10) };
         bbr.update_round_trip(&ack, sample(1, delivered, false), &mut 40);
-        (bbr.least_rtt.rtt.unwrap().as_millis(), bbr.mode == Mode::ProbeRoundTrip)
+        (bbr.min_rtt.rtt.unwrap().as_millis(), bbr.mode == Mode::ProbeRoundTrip)
     };
     assert_eq!(after(10_000, 50, false, 1), (40, false));
     assert_eq!(after(10_004, 50, false, 1), (50, true));
@@ -297,13 +297,8 @@ fn a_cycle_begins_by_chance() {
     let mut phases = std::collections::BTreeSet::new();
     for seed in 0..200 {
         let mut bbr = bbr(1);
-        let beginning = ConnectionStart {
-            now: NOW,
-            least_rtt: None,
-            smoothed_rtt: None,
-            segment: 1000,
-            seed: Seed(seed),
-        };
+        let beginning =
+            ConnectionStart { now: NOW, min_rtt: None, smoothed_rtt: None, segment: 1000, seed: Seed(seed) };
         bbr.begin(beginning, 10);
         bbr.begin_cycle();
         phases.insert(bbr.phase);
@@ -317,9 +312,9 @@ fn the_round_trip_is_probed_with_little_in_flight() {
     let mut bbr = cruising(1);
     bbr.mode = Mode::ProbeRoundTrip;
     bbr.probe_round_trip(&ack(5), &mut 4);
-    assert_eq!(bbr.least_rtt.little_since, None);
+    assert_eq!(bbr.min_rtt.little_since, None);
     bbr.probe_round_trip(&ack(4), &mut 4);
-    assert_eq!(bbr.least_rtt.little_since, Some(NOW));
+    assert_eq!(bbr.min_rtt.little_since, Some(NOW));
 }
 
 /// tcp_tso_autosize: 12.5 MB/s are 12,207 octets in 1/1024 s; at a round trip of 1 ms there are 32,607 more.

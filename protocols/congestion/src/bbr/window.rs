@@ -8,11 +8,11 @@ use crate::pacing::Pacing;
 
 /// Segments that keep a path busy if the receiver acknowledges every second one. Draft, section 4.2.3.3:
 /// BBRMinPipeCwnd.
-const LEAST_WINDOW: u32 = 4;
+const MIN_WINDOW: u32 = 4;
 /// Initial window in segments, RFC 6928: TCP_INIT_CWND.
 const INITIAL_WINDOW: u32 = 10;
 /// The allowance for aggregated ACKs is at most what arrives in this time: bbr_extra_acked_max_us.
-const LONGEST_AGGREGATION: Duration = Duration::from_millis(100);
+const MAX_AGGREGATION: Duration = Duration::from_millis(100);
 
 /// State kept through losses and probes.
 #[derive(Debug, Clone)]
@@ -49,8 +49,8 @@ impl SavedState {
 
 impl Bbr {
     /// Returns the minimum window.
-    pub(super) fn least_window(&self) -> u32 {
-        LEAST_WINDOW * self.quantum
+    pub(super) fn min_window(&self) -> u32 {
+        MIN_WINDOW * self.quantum
     }
 
     /// Saves the window before a loss or a probe reduces it. Draft, section 4.2.3.4: BBRSaveCwnd.
@@ -67,7 +67,7 @@ impl Bbr {
 
     /// Returns `gain` times the bandwidth-delay product. Draft, section 4.2.3.2: BBRInflight.
     fn product(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
-        match self.least_rtt.rtt {
+        match self.min_rtt.rtt {
             None => INITIAL_WINDOW * self.quantum,
             Some(least) => bandwidth.bdp(least, gain),
         }
@@ -102,7 +102,7 @@ impl Bbr {
             *cwnd = if conserves_packets { window } else { self.towards_target(window, ack.delivered) };
         }
         if self.mode == Mode::ProbeRoundTrip {
-            *cwnd = (*cwnd).min(self.least_window());
+            *cwnd = (*cwnd).min(self.min_window());
         }
     }
 
@@ -118,12 +118,12 @@ impl Bbr {
         } else {
             window
         };
-        window.max(self.least_window())
+        window.max(self.min_window())
     }
 
     /// Returns the allowance for aggregated ACKs: bbr_ack_aggregation_cwnd.
     fn allowance(&self) -> u32 {
-        let most = self.estimate().units_in(LONGEST_AGGREGATION);
+        let most = self.estimate().units_in(MAX_AGGREGATION);
         if self.full.reached { self.aggregation.excess().min(most) } else { 0 }
     }
 

@@ -9,12 +9,12 @@ use super::{AckSample, Bandwidth, Bbr3, Sample, State, UNIT};
 /// Maximum number of rounds between two probes for bandwidth, so that Reno gets its share. Draft, section 5.3.3.5.
 const RENO_ROUNDS: u32 = 63;
 /// Minimum time between two probes; up to a second is added at random. Draft, section 5.3.3.5.
-const LEAST_WAIT: Duration = Duration::from_secs(2);
+const MIN_WAIT: Duration = Duration::from_secs(2);
 const RANDOM_WAIT: Duration = Duration::from_secs(1);
 /// The share of the volume in flight that is left to other flows. Draft, section 2.7: BBR.Headroom.
 const HEADROOM: u32 = UNIT * 15 / 100;
 /// Maximum number of doublings of the growth per round. Draft, section 5.3.3.6.
-const MOST_DOUBLINGS: u32 = 30;
+const MAX_DOUBLINGS: u32 = 30;
 
 /// The phase in which the acknowledged data were sent. Draft, section 5.3.3.6: BBR.ack_phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,7 +55,7 @@ impl Bbr3 {
         self.model.latest = (Bandwidth::default(), 0);
         self.rounds.since_probe = self.chance.below(2) as u32;
         let random = Duration::from_nanos(self.chance.below(RANDOM_WAIT.as_nanos()));
-        self.cycle.wait_for(LEAST_WAIT + random, now);
+        self.cycle.wait_for(MIN_WAIT + random, now);
         self.cycle.up_count = None;
         self.cycle.ack_phase = AckPhase::Stopping;
         self.rounds.begin(self.deliveries.delivered());
@@ -127,13 +127,13 @@ impl Bbr3 {
     pub(super) fn in_flight_with_headroom(&self) -> Option<u32> {
         let most = self.model.long_in_flight?;
         let headroom = scaled(most, HEADROOM).max(self.quantum);
-        Some(most.saturating_sub(headroom).max(self.least_window()))
+        Some(most.saturating_sub(headroom).max(self.min_window()))
     }
 
     /// Doubles the growth of inflight_longterm for the next round: BBRRaiseInflightLongtermSlope.
     fn raise_slope(&mut self, cwnd: u32) {
         let growth = u64::from(self.quantum) << self.cycle.up_rounds;
-        self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MOST_DOUBLINGS);
+        self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MAX_DOUBLINGS);
         self.cycle.up_count = Some((u64::from(cwnd) / growth).max(1) as u32);
     }
 

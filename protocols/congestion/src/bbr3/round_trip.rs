@@ -13,8 +13,8 @@ const LIFETIME: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Default)]
 pub(super) struct RoundTrip {
     /// BBR.min_rtt and BBR.min_rtt_stamp.
-    pub(super) least: Option<Duration>,
-    least_at: Time,
+    pub(super) min: Option<Duration>,
+    min_at: Time,
     /// BBR.probe_rtt_min_delay and BBR.probe_rtt_min_stamp.
     probed: Option<Duration>,
     probed_at: Time,
@@ -26,8 +26,8 @@ pub(super) struct RoundTrip {
 }
 
 impl RoundTrip {
-    pub(super) fn begin(now: Time, least: Option<Duration>) -> Self {
-        Self { least, least_at: now, probed: least, probed_at: now, ..Self::default() }
+    pub(super) fn begin(now: Time, min: Option<Duration>) -> Self {
+        Self { min, min_at: now, probed: min, probed_at: now, ..Self::default() }
     }
 
     /// Updates the minimum round-trip time: BBRUpdateMinRTT.
@@ -38,21 +38,21 @@ impl RoundTrip {
         {
             (self.probed, self.probed_at) = (Some(rtt), now);
         }
-        let is_less = match (self.probed, self.least) {
+        let is_less = match (self.probed, self.min) {
             (Some(probed), Some(least)) => probed < least,
             (Some(_), None) => true,
             (None, _) => false,
         };
-        if is_less || now > self.least_at + LIFETIME {
-            (self.least, self.least_at) = (self.probed, self.probed_at);
+        if is_less || now > self.min_at + LIFETIME {
+            (self.min, self.min_at) = (self.probed, self.probed_at);
         }
     }
 }
 
 impl Bbr3 {
-    pub(super) fn update_least_rtt(&mut self, ack: &AckSample) {
+    pub(super) fn update_min_rtt(&mut self, ack: &AckSample) {
         // The sample of a delayed acknowledgment is longer than the path.
-        let rtt = ack.rtt.filter(|_| !ack.runt || self.round_trip.least.is_none());
+        let rtt = ack.rtt.filter(|_| !ack.runt || self.round_trip.min.is_none());
         self.round_trip.update(ack.now, rtt);
     }
 

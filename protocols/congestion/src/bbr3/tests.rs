@@ -13,7 +13,7 @@ fn bbr() -> Bbr3 {
     let mut bbr = Bbr3::new(1);
     let rtt = Some(ROUND_TRIP);
     bbr.begin(
-        ConnectionStart { now: NOW, least_rtt: rtt, smoothed_rtt: rtt, segment: 1000, seed: Seed(1) },
+        ConnectionStart { now: NOW, min_rtt: rtt, smoothed_rtt: rtt, segment: 1000, seed: Seed(1) },
         10,
     );
     bbr
@@ -337,7 +337,7 @@ fn a_restart_from_idle_paces_at_the_bandwidth() {
     bbr.on_restart(NOW, &mut cwnd);
     assert!((bbr.pacing().rate as f64 / slower as f64 - 1.0 / 0.9).abs() < 0.01);
     let late = AckSample { now: NOW + Duration::from_secs(6), ..ack(0) };
-    bbr.update_least_rtt(&late);
+    bbr.update_min_rtt(&late);
     bbr.check_probe_rtt(&late, &mut cwnd);
     assert_eq!(bbr.state, State::Down);
 }

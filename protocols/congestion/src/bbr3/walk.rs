@@ -48,7 +48,7 @@ impl Path {
         let mut bbr = Bbr3::new(1);
         let rtt = Some(ROUND_TRIP);
         bbr.begin(
-            ConnectionStart { now, least_rtt: rtt, smoothed_rtt: rtt, segment: SEGMENT, seed: Seed(1) },
+            ConnectionStart { now, min_rtt: rtt, smoothed_rtt: rtt, segment: SEGMENT, seed: Seed(1) },
             10,
         );
         Self {

@@ -12,7 +12,7 @@ use hol_wire::sctp::{
 use super::item::{Item, integer, kind};
 
 /// Maximum number of octets of a chunk.
-const MOST_OCTETS: usize = 65_535;
+const MAX_OCTETS: usize = 65_535;
 
 const DATA_LETTERS: [(DataFlags, char); 4] = [
     (DataFlags::IMMEDIATE, 'I'),
@@ -114,8 +114,8 @@ fn octets(item: &Item, key: &str, header: usize) -> Result<Option<Bytes>, String
 fn length_of(item: &Item) -> Result<Option<usize>, String> {
     let length: Option<usize> = item.get("len").map(|_| item.count("len")).transpose()?;
     match length {
-        Some(length) if length > MOST_OCTETS => {
-            Err(format!("{} is {length} octets long; the maximum is {MOST_OCTETS}", item.name))
+        Some(length) if length > MAX_OCTETS => {
+            Err(format!("{} is {length} octets long; the maximum is {MAX_OCTETS}", item.name))
         }
         length => Ok(length),
     }

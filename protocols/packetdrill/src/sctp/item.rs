@@ -5,7 +5,7 @@ use std::fmt;
 use crate::tokens::{self, number, split};
 
 /// Maximum nesting of brackets, such as a parameter in a chunk.
-const MOST_NESTED: usize = 16;
+const MAX_NESTED: usize = 16;
 
 /// A chunk, a parameter or an error cause.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,8 +37,8 @@ impl Item {
     }
 
     fn parse(text: &str, nested: usize) -> Result<Self, String> {
-        if nested > MOST_NESTED {
-            return Err(format!("chunks and parameters are nested more than {MOST_NESTED} deep"));
+        if nested > MAX_NESTED {
+            return Err(format!("chunks and parameters are nested more than {MAX_NESTED} deep"));
         }
         let inside = text.split_once('[').and_then(|(name, rest)| Some((name, rest.strip_suffix(']')?)));
         let (name, inside) = inside.ok_or_else(|| {

@@ -36,7 +36,7 @@ const PPPOE: u16 = 0x8864;
 /// Ethertype of Ethernet in GRE. RFC 1701.
 const BRIDGED: u16 = 0x6558;
 /// Maximum nesting of headers; a packet with more is treated as damaged.
-const DEEPEST: u32 = 8;
+const MAX_DEPTH: u32 = 8;
 
 impl LinkType {
     /// Returns the IP packet in these octets, without tunnels around it; `None` for another protocol, or too few octets.
@@ -65,7 +65,7 @@ impl LinkType {
 /// Returns the IP packet after a header that identifies its content by an Ethertype.
 fn network(kind: u16, octets: &[u8], depth: u32) -> Option<&[u8]> {
     match kind {
-        _ if depth > DEEPEST => None,
+        _ if depth > MAX_DEPTH => None,
         IPV4 | IPV6 => innermost_ip(octets, depth + 1),
         PPPOE => ppp(octets.get(6..)?),
         BRIDGED => ethernet(octets, depth + 1),
@@ -129,7 +129,7 @@ fn ieee80211(octets: &[u8]) -> Option<&[u8]> {
 fn innermost_ip(ip: &[u8], depth: u32) -> Option<&[u8]> {
     const GRE: u8 = 47;
     const UDP: u8 = 17;
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return None;
     }
     let (protocol, payload) = match ip.first()? >> 4 {

@@ -5,7 +5,7 @@ use std::io::Read;
 use super::{ByteOrder, CaptureInterface, CapturedPacket, Input, LinkType, StopReason};
 
 /// Maximum octets of a record, as in libpcap.
-pub(super) const LONGEST: usize = 256 << 10;
+pub(super) const MAX_RECORD: usize = 256 << 10;
 
 #[derive(Debug)]
 /// Reads a pcap file.
@@ -48,7 +48,7 @@ impl Pcap {
         let header = input.take::<16>()?;
         let (fields, _) = header.as_chunks::<4>();
         let [seconds, ticks, length, _] = [0, 1, 2, 3].map(|at| self.order.word(fields[at]));
-        if length as usize > LONGEST {
+        if length as usize > MAX_RECORD {
             return Err(StopReason::Broken(begin, "a packet of more than 256 KiB"));
         }
         let time = u64::from(seconds) * 1_000_000_000 + u64::from(ticks) * self.tick;

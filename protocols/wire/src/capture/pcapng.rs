@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::pcap::LONGEST;
+use super::pcap::MAX_RECORD;
 use super::{ByteOrder, CaptureInterface, CapturedPacket, Input, LinkType, StopReason};
 use crate::pcapng::{BYTE_ORDER_MAGIC, block_type, option};
 
@@ -26,7 +26,7 @@ struct Clock {
 }
 
 /// Maximum octets of a block.
-const LONGEST_BLOCK: usize = 16 << 20;
+const MAX_BLOCK: usize = 16 << 20;
 
 impl Pcapng {
     /// Reads the rest of the first section header, after its type.
@@ -140,7 +140,7 @@ impl Pcapng {
         };
         let interface = self.section.checked_add(number as usize)?;
         let [high, low, length] = [1, 2, 3].map(|at| self.order.word(fields[at]));
-        let length = (length as usize).min(LONGEST);
+        let length = (length as usize).min(MAX_RECORD);
         let time = self.clocks.get(interface)?.nanoseconds(u64::from(high) << 32 | u64::from(low));
         let link = self.interfaces[interface].link;
         Some(CapturedPacket { time, interface, link, octets: rest.get(..length)?.to_vec() })
@@ -168,7 +168,7 @@ fn take_rest(input: &mut Input<impl Read>) -> Result<[u8; 4], StopReason> {
 fn block_length(length: u32, begin: u64) -> Result<usize, StopReason> {
     let length = length as usize;
     match length {
-        12..=LONGEST_BLOCK if length.is_multiple_of(4) => Ok(length),
+        12..=MAX_BLOCK if length.is_multiple_of(4) => Ok(length),
         _ => Err(StopReason::Broken(begin, "a block of an impossible length")),
     }
 }
