@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(BatchMeans::of(&run[..10], 0, 20, 0.95), None);
     }
 
-    /// By hand: around the mean of 2.5 the squares are 5, and the products of neighbours sum to 0.75 - 0.25 + 0.75.
+    /// By hand: around the mean of 2.5 the squares sum to 5, and the products of neighbours sum to 0.75 - 0.25 + 0.75.
     #[test]
     fn the_correlation_of_neighbours() {
         assert_eq!(lag1(&[1.0, 2.0, 3.0, 4.0]), 0.25);

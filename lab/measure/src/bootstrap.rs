@@ -58,7 +58,7 @@ fn means_of_resamples(samples: &[f64]) -> Vec<f64> {
     })
 }
 
-/// Partially sorts the means so that the elements around the quantile are in place, which is cheaper than sorting all.
+/// Sorts the means partially, so that the elements around the quantile are in place, which is cheaper than sorting all.
 fn sort_around(means: &mut [f64], share: f64) {
     let place = (share * (means.len() - 1) as f64).floor() as usize;
     let (_, _, above) = means.select_nth_unstable_by(place, f64::total_cmp);

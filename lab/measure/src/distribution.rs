@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(Distribution::default().share_above(Duration::ZERO), None);
     }
 
-    /// Latencies with a typical shape: many equal, some far out.
+    /// Generates latencies with a typical shape: many equal, some far out.
     fn latencies() -> impl Strategy<Value = Vec<u64>> {
         let latency = prop_oneof![Just(20_010_240), 20_000_000u64..200_000_000, 0u64..120_000_000_000];
         prop::collection::vec(latency, 0..300)

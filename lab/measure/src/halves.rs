@@ -145,7 +145,7 @@ mod tests {
         assert_eq!((halves.finish().earlier.count, halves.finish().later.count), (0, 32));
     }
 
-    /// As SCTP at 10,000/s without loss: the backlog grows as long as the run lasts.
+    /// SCTP at 10,000/s without loss: the backlog grows as long as the run lasts.
     #[test]
     fn a_backlog_that_grows_is_no_steady_state() {
         let growing = halves_of((0..4000).map(|n| 20 + n / 60)).means_ms().unwrap();

@@ -143,7 +143,7 @@ fn execute(
     }
 }
 
-/// Constants of Linux: include/net/tcp_states.h, include/uapi/linux/tcp.h. The value of a state is its name in RFC 9293.
+/// Returns a constant of Linux: include/net/tcp_states.h, include/uapi/linux/tcp.h. The value of a state is its name in RFC 9293.
 fn constant(name: &str) -> Option<Value> {
     let states = [
         ("TCP_ESTABLISHED", "ESTABLISHED"),

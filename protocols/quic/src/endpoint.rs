@@ -18,7 +18,7 @@ use crate::send::Outgoing;
 use crate::socket_address::SocketAddress;
 use crate::{Config, MessageMapping, clock};
 
-/// One end of one QUIC connection. Worlds differ only in what they see of its packets.
+/// One end of one QUIC connection. Worlds differ only in the form of its packets.
 pub struct Endpoint<S = CleartextPackets> {
     pub(crate) config: Arc<Config>,
     pub(crate) mapping: MessageMapping,

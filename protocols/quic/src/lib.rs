@@ -6,7 +6,7 @@
 //! `close` and `timers`; the others are small state machines. quinn-proto implements QUIC; this crate maps
 //! messages to its streams.
 //!
-//! What is visible of its packets differs (`packet_form`). In the model world packets are unencrypted
+//! Packets have two forms (`packet_form`). In the model world packets are unencrypted
 //! (`cleartext`): an endpoint has the contract of all transports, and reads in its packets which octets of
 //! which stream were sent when: `first_sent` at the sender, `arrivals` at the receiver. Over sockets they are
 //! encrypted (`encrypted`, `tls`), and datagrams are octets.

@@ -1,4 +1,4 @@
-//! What is visible of packets: everything without encryption, nothing with TLS.
+//! The forms of packets: unencrypted ones, whose content is visible, and ones that TLS encrypts.
 
 use hol_base::Time;
 use hol_transport::{DeliveryTimes, Event, Statistics};

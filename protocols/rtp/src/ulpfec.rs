@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Packets A to D of section 10: SSRC 2.
+    /// Returns packets A to D of section 10: SSRC 2.
     fn example() -> Vec<Vec<u8>> {
         let packets = [(11, true, 3, 200_u16), (18, false, 5, 140), (11, true, 7, 100), (18, false, 9, 340)];
         (8..)

@@ -97,7 +97,7 @@ impl Endpoint {
         let index = u32::from_be_bytes([info[0], info[1], info[2], info[3]]) as usize;
         let (sent, nonce) = (Time::from_nanos(word(4)), word(12));
         if sent > now {
-            // Its nonce is not that of our last HEARTBEAT.
+            // The nonce is not that of our last HEARTBEAT.
             return;
         }
         let Some(path) = self.paths.list.get_mut(index).filter(|path| !path.deleted) else { return };

@@ -139,7 +139,7 @@ impl Rack {
     }
 }
 
-/// RACK_sent_after: chunks that were sent at the same time are ordered by their TSNs.
+/// Returns whether the first chunk was sent later; TSNs order chunks that were sent at the same time. RACK_sent_after.
 fn is_later((sent, tsn): (Time, Tsn), (other_sent, other_tsn): (Time, Tsn)) -> bool {
     sent > other_sent || (sent == other_sent && tsn.after(other_tsn))
 }

@@ -102,7 +102,7 @@ pub struct Message {
 /// How long the sender tries to deliver a message. RFC 3758, RFC 7496.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reliability {
-    /// Until the association fails.
+    /// The sender tries until the association fails.
     #[default]
     Full,
     /// The message is abandoned after this time since the application sent it.

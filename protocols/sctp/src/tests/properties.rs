@@ -115,7 +115,7 @@ fn run(config: &Config, network: Network, sendings: &[Sending], seed: u64) -> Pa
     pair
 }
 
-/// No ordered message is lost, repeated or reordered; no unordered one is lost or repeated.
+/// Checks that no ordered message is lost, repeated or reordered, and no unordered one is lost or repeated.
 pub(super) fn check(pair: &Pair, sendings: &[Sending]) {
     for side in 0..2 {
         let mut copies: BTreeMap<u32, u32> = BTreeMap::new();
