@@ -503,17 +503,17 @@ mod tests {
     fn what_is_not_known_is_refused() {
         let deep = format!("assert {}1", "(".repeat(100_000));
         for (code, cure) in [
-            ("import sys", "import starts a statement"),
+            ("import sys", "import starts an unsupported Python statement"),
             ("assert frob == 1", "unknown variable \"frob\""),
             ("assert 1 / 0", "divides by 0"),
             ("assert 'x' < 1", "is not a number"),
-            ("assert f(1)", "f() of Python is not supported"),
+            ("assert f(1)", "the Python function f() is not supported"),
             ("assert (1", "has no \")\""),
             ("assert 1 1", "after the assertion"),
             ("assert 'x", "does not end"),
             ("assert 1 << 99", "shifts by 99"),
             ("assert", "is incomplete"),
-            (&deep, "more than 64 deep"),
+            (&deep, "more than 64 levels deep"),
         ] {
             let Err(EvaluationError::Unsupported(problem)) = check(code) else { panic!("{cure}") };
             assert!(problem.contains(cure), "{problem}");

@@ -176,7 +176,7 @@ mod tests {
             ("sockstat -4 | grep -c ESTABLISHED", "`sockstat -4 | grep -c ESTABLISHED` is not supported"),
             ("tc qdisc add dev tun0 root fq", "is not supported"),
             ("sysctl net.ipv4.tcp_sack", "has no value"),
-            ("./defaults.sh", "has no folder"),
+            ("./defaults.sh", "was not read from a file"),
             ("sysctl -q net.ipv4.tcp_sack=$((1", "write one after it"),
         ] {
             let problem = settings(text, None).unwrap_err();

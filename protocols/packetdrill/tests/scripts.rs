@@ -95,7 +95,7 @@ fn a_script_that_does_not_hold_tells_where_and_why() {
         ("+0 > S 0:0(0) <mss 1400>", ":4:", "but got > S 0:0(0) win 65535 <mss 1460,sackOK"),
         ("+.1 > S 0:0(0) <...>", ":4:", "was sent at 0.000000, not at 0.100000"),
         ("+0 > S 0:0(0) <...>\n+.5 > S 0:0(0) <...>", ":5:", "by 0.501000, but no packet was sent"),
-        ("+.1 < S 0:0(0) win 1", ":4:", "nothing is expected before this, but > S 0:0(0)"),
+        ("+.1 < S 0:0(0) win 1", ":4:", "unexpected > S 0:0(0)"),
         ("+0 > S 0:0(0) <...>\n+2", ":5:", "sent at 1.000000"),
         (
             "+0 > S 0:0(0) <...>\n+0 accept(3, ..., ...) = 4",
