@@ -2,8 +2,8 @@
 
 use crate::Interval;
 
-/// Fewer batches than this say too little about their own variance.
-const FEWEST: usize = 20;
+/// Minimum number of batches: with fewer, the variance of their means is too uncertain.
+const MIN_BATCHES: usize = 20;
 
 /// The mean of a run that is cut into batches long enough to be nearly independent.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,7 +23,7 @@ impl BatchMeans {
     /// samples than batches.
     pub fn of(samples: &[f64], warm_up: usize, batches: usize, confidence: f64) -> Option<Self> {
         let kept = samples.get(warm_up..)?;
-        let batch = kept.len().checked_div(batches).filter(|batch| *batch > 0 && batches >= FEWEST)?;
+        let batch = kept.len().checked_div(batches).filter(|batch| *batch > 0 && batches >= MIN_BATCHES)?;
         let kept = &kept[kept.len() - batch * batches..];
         let means: Vec<f64> =
             kept.chunks(batch).map(|part| part.iter().sum::<f64>() / batch as f64).collect();
@@ -37,7 +37,7 @@ impl BatchMeans {
     }
 }
 
-/// Lag-1 autocorrelation; 0 for samples that are all alike.
+/// Returns the lag-1 autocorrelation; 0 if all samples are equal.
 fn lag1(samples: &[f64]) -> f64 {
     let mean = samples.iter().sum::<f64>() / samples.len() as f64;
     let squares: f64 = samples.iter().map(|x| (x - mean) * (x - mean)).sum();
@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    /// A first-order autoregressive series around 10 with unit variance: its exact variance of the mean is known.
+    /// Returns a first-order autoregressive series around 10 with unit variance, whose exact variance of the mean is known.
     fn series(correlation: f64, n: usize, seed: u64) -> Vec<f64> {
         let mut rng = Seed(seed).rng();
         let mut x = 0.0;
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(BatchMeans::of(&run[..10], 0, 20, 0.95), None);
     }
 
-    /// By hand: around the mean of 2.5 the squares are 5, and 0.75 - 0.25 + 0.75 of them is shared by neighbours.
+    /// By hand: around the mean of 2.5 the squares sum to 5, and the products of neighbours sum to 0.75 - 0.25 + 0.75.
     #[test]
     fn the_correlation_of_neighbours() {
         assert_eq!(lag1(&[1.0, 2.0, 3.0, 4.0]), 0.25);

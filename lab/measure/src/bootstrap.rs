@@ -8,20 +8,20 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::bounds::quantile;
 
-/// The far end of skewed samples lies in the last thousandth of the resamples.
+/// Number of resamples: the far end of the interval of skewed samples lies in their last thousandth.
 const RESAMPLES: usize = 20_000;
-/// With less acceleration than this no end is half as far again as the other.
-const EVEN: f64 = 0.03;
+/// Below this acceleration the interval is symmetric enough for ±: its longer side is less than 1.5 times the shorter.
+const MIN_ACCELERATION: f64 = 0.03;
 
-/// Returns the ends of the mean's confidence interval. Resampling is always the same, so the same samples
-/// give the same ends. `None` where the samples are so even that the interval would be nearly symmetric.
+/// Returns the ends of the mean's confidence interval. The random numbers are always the same, so the same
+/// samples give the same ends. `None` if the interval would be nearly symmetric.
 pub(crate) fn bca_of_mean(samples: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let n = samples.len() as f64;
     let mean = samples.iter().sum::<f64>() / n;
     let power = |k: i32| samples.iter().map(|x| (x - mean).powi(k)).sum::<f64>();
-    // The jackknife's values of a mean differ as the samples do.
+    // The jackknife values of a mean differ as the samples do.
     let acceleration = power(3) / (6.0 * power(2).powf(1.5));
-    if acceleration.is_nan() || acceleration.abs() < EVEN {
+    if acceleration.is_nan() || acceleration.abs() < MIN_ACCELERATION {
         return None;
     }
     let mut means = means_of_resamples(samples);
@@ -41,13 +41,13 @@ pub(crate) fn bca_of_mean(samples: &[f64], confidence: f64) -> Option<(f64, f64)
 }
 
 thread_local! {
-    /// By resample, which samples it has: the same for all of one number, so they are drawn but once.
-    static DRAWN: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+    /// Indexes of the samples of each resample, cached for one sample count.
+    static RESAMPLE_INDEXES: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
 
 fn means_of_resamples(samples: &[f64]) -> Vec<f64> {
     let n = samples.len();
-    DRAWN.with_borrow_mut(|drawn| {
+    RESAMPLE_INDEXES.with_borrow_mut(|drawn| {
         if drawn.len() != RESAMPLES * n {
             let mut rng = Seed(0).derive("bootstrap").rng();
             drawn.clear();
@@ -58,7 +58,7 @@ fn means_of_resamples(samples: &[f64]) -> Vec<f64> {
     })
 }
 
-/// Puts what a quantile asks for to its place, which takes less than to sort everything.
+/// Sorts the means partially, so that the elements around the quantile are in place, which is cheaper than sorting all.
 fn sort_around(means: &mut [f64], share: f64) {
     let place = (share * (means.len() - 1) as f64).floor() as usize;
     let (_, _, above) = means.select_nth_unstable_by(place, f64::total_cmp);

@@ -9,10 +9,10 @@ use crate::bootstrap::bca_of_mean;
 use crate::interval::Interval;
 use crate::quantile::wilson;
 
-/// Fewer repetitions than this show no shape: Student's t has to do, which knows how little they say.
-const SHAPELESS: usize = 8;
-/// An interval whose longer side is as many times the shorter is not printed as ±.
-const LOPSIDED: f64 = 1.5;
+/// Minimum number of repetitions for a bootstrap interval; with fewer, Student's t is used.
+const MIN_BOOTSTRAP: usize = 8;
+/// An interval whose longer side is at least this many times the shorter is not printed as ±.
+const LOPSIDED_RATIO: f64 = 1.5;
 
 /// An estimate with the ends of its confidence interval, in the unit of the samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,12 +41,12 @@ impl Bounds {
     /// ```
     pub fn of_mean(samples: &[f64], confidence: f64) -> Option<Self> {
         let symmetric = Self::from(Interval::of(samples, confidence)?);
-        let ends = if samples.len() < SHAPELESS { None } else { bca_of_mean(samples, confidence) };
+        let ends = if samples.len() < MIN_BOOTSTRAP { None } else { bca_of_mean(samples, confidence) };
         let skewed = ends.map(|(low, high)| Self { low, high, ..symmetric });
         Some(skewed.filter(Self::is_lopsided).unwrap_or(symmetric))
     }
 
-    /// Returns the bounds widened by `allowance`: the mean may rise by events that the samples have not met.
+    /// Returns the bounds with a higher upper end, which allows for the events that the samples lack.
     pub fn allowing(self, unseen: Allowance) -> Self {
         let above = (self.high - self.value).hypot(unseen.half_width);
         Self { high: self.value + unseen.expected + above, ..self }
@@ -76,7 +76,7 @@ impl Bounds {
     /// Returns whether one end is much farther from the estimate than the other.
     pub fn is_lopsided(&self) -> bool {
         let (below, above) = (self.value - self.low, self.high - self.value);
-        below.max(above) > LOPSIDED * below.min(above)
+        below.max(above) > LOPSIDED_RATIO * below.min(above)
     }
 
     fn is_finite(&self) -> bool {
@@ -89,7 +89,7 @@ pub fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
     let place = p * (sorted.len().checked_sub(1)?) as f64;
     let (at, share) = (place.floor() as usize, place.fract());
     let next = sorted[(at + 1).min(sorted.len() - 1)];
-    // What lies beyond all numbers has no proportion.
+    // Between an infinite value and another there is nothing to interpolate.
     Some(if share == 0.0 { sorted[at] } else { sorted[at] + share * (next - sorted[at]) })
 }
 
@@ -100,8 +100,7 @@ impl From<Interval> for Bounds {
 }
 
 impl fmt::Display for Bounds {
-    /// `21.9 ± 2.6`, or `22.7 (21.1 to 28.5)` where one end is much farther than the other; as many digits as the nearer
-    /// end justifies.
+    /// Writes `21.9 ± 2.6`, or `22.7 (21.1 to 28.5)` if the interval is lopsided, with as many digits as the nearer end justifies.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { value, low, high } = *self;
         if !self.is_finite() || !self.is_lopsided() {
@@ -117,7 +116,7 @@ impl fmt::Display for Bounds {
 mod tests {
     use super::*;
 
-    /// As SCTP-1024 at 1 % loss: nine runs alike, and one in which the send buffer was full.
+    /// SCTP-1024 at 1 % loss: nine similar runs, and one in which the send buffer was full.
     const SKEWED: [f64; 10] = [21.0, 21.05, 21.1, 21.12, 21.15, 21.2, 21.22, 21.25, 21.3, 35.9];
 
     #[test]

@@ -3,10 +3,10 @@
 
 use hol_base::Duration;
 
-/// Bits that a bucket keeps of a value: its width is at most 2^-14 of it, its middle 0.003 % off.
+/// Significant bits of a bucket: its width is at most 2^-14 of the value, so its middle is at most 0.003 % off.
 const SIGNIFICANT: u32 = 15;
 
-/// A range of latencies that are counted together, identified by its index in ascending order.
+/// A range of latencies that are counted together; the buckets are numbered in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Bucket(pub u32);
 

@@ -24,7 +24,7 @@ impl Buckets {
 }
 
 impl FromIterator<(Bucket, u64)> for Buckets {
-    /// Of buckets that ascend.
+    /// Creates the counts from ascending buckets.
     fn from_iter<I: IntoIterator<Item = (Bucket, u64)>>(buckets: I) -> Self {
         let (mut octets, mut before) = (Vec::new(), 0);
         for (Bucket(bucket), count) in buckets {

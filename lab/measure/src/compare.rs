@@ -17,7 +17,7 @@ pub enum Verdict {
     Slower,
     /// Equivalent: the difference is shown to be within the margin, even where it is significant.
     NoDifference,
-    /// The repetitions do not tell.
+    /// The repetitions do not decide.
     Undecided,
 }
 
@@ -26,9 +26,9 @@ pub enum Verdict {
 pub struct Comparison {
     /// First mean minus second, in the unit of the samples, by the samples alone.
     pub difference: Interval,
-    /// Lower end of the confidence interval, with an allowance for what the second runs may not have met.
+    /// Lower end of the confidence interval, with an allowance for rare events missing from the second runs.
     pub low: f64,
-    /// Upper end of the confidence interval, with an allowance for what the first runs may not have met.
+    /// Upper end of the confidence interval, with an allowance for rare events missing from the first runs.
     pub high: f64,
     /// Probability of a difference this large or larger if there were none (two-sided t test).
     pub p: f64,
@@ -48,7 +48,7 @@ struct Estimate {
     error: f64,
     freedom: f64,
     n: u64,
-    /// What the mean of the first and that of the second may rise by.
+    /// The allowances of the first and of the second mean: how far rare events may raise them.
     unseen: [Allowance; 2],
 }
 
@@ -62,7 +62,7 @@ struct Estimate {
 /// ```
 /// use hol_measure::{Verdict, compare_paired};
 ///
-/// // Seeds differ by more than the transports, but each seed says the same.
+/// // Seeds differ by more than the transports, but SCTP is faster with each seed.
 /// let (tcp, sctp) = ([20.0, 35.1, 27.2, 42.4, 31.3], [19.0, 34.0, 26.3, 41.2, 30.3]);
 /// assert_eq!(compare_paired(&sctp, &tcp, 0.1, 0.95).verdict, Verdict::Faster);
 /// ```
@@ -70,8 +70,7 @@ pub fn compare_paired(first: &[f64], second: &[f64], margin: f64, confidence: f6
     compare_with_allowances(first, second, [Allowance::default(); 2], margin, confidence)
 }
 
-/// Compares as [`compare_paired`], where both means may rise by what their runs have not met, so that
-/// neither is called lower because it was lucky.
+/// Compares like [`compare_paired`], with allowances for rare events that the runs lack, so that neither is called lower by luck.
 pub fn compare_with_allowances(
     first: &[f64],
     second: &[f64],
@@ -122,7 +121,7 @@ pub fn compare_ratios(
     };
     let unseen = [share(unseen[0], a), share(unseen[1], b)];
     let ratios = compare_with_allowances(&logs(first), &logs(second), unseen, margin.ln_1p(), confidence);
-    Some(if ratios.difference.mean * (a - b) < 0.0 { ratios.withdrawn() } else { ratios })
+    Some(if ratios.difference.mean * (a - b) < 0.0 { ratios.without_winner() } else { ratios })
 }
 
 /// Compares independent samples that may vary differently (Welch 1947).
@@ -158,8 +157,8 @@ impl Comparison {
         Self { difference, low, high, p: 1.0, p_equivalent: 1.0, p_beyond: 1.0, ranks: None, verdict }
     }
 
-    /// The same without a verdict.
-    fn withdrawn(self) -> Self {
+    /// Returns the comparison without a winner; a shown equivalence stays.
+    fn without_winner(self) -> Self {
         let verdict = if self.verdict == Verdict::NoDifference { self.verdict } else { Verdict::Undecided };
         Self { p: 1.0, p_beyond: 1.0, verdict, ..self }
     }
@@ -179,10 +178,10 @@ impl Comparison {
 }
 
 impl Estimate {
-    /// The probability of a t value above that of `distance`, which what was not seen shortens and makes less certain.
+    /// Returns the probability of a t value above that of `distance`, which `unseen` shortens and makes less certain.
     fn beyond(&self, distance: f64, unseen: Allowance) -> f64 {
         let distance = distance - unseen.expected;
-        let error = self.error.hypot(unseen.half_width / normal(CONFIDENCE));
+        let error = self.error.hypot(unseen.half_width / normal_quantile(CONFIDENCE));
         match (error > 0.0, distance > 0.0) {
             (true, _) => students_t(self.freedom).sf(distance / error),
             (false, true) => 0.0,
@@ -196,7 +195,7 @@ impl Estimate {
         let reach = |unseen: Allowance| unseen.expected + half_width.hypot(unseen.half_width);
         let [first, second] = self.unseen;
         let (low, high) = (self.mean - reach(second), self.mean + reach(first));
-        // Whoever is lower may have been lucky; that the other one was makes the difference no smaller.
+        // The transport with the lower mean may have been lucky; luck of the other one makes the difference no smaller.
         let lucky = if self.mean < 0.0 { first } else { second };
         let both = Allowance {
             expected: first.expected.max(second.expected),
@@ -219,8 +218,8 @@ impl Estimate {
     }
 }
 
-/// Where the normal distribution leaves `1 - confidence` outside, both sides together.
-fn normal(confidence: f64) -> f64 {
+/// Returns the two-sided quantile of the standard normal distribution.
+fn normal_quantile(confidence: f64) -> f64 {
     Normal::standard().inverse_cdf(0.5 + confidence / 2.0)
 }
 
@@ -389,7 +388,7 @@ mod tests {
         let against = means.confirmed_by(ranks(1, 9), 0.95);
         assert_eq!((against.verdict, against.p, against.p_beyond), (Verdict::Undecided, 1.0, 1.0));
         let with = means.confirmed_by(ranks(9, 1), 0.95);
-        // Of the signs: scipy.stats.binomtest(1, 10).pvalue
+        // p of the sign test: scipy.stats.binomtest(1, 10).pvalue
         assert_eq!((with.verdict, with.p_equivalent), (Verdict::Faster, 1.0));
         assert!(close(with.p, 0.021484375) && close(with.p_beyond, 0.021484375), "{with:?}");
         assert_eq!(means.confirmed_by(ranks(5, 5), 0.95).verdict, Verdict::Undecided);
@@ -414,7 +413,7 @@ mod tests {
         let lucky = compare_with_allowances(&A, &slower, [unseen, none], 0.0, 0.95);
         assert_eq!(lucky.verdict, Verdict::Undecided);
         assert!(lucky.p > 0.05 && lucky.high > 0.0, "{lucky:?}");
-        // What the slower one has not met would only make it slower.
+        // Events missing from the slower one's runs would only make it slower.
         let sure = compare_with_allowances(&A, &slower, [none, unseen], 0.0, 0.95);
         let plain = compare_paired(&A, &slower, 0.0, 0.95);
         assert_eq!((sure.verdict, sure.p, sure.high), (Verdict::Faster, plain.p, plain.high));

@@ -14,14 +14,14 @@ pub struct Crossover {
     pub high: f64,
 }
 
-/// Resamples of the repetitions.
+/// Number of resamples of the repetitions.
 const RESAMPLES: usize = 2_000;
 
 impl Crossover {
-    /// The first place where `first - second` changes sign, between the values `x` (positive, ascending).
+    /// Returns the first point at which `first - second` changes sign, between the values `x` (positive, ascending).
     ///
-    /// Both hold one slice of repetitions for each `x`, paired by seed; whole repetitions are drawn
-    /// again with replacement. `None` if the means do not cross.
+    /// Both hold one slice of repetitions for each `x`, paired by seed; whole repetitions are drawn again
+    /// with replacement. `None` if the means do not cross.
     ///
     /// # Panics
     /// If a level has no repetitions, or the two curves differ in shape.
@@ -42,7 +42,7 @@ impl Crossover {
                 .iter()
                 .map(|level| mean((0..level.len()).map(|_| level[rng.below(level.len() as u64) as usize])));
             let drawn: Vec<f64> = drawn.collect();
-            // Without a crossing, the sign that the whole curve has tells beyond which end it would lie.
+            // Without a crossing, the sign of the whole curve shows beyond which end it would lie.
             let beyond = if (drawn[0] > 0.0) == (all[0] > 0.0) { x[x.len() - 1] } else { x[0] };
             sign_change(x, &drawn).unwrap_or(beyond)
         };
@@ -63,7 +63,7 @@ fn mean(samples: impl ExactSizeIterator<Item = f64>) -> f64 {
     samples.sum::<f64>() / n
 }
 
-/// Where the line through the points over log x first passes zero.
+/// Returns the first zero of the piecewise linear function of log x through the points.
 fn sign_change(x: &[f64], y: &[f64]) -> Option<f64> {
     let at = (1..y.len()).find(|&i| y[i - 1] != 0.0 && (y[i - 1] > 0.0) != (y[i] > 0.0))?;
     let share = y[at - 1] / (y[at - 1] - y[at]);
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(Crossover::of(&RATES, &sctp, &tcp, 0.95, Seed(1)), None);
     }
 
-    /// Two repetitions at 10/s, and all others alike: a quarter of the resamples have the one twice, a quarter the other.
+    /// Two repetitions at 10/s, and all others equal: a quarter of the resamples contain the one twice, a quarter the other.
     #[test]
     fn the_ends_are_quantiles_of_the_resamples() {
         let first = [vec![4.0; 2], vec![3.0; 2], vec![2.0, 0.5], vec![-1.0; 2], vec![-2.0; 2]];

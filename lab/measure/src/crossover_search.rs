@@ -8,9 +8,9 @@ pub enum Winner {
     First,
     /// The second is better.
     Second,
-    /// They are as good as each other.
+    /// The difference is negligible.
     Tie,
-    /// The samples that may be taken do not tell.
+    /// Undecided with the permitted number of samples.
     Unsure,
 }
 
@@ -65,7 +65,7 @@ impl CrossoverSearch {
         Ok(probes)
     }
 
-    /// Samples between those of `probes` (ascending) that disagree.
+    /// Samples between neighbours of `probes` (ascending) with different winners.
     pub fn refine<E>(
         &self,
         probes: &mut Vec<Probe>,
@@ -79,12 +79,12 @@ impl CrossoverSearch {
         Ok(())
     }
 
-    /// The widest gap of a bracket that is still too wide: where a probe goes among the others, and its place on the axis.
+    /// Returns the next probe in the widest bracket that is too wide: its index among `probes`, and its value on the axis.
     fn next(&self, probes: &[Probe], round: &impl Fn(f64) -> f64) -> Option<(usize, f64)> {
         let span = probes.last()?.x - probes.first()?.x;
         let mut widest: Option<(f64, usize, f64)> = None;
         for (low, high) in disagreeing_pairs(probes) {
-            // With doubtful places between, the gaps at both ends may still close.
+            // If undecided points lie between, the gaps at both ends may still shrink.
             for (left, right) in [(low, low + 1), (high - 1, high)] {
                 let (a, b) = (probes[left].x, probes[right].x);
                 let middle = round(self.middle(a, b));
@@ -107,7 +107,7 @@ impl CrossoverSearch {
     }
 }
 
-/// Neighbours among the sure probes that say different things, by index.
+/// Returns the indexes of neighbouring decided probes with different winners.
 fn disagreeing_pairs(probes: &[Probe]) -> Vec<(usize, usize)> {
     let sure: Vec<usize> = (0..probes.len()).filter(|at| probes[*at].winner != Winner::Unsure).collect();
     let pairs = sure.windows(2).filter(|pair| probes[pair[0]].winner != probes[pair[1]].winner);
@@ -130,7 +130,7 @@ mod tests {
 
     const SEARCH: CrossoverSearch = CrossoverSearch { logarithmic: true, precision: 0.02, most: 40 };
 
-    /// Probes of a curve that crosses zero at `at`; nearer than `doubt` nothing is sure.
+    /// Probes a curve that crosses zero at `at`; within `doubt` of it the result is undecided.
     fn curve(at: f64, doubt: f64) -> impl FnMut(f64) -> Result<Probe, ()> {
         move |x| {
             let gain = (x / at).ln();
@@ -196,7 +196,7 @@ mod tests {
         assert!(border.low <= 0.5 && 0.5 <= border.high && border.high / border.low < 1.03, "{border:?}");
     }
 
-    /// The places that are sampled, in order, where only `border` divides the axis.
+    /// Returns the sampled values in order, on an axis that only `border` divides.
     fn sampled(search: CrossoverSearch, grid: &[f64], border: f64) -> Vec<f64> {
         let mut places = Vec::new();
         let probe = |x: f64| {

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayComponent {
-    /// To be handed to the transport: behind schedule, for a connection, for the server's application.
+    /// Time before the message is passed to the transport: schedule slip, connection setup, the server's application.
     Slip,
     /// In the sender's buffer: window, Nagle, pacing.
     Sender,
     /// From the first to the last transmission.
     Recovery,
-    /// On the wire, in the queues, and until the receiving application has woken up.
+    /// On the wire, in queues, and until the receiving application has woken up.
     Network,
-    /// Complete at the receiver, for something sent earlier.
+    /// Complete at the receiver, but data sent earlier were missing.
     HeadOfLine,
 }
 
@@ -22,7 +22,7 @@ impl DelayComponent {
     /// All components.
     pub const ALL: [Self; 5] = [Self::Slip, Self::Sender, Self::Recovery, Self::Network, Self::HeadOfLine];
 
-    /// Returns what the component means for a file that is requested.
+    /// Returns the description of the component for a requested file.
     pub const fn label_for_file(self) -> &'static str {
         match self {
             Self::Slip => "before the transport",
@@ -33,7 +33,7 @@ impl DelayComponent {
         }
     }
 
-    /// Returns the name of the component, one word, as in files.
+    /// Returns the name of the component as one word, as in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Slip => "slip",

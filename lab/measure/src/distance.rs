@@ -29,7 +29,7 @@ impl Distribution {
         (n > 0.0 && m > 0.0).then(|| steps.windows(2).map(area).sum())
     }
 
-    /// Every latency that either has, ascending, and how many messages of each took no longer.
+    /// Returns every latency of either distribution, ascending, with the number of messages of each that took no longer.
     fn steps(&self, other: &Distribution) -> Vec<(Bucket, u64, u64)> {
         let (mut ours, mut theirs) = (self.buckets.iter().peekable(), other.buckets.iter().peekable());
         let (mut a, mut b) = (0, 0);

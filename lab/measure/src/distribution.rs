@@ -64,7 +64,7 @@ impl Distribution {
     /// Returns the latency that a share `p` of the offered messages does not exceed; `None` if fewer
     /// completed.
     pub fn quantile(&self, p: f64) -> Option<Duration> {
-        // The factor forgives products like 0.07 * 100 = 7.000000000000001.
+        // The factor tolerates rounding errors such as 0.07 * 100 = 7.000000000000001.
         let rank = (p * self.offered as f64 * (1.0 - 1e-12)).ceil().max(1.0);
         self.at_rank(rank as u64)
     }
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(Distribution::default().share_above(Duration::ZERO), None);
     }
 
-    /// Latencies as they come: many alike, some far out.
+    /// Generates latencies with a typical shape: many equal, some far out.
     fn latencies() -> impl Strategy<Value = Vec<u64>> {
         let latency = prop_oneof![Just(20_010_240), 20_000_000u64..200_000_000, 0u64..120_000_000_000];
         prop::collection::vec(latency, 0..300)

@@ -2,8 +2,8 @@
 
 use statrs::distribution::{Discrete, Hypergeometric};
 
-/// Probabilities that differ by less than this share are equal: they differ by rounding.
-const EQUAL: f64 = 1e-7;
+/// Relative tolerance within which two probabilities are equal: rounding makes them differ.
+const TOLERANCE: f64 = 1e-7;
 
 /// Returns the probability of shares this uneven or more (two-sided) if both were samples of one: `(with,
 /// of)` for each, where `of` counts all.
@@ -18,7 +18,7 @@ const EQUAL: f64 = 1e-7;
 pub fn fisher_exact(first: (u64, u64), second: (u64, u64)) -> f64 {
     let with = first.0 + second.0;
     let law = Hypergeometric::new(first.1 + second.1, with, first.1).expect("no more have it than there are");
-    let seen = law.pmf(first.0) * (1.0 + EQUAL);
+    let seen = law.pmf(first.0) * (1.0 + TOLERANCE);
     let possible = with.saturating_sub(second.1)..=with.min(first.1);
     possible.map(|count| law.pmf(count)).filter(|chance| *chance <= seen).sum::<f64>().min(1.0)
 }

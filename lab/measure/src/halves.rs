@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::compare::compare_paired;
 
-/// Parts that are kept of a run under way; when there are more, neighbours become one.
-const PARTS: usize = 64;
-/// So much of their mean may the halves of a run differ: then twice its length would change the mean by 5 %.
-const STEADY: f64 = 0.1;
+/// Maximum number of parts of a run in progress; beyond it, neighbours are merged.
+const MAX_PARTS: usize = 64;
+/// Permitted difference between the halves of a run, as a share of their mean: twice the length would then change the mean by 5 %.
+const MAX_DIFFERENCE: f64 = 0.1;
 /// The significance level of a difference between the means of the halves. Every point of a study is tested,
 /// so one in twenty would discard many means.
 pub const UNSTEADY: f64 = 0.001;
-/// The same for the ranks: of ten repetitions all, or all but the one that differs least, go the same way.
+/// Significance level of the rank test: of ten repetitions all, or all but the one that differs least, go the same way.
 const RANKS_ALPHA: f64 = 0.005;
-/// Fewer repetitions have no ranks so unlikely.
-const RANKED: usize = 10;
+/// Minimum number of repetitions for the rank test; fewer cannot reach [`RANKS_ALPHA`].
+const MIN_RANKED: usize = 10;
 
 /// A number of completed messages and the sum of their latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ pub struct RunHalves {
 #[derive(Debug, Default)]
 pub(crate) struct HalvesBuilder {
     parts: Vec<LatencySum>,
-    /// Messages in the last part, and in each of the others: all that were due, completed or not.
+    /// Number of messages in the last part, and in each of the others, completed or not.
     filled: u64,
     each: u64,
 }
@@ -79,7 +79,7 @@ impl HalvesBuilder {
 
     fn begin_part(&mut self) {
         self.each = self.each.max(1);
-        if self.parts.len() == PARTS {
+        if self.parts.len() == MAX_PARTS {
             self.parts = self.parts.chunks(2).map(|pair| pair[0].add(pair[1])).collect();
             self.each *= 2;
         }
@@ -106,8 +106,8 @@ pub fn is_steady(halves: &[(f64, f64)]) -> bool {
         return true;
     }
     let test = compare_paired(&later, &earlier, 0.0, 1.0 - UNSTEADY);
-    let far = test.difference.mean.abs() > STEADY * middle;
-    let ranked = halves.len() >= RANKED;
+    let far = test.difference.mean.abs() > MAX_DIFFERENCE * middle;
+    let ranked = halves.len() >= MIN_RANKED;
     let one_way = test.ranks.is_none_or(|ranks| !ranked || ranks.p < RANKS_ALPHA);
     !(far && test.p < UNSTEADY && one_way)
 }
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!((halves.finish().earlier.count, halves.finish().later.count), (0, 32));
     }
 
-    /// As SCTP at 10,000/s without loss: the backlog grows as long as the run lasts.
+    /// SCTP at 10,000/s without loss: the backlog grows as long as the run lasts.
     #[test]
     fn a_backlog_that_grows_is_no_steady_state() {
         let growing = halves_of((0..4000).map(|n| 20 + n / 60)).means_ms().unwrap();

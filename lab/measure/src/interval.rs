@@ -95,8 +95,8 @@ impl Interval {
 }
 
 impl fmt::Display for Interval {
-    /// As many digits as the interval justifies: two of the half width. A millionth is rounding noise; without a width there are
-    /// six digits, at most three of them behind the point.
+    /// Writes as many digits as the interval justifies: two of the half width. A millionth is rounding noise; without a width there
+    /// are six digits, at most three of them after the decimal point.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = self.mean.abs().max(1.0).log10().floor();
         let six = (5.0 - whole).clamp(0.0, 3.0) as usize;
@@ -111,15 +111,15 @@ impl fmt::Display for Interval {
     }
 }
 
-/// JSON has no infinity.
+/// Writes an infinite half width as null, because JSON has no infinity.
 mod null_is_infinite {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    /// Writes mean, half width and number of samples.
+    /// Writes a number; null if it is infinite.
     pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
         value.is_finite().then_some(*value).serialize(to)
     }
-    /// Reads mean, half width and number of samples.
+    /// Reads a number; null is infinite.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
         Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
     }

@@ -13,17 +13,17 @@ pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Er
     u64::deserialize(from).map(Duration::from_nanos)
 }
 
-/// Writes and reads a time that may be absent.
+/// Writes and reads an optional time.
 pub mod if_any {
     use hol_base::Duration;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    /// Writes a time as nanoseconds, or nothing.
+    /// Writes a time as nanoseconds, or null.
     pub fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
         time.map(Duration::as_nanos).serialize(to)
     }
 
-    /// Reads a time from nanoseconds, or nothing.
+    /// Reads a time from nanoseconds, or null.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
         Ok(Option::<u64>::deserialize(from)?.map(Duration::from_nanos))
     }

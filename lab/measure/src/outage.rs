@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Distribution, Record, Recorder, nanoseconds};
 
-/// After the first event so many messages are looked at.
-const MOST: usize = 1 << 22;
+/// Maximum number of messages examined after the first event.
+const MAX_MESSAGES: usize = 1 << 22;
 
-/// An event that so many messages after it are not late for has cost nothing.
-const ON_TIME: u32 = 10;
+/// An event costs nothing if this many messages after it are on time.
+const ON_TIME_MESSAGES: u32 = 10;
 
-/// Messages of a course that are drawn before the event.
-const BEFORE: usize = 64;
-/// Parts of the time until the backlog was gone, and the ratio of the length of each part after that to the one before.
+/// Number of messages before the event in a drawing.
+const MESSAGES_BEFORE: usize = 64;
+/// Number of equal parts of the time until the backlog was gone. Each part after that is [`GROWTH`] times as long as the one before.
 const PARTS: u64 = 256;
 const GROWTH: f64 = 1.05;
 
@@ -62,15 +62,15 @@ pub struct OutageCurve {
     pub messages: Vec<(i64, Option<u64>)>,
 }
 
-/// A message that was not delivered before the first event.
+/// A message that had not been delivered at the first event.
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
+struct PendingMessage {
     due: Time,
     delivered: Option<Time>,
 }
 
-impl Waiting {
-    fn took(&self) -> Option<Duration> {
+impl PendingMessage {
+    fn response_time(&self) -> Option<Duration> {
         self.delivered.map(|delivered| delivered.saturating_since(self.due))
     }
 }
@@ -78,16 +78,16 @@ impl Waiting {
 /// Finds outages in records that are added one by one.
 #[derive(Debug, Default)]
 pub struct OutagesBuilder {
-    /// When the events are, ascending.
+    /// Times of the events, ascending.
     events: Vec<Time>,
     before: Recorder,
-    /// The time from each delivery before the first event to the next.
+    /// The time from each delivery before the first event to the next one.
     silences: Recorder,
-    /// The last messages before the first event: when they were due and how long they took.
+    /// The last messages before the first event: due time and response time.
     recent: std::collections::VecDeque<(Time, Duration)>,
-    /// The last delivery before the first event.
+    /// Time of the last delivery before the first event.
     last: Option<Time>,
-    after: Vec<Waiting>,
+    after: Vec<PendingMessage>,
 }
 
 impl OutagesBuilder {
@@ -108,13 +108,13 @@ impl OutagesBuilder {
                     self.silences.complete((due + latency).since(last));
                 }
                 self.last = self.last.max(Some(due + latency));
-                if self.recent.len() == BEFORE {
+                if self.recent.len() == MESSAGES_BEFORE {
                     self.recent.pop_front();
                 }
                 self.recent.push_back((due, latency));
             }
-            latency if self.after.len() < MOST => {
-                self.after.push(Waiting { due, delivered: latency.map(|latency| due + latency) });
+            latency if self.after.len() < MAX_MESSAGES => {
+                self.after.push(PendingMessage { due, delivered: latency.map(|latency| due + latency) });
             }
             _ => {}
         }
@@ -125,7 +125,7 @@ impl OutagesBuilder {
     pub fn finish(self, ended: Time) -> (Vec<Outage>, OutageCurve) {
         let Self { events, before, silences, recent, last, mut after } = self;
         let (Some(first), Some(last)) = (events.first().copied(), last) else { return Default::default() };
-        // What was never due was not missed.
+        // A message that was never due is not missing.
         after.retain(|message| message.delivered.is_some() || message.due <= ended);
         let mut deliveries: Vec<Time> = after.iter().filter_map(|message| message.delivered).collect();
         deliveries.push(last);
@@ -138,25 +138,25 @@ impl OutagesBuilder {
         let outages: Vec<Outage> =
             events.iter().zip(ends).filter_map(|(at, until)| run.outage(*at, until)).collect();
         let gone = outages.iter().filter_map(|outage| Some(outage.at + outage.last?)).max();
-        let course = run.course(first, recent, gone.map_or(ended, |gone| Time::ZERO + gone));
+        let course = run.curve(first, recent, gone.map_or(ended, |gone| Time::ZERO + gone));
         (outages, course)
     }
 }
 
-/// What 99 of 100 messages did not exceed.
+/// Returns the latency that 99 of 100 messages did not exceed.
 fn usual(before: &Distribution) -> Duration {
     before.quantile(0.99).unwrap_or(Duration::ZERO)
 }
 
-/// A whole run from the first event on.
+/// A run from its first event on.
 struct Run {
-    /// How long messages took before it.
+    /// Usual latency before the first event.
     usual: Duration,
-    /// When long silences ended, ascending.
+    /// Times at which long silences ended, ascending.
     ends: Vec<Time>,
-    /// When something was delivered, ascending, from the last delivery before the first event on.
+    /// Times of deliveries, ascending, from the last one before the first event on.
     deliveries: Vec<Time>,
-    after: Vec<Waiting>,
+    after: Vec<PendingMessage>,
     ended: Time,
 }
 
@@ -170,7 +170,7 @@ struct Backlog {
 }
 
 impl Run {
-    /// What the event at `at` cost, before the next one at `until`.
+    /// Returns the outage that the event at `at` caused, before the next event at `until`.
     fn outage(&self, at: Time, until: Time) -> Option<Outage> {
         let backlog = self.backlog(at, until);
         let is_after = |delivery: &Time| *delivery > at;
@@ -183,7 +183,7 @@ impl Run {
         let gaps = gaps.filter(|(begin, end)| *end > at && *begin < gone);
         let longest = gaps.max_by_key(|(begin, end)| end.since(*begin));
         let last = self.deliveries.last().copied()?;
-        // Where the backlog is never delivered, and nothing else after it, the outage lasts until the end.
+        // If the backlog is never delivered, and nothing after it, the outage lasts until the end.
         let is_open = backlog.lost > 0 && self.is_dead_after(last);
         let (since, end) = if is_open { (last, self.ended) } else { longest? };
         let after = |time: Time| time.saturating_since(at);
@@ -199,31 +199,33 @@ impl Run {
         })
     }
 
-    /// Messages were due after the last delivery, and none of them arrived.
+    /// Returns whether messages were due after the last delivery and none of them arrived.
     fn is_dead_after(&self, last: Time) -> bool {
         self.after.iter().any(|message| message.due > last)
     }
 
-    /// It was overdue when a long silence ended, and came with that delivery or after it.
-    fn was_overdue(&self, message: &Waiting) -> bool {
+    /// Returns whether the message was overdue when a long silence ended, and arrived then or later.
+    fn was_overdue(&self, message: &PendingMessage) -> bool {
         let next = self.ends.partition_point(|end| *end <= message.due + self.usual);
         self.ends.get(next).is_some_and(|end| message.delivered.is_none_or(|delivered| *end <= delivered))
     }
 
     fn backlog(&self, at: Time, until: Time) -> Backlog {
-        let touched = |message: &&Waiting| {
+        let touched = |message: &&PendingMessage| {
             message.due < until && message.delivered.is_none_or(|delivered| delivered > at)
         };
         let fastest = self.after.iter().filter(|message| message.due > at && message.due < until);
-        let fastest = fastest.filter_map(Waiting::took).min().unwrap_or(Duration::ZERO);
+        let fastest = fastest.filter_map(PendingMessage::response_time).min().unwrap_or(Duration::ZERO);
         let usual = self.usual.max(fastest + fastest);
         let mut backlog = Backlog::default();
         let (mut on_time, mut end) = (0, at);
         for message in self.after.iter().filter(touched) {
-            match message.took() {
+            match message.response_time() {
                 Some(took) if took <= usual && !self.was_overdue(message) => {
                     on_time += u32::from(message.due > at);
-                    if backlog.late == 0 && on_time == ON_TIME || backlog.late > 0 && message.due > end {
+                    if backlog.late == 0 && on_time == ON_TIME_MESSAGES
+                        || backlog.late > 0 && message.due > end
+                    {
                         break;
                     }
                 }
@@ -240,8 +242,8 @@ impl Run {
         backlog
     }
 
-    /// The slowest message of each part of the time, and what never arrived.
-    fn course(
+    /// Returns the slowest message of each part of the time, and the messages that never arrived.
+    fn curve(
         &self,
         first: Time,
         recent: impl IntoIterator<Item = (Time, Duration)>,
@@ -252,13 +254,13 @@ impl Run {
         let mut messages: Vec<(i64, Option<u64>)> = before.collect();
         let part = (gone.saturating_since(first).as_nanos() / PARTS).max(1);
         let place = |due: i64| match (due / part as i64) as u64 {
-            // Beyond the backlog parts grow.
+            // After the backlog, the parts grow.
             at if at >= PARTS => PARTS + ((at as f64 / PARTS as f64).ln() / GROWTH.ln()) as u64,
             at => at,
         };
         let mut at = None;
         for message in &self.after {
-            let one = (since(message.due), message.took().map(Duration::as_nanos));
+            let one = (since(message.due), message.response_time().map(Duration::as_nanos));
             let own = (one.0 >= 0).then(|| place(one.0));
             let is_slower =
                 |last: &(i64, Option<u64>)| one.1.is_none_or(|took| last.1.is_some_and(|l| took > l));
@@ -281,7 +283,7 @@ mod tests {
     use super::*;
     use crate::{Outcome, RecordKind, TransferTimes};
 
-    /// A message due at `due` ms that took so many ms.
+    /// Returns a message due at `due` ms with a response time of `took` ms.
     fn message(due: u64, took: Option<u64>) -> Record {
         let at = Time::from_millis(due);
         let leg = |ms| TransferTimes { delivered: Time::from_millis(due + ms), ..TransferTimes::default() };
@@ -303,7 +305,7 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// A message each 50 ms, which takes 40 ms; `of` says how long those after an event at 1 s take.
+    /// Sends a message every 50 ms, which takes 40 ms; `of` returns the response time of a message after the event at 1 s.
     fn outages(events: &[u64], of: impl Fn(u64) -> Option<u64>) -> (Vec<Outage>, OutageCurve) {
         let mut outages = OutagesBuilder::new(events.iter().map(|at| Time::from_millis(*at)).collect());
         for due in (0..200).map(|count| 50 * count) {
@@ -314,7 +316,7 @@ mod tests {
 
     #[test]
     fn an_outage_lasts_from_delivery_to_delivery_and_its_backlog_to_the_last_late_message() {
-        // Everything due from 1000 ms to 2000 ms comes over a path that is 20 ms longer, one message each ms from 2000 ms on.
+        // Messages due from 1000 ms to 2000 ms arrive over a path that is 20 ms longer, one per ms from 2000 ms on.
         let of = |due: u64| Some(if due < 2000 { 2000 + (due - 1000) / 50 - due } else { 60 });
         let (all, course) = outages(&[1000], of);
         let expected = Outage {
@@ -332,7 +334,7 @@ mod tests {
         assert!(course.messages.iter().any(|(due, _)| *due < 0), "and something before the event");
     }
 
-    /// New messages leave on the dead path until it is given up: every timeout is twice as long.
+    /// New messages are sent on the dead path until the transport gives it up; each timeout is twice as long as the one before.
     #[test]
     fn an_outage_of_several_gaps_is_the_longest_of_them() {
         let ends = [2000, 4000, 8000];
@@ -343,7 +345,7 @@ mod tests {
         assert!(all[0].late > 130, "{all:?}");
     }
 
-    /// The run ends before the last timeout: that nothing after the event is as fast as before tells nothing.
+    /// The run ends before the last timeout, so no message after the event is as fast as before: that is no evidence of a slower path.
     #[test]
     fn a_backlog_that_the_run_does_not_outlast_is_one() {
         let ends = [2000, 4000, 8000, 16_000];
@@ -369,7 +371,7 @@ mod tests {
 
     #[test]
     fn an_event_that_nobody_notices_has_no_backlog() {
-        // The path is three times as long afterwards, and much later something is lost.
+        // The path is three times as long afterwards, and much later a message is lost.
         let of = |due: u64| Some(if due == 9000 { 900 } else { 120 });
         let (all, _) = outages(&[1000], of);
         assert_eq!((all[0].late, all[0].last), (0, None));

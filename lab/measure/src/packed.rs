@@ -7,7 +7,7 @@ use crate::bucket::Bucket;
 use crate::distribution::Distribution;
 
 /// The stored form: each bucket is the distance to the previous one and the count; squares are text, because
-/// JSON numbers end at 64 bits.
+/// JSON numbers have at most 64 bits.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PackedDistribution {
@@ -18,7 +18,7 @@ pub(crate) struct PackedDistribution {
     buckets: Vec<(u32, u64)>,
 }
 
-/// The error of a stored distribution that contradicts itself.
+/// The error for a stored distribution that contradicts itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PackedError {
     #[error("squares_ns2 is not a whole number below 2^128")]

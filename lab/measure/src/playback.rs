@@ -10,7 +10,7 @@ use crate::{Outcome, Record, nanoseconds};
 pub struct Playback {
     /// Number of frames.
     pub frames: u64,
-    /// Number of frames that were complete when they were to be played.
+    /// Number of frames that were complete at their playout time.
     pub playable: u64,
     /// Number of glitches: sequences of frames that could not be played.
     pub glitches: u64,
@@ -26,7 +26,7 @@ pub(crate) struct PlaybackBuilder {
     playable: u64,
     glitches: u64,
     is_playing: bool,
-    /// When the first frame was to be sent, and when the last.
+    /// When the first and the last frame were to be sent.
     sent: [Time; 2],
 }
 
@@ -59,7 +59,7 @@ impl PlaybackBuilder {
         self.playable += u64::from(is_playable);
         self.glitches += u64::from(self.is_playing && !is_playable);
         self.is_playing = is_playable;
-        // Frames that are interleaved are not sent in the order in which they are played.
+        // Interleaved frames are not sent in the order of playback.
         self.sent = [self.sent[0].min(frame.scheduled), self.sent[1].max(frame.scheduled)];
     }
 

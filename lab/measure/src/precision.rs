@@ -16,8 +16,7 @@ pub struct Precision {
 impl Precision {
     /// Returns whether the repetitions so far, in their order, suffice.
     ///
-    /// Ask after each repetition in turn, not after a batch of them: then the answer does not depend on how
-    /// many run at the same time.
+    /// Call this after each repetition, not after a batch: then the answer does not depend on how many run at the same time.
     pub fn reached(&self, means: &[f64]) -> bool {
         let n = means.len() as u64;
         let precise = || Interval::of(means, CONFIDENCE).is_some_and(|i| i.relative() <= self.relative);

@@ -32,8 +32,8 @@ pub struct CcdfPoint {
     pub high: f64,
 }
 
-/// Below this many messages a tail is noise, and no longer drawn.
-const TAIL: u64 = 10;
+/// Minimum number of messages in a drawn tail; with fewer it is noise.
+const MIN_TAIL: u64 = 10;
 
 impl Distribution {
     /// Returns the confidence interval of the quantile `p` between two order statistics, by the binomial
@@ -49,15 +49,15 @@ impl Distribution {
     }
 
     /// Returns the complementary distribution in ascending order of latency, `per_decade` points per factor
-    /// of ten in the share, as long as ten messages remain; to be drawn as steps. The last point has the
-    /// share of the one before it, which holds until fewer than ten are later.
+    /// of ten in the share, as long as ten messages remain. The curve is a step function, so the last point
+    /// repeats the share before it.
     pub fn ccdf(&self, per_decade: u32, confidence: f64) -> Vec<CcdfPoint> {
         let step = 10f64.powf(-1.0 / f64::from(per_decade));
         let z = Normal::standard().inverse_cdf(0.5 + confidence / 2.0);
         let (mut points, mut above, mut last) = (Vec::new(), self.offered(), f64::INFINITY);
         for (bucket, count) in self.buckets.iter() {
             above -= count;
-            if above < TAIL {
+            if above < MIN_TAIL {
                 points.extend(points.last().map(|held| CcdfPoint { latency: bucket.middle(), ..*held }));
                 break;
             }

@@ -1,10 +1,10 @@
 //! The rank sum test of unpaired repetitions (Mann and Whitney 1947): whether one of two ranks above the
-//! other. A rare run counts as one, however extreme.
+//! other. An extreme run counts as one run, whatever its value.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Up to so many in the smaller sample every choice of ranks is counted; beyond, their sum is as good as normal.
-const COUNTED: usize = 8;
+/// Largest smaller sample for which every choice of ranks is enumerated; beyond, the rank sum is practically normal.
+const MAX_ENUMERATED: usize = 8;
 
 /// The result of a rank sum test.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,10 +18,10 @@ pub struct RankSum {
 }
 
 impl RankSum {
-    /// Ranks the samples together; infinite ones are the last and equal to each other.
+    /// Ranks the samples together; infinite ones rank last and are equal to each other.
     ///
-    /// Equal samples share their ranks. For a small sample the probability is exact, ties included;
-    /// otherwise it is the normal approximation with the ties in the variance.
+    /// Equal samples share their ranks. For a small sample the probability is exact, ties included; otherwise
+    /// it is the normal approximation with the ties in the variance.
     ///
     /// # Panics
     /// If a sample is not a number.
@@ -33,18 +33,18 @@ impl RankSum {
         let (ranks, sum) = doubled_ranks(first, second);
         let (n, m) = (first.len(), second.len());
         let higher = (sum - n * (n + 1)) as f64 / 2.0;
-        let p = if n.min(m) > COUNTED {
-            normal(&ranks, higher, (n as f64, m as f64))
+        let p = if n.min(m) > MAX_ENUMERATED {
+            approximate_p(&ranks, higher, (n as f64, m as f64))
         } else {
             let total: usize = ranks.iter().sum();
-            if n <= m { counted(&ranks, n, sum) } else { counted(&ranks, m, total - sum) }
+            if n <= m { exact_p(&ranks, n, sum) } else { exact_p(&ranks, m, total - sum) }
         };
         Self { superiority: higher / (n * m) as f64, p }
     }
 }
 
-/// Twice the rank of each of all samples, ascending, and their sum over the first sample: whole numbers, for equal samples share
-/// the mean of their ranks.
+/// Returns twice the rank of every sample, ascending, and their sum over the first sample. Doubled ranks are integers although equal
+/// samples share the mean of their ranks.
 fn doubled_ranks(first: &[f64], second: &[f64]) -> (Vec<usize>, usize) {
     let mut samples: Vec<(f64, bool)> = first.iter().map(|sample| (*sample, true)).collect();
     samples.extend(second.iter().map(|sample| (*sample, false)));
@@ -58,10 +58,10 @@ fn doubled_ranks(first: &[f64], second: &[f64]) -> (Vec<usize>, usize) {
     (ranks, of_first)
 }
 
-/// The two-sided probability of a sum as uneven as `sum`, over all ways to choose `chosen` of the ranks.
-fn counted(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
+/// Returns the two-sided probability of a sum as uneven as `sum`, over all ways to choose `chosen` of the ranks.
+fn exact_p(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
     let most: usize = ranks.iter().rev().take(chosen).sum();
-    // How many choices of so many ranks have each sum, rank by rank?
+    // ways[k][s]: the number of choices of k ranks with sum s.
     let mut ways = vec![vec![0.0; most + 1]; chosen + 1];
     ways[0][0] = 1.0;
     for rank in ranks {
@@ -77,8 +77,8 @@ fn counted(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
     (2.0 * low.min(high) / ways.iter().sum::<f64>()).min(1.0)
 }
 
-/// The same where there are many, of the number of pairs in which the first is higher, continuity corrected.
-fn normal(ranks: &[usize], higher: f64, (n, m): (f64, f64)) -> f64 {
+/// Returns the normal approximation, with continuity correction; `higher` is the number of pairs in which the first is higher.
+fn approximate_p(ranks: &[usize], higher: f64, (n, m): (f64, f64)) -> f64 {
     let all = n + m;
     let ties: f64 =
         ranks.chunk_by(|a, b| a == b).map(|group| (group.len() as f64).powi(3) - group.len() as f64).sum();

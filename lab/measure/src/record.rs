@@ -32,7 +32,7 @@ pub struct Record {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RecordKind {
-    /// One way.
+    /// A one-way message.
     Message,
     /// A request and its reply.
     Transaction,
@@ -42,13 +42,13 @@ pub enum RecordKind {
     Page,
     /// The first octets of a page.
     Head,
-    /// A piece of a medium, with a time to be played.
+    /// A media frame, with a playout time.
     Frame,
-    /// Transactions that follow each other, from the first to the reply to the last.
+    /// Transactions that follow each other, from the first request to the last reply.
     Batch,
-    /// A program of the user's, from its start to its end.
+    /// A user's program, from its start to its end.
     Program,
-    /// A connection as its packets show it, from the first to the last.
+    /// A connection as seen in its packets, from the first to the last.
     Connection,
 }
 
@@ -74,11 +74,11 @@ pub enum Outcome {
     Completed,
     /// The run ended before it was delivered, or it was never accepted by the transport.
     Unfinished,
-    /// The transport gave it up (partial reliability).
+    /// The transport abandoned it (partial reliability).
     Abandoned,
-    /// The other side answered, but did not do what was asked for.
+    /// The peer replied, but did not do what was requested.
     Refused,
-    /// It was delivered, but after the time at which it was to be played.
+    /// It was delivered, but after its playout time.
     Late,
 }
 
@@ -113,13 +113,12 @@ impl Record {
         self.outcome.is_delivered().then(|| last.delivered.since(self.scheduled))
     }
 
-    /// Returns the octets in the direction that carries more: a throughput counts these.
+    /// Returns the octets in the direction that carries more, which a throughput counts.
     pub fn octets(&self) -> u64 {
         self.size.max(self.reply_size).into()
     }
 
-    /// Returns when the [`octets`](Self::octets) were delivered; `None` if they never were, or if the record
-    /// consists of others.
+    /// Returns when the [`octets`](Self::octets) were delivered; `None` if they never were, or if the record consists of other records.
     pub fn carried(&self) -> Option<Time> {
         let leg = match self.kind {
             RecordKind::Transaction if self.reply_size > self.size => self.reply,
@@ -147,7 +146,7 @@ impl Record {
         Some(split)
     }
 
-    /// Returns the record with all times later by this span.
+    /// Returns the record with all times moved later by `by`.
     pub fn shifted_by(self, by: Duration) -> Self {
         let later = |leg: Option<TransferTimes>| leg.map(|leg| leg.shifted_by(by));
         let (request, reply) = (later(self.request), later(self.reply));
@@ -158,7 +157,7 @@ impl Record {
     pub fn digest(&self, digester: &mut Digester) {
         let (request, reply) = (self.request.unwrap_or_default(), self.reply.unwrap_or_default());
         let parent = self.parent.map_or(0, |parent| u64::from(parent) + 1);
-        // One call for all: the digest is most of what summarising a record costs.
+        // One call for all fields: the digest is the main cost of summarising a record.
         digester.add_all([
             self.id,
             self.stream.into(),
@@ -180,8 +179,7 @@ impl Record {
 }
 
 impl RecordKind {
-    /// Returns whether the record is due by a schedule that the transport can fall behind; a page waits for
-    /// connections of its own.
+    /// Returns whether the record follows a schedule that the transport can fall behind; a page waits for its own connections.
     pub const fn has_schedule(self) -> bool {
         match self {
             Self::Message | Self::Transaction | Self::Frame => true,

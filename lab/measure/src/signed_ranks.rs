@@ -1,11 +1,11 @@
-//! Wilcoxon's signed rank test of paired repetitions: whether one of two is mostly lower. A rare run counts
-//! as one, however extreme.
+//! Wilcoxon's signed rank test of paired repetitions: whether one of two is mostly lower. An extreme run
+//! counts as one run, whatever its value.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
-/// Up to so many pairs every assignment of signs is counted; beyond, their sum is as good as normal.
-const COUNTED: usize = 60;
+/// Largest number of pairs for which every assignment of signs is enumerated; beyond, the rank sum is practically normal.
+const MAX_ENUMERATED: usize = 60;
 
 /// The result of a signed rank test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl SignedRanks {
         let lower = differences.iter().filter(is_lower).count() as u64;
         let of_lower = ranks.iter().zip(&differences).filter(|(_, difference)| is_lower(difference));
         let sum: usize = of_lower.map(|(rank, _)| rank).sum();
-        let p = if ranks.len() <= COUNTED { counted(&ranks, sum) } else { normal(&ranks, sum) };
+        let p = if ranks.len() <= MAX_ENUMERATED { exact_p(&ranks, sum) } else { approximate_p(&ranks, sum) };
         Self { lower, higher: differences.len() as u64 - lower, p }
     }
 
@@ -45,7 +45,8 @@ impl SignedRanks {
     }
 }
 
-/// Twice the rank of each of the differences, which are sorted by size: whole numbers, for equal ones share the mean of theirs.
+/// Returns twice the rank of each difference; they are sorted by size. Doubled ranks are integers although equal differences share the
+/// mean of their ranks.
 fn doubled_ranks(sorted: &[f64]) -> Vec<usize> {
     let same = |a: &f64, b: &f64| a.abs() == b.abs();
     let mut ranks = Vec::with_capacity(sorted.len());
@@ -56,10 +57,10 @@ fn doubled_ranks(sorted: &[f64]) -> Vec<usize> {
     ranks
 }
 
-/// The two-sided probability of a sum of ranks as far from its middle as `sum`, over all signs.
-fn counted(ranks: &[usize], sum: usize) -> f64 {
+/// Returns the two-sided probability of a sum of ranks as far from its middle as `sum`, over all signs.
+fn exact_p(ranks: &[usize], sum: usize) -> f64 {
     let total: usize = ranks.iter().sum();
-    // How likely is each sum, rank by rank?
+    // likely[s]: the probability of sum s.
     let mut likely = vec![0.0; total + 1];
     likely[0] = 1.0;
     let mut most = 0;
@@ -74,8 +75,8 @@ fn counted(ranks: &[usize], sum: usize) -> f64 {
     (2.0 * likely[..=least].iter().sum::<f64>()).min(1.0)
 }
 
-/// The same where there are many; ties are in the variance.
-fn normal(ranks: &[usize], sum: usize) -> f64 {
+/// Returns the normal approximation for many pairs, with ties in the variance.
+fn approximate_p(ranks: &[usize], sum: usize) -> f64 {
     let middle = ranks.iter().sum::<usize>() as f64 / 2.0;
     let variance = ranks.iter().map(|rank| (*rank as f64).powi(2)).sum::<f64>() / 4.0;
     2.0 * Normal::standard().sf((sum as f64 - middle).abs() / variance.sqrt())

@@ -4,7 +4,7 @@ use statrs::distribution::{ContinuousCDF, Gamma};
 
 use crate::CONFIDENCE;
 
-/// The number of events of a kind from which the sample itself shows what they cost.
+/// Number of events of a kind from which the sample itself shows their cost.
 pub const RARE: u64 = 10;
 
 /// The retransmission timeouts of a point's runs, and the cost of another one.
@@ -18,13 +18,13 @@ pub struct Stalls {
     pub lost_again: f64,
     /// Seconds for which a first timeout stalls a stream.
     pub stall_s: f64,
-    /// Messages per second that wait meanwhile; 0 if each message waits for the previous one anyway.
+    /// Messages per second that wait during a stall; 0 if each message waits for the previous one anyway.
     pub rate: f64,
     /// Number of messages over which the mean was taken.
     pub messages: u64,
 }
 
-/// By how much a mean may rise because of rare events that the runs did not meet.
+/// How far rare events that the runs did not include may raise a mean.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Allowance {
     /// Effect on the mean, in ms, of the events that were expected and did not occur.
@@ -38,7 +38,7 @@ impl Stalls {
     ///
     /// Timeouts are too few below [`RARE`]; backoffs are too few below that number if some were expected.
     pub fn are_rare(&self) -> bool {
-        self.timeouts < RARE || (self.backoffs < RARE && self.due() >= 0.05)
+        self.timeouts < RARE || (self.backoffs < RARE && self.expected_backoffs() >= 0.05)
     }
 
     /// Returns the allowance for events that the sample lacks; zero if every kind of event was frequent.
@@ -55,24 +55,24 @@ impl Stalls {
         let mut unseen = Allowance::default();
         let mut variance = 0.0;
         if self.timeouts < RARE {
-            variance += ((most(self.timeouts) - self.timeouts as f64) * one).powi(2);
+            variance += ((poisson_upper_end(self.timeouts) - self.timeouts as f64) * one).powi(2);
         }
         if self.backoffs < RARE {
-            let due = self.due();
+            let due = self.expected_backoffs();
             unseen.expected = (due - self.backoffs as f64).max(0.0) * two;
             variance += due * two * two;
         }
         Allowance { half_width: variance.sqrt(), ..unseen }
     }
 
-    /// Backoffs that the timeouts make due.
-    fn due(&self) -> f64 {
+    /// Returns the expected number of backoffs after these timeouts.
+    fn expected_backoffs(&self) -> f64 {
         self.lost_again * self.timeouts as f64
     }
 }
 
-/// The upper end of the interval of a Poisson mean of which `seen` events were seen (Garwood 1936).
-fn most(seen: u64) -> f64 {
+/// Returns the upper end of the confidence interval of a Poisson mean if `seen` events were seen (Garwood 1936).
+fn poisson_upper_end(seen: u64) -> f64 {
     let law = Gamma::new(seen as f64 + 1.0, 1.0).expect("a positive shape");
     law.inverse_cdf(0.5 + CONFIDENCE / 2.0)
 }
@@ -89,11 +89,11 @@ mod tests {
     // 3.6888794541139363 11.668332079322669
     #[test]
     fn the_most_that_may_be_agrees_with_scipy() {
-        assert!((most(0) - 3.6888794541139363).abs() < 1e-6, "{}", most(0));
-        assert!((most(5) - 11.668332079322669).abs() < 1e-6, "{}", most(5));
+        assert!((poisson_upper_end(0) - 3.6888794541139363).abs() < 1e-6, "{}", poisson_upper_end(0));
+        assert!((poisson_upper_end(5) - 11.668332079322669).abs() < 1e-6, "{}", poisson_upper_end(5));
     }
 
-    // By hand: a stall of 3.12 s costs 3.12 + 12.5 * 3.12² / 2 = 63.96 s, of which 0.82 are due in 200,000 messages.
+    // By hand: a stall of 3.12 s costs 3.12 + 12.5 * 3.12² / 2 = 63.96 s, and 0.82 of them are expected in 200,000 messages.
     #[test]
     fn backoffs_that_did_not_come_are_due() {
         let unseen = SCTP.allowance();

@@ -11,18 +11,18 @@ use crate::{DelayBreakdown, Distribution, Outcome, Playback, Record, RecordKind,
 /// The summary of a run's records, small enough that a study keeps it for every run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Messages that were to be sent.
+    /// Number of messages that were to be sent.
     pub offered: u64,
-    /// Number of messages that were delivered (and answered); of frames also those that came too late.
+    /// Number of messages that were delivered (and answered); includes frames that arrived too late.
     pub completed: u64,
     /// Number of messages that were unfinished when the run ended.
     pub unfinished: u64,
-    /// Number of messages that the transport gave up (partial reliability).
+    /// Number of messages that the transport abandoned (partial reliability).
     pub abandoned: u64,
-    /// Number of messages that the other end refused.
+    /// Number of messages that the peer refused.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused: u64,
-    /// Octets of the completed messages; of transactions those of the direction that carries more.
+    /// Octets of the completed messages; of a transaction, only the direction that carries more.
     pub bytes: u64,
     /// Latencies, counted from the scheduled time.
     pub latency: Distribution,
@@ -48,8 +48,7 @@ pub struct Summary {
 pub struct TotalDelayBreakdown {
     /// Time behind schedule, before the transport accepted the messages.
     pub slip: u128,
-    /// Time at the server, until the transport accepted the replies; part of `slip` in results of older
-    /// versions.
+    /// Time at the server, until the transport accepted the replies; results of older versions include it in `slip`.
     #[serde(default)]
     pub service: u128,
     /// Time in the sender's buffer.
@@ -156,19 +155,19 @@ impl Summarizer {
     }
 }
 
-/// Who is as far behind its schedule does not carry its load: the rule of IKR report 53, section 5.1.
-const COLLAPSED: Duration = Duration::from_secs(1);
+/// A run that falls this far behind its schedule does not carry its load. IKR report 53, section 5.1.
+const MAX_BEHIND: Duration = Duration::from_secs(1);
 
 impl Summary {
     /// Returns whether a message waited for more than a second before the transport accepted it.
     pub fn fell_behind(&self) -> bool {
-        self.behind > COLLAPSED
+        self.behind > MAX_BEHIND
     }
 
     /// Returns whether messages waited longer and longer in the transport's buffers: those of the later half
     /// took more than a second, and twice as long as those of the earlier one.
     pub fn backlog_grew(&self) -> bool {
-        let limit = COLLAPSED.as_millis_f64();
+        let limit = MAX_BEHIND.as_millis_f64();
         self.halves.means_ms().is_some_and(|(earlier, later)| later > limit && later > 2.0 * earlier)
     }
 
@@ -218,16 +217,16 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A digest as 32 hexadecimal digits.
+/// Writes and reads a digest as 32 hexadecimal digits.
 mod as_text {
     use hol_base::Digest;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    /// Writes the total by component.
+    /// Writes a digest as text.
     pub fn serialize<S: Serializer>(digest: &Digest, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(digest)
     }
-    /// Reads the total by component.
+    /// Reads a digest from text.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Digest, D::Error> {
         String::deserialize(from)?.parse().map_err(D::Error::custom)
     }
@@ -337,7 +336,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Summary>(&json).unwrap(), summary);
     }
 
-    /// A flow that gets 4.2 of 10 messages a second through, which its send buffer takes at once.
+    /// A flow that completes 4.2 of 10 messages a second, while its send buffer accepts all at once.
     #[test]
     fn a_starved_flow_has_a_backlog_that_grows() {
         let starved = |interval: u64| {

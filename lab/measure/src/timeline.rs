@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LatencySum, Record, nanoseconds};
 
-/// Parts beyond so many are not kept.
-const MOST: usize = 1 << 16;
+/// Maximum number of parts; later ones are discarded.
+const MAX_PARTS: usize = 1 << 16;
 
 /// The deliveries in each interval of a run, from the time at which its first message was due.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub struct TimelinePart {
 #[derive(Debug)]
 pub struct TimelineBuilder {
     timeline: Timeline,
-    /// When the first message was due, and when the last was delivered.
+    /// When the first message was due, and when the last one was delivered.
     times: Option<(Time, Time)>,
 }
 
@@ -51,7 +51,7 @@ impl TimelineBuilder {
         let delivered = record.scheduled + split.total();
         self.times = Some((begin, last.max(delivered)));
         let part = delivered.since(begin).as_nanos() / self.timeline.part.as_nanos();
-        let Some(at) = usize::try_from(part).ok().filter(|at| *at < MOST) else { return };
+        let Some(at) = usize::try_from(part).ok().filter(|at| *at < MAX_PARTS) else { return };
         if at >= self.timeline.parts.len() {
             self.timeline.parts.resize(at + 1, TimelinePart::default());
         }

@@ -9,7 +9,7 @@ use crate::Record;
 /// The time in which a flow's messages were carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
-    /// When the first message was handed to the transport.
+    /// When the first message was passed to the transport.
     pub first: Time,
     /// When the last message was delivered (and answered), or was due if it never was.
     pub last: Time,
@@ -27,10 +27,10 @@ pub struct TransferBuilder {
 /// The octets that a background flow carries during a transfer.
 #[derive(Debug, Clone)]
 pub struct BackgroundTransfer {
-    /// Nothing before can be part of the transfer.
+    /// Earliest possible start of the transfer.
     since: Time,
     octets: u64,
-    /// What was delivered outside the transfer as far as it is known, by the time of its delivery.
+    /// Octets delivered outside the transfer as known so far, by the time of delivery.
     outside: BTreeMap<Time, u64>,
 }
 
@@ -52,7 +52,7 @@ impl Transfer {
 impl TransferBuilder {
     /// Adds the next record.
     pub fn add(&mut self, record: &Record) {
-        // A message that never arrived left no note of when it was written: not before it was due.
+        // A message that never arrived has no time of writing; it was not written before it was due.
         let sent = record.request.map_or(record.scheduled, |leg| leg.written);
         self.first = Some(self.first.map_or(sent, |first| first.min(sent)));
         let delivered = record.latency().map(|latency| record.scheduled + latency);

@@ -21,8 +21,7 @@ pub struct Trend {
     /// Steps (from level i to i + 1) that go the other way significantly, corrected for the family of all
     /// steps.
     pub violations: Vec<usize>,
-    /// Probability that so many repetitions go in the claimed direction from end to end by chance (sign
-    /// test).
+    /// Probability that this many repetitions go in the claimed direction from end to end by chance (sign test).
     pub p: f64,
     /// The monotonic curve nearest to the means.
     pub fit: Vec<f64>,
@@ -53,7 +52,7 @@ impl Trend {
     }
 }
 
-/// The one-sided sign test between the ends of the axis; ties say nothing and are left out.
+/// Returns p of the one-sided sign test between the ends of the axis; ties are left out.
 fn sign_test(levels: &[Vec<f64>], direction: Direction) -> f64 {
     let [first, .., last] = levels else { return 1.0 };
     let right = |from: f64, to: f64| match direction {
@@ -91,7 +90,7 @@ mod tests {
         [-0.3, 0.1, 0.2, -0.1, 0.05, 0.05, -0.2, 0.2].iter().map(|noise| mean + noise).collect()
     }
 
-    /// The same noise in another order, so that differences between levels vary.
+    /// Returns levels with the same noise in different orders, so that their differences vary.
     fn levels(means: &[f64]) -> Vec<Vec<f64>> {
         let turned = |(i, mean): (usize, &f64)| {
             let mut level = noisy(*mean);

@@ -2,8 +2,8 @@
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-/// Samples under conditions that differ in two factors only: by level of the first factor, level of the
-/// second, and repetition; equally many everywhere.
+/// Samples that differ in two factors only, indexed by level of the first factor, level of the second and
+/// repetition. Every cell has equally many.
 pub type Block = Vec<Vec<Vec<f64>>>;
 
 /// The variance within blocks, by source.
@@ -83,11 +83,11 @@ fn of_block(block: &Block) -> Variance {
 
     let [n, r, c] = [repetitions, rows, columns].map(|count| count as f64);
     let part = |squares: f64, freedom: f64| VarianceComponent { squares, freedom };
-    let first = part(n * c * spread(&by_row, grand), r - 1.0);
-    let second = part(n * r * spread(&by_column, grand), c - 1.0);
-    let between = n * cells.iter().map(|row| spread(row, grand)).sum::<f64>();
+    let first = part(n * c * squared_distances(&by_row, grand), r - 1.0);
+    let second = part(n * r * squared_distances(&by_column, grand), c - 1.0);
+    let between = n * cells.iter().map(|row| squared_distances(row, grand)).sum::<f64>();
     let samples = block.iter().flatten().zip(cells.iter().flatten());
-    let error = samples.map(|(cell, mean)| spread(cell, *mean)).sum();
+    let error = samples.map(|(cell, mean)| squared_distances(cell, *mean)).sum();
     Variance {
         first,
         second,
@@ -100,8 +100,8 @@ fn mean(samples: &[f64]) -> f64 {
     samples.iter().sum::<f64>() / samples.len() as f64
 }
 
-/// The sum of squared distances from `centre`.
-fn spread(samples: &[f64], centre: f64) -> f64 {
+/// Returns the sum of the squared distances from `centre`.
+fn squared_distances(samples: &[f64], centre: f64) -> f64 {
     samples.iter().map(|x| (x - centre) * (x - centre)).sum()
 }
 
@@ -124,7 +124,7 @@ mod tests {
         assert!(close(variance.p(variance.first), 0.0064516545795524375));
     }
 
-    /// The samples of the two tests below.
+    /// Returns the samples of the next two tests.
     fn block() -> Block {
         let block = [
             [[41.0, 43.0, 39.0], [44.0, 48.0, 47.0]],
@@ -134,8 +134,8 @@ mod tests {
         block.map(|row| row.map(|cell| cell.to_vec()).to_vec()).to_vec()
     }
 
-    // What a linear model loses when a factor is taken out of it: residual sums of squares of scipy.linalg.lstsq on
-    // indicator variables, and scipy.stats.f.sf.
+    // The residual sums of squares that a linear model gains when a factor is removed from it: scipy.linalg.lstsq on indicator
+    // variables, and scipy.stats.f.sf.
     #[test]
     fn two_factors_agree_with_linear_models_in_scipy() {
         let variance = Variance::within(&[block()]).unwrap();

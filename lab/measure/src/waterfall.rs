@@ -11,7 +11,7 @@ use crate::{DelayComponent, Record, RecordKind, TransferTimes};
 pub struct Waterfall {
     /// Number of the page in its run, from 1.
     pub page: u64,
-    /// Time from the click to the last octet; `None` if it never came.
+    /// Time from the click to the last octet; `None` if it never arrived.
     #[serde(rename = "took_ns", with = "nanoseconds::if_any")]
     pub took: Option<Duration>,
     /// The files of the page, the document first.
@@ -29,7 +29,7 @@ pub struct WaterfallFile {
     #[serde(rename = "known_ns", with = "nanoseconds")]
     pub known: Duration,
     /// What the file waited for from then on: first the request, then the file itself; empty if it never
-    /// came.
+    /// arrived.
     pub spans: Vec<Span>,
 }
 
@@ -51,15 +51,15 @@ pub struct WaterfallBuilder {
 }
 
 impl WaterfallBuilder {
-    /// A drawing is chosen among so many pages, the first of the run.
-    const PAGES: usize = 64;
-    /// Nobody reads the bars of more files.
-    const FILES: usize = 256;
+    /// Maximum number of pages, the first of the run, among which the drawing is chosen.
+    const MAX_PAGES: usize = 64;
+    /// Maximum number of files of a drawn page; more bars are unreadable.
+    const MAX_FILES: usize = 256;
 
     /// Adds the next record; a page comes before its files.
     pub fn add(&mut self, record: &Record) {
         match record.kind {
-            RecordKind::Page if self.pages.len() < Self::PAGES => self.pages.push((*record, Vec::new())),
+            RecordKind::Page if self.pages.len() < Self::MAX_PAGES => self.pages.push((*record, Vec::new())),
             RecordKind::Object => {
                 let is_its_page = |page: &Record| record.parent.map(u64::from) == Some(page.id);
                 if let Some((_, files)) = self.pages.last_mut().filter(|(page, _)| is_its_page(page)) {
@@ -79,7 +79,7 @@ impl WaterfallBuilder {
         let place =
             |page: &Record| self.pages.iter().filter(|(other, _)| other.id < page.id).count() as u64 + 1;
         let (page, files) = self.pages.get(middle)?;
-        (files.len() <= Self::FILES).then(|| Waterfall::of(place(page), page, files))
+        (files.len() <= Self::MAX_FILES).then(|| Waterfall::of(place(page), page, files))
     }
 }
 
@@ -111,7 +111,7 @@ impl WaterfallFile {
     }
 }
 
-/// What a file waited for since it was known, without what took no time.
+/// Returns the parts of a file's delay since it became known, without parts of zero length.
 fn spans(known: Time, request: TransferTimes, reply: TransferTimes) -> Vec<Span> {
     let of = |leg: TransferTimes, before: Time| {
         let TransferTimes { written, first_sent, last_sent, arrived, delivered } = leg;

@@ -22,7 +22,7 @@ impl Digester {
     }
     /// Adds several numbers at once.
     pub fn add_all<const N: usize>(&mut self, values: [u64; N]) {
-        // The hasher is three times as fast with one long write as with many short ones.
+        // One long write is three times as fast as many short ones.
         let mut octets = [[0; 8]; N];
         for (octets, value) in octets.iter_mut().zip(values) {
             *octets = value.to_le_bytes();

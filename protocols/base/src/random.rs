@@ -23,7 +23,7 @@ pub struct Rng {
     state: [u64; 4],
 }
 
-/// One step of splitmix64, the mixer that fills states and separates names.
+/// Performs one step of splitmix64, the mixer that fills states and separates names.
 const fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;

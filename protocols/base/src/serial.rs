@@ -1,4 +1,4 @@
-//! Serial numbers (RFC 1982). They wrap, so they have no total order, only before and after.
+//! Serial numbers (RFC 1982). They wrap around, so they have no total order, only before and after.
 
 /// Defines a serial number type with wrapping addition, `before`, `after` and `distance_from`, without `Ord`.
 ///
@@ -73,7 +73,7 @@ macro_rules! serial_number {
 #[cfg(test)]
 mod tests {
     serial_number!(
-        /// For the tests.
+        /// A serial number for the tests.
         Number, u32, i32
     );
 

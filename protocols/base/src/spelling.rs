@@ -4,7 +4,7 @@
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |candidate: &&str| strsim::damerau_levenshtein(word, candidate);
     let best = known.into_iter().min_by_key(distance)?;
-    // A word of which little is left has been replaced, not mistyped.
+    // A word with too many changed characters was replaced, not mistyped.
     let most = match word.chars().count() {
         0..=2 => 0,
         3..=5 => 1,

@@ -128,11 +128,11 @@ struct Scale {
     units: &'static [(&'static str, f64)],
     /// Units, in lower case, that most people read as the first factor and `tc` as the second.
     ambiguous: &'static [(&'static str, f64, f64)],
-    /// Units are case-insensitive, because that is unambiguous.
+    /// Whether units are case-insensitive, which is allowed if that is unambiguous.
     any_case: bool,
-    /// The maximum, and how it is written.
+    /// The maximum, and its text form.
     most: (f64, &'static str),
-    /// The expected form, for errors.
+    /// The expected form, for error messages.
     expected: &'static str,
     /// Formats a quantity.
     show: fn(u64) -> String,
@@ -149,7 +149,7 @@ impl Scale {
             let (value, (most, written)) = ((number * factor).round(), self.most);
             return match value <= most {
                 true => Ok(value as u64),
-                false => refuse(format!("is more than {written}, the most there may be")),
+                false => refuse(format!("is more than {written}, the maximum")),
             };
         }
         match self.ambiguous.iter().find(|(name, ..)| *name == lower) {
@@ -277,7 +277,7 @@ impl FromStr for Frequency {
             Some(number) if number > *Self::RANGE.end() => Err(ParseUnitError {
                 text: text.to_owned(),
                 problem:
-                    "is more often than once in a nanosecond, the finest time here; at most \"1000000000/s\""
+                    "is more than once per nanosecond, the resolution of time in hol; use at most \"1000000000/s\""
                         .to_owned(),
             }),
             _ => refuse(per_second.and_then(Self::new), text, FREQUENCIES),
@@ -339,7 +339,7 @@ impl fmt::Display for QueueLimit {
     }
 }
 
-/// Makes serde read and write a quantity as text, and name the expected form in errors; so does the schema.
+/// Makes serde read and write a quantity as text, and name the expected form in errors and in the schema.
 macro_rules! text_form {
     ($($unit:ty: $expected:expr,)*) => {$(
         impl<'de> Deserialize<'de> for $unit {
@@ -440,7 +440,7 @@ mod tests {
     #[test]
     fn what_is_beyond_a_limit_is_told_the_limit() {
         let time = "1000000d".parse::<Duration>().unwrap_err().to_string();
-        assert_eq!(time, "\"1000000d\" is more than 36500d, the most there may be");
+        assert_eq!(time, "\"1000000d\" is more than 36500d, the maximum");
         let rate = "99999999999/s".parse::<Frequency>().unwrap_err().to_string();
         assert!(rate.contains("at most \"1000000000/s\""), "{rate}");
         assert!(

@@ -5,14 +5,14 @@ use crate::nearest;
 /// Rewrites an error of serde or of the TOML parser in plain words, with what to do about it.
 pub fn plain_words(message: &str) -> String {
     let message = message.trim_end();
-    if let Some((found, expected)) = mismatch(message) {
-        return misplaced(&value(found), expected);
+    if let Some((found, expected)) = split_mismatch(message) {
+        return describe_mismatch(&value(found), expected);
     }
-    // A list whose elements might be the keys in their order.
+    // A list whose elements may be the keys in order.
     if let Some((_, expected)) =
         message.strip_prefix("invalid length ").and_then(|rest| rest.split_once(", expected "))
     {
-        return misplaced("a list", expected);
+        return describe_mismatch("a list", expected);
     }
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     if let Some((unknown, known)) = quoted.split_first() {
@@ -28,10 +28,10 @@ pub fn plain_words(message: &str) -> String {
     }
     // serde's error for a choice that is neither a word nor a table with one key.
     if message.starts_with("wanted string or table") || message.starts_with("wanted exactly 1 element") {
-        return "this is not a word in quotes, as has to stand here".to_owned();
+        return "this must be a word in quotes".to_owned();
     }
     if message.contains("recurs") {
-        return "too much stands inside one another here; write it flatter".to_owned();
+        return "too many tables or lists are nested here; nest fewer".to_owned();
     }
     message.replace('`', "\"").replace('\n', "; ")
 }
@@ -43,8 +43,8 @@ fn unknown_word(what: &str, unknown: &str, known: &[&str]) -> String {
     }
 }
 
-/// Returns what was found where something else was expected.
-fn mismatch(message: &str) -> Option<(&str, &str)> {
+/// Splits serde's message into the found and the expected value.
+fn split_mismatch(message: &str) -> Option<(&str, &str)> {
     let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
     rest.split_once(", expected ")
 }
@@ -61,10 +61,10 @@ fn value(found: &str) -> String {
 }
 
 /// Returns the sentence for `found` where serde expected `expected`.
-fn misplaced(found: &str, expected: &str) -> String {
+fn describe_mismatch(found: &str, expected: &str) -> String {
     let is_number = found.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     match expected {
-        "any value" => format!("{found} is beyond the numbers that can be written here"),
+        "any value" => format!("{found} is too large a number"),
         "a string" if is_number => format!("{found} is not text; write it in quotes: \"{found}\""),
         _ if is_number && expected.contains("a percentage") => {
             format!("{found} is not a percentage; write it in quotes and with %, as in {}", percentage(found))
@@ -72,12 +72,11 @@ fn misplaced(found: &str, expected: &str) -> String {
         _ if is_number && expected.contains(" such as \"") => {
             format!("{found} has no unit; write {expected}")
         }
-        _ => format!("{found} is not {}", wanted(expected)),
+        _ => format!("{found} is not {}", describe_expected(expected)),
     }
 }
 
-/// Returns a bare number as a percentage in quotes; a number between 0 and 1 is taken for a share, such as
-/// 0.05 for 5 %.
+/// Returns a bare number as a percentage in quotes; a number between 0 and 1 is treated as a share, such as 0.05 for 5 %.
 pub(crate) fn percentage(number: &str) -> String {
     match number.parse::<f64>() {
         Ok(share) if share > 0.0 && share < 1.0 => {
@@ -89,13 +88,13 @@ pub(crate) fn percentage(number: &str) -> String {
 }
 
 /// Describes the expected value.
-fn wanted(expected: &str) -> String {
+fn describe_expected(expected: &str) -> String {
     let whole = |most: u64| format!("a whole number from 0 to {most}");
     match expected {
         "u8" => whole(u8::MAX.into()),
         "u16" => whole(u16::MAX.into()),
         "u32" => whole(u32::MAX.into()),
-        // TOML's own limit.
+        // The largest integer of TOML.
         "u64" | "usize" => whole(i64::MAX as u64),
         "f32" | "f64" => "a number such as 0.5".to_owned(),
         "a string" => "text in quotes".to_owned(),
@@ -152,7 +151,7 @@ mod tests {
             ),
             (
                 "invalid type: integer `99999999999999999999` as i128, expected any value",
-                "99999999999999999999 is beyond the numbers that can be written here",
+                "99999999999999999999 is too large a number",
             ),
         ] {
             assert_eq!(plain_words(message), said);

@@ -19,115 +19,115 @@ use crate::pacing::Pacing;
 use crate::ticks;
 use aggregation::{Aggregation, ROUNDS};
 use bandwidth::{Bandwidth, MaxFilter, UNIT};
-use policer::{Policer, Tally, Turn};
-use window::Memory;
+use policer::{Policer, PolicerUpdate, Tally};
+use window::SavedState;
 
 /// 2/ln 2: the least gain with which the rate doubles each round. Draft, section 4.1.1.2: BBRHighGain.
 const HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1;
-/// Its reverse empties in one round the queue that startup filled. Draft, section 4.3.3.
+/// The inverse of the startup gain, which drains startup's queue in one round. Draft, section 4.3.3.
 const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
-/// What may be in flight, in the product of bandwidth and delay: room for delayed ACKs. Draft, section 4.2.3.2.
+/// The limit of the data in flight, in bandwidth-delay products, with room for delayed ACKs. Draft, section 4.2.3.2.
 const CWND_GAIN: u32 = 2 * UNIT;
-/// One phase probes, the next makes good for it, six cruise. Draft, section 4.3.4.1.
+/// The gains of a cycle: one phase probes, the next drains the probe's queue, six cruise. Draft, section 4.3.4.1.
 const CYCLE: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// The phase in which it begins is random, but never the one that makes good. Draft, section 4.3.4.2; bbr_cycle_rand.
+/// The first phase is random, but never the one that drains. Draft, section 4.3.4.2; bbr_cycle_rand.
 const FIRST_PHASES: u64 = 7;
-/// Rounds over which the greatest bandwidth counts. Draft, section 4.1.2.3: BtlBwFilterLen.
+/// Length of the window of the maximum bandwidth, in rounds. Draft, section 4.1.2.3: BtlBwFilterLen.
 const BANDWIDTH_ROUNDS: u32 = 10;
-/// For how long the least round trip counts. Draft, section 4.1.2.4: RTpropFilterLen.
+/// Lifetime of the minimum round-trip time. Draft, section 4.1.2.4: RTpropFilterLen.
 const RTT_LIFETIME: Duration = Duration::from_secs(10);
-/// How long little is in flight to see it. Draft, section 4.3.5: ProbeRTTDuration.
+/// Minimum duration of ProbeRTT. Draft, section 4.3.5: ProbeRTTDuration.
 const PROBE_RTT: Duration = Duration::from_millis(200);
-/// Growth of the bandwidth that tells that there is more, and rounds without it that tell that there is not. Draft, section
-/// 4.3.2.2.
+/// Growth of the bandwidth that indicates an unfilled pipe, and number of rounds without it that indicates a
+/// full one. Draft, section 4.3.2.2.
 const FULL_GROWTH: u32 = UNIT * 5 / 4;
 const FULL_ROUNDS: u32 = 3;
-/// Paced this much below the bandwidth, in per cent, so that queues shrink: bbr_pacing_margin_percent (Linux 5.1).
+/// Percentage by which the pacing rate stays below the bandwidth, so that queues shrink: bbr_pacing_margin_percent (Linux 5.1).
 const MARGIN: u64 = 1;
-/// Octets a second below which segments leave one by one: 1.2 Mbit/s, bbr_min_tso_rate.
+/// Rate in octets per second below which segments are sent one by one: 1.2 Mbit/s, bbr_min_tso_rate.
 const SLOW: u64 = 1_200_000 / 8;
-/// The round trip taken before there is one: bbr_init_pacing_rate_from_rtt.
+/// The round-trip time assumed before the first sample: bbr_init_pacing_rate_from_rtt.
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
-/// Whether losses are being repaired; later ones are worse.
+/// The kind of loss recovery in progress, in ascending order of severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recovery {
-    /// None are.
+    /// No recovery.
     None,
-    /// By fast retransmission.
+    /// Fast recovery.
     Fast,
-    /// After a timeout.
+    /// Recovery after a retransmission timeout.
     Timeout,
 }
 
-/// What is known as a connection opens.
+/// What is known when a connection opens.
 #[derive(Debug, Clone, Copy)]
-pub struct Beginning {
+pub struct ConnectionStart {
     /// The time.
     pub now: Time,
-    /// The least round trip of the handshake.
-    pub least_rtt: Option<Duration>,
-    /// The smoothed one.
+    /// The least round-trip time of the handshake.
+    pub min_rtt: Option<Duration>,
+    /// The smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
     /// Octets of a full-sized segment.
     pub segment: u32,
-    /// Of what the controller leaves to chance.
+    /// Seed of the controller's random choices.
     pub seed: Seed,
 }
 
-/// What an acknowledgment tells, counted in units of the window.
+/// The effect of an acknowledgment, in units of the window.
 #[derive(Debug, Clone, Copy)]
-pub struct Acknowledged {
+pub struct AckSample {
     /// The time.
     pub now: Time,
-    /// What left the network with it.
+    /// Units newly delivered.
     pub delivered: u32,
-    /// What is newly reported as marked, where marks are counted.
+    /// Units newly reported as CE-marked, if marks are counted.
     pub marked: u32,
-    /// Whether the window was full.
-    pub window_was_used: bool,
+    /// Whether the congestion window limited the sender. Linux: tcp_is_cwnd_limited.
+    pub is_cwnd_limited: bool,
     /// SND.UNA and SND.NXT.
     pub progress: (u32, u32),
-    /// What is newly taken for lost.
+    /// Units newly considered lost.
     pub newly_lost: u32,
-    /// What ever was.
+    /// Units ever considered lost.
     pub lost: u32,
-    /// The peer has forgotten what it had reported.
+    /// Whether the peer has discarded data that it had SACKed (RFC 2018 section 8).
     pub reneged: bool,
-    /// It acknowledges one short segment and nothing else, so that it may have been delayed.
+    /// Whether it acknowledges only one short segment, so that it may have been delayed.
     pub runt: bool,
-    /// The latest round trip that it gives.
+    /// The latest round-trip sample of this acknowledgment.
     pub rtt: Option<Duration>,
-    /// The least of the connection.
-    pub least_rtt: Option<Duration>,
-    /// The smoothed one.
+    /// The least round-trip time of the connection.
+    pub min_rtt: Option<Duration>,
+    /// The smoothed round-trip time.
     pub smoothed_rtt: Option<Duration>,
-    /// What was in flight before it.
+    /// Units in flight before it.
     pub prior_in_flight: u32,
-    /// What is now.
+    /// Units in flight now.
     pub in_flight: u32,
-    /// Whether losses are being repaired.
+    /// The loss recovery in progress.
     pub recovery: Recovery,
-    /// When the pace lets the next segment leave; it may be past.
+    /// When the pacer allows the next segment; it may be in the past.
     pub departure: Time,
 }
 
 #[cfg(test)]
-impl Acknowledged {
-    /// One segment is acknowledged after `rtt`, the only one in flight.
+impl AckSample {
+    /// Returns the acknowledgment of one segment after `rtt`, the only one in flight.
     pub(crate) fn one(now: Time, rtt: Duration) -> Self {
         Self {
             now,
             delivered: 1,
             marked: 0,
-            window_was_used: true,
+            is_cwnd_limited: true,
             progress: (0, 0),
             newly_lost: 0,
             lost: 0,
             reneged: false,
             runt: false,
             rtt: Some(rtt),
-            least_rtt: Some(rtt),
+            min_rtt: Some(rtt),
             smoothed_rtt: Some(rtt),
             prior_in_flight: 1,
             in_flight: 0,
@@ -137,26 +137,26 @@ impl Acknowledged {
     }
 }
 
-/// What it is about. Draft, section 4.3.
+/// The state of the state machine. Draft, section 4.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// Finds the bandwidth, doubling the rate each round.
     Startup,
     /// Empties the queue that startup filled.
     Drain,
-    /// Looks for more bandwidth now and then, and shares it.
+    /// Probes for more bandwidth from time to time, and shares it.
     ProbeBandwidth,
-    /// Has little in flight for a while, so that queues are empty and the round trip is the least.
+    /// Limits the data in flight for a short time, so that queues are empty and the round-trip time is minimal.
     ProbeRoundTrip,
 }
 
-/// Rounds, counted by what is delivered. Draft, section 4.1.1.3.
+/// Round trips, counted by delivered units. Draft, section 4.1.1.3.
 #[derive(Debug, Clone, Default)]
 struct Rounds {
     count: u32,
-    /// Who left when this was delivered begins the next.
+    /// BBR.next_round_delivered: the next round starts with a segment sent after this much was delivered.
     next: u32,
-    /// This acknowledgment began one.
+    /// Whether this acknowledgment started a round.
     began: bool,
 }
 
@@ -168,20 +168,20 @@ struct Full {
     reached: bool,
 }
 
-/// The least round trip lately. Draft, section 4.1.2.4 and 4.3.5.
+/// The minimum round-trip time of the last ten seconds. Draft, sections 4.1.2.4 and 4.3.5.
 #[derive(Debug, Clone, Default)]
-struct LeastRtt {
+struct MinRtt {
     rtt: Option<Duration>,
     at: Time,
-    /// While it is probed, and little enough is in flight: from when on; and a round has passed since.
+    /// In ProbeRTT, the time from which few enough units have been in flight, and whether a round has passed since.
     little_since: Option<Time>,
     round_passed: bool,
 }
 
-/// The state of a connection.
+/// The state of a connection's BBR.
 #[derive(Debug, Clone)]
 pub(crate) struct Bbr {
-    /// Units of a segment, and octets of one.
+    /// Units per segment, and octets per segment.
     quantum: u32,
     segment: u32,
     chance: Rng,
@@ -190,24 +190,24 @@ pub(crate) struct Bbr {
     bandwidth: MaxFilter,
     rounds: Rounds,
     full: Full,
-    least_rtt: LeastRtt,
+    min_rtt: MinRtt,
     policer: Policer,
     aggregation: Aggregation,
-    /// The phase of the cycle of gains, and since when.
+    /// The phase of the cycle of gains, and its start time.
     phase: usize,
     phase_since: Time,
-    /// It begins again after the application was silent.
+    /// Whether the connection restarts from idle.
     restarts: bool,
-    memory: Memory,
+    memory: SavedState,
     pacing_gain: u32,
     cwnd_gain: u32,
     pacing: Pacing,
-    /// The pace goes by a round trip that was measured.
+    /// Whether the pacing rate is based on a measured round-trip time.
     rtt_known: bool,
 }
 
 impl Bbr {
-    /// Before the connection is open: of no use until [`begin`](Self::begin).
+    /// Creates the state before the connection opens; [`begin`](Self::begin) must be called before any other function.
     pub(crate) fn new(quantum: u32) -> Self {
         Self {
             quantum,
@@ -218,13 +218,13 @@ impl Bbr {
             bandwidth: MaxFilter::default(),
             rounds: Rounds::default(),
             full: Full::default(),
-            least_rtt: LeastRtt::default(),
+            min_rtt: MinRtt::default(),
             policer: Policer::default(),
             aggregation: Aggregation::default(),
             phase: 0,
             phase_since: Time::ZERO,
             restarts: false,
-            memory: Memory::default(),
+            memory: SavedState::default(),
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
             pacing: Pacing { rate: 0, burst: 1 },
@@ -232,26 +232,26 @@ impl Bbr {
         }
     }
 
-    /// The connection opens with a window of `cwnd`. Draft, section 4.3.1.
-    pub(crate) fn begin(&mut self, beginning: Beginning, cwnd: u32) {
-        let Beginning { now, least_rtt, smoothed_rtt, segment, seed } = beginning;
+    /// Starts when the connection opens, with a window of `cwnd`. Draft, section 4.3.1.
+    pub(crate) fn begin(&mut self, beginning: ConnectionStart, cwnd: u32) {
+        let ConnectionStart { now, min_rtt, smoothed_rtt, segment, seed } = beginning;
         *self = Self { segment, chance: seed.rng(), ..Self::new(self.quantum) };
         self.deliveries = Deliveries::begin(now, self.quantum);
         self.rounds.next = self.deliveries.delivered();
-        self.least_rtt = LeastRtt { rtt: least_rtt, at: now, ..LeastRtt::default() };
+        self.min_rtt = MinRtt { rtt: min_rtt, at: now, ..MinRtt::default() };
         self.aggregation.begin(now);
         self.policer.reset(self.tally(0));
-        self.pace_by_round_trip(cwnd, smoothed_rtt, least_rtt);
+        self.pace_by_round_trip(cwnd, smoothed_rtt, min_rtt);
     }
 
-    /// How fast segments may leave.
+    /// Returns the pacing rate and the size of bursts.
     pub(crate) fn pacing(&self) -> Pacing {
         self.pacing
     }
 
-    /// An acknowledgment: the model of the path, then pace and window. Draft, section 3.5.
-    pub(crate) fn on_acknowledged(&mut self, ack: &Acknowledged, cwnd: &mut u32, ssthresh: &mut u32) {
-        let least = ack.least_rtt.unwrap_or_default();
+    /// Handles an acknowledgment: updates the model of the path, then the pacing rate and the window. Draft, section 3.5.
+    pub(crate) fn on_acknowledged(&mut self, ack: &AckSample, cwnd: &mut u32, ssthresh: &mut u32) {
+        let least = ack.min_rtt.unwrap_or_default();
         let sample = self.deliveries.sample(ack.now, ack.delivered, ack.reneged, least);
         self.update_bandwidth(ack, sample);
         if sample.is_some() && ack.delivered > 0 {
@@ -260,7 +260,7 @@ impl Bbr {
         if self.mode == Mode::ProbeBandwidth && self.phase_is_over(ack) {
             self.next_phase();
         }
-        self.look_whether_full(sample);
+        self.check_full_pipe(sample);
         self.drain(ack, ssthresh);
         self.update_round_trip(ack, sample, cwnd);
         self.set_gains();
@@ -268,7 +268,7 @@ impl Bbr {
         self.set_window(ack, cwnd);
     }
 
-    /// The application sends again, and nothing is in flight. Draft, section 4.3.4.4: restarting from idle.
+    /// Handles the first transmission after an idle period. Draft, section 4.3.4.4.
     pub(crate) fn on_restart(&mut self, now: Time, cwnd: &mut u32) {
         if !self.deliveries.is_application_limited() {
             return;
@@ -282,7 +282,8 @@ impl Bbr {
         }
     }
 
-    /// A retransmission timeout; `lost` units were ever taken for lost. It counts as the end of a round: bbr_set_state.
+    /// Handles a retransmission timeout, which counts as the end of a round; `lost` is the number of units
+    /// ever considered lost. Linux: bbr_set_state.
     pub(crate) fn on_timeout(&mut self, lost: u32) {
         self.memory.on_timeout();
         self.full.bandwidth = Bandwidth::default();
@@ -290,18 +291,18 @@ impl Bbr {
         self.look_for_policer(true, false, lost);
     }
 
-    /// What was taken for congestion was none: bbr_undo_cwnd.
+    /// Handles a spurious loss detection. Linux: bbr_undo_cwnd.
     pub(crate) fn on_undo(&mut self, lost: u32) {
         (self.full.bandwidth, self.full.rounds) = (Bandwidth::default(), 0);
         self.policer.reset(self.tally(lost));
     }
 
-    /// What is lost begins to be repaired: bbr_ssthresh.
+    /// Handles the start of recovery. Linux: bbr_ssthresh.
     pub(crate) fn on_congestion(&mut self, cwnd: u32) {
-        self.remember(cwnd);
+        self.save_window(cwnd);
     }
 
-    /// The bandwidth to go by.
+    /// Returns the bandwidth to use: that of a policer if one was detected, otherwise the filtered maximum.
     fn estimate(&self) -> Bandwidth {
         self.policer.bandwidth().unwrap_or_else(|| self.bandwidth.greatest())
     }
@@ -310,13 +311,14 @@ impl Bbr {
         Tally { at: self.deliveries.delivered_at(), delivered: self.deliveries.delivered(), lost }
     }
 
-    /// Octets of a unit of the window.
+    /// Returns the octets per unit of the window.
     fn octets(&self) -> u32 {
         self.segment / self.quantum
     }
 
-    /// The greatest bandwidth of ten rounds. A sample of the application counts only if it is greater. Draft, section 4.1.2.
-    fn update_bandwidth(&mut self, ack: &Acknowledged, sample: Option<Sample>) {
+    /// Updates the round and the maximum bandwidth of ten rounds; an application-limited sample counts only
+    /// if it is not lower. Draft, section 4.1.2.
+    fn update_bandwidth(&mut self, ack: &AckSample, sample: Option<Sample>) {
         self.rounds.began = false;
         let Some(sample) = sample else { return };
         if !is_beyond(self.rounds.next, sample.prior_delivered) {
@@ -327,12 +329,12 @@ impl Bbr {
         self.look_for_policer(ack.newly_lost > 0, sample.application_limited, ack.lost);
         let bandwidth = Bandwidth::of(sample.delivered, sample.interval);
         if !sample.application_limited || bandwidth >= self.bandwidth.greatest() {
-            self.bandwidth.see(BANDWIDTH_ROUNDS, self.rounds.count, bandwidth);
+            self.bandwidth.add(BANDWIDTH_ROUNDS, self.rounds.count, bandwidth);
         }
     }
 
     fn look_for_policer(&mut self, losses: bool, application_limited: bool, lost: u32) {
-        let turn = Turn {
+        let turn = PolicerUpdate {
             tally: self.tally(lost),
             losses,
             application_limited,
@@ -344,18 +346,18 @@ impl Bbr {
         }
     }
 
-    fn update_aggregation(&mut self, ack: &Acknowledged, cwnd: u32) {
+    fn update_aggregation(&mut self, ack: &AckSample, cwnd: u32) {
         if self.rounds.began {
             self.aggregation.on_round(ROUNDS);
         }
         self.aggregation.on_acked(self.deliveries.delivered_at(), ack.delivered, self.estimate(), cwnd);
     }
 
-    /// A phase lasts a round trip; one that probes until it has had its effect, one that makes good no longer than it needs.
-    /// Draft, section 4.3.4.3.
-    fn phase_is_over(&self, ack: &Acknowledged) -> bool {
+    /// Returns whether the phase of the cycle is over. A phase lasts a round trip; a probe lasts until it has
+    /// had its effect, and a drain ends early if the queue is gone. Draft, section 4.3.4.3.
+    fn phase_is_over(&self, ack: &AckSample) -> bool {
         let lasted = self.deliveries.delivered_at().saturating_since(self.phase_since);
-        let full_length = self.least_rtt.rtt.is_some_and(|least| lasted > least);
+        let full_length = self.min_rtt.rtt.is_some_and(|least| lasted > least);
         let in_network = || self.in_network(ack.prior_in_flight, ack);
         let target = |gain| self.in_flight_target(self.bandwidth.greatest(), gain);
         match self.pacing_gain {
@@ -378,8 +380,8 @@ impl Bbr {
         self.next_phase();
     }
 
-    /// Three rounds without a quarter more: the pipe is full. Draft, section 4.3.2.2.
-    fn look_whether_full(&mut self, sample: Option<Sample>) {
+    /// Checks whether the pipe is full: the bandwidth has grown by less than a quarter in three rounds. Draft, section 4.3.2.2.
+    fn check_full_pipe(&mut self, sample: Option<Sample>) {
         let limited = sample.is_some_and(|sample| sample.application_limited);
         if self.full.reached || !self.rounds.began || limited {
             return;
@@ -393,8 +395,8 @@ impl Bbr {
         self.full.reached = self.full.rounds >= FULL_ROUNDS;
     }
 
-    /// The pipe is full: what startup put too much into it drains. Draft, section 4.3.3.
-    fn drain(&mut self, ack: &Acknowledged, ssthresh: &mut u32) {
+    /// Drains the queue of startup when the pipe is full. Draft, section 4.3.3.
+    fn drain(&mut self, ack: &AckSample, ssthresh: &mut u32) {
         if self.mode == Mode::Startup && self.full.reached {
             self.mode = Mode::Drain;
             *ssthresh = self.in_flight_target(self.bandwidth.greatest(), UNIT);
@@ -407,20 +409,20 @@ impl Bbr {
         }
     }
 
-    /// The least round trip of ten seconds, or a probe for it. Draft, section 4.1.2.4 and 4.3.5.
-    fn update_round_trip(&mut self, ack: &Acknowledged, sample: Option<Sample>, cwnd: &mut u32) {
-        let expired = ticks(ack.now) > ticks(self.least_rtt.at + RTT_LIFETIME);
+    /// Updates the least round-trip time of ten seconds, and probes for it when it has expired. Draft, sections 4.1.2.4 and 4.3.5.
+    fn update_round_trip(&mut self, ack: &AckSample, sample: Option<Sample>, cwnd: &mut u32) {
+        let expired = ticks(ack.now) > ticks(self.min_rtt.at + RTT_LIFETIME);
         let alone = sample.is_some_and(|sample| sample.delivered <= self.quantum);
         let delayed = ack.runt && alone;
         if let Some(rtt) = ack.rtt
-            && (self.least_rtt.rtt.is_none_or(|least| rtt < least) || (expired && !delayed))
+            && (self.min_rtt.rtt.is_none_or(|least| rtt < least) || (expired && !delayed))
         {
-            (self.least_rtt.rtt, self.least_rtt.at) = (Some(rtt), ack.now);
+            (self.min_rtt.rtt, self.min_rtt.at) = (Some(rtt), ack.now);
         }
         if expired && !self.restarts && self.mode != Mode::ProbeRoundTrip {
             self.mode = Mode::ProbeRoundTrip;
-            self.remember(*cwnd);
-            self.least_rtt.little_since = None;
+            self.save_window(*cwnd);
+            self.min_rtt.little_since = None;
         }
         if self.mode == Mode::ProbeRoundTrip {
             self.probe_round_trip(ack, cwnd);
@@ -430,31 +432,31 @@ impl Bbr {
         }
     }
 
-    /// Little is in flight for 200 ms and a round at least. Draft, section 4.3.5.
-    fn probe_round_trip(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
-        // What is sent meanwhile tells nothing of the bandwidth.
+    /// Keeps little in flight for at least 200 ms and a round. Draft, section 4.3.5.
+    fn probe_round_trip(&mut self, ack: &AckSample, cwnd: &mut u32) {
+        // Samples of data sent meanwhile do not show the bandwidth.
         self.deliveries.limit_by_application(ack.in_flight);
-        if self.least_rtt.little_since.is_none() {
-            if ack.in_flight <= self.least_window() {
-                self.least_rtt.little_since = Some(ack.now);
-                self.least_rtt.round_passed = false;
+        if self.min_rtt.little_since.is_none() {
+            if ack.in_flight <= self.min_window() {
+                self.min_rtt.little_since = Some(ack.now);
+                self.min_rtt.round_passed = false;
                 self.rounds.next = self.deliveries.delivered();
             }
             return;
         }
-        self.least_rtt.round_passed |= self.rounds.began;
-        if self.least_rtt.round_passed {
+        self.min_rtt.round_passed |= self.rounds.began;
+        if self.min_rtt.round_passed {
             self.end_probe(ack.now, cwnd);
         }
     }
 
-    /// The probe ends, if it has lasted long enough.
+    /// Ends the probe if it has lasted long enough.
     fn end_probe(&mut self, now: Time, cwnd: &mut u32) {
-        let since = self.least_rtt.little_since;
+        let since = self.min_rtt.little_since;
         if since.is_none_or(|since| ticks(now) <= ticks(since) + ticks(Time::ZERO + PROBE_RTT)) {
             return;
         }
-        self.least_rtt.at = now;
+        self.min_rtt.at = now;
         *cwnd = self.memory.restored(*cwnd);
         if self.full.reached { self.begin_cycle() } else { self.mode = Mode::Startup }
     }
@@ -469,32 +471,32 @@ impl Bbr {
         };
     }
 
-    /// The pace follows the bandwidth; until the pipe is full it only rises. Draft, section 4.2.1.
-    fn set_pace(&mut self, ack: &Acknowledged, cwnd: u32) {
+    /// Sets the pacing rate from the bandwidth; until the pipe is full the rate never falls. Draft, section 4.2.1.
+    fn set_pace(&mut self, ack: &AckSample, cwnd: u32) {
         if !self.rtt_known && ack.smoothed_rtt.is_some() {
-            self.pace_by_round_trip(cwnd, ack.smoothed_rtt, ack.least_rtt);
+            self.pace_by_round_trip(cwnd, ack.smoothed_rtt, ack.min_rtt);
         }
-        self.pace(self.estimate(), self.pacing_gain, ack.least_rtt);
+        self.pace(self.estimate(), self.pacing_gain, ack.min_rtt);
     }
 
-    /// The first pace: the window in a round trip, and as much more as startup wants. Draft, section 4.2.1.
-    fn pace_by_round_trip(&mut self, cwnd: u32, rtt: Option<Duration>, least_rtt: Option<Duration>) {
+    /// Sets the first pacing rate: a window per round trip, times the gain of startup. Draft, section 4.2.1.
+    fn pace_by_round_trip(&mut self, cwnd: u32, rtt: Option<Duration>, min_rtt: Option<Duration>) {
         self.rtt_known = rtt.is_some();
         let bandwidth = Bandwidth::of(cwnd, rtt.unwrap_or(NOMINAL_RTT));
         self.pacing.rate = 0;
-        self.pace(bandwidth, HIGH_GAIN, least_rtt);
+        self.pace(bandwidth, HIGH_GAIN, min_rtt);
     }
 
-    fn pace(&mut self, bandwidth: Bandwidth, gain: u32, least_rtt: Option<Duration>) {
+    fn pace(&mut self, bandwidth: Bandwidth, gain: u32, min_rtt: Option<Duration>) {
         let rate = bandwidth.octets_per_second(self.octets(), gain) * (100 - MARGIN) / 100;
         if self.full.reached || rate > self.pacing.rate {
-            let least_rtt = least_rtt.or(self.least_rtt.rtt).map_or(u64::MAX, Duration::as_nanos);
-            self.pacing = Pacing::new(rate, least_rtt / 1000, self.segment, least_train(rate));
+            let min_rtt = min_rtt.or(self.min_rtt.rtt).map_or(u64::MAX, Duration::as_nanos);
+            self.pacing = Pacing::new(rate, min_rtt / 1000, self.segment, least_train(rate));
         }
     }
 }
 
-/// Segments that leave back to back at the least: bbr_min_tso_segs.
+/// Returns the minimum number of segments in a burst: bbr_min_tso_segs.
 fn least_train(rate: u64) -> u32 {
     if rate < SLOW { 1 } else { 2 }
 }

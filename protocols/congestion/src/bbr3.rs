@@ -1,7 +1,7 @@
-//! BBR version 3, congestion control by bottleneck bandwidth, round-trip time and the volume in flight that the path takes without too much
-//! loss: draft-ietf-ccwg-bbr-05 ("draft" below).
+//! BBR version 3, congestion control by bottleneck bandwidth, round-trip time and the volume in flight that
+//! the path carries without excessive loss: draft-ietf-ccwg-bbr-05 ("draft" below).
 //!
-//! The draft has no response to ECN, so there is none here. What it counts in octets is counted in units of the window.
+//! The draft has no response to ECN, so there is none here. This implementation counts units of the window where the draft counts octets.
 
 mod cycle;
 mod loss;
@@ -17,7 +17,7 @@ use hol_base::{Rng, Seed, Time};
 
 use crate::bbr::aggregation::{Aggregation, ROUNDS};
 use crate::bbr::bandwidth::{Bandwidth, UNIT};
-use crate::bbr::{Acknowledged, Beginning, Recovery};
+use crate::bbr::{AckSample, ConnectionStart, Recovery};
 use crate::delivery::{Deliveries, Departure, Sample};
 use crate::pacing::Pacing;
 use cycle::{AckPhase, Cycle};
@@ -27,19 +27,19 @@ use round_trip::RoundTrip;
 
 /// 4 ln 2: the least gain with which the rate doubles each round. Draft, section 5.3.1.1: BBR.StartupPacingGain.
 const STARTUP_GAIN: u32 = UNIT * 277 / 100;
-/// Empties in a round the queue that startup left. Draft, section 5.3.2: BBR.DrainPacingGain.
+/// Drains the queue of startup in one round. Draft, section 5.3.2: BBR.DrainPacingGain.
 const DRAIN_GAIN: u32 = UNIT / 2;
-/// Draft, section 5.3.3.1.
+/// The pacing gain in ProbeBW_DOWN. Draft, section 5.3.3.1.
 const DOWN_GAIN: u32 = UNIT * 9 / 10;
-/// Draft, section 5.3.3.4.
+/// The pacing gain in ProbeBW_UP. Draft, section 5.3.3.4.
 const UP_GAIN: u32 = UNIT * 5 / 4;
-/// What may be in flight, in bandwidth-delay products. Draft, section 2.5: BBR.DefaultCwndGain.
+/// The limit of the data in flight, in bandwidth-delay products. Draft, section 2.5: BBR.DefaultCwndGain.
 const CWND_GAIN: u32 = 2 * UNIT;
-/// The same while more bandwidth is looked for. Draft, section 5.6.1.
+/// The gain of the window in ProbeBW_UP. Draft, section 5.6.1.
 const UP_CWND_GAIN: u32 = UNIT * 9 / 4;
-/// Draft, section 5.3.4.1: BBR.ProbeRTTCwndGain.
+/// The gain of the window in ProbeRTT. Draft, section 5.3.4.1: BBR.ProbeRTTCwndGain.
 const PROBE_RTT_CWND_GAIN: u32 = UNIT / 2;
-/// Rounds after which Drain ends even if a queue seems to be left. Draft, section 5.3.2.
+/// Number of rounds after which Drain ends even if a queue seems to remain. Draft, section 5.3.2.
 const DRAIN_ROUNDS: u32 = 3;
 
 /// The state of the state machine. Draft, section 5.3.
@@ -47,32 +47,32 @@ const DRAIN_ROUNDS: u32 = 3;
 enum State {
     /// Finds the bandwidth, doubling the rate each round.
     Startup,
-    /// Empties the queue that startup left.
+    /// Drains the queue of startup.
     Drain,
-    /// ProbeBW_DOWN: sends more slowly than the path delivers, so that queues shrink and others find room.
+    /// ProbeBW_DOWN: sends more slowly than the path delivers, so that queues shrink and other flows find room.
     Down,
     /// ProbeBW_CRUISE: sends as fast as the path delivers.
     Cruise,
     /// ProbeBW_REFILL: fills the pipe for a round, so that losses in UP are those of UP.
     Refill,
-    /// ProbeBW_UP: looks for more bandwidth.
+    /// ProbeBW_UP: probes for more bandwidth.
     Up,
-    /// Has little in flight for a while, so that queues are empty and the round trip is the least.
+    /// Limits the data in flight for a short time, so that queues are empty and the round-trip time is minimal.
     ProbeRtt,
 }
 
 impl State {
-    /// IsInAProbeBWState. Draft, section 5.3.3.6.
+    /// Returns whether this is a state of ProbeBW. Draft, section 5.3.3.6: IsInAProbeBWState.
     const fn probes_bandwidth(self) -> bool {
         matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
     }
 
-    /// BBRIsProbingBW: the states that accelerate. Draft, section 5.3.3.6.
+    /// Returns whether this state accelerates. Draft, section 5.3.3.6: BBRIsProbingBW.
     const fn accelerates(self) -> bool {
         matches!(self, Self::Startup | Self::Refill | Self::Up)
     }
 
-    /// The pacing gain. Draft, section 5.6.1.
+    /// Returns the pacing gain. Draft, section 5.6.1.
     const fn pacing_gain(self) -> u32 {
         match self {
             Self::Startup => STARTUP_GAIN,
@@ -83,7 +83,7 @@ impl State {
         }
     }
 
-    /// The gain of the window. Draft, section 5.6.1.
+    /// Returns the gain of the window. Draft, section 5.6.1.
     const fn cwnd_gain(self) -> u32 {
         match self {
             Self::Up => UP_CWND_GAIN,
@@ -93,23 +93,23 @@ impl State {
     }
 }
 
-/// A segment that was taken for lost.
+/// A segment that was detected as lost.
 #[derive(Debug, Clone, Copy)]
 pub struct LostSegment {
-    /// The state when it was sent.
+    /// The delivery state when it was sent.
     pub departure: Departure,
     /// Units of the window.
     pub units: u32,
-    /// Units that were ever taken for lost, these among them.
+    /// Units ever considered lost, including this segment.
     pub lost: u32,
-    /// Its sequence numbers: those of adjacent ones are one range.
+    /// Its sequence numbers: adjacent segments form one range.
     pub range: (u32, u32),
 }
 
-/// The state of a connection.
+/// The state of a connection's BBR.
 #[derive(Debug, Clone)]
 pub(crate) struct Bbr3 {
-    /// Units of a segment, and octets of one.
+    /// Units per segment, and octets per segment.
     quantum: u32,
     segment: u32,
     initial_window: u32,
@@ -129,14 +129,14 @@ pub(crate) struct Bbr3 {
     restarts: bool,
     /// BBR.prior_cwnd.
     prior_cwnd: u32,
-    /// The recovery at the previous acknowledgment.
+    /// The recovery state at the previous acknowledgment.
     recovery: Recovery,
     pacing: Pacing,
     rtt_known: bool,
 }
 
 impl Bbr3 {
-    /// Before the connection is open: of no use until [`begin`](Self::begin).
+    /// Creates the state before the connection opens; [`begin`](Self::begin) must be called before any other function.
     pub(crate) fn new(quantum: u32) -> Self {
         Self {
             quantum,
@@ -161,32 +161,33 @@ impl Bbr3 {
         }
     }
 
-    /// The connection opens with a window of `cwnd`. Draft, section 5.2.1: BBROnInit.
-    pub(crate) fn begin(&mut self, beginning: Beginning, cwnd: u32) {
-        let Beginning { now, least_rtt, smoothed_rtt, segment, seed } = beginning;
+    /// Starts when the connection opens, with a window of `cwnd`. Draft, section 5.2.1: BBROnInit.
+    pub(crate) fn begin(&mut self, beginning: ConnectionStart, cwnd: u32) {
+        let ConnectionStart { now, min_rtt, smoothed_rtt, segment, seed } = beginning;
         *self = Self { segment, initial_window: cwnd, chance: seed.rng(), ..Self::new(self.quantum) };
         self.deliveries = Deliveries::begin(now, self.quantum);
         self.rounds.begin(self.deliveries.delivered());
         self.losses.round_end = self.deliveries.delivered();
-        self.round_trip = RoundTrip::begin(now, least_rtt);
+        self.round_trip = RoundTrip::begin(now, min_rtt);
         self.aggregation.begin(now);
-        self.pace_by_round_trip(smoothed_rtt, least_rtt);
+        self.pace_by_round_trip(smoothed_rtt, min_rtt);
     }
 
-    /// How fast segments may leave.
+    /// Returns the pacing rate and the size of bursts.
     pub(crate) fn pacing(&self) -> Pacing {
         self.pacing
     }
 
-    /// A segment leaves, with `in_flight` units before it and `lost` ever taken for lost. Draft, section 4.1.2.2.
+    /// Records the transmission of a segment, with `in_flight` units before it and `lost` units ever
+    /// considered lost. Draft, section 4.1.2.2.
     pub(crate) fn depart(&mut self, now: Time, outstanding: bool, in_flight: u32, lost: u32) -> Departure {
         let in_flight = in_flight + self.quantum;
-        self.deliveries.depart(now, outstanding).beside(in_flight, lost)
+        self.deliveries.depart(now, outstanding).with_counts(in_flight, lost)
     }
 
-    /// An acknowledgment. Draft, section 5.2.3: BBRUpdateOnACK.
-    pub(crate) fn on_acknowledged(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
-        let least = ack.least_rtt.unwrap_or_default();
+    /// Handles an acknowledgment. Draft, section 5.2.3: BBRUpdateOnACK.
+    pub(crate) fn on_acknowledged(&mut self, ack: &AckSample, cwnd: &mut u32) {
+        let least = ack.min_rtt.unwrap_or_default();
         let sample = self.deliveries.sample(ack.now, ack.delivered, ack.reneged, least);
         self.rounds.began = false;
         self.losses.round_began = false;
@@ -203,7 +204,7 @@ impl Bbr3 {
         if ack.delivered > 0 {
             self.update_cycle(ack, sample.as_ref(), *cwnd);
         }
-        self.update_least_rtt(ack);
+        self.update_min_rtt(ack);
         self.check_probe_rtt(ack, cwnd);
         if let Some(sample) = sample {
             self.advance_latest_delivery_signals(&sample);
@@ -213,7 +214,7 @@ impl Bbr3 {
         self.set_window(ack, cwnd);
     }
 
-    /// The application sends again, and nothing is in flight. Draft, section 5.4.1: BBRHandleRestartFromIdle.
+    /// Handles the first transmission after an idle period. Draft, section 5.4.1: BBRHandleRestartFromIdle.
     pub(crate) fn on_restart(&mut self, now: Time, cwnd: &mut u32) {
         if !self.deliveries.is_application_limited() {
             return;
@@ -227,14 +228,14 @@ impl Bbr3 {
         }
     }
 
-    /// Octets of a unit of the window.
+    /// Returns the octets per unit of the window.
     fn octets(&self) -> u32 {
         self.segment / self.quantum
     }
 
-    fn update_aggregation(&mut self, ack: &Acknowledged, cwnd: u32) {
+    fn update_aggregation(&mut self, ack: &AckSample, cwnd: u32) {
         if self.rounds.began {
-            // Draft, section 5.5.9: in Startup the bandwidth is still underestimated, so an excess says little.
+            // Draft, section 5.5.9: in Startup the bandwidth is still underestimated, so the excess is overestimated.
             self.aggregation.on_round(if self.full.reached { ROUNDS } else { 1 });
         }
         if ack.delivered > 0 {
@@ -243,15 +244,15 @@ impl Bbr3 {
         }
     }
 
-    /// Draft, section 5.3.1.2: BBRCheckFullBWReached.
+    /// Checks whether the full bandwidth has been reached. Draft, section 5.3.1.2: BBRCheckFullBWReached.
     fn check_full_bandwidth(&mut self, sample: &Sample) {
         if self.rounds.began && !sample.application_limited {
-            self.full.look(sample.bandwidth());
+            self.full.check_growth(sample.bandwidth());
         }
     }
 
-    /// Draft, section 5.3.1.1: BBRCheckStartupDone.
-    fn check_startup_done(&mut self, ack: &Acknowledged, sample: Option<&Sample>) {
+    /// Changes from Startup to Drain when the pipe is full. Draft, section 5.3.1.1: BBRCheckStartupDone.
+    fn check_startup_done(&mut self, ack: &AckSample, sample: Option<&Sample>) {
         if self.state != State::Startup {
             return;
         }
@@ -262,8 +263,8 @@ impl Bbr3 {
         }
     }
 
-    /// Draft, section 5.3.2: BBRCheckDrainDone.
-    fn check_drain_done(&mut self, ack: &Acknowledged) {
+    /// Ends Drain when the queue is empty, or after too many rounds. Draft, section 5.3.2: BBRCheckDrainDone.
+    fn check_drain_done(&mut self, ack: &AckSample) {
         let lasts_long = self.rounds.count > self.drain_since + DRAIN_ROUNDS;
         if self.state == State::Drain && (ack.in_flight <= self.in_flight_of(UNIT) || lasts_long) {
             self.start_down(ack.now);

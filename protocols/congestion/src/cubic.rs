@@ -1,4 +1,4 @@
-//! CUBIC, RFC 9438, in whole segments, in ticks and in 1024ths of a second as Linux has it (`net/ipv4/tcp_cubic.c`).
+//! CUBIC, RFC 9438, in whole segments, in ticks and in 1024ths of a second, as in Linux (`net/ipv4/tcp_cubic.c`).
 
 use hol_base::{Duration, Time};
 
@@ -26,7 +26,7 @@ pub(crate) struct Cubic {
     rtt_min: Option<Duration>,
     /// Acknowledged segments per segment of window growth.
     price: u32,
-    /// When `price` was computed, and for which window; kept when the window is reduced.
+    /// The time at which `price` was computed, and for which window; a reduction of the window does not change it.
     evaluated: Option<(Time, u32)>,
     /// Acknowledged segments not yet credited to W_est.
     acked: u32,
@@ -35,7 +35,7 @@ pub(crate) struct Cubic {
 /// The growth between two reductions. RFC 9438 section 4.1.
 #[derive(Debug, Clone)]
 struct Epoch {
-    /// The tick in which it began.
+    /// The tick in which the epoch began.
     start: u64,
     /// The window at the plateau of the curve.
     origin: u32,
@@ -108,7 +108,7 @@ impl Cubic {
         }
     }
 
-    /// Takes a round-trip sample; returns `false` if it is too soon after a reduction to be used.
+    /// Handles a round-trip sample; returns `false` if it is too soon after a reduction to be used.
     pub(crate) fn on_rtt(&mut self, now: Time, rtt: Duration) -> bool {
         let recent = |epoch: &Epoch| ticks(now) - epoch.start < TICKS_PER_SECOND;
         if self.epoch.as_ref().is_some_and(recent) {
@@ -132,7 +132,7 @@ impl Epoch {
         Self { start: ticks(now), origin: w_max.max(cwnd), k, w_est: cwnd }
     }
 
-    /// W_cubic(t) = C (t - K)^3 + W_max, with t in ticks. RFC 9438 equation 1.
+    /// Returns W_cubic(t) = C (t - K)^3 + W_max, with t in ticks. RFC 9438 equation 1.
     fn w_cubic(&self, t: u64) -> u32 {
         let t = (t << 10) / TICKS_PER_SECOND;
         let distance = t.abs_diff(self.k).min(HORIZON);
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn what_was_found_lately_for_a_window_survives_a_reduction() {
-        // As kernels have it: the window function is looked at 32 times a second at most.
+        // As in Linux, the window function is evaluated at most 32 times a second.
         let mut cubic = Cubic::default();
         let before = cubic.price(Time::ZERO, 4, 1);
         cubic.ssthresh(5);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_curve_is_looked_at_once_a_tick() {
-        // As Linux has it. 6 s into the epoch W_cubic is 102: a window of 70 is far below it, one of 90 is not.
+        // As in Linux. 6 s into the epoch W_cubic is 102: a window of 70 is far below it, one of 90 is not.
         let mut cubic = Cubic::default();
         cubic.ssthresh(100);
         cubic.price(Time::ZERO, 70, 1);
@@ -240,7 +240,7 @@ mod tests {
         assert!((18..=28).contains(&cwnd), "{cwnd}");
     }
 
-    /// An epoch that began with a window of 70.
+    /// Returns the state in an epoch that began with a window of 70.
     fn in_epoch(w_max: u32) -> Cubic {
         Cubic { w_max, epoch: Some(Epoch::start(Time::ZERO, 70, w_max)), ..Cubic::default() }
     }
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_window_behind_renos_catches_up() {
-        // RFC 9438 section 4.3: ten behind it, so a segment for four.
+        // RFC 9438 section 4.3: ten segments behind it, so one segment for every four.
         let epoch = Epoch { w_est: 50, ..Epoch::start(Time::ZERO, 40, 40) };
         let mut cubic = Cubic { w_max: 40, epoch: Some(epoch), ..Cubic::default() };
         assert_eq!(cubic.price(Time::ZERO, 40, 1), 4);
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_loss_at_w_max_leaves_it() {
-        // RFC 9438 section 4.7: fast convergence is for less.
+        // RFC 9438 section 4.7: fast convergence applies to smaller windows.
         let mut cubic = Cubic::default();
         cubic.ssthresh(100);
         cubic.ssthresh(100);
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn idle_time_does_not_count() {
-        // RFC 9438 section 4.2; and no epoch begins later than now.
+        // RFC 9438 section 4.2; and no epoch begins in the future.
         let start = |idle| {
             let mut cubic = in_epoch(100);
             cubic.on_idle(Duration::from_secs(idle), Time::from_millis(5000));
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn round_trips_of_the_first_second_after_a_reduction_tell_nothing() {
-        // As kernels have it: what was queued then is no property of the path.
+        // As in Linux: the queue of that time is no property of the path.
         let mut cubic = in_epoch(100);
         let rtt = Duration::from_millis(40);
         assert!(!cubic.on_rtt(Time::from_millis(999), rtt));

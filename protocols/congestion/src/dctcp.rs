@@ -16,12 +16,12 @@ pub(crate) struct Dctcp {
 }
 
 impl Dctcp {
-    /// Alpha if everything is marked.
+    /// The value of alpha if every packet is marked.
     const ALL: u32 = 1024;
-    /// The newest window has the weight 2 to the minus this. RFC 8257 section 4.2.
+    /// The newest window has the weight 2^-GAIN. RFC 8257 section 4.2.
     const GAIN: u32 = 4;
 
-    /// Starts with the worst case, since nothing is known. RFC 8257 section 4.2.
+    /// Creates the state with the worst case, because nothing is known. RFC 8257 section 4.2.
     pub(crate) fn new() -> Self {
         Self { alpha: Self::ALL, window_end: None, delivered: 0, marked: 0 }
     }
@@ -54,7 +54,7 @@ impl Dctcp {
 mod tests {
     use super::*;
 
-    /// After `windows` of 10 packets each, `marked` of them echoed.
+    /// Returns the state after `windows` of 10 packets each, `marked` of them echoed.
     fn after(windows: u32, marked: u32) -> Dctcp {
         let mut dctcp = Dctcp { window_end: Some(10), ..Dctcp::new() };
         for packet in 1..=10 * windows {

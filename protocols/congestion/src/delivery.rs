@@ -8,21 +8,21 @@ use hol_base::{Duration, Time};
 pub struct Departure {
     /// Units delivered so far.
     delivered: u32,
-    /// When the latest of them was delivered.
+    /// When the latest of these units was delivered.
     delivered_at: Time,
-    /// When that one, or the first segment of the flight, was sent.
+    /// When the segment of that latest delivery, or the first segment of the flight, was sent.
     first_sent: Time,
-    /// The application, not the network, limited sending.
+    /// Whether the application, not the network, limited sending.
     pub(crate) application_limited: bool,
-    /// Units in flight with this segment: P.tx_in_flight, where the controller asks for it.
+    /// Units in flight including this segment: P.tx_in_flight, for controllers that need it.
     pub(crate) in_flight: u32,
-    /// Units that were ever taken for lost before: P.lost.
+    /// Units ever considered lost before: P.lost.
     pub(crate) lost: u32,
 }
 
 impl Departure {
-    /// Adds the units in flight, this segment's among them, and those ever taken for lost.
-    pub(crate) fn beside(self, in_flight: u32, lost: u32) -> Self {
+    /// Adds the units in flight, including this segment, and the units ever considered lost.
+    pub(crate) fn with_counts(self, in_flight: u32, lost: u32) -> Self {
         Self { in_flight, lost, ..self }
     }
 }
@@ -37,7 +37,7 @@ pub(crate) struct Sample {
     /// The sending or the acknowledgment interval, whichever is longer.
     pub(crate) interval: Duration,
     pub(crate) application_limited: bool,
-    /// Units in flight when the segment was sent, and units taken for lost before.
+    /// Units in flight when the segment was sent, and units considered lost before.
     pub(crate) in_flight: u32,
     pub(crate) prior_lost: u32,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Deliveries {
     delivered: u32,
     delivered_at: Time,
     first_sent: Time,
-    /// Samples are limited by the application until this many units are delivered.
+    /// Samples are application-limited until this many units are delivered.
     limited_until: Option<u32>,
     /// The most recently sent of the segments delivered by this acknowledgment.
     latest: Option<Departure>,
@@ -66,7 +66,7 @@ impl Deliveries {
         self.delivered
     }
 
-    /// Returns when the latest of them was delivered.
+    /// Returns the time of the latest delivery.
     pub(crate) fn delivered_at(&self) -> Time {
         self.delivered_at
     }
@@ -76,8 +76,7 @@ impl Deliveries {
         self.limited_until.is_some()
     }
 
-    /// Handles sending of a segment. If nothing was outstanding, the idle time before it does not count.
-    /// Section 3.2.
+    /// Handles the transmission of a segment. If nothing was outstanding, the idle time before it does not count. Section 3.2.
     pub(crate) fn depart(&mut self, now: Time, outstanding: bool) -> Departure {
         if !outstanding {
             (self.first_sent, self.delivered_at) = (now, now);
@@ -92,8 +91,8 @@ impl Deliveries {
         }
     }
 
-    /// Handles delivery of a segment sent at `sent`. The most recently sent one of an acknowledgment gives
-    /// the sample. Section 3.3.
+    /// Handles the delivery of a segment sent at `sent`. The most recently sent segment of an acknowledgment
+    /// provides the sample. Section 3.3.
     pub(crate) fn deliver(&mut self, departure: Departure, sent: Time) {
         if self.latest.is_none() || sent > self.first_sent {
             self.first_sent = sent;
@@ -130,14 +129,13 @@ impl Deliveries {
         })
     }
 
-    /// Notes that there is no more data to send than is in flight, so that samples of it count as limited by
-    /// the application. Section 3.4.
+    /// Notes that all data are in flight, so that samples of them are application-limited. Section 3.4.
     pub(crate) fn limit_by_application(&mut self, in_flight: u32) {
         self.limited_until = Some(self.delivered.wrapping_add(in_flight));
     }
 }
 
-/// Compares counts, which wrap.
+/// Compares counts, which wrap around.
 pub(crate) fn is_beyond(count: u32, other: u32) -> bool {
     count.wrapping_sub(other) as i32 > 0
 }
@@ -210,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_handshake_is_where_the_first_sample_begins() {
-        // Section 3.1.1 and 3.1.3: something is outstanding still, so the times of the beginning count.
+        // Sections 3.1.1 and 3.1.3: data are still outstanding, so the times of the start count.
         let mut deliveries = Deliveries::begin(MS(5), 1);
         let departure = deliveries.depart(MS(7), true);
         deliveries.deliver(departure, MS(7));

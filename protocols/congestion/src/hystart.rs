@@ -9,7 +9,7 @@ const LOW_WINDOW: u32 = 16;
 const SAMPLES: u8 = 8;
 /// ACKs closer than this belong to one train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// The tolerated noise of a round trip is between these.
+/// The tolerated noise of a round trip lies between these bounds.
 const DELAY_MIN: Duration = Duration::from_millis(4);
 const DELAY_MAX: Duration = Duration::from_millis(16);
 /// Delay that sender and receiver may add to an ACK train.
@@ -34,7 +34,7 @@ pub(crate) struct Hystart {
     found: bool,
     round_start: Time,
     last_ack: Time,
-    /// The round ends when this octet is acknowledged.
+    /// The octet whose acknowledgment ends the round.
     end: u64,
     least: Option<Duration>,
     samples: u8,
@@ -42,7 +42,7 @@ pub(crate) struct Hystart {
 
 impl Hystart {
     /// Returns true if slow start should end at the current window.
-    pub(crate) fn exits(&mut self, round: Round, rtt_min: Duration, cwnd: u32) -> bool {
+    pub(crate) fn should_exit(&mut self, round: Round, rtt_min: Duration, cwnd: u32) -> bool {
         if self.found {
             return false;
         }
@@ -97,7 +97,7 @@ mod tests {
         let mut hystart = Hystart::default();
         let rtt_min = Duration::from_millis(40);
         let exits: Vec<bool> =
-            (0..10).map(|i| hystart.exits(round(100 + 5 * i, 50, 1 + i), rtt_min, 20)).collect();
+            (0..10).map(|i| hystart.should_exit(round(100 + 5 * i, 50, 1 + i), rtt_min, 20)).collect();
         assert_eq!(exits.iter().position(|exit| *exit), Some(8));
     }
 
@@ -105,7 +105,7 @@ mod tests {
     fn a_long_train_of_acknowledgments_ends_slow_start() {
         let mut hystart = Hystart::default();
         let rtt_min = Duration::from_millis(40);
-        let first = (0..40).find(|i| hystart.exits(round(100 + i, 40, 1 + i), rtt_min, 20));
+        let first = (0..40).find(|i| hystart.should_exit(round(100 + i, 40, 1 + i), rtt_min, 20));
         assert_eq!(first, Some(21));
     }
 
@@ -113,16 +113,18 @@ mod tests {
     fn a_small_window_stays_in_slow_start() {
         let mut hystart = Hystart::default();
         let rtt_min = Duration::from_millis(40);
-        assert!((0..90).all(|i| !hystart.exits(round(100 + i, 90, 1 + i), rtt_min, 15)));
+        assert!((0..90).all(|i| !hystart.should_exit(round(100 + i, 90, 1 + i), rtt_min, 15)));
     }
 
-    // Linux, tcp_cubic.c: hystart_update has all of these as they are at their ends.
+    // Linux, tcp_cubic.c: hystart_update applies all of these limits.
     #[test]
     fn a_train_may_last_half_a_round_trip_with_gaps_of_2_ms_from_a_window_of_16_on() {
         let rtt_min = Duration::from_millis(39);
         let first = |gap: u64, window| {
             let mut hystart = Hystart::default();
-            (0..40).map(|i| gap * i).find(|ms| hystart.exits(round(100 + ms, 39, 1 + ms), rtt_min, window))
+            (0..40)
+                .map(|i| gap * i)
+                .find(|ms| hystart.should_exit(round(100 + ms, 39, 1 + ms), rtt_min, window))
         };
         assert_eq!(first(1, 16), Some(21), "20 ms are half of it and of a ms");
         assert_eq!(first(2, 16), Some(22));
@@ -135,7 +137,7 @@ mod tests {
         let rtt_min = Duration::from_millis(40);
         let exits = |rtt_ms| {
             let mut hystart = Hystart::default();
-            (0..20).any(|i| hystart.exits(round(100 + 5 * i, rtt_ms, 1 + i), rtt_min, 20))
+            (0..20).any(|i| hystart.should_exit(round(100 + 5 * i, rtt_ms, 1 + i), rtt_min, 20))
         };
         assert!(!exits(45) && exits(46));
     }
@@ -144,11 +146,11 @@ mod tests {
     fn a_round_goes_on_until_more_than_was_sent_at_its_beginning_is_acknowledged() {
         let mut hystart = Hystart::default();
         let rtt_min = Duration::from_millis(40);
-        hystart.exits(round(100, 40, 1), rtt_min, 20);
+        hystart.should_exit(round(100, 40, 1), rtt_min, 20);
         let end = hystart.end;
-        hystart.exits(Round { acknowledged: end, ..round(103, 40, 1) }, rtt_min, 20);
+        hystart.should_exit(Round { acknowledged: end, ..round(103, 40, 1) }, rtt_min, 20);
         assert_eq!(hystart.round_start, Time::from_millis(100));
-        hystart.exits(Round { acknowledged: end + 1, ..round(106, 40, 1) }, rtt_min, 20);
+        hystart.should_exit(Round { acknowledged: end + 1, ..round(106, 40, 1) }, rtt_min, 20);
         assert_eq!(hystart.round_start, Time::from_millis(106));
     }
 }

@@ -14,7 +14,7 @@ mod window;
 
 use hol_base::{Duration, Time};
 
-pub use bbr::{Acknowledged, Beginning, Recovery};
+pub use bbr::{AckSample, ConnectionStart, Recovery};
 pub use bbr3::LostSegment;
 pub use delivery::Departure;
 pub use hystart::Round;

@@ -9,21 +9,21 @@ pub struct Pacing {
     pub burst: u32,
 }
 
-/// Maximum octets of a train: GSO_LEGACY_MAX_SIZE less the largest header, include/linux/netdevice.h.
-const LONGEST_TRAIN: u64 = 65_536 - 1 - 320;
+/// Maximum octets of a train: GSO_LEGACY_MAX_SIZE minus the largest header, include/linux/netdevice.h.
+const MAX_BURST: u64 = 65_536 - 1 - 320;
 
 impl Pacing {
-    /// Computes the train at `rate`: 1 ms of data (sk_pacing_shift is 10), more for short round trips as in
+    /// Computes the burst at `rate`: 1 ms of data (sk_pacing_shift is 10), more for short round trips as in
     /// tcp_tso_autosize, and at least `least` segments of `segment` octets.
     pub(crate) fn new(rate: u64, least_rtt_us: u64, segment: u32, least: u32) -> Self {
-        let allowance = LONGEST_TRAIN.checked_shr((least_rtt_us >> 9).min(64) as u32).unwrap_or(0);
-        let octets = ((rate >> 10) + allowance).min(LONGEST_TRAIN);
+        let allowance = MAX_BURST.checked_shr((least_rtt_us >> 9).min(64) as u32).unwrap_or(0);
+        let octets = ((rate >> 10) + allowance).min(MAX_BURST);
         Self { rate, burst: ((octets / u64::from(segment)) as u32).max(least) }
     }
 
-    /// Returns the segments of a train for which the window must have room.
+    /// Returns the number of segments of a burst, for which the window must have room.
     pub(crate) fn train(rate: u64, segment: u32, least: u32) -> u32 {
-        let octets = (rate >> 10).min(LONGEST_TRAIN);
+        let octets = (rate >> 10).min(MAX_BURST);
         ((octets / u64::from(segment)) as u32).clamp(least, 127)
     }
 }

@@ -4,28 +4,28 @@
 
 use hol_base::{Duration, Time};
 
-use crate::bbr::{Acknowledged, Beginning, Recovery};
+use crate::bbr::{AckSample, ConnectionStart, Recovery};
 use crate::delivery::is_beyond;
 use crate::pacing::Pacing;
 
 /// Weight of the newest round trip in alpha. Draft, section 2.3.2; PRAGUE_SHIFT_G.
 const GAIN: f64 = 1.0 / 16.0;
-/// The round trip as which all shorter ones count. Draft, section 2.4.4; RTT_TARGET.
+/// The round-trip time that replaces all shorter ones. Draft, section 2.4.4; RTT_TARGET.
 const TARGET: Duration = Duration::from_millis(25);
-/// Above this, round trips are not scaled: MAX_SCALED_RTT.
-const LONGEST_SCALED: Duration = Duration::from_millis(100);
+/// The round-trip time above which there is no scaling: MAX_SCALED_RTT.
+const MAX_SCALED: Duration = Duration::from_millis(100);
 /// Round trips after slow start from which short ones are scaled: DEFAULT_RTT_TRANSITION.
 const TRANSITION: u32 = 4;
-/// The least window in segments: MIN_CWND_RTT.
-const LEAST: f64 = 2.0;
-/// Segments leave together for at most this part of a second, 1/4 ms: prague_burst_shift.
+/// The minimum window in segments: MIN_CWND_RTT.
+const MIN_WINDOW: f64 = 2.0;
+/// A burst lasts at most this fraction of a second, 1/4 ms: prague_burst_shift.
 const BURST: u64 = 4096;
-/// The least rate in octets per second: MINIMUM_RATE.
-const LEAST_RATE: f64 = 12_500.0;
-/// Octets of IPv4 and TCP headers with timestamps. The rate counts them and the pacer does not, so that the window and not the pace is the
-/// limit in the end: tcp_mss_to_mtu.
+/// The minimum rate in octets per second: MINIMUM_RATE.
+const MIN_RATE: f64 = 12_500.0;
+/// Octets of IPv4 and TCP headers with timestamps. The rate includes them and the pacer does not, so that the
+/// window, not the pacing, is the final limit: tcp_mss_to_mtu.
 const HEADERS: u32 = 52;
-/// The round trip before there is a sample.
+/// The round-trip time assumed before the first sample.
 const NOMINAL: Duration = Duration::from_millis(1);
 
 /// The state of Prague.
@@ -41,13 +41,13 @@ pub(crate) struct Prague {
     before_loss: Option<(f64, u32)>,
     /// The smoothed share of marked packets. Draft, section 2.3.2.
     alpha: f64,
-    /// Whether there was a mark at all.
+    /// Whether any mark was ever reported.
     is_marked: bool,
     /// Whether marks reduce the window with the next acknowledgment.
     is_reduction_due: bool,
     /// Whether the window is being reduced after a loss.
     in_loss: bool,
-    /// What was delivered, and marked, in this round trip, in units of the window.
+    /// Units delivered, and units marked, in this round trip.
     delivered: u32,
     marked: u32,
     /// SND.NXT when this round trip began; `None` before the first.
@@ -82,7 +82,7 @@ impl Prague {
         }
     }
 
-    pub(crate) fn begin(&mut self, beginning: Beginning, cwnd: u32) {
+    pub(crate) fn begin(&mut self, beginning: ConnectionStart, cwnd: u32) {
         *self = Self {
             segment: beginning.segment,
             updated: beginning.now,
@@ -96,19 +96,19 @@ impl Prague {
         self.pacing
     }
 
-    /// A mark was reported, the first of this round trip.
+    /// Handles the first mark of a round trip.
     pub(crate) fn on_mark(&mut self) {
         self.is_reduction_due = true;
     }
 
-    /// A loss halves the window, as with Reno. Draft, section 2.4.1; prague_enter_loss.
+    /// Halves the window after a loss, like Reno. Draft, section 2.4.1; prague_enter_loss.
     pub(crate) fn on_loss(&mut self, cwnd: u32) {
         self.before_loss = Some((self.window, cwnd));
         self.shrink_to(0.5);
         (self.in_loss, self.is_reduction_due) = (true, false);
     }
 
-    /// The loss was none; returns cwnd. prague_cwnd_undo.
+    /// Restores the window after a spurious loss detection; returns cwnd. prague_cwnd_undo.
     pub(crate) fn on_undo(&mut self, cwnd: u32) -> u32 {
         self.in_loss = false;
         let Some((window, before)) = self.before_loss else { return cwnd };
@@ -117,7 +117,7 @@ impl Prague {
     }
 
     /// Handles an acknowledgment. prague_cong_control.
-    pub(crate) fn on_acknowledged(&mut self, ack: &Acknowledged, cwnd: &mut u32, ssthresh: &mut u32) {
+    pub(crate) fn on_acknowledged(&mut self, ack: &AckSample, cwnd: &mut u32, ssthresh: &mut u32) {
         self.smoothed_rtt = ack.smoothed_rtt.unwrap_or(self.smoothed_rtt);
         self.in_loss &= ack.recovery != Recovery::None;
         let is_slow_start = *cwnd < *ssthresh;
@@ -147,20 +147,21 @@ impl Prague {
         self.shrink_to(1.0 - self.alpha / 2.0);
     }
 
-    /// Leaves this share of the window, and two segments at least: a smaller one, which L4STeam has, would only pace more slowly, and grows
-    /// for no application that does not fill it.
+    /// Reduces the window to this share, but to at least two segments. A smaller window, which L4STeam's
+    /// version allows, would only be paced more slowly, and does not grow for an application that does not
+    /// fill it.
     fn shrink_to(&mut self, share: f64) {
-        self.window = (self.window * share).max(LEAST);
+        self.window = (self.window * share).max(MIN_WINDOW);
     }
 
-    /// Grows the window by what was delivered without a mark. Draft, section 2.4.3; prague_update_cwnd.
-    fn grow(&mut self, ack: &Acknowledged, cwnd: &mut u32, ssthresh: u32) {
+    /// Grows the window by the units delivered without a mark. Draft, section 2.4.3; prague_update_cwnd.
+    fn grow(&mut self, ack: &AckSample, cwnd: &mut u32, ssthresh: u32) {
         if ack.marked > 0 && !std::mem::replace(&mut self.is_marked, true) {
-            // Nothing is known about the share of marks yet.
+            // The share of marks is still unknown.
             self.shrink_to(0.5);
         }
         let mut unmarked = ack.delivered.saturating_sub(ack.marked);
-        if unmarked == 0 || self.in_loss || !ack.window_was_used {
+        if unmarked == 0 || self.in_loss || !ack.is_cwnd_limited {
             return;
         }
         if *cwnd < ssthresh && !self.is_marked {
@@ -173,11 +174,11 @@ impl Prague {
         self.window += segments * self.increase() / self.window;
     }
 
-    /// Returns the growth in segments per round trip. A flow of a shorter round trip than 25 ms speeds up as slowly as one of 25 ms.
-    /// Draft, section 2.4.4; prague_rate_scaled_ai_ack_increase.
+    /// Returns the growth in segments per round trip. A flow with a round trip below 25 ms accelerates as
+    /// slowly as one with 25 ms. Draft, section 2.4.4; prague_rate_scaled_ai_ack_increase.
     fn increase(&self) -> f64 {
         let rtt = self.smoothed_rtt;
-        if self.rounds < TRANSITION || rtt > LONGEST_SCALED || rtt >= TARGET {
+        if self.rounds < TRANSITION || rtt > MAX_SCALED || rtt >= TARGET {
             return 1.0;
         }
         (rtt.as_secs_f64() / TARGET.as_secs_f64()).powi(2)
@@ -194,8 +195,8 @@ impl Prague {
         }
     }
 
-    /// Updates alpha at the end of a round trip, of 25 ms at least. Draft, section 2.3.2; prague_update_alpha.
-    fn end_round(&mut self, ack: &Acknowledged, is_slow_start: bool) {
+    /// Updates alpha at the end of a round trip, which lasts at least 25 ms. Draft, section 2.3.2; prague_update_alpha.
+    fn end_round(&mut self, ack: &AckSample, is_slow_start: bool) {
         let (una, nxt) = ack.progress;
         let goes_on = self.round_end.is_some_and(|end| is_beyond(end, una));
         if goes_on || (self.is_scaled(is_slow_start) && ack.now.since(self.updated) < TARGET) {
@@ -210,11 +211,11 @@ impl Prague {
         self.rounds += u32::from(!is_slow_start);
     }
 
-    /// Paces by the window and the round trip, twice as fast in slow start. Draft, section 2.5.1; prague_update_pacing_rate.
+    /// Sets the pacing rate from the window and the round trip, doubled in slow start. Draft, section 2.5.1; prague_update_pacing_rate.
     fn pace(&mut self, in_flight: u32, is_doubling: bool) {
         let segments = self.window.floor().max(f64::from(in_flight) / f64::from(self.quantum));
         let rate = segments * f64::from(self.segment + HEADERS) / self.smoothed_rtt.as_secs_f64().max(1e-6);
-        let rate = if is_doubling { 2.0 * rate } else { rate }.max(LEAST_RATE) as u64;
+        let rate = if is_doubling { 2.0 * rate } else { rate }.max(MIN_RATE) as u64;
         let burst = (rate / u64::from(self.segment + HEADERS) / BURST).max(1) as u32;
         self.pacing = Pacing { rate, burst };
     }
@@ -226,11 +227,11 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(10);
 
-    /// Prague with a window of `segments`, beyond slow start.
+    /// Returns the state with a window of `segments` after slow start.
     fn prague(segments: u32) -> Prague {
-        let beginning = Beginning {
+        let beginning = ConnectionStart {
             now: Time::ZERO,
-            least_rtt: Some(RTT),
+            min_rtt: Some(RTT),
             smoothed_rtt: Some(RTT),
             segment: 1448,
             seed: hol_base::Seed(1),
@@ -240,8 +241,8 @@ mod tests {
         prague
     }
 
-    fn ack(now: Time, delivered: u32, marked: u32, progress: (u32, u32)) -> Acknowledged {
-        Acknowledged { delivered, marked, progress, ..Acknowledged::one(now, RTT) }
+    fn ack(now: Time, delivered: u32, marked: u32, progress: (u32, u32)) -> AckSample {
+        AckSample { delivered, marked, progress, ..AckSample::one(now, RTT) }
     }
 
     #[test]
@@ -289,7 +290,7 @@ mod tests {
         prague.on_loss(80);
         assert_eq!(prague.window, 40.0);
         let (mut cwnd, mut ssthresh) = (60, 60);
-        let lossy = Acknowledged { recovery: Recovery::Fast, ..ack(Time::from_millis(5), 4, 0, (4, 84)) };
+        let lossy = AckSample { recovery: Recovery::Fast, ..ack(Time::from_millis(5), 4, 0, (4, 84)) };
         prague.on_acknowledged(&lossy, &mut cwnd, &mut ssthresh);
         assert_eq!((prague.window, cwnd), (40.0, 59), "it does not grow meanwhile");
         assert_eq!((prague.on_undo(cwnd), prague.window), (80, 80.0));
@@ -325,7 +326,7 @@ mod tests {
         assert_eq!(prague.pacing(), Pacing { rate: 30_000_000, burst: 4 });
     }
 
-    /// The rate in Mbit/s in the second half of a minute at a round trip of `ms`, if one packet of `every` is marked.
+    /// Returns the rate in Mbit/s in the second half of a minute with a round trip of `ms`, if one packet of `every` is marked.
     fn rate(ms: u64, every: u32) -> f64 {
         let (mut prague, mut cwnd, mut ssthresh, rtt) = (prague(20), 20, 20, Duration::from_millis(ms));
         let (mut now, mut una, mut phase_end, mut late) = (Time::ZERO, 1, 1, 0);
@@ -338,7 +339,7 @@ mod tests {
                 prague.on_mark();
             }
             let sample = ack(now, 1, u32::from(is_marked), (una, una + cwnd));
-            let sample = Acknowledged { smoothed_rtt: Some(rtt), ..sample };
+            let sample = AckSample { smoothed_rtt: Some(rtt), ..sample };
             prague.on_acknowledged(&sample, &mut cwnd, &mut ssthresh);
             late += u64::from(now > Time::from_millis(30_000));
         }
@@ -347,7 +348,7 @@ mod tests {
 
     #[test]
     fn draft_2_4_4_the_rate_follows_the_share_of_marks_and_not_the_round_trip() {
-        // tcp_prague.c: r = 1/p - 1 in Mbit/s up to 25 ms, and that times 25 ms/RTT beyond.
+        // tcp_prague.c: r = 1/p - 1 in Mbit/s up to 25 ms, and 25 ms/RTT times that beyond.
         for (ms, every) in [(5, 100), (10, 50), (20, 50)] {
             let (rate, expected) = (rate(ms, every), f64::from(every) - 1.0);
             assert!((rate / expected - 1.0).abs() < 0.15, "{ms} ms, 1 of {every}: {rate} Mbit/s");

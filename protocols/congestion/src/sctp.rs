@@ -7,11 +7,11 @@ pub struct CwndParameters {
     pub mtu: u64,
     /// The initial cwnd. Section 7.2.1.
     pub initial: u64,
-    /// The most by which a SACK enlarges cwnd in slow start: L times the MTU in section 7.2.1.
+    /// Maximum by which a SACK enlarges cwnd in slow start: L times the MTU in section 7.2.1.
     pub slow_start_limit: u64,
     /// The smallest cwnd after a fast retransmit. Section 7.2.3.
-    pub least_after_fast_retransmit: u64,
-    /// What may be free of a cwnd that counts as fully used. Section 7.2.1.
+    pub min_after_fast_retransmit: u64,
+    /// Free octets of cwnd with which it still counts as fully used. Section 7.2.1.
     pub slack: u64,
 }
 
@@ -19,7 +19,7 @@ impl CwndParameters {
     /// Returns the rules of RFC 9260; cwnd starts at min(4 * MTU, max(2 * MTU, `initial`)), section 7.2.1.
     pub fn rfc9260(mtu: u64, initial: u64) -> Self {
         let initial = (4 * mtu).min(initial.max(2 * mtu));
-        Self { mtu, initial, slow_start_limit: mtu, least_after_fast_retransmit: 4 * mtu, slack: 0 }
+        Self { mtu, initial, slow_start_limit: mtu, min_after_fast_retransmit: 4 * mtu, slack: 0 }
     }
 }
 
@@ -38,12 +38,12 @@ impl Window {
         Self { cwnd: rules.initial, ssthresh, partial_bytes_acked: 0, rules }
     }
 
-    /// Congestion window in octets.
+    /// Returns the congestion window in octets.
     pub const fn cwnd(&self) -> u64 {
         self.cwnd
     }
 
-    /// Slow start threshold in octets.
+    /// Returns the slow start threshold in octets.
     pub const fn ssthresh(&self) -> u64 {
         self.ssthresh
     }
@@ -57,8 +57,8 @@ impl Window {
         }
     }
 
-    /// Reduces cwnd itself to what Max.Burst allows, and raises ssthresh to what cwnd was. Section 6.1 D; FreeBSD's
-    /// sctp_cwnd_update_after_output.
+    /// Reduces cwnd itself to the limit of Max.Burst, and raises ssthresh to the previous cwnd. Section 6.1
+    /// D; FreeBSD's sctp_cwnd_update_after_output.
     pub fn lower_for_burst(&mut self, flight_size: u64, max_burst: u32) {
         let limited = self.burst_limited(flight_size, max_burst);
         if limited < self.cwnd {
@@ -92,14 +92,15 @@ impl Window {
         self.partial_bytes_acked = 0;
     }
 
-    /// Handles a mark in the round trip after a reduction: the window stays, and is counted anew. Linux: `sctp_transport_lower_cwnd`.
+    /// Handles a mark in the round trip after a reduction: the window stays, and its growth is counted anew.
+    /// Linux: `sctp_transport_lower_cwnd`.
     pub const fn on_mark_again(&mut self) {
         self.partial_bytes_acked = 0;
     }
 
     /// Handles a loss shown by SACKs outside of fast recovery. Section 7.2.3.
     pub fn on_fast_retransmit(&mut self) {
-        self.ssthresh = (self.cwnd / 2).max(self.rules.least_after_fast_retransmit);
+        self.ssthresh = (self.cwnd / 2).max(self.rules.min_after_fast_retransmit);
         self.cwnd = self.ssthresh;
         self.partial_bytes_acked = 0;
     }
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn slow_start_needs_a_full_window_and_no_fast_recovery() {
-        // Section 7.2.1: by the lesser of what was acknowledged and one MTU.
+        // Section 7.2.1: by the smaller of the acknowledged octets and one MTU.
         let grown = |acked, flight, recovering| {
             let mut window = window(3000, 9000);
             window.on_acked(acked, flight, recovering);
@@ -197,7 +198,7 @@ mod tests {
 
     #[test]
     fn what_is_acknowledged_beyond_a_window_counts_for_the_next() {
-        // Section 7.2.2: partial_bytes_acked is reduced by cwnd, not forgotten.
+        // Section 7.2.2: partial_bytes_acked is reduced by cwnd, not reset.
         let mut window = window(6000, 3000);
         window.on_acked(4000, 6000, false);
         window.on_acked(4000, 6000, false);
@@ -227,12 +228,12 @@ mod tests {
         }
     }
 
-    /// Section 7.2.1: L; and implementations that fill a window only as far as a chunk fits.
+    /// Section 7.2.1: L; and implementations that fill a window only with whole chunks.
     #[test]
     fn other_rules_of_growth_and_reduction() {
         let rules = CwndParameters {
             slow_start_limit: 2 * MTU,
-            least_after_fast_retransmit: 2 * MTU,
+            min_after_fast_retransmit: 2 * MTU,
             ..CwndParameters::rfc9260(MTU, 1)
         };
         let mut window = Window::new(rules, 9000);
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!(nearly_full.cwnd(), 4000);
     }
 
-    /// Section 6.1 D, as FreeBSD has it: the window is reduced, and slow start brings it back.
+    /// Section 6.1 D, as in FreeBSD: the window is reduced, and slow start restores it.
     #[test]
     fn a_burst_may_lower_the_window() {
         let mut lowered = window(20_000, 8000);

@@ -3,7 +3,7 @@
 use hol_base::{Duration, Time};
 use serde::Deserialize;
 
-use crate::bbr::{Acknowledged, Bbr, Beginning};
+use crate::bbr::{AckSample, Bbr, ConnectionStart};
 use crate::bbr3::{Bbr3, LostSegment};
 use crate::cubic::Cubic;
 use crate::dctcp::Dctcp;
@@ -91,7 +91,7 @@ impl CongestionWindow {
         self.ssthresh
     }
 
-    /// One segment in units.
+    /// Returns the units of one segment.
     pub fn quantum(&self) -> u32 {
         self.quantum
     }
@@ -101,7 +101,7 @@ impl CongestionWindow {
         self.cwnd < self.ssthresh
     }
 
-    /// Grows the window after `acked` units left the network while it was fully used. RFC 5681 section 3.1.
+    /// Grows the window after `acked` units were acknowledged while it was fully used. RFC 5681 section 3.1.
     pub fn on_ack(&mut self, now: Time, acked: u32) {
         let mut acked = acked;
         if self.in_slow_start() {
@@ -138,7 +138,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Takes the latest round-trip sample of an acknowledgment.
+    /// Handles the latest round-trip sample of an acknowledgment.
     pub fn on_rtt(&mut self, round: Round) {
         let Control::Cubic(cubic) = &mut self.control else { return };
         if !cubic.on_rtt(round.now, round.rtt) || self.cwnd >= self.ssthresh {
@@ -146,7 +146,7 @@ impl CongestionWindow {
         }
         let rtt_min = cubic.rtt_min().unwrap_or(round.rtt);
         if let Some(hystart) = &mut self.hystart
-            && hystart.exits(round, rtt_min, self.cwnd / self.quantum)
+            && hystart.should_exit(round, rtt_min, self.cwnd / self.quantum)
         {
             self.ssthresh = self.cwnd;
         }
@@ -168,7 +168,7 @@ impl CongestionWindow {
         self.forget_acknowledged();
     }
 
-    /// What was acknowledged before a reduction opens no window after it.
+    /// Discards the credit of earlier acknowledgments, so that it does not open the window after a reduction.
     fn forget_acknowledged(&mut self) {
         self.credit.clear();
         self.counted = 0;
@@ -184,7 +184,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Notes that the congestion event is a mark: Prague reduces its window by its own measure.
+    /// Notes that the congestion event is a mark: Prague has its own reduction for marks.
     pub fn on_mark(&mut self) {
         if let Control::Prague(prague) = &mut self.control {
             prague.on_mark();
@@ -246,8 +246,8 @@ impl CongestionWindow {
         self.ssthresh = ssthresh;
     }
 
-    /// Returns true if the controller sets the window itself, after losses and idle times, too, and paces. It needs
-    /// departures, deliveries and acknowledgments. Linux: `cong_control` of `tcp_congestion_ops`.
+    /// Returns whether the controller sets the window itself, also after losses and idle periods, and paces.
+    /// It needs every departure, delivery and acknowledgment. Linux: `cong_control` of `tcp_congestion_ops`.
     #[inline]
     pub fn is_rate_based(&self) -> bool {
         matches!(self.control, Control::Bbr(_) | Control::Bbr3(_) | Control::Prague(_))
@@ -265,7 +265,7 @@ impl CongestionWindow {
     }
 
     /// Notes that the connection is open, for rate-based controllers.
-    pub fn begin(&mut self, beginning: Beginning) {
+    pub fn begin(&mut self, beginning: ConnectionStart) {
         match &mut self.control {
             Control::Bbr(bbr) => bbr.begin(beginning, self.cwnd),
             Control::Bbr3(bbr) => bbr.begin(beginning, self.cwnd),
@@ -274,8 +274,8 @@ impl CongestionWindow {
         }
     }
 
-    /// Handles sending of a segment, with others `outstanding` or not, `in_flight` units of them, and `lost` units ever taken for lost;
-    /// returns the state to store with it.
+    /// Handles the transmission of a segment; `outstanding`: whether others are, `in_flight`: their units,
+    /// `lost`: units ever considered lost; returns the state to store with it.
     #[inline]
     pub fn depart(
         &mut self,
@@ -291,7 +291,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Returns the delivery state of a controller that has one.
+    /// Returns the delivery state, if the controller has one.
     #[inline]
     fn deliveries(&mut self) -> Option<&mut Deliveries> {
         match &mut self.control {
@@ -301,7 +301,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Handles delivery of a segment sent at `sent`.
+    /// Handles the delivery of a segment sent at `sent`.
     #[inline]
     pub fn deliver(&mut self, departure: Option<&Departure>, sent: Time) {
         if let (Some(deliveries), Some(departure)) = (self.deliveries(), departure) {
@@ -309,21 +309,21 @@ impl CongestionWindow {
         }
     }
 
-    /// Handles a segment that was taken for lost.
+    /// Handles a segment that was detected as lost.
     pub fn on_lost(&mut self, now: Time, segment: &LostSegment) {
         if let Control::Bbr3(bbr) = &mut self.control {
             bbr.on_lost(now, segment, self.cwnd);
         }
     }
 
-    /// Counts `units` delivered by an acknowledgment with no other information.
+    /// Counts `units` delivered by an acknowledgment without other information.
     pub fn count_delivered(&mut self, units: u32) {
         if let Some(deliveries) = self.deliveries() {
             deliveries.count(units);
         }
     }
 
-    /// Notes that there is no more data to send than is `in_flight`.
+    /// Notes that all data are in flight, `in_flight` units.
     pub fn limit_by_application(&mut self, in_flight: u32) {
         if let Some(deliveries) = self.deliveries() {
             deliveries.limit_by_application(in_flight);
@@ -331,7 +331,7 @@ impl CongestionWindow {
     }
 
     /// Handles an acknowledgment after all its information has been processed.
-    pub fn on_acknowledged(&mut self, ack: &Acknowledged) {
+    pub fn on_acknowledged(&mut self, ack: &AckSample) {
         match &mut self.control {
             Control::Bbr(bbr) => bbr.on_acknowledged(ack, &mut self.cwnd, &mut self.ssthresh),
             Control::Bbr3(bbr) => bbr.on_acknowledged(ack, &mut self.cwnd),
@@ -429,15 +429,16 @@ mod tests {
         assert_eq!(window.cwnd(), 18);
     }
 
-    /// The windows after each acknowledgment of 4000 segments, one of 50 of them marked and one of 400 lost, if they begin at `first`.
+    /// Returns the window after each acknowledgment of 4000 segments, one of 50 marked and one of 400 lost,
+    /// with sequence numbers from `first`.
     fn course(algorithm: Algorithm, first: u32) -> Vec<(u32, u32)> {
         const RTT: Duration = Duration::from_millis(40);
         let mut window = CongestionWindow::new(algorithm, 1, 10, true);
         let rtt = Some(RTT);
         let opened = Time::from_millis(1000);
-        window.begin(Beginning {
+        window.begin(ConnectionStart {
             now: opened,
-            least_rtt: rtt,
+            min_rtt: rtt,
             smoothed_rtt: rtt,
             segment: 1448,
             seed: hol_base::Seed(1),
@@ -467,17 +468,17 @@ mod tests {
             let sent = acknowledged + u64::from(window.cwnd()) * 1448;
             window.on_rtt(Round { now, rtt: RTT, acknowledged, sent });
             window.on_ack(now, 1);
-            window.on_acknowledged(&Acknowledged {
+            window.on_acknowledged(&AckSample {
                 progress,
                 marked: u32::from(is_marked),
-                ..Acknowledged::one(now, RTT)
+                ..AckSample::one(now, RTT)
             });
             course.push((window.cwnd(), window.ssthresh()));
         }
         course
     }
 
-    /// RFC 9293 section 3.4: sequence numbers wrap, and any may be the first.
+    /// RFC 9293 section 3.4: sequence numbers wrap around, and the first is arbitrary.
     #[test]
     fn no_algorithm_minds_the_first_sequence_number() {
         use Algorithm::{Bbr, Bbr3, Cubic, Dctcp, Prague, Reno};
@@ -507,14 +508,14 @@ mod tests {
         assert!(segments.cwnd() > 40, "{}", segments.cwnd());
     }
 
-    /// HyStart with a round trip that grows by a quarter, in a window of `cwnd` octets and segments of 1000.
+    /// Runs HyStart with a round trip that grows by a quarter, in a window of `cwnd` octets and segments of 1000.
     fn grown_delay(cwnd: u32, ssthresh: u32) -> CongestionWindow {
         let mut window = CongestionWindow::new(Algorithm::Cubic, 1000, cwnd, true);
         window.set_ssthresh(ssthresh);
         for i in 0..12 {
             let rtt = Duration::from_millis(if i == 0 { 40 } else { 50 });
             let now = Time::from_millis(5000 + 5 * i);
-            // The second begins another round.
+            // The second sample starts another round.
             window.on_rtt(Round { now, rtt, acknowledged: 1 + i, sent: if i == 0 { 1 } else { 100 } });
         }
         window
@@ -522,7 +523,7 @@ mod tests {
 
     #[test]
     fn a_delay_that_grows_ends_the_first_slow_start() {
-        // RFC 9438 section 4.10, as Linux' HyStart has it: from a window of 16 segments on.
+        // RFC 9438 section 4.10, as in Linux' HyStart: from a window of 16 segments on.
         assert_eq!(grown_delay(20_000, u32::MAX).ssthresh(), 20_000);
         assert_eq!(grown_delay(15_999, u32::MAX).ssthresh(), u32::MAX);
         assert_eq!(grown_delay(20_000, 18_000).ssthresh(), 18_000, "which is over");
@@ -545,7 +546,7 @@ mod tests {
 
     #[test]
     fn a_needless_reduction_is_taken_back() {
-        // RFC 4015 section 3.2; what has grown meanwhile stays.
+        // RFC 4015 section 3.2; growth since the reduction stays.
         let mut window = CongestionWindow::new(Algorithm::Reno, 1, 20, false);
         window.on_congestion(20);
         window.set_cwnd(10);
@@ -581,7 +582,7 @@ mod tests {
 
     #[test]
     fn idle_time_is_no_time_for_cubic() {
-        // RFC 9438 section 4.2: of two alike, one of which was idle for 5 s, that one does not jump.
+        // RFC 9438 section 4.2: of two equal connections, the one that was idle for 5 s does not jump.
         let after = |idle: u64| {
             let mut window = CongestionWindow::new(Algorithm::Cubic, 1, 100, false);
             window.on_congestion(100);
@@ -597,9 +598,9 @@ mod tests {
 
     #[test]
     fn only_a_controller_by_rates_has_a_pace_and_hears_of_departures() {
-        let beginning = Beginning {
+        let beginning = ConnectionStart {
             now: Time::from_millis(1000),
-            least_rtt: Some(Duration::from_millis(40)),
+            min_rtt: Some(Duration::from_millis(40)),
             smoothed_rtt: Some(Duration::from_millis(40)),
             segment: 1448,
             seed: hol_base::Seed(1),
@@ -613,7 +614,7 @@ mod tests {
         let mut window = CongestionWindow::new(Algorithm::Bbr, 1, 10, false);
         window.begin(beginning);
         assert!(window.is_rate_based());
-        // Draft, section 4.2.1: ten segments in 40 ms, 2.89 times as fast, less a hundredth.
+        // Draft, section 4.2.1: ten segments in 40 ms, times 2.89, minus a hundredth.
         let rate = window.pacing().unwrap().rate;
         assert!((rate as f64 / (10.0 * 1448.0 / 0.04 * 2.889 * 0.99) - 1.0).abs() < 0.01, "{rate}");
         let departure = window.depart(beginning.now, false, 0, 0).unwrap();
@@ -622,9 +623,9 @@ mod tests {
         window.limit_by_application(7);
         let Control::Bbr(bbr) = &window.control else { unreachable!("it was asked for") };
         assert_eq!((bbr.deliveries.delivered(), bbr.deliveries.is_application_limited()), (4, true));
-        let ack = Acknowledged {
+        let ack = AckSample {
             delivered: 100,
-            ..Acknowledged::one(Time::from_millis(1040), Duration::from_millis(40))
+            ..AckSample::one(Time::from_millis(1040), Duration::from_millis(40))
         };
         window.on_acknowledged(&ack);
         assert_eq!(window.cwnd(), 110, "the window opens by what is delivered");

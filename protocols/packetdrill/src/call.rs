@@ -17,7 +17,7 @@ pub(crate) struct Expectation {
     error: Option<String>,
 }
 
-/// The result of a call, and the name of its error if there is one.
+/// The result of a call, with the name of its error, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) value: i64,
@@ -52,7 +52,7 @@ impl Expectation {
         }
         let value = integer(value).map_or_else(|| number("the result of a call", value), Ok)?;
         let error = match words.next() {
-            // Another name for the same number.
+            // Another name for the same error number.
             "EWOULDBLOCK" => "EAGAIN",
             error => error,
         };
@@ -91,9 +91,9 @@ impl Call {
             return Err(format!("{name:?} is not the name of a call; write a call such as \"close(4) = 0\""));
         }
         let end =
-            closing(rest).ok_or_else(|| format!("{line:?} has no \")\"; write one behind the arguments"))?;
+            closing(rest).ok_or_else(|| format!("{line:?} has no \")\"; write one after the arguments"))?;
         let result = rest[end + 1..].trim_start().strip_prefix('=').ok_or_else(|| {
-            format!("{line:?} says nothing of its result; write it behind \"=\", as in \"listen(3, 1) = 0\"")
+            format!("{line:?} states no result; write it after \"=\", as in \"listen(3, 1) = 0\"")
         })?;
         Ok(Self {
             name: name.to_owned(),
@@ -105,7 +105,7 @@ impl Call {
     /// Returns the argument at `index`.
     pub(crate) fn argument(&self, index: usize) -> Result<&str, String> {
         let argument = self.arguments.get(index).map(String::as_str);
-        argument.ok_or_else(|| format!("{}() lacks its argument {}", self.name, index + 1))
+        argument.ok_or_else(|| format!("argument {} of {}() is missing", index + 1, self.name))
     }
 
     /// Returns the argument at `index` as a number.
@@ -122,7 +122,7 @@ impl Call {
     }
 }
 
-/// Returns where the bracket closes that was opened before `text`.
+/// Returns the position of the bracket that closes the one before `text`.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quoted) = (0, false);
     text.char_indices().find_map(|(at, c)| {
@@ -156,7 +156,7 @@ mod tests {
         assert!(call.result.admits(&Outcome::value(0)) && !call.result.admits(&Outcome::value(1)));
         assert!(Call::parse("close(4)").unwrap_err().contains("result"));
         assert!(Call::parse("hello = 0").unwrap_err().contains("is not a step"));
-        assert!(Call::parse("f(1 = 0").unwrap_err().contains("write one behind the arguments"));
+        assert!(Call::parse("f(1 = 0").unwrap_err().contains("write one after the arguments"));
     }
 
     #[test]

@@ -17,7 +17,9 @@ pub(crate) fn split(line: &str) -> Result<(Option<Ecn>, &str), String> {
     }
     let named =
         NAMES.iter().find_map(|(name, ecn)| Some((Some(*ecn), line.strip_prefix(name)?.trim_start())));
-    named.ok_or_else(|| format!("{line:?} begins with no codepoint; write [noecn], [ect0], [ect1] or [ce]"))
+    named.ok_or_else(|| {
+        format!("{line:?} does not start with a codepoint; write [noecn], [ect0], [ect1] or [ce]")
+    })
 }
 
 /// Returns the codepoint as scripts write it.

@@ -27,13 +27,13 @@ use hol_base::Duration;
 
 pub use play_error::{ErrorOrigin, PlayError};
 
-/// The size of the largest script that is read, in octets.
-const LONGEST: u64 = 16 << 20;
+/// The size of the largest accepted script, in octets.
+const MAX_SCRIPT: u64 = 16 << 20;
 
 /// The rules by which a script is played.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlayRules {
-    /// The stack to use, whatever the script names. `None`: the stacks that the script names, or else all.
+    /// The stack to use, instead of those in the script. `None`: the stacks that the script names, otherwise all.
     pub stack: Option<String>,
     /// The names for which `#ifdef` holds.
     pub defines: Vec<String>,
@@ -76,8 +76,8 @@ pub fn play_file(file: &Path, rules: &PlayRules) -> Result<(), PlayError> {
 fn read(file: &Path) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("cannot be read: {error}");
     let length = std::fs::metadata(file).map_err(failed)?.len();
-    if length > LONGEST {
-        return Err(format!("has {length} octets; the maximum for a script is {LONGEST}"));
+    if length > MAX_SCRIPT {
+        return Err(format!("has {length} octets; the maximum for a script is {MAX_SCRIPT}"));
     }
     let octets = std::fs::read(file).map_err(failed)?;
     String::from_utf8(octets).map_err(|_| "is not UTF-8 text".to_owned())

@@ -9,7 +9,7 @@ use crate::tokens::{integer, number};
 /// The effect of a setsockopt() call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SocketOption {
-    /// None: our endpoints behave like this anyway.
+    /// None: our endpoints always behave like this.
     Nothing,
     /// It sets options of a specification.
     Settings(Vec<Setting>),
@@ -47,7 +47,7 @@ pub(crate) fn parse(call: &Call) -> Result<SocketOption, String> {
     // Only these options may be expected to fail.
     if call.result.error().is_some() && !matches!(option, "SCTP_RESET_STREAMS" | "SCTP_ADD_STREAMS") {
         return Err(format!(
-            "setsockopt({option}) is expected to fail; only SCTP_RESET_STREAMS and SCTP_ADD_STREAMS may be"
+            "setsockopt({option}) is expected to fail, which is supported only for SCTP_RESET_STREAMS and SCTP_ADD_STREAMS"
         ));
     }
     let whole = || integer(value).ok_or_else(|| format!("{option} is {value}; write [1]"));
@@ -134,7 +134,7 @@ pub(crate) fn member<'t>(text: &'t str, name: &str) -> Result<&'t str, String> {
     Ok(from.split([end, '}']).next().unwrap_or_default().trim_matches(['[', ' ']))
 }
 
-/// Parses a subscription to events. Notifications would be read between messages, so only events are supported that cause none.
+/// Parses a subscription to events. Notifications would be read between messages, so only events that cause none are supported.
 fn events(value: &str) -> Result<SocketOption, String> {
     for part in value.trim_matches(['{', '}']).split(',') {
         let (name, set) = part.split_once('=').ok_or_else(|| format!("{part} has no value; write name=0"))?;
@@ -148,7 +148,7 @@ fn events(value: &str) -> Result<SocketOption, String> {
     Ok(SocketOption::Nothing)
 }
 
-/// RFC 6458 section 8.1.3; 0 leaves a value unchanged.
+/// Parses `struct sctp_initmsg`. RFC 6458 section 8.1.3; 0 leaves a value unchanged.
 fn init_message(value: &str) -> Result<SocketOption, String> {
     let count = |name: &str| member(value, name).and_then(|text| number::<u64>(name, text));
     let names = [
@@ -169,7 +169,7 @@ fn init_message(value: &str) -> Result<SocketOption, String> {
     }
 }
 
-/// RFC 6458 section 8.1.12; a value that is 0 or whose flag is missing stays unchanged.
+/// Parses `struct sctp_paddrparams`. RFC 6458 section 8.1.12; a value that is 0 or whose flag is missing stays unchanged.
 fn peer_parameters(value: &str) -> Result<SocketOption, String> {
     let count = |name: &str| match member(value, name) {
         Ok("...") | Err(_) => Ok(0),
@@ -201,7 +201,7 @@ fn peer_parameters(value: &str) -> Result<SocketOption, String> {
     Ok(SocketOption::Settings(settings))
 }
 
-/// `{srs_flags=SCTP_STREAM_RESET_OUTGOING, srs_stream_list=[0,1]}`. RFC 6525 section 6.3.2.
+/// Parses `{srs_flags=SCTP_STREAM_RESET_OUTGOING, srs_stream_list=[0,1]}`. RFC 6525 section 6.3.2.
 fn reset_streams(value: &str) -> Result<Reconfiguration, String> {
     let list = member(value, "srs_stream_list")?.split(',').map(str::trim).filter(|text| !text.is_empty());
     let streams = list.map(|text| number("a stream", text)).collect::<Result<_, String>>()?;
@@ -214,7 +214,7 @@ fn reset_streams(value: &str) -> Result<Reconfiguration, String> {
     }
 }
 
-/// `{sas_instrms=0, sas_outstrms=2}`. RFC 6525 section 6.3.4.
+/// Parses `{sas_instrms=0, sas_outstrms=2}`. RFC 6525 section 6.3.4.
 fn add_streams(value: &str) -> Result<Reconfiguration, String> {
     let count = |name: &str| number(name, member(value, name)?);
     Ok(match count("sas_outstrms")? {

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The most characters of a message, which may quote a line of any length.
-const LONGEST: usize = 2000;
+/// Maximum number of characters of a message, because the quoted line may have any length.
+const MAX_MESSAGE: usize = 2000;
 
-/// Who caused an error: the script or the endpoint.
+/// The cause of an error: the script or the endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ErrorOrigin {
     /// The script is invalid, or uses a feature that this player does not support.
@@ -31,9 +31,9 @@ impl PlayError {
     pub(crate) fn new(problem: impl Into<String>) -> Self {
         let problem: String = problem.into();
         let count = problem.chars().count();
-        let problem = if count > LONGEST {
-            let begin: String = problem.chars().take(LONGEST / 2).collect();
-            let end: String = problem.chars().skip(count - LONGEST / 2).collect();
+        let problem = if count > MAX_MESSAGE {
+            let begin: String = problem.chars().take(MAX_MESSAGE / 2).collect();
+            let end: String = problem.chars().skip(count - MAX_MESSAGE / 2).collect();
             format!("{begin}…{end}")
         } else {
             problem
@@ -48,7 +48,7 @@ impl PlayError {
 
     /// Creates the error of an endpoint that panicked.
     pub fn panic_of() -> Self {
-        Self::deviation("the endpoint panics; what it says stands above")
+        Self::deviation("the endpoint panicked; its message is above")
     }
 
     /// Returns the cause of the error.

@@ -10,42 +10,42 @@ use crate::call::Call;
 use crate::protocol::{self, Protocol};
 use crate::python::{self, EvaluationError, Value, Variables};
 use crate::script::{Action, Script, Step};
-use crate::socket::{self, Blocked, Socket};
+use crate::socket::{self, BlockedCall, Socket};
 use crate::sysctl::Setting;
 use crate::{PlayError, PlayRules, ecn, options};
 
-/// The most timers that may expire in one script, so that a script that waits for hours ends.
-const MOST_EXPIRIES: u32 = 1_000_000;
+/// Maximum number of timers that may expire in one script, so that a script with long waits ends.
+const MAX_EXPIRIES: u32 = 1_000_000;
 
-/// The longest duration of a script: 31 years.
-const LONGEST: Time = Time::from_nanos(1_000_000_000_000_000_000);
+/// Maximum duration of a script: 31 years.
+const MAX_DURATION: Time = Time::from_nanos(1_000_000_000_000_000_000);
 
-/// Why a step fails.
+/// The reason for which a step fails.
 #[derive(Debug)]
 pub(crate) enum StepError {
     /// The script uses a feature that the player does not support.
-    Unread(String),
+    Unsupported(String),
     /// The endpoint deviates from the script.
-    Departs(String),
+    Deviates(String),
 }
 
 impl From<String> for StepError {
     fn from(problem: String) -> Self {
-        Self::Unread(problem)
+        Self::Unsupported(problem)
     }
 }
 
 impl From<&str> for StepError {
     fn from(problem: &str) -> Self {
-        Self::Unread(problem.to_owned())
+        Self::Unsupported(problem.to_owned())
     }
 }
 
 impl From<EvaluationError> for StepError {
     fn from(stop: EvaluationError) -> Self {
         match stop {
-            EvaluationError::Unread(problem) => Self::Unread(problem),
-            EvaluationError::Fails(problem) => Self::Departs(problem),
+            EvaluationError::Unsupported(problem) => Self::Unsupported(problem),
+            EvaluationError::Fails(problem) => Self::Deviates(problem),
         }
     }
 }
@@ -53,8 +53,8 @@ impl From<EvaluationError> for StepError {
 impl StepError {
     fn at(self, line: usize) -> PlayError {
         match self {
-            Self::Unread(problem) => PlayError::new(problem).at(line),
-            Self::Departs(problem) => PlayError::deviation(problem).at(line),
+            Self::Unsupported(problem) => PlayError::new(problem).at(line),
+            Self::Deviates(problem) => PlayError::deviation(problem).at(line),
         }
     }
 }
@@ -64,13 +64,13 @@ pub(crate) fn check(script: &Script) -> Result<(), PlayError> {
     let mut protocol = None;
     let mut variables = Variables::new();
     for step in &script.steps {
-        let checked = match &step.act {
+        let checked = match &step.action {
             Action::Call(call) if call.name == "socket" => {
                 call.argument(2).and_then(protocol::named).map(|named| protocol = Some(named))
             }
             Action::Call(call) => socket::check(call).and_then(|()| options::check(call)),
-            Action::Arrives(line) => check_packet(protocol, line, true),
-            Action::Leaves(line) => check_packet(protocol, line, false),
+            Action::Inbound(line) => check_packet(protocol, line, true),
+            Action::Outbound(line) => check_packet(protocol, line, false),
             Action::Code(code) => python::check(code, &mut variables, &|name| {
                 protocol.is_some_and(|protocol| protocol::has_variable(protocol, name))
             }),
@@ -81,9 +81,9 @@ pub(crate) fn check(script: &Script) -> Result<(), PlayError> {
     Ok(())
 }
 
-fn check_packet(protocol: Option<&str>, line: &str, comes: bool) -> Result<(), String> {
+fn check_packet(protocol: Option<&str>, line: &str, is_inbound: bool) -> Result<(), String> {
     let (_, line) = ecn::split(line)?;
-    protocol.map_or(Ok(()), |protocol| protocol::check(protocol, line, comes))
+    protocol.map_or(Ok(()), |protocol| protocol::check(protocol, line, is_inbound))
 }
 
 /// Plays `script` with the configuration of `stack`.
@@ -93,12 +93,14 @@ pub(crate) fn play(script: &Script, stack: &str, rules: &PlayRules) -> Result<()
         player.step(step).map_err(|problem| problem.at(step.line))?;
     }
     let last = script.steps.last().map_or(0, |step| step.line);
-    if let Some(Blocked { call, line, .. }) = &player.blocked {
-        return Err(
-            PlayError::deviation(format!("{}() still blocks at the end of the script", call.name)).at(*line)
-        );
+    if let Some(BlockedCall { call, line, .. }) = &player.blocked {
+        return Err(PlayError::deviation(format!(
+            "{}() is still blocked at the end of the script",
+            call.name
+        ))
+        .at(*line));
     }
-    if rules.strict { player.nothing_left().map_err(|problem| problem.at(last)) } else { Ok(()) }
+    if rules.strict { player.expect_no_packet().map_err(|problem| problem.at(last)) } else { Ok(()) }
 }
 
 pub(crate) struct Player<'a> {
@@ -115,8 +117,8 @@ pub(crate) struct Player<'a> {
     expiries: u32,
     sent: VecDeque<(Time, Packet)>,
     pub(crate) socket: Socket,
-    /// The call that blocks.
-    pub(crate) blocked: Option<Blocked<'a>>,
+    /// The blocked call.
+    pub(crate) blocked: Option<BlockedCall<'a>>,
     variables: Variables,
 }
 
@@ -140,31 +142,31 @@ impl<'a> Player<'a> {
     }
 
     fn step(&mut self, step: &'a Step) -> Result<(), StepError> {
-        let (first, last) = step.when.bounds(self.before);
-        if last > LONGEST {
+        let (first, last) = step.time.bounds(self.before);
+        if last > MAX_DURATION {
             return Err("the script lasts longer than 1e9 seconds; use shorter times".into());
         }
-        if let Action::Leaves(line) = &step.act {
-            return self.leaves(line, first, last);
+        if let Action::Outbound(line) = &step.action {
+            return self.expect_outbound(line, first, last);
         }
-        let may_block = step.when.is_range() && matches!(step.act, Action::Call(_));
-        let at = if may_block || matches!(step.act, Action::Code(_)) { first } else { last };
+        let may_block = step.time.is_range() && matches!(step.action, Action::Call(_));
+        let at = if may_block || matches!(step.action, Action::Code(_)) { first } else { last };
         self.advance(at)?;
         self.before = at;
-        // Scripts in packetdrill's syntax may name a packet after it has left.
-        if matches!(step.act, Action::Silence) || self.strict && !matches!(step.act, Action::Code(_)) {
-            self.nothing_left()?;
+        // Scripts in packetdrill's syntax may list a packet after it was sent.
+        if matches!(step.action, Action::Silence) || self.strict && !matches!(step.action, Action::Code(_)) {
+            self.expect_no_packet()?;
         }
-        match &step.act {
+        match &step.action {
             Action::Call(call) => self.call(call, step.line, may_block.then_some((first, last)))?,
-            Action::Arrives(line) => {
+            Action::Inbound(line) => {
                 let (ecn, line) = ecn::split(line)?;
                 let packet = self.protocol()?.packet(line)?;
                 self.input(Input::Packet(Packet { ecn: ecn.unwrap_or_default(), ..packet }))?;
             }
             Action::Code(code) => self.code(code)?,
             Action::Configure(settings) => self.configure(settings)?,
-            Action::Silence | Action::Leaves(_) => {}
+            Action::Silence | Action::Outbound(_) => {}
         }
         Ok(())
     }
@@ -209,12 +211,12 @@ impl<'a> Player<'a> {
     pub(crate) fn input(&mut self, input: Input) -> Result<(), StepError> {
         let now = self.now;
         self.protocol()?.endpoint().handle(now, input);
-        self.settle()?;
+        self.collect_outputs()?;
         self.resume()
     }
 
     /// Collects the outputs of the endpoint at the current time.
-    fn settle(&mut self) -> Result<(), StepError> {
+    fn collect_outputs(&mut self) -> Result<(), StepError> {
         let now = self.now;
         let mut outputs = Vec::new();
         let protocol = self.protocol()?;
@@ -237,7 +239,7 @@ impl<'a> Player<'a> {
                 (self.socket.failed, self.socket.error) = (true, Some(socket::errno(reason)));
             }
             Event::Received(received) => match self.protocol()?.message(&received) {
-                Some(message) => self.socket.messages.push_back(message.map_err(StepError::Departs)?),
+                Some(message) => self.socket.messages.push_back(message.map_err(StepError::Deviates)?),
                 None => self.socket.unread.extend(received.payload),
             },
             Event::Reconfigured { done, .. } => self.socket.refused |= !done,
@@ -251,11 +253,11 @@ impl<'a> Player<'a> {
     fn advance(&mut self, end: Time) -> Result<(), StepError> {
         while let Some(at) = self.deadline.filter(|at| *at <= end) {
             self.expiries += 1;
-            if self.expiries > MOST_EXPIRIES {
-                return Err(format!("the script does not end: {MOST_EXPIRIES} timers have expired").into());
+            if self.expiries > MAX_EXPIRIES {
+                return Err(format!("the script does not end: {MAX_EXPIRIES} timers have expired").into());
             }
             self.now = at;
-            self.settle()?;
+            self.collect_outputs()?;
             self.resume()?;
         }
         self.now = self.now.max(end);
@@ -263,7 +265,7 @@ impl<'a> Player<'a> {
     }
 
     /// Expects an outbound packet between `first` and `last`.
-    fn leaves(&mut self, line: &str, first: Time, last: Time) -> Result<(), StepError> {
+    fn expect_outbound(&mut self, line: &str, first: Time, last: Time) -> Result<(), StepError> {
         let latest = last + self.script.tolerance;
         let (wanted, line) = ecn::split(line)?;
         while self.is_short(line)?
@@ -272,39 +274,39 @@ impl<'a> Player<'a> {
             self.advance(at)?;
         }
         let Some((at, packet)) = self.sent.pop_front() else {
-            let problem = format!("expected > {line}\n    until {}, but nothing left", seconds(latest));
-            return Err(StepError::Departs(problem));
+            let problem = format!("expected > {line}\n    by {}, but no packet was sent", seconds(latest));
+            return Err(StepError::Deviates(problem));
         };
         if wanted.is_some_and(|ecn| ecn != packet.ecn) {
-            let problem = format!("expected > {line}\n    but it left as {}", ecn::name(packet.ecn));
-            return Err(StepError::Departs(problem));
+            let problem = format!("expected > {line}\n    but it was sent as {}", ecn::name(packet.ecn));
+            return Err(StepError::Deviates(problem));
         }
         if let Some(got) = self.protocol()?.differs(line, &packet)? {
             let problem = format!("expected > {line}\n    but got > {got} at {}", seconds(at));
-            return Err(StepError::Departs(problem));
+            return Err(StepError::Deviates(problem));
         }
         if at > latest || at + self.script.tolerance < first {
-            let problem = format!("> {line} left at {}, not at {}", seconds(at), span(first, last));
-            return Err(StepError::Departs(problem));
+            let problem = format!("> {line} was sent at {}, not at {}", seconds(at), span(first, last));
+            return Err(StepError::Deviates(problem));
         }
-        // In packetdrill the next step is relative to the time at which it saw the packet: run.c adjust_relative_event_times.
+        // In packetdrill the next step is relative to the time at which the packet was seen: run.c adjust_relative_event_times.
         let exact = if first == last { first } else { at };
         self.before = if self.strict { exact } else { self.now };
         Ok(())
     }
 
-    /// Returns whether more packets have to leave before they make up what `line` describes.
+    /// Returns whether more packets must be sent before they match `line`, which describes several as one.
     fn is_short(&mut self, line: &str) -> Result<bool, StepError> {
         let exact = self.strict || self.script.strict_segments;
         let Some(protocol) = &mut self.protocol else { return Ok(false) };
         Ok(self.sent.is_empty() || protocol.join(line, &mut self.sent, exact)?)
     }
 
-    fn nothing_left(&mut self) -> Result<(), StepError> {
+    fn expect_no_packet(&mut self) -> Result<(), StepError> {
         let Some((at, packet)) = self.sent.pop_front() else { return Ok(()) };
         let got = self.protocol()?.show(&packet);
-        let problem = format!("nothing is expected before this, but > {got} left at {}", seconds(at));
-        Err(StepError::Departs(problem))
+        let problem = format!("unexpected > {got}, sent at {} before this step", seconds(at));
+        Err(StepError::Deviates(problem))
     }
 
     fn code(&mut self, code: &str) -> Result<(), StepError> {
@@ -314,9 +316,9 @@ impl<'a> Player<'a> {
     }
 }
 
-/// Creates the error of a call whose result is not the expected one.
+/// Creates the error of a call with an unexpected result.
 pub(crate) fn differs(call: &Call, got: &dyn std::fmt::Display) -> StepError {
-    StepError::Departs(format!("expected {}() = {}, but got {got}", call.name, call.result))
+    StepError::Deviates(format!("expected {}() = {}, but got {got}", call.name, call.result))
 }
 
 pub(crate) fn seconds(at: Time) -> String {

@@ -11,8 +11,8 @@ use crate::python::Value;
 use crate::sctp::Sctp;
 use crate::tcp::Tcp;
 
-/// The most octets of user data in one packet or one call.
-pub(crate) const MOST_OCTETS: usize = 1 << 24;
+/// Maximum number of octets of user data in one packet or one call.
+pub(crate) const MAX_OCTETS: usize = 1 << 24;
 
 /// A received message, with the attributes that a script may check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,8 +42,9 @@ pub(crate) trait Protocol {
     /// Parses `line` as a packet from the peer.
     fn packet(&mut self, line: &str) -> Result<Packet, String>;
 
-    /// Merges the packets at the front into one if `line` describes several as one; returns whether more of them are expected. With `exact`
-    /// only segments are merged that a network interface would cut: they leave together, and all but the last lack PSH and FIN.
+    /// Merges the packets at the front into one if `line` describes several as one; returns whether more of
+    /// them are expected. With `exact` only segments of one segmentation offload block are merged: they are
+    /// sent together, and all but the last lack PSH and FIN.
     fn join(&mut self, line: &str, sent: &mut VecDeque<(Time, Packet)>, exact: bool) -> Result<bool, String> {
         let _ = (line, sent, exact);
         Ok(false)
@@ -72,7 +73,7 @@ pub(crate) trait Protocol {
         let _ = tolerance;
     }
 
-    /// Returns whether received data has not been read.
+    /// Returns whether received data are unread.
     fn has_unread(&self) -> bool;
 }
 
@@ -109,9 +110,9 @@ pub(crate) fn has_variable(protocol: &str, name: &str) -> bool {
 }
 
 /// Checks that `line` can be parsed as a packet of `protocol`.
-pub(crate) fn check(protocol: &str, line: &str, comes: bool) -> Result<(), String> {
+pub(crate) fn check(protocol: &str, line: &str, is_inbound: bool) -> Result<(), String> {
     match protocol {
-        "tcp" => crate::tcp::check(line, comes),
-        _ => crate::sctp::check(line, comes),
+        "tcp" => crate::tcp::check(line, is_inbound),
+        _ => crate::sctp::check(line, is_inbound),
     }
 }

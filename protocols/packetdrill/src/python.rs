@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-/// The deepest nesting of brackets and operators.
-const MOST_NESTED: usize = 64;
+/// Maximum nesting of brackets and operators.
+const MAX_NESTED: usize = 64;
 
 /// A number, or a word such as the name of a state.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,18 +49,18 @@ impl std::fmt::Display for Value {
 /// The variables that a script has assigned.
 pub(crate) type Variables = BTreeMap<String, Value>;
 
-/// Why code fails.
+/// The reason for which code fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EvaluationError {
     /// It cannot be parsed.
-    Unread(String),
+    Unsupported(String),
     /// An assertion does not hold.
     Fails(String),
 }
 
 impl From<String> for EvaluationError {
     fn from(problem: String) -> Self {
-        Self::Unread(problem)
+        Self::Unsupported(problem)
     }
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn check(
 ) -> Result<(), String> {
     let lookup = |name: &str| is_known(name).then_some(Value::Number(1.0));
     for statement in statements(code)? {
-        if let Err(EvaluationError::Unread(problem)) = execute(&statement, variables, &lookup) {
+        if let Err(EvaluationError::Unsupported(problem)) = execute(&statement, variables, &lookup) {
             return Err(problem);
         }
     }
@@ -137,13 +137,13 @@ fn execute(
             Ok(())
         }
         [first, ..] => Err(format!(
-            "{first} starts a statement of Python that is not supported; use \"assert NAME == VALUE\" or \"NAME = VALUE\""
+            "{first} starts an unsupported Python statement; use \"assert NAME == VALUE\" or \"NAME = VALUE\""
         )
         .into()),
     }
 }
 
-/// Constants of Linux: include/net/tcp_states.h, include/uapi/linux/tcp.h. The value of a state is its name in RFC 9293.
+/// Returns a constant of Linux: include/net/tcp_states.h, include/uapi/linux/tcp.h. The value of a state is its name in RFC 9293.
 fn constant(name: &str) -> Option<Value> {
     let states = [
         ("TCP_ESTABLISHED", "ESTABLISHED"),
@@ -230,7 +230,8 @@ fn tokens(code: &str) -> Result<Vec<Token>, String> {
             '#' => rest.find('\n').unwrap_or(rest.len()),
             c if c.is_whitespace() || c == '\\' => c.len_utf8(),
             '"' | '\'' => {
-                let end = rest[1..].find(next).ok_or("a string of Python does not end; write its quote")?;
+                let end =
+                    rest[1..].find(next).ok_or("the Python string does not end; add the closing quote")?;
                 tokens.push(Token::Text(rest[1..=end].to_owned()));
                 end + 2
             }
@@ -325,8 +326,8 @@ impl<'t> Parser<'t> {
 
     fn expression(&mut self) -> Result<Value, String> {
         self.nested += 1;
-        if self.nested > MOST_NESTED {
-            return Err(format!("an expression of Python is nested more than {MOST_NESTED} deep"));
+        if self.nested > MAX_NESTED {
+            return Err(format!("the Python expression is nested more than {MAX_NESTED} levels deep"));
         }
         let mut value = self.conjunction()?;
         while self.take_name("or") {
@@ -356,7 +357,7 @@ impl<'t> Parser<'t> {
         Ok(if is_negation { Value::from(value.is_true() != negated) } else { value })
     }
 
-    /// `a <= b <= c` holds if both do.
+    /// Evaluates `a <= b <= c`, which is true if both comparisons are.
     fn comparison(&mut self) -> Result<Value, String> {
         let mut left = self.operation(0)?;
         let mut holds = None;
@@ -403,29 +404,29 @@ impl<'t> Parser<'t> {
     }
 
     fn atom(&mut self) -> Result<Value, String> {
-        let (token, rest) = self.tokens.split_first().ok_or("an expression of Python lacks its end")?;
+        let (token, rest) = self.tokens.split_first().ok_or("the Python expression is incomplete")?;
         self.tokens = rest;
         match token {
             Token::Number(number) => Ok(Value::Number(*number)),
             Token::Text(text) => Ok(Value::Text(text.clone())),
             Token::Sign("(") => {
                 let value = self.expression()?;
-                self.take_sign(&[")"]).ok_or("an expression of Python has no \")\"; write one")?;
+                self.take_sign(&[")"]).ok_or("the Python expression has no \")\"; write one")?;
                 Ok(value)
             }
             Token::Name(name) if self.take_sign(&["("]).is_some() => self.function(name),
             Token::Name(name) => (self.find)(name).ok_or_else(|| format!("unknown variable {name:?}")),
-            other => Err(format!("unexpected {other} instead of a value of Python")),
+            other => Err(format!("unexpected {other} instead of a Python value")),
         }
     }
 
-    /// Parses a call behind its opening bracket.
+    /// Parses a call after its opening bracket.
     fn function(&mut self, name: &str) -> Result<Value, String> {
         let mut values = vec![self.expression()?.number()?];
         while self.take_sign(&[","]).is_some() {
             values.push(self.expression()?.number()?);
         }
-        self.take_sign(&[")"]).ok_or("a call of Python has no \")\"; write one")?;
+        self.take_sign(&[")"]).ok_or("the Python call has no \")\"; write one")?;
         let value = match (name, &values[..]) {
             ("abs", [value]) => value.abs(),
             ("int", [value]) => value.trunc(),
@@ -435,7 +436,7 @@ impl<'t> Parser<'t> {
             ("max", values) => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             _ => {
                 return Err(format!(
-                    "{name}() of Python is not supported; use abs, int, float, round, min or max"
+                    "the Python function {name}() is not supported; use abs, int, float, round, min or max"
                 ));
             }
         };
@@ -502,19 +503,19 @@ mod tests {
     fn what_is_not_known_is_refused() {
         let deep = format!("assert {}1", "(".repeat(100_000));
         for (code, cure) in [
-            ("import sys", "import starts a statement"),
+            ("import sys", "import starts an unsupported Python statement"),
             ("assert frob == 1", "unknown variable \"frob\""),
             ("assert 1 / 0", "divides by 0"),
             ("assert 'x' < 1", "is not a number"),
-            ("assert f(1)", "f() of Python is not supported"),
+            ("assert f(1)", "the Python function f() is not supported"),
             ("assert (1", "has no \")\""),
             ("assert 1 1", "after the assertion"),
             ("assert 'x", "does not end"),
             ("assert 1 << 99", "shifts by 99"),
-            ("assert", "lacks its end"),
-            (&deep, "more than 64 deep"),
+            ("assert", "is incomplete"),
+            (&deep, "more than 64 levels deep"),
         ] {
-            let Err(EvaluationError::Unread(problem)) = check(code) else { panic!("{cure}") };
+            let Err(EvaluationError::Unsupported(problem)) = check(code) else { panic!("{cure}") };
             assert!(problem.contains(cure), "{problem}");
         }
     }

@@ -18,10 +18,10 @@ pub(crate) enum Action {
     /// The application makes a system call.
     Call(Call),
     /// A packet arrives from the peer.
-    Arrives(String),
+    Inbound(String),
     /// The endpoint must send this packet.
-    Leaves(String),
-    /// The endpoint must send nothing until then.
+    Outbound(String),
+    /// The endpoint must send nothing until this time.
     Silence,
     /// `%{ assert name == value }%`.
     Code(String),
@@ -33,8 +33,8 @@ pub(crate) enum Action {
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) line: usize,
-    pub(crate) when: StepTime,
-    pub(crate) act: Action,
+    pub(crate) time: StepTime,
+    pub(crate) action: Action,
 }
 
 /// A parsed script.
@@ -42,14 +42,13 @@ pub(crate) struct Step {
 pub(crate) struct Script {
     /// The stacks that it names; empty if none.
     stacks: Vec<String>,
-    /// Options that override the stack, as in a specification: `sack=false`.
+    /// Options that override the stack's values, as in a specification: `sack=false`.
     options: Vec<String>,
     /// The largest deviation of a step's time.
     pub(crate) tolerance: Duration,
     /// One tick of the timestamp clock, if timestamps are to be checked.
     pub(crate) timestamp_tick: Option<Duration>,
-    /// Whether an outbound packet of the script is exactly one packet, and never stands for several
-    /// consecutive segments.
+    /// Whether an outbound packet in the script is exactly one packet, never several consecutive segments.
     pub(crate) strict_segments: bool,
     pub(crate) steps: Vec<Step>,
 }
@@ -69,7 +68,7 @@ impl Script {
             let read = if text.starts_with("--") {
                 text.split_whitespace().try_for_each(|word| script.set(word))
             } else {
-                step(&text, folder).map(|(when, act)| script.steps.push(Step { line, when, act }))
+                step(&text, folder).map(|(time, action)| script.steps.push(Step { line, time, action }))
             };
             read.map_err(|problem| PlayError::new(problem).at(line))?;
         }
@@ -80,7 +79,7 @@ impl Script {
     pub(crate) fn stacks(&self, rules: &PlayRules) -> Vec<String> {
         match &rules.stack {
             Some(stack) => vec![stack.clone()],
-            // TCP's stacks are those of SCTP too.
+            // TCP's stacks are also those of SCTP.
             None if self.stacks.is_empty() => Kind::Tcp.stacks().map(|stack| stack.name.to_owned()).collect(),
             None => self.stacks.clone(),
         }
@@ -136,10 +135,10 @@ impl Script {
 
 /// Parses a duration in µs, at most an hour.
 fn micros(word: &str, span: &str) -> Result<Duration, String> {
-    const MOST: u64 = 3_600_000_000;
+    const MAX: u64 = 3_600_000_000;
     match number(word, span)? {
-        micros if micros <= MOST => Ok(Duration::from_micros(micros)),
-        _ => Err(format!("{word} is too long; the maximum is {MOST}")),
+        micros if micros <= MAX => Ok(Duration::from_micros(micros)),
+        _ => Err(format!("{word} is too long; the maximum is {MAX}")),
     }
 }
 
@@ -161,11 +160,11 @@ fn step(text: &str, folder: Option<&Path>) -> Result<(StepTime, Action), String>
             time = time + between + words.next();
         }
     }
-    let when = StepTime::parse(&time)?;
-    let act = if words.take("<") {
-        Action::Arrives(words.rest().to_owned())
+    let time = StepTime::parse(&time)?;
+    let action = if words.take("<") {
+        Action::Inbound(words.rest().to_owned())
     } else if words.take(">") {
-        Action::Leaves(words.rest().to_owned())
+        Action::Outbound(words.rest().to_owned())
     } else if words.take("%{") {
         Action::Code(words.until("}%")?.to_owned())
     } else if words.take("`") {
@@ -175,5 +174,5 @@ fn step(text: &str, folder: Option<&Path>) -> Result<(StepTime, Action), String>
     } else {
         Action::Call(Call::parse(words.rest())?)
     };
-    Ok((when, act))
+    Ok((time, action))
 }

@@ -1,8 +1,8 @@
 //! The syntax of SCTP packets: `sctp: DATA[flgs=BE, len=1016, tsn=1, sid=0, ssn=0, ppid=0]`, chunks separated by `;`.
 //!
-//! Our tags and TSNs in a script are relative to the values that the script gives our INIT or INIT ACK; the peer's are taken literally. By
-//! default a packet has the tag that its receiver chose for the association (0 for an INIT) and a checksum; `sctp(tag=N): ...` and
-//! `sctp(zero_checksum): ...` override that.
+//! Our tags and TSNs in a script are relative to the values that the script gives our INIT or INIT ACK; the
+//! peer's are taken literally. By default a packet has a checksum and the tag that its receiver chose for the
+//! association (0 for an INIT); `sctp(tag=N): ...` and `sctp(zero_checksum): ...` override that.
 
 mod chunk;
 mod item;
@@ -35,7 +35,7 @@ pub(crate) struct Sctp {
     tags: Vec<(u32, u32)>,
     /// The verification tags of the current association: ours and the peer's.
     association: Option<(u32, u32)>,
-    /// Our TSNs on the wire minus those of the script; `next_shift` is that of the last INIT ACK and applies once its cookie returns.
+    /// Our TSNs on the wire minus those of the script; `next_shift` is that of the last INIT ACK and applies after its cookie has returned.
     shift: Option<u32>,
     next_shift: Option<u32>,
     /// The initiate tag that the peer chose last.
@@ -71,12 +71,12 @@ pub(crate) const VARIABLES: [&str; 8] = [
 ];
 
 /// Checks that `line` can be parsed as an inbound or outbound packet.
-pub(crate) fn check(line: &str, comes: bool) -> Result<(), String> {
+pub(crate) fn check(line: &str, is_inbound: bool) -> Result<(), String> {
     let line = Line::parse(line)?;
     let seen = PeerValues::default();
     match line.chunks.is_empty() {
         true => Err(NO_CHUNKS.to_owned()),
-        false if comes => line.chunks.iter().try_for_each(|item| chunk::read(item, &seen).map(drop)),
+        false if is_inbound => line.chunks.iter().try_for_each(|item| chunk::read(item, &seen).map(drop)),
         false => line.chunks.iter().try_for_each(chunk::check_name),
     }
 }
@@ -307,7 +307,7 @@ impl Protocol for Sctp {
             return Err(format!("{specification} is not SCTP"));
         };
         self.config = Config { wakeup: Duration::ZERO, ..config };
-        // Cookies that are under way belong to the present endpoint.
+        // Cookies in transit belong to the current endpoint.
         let is_new =
             self.endpoint.state_name() == "CLOSED" && !self.endpoint.is_closed() && self.tags.is_empty();
         match (is_new, self.listens) {

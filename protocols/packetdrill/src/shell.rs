@@ -6,10 +6,10 @@ use std::path::Path;
 use crate::python;
 use crate::sysctl::{self, Setting};
 
-/// The deepest nesting of command files.
-const MOST_NESTED: usize = 4;
-/// The largest file of commands.
-const LARGEST_FILE: u64 = 1 << 20;
+/// Maximum nesting of command files.
+const MAX_NESTED: usize = 4;
+/// Maximum size of a file of commands.
+const MAX_FILE: u64 = 1 << 20;
 
 /// Returns the settings of the commands in `text`; command files are relative to the script's `folder`.
 pub(crate) fn settings(text: &str, folder: Option<&Path>) -> Result<Vec<Setting>, String> {
@@ -33,7 +33,7 @@ fn run(text: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Sett
 
 fn unknown(command: &str) -> String {
     let begin: String = command.chars().take(60).collect();
-    format!("the command `{begin}` is not known; supported are sysctl, set_sysctls.py and files of them")
+    format!("the command `{begin}` is not supported; use sysctl, set_sysctls.py or a file of such commands")
 }
 
 /// Parses a single command; an empty error means that the command is unknown.
@@ -52,7 +52,7 @@ fn simple(
             settings.extend(sysctl::parse(file, value).map_err(Some)?);
             Ok(())
         }
-        // Ignored: the cache is empty anyway, a pfifo does not reorder, and the last ones only restore the system.
+        // Ignored: the cache is always empty, a pfifo does not reorder, and the last commands only restore the system.
         ("ip", ["tcp_metrics", "flush", ..]) | ("tc", ["qdisc", "add" | "replace", .., "root", "pfifo"]) => {
             Ok(())
         }
@@ -76,7 +76,7 @@ fn set(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(), String> {
     for argument in arguments {
         let (name, value) = argument
             .split_once('=')
-            .ok_or_else(|| format!("sysctl {argument} sets nothing; write {argument}=VALUE"))?;
+            .ok_or_else(|| format!("sysctl {argument} has no value; write {argument}=VALUE"))?;
         settings.extend(sysctl::parse(name, value)?);
     }
     Ok(())
@@ -84,17 +84,19 @@ fn set(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(), String> {
 
 /// Reads the commands of a file whose path is relative to the script.
 fn file(path: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Setting>) -> Result<(), String> {
-    if nested == MOST_NESTED {
-        return Err(format!("{path}: command files are nested {MOST_NESTED} deep"));
+    if nested == MAX_NESTED {
+        return Err(format!("{path}: command files are nested {MAX_NESTED} deep"));
     }
-    let folder = folder.ok_or_else(|| format!("{path}: the script has no folder to find it in"))?;
-    // Paths are relative to a folder above the script or to its own.
+    let folder = folder.ok_or_else(|| {
+        format!("{path}: the script was not read from a file, so the path cannot be resolved")
+    })?;
+    // Paths are relative to a folder above the script, or to its own.
     let place = folder.ancestors().map(|above| above.join(path)).find(|place| place.is_file());
     let place = place.unwrap_or_else(|| folder.join(path));
     let failed = |error: &dyn std::fmt::Display| format!("the commands of {path} cannot be read: {error}");
     let length = std::fs::metadata(&place).map_err(|error| failed(&error))?.len();
-    if length > LARGEST_FILE {
-        return Err(failed(&format!("the file has {length} octets; the maximum is {LARGEST_FILE}")));
+    if length > MAX_FILE {
+        return Err(failed(&format!("the file has {length} octets; the maximum is {MAX_FILE}")));
     }
     let text = std::fs::read_to_string(&place).map_err(|error| failed(&error))?;
     run(&text, Some(folder), nested + 1, settings)
@@ -110,7 +112,7 @@ fn words(command: &str) -> Result<Vec<String>, String> {
         {
             let (expression, after) = inner
                 .split_once("))")
-                .ok_or_else(|| format!("{rest:?} has no \"))\"; write one behind it"))?;
+                .ok_or_else(|| format!("{rest:?} has no \"))\"; write one after it"))?;
             word.get_or_insert_default().push_str(&python::evaluate_constant(expression)?);
             rest = after;
             continue;
@@ -171,11 +173,11 @@ mod tests {
     #[test]
     fn what_looks_at_a_system_is_refused() {
         for (text, cure) in [
-            ("sockstat -4 | grep -c ESTABLISHED", "`sockstat -4 | grep -c ESTABLISHED` is not known"),
-            ("tc qdisc add dev tun0 root fq", "is not known"),
-            ("sysctl net.ipv4.tcp_sack", "sets nothing"),
-            ("./defaults.sh", "has no folder"),
-            ("sysctl -q net.ipv4.tcp_sack=$((1", "write one behind it"),
+            ("sockstat -4 | grep -c ESTABLISHED", "`sockstat -4 | grep -c ESTABLISHED` is not supported"),
+            ("tc qdisc add dev tun0 root fq", "is not supported"),
+            ("sysctl net.ipv4.tcp_sack", "has no value"),
+            ("./defaults.sh", "was not read from a file"),
+            ("sysctl -q net.ipv4.tcp_sack=$((1", "write one after it"),
         ] {
             let problem = settings(text, None).unwrap_err();
             assert!(problem.contains(cure), "{text}: {problem}");

@@ -9,7 +9,7 @@ use hol_transport::{Command, Failure, Input, Message, Reconfiguration, Reliabili
 use crate::call::{Call, Outcome};
 use crate::options::{self, SocketOption};
 use crate::player::{Player, StepError, differs, seconds, span};
-use crate::protocol::{self, ArrivedMessage, MOST_OCTETS};
+use crate::protocol::{self, ArrivedMessage, MAX_OCTETS};
 use crate::tokens::{integer, number, split};
 
 /// Constants of Linux. include/uapi/asm-generic/fcntl.h.
@@ -36,7 +36,7 @@ pub(crate) struct Socket {
     shut_for_reading: bool,
     /// Whether the last re-configuration was refused or failed.
     pub(crate) refused: bool,
-    /// `SO_LINGER` with a time of 0: close() resets the connection.
+    /// Whether close() resets the connection: `SO_LINGER` with a time of 0.
     abortive: bool,
     /// Received octets that read() has not taken.
     pub(crate) unread: VecDeque<u8>,
@@ -46,13 +46,13 @@ pub(crate) struct Socket {
     written: usize,
 }
 
-/// A blocking call.
-pub(crate) struct Blocked<'a> {
+/// A blocked call.
+pub(crate) struct BlockedCall<'a> {
     pub(crate) call: &'a Call,
     pub(crate) line: usize,
     first: Time,
     last: Time,
-    /// Octets that a write has handed to the endpoint.
+    /// Octets that a write has passed to the endpoint.
     done: usize,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Blocked<'a> {
 enum Answer {
     Returns(Outcome),
     /// It blocks, or fails with this error if the socket is non-blocking.
-    Waits(&'static str),
+    Blocks(&'static str),
 }
 
 impl Answer {
@@ -107,7 +107,7 @@ impl Socket {
 }
 
 impl<'a> Player<'a> {
-    /// Performs a call. With `range` the call may block, and has to return within that time.
+    /// Performs a call. With `range` the call may block, and must return within that time.
     pub(crate) fn call(
         &mut self,
         call: &'a Call,
@@ -116,30 +116,30 @@ impl<'a> Player<'a> {
     ) -> Result<(), StepError> {
         if self.blocked.is_some() && range.is_some() {
             return Err(
-                "a call that may block while another one does; only one is supported at a time".into()
+                "a call may block while another one is blocked; only one is supported at a time".into()
             );
         }
         match self.answer(call, 0)? {
             (Answer::Returns(outcome), _) => compare(call, &outcome),
-            (Answer::Waits(error), 0) if !self.socket.blocks => compare(call, &Outcome::error(error)),
-            (Answer::Waits(_), done) if !self.socket.blocks => compare(call, &Outcome::value(done)),
-            (Answer::Waits(_), done) => {
+            (Answer::Blocks(error), 0) if !self.socket.blocks => compare(call, &Outcome::error(error)),
+            (Answer::Blocks(_), done) if !self.socket.blocks => compare(call, &Outcome::value(done)),
+            (Answer::Blocks(_), done) => {
                 let (first, last) = range.ok_or_else(|| {
-                    StepError::Departs(format!(
-                        "{}() blocks, but the script does not say when it returns: write START...END",
+                    StepError::Deviates(format!(
+                        "{}() blocks, but the script gives no time at which it returns: write START...END",
                         call.name
                     ))
                 })?;
-                self.blocked = Some(Blocked { call, line, first, last, done });
+                self.blocked = Some(BlockedCall { call, line, first, last, done });
                 Ok(())
             }
         }
     }
 
-    /// Completes the blocking call if it can return now.
+    /// Completes the blocked call if it can return now.
     pub(crate) fn resume(&mut self) -> Result<(), StepError> {
         let Some(mut blocked) = self.blocked.take() else { return Ok(()) };
-        let (answer, done) = self.answer_again(blocked.call, blocked.done)?;
+        let (answer, done) = self.retry(blocked.call, blocked.done)?;
         blocked.done = done;
         let Answer::Returns(outcome) = answer else {
             self.blocked = Some(blocked);
@@ -147,8 +147,8 @@ impl<'a> Player<'a> {
         };
         let tolerance = self.script.tolerance;
         if self.now > blocked.last + tolerance || self.now + tolerance < blocked.last {
-            let Blocked { call, line, first, last, .. } = blocked;
-            return Err(StepError::Departs(format!(
+            let BlockedCall { call, line, first, last, .. } = blocked;
+            return Err(StepError::Deviates(format!(
                 "{}() of line {line} returns at {}, not at the end of {}",
                 call.name,
                 seconds(self.now),
@@ -158,12 +158,12 @@ impl<'a> Player<'a> {
         compare(blocked.call, &outcome)
     }
 
-    /// Tries a blocking call again.
-    fn answer_again(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), StepError> {
+    /// Retries a blocked call.
+    fn retry(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), StepError> {
         if call.name == "connect" { Ok((self.connected(), 0)) } else { self.answer(call, done) }
     }
 
-    /// Performs a call; returns its outcome and the octets that a write has handed over so far, of which `done` were before.
+    /// Performs a call; returns its outcome and the total octets that a write has passed to the endpoint, `done` of them before.
     fn answer(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), StepError> {
         let answer = match call.name.as_str() {
             "socket" => self.make_socket(call)?,
@@ -218,7 +218,7 @@ impl<'a> Player<'a> {
         match self.socket.error.take() {
             Some(error) => Answer::error(error),
             None if self.socket.connected => Answer::value(0),
-            None => Answer::Waits("EINPROGRESS"),
+            None => Answer::Blocks("EINPROGRESS"),
         }
     }
 
@@ -227,7 +227,7 @@ impl<'a> Player<'a> {
             return Ok(Answer::error("EINVAL"));
         }
         if !self.socket.connected || self.socket.connection.is_some() {
-            return Ok(Answer::Waits("EAGAIN"));
+            return Ok(Answer::Blocks("EAGAIN"));
         }
         // A new descriptor does not inherit O_NONBLOCK.
         self.socket.blocks = !self.strict;
@@ -263,7 +263,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Lets the endpoint act after an option has made something due.
+    /// Lets the endpoint act after a change of options has made an action due.
     fn input_nothing(&mut self) -> Result<(), StepError> {
         self.input(Input::Command(Command::Read(false)))
     }
@@ -278,7 +278,11 @@ impl<'a> Player<'a> {
                     format!("getsockopt() with {option} is not supported; use SO_ERROR or TCP_MAXSEG")
                 })?;
                 let value = self.protocol()?.variable(variable);
-                value.ok_or_else(|| format!("there is no {option} yet"))?.to_string()
+                value
+                    .ok_or_else(|| {
+                        format!("{option} has no value yet; call getsockopt() after the connection is open")
+                    })?
+                    .to_string()
             }
         };
         let is_same = expected == got
@@ -287,7 +291,7 @@ impl<'a> Player<'a> {
         if is_same {
             return Ok(Answer::value(0));
         }
-        Err(StepError::Departs(format!("expected {} = {expected}, but got {got}", call.argument(2)?)))
+        Err(StepError::Deviates(format!("expected {} = {expected}, but got {got}", call.argument(2)?)))
     }
 
     /// Resets or adds streams. RFC 6525 sections 6.3.2 and 6.3.4.
@@ -351,8 +355,8 @@ impl<'a> Player<'a> {
         parameters: Parameters,
         done: usize,
     ) -> Result<(Answer, usize), StepError> {
-        if length > MOST_OCTETS {
-            return Err(format!("{}() of {length} octets; the maximum is {MOST_OCTETS}", call.name).into());
+        if length > MAX_OCTETS {
+            return Err(format!("{}() of {length} octets; the maximum is {MAX_OCTETS}", call.name).into());
         }
         if let Some(error) = self.socket.error.take() {
             return Ok((Answer::error(error), 0));
@@ -372,7 +376,7 @@ impl<'a> Player<'a> {
             let protocol = self.protocol()?;
             let taken = protocol.endpoint().accepts(length - done);
             if taken == 0 {
-                return Ok((Answer::Waits("EAGAIN"), done));
+                return Ok((Answer::Blocks("EAGAIN"), done));
             }
             let payload: Bytes =
                 (offset..offset + taken).map(|offset| protocol.octet(true, offset)).collect();
@@ -410,7 +414,7 @@ impl<'a> Player<'a> {
         for octet in self.socket.unread.drain(..length).collect::<Vec<_>>() {
             let offset = self.socket.read;
             if octet != self.protocol()?.octet(false, offset) {
-                return Err(StepError::Departs(format!(
+                return Err(StepError::Deviates(format!(
                     "octet {offset} read by the application differs from the one received"
                 )));
             }
@@ -427,19 +431,19 @@ impl<'a> Player<'a> {
         }
         let Socket { peer_closed, closed, failed, shut_for_reading, .. } = self.socket;
         let ended = peer_closed || closed || failed || shut_for_reading;
-        Ok(if ended { Answer::value(0) } else { Answer::Waits("EAGAIN") })
+        Ok(if ended { Answer::value(0) } else { Answer::Blocks("EAGAIN") })
     }
 
-    /// Reads one message, or as much of it as the buffer can take.
+    /// Reads one message, or the part that fits into the buffer.
     fn read_message(&mut self, call: &Call, most: usize) -> Result<Answer, StepError> {
-        let Some(message) = self.socket.messages.pop_front() else { return Ok(Answer::Waits("EAGAIN")) };
+        let Some(message) = self.socket.messages.pop_front() else { return Ok(Answer::Blocks("EAGAIN")) };
         let length = most.min(message.length);
         if call.name == "sctp_recvmsg" && call.arguments.len() > 5 {
             check_info(call.argument(5)?, &message)?;
             let flags = call.argument(6).unwrap_or("...");
             let got = if length == message.length { "MSG_EOR" } else { "0" };
             if flags != "..." && flags != got {
-                return Err(StepError::Departs(format!("expected the flags {flags}, but got {got}")));
+                return Err(StepError::Deviates(format!("expected the flags {flags}, but got {got}")));
             }
         }
         if length < message.length && !self.strict {
@@ -525,7 +529,7 @@ fn vector(text: &str) -> Result<usize, String> {
     let part = |part: &str| {
         let length = part.trim_matches(['{', '}']).rsplit(',').next()?.trim();
         let length = integer(length.strip_prefix("iov_len=").unwrap_or(length))?;
-        usize::try_from(length).ok().filter(|length| *length <= MOST_OCTETS)
+        usize::try_from(length).ok().filter(|length| *length <= MAX_OCTETS)
     };
     let lengths: Option<Vec<usize>> = split(inside, ',').into_iter().map(part).collect();
     Ok(lengths.ok_or_else(form)?.into_iter().sum())
@@ -618,7 +622,7 @@ fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), StepError> {
                 if expected == got {
                     continue;
                 }
-                return Err(StepError::Departs(format!("expected {name}={expected}, but got {got}")));
+                return Err(StepError::Deviates(format!("expected {name}={expected}, but got {got}")));
             }
             "sinfo_ppid" => Some(message.ppid),
             "sinfo_tsn" => message.tsn,
@@ -626,10 +630,13 @@ fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), StepError> {
             "sinfo_context" | "sinfo_timetolive" => Some(0),
             _ => None,
         };
-        let got =
-            got.ok_or_else(|| format!("{name} is not known of a message that came; write {name}=..."))?;
+        let got = got.ok_or_else(|| {
+            format!(
+                "cannot check {name}: the received message has no such value; write {name}=... to accept any"
+            )
+        })?;
         if integer(expected) != Some(got.into()) {
-            return Err(StepError::Departs(format!("expected {name}={expected}, but got {got}")));
+            return Err(StepError::Deviates(format!("expected {name}={expected}, but got {got}")));
         }
     }
     Ok(())

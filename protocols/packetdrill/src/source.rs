@@ -1,8 +1,8 @@
-//! Splits the text of a script into statements, which may span lines; drops comments and the parts for other systems.
+//! Splits the text of a script into statements, which may span lines; removes comments and the parts for other systems.
 
 use crate::PlayError;
 
-/// An option, a step or a command block, and the line where it begins.
+/// An option, a step or a command block, with the line at which it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Statement {
     pub(crate) line: usize,

@@ -19,7 +19,7 @@ pub(crate) enum StepTime {
     Whenever,
 }
 
-/// A script that waits longer than this for a packet fails.
+/// Maximum time for which a script waits for a packet.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 impl StepTime {

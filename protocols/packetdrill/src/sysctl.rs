@@ -1,7 +1,7 @@
 //! Maps the sysctls of a script to options of a specification.
 //!
-//! A value that our endpoints always behave like is accepted and has no effect. A value that they do not
-//! support is refused, because it would change the packets.
+//! A value that describes our endpoints' only behaviour is accepted and has no effect. Other values are
+//! refused, because they would change the packets.
 
 use crate::tokens::number;
 
@@ -29,7 +29,7 @@ enum Form {
 }
 
 /// Sysctls that correspond to one option. Linux: net/ipv4/sysctl_net_ipv4.c, net/sctp/sysctl.c; FreeBSD: sctp_sysctl.c.
-const ALIKE: &[(&str, &str, Form)] = &[
+const MAPPED: &[(&str, &str, Form)] = &[
     ("net.ipv4.tcp_sack", "sack", Form::Switch),
     ("net.ipv4.tcp_dsack", "dsack", Form::Switch),
     ("net.ipv4.tcp_timestamps", "timestamps", Form::Switch),
@@ -84,7 +84,7 @@ const FIXED: &[(&str, &[&str])] = &[
     ("net.ipv4.tcp_pacing_ss_ratio", &["200"]),
     ("net.ipv4.tcp_pacing_ca_ratio", &["120"]),
     ("net.ipv4.tcp_notsent_lowat", &["4294967295"]),
-    // A script that uses Fast Open also uses other features of it, which are refused.
+    // A script that uses Fast Open also uses its other features, which are refused.
     ("net.ipv4.tcp_fastopen", &[]),
     ("net.ipv4.tcp_fastopen_key", &[]),
     ("net.ipv4.tcp_fastopen_blackhole_timeout_sec", &[]),
@@ -95,7 +95,7 @@ const FIXED: &[(&str, &[&str])] = &[
     ("net.ipv4.tcp_window_scaling", &["1"]),
     ("net.ipv4.tcp_max_reordering", &["300"]),
     ("net.ipv4.tcp_invalid_ratelimit", &["500"]),
-    // The size of TSO bursts: a script describes several segments as one packet anyway.
+    // The size of TSO bursts has no effect: a script always describes several segments as one packet.
     ("net.ipv4.tcp_min_tso_segs", &[]),
     ("net.ipv4.tcp_autocorking", &["0"]),
     ("net.core.netdev_max_backlog", &[]),
@@ -122,7 +122,7 @@ pub(crate) fn parse(name: &str, value: &str) -> Result<Vec<Setting>, String> {
     let value = value.trim().trim_matches(['"', '\'']).trim();
     let protocol = if name.contains(".sctp.") { "sctp" } else { "tcp" };
     let setting = |option, value| Setting { protocol, option, value };
-    if let Some((_, option, form)) = ALIKE.iter().find(|(known, ..)| *known == name) {
+    if let Some((_, option, form)) = MAPPED.iter().find(|(known, ..)| *known == name) {
         return Ok(vec![setting(option, form.write(&name, value)?)]);
     }
     if let Some((_, values)) = FIXED.iter().find(|(known, _)| *known == name) {
@@ -152,7 +152,7 @@ pub(crate) fn parse(name: &str, value: &str) -> Result<Vec<Setting>, String> {
 }
 
 fn fixed(name: &str, value: &str, values: &[&str]) -> String {
-    format!("sysctl {name}={value} cannot be had; our endpoints behave as with {}", values.join(" or "))
+    format!("sysctl {name}={value} is not supported; the endpoints behave as with {}", values.join(" or "))
 }
 
 impl Form {
@@ -170,8 +170,9 @@ impl Form {
     }
 }
 
-/// Linux and FreeBSD use the same values: 0 never, 1 always, 2 if the peer requests it; Linux has 3 to 5 for accurate ECN always, if the
-/// peer requests it and classic ECN always, and if the peer requests it.
+/// Parses the values of Linux and FreeBSD: 0 never, 1 always, 2 if the peer requests it. Linux also has 3
+/// (accurate ECN always), 4 (accurate ECN if the peer requests it and classic ECN always) and 5 (accurate ECN
+/// if the peer requests it).
 fn ecn(value: &str) -> Result<Vec<(&'static str, String)>, String> {
     let (offers, agrees, counts, counts_if_offered) = match value {
         "0" => (false, false, false, false),
@@ -191,7 +192,7 @@ fn ecn(value: &str) -> Result<Vec<(&'static str, String)>, String> {
     Ok(options.map(|(option, is_on)| (option, is_on.to_string())).into())
 }
 
-/// The AccECN option is sent with 2, and 3 is more persistent; 1 sends it now and then.
+/// Parses the values of the AccECN option: 2 and 3, which is more persistent, send it; 1 sends it only sometimes.
 fn ecn_option(name: &str, value: &str) -> Result<Vec<(&'static str, String)>, String> {
     match value {
         "0" => Ok(vec![("accurate_ecn_option", false.to_string())]),
@@ -207,7 +208,7 @@ fn three(name: &str, value: &str) -> Result<[u64; 3], String> {
     counts.try_into().map_err(|_| format!("{name} is {value:?}; write three numbers"))
 }
 
-/// The window scale follows from the maximum. Linux: net/ipv4/tcp_output.c tcp_select_initial_window.
+/// Parses the maximum, from which the window scale follows. Linux: net/ipv4/tcp_output.c tcp_select_initial_window.
 fn receive_buffer(value: &str) -> Result<Vec<(&'static str, String)>, String> {
     let [_, default, most] = three("net.ipv4.tcp_rmem", value)?;
     let scale = most.max(1).ilog2().saturating_sub(15).min(14);

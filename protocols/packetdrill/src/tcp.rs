@@ -28,14 +28,14 @@ pub(crate) struct Tcp {
     start: Option<SeqNum>,
     /// Our timestamp clock at the script's value 0.
     clock: Option<u32>,
-    /// Our timestamp clock by the script's value of our timestamps, which need not match the elapsed time.
+    /// Our timestamp clock by the script's value of our timestamps, which may differ from the elapsed time.
     stamps: BTreeMap<u32, u32>,
     /// The largest deviation of a timestamp from the script; `None`: it is not checked.
     stamp_tolerance: Option<u32>,
 }
 
-/// The most octets of payload in an IP packet.
-const MOST_PAYLOAD: usize = 65_535 - 40;
+/// Maximum octets of payload in an IP packet.
+const MAX_PAYLOAD: usize = 65_535 - 40;
 
 /// The variables of an endpoint.
 pub(crate) const VARIABLES: [&str; 17] = [
@@ -59,17 +59,17 @@ pub(crate) const VARIABLES: [&str; 17] = [
 ];
 
 /// Checks that `line` can be parsed as an inbound or outbound segment.
-pub(crate) fn check(line: &str, comes: bool) -> Result<(), String> {
+pub(crate) fn check(line: &str, is_inbound: bool) -> Result<(), String> {
     let line = Line::parse(line)?;
-    if !comes {
+    if !is_inbound {
         return Ok(());
     }
     if line.window.is_none() && !line.flags.contains(Flags::RST) {
         return Err(NO_WINDOW.to_owned());
     }
-    if line.length > MOST_PAYLOAD {
+    if line.length > MAX_PAYLOAD {
         return Err(format!(
-            "an inbound segment has {} octets of payload; the maximum in IP is {MOST_PAYLOAD}",
+            "an inbound segment has {} octets of payload; the maximum in IP is {MAX_PAYLOAD}",
             line.length
         ));
     }
@@ -364,8 +364,8 @@ impl Protocol for Tcp {
         print(&line)
     }
 
-    /// As packetdrill's run_packet.c do_outbound_script_packet and aggregate_packets: the merged segment has the headers of the last one,
-    /// and the sequence number and CWR of the first one.
+    /// Merges segments like packetdrill's run_packet.c do_outbound_script_packet and aggregate_packets: the
+    /// result has the headers of the last one, and the sequence number and CWR of the first one.
     fn join(&mut self, text: &str, sent: &mut VecDeque<(Time, Packet)>, exact: bool) -> Result<bool, String> {
         let line = Line::parse(text)?;
         while let Some([(at, first), (then, second)]) = sent.make_contiguous().get_mut(..2) {
@@ -424,7 +424,7 @@ impl Protocol for Tcp {
     }
 }
 
-/// Returns a variable that Linux counts in segments, or has as a number.
+/// Returns a variable that Linux counts in segments or stores as a number.
 fn counted(info: &Info, name: &str) -> Option<u32> {
     Some(match name {
         "tcpi_unacked" => info.unacked,

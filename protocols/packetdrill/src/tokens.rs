@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// A line, or the part of it that has not been parsed yet.
+/// A line, or its unparsed rest.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tokens<'a>(&'a str);
 
@@ -20,25 +20,24 @@ impl<'a> Tokens<'a> {
         self.0.is_empty()
     }
 
-    /// Takes the next word; empty at the end.
+    /// Removes and returns the next word; empty at the end.
     pub(crate) fn next(&mut self) -> &'a str {
         let (word, rest) = self.0.split_once(char::is_whitespace).unwrap_or((self.0, ""));
         self.0 = rest.trim_start();
         word
     }
 
-    /// Takes `prefix` if the text starts with it; returns whether it did.
+    /// Removes `prefix` if the text starts with it; returns whether it did.
     pub(crate) fn take(&mut self, prefix: &str) -> bool {
         let rest = self.0.strip_prefix(prefix);
         self.0 = rest.map_or(self.0, str::trim_start);
         rest.is_some()
     }
 
-    /// Takes the text before `end`, and `end` itself.
+    /// Removes and returns the text before `end`, and removes `end`.
     pub(crate) fn until(&mut self, end: &str) -> Result<&'a str, String> {
         let cut = self.0.split_once(end);
-        let (before, rest) =
-            cut.ok_or_else(|| format!("{:?} has no {end:?}; write one behind it", self.0))?;
+        let (before, rest) = cut.ok_or_else(|| format!("{:?} has no {end:?}; write one after it", self.0))?;
         self.0 = rest.trim_start();
         Ok(before.trim())
     }

@@ -1,8 +1,8 @@
-//! Every script in the folders beside this file.
+//! Plays every script in the folders beside this file.
 
 use std::path::{Path, PathBuf};
 
-/// Plays the scripts of `folder`, and shows all that fail.
+/// Plays the scripts of `folder`, and reports all that fail.
 #[track_caller]
 fn play_folder(folder: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
@@ -15,13 +15,13 @@ fn play_folder(folder: &str) {
     assert!(mistakes.is_empty(), "{} of {} scripts:\n{}", mistakes.len(), scripts.len(), mistakes.join("\n"));
 }
 
-/// Why a script fails; an endpoint that panics does, and the others go on.
+/// Returns the reason for which a script fails; a panic of an endpoint is a failure, and the other scripts are still played.
 fn failure(script: &Path) -> Option<String> {
     match std::panic::catch_unwind(|| {
         hol_packetdrill::play_file(script, &hol_packetdrill::PlayRules::strict())
     }) {
         Ok(played) => played.err().map(|mistake| mistake.to_string()),
-        Err(_) => Some(format!("{}: the endpoint panics, see above", script.display())),
+        Err(_) => Some(format!("{}: the endpoint panicked, see above", script.display())),
     }
 }
 
@@ -50,7 +50,7 @@ fn every_rule_of_sctp_has_its_test() {
     check_list("sctp", &["sctp", "congestion", "wire"]);
 }
 
-/// docs/conformance-PROTOCOL.md names tests in backquotes: scripts, and functions of the `crates` that it speaks of.
+/// Checks the tests that docs/conformance-PROTOCOL.md names in backquotes: scripts, and functions of `crates`.
 fn check_list(protocol: &str, crates: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let place = format!("docs/conformance-{protocol}.md");
@@ -70,13 +70,13 @@ fn check_list(protocol: &str, crates: &[&str]) {
     };
     let missing: Vec<_> = names.iter().filter(|name| !is_there(name)).collect();
     assert!(missing.is_empty(), "{place} names what is not there; mend the names: {missing:?}");
-    // QUIC has none: packetdrill's language has no word for its packets.
+    // QUIC has no scripts: packetdrill's language does not support its packets.
     let files = std::fs::read_dir(&scripts).into_iter().flatten().map(|file| file.unwrap().file_name());
     let unlisted: Vec<_> = files.filter(|file| !names.contains(&file.to_str().unwrap_or_default())).collect();
     assert!(unlisted.is_empty(), "add these to {place}: {unlisted:?}");
 }
 
-/// The text of every file of Rust in and below `folder`, if it is there.
+/// Appends the text of every Rust file in and below `folder`, if it exists.
 fn collect(folder: &Path, text: &mut String) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()) {
         if entry.is_dir() {
@@ -87,16 +87,16 @@ fn collect(folder: &Path, text: &mut String) {
     }
 }
 
-/// Each breaks the script for another reason; the line and the words that tell it.
+/// Scripts that fail for different reasons, with the line and the words of each error.
 #[test]
 fn a_script_that_does_not_hold_tells_where_and_why() {
     let begin = "--stack=rfc\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 connect(3, ..., ...) = -1 EINPROGRESS\n";
     for (rest, place, told) in [
         ("+0 > S 0:0(0) <mss 1400>", ":4:", "but got > S 0:0(0) win 65535 <mss 1460,sackOK"),
-        ("+.1 > S 0:0(0) <...>", ":4:", "left at 0.000000, not at 0.100000"),
-        ("+0 > S 0:0(0) <...>\n+.5 > S 0:0(0) <...>", ":5:", "until 0.501000, but nothing left"),
-        ("+.1 < S 0:0(0) win 1", ":4:", "nothing is expected before this, but > S 0:0(0)"),
-        ("+0 > S 0:0(0) <...>\n+2", ":5:", "left at 1.000000"),
+        ("+.1 > S 0:0(0) <...>", ":4:", "was sent at 0.000000, not at 0.100000"),
+        ("+0 > S 0:0(0) <...>\n+.5 > S 0:0(0) <...>", ":5:", "by 0.501000, but no packet was sent"),
+        ("+.1 < S 0:0(0) win 1", ":4:", "unexpected > S 0:0(0)"),
+        ("+0 > S 0:0(0) <...>\n+2", ":5:", "sent at 1.000000"),
         (
             "+0 > S 0:0(0) <...>\n+0 accept(3, ..., ...) = 4",
             ":5:",

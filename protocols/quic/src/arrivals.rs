@@ -1,4 +1,4 @@
-//! When the octets of a stream arrived, kept until they are read.
+//! When the octets of a stream arrived; stored until they are read.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use hol_transport::DeliveryTimes;
 pub(crate) struct Arrivals {
     /// Offset after the last octet read.
     read: u64,
-    /// Ascending, without overlaps: the first copy of an octet counts.
+    /// The received pieces, ascending, without overlaps: the first copy of an octet counts.
     pieces: VecDeque<Piece>,
 }
 
@@ -78,7 +78,7 @@ mod tests {
     }
 
     proptest! {
-        /// Octet by octet, the slow way.
+        /// Computes the arrivals octet by octet, the slow way.
         #[test]
         fn each_octet_came_with_its_first_copy(
             copies in proptest::collection::vec((0u64..40, 1u64..20), 1..20),

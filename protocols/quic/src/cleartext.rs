@@ -27,7 +27,7 @@ pub struct CleartextPackets {
     /// The secrets for captures; a server learns them from the first packet.
     secrets: Option<Secrets>,
     first_sent: FirstSendTimes,
-    /// By stream from the peer.
+    /// The arrivals of each stream of the peer.
     arrivals: BTreeMap<u64, Arrivals>,
     /// When the last PTO expired. RFC 9002 section 6.2.
     last_probe: Option<Time>,
@@ -38,7 +38,7 @@ impl Endpoint {
     /// Creates an endpoint that opens the connection on command.
     pub fn connect(
         config: impl Into<Arc<Config>>,
-        carriage: MessageMapping,
+        mapping: MessageMapping,
         local: (Address, u16),
         remote: (Address, u16),
         mut rng: Rng,
@@ -54,14 +54,14 @@ impl Endpoint {
         Self {
             remote: Some(remote),
             settings: Some(settings),
-            ..Self::new(config.clone(), carriage, quinn, config.wakeup, clear)
+            ..Self::new(config.clone(), mapping, quinn, config.wakeup, clear)
         }
     }
 
     /// Creates an endpoint that waits for one connection.
     pub fn listen(
         config: impl Into<Arc<Config>>,
-        carriage: MessageMapping,
+        mapping: MessageMapping,
         local: (Address, u16),
         rng: Rng,
     ) -> Self {
@@ -69,7 +69,7 @@ impl Endpoint {
         let server = Arc::new(settings::server(&config, settings::sessions(&config, Default::default())));
         let quinn = quinn::Endpoint::new(Arc::new(settings::endpoint(rng)), Some(server), false, None);
         let clear = CleartextPackets::new(&config, local);
-        Self::new(config.clone(), carriage, quinn, config.wakeup, clear)
+        Self::new(config.clone(), mapping, quinn, config.wakeup, clear)
     }
 
     fn receive(&mut self, now: Time, source: Address, ecn: Ecn, datagram: Datagram) {
@@ -82,7 +82,7 @@ impl Endpoint {
         }
     }
 
-    /// Notes the arrival of user data. Before the end of the handshake quinn-proto accepts none.
+    /// Notes the arrival of user data. Before the end of the handshake quinn-proto does not accept any.
     fn note_arrival(&mut self, now: Time, carried: &[TimedData]) {
         let Some((_, connection)) = &mut self.connection else { return };
         if connection.is_handshaking() || carried.is_empty() {
@@ -116,7 +116,7 @@ impl hol_transport::Endpoint for Endpoint {
     // Not inlined, because it would take registers from the loop that also runs the other transports.
     #[inline(never)]
     fn handle(&mut self, now: Time, input: Input) {
-        self.stirred = true;
+        self.has_new_input = true;
         match input {
             Input::Packet(packet) if packet.corrupted => {}
             Input::Packet(Packet { source, ecn, transport: Transport::Quic(datagram), .. }) => {
@@ -157,8 +157,7 @@ impl CleartextPackets {
             local,
             ecn: config.ecn,
             secrets: None,
-            // Data sent that long before the last octet has been read, since the window has moved. RFC 9000
-            // section 4.1.
+            // Data sent that far before the last octet have been read, because the window has moved. RFC 9000 section 4.1.
             first_sent: FirstSendTimes::new(config.stream_receive_window.0.min(config.send_window.0)),
             arrivals: BTreeMap::new(),
             last_probe: None,
@@ -209,7 +208,7 @@ impl CleartextPackets {
 impl PacketForm for CleartextPackets {
     type Packet = Packet;
 
-    fn leave(
+    fn queue_datagram(
         &mut self,
         now: Time,
         remote: SocketAddress,

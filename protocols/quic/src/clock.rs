@@ -2,14 +2,14 @@
 
 use std::sync::OnceLock;
 use std::time::Duration;
-#[expect(clippy::disallowed_types, reason = "quinn-proto takes instants, and has them compared only")]
+#[expect(clippy::disallowed_types, reason = "quinn-proto uses instants, and only compares them")]
 use std::time::Instant;
 
 use hol_base::Time;
 
-/// Returns the instant of the start of a run. Only differences count; it is later than any of a real machine,
-/// so that no subtraction underflows.
-#[expect(clippy::disallowed_types, reason = "there is no other way to an instant")]
+/// Returns the instant of the start of a run. Only differences count; it is later than any instant of a real
+/// machine, so that no subtraction underflows.
+#[expect(clippy::disallowed_types, reason = "only the clock creates an instant")]
 fn origin() -> Instant {
     const CENTURY: Duration = Duration::from_secs(100 * 366 * 86_400);
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
@@ -17,13 +17,13 @@ fn origin() -> Instant {
 }
 
 /// Converts a virtual time to an instant.
-#[expect(clippy::disallowed_types, reason = "quinn-proto takes instants")]
+#[expect(clippy::disallowed_types, reason = "quinn-proto uses instants")]
 pub(crate) fn instant(time: Time) -> Instant {
     origin() + Duration::from_nanos(time.as_nanos())
 }
 
 /// Converts an instant to a virtual time.
-#[expect(clippy::disallowed_types, reason = "quinn-proto takes instants")]
+#[expect(clippy::disallowed_types, reason = "quinn-proto uses instants")]
 pub(crate) fn time(instant: Instant) -> Time {
     Time::from_nanos(instant.duration_since(origin()).as_nanos() as u64)
 }

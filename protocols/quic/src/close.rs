@@ -1,7 +1,7 @@
 //! The orderly and the abrupt end of a connection.
 //!
-//! QUIC ends both directions at once (RFC 9000 section 10.2). An endpoint told to close ends its streams,
-//! waits until everything is acknowledged, and ends the control stream; when both have, the client sends
+//! QUIC ends both directions at once (RFC 9000 section 10.2). An endpoint that closes ends its streams, waits
+//! until everything is acknowledged, and ends the control stream; when both ends have, the client sends
 //! CONNECTION_CLOSE.
 
 use bytes::Bytes;
@@ -14,23 +14,23 @@ use crate::{Endpoint, clock};
 
 /// The progress of the close.
 #[derive(Debug, Default)]
-pub(crate) struct Closing {
-    /// Whether the application has asked to close and has nothing more to send.
-    pub(crate) asked: bool,
-    /// Its streams have ended.
+pub(crate) struct CloseState {
+    /// Whether the application has requested the close and has nothing more to send.
+    pub(crate) requested: bool,
+    /// Whether our streams have ended.
     finished: bool,
-    /// The control stream has ended.
-    said: bool,
-    /// The peer's control stream has ended.
-    heard: bool,
-    /// The connection has ended, and the application knows.
+    /// Whether our control stream has ended.
+    control_ended: bool,
+    /// Whether the peer's control stream has ended.
+    peer_ended: bool,
+    /// Whether the connection has ended and the application is informed.
     ended: bool,
 }
 
-impl Closing {
+impl CloseState {
     /// Returns whether both sides have announced that they send no more.
     pub(crate) fn both_sides_ended(&self) -> bool {
-        self.said && self.heard
+        self.control_ended && self.peer_ended
     }
 }
 
@@ -39,8 +39,8 @@ impl<S: PacketForm> Endpoint<S> {
     pub(crate) fn close_if_done(&mut self, now: Time) {
         let Some((_, connection)) = &mut self.connection else { return };
         let Some(control) = self.outgoing.control else { return };
-        let Closing { asked, finished, said, ended, .. } = &mut self.closing;
-        if !*asked || *ended || !self.outgoing.held.is_empty() {
+        let CloseState { requested, finished, control_ended, ended, .. } = &mut self.closing;
+        if !*requested || *ended || !self.outgoing.waiting.is_empty() {
             return;
         }
         if !std::mem::replace(finished, true) {
@@ -49,7 +49,7 @@ impl<S: PacketForm> Endpoint<S> {
             }
         }
         // Only the control stream itself is left.
-        if connection.streams().send_streams() == 1 && !std::mem::replace(said, true) {
+        if connection.streams().send_streams() == 1 && !std::mem::replace(control_ended, true) {
             connection.send_stream(control).finish().expect("a stream ends once");
         }
         let is_acknowledged = connection.streams().send_streams() == 0;
@@ -61,7 +61,7 @@ impl<S: PacketForm> Endpoint<S> {
 
     /// Handles the end of the peer's data.
     pub(crate) fn note_peer_closed(&mut self) {
-        if !std::mem::replace(&mut self.closing.heard, true) {
+        if !std::mem::replace(&mut self.closing.peer_ended, true) {
             self.reader.push_event(Event::PeerClosed);
         }
     }
@@ -78,7 +78,7 @@ impl<S: PacketForm> Endpoint<S> {
     /// Ends the connection.
     pub(crate) fn end(&mut self, event: Event) {
         if !std::mem::replace(&mut self.closing.ended, true) {
-            self.outgoing.held.clear();
+            self.outgoing.waiting.clear();
             self.outgoing.control = None;
             self.reader.push_event(event);
         }

@@ -97,37 +97,37 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         let refuse = |key, requirement| Err(ConfigError { key, requirement });
         if self.streams == 0 {
-            return refuse("streams", "has to be 1 at least");
+            return refuse("streams", "must be at least 1");
         }
         if u32::from(self.streams) >= self.max_streams {
             return refuse(
                 "streams",
-                "has to be less than max_streams, which includes the control stream; raise max_streams",
+                "must be less than max_streams, which includes the control stream; raise max_streams",
             );
         }
         if self.max_streams > 1 << 20 {
-            return refuse("max_streams", "has to be 1048576 at most");
+            return refuse("max_streams", "must be at most 1048576");
         }
         if self.initial_window.0 < 2 * Self::LEAST_MTU {
             return refuse(
                 "initial_window",
-                "has to be 2400 octets at least, two datagrams (RFC 9002 section 7.2)",
+                "must be at least 2400 octets, two datagrams (RFC 9002 section 7.2)",
             );
         }
         if self.initial_rtt.is_zero() {
-            return refuse("initial_rtt", "has to be longer than zero");
+            return refuse("initial_rtt", "must be longer than zero");
         }
         if self.packet_threshold < 3 {
-            return refuse("packet_threshold", "has to be 3 at least (RFC 9002 section 6.1.1)");
+            return refuse("packet_threshold", "must be at least 3 (RFC 9002 section 6.1.1)");
         }
         if !(1.0..=16.0).contains(&self.time_threshold) {
-            return refuse("time_threshold", "has to be between 1 and 16 round trips");
+            return refuse("time_threshold", "must be between 1 and 16 round trips");
         }
         if self.persistent_congestion_threshold == 0 {
-            return refuse("persistent_congestion_threshold", "has to be 1 at least");
+            return refuse("persistent_congestion_threshold", "must be at least 1");
         }
         if !(Duration::from_millis(1)..Duration::from_millis(1 << 14)).contains(&self.max_ack_delay) {
-            return refuse("max_ack_delay", "has to be between 1 ms and 16.383 s (RFC 9000 section 18.2)");
+            return refuse("max_ack_delay", "must be between 1 ms and 16.383 s (RFC 9000 section 18.2)");
         }
         self.check_sizes()
     }
@@ -138,11 +138,11 @@ impl Config {
         if !(Self::LEAST_MTU..=LARGEST).contains(&self.mtu.0) {
             return refuse(
                 "mtu",
-                "has to be between 1200 and 65527 octets of a UDP payload (RFC 9000 section 14)",
+                "must be between 1200 and 65527 octets of a UDP payload (RFC 9000 section 14)",
             );
         }
         if self.mtu_discovery.0 != 0 && !(self.mtu.0..=LARGEST).contains(&self.mtu_discovery.0) {
-            return refuse("mtu_discovery", "has to be 0, or from mtu to 65527 octets");
+            return refuse("mtu_discovery", "must be 0, or from mtu to 65527 octets");
         }
         for (field, window) in [
             ("stream_receive_window", self.stream_receive_window),
@@ -151,11 +151,11 @@ impl Config {
             ("datagram_send_buffer", self.datagram_send_buffer),
         ] {
             if window.0 < Self::LEAST_MTU || window.0 >= 1 << 62 {
-                return refuse(field, "has to be between 1200 and 2^62 - 1 octets");
+                return refuse(field, "must be between 1200 and 2^62 - 1 octets");
             }
         }
         if !(200..=12_000).contains(&self.handshake_flight.0) {
-            return refuse("handshake_flight", "has to be between 200 and 12000 octets");
+            return refuse("handshake_flight", "must be between 200 and 12000 octets");
         }
         Ok(())
     }

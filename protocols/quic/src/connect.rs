@@ -45,7 +45,7 @@ impl<S: PacketForm> Endpoint<S> {
                 QuinnEvent::Stream(StreamEvent::Opened { .. }) => self.accept_streams(),
                 QuinnEvent::Stream(StreamEvent::Readable { id }) => self.incoming.note_readable(id),
                 QuinnEvent::Stream(StreamEvent::Finished { id }) => self.form.acknowledged(id.into()),
-                // Blocked writes are tried again after any of these; datagrams were taken with their packet.
+                // Blocked writes are retried after any of these; datagrams were processed with their packet.
                 QuinnEvent::Stream(_)
                 | QuinnEvent::DatagramsUnblocked
                 | QuinnEvent::DatagramReceived
@@ -59,16 +59,16 @@ impl<S: PacketForm> Endpoint<S> {
         const NO_ERROR: u32 = 0;
         let orderly = match reason {
             ConnectionError::ApplicationClosed(close) => close.error_code == NO_ERROR.into(),
-            // The peer's CONNECTION_CLOSE was lost, and nothing else was missing.
+            // The peer's CONNECTION_CLOSE was lost, but everything else arrived.
             ConnectionError::TimedOut => self.closing.both_sides_ended(),
             _ => false,
         };
-        self.end(if orderly { Event::Closed } else { Event::Failed { reason: why(reason) } });
+        self.end(if orderly { Event::Closed } else { Event::Failed { reason: failure_of(reason) } });
     }
 }
 
 /// Translates quinn-proto's reason.
-fn why(reason: &ConnectionError) -> Failure {
+fn failure_of(reason: &ConnectionError) -> Failure {
     match reason {
         ConnectionError::TimedOut => Failure::IdleTimeout,
         ConnectionError::ApplicationClosed(_) => Failure::ClosedByPeerApplication,
@@ -83,8 +83,8 @@ fn why(reason: &ConnectionError) -> Failure {
     }
 }
 
-/// Returns whether quinn-proto's receiver gave up: it buffers a number of pieces of a stream (`assembler.rs`, `MAX_CHUNKS`), and a long
-/// queue that overflows may leave more.
+/// Returns whether quinn-proto's receiver gave up: it buffers a limited number of pieces of a stream
+/// (`assembler.rs`, `MAX_CHUNKS`), and a long queue that overflows may cause more.
 fn has_gaps(reason: &[u8]) -> bool {
     reason.starts_with(b"too many gaps")
 }

@@ -21,8 +21,8 @@ pub struct EncryptedPackets {
     datagrams: VecDeque<OutgoingDatagram>,
     /// Whether ECN is used and reported.
     ecn: bool,
-    /// The socket has no room.
-    is_held: bool,
+    /// Whether the socket has no room.
+    is_blocked: bool,
 }
 
 /// A datagram to send, and its ECN codepoint.
@@ -36,7 +36,7 @@ pub struct OutgoingDatagram {
 
 impl EncryptedPackets {
     fn new(config: &Config) -> Self {
-        Self { datagrams: VecDeque::new(), ecn: config.ecn, is_held: false }
+        Self { datagrams: VecDeque::new(), ecn: config.ecn, is_blocked: false }
     }
 }
 
@@ -44,7 +44,7 @@ impl Endpoint<EncryptedPackets> {
     /// Creates an endpoint that opens the connection on command.
     pub fn client(
         config: Arc<Config>,
-        carriage: MessageMapping,
+        mapping: MessageMapping,
         tls: &Tls,
         remote: (Address, u16),
         mut rng: Rng,
@@ -53,21 +53,21 @@ impl Endpoint<EncryptedPackets> {
         let quinn = quinn::Endpoint::new(Arc::new(settings::endpoint(rng)), None, false, None);
         let settings = settings::client(&config, tls.client(), origin);
         let sealed = EncryptedPackets::new(&config);
-        let sealed = Self::new(config, carriage, quinn, Duration::ZERO, sealed);
+        let sealed = Self::new(config, mapping, quinn, Duration::ZERO, sealed);
         Self { remote: Some(remote), settings: Some(settings), ..sealed }
     }
 
     /// Creates an endpoint that waits for one connection.
-    pub fn server(config: Arc<Config>, carriage: MessageMapping, tls: &Tls, rng: Rng) -> Self {
+    pub fn server(config: Arc<Config>, mapping: MessageMapping, tls: &Tls, rng: Rng) -> Self {
         let server = Arc::new(settings::server(&config, tls.server()));
         let quinn = quinn::Endpoint::new(Arc::new(settings::endpoint(rng)), Some(server), false, None);
         let sealed = EncryptedPackets::new(&config);
-        Self::new(config, carriage, quinn, Duration::ZERO, sealed)
+        Self::new(config, mapping, quinn, Duration::ZERO, sealed)
     }
 
     /// Handles a received datagram.
     pub fn receive_datagram(&mut self, now: Time, remote: (Address, u16), octets: &[u8], ecn: Ecn) {
-        self.stirred = true;
+        self.has_new_input = true;
         let ecn = if self.form.ecn { ecn } else { Ecn::NotCapable };
         if !self.accept_datagram(now, remote, ecn, BytesMut::from(octets)) {
             return;
@@ -81,7 +81,7 @@ impl Endpoint<EncryptedPackets> {
 
     /// Handles a command of the application.
     pub fn tell(&mut self, now: Time, command: Command) {
-        self.stirred = true;
+        self.has_new_input = true;
         self.command(now, command);
     }
 
@@ -97,8 +97,8 @@ impl Endpoint<EncryptedPackets> {
     /// Pauses or resumes sending, depending on the room in the socket. Paused data are sent at the next
     /// [`poll`](Self::poll).
     pub fn hold(&mut self, holds: bool) {
-        self.stirred |= self.form.is_held && !holds;
-        self.form.is_held = holds;
+        self.has_new_input |= self.form.is_blocked && !holds;
+        self.form.is_blocked = holds;
     }
 
     /// Returns the next action. After `Wait`, call it again at the next input or at the given time.
@@ -111,7 +111,7 @@ impl Endpoint<EncryptedPackets> {
         &self.statistics
     }
 
-    /// Returns the packets considered lost, whose content was sent again. RFC 9002 section 6.1.
+    /// Returns the number of packets considered lost, whose content was retransmitted. RFC 9002 section 6.1.
     pub fn packets_lost(&self) -> u64 {
         self.connection.as_ref().map_or(0, |(_, connection)| connection.stats().path.lost_packets)
     }
@@ -134,7 +134,7 @@ impl Endpoint<EncryptedPackets> {
 impl PacketForm for EncryptedPackets {
     type Packet = OutgoingDatagram;
 
-    fn leave(
+    fn queue_datagram(
         &mut self,
         _: Time,
         _: SocketAddress,
@@ -148,7 +148,7 @@ impl PacketForm for EncryptedPackets {
     }
 
     fn has_room(&self) -> bool {
-        !self.is_held
+        !self.is_blocked
     }
 
     fn next_packet(&mut self) -> Option<OutgoingDatagram> {

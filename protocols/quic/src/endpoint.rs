@@ -10,7 +10,7 @@ use hol_wire::Address;
 use quinn_proto as quinn;
 
 use crate::cleartext::CleartextPackets;
-use crate::close::Closing;
+use crate::close::CloseState;
 use crate::in_flight::in_flight;
 use crate::packet_form::{EndpointOutput, PacketForm};
 use crate::receive::Incoming;
@@ -18,25 +18,25 @@ use crate::send::Outgoing;
 use crate::socket_address::SocketAddress;
 use crate::{Config, MessageMapping, clock};
 
-/// One end of one QUIC connection. Worlds differ only in what they see of its packets.
+/// One end of one QUIC connection. Worlds differ only in the form of its packets.
 pub struct Endpoint<S = CleartextPackets> {
     pub(crate) config: Arc<Config>,
-    pub(crate) carriage: MessageMapping,
+    pub(crate) mapping: MessageMapping,
     /// The peer's address; a server learns it from the first packet.
     pub(crate) remote: Option<SocketAddress>,
     pub(crate) quinn: quinn::Endpoint,
-    /// Settings of the client until it is told to connect.
+    /// Settings of the client until the application connects.
     pub(crate) settings: Option<quinn::ClientConfig>,
     pub(crate) connection: Option<(quinn::ConnectionHandle, quinn::Connection)>,
     pub(crate) outgoing: Outgoing,
     pub(crate) incoming: Incoming,
-    pub(crate) closing: Closing,
+    pub(crate) closing: CloseState,
     pub(crate) form: S,
     pub(crate) reader: ReceivingApplication,
     /// Whether the application was blocked and waits for room.
     pub(crate) blocked: Cell<bool>,
-    /// There was an input since quinn-proto was last polled.
-    pub(crate) stirred: bool,
+    /// Whether there was an input since quinn-proto was last polled.
+    pub(crate) has_new_input: bool,
     /// Buffer for a packet of quinn-proto.
     pub(crate) buffer: Vec<u8>,
     pub(crate) statistics: Statistics,
@@ -46,25 +46,25 @@ impl<S: PacketForm> Endpoint<S> {
     /// Creates an endpoint whose application wakes up `wakeup` after data has arrived.
     pub(crate) fn new(
         config: Arc<Config>,
-        carriage: MessageMapping,
+        mapping: MessageMapping,
         quinn: quinn::Endpoint,
         wakeup: Duration,
         form: S,
     ) -> Self {
         Self {
             config,
-            carriage,
+            mapping,
             remote: None,
             quinn,
             settings: None,
             connection: None,
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
-            closing: Closing::default(),
+            closing: CloseState::default(),
             form,
             reader: ReceivingApplication::new(wakeup),
             blocked: Cell::new(false),
-            stirred: false,
+            has_new_input: false,
             buffer: Vec::with_capacity(2048),
             statistics: Statistics::default(),
         }
@@ -75,7 +75,7 @@ impl<S: PacketForm> Endpoint<S> {
         match command {
             Command::Connect => self.open(now),
             Command::Send(message) => self.send(message),
-            Command::Close => self.closing.asked = true,
+            Command::Close => self.closing.requested = true,
             Command::Reconfigure(what) => {
                 self.reader.push_event(hol_transport::Event::Reconfigured { what, done: false });
             }
@@ -100,7 +100,7 @@ impl<S: PacketForm> Endpoint<S> {
                 continue;
             }
             let due = self.deadline();
-            if std::mem::take(&mut self.stirred) || due.is_some_and(|at| at <= now) {
+            if std::mem::take(&mut self.has_new_input) || due.is_some_and(|at| at <= now) {
                 self.advance(now);
                 continue;
             }
@@ -164,10 +164,10 @@ fn path_state(peer: Address, connection: &quinn::Connection) -> PathState {
 
 impl<S: fmt::Debug> fmt::Debug for Endpoint<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { remote, carriage, closing, form, statistics, .. } = self;
+        let Self { remote, mapping, closing, form, statistics, .. } = self;
         f.debug_struct("Endpoint")
             .field("remote", remote)
-            .field("carriage", carriage)
+            .field("carriage", mapping)
             .field("closing", closing)
             .field("form", form)
             .field("statistics", statistics)

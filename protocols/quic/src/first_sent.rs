@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hol_base::Time;
 
-/// The sent data of every stream. QUIC sends new octets in order, and lost ones again in any pieces.
+/// The sent data of every stream. QUIC sends new octets in order, and retransmits lost ones in arbitrary pieces.
 #[derive(Debug)]
 pub(crate) struct FirstSendTimes {
     /// Octets of a stream that the receiver may lack.
     window: u64,
-    streams: BTreeMap<u64, Sent>,
+    streams: BTreeMap<u64, StreamSendTimes>,
 }
 
 /// One stream: pieces sent together, by end offset, oldest first.
 #[derive(Debug, Default)]
-struct Sent {
+struct StreamSendTimes {
     pieces: VecDeque<(u64, Time)>,
 }
 
@@ -27,7 +27,7 @@ impl FirstSendTimes {
     /// Records that octets `start..end` of a stream are sent; returns when the last of them was first sent,
     /// and whether any is sent for the first time.
     pub(crate) fn send(&mut self, now: Time, stream: u64, start: u64, end: u64) -> (Time, bool) {
-        let Sent { pieces } = self.streams.entry(stream).or_default();
+        let StreamSendTimes { pieces } = self.streams.entry(stream).or_default();
         let sent = pieces.back().map_or(0, |(end, _)| *end);
         if end > sent {
             pieces.push_back((end, now));
@@ -37,7 +37,7 @@ impl FirstSendTimes {
             return (now, true);
         }
         let piece = pieces.partition_point(|(behind, _)| *behind < end);
-        // An empty piece is the end of a stream, without octets.
+        // An empty piece is the end of a stream without octets.
         (pieces.get(piece).map_or(now, |(_, at)| *at), start == end && pieces.is_empty())
     }
 

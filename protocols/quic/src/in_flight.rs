@@ -2,16 +2,16 @@
 
 use std::any::Any;
 use std::sync::Arc;
-#[expect(clippy::disallowed_types, reason = "quinn-proto tells time so")]
+#[expect(clippy::disallowed_types, reason = "quinn-proto uses instants")]
 use std::time::Instant;
 
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use quinn_proto::{Connection, RttEstimator};
 
-/// Creates congestion controllers that count, each around one of another factory.
+/// Creates congestion controllers that count the data in flight; each wraps one of another factory.
 pub(crate) struct InFlightCounterFactory(pub(crate) Arc<dyn ControllerFactory + Send + Sync>);
 
-struct Counted {
+struct InFlightCounter {
     controller: Box<dyn Controller>,
     in_flight: u64,
 }
@@ -19,19 +19,19 @@ struct Counted {
 /// Returns the octets in flight, RFC 9002 section 2. The value is exact at each acknowledgment; packets with
 /// only acknowledgments count until the next one.
 pub(crate) fn in_flight(connection: &Connection) -> Option<u64> {
-    let counted = connection.congestion_state().clone_box().into_any().downcast::<Counted>().ok()?;
+    let counted = connection.congestion_state().clone_box().into_any().downcast::<InFlightCounter>().ok()?;
     Some(counted.in_flight)
 }
 
-#[expect(clippy::disallowed_types, reason = "quinn-proto tells time so")]
+#[expect(clippy::disallowed_types, reason = "quinn-proto uses instants")]
 impl ControllerFactory for InFlightCounterFactory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
-        Box::new(Counted { controller: Arc::clone(&self.0).build(now, mtu), in_flight: 0 })
+        Box::new(InFlightCounter { controller: Arc::clone(&self.0).build(now, mtu), in_flight: 0 })
     }
 }
 
-#[expect(clippy::disallowed_types, reason = "quinn-proto tells time so")]
-impl Controller for Counted {
+#[expect(clippy::disallowed_types, reason = "quinn-proto uses instants")]
+impl Controller for InFlightCounter {
     fn on_sent(&mut self, now: Instant, octets: u64, last_packet_number: u64) {
         self.in_flight += octets;
         self.controller.on_sent(now, octets, last_packet_number);

@@ -11,7 +11,7 @@ impl HeaderKey for ClearHeader {
 
     fn encrypt(&self, _: usize, _: &mut [u8]) {}
 
-    /// As for AES, because it determines the minimum packet length. RFC 9001 section 5.4.2.
+    /// Returns the sample size of AES, because it determines the minimum packet length. RFC 9001 section 5.4.2.
     fn sample_size(&self) -> usize {
         16
     }
@@ -40,12 +40,12 @@ impl PacketKey for CleartextPacket {
         PacketNumber::TAG
     }
 
-    /// That of AEAD_AES_128_GCM. RFC 9001 section 6.6.
+    /// Returns the limit of AEAD_AES_128_GCM. RFC 9001 section 6.6.
     fn confidentiality_limit(&self) -> u64 {
         1 << 23
     }
 
-    /// That of AEAD_AES_128_GCM. RFC 9001 section 6.6.
+    /// Returns the limit of AEAD_AES_128_GCM. RFC 9001 section 6.6.
     fn integrity_limit(&self) -> u64 {
         1 << 52
     }

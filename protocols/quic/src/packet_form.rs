@@ -1,4 +1,4 @@
-//! What is visible of packets: everything without encryption, nothing with TLS.
+//! The forms of packets: unencrypted ones, whose content is visible, and ones that TLS encrypts.
 
 use hol_base::Time;
 use hol_transport::{DeliveryTimes, Event, Statistics};
@@ -8,12 +8,12 @@ use crate::socket_address::SocketAddress;
 
 /// Observes an endpoint's packets and reports when their octets were sent, acknowledged or lost.
 pub trait PacketForm {
-    /// A packet on its way out.
+    /// A packet to be sent.
     type Packet;
 
-    /// Takes a datagram that quinn-proto has written for the peer, ECN-capable or not; `is_probing`: nothing
-    /// was detected lost, but it may contain a probe.
-    fn leave(
+    /// Accepts a datagram that quinn-proto has written for the peer, ECN-capable or not; `is_probing`: no
+    /// loss was detected, but it may contain a probe.
+    fn queue_datagram(
         &mut self,
         now: Time,
         remote: SocketAddress,
@@ -33,7 +33,7 @@ pub trait PacketForm {
     /// Handles the complete acknowledgment of a stream to the peer.
     fn acknowledged(&mut self, stream: u64);
 
-    /// Handles reading of a stream from the peer up to this offset; returns the passage.
+    /// Handles reading of a stream from the peer up to this offset; returns the times of the data.
     fn read(&mut self, now: Time, stream: u64, end: u64) -> DeliveryTimes;
 
     /// Handles the end of a stream from the peer.

@@ -15,11 +15,11 @@ use crate::{Endpoint, MessageMapping, clock, ecn};
 /// The streams from the peer.
 #[derive(Debug)]
 pub(crate) struct Incoming {
-    /// Whether the application reads. While it does not, quinn-proto keeps the data, and its windows fill.
+    /// Whether the application reads. While it does not, quinn-proto buffers the data, and its windows fill.
     pub(crate) reads: bool,
     /// Readable streams, in order.
     readable: Vec<StreamId>,
-    /// For messages with their own stream: the data read so far, and its passage.
+    /// For messages with their own stream: the data read so far, and their times.
     parts: BTreeMap<u64, (BytesMut, DeliveryTimes)>,
 }
 
@@ -38,7 +38,7 @@ impl Incoming {
     }
 }
 
-/// The control stream of either end, whose end means that no more is sent.
+/// The control stream of either end, whose end means that no more data follow.
 const CONTROL: u64 = 0;
 
 impl<S: PacketForm> Endpoint<S> {
@@ -63,7 +63,7 @@ impl<S: PacketForm> Endpoint<S> {
             Some(DatagramEvent::NewConnection(incoming)) if self.connection.is_none() => {
                 self.connection = self.quinn.accept(incoming, at, &mut self.buffer, None).ok();
             }
-            // Packets of other connections get no answer.
+            // Packets of other connections are not answered.
             _ => return false,
         }
         true
@@ -77,7 +77,7 @@ impl<S: PacketForm> Endpoint<S> {
         }
     }
 
-    /// Reads all readable streams, the control stream last, since its end comes after everything else.
+    /// Reads all readable streams, the control stream last, because its end follows all data.
     pub(crate) fn read(&mut self, now: Time) {
         if !self.incoming.reads || self.incoming.readable.is_empty() {
             return;
@@ -114,7 +114,7 @@ impl<S: PacketForm> Endpoint<S> {
         // A closed stream was read to its end and reported.
         let Ok(mut chunks) = stream.read(true) else { return Err(ReadError::Blocked) };
         let chunk = chunks.next(usize::MAX);
-        // `transmit` sends what follows.
+        // `transmit` sends the resulting frames.
         let _ = chunks.finalize();
         Ok(chunk?.map(|chunk| (chunk.offset + chunk.bytes.len() as u64, chunk.bytes)))
     }
@@ -122,7 +122,7 @@ impl<S: PacketForm> Endpoint<S> {
     /// Delivers octets, or adds them to a message.
     fn take(&mut self, now: Time, id: StreamId, end: u64, payload: Bytes) {
         let passage = self.form.read(now, id.into(), end);
-        if self.carriage == MessageMapping::Streams {
+        if self.mapping == MessageMapping::Streams {
             let stream = id.index().saturating_sub(1) as u16;
             return self
                 .reader
@@ -139,7 +139,7 @@ impl<S: PacketForm> Endpoint<S> {
         if id.index() == CONTROL {
             return self.note_peer_closed();
         }
-        if self.carriage == MessageMapping::PerMessage {
+        if self.mapping == MessageMapping::PerMessage {
             let (part, passage) = self.incoming.parts.remove(&id.into()).unwrap_or_default();
             self.reader.receive(now, Received::unordered(part.freeze(), passage));
         }

@@ -13,18 +13,18 @@ use crate::{Endpoint, MessageMapping, clock};
 /// The streams to the peer, and messages that wait for room.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
-    /// The control stream, whose end means that no more is sent.
+    /// The control stream, whose end means that no more data follow.
     pub(crate) control: Option<StreamId>,
     /// The QUIC stream of each stream of the contract.
     pub(crate) streams: Vec<StreamId>,
-    /// Messages that wait for room; while there are any, no others are accepted.
-    pub(crate) held: VecDeque<Held>,
+    /// Messages that wait for room; while there are any, no new ones are accepted.
+    pub(crate) waiting: VecDeque<WaitingMessage>,
 }
 
 /// A message, or the rest of one, that waits for room.
 #[derive(Debug)]
-pub(crate) struct Held {
-    /// Its stream, if it has one already.
+pub(crate) struct WaitingMessage {
+    /// The stream of the message, if it already has one.
     stream: Option<StreamId>,
     octets: Bytes,
 }
@@ -40,7 +40,7 @@ impl<S: PacketForm> Endpoint<S> {
     /// Opens the persistent streams of an open connection.
     pub(crate) fn open_streams(&mut self) {
         let Some((_, connection)) = &mut self.connection else { return };
-        let streams = if self.carriage == MessageMapping::Streams { self.config.streams } else { 0 };
+        let streams = if self.mapping == MessageMapping::Streams { self.config.streams } else { 0 };
         let mut open = || connection.streams().open(Dir::Uni).expect("a configuration is checked first");
         self.outgoing.control = Some(open());
         self.outgoing.streams = (0..streams).map(|_| open()).collect();
@@ -48,22 +48,22 @@ impl<S: PacketForm> Endpoint<S> {
 
     /// Sends a message.
     pub(crate) fn send(&mut self, message: Message) {
-        let stream = match self.carriage {
+        let stream = match self.mapping {
             MessageMapping::Streams => self.outgoing.streams.get(usize::from(message.stream)).copied(),
             MessageMapping::PerMessage | MessageMapping::Datagrams => None,
         };
-        self.outgoing.held.push_back(Held { stream, octets: message.payload });
+        self.outgoing.waiting.push_back(WaitingMessage { stream, octets: message.payload });
         self.write();
     }
 
-    /// Writes waiting messages as far as there is room.
+    /// Writes waiting messages while there is room.
     pub(crate) fn write(&mut self) {
         let Some((_, connection)) = &mut self.connection else { return };
-        while let Some(held) = self.outgoing.held.front_mut() {
-            let written = match self.carriage {
-                MessageMapping::Streams => write(connection, held),
-                MessageMapping::PerMessage => write_alone(connection, held),
-                MessageMapping::Datagrams => match write_datagram(connection, held) {
+        while let Some(waiting) = self.outgoing.waiting.front_mut() {
+            let written = match self.mapping {
+                MessageMapping::Streams => write(connection, waiting),
+                MessageMapping::PerMessage => write_alone(connection, waiting),
+                MessageMapping::Datagrams => match write_datagram(connection, waiting) {
                     Err(TooLarge) => {
                         self.reader.push_event(Event::Abandoned { stream: 0 });
                         true
@@ -74,24 +74,24 @@ impl<S: PacketForm> Endpoint<S> {
             if !written {
                 return;
             }
-            self.outgoing.held.pop_front();
+            self.outgoing.waiting.pop_front();
         }
         self.announce_room();
     }
 
     /// Returns whether another message is accepted.
     pub(crate) fn has_room(&self) -> bool {
-        self.outgoing.is_open() && !self.closing.asked && self.outgoing.held.is_empty()
+        self.outgoing.is_open() && !self.closing.requested && self.outgoing.waiting.is_empty()
     }
 
-    /// Tells a blocked application that there is room again.
+    /// Informs a blocked application that there is room again.
     fn announce_room(&mut self) {
         if self.has_room() && self.blocked.take() {
             self.reader.push_event(Event::Writable);
         }
     }
 
-    /// Sends what quinn-proto has to send now.
+    /// Sends the packets that quinn-proto has to send now.
     pub(crate) fn transmit(&mut self, now: Time, is_probing: bool) {
         while self.form.has_room() {
             let Some((_, connection)) = &mut self.connection else { return };
@@ -101,26 +101,26 @@ impl<S: PacketForm> Endpoint<S> {
             };
             let payload = (&self.buffer[..transmit.size], crate::ecn::from_quinn(transmit.ecn));
             if let Some(remote) = self.remote {
-                self.form.leave(now, remote, payload, is_probing, &mut self.statistics);
+                self.form.queue_datagram(now, remote, payload, is_probing, &mut self.statistics);
             }
         }
     }
 }
 
-/// Writes to its stream; returns false if there is no room for all of it.
-fn write(connection: &mut Connection, held: &mut Held) -> bool {
-    let Some(id) = held.stream else { return true };
+/// Writes a message to its stream; returns false if there is no room for all of it.
+fn write(connection: &mut Connection, waiting: &mut WaitingMessage) -> bool {
+    let Some(id) = waiting.stream else { return true };
     // Streams are never stopped or reset, so a write fails only for lack of room or at the end of the
     // connection.
-    let _ = connection.send_stream(id).write_chunks(std::slice::from_mut(&mut held.octets));
-    held.octets.is_empty()
+    let _ = connection.send_stream(id).write_chunks(std::slice::from_mut(&mut waiting.octets));
+    waiting.octets.is_empty()
 }
 
-/// Writes to its own stream, which ends with the message.
-fn write_alone(connection: &mut Connection, held: &mut Held) -> bool {
-    held.stream = held.stream.or_else(|| connection.streams().open(Dir::Uni));
-    let Some(id) = held.stream else { return false };
-    let written = write(connection, held);
+/// Writes a message to its own stream, which ends with the message.
+fn write_alone(connection: &mut Connection, waiting: &mut WaitingMessage) -> bool {
+    waiting.stream = waiting.stream.or_else(|| connection.streams().open(Dir::Uni));
+    let Some(id) = waiting.stream else { return false };
+    let written = write(connection, waiting);
     if written {
         connection.send_stream(id).finish().expect("a stream ends once");
     }
@@ -130,8 +130,8 @@ fn write_alone(connection: &mut Connection, held: &mut Held) -> bool {
 /// A message that is too large for a packet of the connection.
 struct TooLarge;
 
-fn write_datagram(connection: &mut Connection, held: &mut Held) -> Result<bool, TooLarge> {
-    match connection.datagrams().send(held.octets.clone(), false) {
+fn write_datagram(connection: &mut Connection, waiting: &mut WaitingMessage) -> Result<bool, TooLarge> {
+    match connection.datagrams().send(waiting.octets.clone(), false) {
         Ok(()) => Ok(true),
         Err(SendDatagramError::Blocked(_)) => Ok(false),
         Err(SendDatagramError::TooLarge) => Err(TooLarge),

@@ -48,11 +48,11 @@ struct Session {
     peer: Option<TransportParameters>,
     /// Octets of incomplete messages.
     inbox: Vec<u8>,
-    /// Completed steps of this side.
-    said: u8,
-    /// The peer's last message.
-    heard: u8,
-    /// The peer's parameters have been reported.
+    /// Number of completed steps of this side.
+    steps_done: u8,
+    /// The type of the peer's last message.
+    last_message: u8,
+    /// Whether the peer's parameters have been reported.
     announced: bool,
     /// Number of key updates.
     generation: u64,
@@ -68,8 +68,8 @@ impl SessionFactory {
             parameters: ours,
             peer: None,
             inbox: Vec::new(),
-            said: 0,
-            heard: 0,
+            steps_done: 0,
+            last_message: 0,
             announced: false,
             generation: 0,
         })
@@ -124,8 +124,8 @@ impl crypto::Session for Session {
 
     fn is_handshaking(&self) -> bool {
         match self.side {
-            Side::Client => self.said < 3,
-            Side::Server => self.heard < message::FINISHED,
+            Side::Client => self.steps_done < 3,
+            Side::Server => self.last_message < message::FINISHED,
         }
     }
 
@@ -143,8 +143,8 @@ impl crypto::Session for Session {
 
     /// Writes the next messages, and returns the keys of the next space when available.
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
-        let has_heard = |kind| self.heard >= kind;
-        let step = match (self.side, self.said) {
+        let has_heard = |kind| self.last_message >= kind;
+        let step = match (self.side, self.steps_done) {
             (Side::Client, 0) => true,
             (Side::Client, 1) => has_heard(message::SERVER_HELLO),
             (Side::Client, 2) => has_heard(message::FINISHED),
@@ -154,8 +154,8 @@ impl crypto::Session for Session {
         if !step {
             return None;
         }
-        self.said += 1;
-        match (self.side, self.said) {
+        self.steps_done += 1;
+        match (self.side, self.steps_done) {
             (Side::Client, 1) => {
                 self.client_hello(out);
                 return None;
@@ -199,9 +199,9 @@ impl Session {
         Some((kind, message[HEADER..].to_vec()))
     }
 
-    /// The peer's parameters come first among its extensions.
+    /// Handles a message of the peer, whose parameters come first among its extensions.
     fn handle_message(&mut self, kind: u8, body: &[u8]) -> Result<(), TransportError> {
-        self.heard = kind;
+        self.last_message = kind;
         let parameters = match kind {
             message::CLIENT_HELLO => body.get(CLIENT_HELLO_EXTENSIONS..),
             message::ENCRYPTED_EXTENSIONS => body.get(2..),
@@ -240,7 +240,7 @@ impl Session {
         });
     }
 
-    /// Writes its extensions and Finished, filled up in place of certificates and their signature.
+    /// Writes the server's extensions and Finished, padded to replace certificates and their signature.
     fn flight(&self, out: &mut Vec<u8>) {
         const AROUND: usize = 4 + 2 + 4 + 4;
         let filling = self.sessions.flight.saturating_sub(AROUND + self.parameters.len() + FINISHED);
@@ -256,7 +256,7 @@ impl Session {
 
 const TLS_1_2: u16 = 0x0303;
 const X25519: u8 = 29;
-/// Version, random, session ID, one cipher suite, compression, and the length of the extensions that follow.
+/// Octets of a ClientHello before its extensions: version, random, session ID, one cipher suite, compression, and their length.
 const CLIENT_HELLO_EXTENSIONS: usize = 2 + 32 + 1 + 4 + 2 + 2;
 /// Octets of a Finished with SHA-256.
 const FINISHED: usize = 4 + 32;
@@ -277,7 +277,7 @@ fn finished(out: &mut Vec<u8>) {
     put_message(out, message::FINISHED, |body| body.put_slice(&[0; 32]));
 }
 
-/// RFC 8446 section 4.2.8: a group, and random octets as the key.
+/// Returns a key share: a group, and random octets as the key. RFC 8446 section 4.2.8.
 fn key_share() -> [u8; 36] {
     let mut share = [9; 36];
     share[..4].copy_from_slice(&[0, X25519, 0, 32]);

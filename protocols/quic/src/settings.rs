@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
-#[expect(clippy::disallowed_types, reason = "quinn-proto asks for a source of it")]
+#[expect(clippy::disallowed_types, reason = "quinn-proto requires a source of time")]
 use std::time::SystemTime;
 
 use hol_base::{Duration, Rng};
@@ -56,7 +56,7 @@ pub(crate) fn sessions(config: &Config, origin: [u8; CONNECTION_ID]) -> Arc<Sess
 /// A constant time of day, which only tokens use.
 struct NoTime;
 
-#[expect(clippy::disallowed_types, reason = "quinn-proto asks for it")]
+#[expect(clippy::disallowed_types, reason = "quinn-proto requires it")]
 impl TimeSource for NoTime {
     fn now(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH
@@ -81,9 +81,10 @@ fn transport(config: &Config) -> TransportConfig {
         .send_window(config.send_window.0)
         .datagram_send_buffer_size(config.datagram_send_buffer.0 as usize)
         .max_idle_timeout(
-            some(config.idle_timeout).map(|time| IdleTimeout::try_from(time).expect("it is short enough")),
+            non_zero(config.idle_timeout)
+                .map(|time| IdleTimeout::try_from(time).expect("it is short enough")),
         )
-        .keep_alive_interval(some(config.keep_alive))
+        .keep_alive_interval(non_zero(config.keep_alive))
         .ack_frequency_config(ack_frequency(config))
         .congestion_controller_factory(Arc::new(InFlightCounterFactory(congestion(config))));
     settings
@@ -111,7 +112,7 @@ fn mtu_discovery(config: &Config) -> Option<MtuDiscoveryConfig> {
     (config.mtu_discovery.0 > 0).then_some(settings)
 }
 
-/// Requested only if it differs from the default.
+/// Returns the settings of ACK_FREQUENCY, which is requested only if they differ from the defaults.
 fn ack_frequency(config: &Config) -> Option<AckFrequencyConfig> {
     let Config { ack_threshold, max_ack_delay, .. } = *config;
     let mut settings = AckFrequencyConfig::default();
@@ -120,8 +121,8 @@ fn ack_frequency(config: &Config) -> Option<AckFrequencyConfig> {
     ((ack_threshold, max_ack_delay) != (1, Config::MAX_ACK_DELAY)).then_some(settings)
 }
 
-/// Zero means none.
-fn some(duration: Duration) -> Option<StdDuration> {
+/// Returns the duration; `None` for zero.
+fn non_zero(duration: Duration) -> Option<StdDuration> {
     (!duration.is_zero()).then(|| standard(duration))
 }
 

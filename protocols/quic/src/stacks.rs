@@ -17,7 +17,7 @@ impl Config {
 
     fn read(stack: &str) -> Self {
         let stack: toml::Table = stack.parse().expect("a stack file is TOML");
-        stack["quic"].clone().try_into().expect("a stack file names every behaviour")
+        stack["quic"].clone().try_into().expect("a stack file sets every option")
     }
 
     /// Returns the configuration with changes; an error if an endpoint cannot work with it.

@@ -1,4 +1,4 @@
-//! Reset tokens and address validation, without cryptography, since nobody forges them here.
+//! Reset tokens and address validation, without cryptography, because there is no attacker here.
 
 use quinn_proto::crypto::{AeadKey, CryptoError, HandshakeTokenKey, HmacKey};
 
@@ -6,7 +6,7 @@ use quinn_proto::crypto::{AeadKey, CryptoError, HandshakeTokenKey, HmacKey};
 pub(crate) struct ResetKey;
 
 impl HmacKey for ResetKey {
-    /// No packet of ours ends like this: a tag starts with a packet number, which is below 2^62.
+    /// Writes a signature with which no packet of ours ends: a tag starts with a packet number, which is below 2^62.
     fn sign(&self, _: &[u8], signature: &mut [u8]) {
         signature.fill(0xff);
     }

@@ -1,8 +1,9 @@
 //! TLS 1.3 by rustls, as in RFC 9001: a server with its own certificate, and clients that trust no other.
 //!
 //! The certificate is padded so that the server's flight has the configured length, whatever the random
-//! length of its transport parameters is. It is always valid, because a guest's clock may show any time. There is one cipher suite, whose limits the model's packets
-//! keep, no session tickets and no 0-RTT: the handshake is the model's, with cryptography.
+//! length of its transport parameters. It is always valid, because a guest's clock may show any time. There
+//! is one cipher suite, whose limits also apply to the model's packets, but no session tickets and no 0-RTT:
+//! the handshake is the model's, with cryptography.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -30,12 +31,12 @@ pub struct Tls {
     server: Arc<PaddedServer>,
 }
 
-/// A server whose certificate makes up for the length of its transport parameters. All its certificates have one key and one name, so a
-/// client that trusts one trusts the others.
+/// A server whose certificates compensate for the length of its transport parameters. All its certificates
+/// have one key and one name, so a client that trusts one trusts the others.
 struct PaddedServer {
     key: KeyPair,
     flight: ByteCount,
-    /// By the octets of the transport parameters.
+    /// Configurations by the length of the transport parameters in octets.
     configurations: Mutex<BTreeMap<usize, Arc<QuicServerConfig>>>,
 }
 
@@ -57,8 +58,8 @@ impl Tls {
         Self::of(KeyPair::generate_for(&PKCS_ED25519).expect("the system has randomness"), config, log)
     }
 
-    /// Creates the same for ends on two hosts that both know `secret`: the key of the server's certificate
-    /// is derived from `secret`, so clients know which certificate to trust.
+    /// Creates the configurations of ends on two hosts that both know `secret`: the key of the server's
+    /// certificate is derived from `secret`, so clients know which certificate to trust.
     pub fn shared(secret: &[u8; 32], config: &Config, log: KeyLog) -> Self {
         /// RFC 8410 section 7: the prefix of an Ed25519 private key in PKCS #8.
         const HEAD: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
@@ -93,7 +94,7 @@ impl Tls {
 }
 
 impl PaddedServer {
-    /// Returns the configuration for transport parameters of so many octets.
+    /// Returns the configuration for transport parameters of this many octets.
     fn of_parameters(&self, octets: usize) -> Arc<QuicServerConfig> {
         let mut made = self.configurations.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(made.entry(octets).or_insert_with(|| Arc::new(self.configuration(octets))))
@@ -141,28 +142,28 @@ fn certificate(key: &KeyPair, flight: ByteCount, parameters: usize) -> Certifica
     /// EncryptedExtensions without the transport parameters, with the empty answer to the client's
     /// `server_name`; the framing of a certificate in its message, CertificateVerify with Ed25519, and
     /// Finished. RFC 8446 sections 4.3.1 and 4.4, RFC 6066 section 3.
-    const BESIDE: usize = 14 + 13 + 72 + 36;
+    const OVERHEAD: usize = 14 + 13 + 72 + 36;
     let bare = signed(key, 0);
-    let length = (flight.0 as usize).saturating_sub(BESIDE + parameters);
-    let mut filling = length.saturating_sub(bare.der().len());
-    if filling == 0 {
+    let length = (flight.0 as usize).saturating_sub(OVERHEAD + parameters);
+    let mut padding = length.saturating_sub(bare.der().len());
+    if padding == 0 {
         return bare;
     }
-    let surplus = signed(key, filling).der().len().saturating_sub(length);
-    filling = filling.saturating_sub(surplus).max(1);
-    signed(key, filling)
+    let surplus = signed(key, padding).der().len().saturating_sub(length);
+    padding = padding.saturating_sub(surplus).max(1);
+    signed(key, padding)
 }
 
 /// Returns a self-signed certificate with this much padding in a non-critical extension. RFC 5280 section
 /// 4.2.
-fn signed(key: &KeyPair, filling: usize) -> Certificate {
+fn signed(key: &KeyPair, padding: usize) -> Certificate {
     /// Below the arc for examples in documents: RFC 5612.
-    const FILLING: [u64; 8] = [1, 3, 6, 1, 4, 1, 32_473, 1];
+    const PADDING_OID: [u64; 8] = [1, 3, 6, 1, 4, 1, 32_473, 1];
     let mut parameters = CertificateParams::new([SERVER.to_owned()]).expect("it is a name");
     parameters.serial_number = Some(SerialNumber::from(1));
-    if filling > 0 {
-        let filling = CustomExtension::from_oid_content(&FILLING, vec![0; filling]);
-        parameters.custom_extensions.push(filling);
+    if padding > 0 {
+        let padding = CustomExtension::from_oid_content(&PADDING_OID, vec![0; padding]);
+        parameters.custom_extensions.push(padding);
     }
     parameters.self_signed(key).expect("the key signs")
 }

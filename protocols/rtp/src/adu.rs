@@ -6,8 +6,8 @@ use crate::{FrameHeader, Malformed};
 /// unit, wherever they are. Ancillary data are dropped.
 #[derive(Debug, Default)]
 pub struct AduConverter {
-    /// The latest main data, as far as a frame may reach back.
-    behind: Vec<u8>,
+    /// The latest main data, as far back as a frame may refer.
+    earlier_data: Vec<u8>,
 }
 
 impl AduConverter {
@@ -21,14 +21,14 @@ impl AduConverter {
             .split_at_checked(header.main_data_offset())
             .filter(|_| frame.len() == header.frame())
             .ok_or(Malformed("a frame whose length contradicts its header"))?;
-        let begin = self.behind.len().checked_sub(header.main_data_begin(frame));
-        self.behind.extend_from_slice(data);
+        let begin = self.earlier_data.len().checked_sub(header.main_data_begin(frame));
+        self.earlier_data.extend_from_slice(data);
         let adu = begin.map(|begin| {
-            let unit = self.behind.get(begin..begin + header.main_data(frame));
+            let unit = self.earlier_data.get(begin..begin + header.main_data(frame));
             unit.map(|unit| [main_data_offset, unit].concat())
                 .ok_or(Malformed("a unit that ends beyond its frame"))
         });
-        self.behind.drain(..self.behind.len().saturating_sub(FrameHeader::REACH));
+        self.earlier_data.drain(..self.earlier_data.len().saturating_sub(FrameHeader::REACH));
         adu.transpose()
     }
 }

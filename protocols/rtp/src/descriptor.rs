@@ -16,10 +16,10 @@ pub struct AduFragment<'p> {
 const CONTINUES: u8 = 0x80;
 const LONG: u8 = 0x40;
 /// Maximum octets of an ADU frame: fourteen bits.
-const MOST: usize = (1 << 14) - 1;
+const MAX_OCTETS: usize = (1 << 14) - 1;
 
 fn descriptor(size: usize, continues: bool) -> Vec<u8> {
-    assert!(size <= MOST, "an ADU frame of {size} octets");
+    assert!(size <= MAX_OCTETS, "an ADU frame of {size} octets");
     let flag = if continues { CONTINUES } else { 0 };
     if size < 64 { vec![flag | size as u8] } else { vec![flag | LONG | (size >> 8) as u8, size as u8] }
 }
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(descriptor(0x1234, false), [0x52, 0x34]);
     }
 
-    /// RFC 3119 section 3.3: several whole ones, but a part of one only by itself.
+    /// RFC 3119 section 3.3: several whole ADU frames, or a part of a single one.
     #[test]
     fn a_payload_has_whole_adu_frames_or_one_part() {
         let (short, long) = ([1; 10], [2; 100]);

@@ -40,8 +40,10 @@ fn product(a: u8, b: u8) -> u8 {
     if a == 0 || b == 0 { 0 } else { EXP[usize::from(LOG[a]) + usize::from(LOG[b])] }
 }
 
+/// Returns the quotient of two elements.
+///
 /// # Panics
-/// If `b` is zero, which differences of distinct points are not.
+/// If `b` is zero; differences of distinct points are not.
 fn quotient(a: u8, b: u8) -> u8 {
     assert!(b != 0, "two symbols of one place");
     if a == 0 { 0 } else { EXP[usize::from(LOG[usize::from(a)]) + 255 - usize::from(LOG[usize::from(b)])] }
@@ -80,7 +82,7 @@ mod tests {
         (0..n).map(|place| symbol(&known, place as u8)).collect()
     }
 
-    /// What zfec 1.6.0 makes of the same data.
+    /// The symbols that zfec 1.6.0 computes from the same data.
     #[test]
     fn the_symbols_are_those_of_zfec() {
         let data = [vec![1, 2, 3, 250], vec![10, 20, 30, 40], vec![255, 0, 128, 7]];
@@ -93,7 +95,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any k of n are enough.
+        /// Any k of n symbols are enough.
         #[test]
         fn as_many_as_there_were_restore_all(
             data in (1usize..20, 1usize..40).prop_flat_map(|(k, octets)| proptest::collection::vec(proptest::collection::vec(any::<u8>(), octets), k)),

@@ -11,7 +11,7 @@ pub struct Header {
     pub marker: bool,
     /// Sequence number, which increases by one with each packet.
     pub sequence: u16,
-    /// When the payload is to be played, in units of the clock of its type.
+    /// The RTP timestamp, in units of the payload type's clock. RFC 3550 section 5.1.
     pub timestamp: u32,
     /// The sender: SSRC.
     pub source: u32,
@@ -69,13 +69,13 @@ impl Header {
 
 const SHORT: Malformed = Malformed("an RTP packet that is too short");
 
-/// Returns what follows the header extension. RFC 3550 section 5.3.1.
+/// Returns the octets after the header extension. RFC 3550 section 5.3.1.
 fn extended(octets: &[u8]) -> Option<&[u8]> {
     let [_, _, high, low] = *octets.first_chunk()?;
     octets.get(4 + 4 * usize::from(u16::from_be_bytes([high, low]))..)
 }
 
-/// Removes the padding; the last octet is its length, including itself.
+/// Removes the padding; the last octet is the length of the padding, including itself.
 fn unpadded(octets: &[u8]) -> Result<&[u8], Malformed> {
     let padding = octets.last().map(|last| usize::from(*last)).filter(|padding| *padding > 0);
     let left = padding.and_then(|padding| octets.len().checked_sub(padding));

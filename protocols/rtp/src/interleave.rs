@@ -3,7 +3,7 @@
 
 use crate::Malformed;
 
-/// The interleaving sequence number, in place of a frame's syncword.
+/// The interleaving sequence number, which replaces a frame's syncword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterleavingNumber {
     /// Index of the frame within its cycle: eight bits.
@@ -142,7 +142,7 @@ mod tests {
         assert!(sent.iter().all(|adu| adu[1] & 0x1f == 0x1b), "the rest of the header is as it was");
     }
 
-    /// RFC 3119 section 6: what is not interleaved passes, one after the other.
+    /// RFC 3119 section 6: frames that are not interleaved pass one after the other.
     #[test]
     fn syncwords_are_no_sequence_numbers() {
         let sent = adus(&frames(192, 5));
@@ -155,7 +155,7 @@ mod tests {
         assert!(Deinterleaver::default().push(vec![1]).is_err());
     }
 
-    /// RFC 3119 section 6: up to four in a row leave no gap of more than one.
+    /// RFC 3119 section 6: up to four consecutive losses leave no gap of more than one.
     #[test]
     fn a_run_of_half_a_cycle_leaves_no_two_neighbours_missing() {
         for size in 2..=64_u8 {
@@ -171,7 +171,7 @@ mod tests {
         #[test]
         fn what_survives_comes_back_in_its_order(
             order in Just((0..12).collect::<Vec<u8>>()).prop_shuffle(),
-            // Six cycles: what is lost, the count of the cycle tells them apart.
+            // Up to six lost cycles, which the cycle count distinguishes.
             lost in proptest::collection::vec(any::<bool>(), 1..72),
         ) {
             let all = adus(&frames(64, lost.len()));

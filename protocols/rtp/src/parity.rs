@@ -89,20 +89,19 @@ impl<'p> Parity<'p> {
     }
 }
 
-/// Returns the missing packets of a group, with their places; `None` while too few are present. `come` are
-/// the present packets, by place.
-pub fn restored(come: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec<(u8, Vec<u8>)>> {
+/// Returns the missing packets of a group, with their places; `None` while too few are present. `received` are the received packets, by place.
+pub fn restored(received: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec<(u8, Vec<u8>)>> {
     let Parity { code, symbol, .. } = parities.first()?;
     let k = usize::from(code.k);
-    if come.len() + parities.len() < k {
+    if received.len() + parities.len() < k {
         return None;
     }
     let octets = symbol.len();
     let alike = parities.iter().filter(|parity| parity.code == *code && parity.symbol.len() == octets);
-    // What does not fit is not of this group.
+    // A packet or payload that does not fit belongs to another group.
     let fits = |(place, packet): &&(u8, &[u8])| *place < code.k && packet.len() + LENGTH <= octets;
     let symbols: Vec<(u8, Vec<u8>)> =
-        come.iter().filter(fits).map(|(place, packet)| (*place, padded(packet, octets))).collect();
+        received.iter().filter(fits).map(|(place, packet)| (*place, padded(packet, octets))).collect();
     let mut known: Vec<(u8, &[u8])> = symbols.iter().map(|(place, symbol)| (*place, &symbol[..])).collect();
     known.extend(alike.map(|parity| (parity.place, parity.symbol)));
     known.sort_by_key(|(place, _)| *place);
@@ -163,13 +162,13 @@ mod tests {
             let k = group.len();
             let payloads: Vec<Vec<u8>> = payloads(7, &group, ParityCode::new(12, 12 + parity).unwrap()).collect();
             let kept: Vec<usize> = order.into_iter().filter(|at| *at < k + usize::from(parity)).take(k - lacking).collect();
-            let come: Vec<(u8, &[u8])> = kept.iter().filter(|at| **at < k).map(|at| (*at as u8, &group[*at][..])).collect();
+            let received: Vec<(u8, &[u8])> = kept.iter().filter(|at| **at < k).map(|at| (*at as u8, &group[*at][..])).collect();
             let parities: Vec<Parity<'_>> = kept.iter().filter(|at| **at >= k).map(|at| Parity::read(&payloads[*at - k]).unwrap()).collect();
-            match restored(&come, &parities) {
+            match restored(&received, &parities) {
                 None => prop_assert!(lacking > 0 || parities.is_empty()),
                 Some(missing) => {
                     prop_assert_eq!(lacking, 0);
-                    prop_assert_eq!(missing.len(), k - come.len());
+                    prop_assert_eq!(missing.len(), k - received.len());
                     prop_assert!(missing.iter().all(|(place, packet)| *packet == group[usize::from(*place)]));
                 }
             }
@@ -178,8 +177,8 @@ mod tests {
         #[test]
         fn any_octets_restore_something_or_nothing(payloads: Vec<Vec<u8>>, packets: Vec<(u8, Vec<u8>)>) {
             let parities: Vec<Parity<'_>> = payloads.iter().filter_map(|payload| Parity::read(payload).ok()).collect();
-            let come: Vec<(u8, &[u8])> = packets.iter().map(|(place, packet)| (*place, &packet[..])).collect();
-            drop(restored(&come, &parities));
+            let received: Vec<(u8, &[u8])> = packets.iter().map(|(place, packet)| (*place, &packet[..])).collect();
+            drop(restored(&received, &parities));
         }
     }
 }

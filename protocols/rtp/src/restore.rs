@@ -8,12 +8,12 @@ use crate::{FrameHeader, Malformed};
 /// a unit reaches back is replaced by an empty one.
 #[derive(Debug, Default)]
 pub struct FrameRestorer {
-    pending: VecDeque<Pending>,
+    pending: VecDeque<PendingUnit>,
 }
 
 /// A unit whose frame has not been written.
 #[derive(Debug)]
-struct Pending {
+struct PendingUnit {
     header: FrameHeader,
     /// Header, CRC and side information.
     main_data_offset: Vec<u8>,
@@ -21,7 +21,7 @@ struct Pending {
     unit: Vec<u8>,
 }
 
-impl Pending {
+impl PendingUnit {
     fn read(adu: &[u8]) -> Result<Self, Malformed> {
         let header = FrameHeader::read(adu)?;
         let (main_data_offset, rest) = adu
@@ -34,7 +34,7 @@ impl Pending {
 
     /// Returns an empty unit, in a frame like this, that reaches back to the end of the previous unit, since
     /// the data between belong to the next. RFC 5219 appendix A.2; in RFC 3119 it reaches back to nothing,
-    /// and loses what it skips.
+    /// and loses the skipped data.
     fn dummy(&self, reaches_back: usize) -> Self {
         let mut main_data_offset = self.main_data_offset.clone();
         self.header.set(&mut main_data_offset, reaches_back, 0);
@@ -43,7 +43,7 @@ impl Pending {
 
     /// Returns the octets of main data between the end of the unit and the end of the frame, to which the
     /// next unit may reach back.
-    fn left(&self) -> usize {
+    fn free_octets(&self) -> usize {
         (self.reaches_back + self.header.main_data_room()).saturating_sub(self.unit.len())
     }
 }
@@ -54,8 +54,8 @@ impl FrameRestorer {
     /// # Errors
     /// If the ADU frame is incomplete.
     pub fn push(&mut self, adu: &[u8]) -> Result<Vec<Vec<u8>>, Malformed> {
-        let adu = Pending::read(adu)?;
-        let mut left = self.pending.back().map_or(0, Pending::left);
+        let adu = PendingUnit::read(adu)?;
+        let mut left = self.pending.back().map_or(0, PendingUnit::free_octets);
         while adu.reaches_back > left {
             self.pending.push_back(adu.dummy(left));
             left += adu.header.main_data_room();
@@ -71,13 +71,13 @@ impl FrameRestorer {
 
     fn next_full(&mut self) -> Option<Vec<u8>> {
         let slot = self.pending.front()?.header.main_data_room();
-        let is_full = self.placed().any(|(begin, adu)| begin + adu.unit.len() as isize >= slot as isize);
+        let is_full = self.positions().any(|(begin, adu)| begin + adu.unit.len() as isize >= slot as isize);
         if is_full { self.write() } else { None }
     }
 
     /// Returns the pending units, each with its position in the main data from the first frame on, which may
     /// be negative.
-    fn placed(&self) -> impl Iterator<Item = (isize, &Pending)> {
+    fn positions(&self) -> impl Iterator<Item = (isize, &PendingUnit)> {
         self.pending.iter().scan(0, |frame: &mut isize, adu| {
             let begin = *frame - adu.reaches_back as isize;
             *frame += adu.header.main_data_room() as isize;
@@ -89,7 +89,7 @@ impl FrameRestorer {
     fn write(&mut self) -> Option<Vec<u8>> {
         let first = self.pending.front()?;
         let mut data = vec![0; first.header.main_data_room()];
-        for (begin, adu) in self.placed() {
+        for (begin, adu) in self.positions() {
             let from = begin.clamp(0, data.len() as isize) as usize;
             let skipped = (from as isize - begin) as usize;
             let part = adu.unit.get(skipped..).unwrap_or_default();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     proptest! {
-        /// RFC 3119 section 3.5: no information is lost. The end of a stream has the beginning of what is cut off.
+        /// RFC 3119 section 3.5: no information is lost. The last frames contain the beginning of units that are cut off.
         #[test]
         fn frames_come_back_octet_by_octet(rate in 0usize..14, count in 20usize..60) {
             let original = frames(crate::BIT_RATES[rate], count);
@@ -125,7 +125,7 @@ mod tests {
             prop_assert_eq!(&again[..count - 10], &original[..count - 10]);
         }
 
-        /// RFC 3119 appendix A.2: whatever is missing, the units that are there can be decoded.
+        /// RFC 3119 appendix A.2: whichever frames are missing, the received units can be decoded.
         #[test]
         fn what_is_missing_spoils_nothing_else(rate in 0usize..14, lost in proptest::collection::vec(any::<bool>(), 10..60)) {
             let all = adus(&frames(crate::BIT_RATES[rate], lost.len()));

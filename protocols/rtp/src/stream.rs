@@ -30,7 +30,7 @@ pub struct Stream {
     rest: u32,
     /// Free octets of main data before the next unit's frame.
     reservoir: usize,
-    /// Units whose frames are not full yet, and their main data.
+    /// The main data of units whose frames are not full.
     planned: VecDeque<Vec<u8>>,
     main_data: VecDeque<u8>,
 }
@@ -107,7 +107,7 @@ mod tests {
         assert!(Stream::new(193).is_none());
     }
 
-    /// ISO/IEC 11172-3 section 2.4.3.4: main data of a frame end in it, and begin at most 511 octets before.
+    /// ISO/IEC 11172-3 section 2.4.3.4: the main data of a frame end in it, and begin at most 511 octets before.
     #[test]
     fn units_follow_each_other_without_a_gap_and_end_in_their_frames() {
         for kbps in BIT_RATES {

@@ -47,8 +47,7 @@ pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
     [&*header, &length, &mask[..mask_octets(k > SHORT)], level].concat()
 }
 
-/// Returns the protected octets of a packet in order: its header up to SSRC, the length of what follows SSRC,
-/// and that. Sections 8.1 and 8.2.
+/// Returns the protected octets of a packet in order: its header up to SSRC, the length of the rest, and the rest. Sections 8.1 and 8.2.
 fn protected_bits(packet: &[u8]) -> Option<Vec<u8>> {
     let (header, rest) = packet.split_at_checked(Header::OCTETS)?;
     let length = u16::try_from(rest.len()).ok()?.to_be_bytes();
@@ -66,7 +65,7 @@ fn add(sum: &mut Vec<u8>, octets: &[u8]) {
 pub struct Protection<'p> {
     /// The sequence number of the first protected packet: SN base.
     pub first: u16,
-    /// Bit 63 is for that packet, and so on.
+    /// The mask of protected packets: bit 63 stands for the first, and so on.
     mask: u64,
     header: &'p [u8; HEADER],
     level: &'p [u8],
@@ -93,25 +92,25 @@ impl<'p> Protection<'p> {
     }
 
     /// Returns the single missing packet, with its offset from the first; `None` if none or more are missing,
-    /// or if it had more octets than are protected. `come` are the present ones, by offset; `source` is the
+    /// or if it had more octets than are protected. `received` are the received ones, by offset; `source` is the
     /// common SSRC. Section 9.
-    pub fn restored(&self, come: &[(u8, &[u8])], source: u32) -> Option<(u8, Vec<u8>)> {
+    pub fn restored(&self, received: &[(u8, &[u8])], source: u32) -> Option<(u8, Vec<u8>)> {
         let bit = |place: u8| 1_u64.checked_shl(63_u32.wrapping_sub(place.into())).unwrap_or(0);
         let is_protected = |(place, _): &&(u8, &[u8])| self.mask & bit(*place) != 0;
-        let there = come.iter().filter(is_protected).fold(0, |there, (place, _)| there | bit(*place));
+        let there = received.iter().filter(is_protected).fold(0, |there, (place, _)| there | bit(*place));
         let missing = self.mask & !there;
         if missing.count_ones() != 1 {
             return None;
         }
         let mut bits = [self.header, self.level].concat();
-        for (_, packet) in come.iter().filter(is_protected) {
+        for (_, packet) in received.iter().filter(is_protected) {
             add(&mut bits, &protected_bits(packet)?);
         }
         let place = missing.leading_zeros() as u8;
         Some((place, self.packet(place, &bits, source)?))
     }
 
-    /// Sections 9.1 and 9.2.
+    /// Returns the packet with these restored octets. Sections 9.1 and 9.2.
     fn packet(&self, place: u8, bits: &[u8], source: u32) -> Option<Vec<u8>> {
         let (header, rest) = bits.split_first_chunk::<HEADER>()?;
         let length = usize::from(u16::from_be_bytes([header[8], header[9]]));
@@ -122,14 +121,14 @@ impl<'p> Protection<'p> {
     }
 }
 
-const NO_LEVEL: Malformed = Malformed("FEC that is shorter than its header says");
+const NO_LEVEL: Malformed = Malformed("FEC that is shorter than the length in its header");
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Packets A to D of section 10: SSRC 2.
+    /// Returns packets A to D of section 10: SSRC 2.
     fn example() -> Vec<Vec<u8>> {
         let packets = [(11, true, 3, 200_u16), (18, false, 5, 140), (11, true, 7, 100), (18, false, 9, 340)];
         (8..)
@@ -153,7 +152,7 @@ mod tests {
         assert!((0..340).all(|octet| payload[14 + octet] == at(octet)), "section 8.2");
     }
 
-    /// The level header of figure 13, section 10.2: 70 octets of A and B, which had more.
+    /// The level header of figure 13, section 10.2: 70 octets of A and B, which are longer.
     #[test]
     fn a_packet_that_is_protected_in_part_is_not_restored() {
         let packets = example();
@@ -198,15 +197,15 @@ mod tests {
     }
 
     proptest! {
-        /// Section 9: the header as it was, contributors, extension and padding included.
+        /// Section 9: the restored header is unchanged, including contributors, extension and padding.
         #[test]
         fn any_one_of_a_group_is_restored_and_no_two(group in group(), lost: prop::sample::Index, other: prop::sample::Index) {
             let payload = payload(65_530, &group);
             let protection = Protection::read(&payload).unwrap();
             let (lost, other) = (lost.index(group.len()), other.index(group.len()));
             let without = |lost: &[usize]| -> Vec<(u8, &[u8])> {
-                let come = group.iter().enumerate().filter(|(at, _)| !lost.contains(at));
-                come.map(|(at, packet)| (at as u8, &packet[..])).collect()
+                let received = group.iter().enumerate().filter(|(at, _)| !lost.contains(at));
+                received.map(|(at, packet)| (at as u8, &packet[..])).collect()
             };
             let restored = protection.restored(&without(&[lost]), 0x0102_0304);
             prop_assert_eq!(restored, Some((lost as u8, group[lost].clone())));
@@ -218,9 +217,9 @@ mod tests {
 
         #[test]
         fn any_octets_restore_something_or_nothing(payload: Vec<u8>, packets: Vec<(u8, Vec<u8>)>) {
-            let come: Vec<(u8, &[u8])> = packets.iter().map(|(place, packet)| (*place, &packet[..])).collect();
+            let received: Vec<(u8, &[u8])> = packets.iter().map(|(place, packet)| (*place, &packet[..])).collect();
             if let Ok(protection) = Protection::read(&payload) {
-                drop((protection.span(), protection.restored(&come, 0)));
+                drop((protection.span(), protection.restored(&received, 0)));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a request and its reply cost: two endpoints, an in-memory pipe, virtual time.
+//! Measures the cost of a request and its reply: two endpoints, an in-memory pipe, virtual time.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -13,10 +13,10 @@ use hol_wire::{Address, Packet};
 const CLIENT: Address = hol_wire::ipv4(10, 0, 0, 1);
 const SERVER: Address = hol_wire::ipv4(10, 0, 0, 2);
 const DELAY: Duration = Duration::from_millis(10);
-/// Requests a second.
+/// Requests per second.
 const RATE: u64 = 1000;
 
-/// A client that asks at a steady rate and a server that answers.
+/// A client that sends requests at a constant rate and a server that replies.
 struct Pipe {
     sides: [Endpoint; 2],
     deadlines: [Option<Time>; 2],

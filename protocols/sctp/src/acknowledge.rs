@@ -10,25 +10,26 @@ use crate::{Config, Endpoint};
 /// The state of delayed SACKs.
 #[derive(Debug)]
 pub(crate) struct Acknowledgements {
-    /// Packets with DATA since a packet was last acknowledged; a SACK that rides with DATA or updates the window leaves the count.
-    /// `net/sctp/sm_sideeffect.c` sctp_gen_sack, `output.c` sctp_packet_bundle_sack.
+    /// Packets with DATA since a packet was last acknowledged; a SACK that is bundled with DATA or updates
+    /// the window does not reset it. `net/sctp/sm_sideeffect.c` sctp_gen_sack, `output.c`
+    /// sctp_packet_bundle_sack.
     packets: u32,
     /// Whether the next packet is acknowledged at once.
     due: bool,
     /// The path from which DATA arrived last, to which a SACK is sent. Section 6.4.
     reply_path: usize,
-    /// The path whose DATA advanced the cumulative TSN since the last SACK; DATA to it bundles the SACK.
-    ride: Option<usize>,
+    /// The path whose DATA advanced the cumulative TSN since the last SACK; a SACK is bundled with DATA to it.
+    bundle_path: Option<usize>,
     /// The a_rwnd of the last SACK.
     advertised: usize,
 }
 
-/// What the DATA chunks of one packet require.
+/// The acknowledgement that the DATA chunks of one packet require.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct SackRequest {
-    /// Whether there was one, or a chunk that counts as one.
+    /// Whether there was a DATA chunk, or one that counts like it.
     pub(crate) any: bool,
-    /// Whether to acknowledge at once: for the I bit, a duplicate, or a chunk for which there was no room.
+    /// Whether to acknowledge at once: for the I bit, a duplicate, or a chunk without room.
     pub(crate) at_once: bool,
     /// Whether the last gap was closed.
     pub(crate) gap_closed: bool,
@@ -38,26 +39,26 @@ impl Acknowledgements {
     /// Creates the state in which the first packet is acknowledged at once. Section 5.1.
     pub(crate) fn new(config: &Config) -> Self {
         let advertised = config.receive_buffer.0 as usize;
-        Self { packets: 0, due: true, reply_path: 0, ride: None, advertised }
+        Self { packets: 0, due: true, reply_path: 0, bundle_path: None, advertised }
     }
 
-    /// Notes DATA from `path`, new or not: a SACK to another path might be lost there.
+    /// Notes that DATA arrived on `path`, new or not: a SACK to another path might be lost there.
     pub(crate) fn note_data(&mut self, path: usize) {
         self.reply_path = path;
     }
 
-    /// Notes DATA from `path` that was next in order, with no gap after it.
+    /// Notes DATA on `path` that was next in order, with no gap after it.
     pub(crate) fn note_in_order(&mut self, path: usize) {
-        self.ride = Some(path);
+        self.bundle_path = Some(path);
     }
 
-    pub(crate) fn may_ride_to(&self, path: usize) -> bool {
-        self.ride == Some(path)
+    pub(crate) fn may_bundle_to(&self, path: usize) -> bool {
+        self.bundle_path == Some(path)
     }
 }
 
 impl Endpoint {
-    /// Returns the free octets for user data; unread data occupies room (`net/sctp/associola.c` sctp_assoc_rwnd_decrease).
+    /// Returns the free octets for user data; unread data occupy room (`net/sctp/associola.c` sctp_assoc_rwnd_decrease).
     pub(crate) fn receive_window(&self) -> usize {
         let held = self.reassembly.held()
             + self.interleaved.held()
@@ -75,7 +76,7 @@ impl Endpoint {
         let gap = self.tsn_map.has_gap() || (seen.gap_closed && self.config.sack_when_gap_closes);
         let due = self.acknowledgements.due || self.config.sack_frequency == 1;
         if self.state == State::ShutdownSent {
-            // Section 9.2: a SHUTDOWN answers each packet with DATA, and a peer that sends has not failed.
+            // Section 9.2: a SHUTDOWN answers each packet with DATA, and a peer that sends DATA has not failed.
             self.error_count = 0;
             self.queue_sack();
             self.queue_shutdown(now);
@@ -103,9 +104,10 @@ impl Endpoint {
         }
     }
 
-    /// Returns the largest number of gap ack blocks. With concurrent multipath transfer each chunk in flight on a slower path leaves a
-    /// gap, so it is as many blocks as fit into a packet beside 16 duplicates. RFC 9260 section 3.3.4.
-    fn most_gap_blocks(&self) -> u16 {
+    /// Returns the maximum number of gap ack blocks. With concurrent multipath transfer each chunk in flight
+    /// on a slower path causes a gap, so it is the number that fits into a packet with 16 duplicates. RFC
+    /// 9260 section 3.3.4.
+    fn gap_block_limit(&self) -> u16 {
         if !self.config.cmt {
             return self.config.max_gap_blocks;
         }
@@ -113,23 +115,23 @@ impl Endpoint {
         u16::try_from(room).unwrap_or(u16::MAX)
     }
 
-    /// Acknowledges what arrived, and counts packets anew.
+    /// Queues a SACK, and restarts the count of packets.
     pub(crate) fn queue_sack(&mut self) {
         let sack = self.make_sack();
         self.acknowledgements.packets = 0;
         self.control.push_back((Some(self.acknowledgements.reply_path), Chunk::Sack(sack)));
     }
 
-    /// Builds the current SACK, after which nothing is left to acknowledge. Section 3.3.4.
+    /// Builds the current SACK, which acknowledges everything received. Section 3.3.4.
     pub(crate) fn make_sack(&mut self) -> Sack {
         let a_rwnd = self.receive_window();
         self.timers.sack = None;
         let state = &mut self.acknowledgements;
-        (state.due, state.ride, state.advertised) = (false, None, a_rwnd);
+        (state.due, state.bundle_path, state.advertised) = (false, None, a_rwnd);
         Sack {
             cumulative_tsn: self.tsn_map.cumulative(),
             a_rwnd: a_rwnd as u32,
-            gaps: self.tsn_map.gaps(self.most_gap_blocks()),
+            gaps: self.tsn_map.gaps(self.gap_block_limit()),
             duplicates: self.tsn_map.take_duplicates(),
         }
     }

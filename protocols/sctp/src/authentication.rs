@@ -1,7 +1,7 @@
 //! Chunk authentication: the parameters of both ends, and the key derived from them. RFC 4895.
 //!
-//! The endpoint pair shared key is empty. ASCONF and ASCONF-ACK are authenticated in both directions; a peer that requests it for other
-//! chunks is not supported.
+//! The endpoint pair shared key is empty. ASCONF and ASCONF-ACK are authenticated in both directions; peers
+//! that require authentication of other chunks are not supported.
 
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use sha1::Sha1;
 use sha2::Sha256;
 
-/// A hash function behind an HMAC. RFC 4895 section 3.3.
+/// A hash function for HMACs. RFC 4895 section 3.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hash {
-    /// SHA-1, which every endpoint has to support.
+    /// SHA-1, which every endpoint must support.
     Sha1,
     /// SHA-256.
     Sha256,
@@ -30,7 +30,7 @@ const EMPTY_KEY: u16 = 0;
 pub(crate) struct Offer {
     /// RANDOM, CHUNKS and HMAC-ALGO in their wire format, without padding. Section 6.1.
     pub(crate) key_vector: Bytes,
-    /// The hash that it prefers, among those that we support.
+    /// The first hash in its preference that we support.
     pub(crate) hash: Hash,
 }
 
@@ -77,8 +77,8 @@ impl Hash {
     }
 }
 
-/// Returns our parameters, the same for the whole life of an endpoint; SHA-1 is always included. `number` returns unpredictable numbers.
-/// Section 6.1.
+/// Returns our parameters, which stay the same for the lifetime of an endpoint; SHA-1 is always included.
+/// `number` returns unpredictable numbers. Section 6.1.
 pub(crate) fn own_parameters(hash: Hash, mut number: impl FnMut() -> u64) -> Vec<Parameter> {
     let random: Vec<u8> = (0..RANDOM / 8).flat_map(|_| number().to_be_bytes()).collect();
     let mut hashes = vec![hash.identifier(), Hash::Sha1.identifier()];
@@ -128,7 +128,7 @@ impl Authentication {
     }
 
     /// Returns the AUTH chunk of a packet that is not complete yet. Section 6.2.
-    pub(crate) fn unsigned(&self) -> Chunk {
+    pub(crate) fn empty_auth_chunk(&self) -> Chunk {
         let hmac = Bytes::from_static(&[0; 32]).slice(..self.hash.length());
         Chunk::Auth(Box::new(Auth { shared_key: EMPTY_KEY, algorithm: self.hash.identifier(), hmac }))
     }
@@ -142,7 +142,7 @@ impl Authentication {
         }
     }
 
-    /// Returns whether the HMAC of the AUTH chunk, the first of these, is valid; an error has to be reported to the peer. Section 6.3.
+    /// Returns whether the HMAC of the AUTH chunk, the first of these, is valid; an error must be reported to the peer. Section 6.3.
     pub(crate) fn verify(&self, chunks: &[Chunk]) -> Result<bool, Cause> {
         let Some(Chunk::Auth(auth)) = chunks.first() else { return Ok(false) };
         let asked_for = |hash: &Hash| [self.own, Hash::Sha1].contains(hash);
@@ -172,7 +172,7 @@ mod tests {
         hashes.map(|hash| Offer::read(&own_parameters(hash, || rng.next_u64())).unwrap().unwrap())
     }
 
-    /// RFC 2202 section 3 and RFC 4231 section 4.3, test case 2: the vectors of others.
+    /// RFC 2202 section 3 and RFC 4231 section 4.3, test case 2.
     #[test]
     fn the_hmacs_are_those_of_their_rfcs() {
         let (key, data) = (b"Jefe", b"what do ya want for nothing?");
@@ -184,7 +184,7 @@ mod tests {
         );
     }
 
-    /// RFC 4895 section 6.1: both ends have the same key, whoever is the smaller, and each the hash that the other wants.
+    /// RFC 4895 section 6.1: both ends derive the same key, whichever vector is smaller, and each uses the hash that the other prefers.
     #[test]
     fn both_ends_compute_one_key() {
         let [a, b] = offers([Hash::Sha256, Hash::Sha1]);
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(ends.map(|end| end.hash), [Hash::Sha1, Hash::Sha256]);
     }
 
-    /// RFC 4895 section 6.1, by hand: type, length and value of each, the smaller vector first, no padding.
+    /// RFC 4895 section 6.1, by hand: type, length and value of each parameter, the smaller vector first, without padding.
     #[test]
     fn the_key_is_the_two_vectors_the_smaller_first() {
         let parameters = |octet| {
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(Authentication::new(&small, &large).key, key);
     }
 
-    /// RFC 4895 section 6.1: 32 octets, or the association is aborted; without all it takes there is no offer.
+    /// RFC 4895 section 6.1: a Random Number without 32 octets aborts the association; if a parameter is missing, there is no offer.
     #[test]
     fn a_random_number_has_32_octets() {
         let short = Parameter::Random(Bytes::from_static(&[1; 31]));
@@ -223,13 +223,13 @@ mod tests {
         assert_eq!(Offer::read(&[random, Parameter::HmacAlgorithms(vec![2, 9])]), Ok(None));
     }
 
-    /// RFC 4895 sections 6.2 and 6.3: what follows AUTH is vouched for, each bit of it.
+    /// RFC 4895 sections 6.2 and 6.3: the HMAC covers each bit of the chunks after AUTH.
     #[test]
     fn only_what_was_signed_is_taken() {
         for hash in [Hash::Sha1, Hash::Sha256] {
             let [a, b] = offers([hash; 2]);
             let (sender, receiver) = (Authentication::new(&a, &b), Authentication::new(&b, &a));
-            let mut chunks = vec![sender.unsigned(), Chunk::Heartbeat(Bytes::from_static(b"?"))];
+            let mut chunks = vec![sender.empty_auth_chunk(), Chunk::Heartbeat(Bytes::from_static(b"?"))];
             sender.sign(&mut chunks);
             assert_eq!(receiver.verify(&chunks), Ok(true));
             let forged = [chunks[0].clone(), Chunk::Heartbeat(Bytes::from_static(b"!"))];
@@ -241,7 +241,7 @@ mod tests {
         }
     }
 
-    /// RFC 4895 section 6.3: an algorithm that was not asked for is reported.
+    /// RFC 4895 section 6.3: an algorithm that was not offered is reported.
     #[test]
     fn an_hmac_that_was_not_offered_is_reported() {
         let [a, b] = offers([Hash::Sha1; 2]);

@@ -5,7 +5,7 @@ use hol_base::{Duration, Time};
 /// A clock that counts in ticks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
-    /// Nanoseconds, at least 1.
+    /// Length of a tick in nanoseconds, at least 1.
     tick: u64,
     wheel: bool,
 }
@@ -79,11 +79,11 @@ mod tests {
     #[test]
     fn the_wheel_is_late_by_up_to_an_eighth() {
         let clock = Clock::new(Duration::from_millis(4), true);
-        // 250 ticks lie on the second level: buckets of 8 ticks, 32 ms.
+        // 250 ticks belong to the second level: buckets of 8 ticks, 32 ms.
         let second = Duration::from_secs(1);
         assert_eq!(clock.expiry(Time::ZERO, second), Time::from_millis(1024));
         assert_eq!(clock.expiry(Time::from_millis(24), second), Time::from_millis(1056));
-        // 50 ticks lie on the first: one tick late.
+        // 50 ticks belong to the first level: one tick late.
         assert_eq!(clock.expiry(Time::ZERO, Duration::from_millis(200)), Time::from_millis(204));
     }
 }

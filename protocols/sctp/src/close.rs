@@ -61,7 +61,7 @@ impl Endpoint {
         if self.error_count >= self.config.association_max_retrans {
             return self.on_association_max_retrans();
         }
-        self.strike(now, self.paths.active);
+        self.count_timeout(now, self.paths.active);
         match self.state {
             State::ShutdownSent => self.queue_shutdown(now),
             State::ShutdownAckSent => self.send_shutdown_ack(now),
@@ -88,7 +88,7 @@ impl Endpoint {
                 self.state = State::ShutdownReceived;
                 self.event(Event::PeerClosed);
             }
-            // Both shut down at once: each acknowledges the other's.
+            // Both ends shut down at once: each acknowledges the other's SHUTDOWN.
             State::ShutdownSent => {
                 self.event(Event::PeerClosed);
                 return self.send_shutdown_ack(now);
@@ -97,7 +97,7 @@ impl Endpoint {
         }
         let advanced = cumulative.after(self.flight.cumulative());
         self.acknowledge_through(now, cumulative);
-        self.settle_paths(now, from, advanced);
+        self.update_paths(now, from, advanced);
         self.queue_forward_tsn();
     }
 

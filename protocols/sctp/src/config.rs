@@ -15,13 +15,14 @@ pub struct Config {
     pub streams: u16,
     /// Inbound streams accepted (MIS of INIT). RFC 9260 section 3.3.2.
     pub max_inbound_streams: u16,
-    /// Reduce OS and MIS of the INIT ACK, and of an INIT after a stale cookie, to what the peer allows; otherwise announce the configured
-    /// values. RFC 9260 section 5.1.1 has both ends use the smaller numbers.
+    /// Reduce OS and MIS of the INIT ACK, and of an INIT after a stale cookie, to what the peer allows;
+    /// otherwise announce the configured values. By RFC 9260 section 5.1.1 both ends use the smaller numbers.
     pub init_ack_reduces_streams: bool,
     /// List the supported address types in INIT. RFC 9260 section 3.3.2.1.
     pub names_address_types: bool,
-    /// Octets of the association's state in a cookie, which also contains the peer's INIT and the host's addresses, in multiples of 32
-    /// octets, and a signature of 36 octets; 0: no more than needed. RFC 9260 section 5.1.3 leaves it open.
+    /// Octets of the association's state in a cookie, which also contains the peer's INIT and the host's
+    /// addresses, in multiples of 32 octets, and a signature of 36 octets; 0: no more than needed. RFC 9260
+    /// section 5.1.3 does not specify it.
     pub cookie_state: ByteCount,
     /// The largest IP packet in octets, limited by the network's MTU; 0: the network's MTU.
     pub mtu: ByteCount,
@@ -37,7 +38,7 @@ pub struct Config {
     /// The smallest of these blocks, in octets; the others are powers of two.
     pub send_buffer_small_block: ByteCount,
 
-    /// Refuse a message longer than the send buffer permanently.
+    /// Fail for a message longer than the send buffer, instead of waiting for room. Linux: EMSGSIZE.
     pub send_buffer_bounds_messages: bool,
 
     /// RTO.Initial. RFC 9260 section 16.
@@ -62,8 +63,8 @@ pub struct Config {
     pub sack_frequency: u32,
     /// Acknowledge at once when the last gap closes. RFC 9260 section 6.2 by way of RFC 5681 section 4.2.
     pub sack_when_gap_closes: bool,
-    /// Let only the last DATA chunk of a packet decide about an immediate SACK for a duplicate or the I bit; otherwise any chunk does.
-    /// RFC 9260 section 6.2 leaves it open for duplicates among new chunks.
+    /// Let only the last DATA chunk of a packet decide about an immediate SACK for a duplicate or the I bit;
+    /// otherwise any chunk does. RFC 9260 section 6.2 permits either for duplicates among new chunks.
     pub sack_as_last_chunk_asks: bool,
     /// Bundle a delayed SACK with DATA. RFC 9260 section 6.1.
     pub bundle_sack_with_data: bool,
@@ -90,10 +91,11 @@ pub struct Config {
     /// Count miss indications of a retransmission from the next SACK on, although it cannot have arrived; otherwise only those by data that
     /// was sent after it. Has an effect with `fast_retransmit_again`.
     pub retransmissions_miss_at_once: bool,
-    /// Let a fast retransmit ignore cwnd in fast recovery too. RFC 9260 section 7.2.4 step 3 allows it for the one that begins it.
+    /// Let a fast retransmit ignore cwnd in fast recovery too. RFC 9260 section 7.2.4 step 3 allows it for
+    /// the one that starts the recovery.
     pub fast_retransmit_in_recovery: bool,
-    /// Find losses by time instead of by miss indications, and probe for the loss of the last packet: RACK-TLP, RFC 8985 with TSNs in the
-    /// place of sequence numbers.
+    /// Find losses by time instead of by miss indications, and probe for the loss of the last packet:
+    /// RACK-TLP, RFC 8985 with TSNs instead of sequence numbers.
     pub rack: bool,
     /// Restart T3-rtx at a fast retransmission of the earliest outstanding TSN. RFC 9260 section 7.2.4 step 4.
     pub fast_retransmit_restarts_t3: bool,
@@ -101,20 +103,20 @@ pub struct Config {
     pub max_burst: u32,
     /// cwnd starts at min(4 * MTU, max(2 * MTU, this)): 4404 in RFC 9260 section 7.2.1, 4380 in RFC 4960.
     pub initial_window: ByteCount,
-    /// cwnd starts at this number of MTUs; 0: as `initial_window` says. RFC 9260 section 7.2.1 allows 4 at most.
+    /// cwnd starts at this number of MTUs; 0: `initial_window` applies. RFC 9260 section 7.2.1 allows at most 4.
     pub initial_window_packets: u32,
-    /// The most by which a SACK enlarges cwnd in slow start, in MTUs: L in RFC 9260 section 7.2.1.
+    /// The maximum by which a SACK enlarges cwnd in slow start, in MTUs: L in RFC 9260 section 7.2.1.
     pub slow_start_limit: u32,
     /// Enlarge cwnd only when the cumulative TSN advances. RFC 4960 section 7.2.1; RFC 9260 counts gap ack blocks too.
     pub growth_needs_cumulative_tsn: bool,
-    /// Leave cwnd and partial_bytes_acked alone in fast recovery; RFC 9260 section 7.2.1 rules only slow start out.
+    /// Leave cwnd and partial_bytes_acked unchanged in fast recovery; RFC 9260 section 7.2.1 excludes only slow start.
     pub fast_recovery_holds_window: bool,
     /// The smallest cwnd after a fast retransmit in MTUs: 4 in RFC 9260 section 7.2.3.
     pub fast_retransmit_window: u32,
-    /// Let the last chunk exceed cwnd, as RFC 9260 section 6.1 B allows. Otherwise a chunk has to fit, and cwnd counts as fully used when
-    /// less than one MTU of it is free.
+    /// Let the last chunk exceed cwnd, as RFC 9260 section 6.1 B allows. Otherwise a chunk must fit, and cwnd
+    /// counts as fully used when less than one MTU of it is free.
     pub last_chunk_exceeds_window: bool,
-    /// Let Max.Burst reduce cwnd itself and raise ssthresh to what cwnd was. RFC 9260 section 6.1 D also allows to limit packets only.
+    /// Let Max.Burst reduce cwnd itself and raise ssthresh to the previous cwnd. RFC 9260 section 6.1 D also allows to limit packets only.
     pub max_burst_lowers_window: bool,
     /// Set the I bit of DATA while cwnd is below this number of MTUs, so that the peer does not delay its SACK; 0: never. RFC 9260 section
     /// 6.2.
@@ -127,8 +129,9 @@ pub struct Config {
 
     /// Offer FORWARD TSN. RFC 3758.
     pub partial_reliability: bool,
-    /// Process each FORWARD TSN even if its TSN is known, and count it for the delayed SACK in addition to the DATA in its packet. RFC
-    /// 3758 section 3.6 only acknowledges an outdated one, and counts it like DATA.
+    /// Process each FORWARD TSN even if its TSN is known, and count it for the delayed SACK in addition to
+    /// the DATA in its packet. By RFC 3758 section 3.6 an outdated one is only acknowledged, and counts like
+    /// DATA.
     pub forward_tsn_always_counts: bool,
     /// Let a SACK first abandon each message that has reached its limit, and only then acknowledge the others: with `retransmissions=0`
     /// all that are in flight. Messages abandoned like this neither open the window nor end a round-trip measurement, and their unsent
@@ -137,7 +140,7 @@ pub struct Config {
     pub sack_checks_limits_first: bool,
     /// Offer I-DATA, with which messages of several streams may be interleaved. RFC 8260 section 2.
     pub interleaving: bool,
-    /// Give the second fragment of an I-DATA message the FSN 0 at both ends, as Linux does; RFC 8260 section 2.1 has 1.
+    /// Give the second fragment of an I-DATA message the FSN 0 at both ends, as in Linux; it is 1 in RFC 8260 section 2.1.
     pub second_fsn_is_zero: bool,
     /// The stream scheduler. RFC 8260 section 3.
     pub scheduler: Scheduler,
@@ -148,21 +151,21 @@ pub struct Config {
     pub fair_counts_last_fragment: bool,
     /// Offer RE-CONFIG, with which streams can be reset and added. RFC 6525 section 5.1.1.
     pub reconfig: bool,
-    /// Accept a checksum of zero, and send it if the peer accepts it. The lower layer has to detect errors as DTLS does: RFC 9653 section
-    /// 6 defines no other method.
+    /// Accept a checksum of zero, and send it if the peer accepts it. The lower layer must detect errors like
+    /// DTLS: RFC 9653 section 6 defines no other method.
     pub zero_checksum: bool,
     /// Offer ECN: routers may mark packets instead of dropping them. RFC 4960 appendix A.
     pub ecn: bool,
 
     /// Offer chunk authentication. RFC 4895.
     pub auth: bool,
-    /// The hash with which the peer has to authenticate; SHA-1 is accepted too. RFC 4895 section 3.3.
+    /// The hash with which the peer must authenticate; SHA-1 is accepted too. RFC 4895 section 3.3.
     pub auth_hash: Hash,
     /// Offer dynamic address reconfiguration, with which associations survive a change of addresses. RFC 5061.
     pub addip: bool,
-    /// Send one change per ASCONF, and with the addition of an address the deletion of the last one before it. If that is refused,
-    /// everything but ASCONF is held back until the next ASCONF is done, and the deletion is requested once more. Otherwise all changes
-    /// are sent together (RFC 5061 section 4.1.1).
+    /// Send one change per ASCONF, and with the addition of an address the deletion of the last one before
+    /// it. If the peer refuses that, only ASCONF is sent until the next ASCONF is done, and the deletion is
+    /// requested once more. Otherwise all changes are sent together (RFC 5061 section 4.1.1).
     pub asconf_apart: bool,
     /// Refuse to delete the address by which an ASCONF from an unknown address was looked up. RFC 5061 section 5.3.2.
     pub asconf_keeps_lookup: bool,
@@ -175,8 +178,9 @@ pub struct Config {
     /// Count a HEARTBEAT as the one measurement in progress (RFC 9260 section 6.3.1 C4): until one is answered, no DATA measures the
     /// round trip, and a back-off continues.
     pub heartbeat_holds_rtt: bool,
-    /// Count an unanswered HEARTBEAT against the association although another path carries its data, and end an association that has
-    /// reached its limit when a HEARTBEAT is due. According to RFC 9260 section 8.1 it does not count, and the limit has to be exceeded.
+    /// Count an unanswered HEARTBEAT against the association although another path carries its data, and end
+    /// an association that has reached its limit when a HEARTBEAT is due. By RFC 9260 section 8.1 it does not
+    /// count, and the limit must be exceeded.
     pub heartbeat_fails_association: bool,
     /// HB.interval. RFC 9260 section 16.
     pub hb_interval: Duration,
@@ -205,7 +209,7 @@ pub struct Config {
 pub enum IdleDecay {
     /// Never.
     Never,
-    /// Once per RTO without DATA, as RFC 9260 section 7.2.1 says.
+    /// Once per RTO without DATA, as in RFC 9260 section 7.2.1.
     Rto,
     /// Whenever a heartbeat is due.
     Heartbeat,
@@ -222,7 +226,7 @@ impl Config {
         Self { mtu: ByteCount(mtu), ..self.clone() }
     }
 
-    /// Returns the rules of its congestion windows.
+    /// Returns the rules of the endpoint's congestion windows.
     pub(crate) fn cwnd_parameters(&self) -> CwndParameters {
         let mtus = |count: u32| u64::from(count) * self.mtu.0;
         let rules = CwndParameters::rfc9260(self.mtu.0, self.initial_window.0);
@@ -233,7 +237,7 @@ impl Config {
                 rules.initial
             },
             slow_start_limit: mtus(self.slow_start_limit),
-            least_after_fast_retransmit: mtus(self.fast_retransmit_window),
+            min_after_fast_retransmit: mtus(self.fast_retransmit_window),
             slack: if self.last_chunk_exceeds_window { 0 } else { self.mtu.0 },
             ..rules
         }
@@ -242,42 +246,46 @@ impl Config {
     /// Returns an error that names a value with which no endpoint could work, if there is one.
     pub fn check(&self) -> Result<(), ConfigError> {
         ConfigError::check([
-            (self.streams > 0, "streams", "lies between 1 and 65535"),
-            (self.max_inbound_streams > 0, "max_inbound_streams", "lies between 1 and 65535"),
+            (self.streams > 0, "streams", "must be between 1 and 65535"),
+            (self.max_inbound_streams > 0, "max_inbound_streams", "must be between 1 and 65535"),
             (
                 self.mtu.0 == 0 || self.mtu.0 >= 512,
                 "mtu",
-                "has to be 512B at least: an INIT ACK with its cookie is not fragmented",
+                "must be at least 512B: an INIT ACK with its cookie is not fragmented",
             ),
-            (self.receive_buffer.0 >= 1500, "receive_buffer", "is 1500B at least (RFC 9260 section 3.3.2)"),
-            (self.send_buffer.0 > 0, "send_buffer", "has to hold something"),
-            (self.rto_max >= Duration::from_millis(1), "rto_max", "has to be 1ms at least"),
+            (
+                self.receive_buffer.0 >= 1500,
+                "receive_buffer",
+                "must be at least 1500B (RFC 9260 section 3.3.2)",
+            ),
+            (self.send_buffer.0 > 0, "send_buffer", "must be larger than zero"),
+            (self.rto_max >= Duration::from_millis(1), "rto_max", "must be at least 1ms"),
             (self.rto_min <= self.rto_max, "rto_min", "exceeds rto_max"),
-            (!self.rto_initial.is_zero(), "rto_initial", "has to be longer than 0s"),
+            (!self.rto_initial.is_zero(), "rto_initial", "must be longer than 0s"),
             (self.rto_initial <= self.rto_max, "rto_initial", "exceeds rto_max"),
-            (self.sack_frequency > 0, "sack_frequency", "has to be 1 at least"),
-            (self.max_tsn_gap > 0, "max_tsn_gap", "has to be 1 at least"),
-            (self.max_gap_blocks > 0, "max_gap_blocks", "has to be 1 at least"),
-            (self.missing_reports > 0, "missing_reports", "has to be 1 at least"),
-            (self.initial_window.0 > 0, "initial_window", "has to be 1B at least"),
-            (self.slow_start_limit > 0, "slow_start_limit", "has to be 1 at least"),
-            (self.fast_retransmit_window > 0, "fast_retransmit_window", "has to be 1 at least"),
+            (self.sack_frequency > 0, "sack_frequency", "must be at least 1"),
+            (self.max_tsn_gap > 0, "max_tsn_gap", "must be at least 1"),
+            (self.max_gap_blocks > 0, "max_gap_blocks", "must be at least 1"),
+            (self.missing_reports > 0, "missing_reports", "must be at least 1"),
+            (self.initial_window.0 > 0, "initial_window", "must be at least 1B"),
+            (self.slow_start_limit > 0, "slow_start_limit", "must be at least 1"),
+            (self.fast_retransmit_window > 0, "fast_retransmit_window", "must be at least 1"),
             (
                 self.auth || !self.addip,
                 "addip",
-                "needs auth: an ASCONF has to be authenticated (RFC 5061 section 4.1.1); say auth=true too",
+                "needs auth: an ASCONF must be authenticated (RFC 5061 section 4.1.1); add auth=true",
             ),
             (
                 self.scheduler.has_values() || self.stream_values.is_empty(),
                 "stream_values",
-                "are for scheduler=prio and scheduler=wfq; others look at none",
+                "apply only to scheduler=prio and scheduler=wfq",
             ),
             (
                 self.scheduler != Scheduler::Wfq || !self.stream_values.has_zero(),
                 "stream_values",
-                "are weights for scheduler=wfq: 1 at least",
+                "are weights for scheduler=wfq and must be at least 1",
             ),
-            (self.hb_interval >= Duration::from_millis(1), "hb_interval", "has to be 1ms at least"),
+            (self.hb_interval >= Duration::from_millis(1), "hb_interval", "must be at least 1ms"),
         ])
     }
 }

@@ -15,7 +15,7 @@ use crate::authentication::{Authentication, Offer};
 use crate::cookie::{Cookie, Peer};
 use crate::ecn::Marks;
 use crate::flight::Flight;
-use crate::interleaved::Interleaved;
+use crate::interleaved::InterleavedReassembly;
 use crate::own_requests::OwnRequests;
 use crate::parameters::unrecognized;
 use crate::path::{Path, Paths, are_neighbours};
@@ -51,13 +51,13 @@ impl Endpoint {
             init.outbound_streams = self.streams_out.count();
             init.inbound_streams = self.streams_in.count();
         }
-        // Another address each time: the first may be down.
+        // Each attempt uses another address: the first may be down.
         let path = self.timers.t1_expiries as usize % self.paths.list.len();
         self.send_alone(path, 0, Chunk::Init(Box::new(init)));
     }
 
-    /// Returns an INIT, or an INIT ACK for `peer`, which accepts ECN and FORWARD TSN and does not offer them (`net/sctp/sm_make_chunk.c`
-    /// sctp_make_init_ack).
+    /// Returns an INIT, or an INIT ACK for `peer`, which accepts ECN and FORWARD TSN but does not offer them
+    /// (`net/sctp/sm_make_chunk.c` sctp_make_init_ack).
     fn own_init(&self, tag: u32, initial_tsn: Tsn, peer: Option<&Peer>) -> Init {
         let addresses = if self.local.len() > 1 { &self.local[..] } else { &[] };
         let mut parameters: Vec<_> = addresses.iter().copied().map(Parameter::of_address).collect();
@@ -117,10 +117,10 @@ impl Endpoint {
             self.queue_init(None);
         } else {
             if self.config.cookie_echo_tries_all_paths {
-                let path = self.paths.next_told(self.paths.active);
+                let path = self.paths.next_given(self.paths.active);
                 (self.paths.active, self.paths.retransmission) = (path, path);
             }
-            // The DATA that rode with the COOKIE ECHO rides again.
+            // The DATA bundled with the COOKIE ECHO are sent again.
             (0..self.paths.list.len()).for_each(|path| self.mark_path_lost(now, path));
             self.control.push_back((None, Chunk::CookieEcho(self.cookie.clone())));
         }
@@ -138,7 +138,7 @@ impl Endpoint {
         }
         match self.admit(origin, init) {
             Ok((peer, destination)) => self.send_init_ack(now, destination, init, peer),
-            // Section 8.4: it does not know our tag, but we know its own.
+            // Section 8.4: the peer does not know our tag, but we know its tag.
             Err(causes) => {
                 self.answer(origin, init.initiate_tag, Chunk::Abort { reflected: false, causes });
             }
@@ -151,7 +151,7 @@ impl Endpoint {
         std::iter::once(origin.source).chain(listed).any(|address| self.paths.index_of(address).is_some())
     }
 
-    /// Returns the peer of an INIT and the destination of the answer, or why the INIT is refused.
+    /// Returns the peer of an INIT and the destination of the answer, or the causes for which the INIT is refused.
     fn admit(&self, origin: Origin, init: &Init) -> Result<(Peer, Origin), Vec<Cause>> {
         let listens = self.state != State::Closed || self.paths.list.is_empty();
         if self.ended || !listens {
@@ -161,9 +161,9 @@ impl Endpoint {
         let known = |address: &&Address| self.paths.index_of(**address).is_some();
         match (self.state, peer.addresses.iter().find(known).copied()) {
             (State::Closed, _) => Ok((peer, origin)),
-            // Section 5.1.2 D: it is for another association, and there is none.
+            // Section 5.1.2 D: it is for another association, which does not exist.
             (_, None) => Err(Vec::new()),
-            // Section 5.2.1: only to an address that we were told to open to.
+            // Section 5.2.1: only to an address that the application gave for the association.
             (State::CookieWait, Some(address)) => Ok((peer, Origin { source: address, ..origin })),
             (_, Some(_)) => self.refuse_new_addresses(&peer).map(|()| (peer, origin)),
         }
@@ -189,7 +189,7 @@ impl Endpoint {
         let zero_checksum = self.config.zero_checksum && peer.zero_checksum;
         let length = self.cookie_length(init);
         let streams = (peer.inbound_streams, peer.outbound_streams);
-        let expires = now + self.config.valid_cookie_life + wanted_cookie_life(init);
+        let expires = now + self.config.valid_cookie_life + requested_cookie_life(init);
         let cookie = Cookie { local_tag, initial_tsn, expires, tie_tags, peer_port: origin.port, peer };
         let mut answer = self.own_init(local_tag, initial_tsn, Some(&cookie.peer));
         if self.config.init_ack_reduces_streams {
@@ -201,7 +201,7 @@ impl Endpoint {
         self.answer_with(origin, init.initiate_tag, zero_checksum, Chunk::InitAck(Box::new(answer)));
     }
 
-    /// Returns the least length of a cookie for the peer of an INIT, in octets (`net/sctp/sm_make_chunk.c` sctp_pack_cookie).
+    /// Returns the minimum length of a cookie for the peer of an INIT, in octets (`net/sctp/sm_make_chunk.c` sctp_pack_cookie).
     fn cookie_length(&self, init: &Init) -> usize {
         const BEFORE_STATE: usize = 36;
         let state = self.config.cookie_state.0 as usize;
@@ -215,7 +215,7 @@ impl Endpoint {
         BEFORE_STATE + (state + init + addresses).next_multiple_of(32)
     }
 
-    /// Reports unknown parameters in an answer, as many as there is room for. Section 3.2.2.
+    /// Reports unknown parameters in an answer while there is room. Section 3.2.2.
     fn report_unrecognized(&self, answer: &mut Init, parameters: &[Parameter]) {
         let fixed = self.largest_chunk() - Chunk::HEADER - Init::FIXED;
         for parameter in unrecognized(parameters) {
@@ -238,14 +238,14 @@ impl Endpoint {
         }
         let unrecognized = unrecognized(&init.parameters);
         if self.state == State::CookieEchoed && !unrecognized.is_empty() {
-            // Section 3.2.2: behind the COOKIE ECHO.
+            // Section 3.2.2: after the COOKIE ECHO.
             let cause = Cause::UnrecognizedParameters(Parameter::list(&unrecognized));
             self.control.push_back((None, Chunk::Error(vec![cause])));
         }
     }
 
     fn echo_cookie(&mut self, now: Time, origin: Origin, peer: &Peer, cookie: Bytes) {
-        // Section 5.4: to an address that we were told to open to.
+        // Section 5.4: to an address that the application gave for the association.
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.primary);
         self.adopt(peer);
         (self.paths.active, self.paths.retransmission) = (path, path);
@@ -257,7 +257,7 @@ impl Endpoint {
         self.control.push_back((None, Chunk::CookieEcho(cookie)));
     }
 
-    /// Refuses an INIT ACK: section 5.1, to its source with its tag; section 3.3.3, with our own tag if that is zero.
+    /// Refuses an INIT ACK: section 5.1, to its source with its tag; section 3.3.3, with our tag if its tag is zero.
     fn refuse_init_ack(&mut self, origin: Origin, tag: u32, cause: Cause) {
         let reflected = tag == 0;
         let tag = if reflected { origin.verification_tag } else { tag };
@@ -282,13 +282,13 @@ impl Endpoint {
         let tied = cookie.tie_tags == (self.local_tag, self.peer_tag);
         match same {
             _ if !known => self.begin(&cookie),
-            // Action D: a duplicate, or both sides opened at once.
+            // Action D: a duplicate, or both ends opened at once.
             (true, true) => {}
             // Action B: the peer opened at the same time.
             (true, false) => self.adopt(&cookie.peer),
             // Action A: the peer has restarted.
             (false, false) if tied => return self.restart(now, &cookie),
-            // Action C: a cookie that came too late.
+            // Action C: a late cookie.
             (false, _) => return false,
         }
         self.peer_port = origin.port;
@@ -296,11 +296,11 @@ impl Endpoint {
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.active);
         self.control.push_back((Some(path), Chunk::CookieAck));
         if !self.state.is_up() {
-            // Section 5.4: of one that opened we know the address that INIT ACK went to.
+            // Section 5.4: the address to which INIT ACK was sent is confirmed.
             self.establish(now, if known { path } else { 0 });
         }
         if !self.paths.list[path].confirmed {
-            // Section 5.4: with the COOKIE ACK goes a HEARTBEAT.
+            // Section 5.4: a HEARTBEAT is bundled with the COOKIE ACK.
             self.probe(now, path);
         }
         true
@@ -317,7 +317,7 @@ impl Endpoint {
     /// Restarts the association: unacknowledged data are lost. Section 5.2.4 A.
     fn restart(&mut self, now: Time, cookie: &Cookie) -> bool {
         if self.state == State::ShutdownAckSent {
-            // Section 5.2.4: the association that is going down has to go first.
+            // Section 5.2.4: the association that is shutting down must end first.
             self.control.push_back((None, Chunk::ShutdownAck));
             self.control.push_back((None, Chunk::Error(vec![Cause::CookieWhileShuttingDown])));
             return false;
@@ -347,11 +347,11 @@ impl Endpoint {
         self.peer_tag = peer.tag;
         self.peer_rwnd = u64::from(peer.a_rwnd);
         self.interleaving = self.config.interleaving && peer.i_data;
-        // RFC 8260 section 2.3.1: where messages are interleaved, FORWARD TSN has no use.
+        // RFC 8260 section 2.3.1: with interleaved messages, FORWARD TSN is not used.
         let passes_over = if self.interleaving { peer.i_forward_tsn } else { peer.forward_tsn };
         self.partial_reliability = self.config.partial_reliability && passes_over;
-        // Linux 6.12 sends I-FORWARD-TSN though it has said that it knows FORWARD TSN only.
-        self.takes_forward_tsn = self.config.partial_reliability && (passes_over || peer.forward_tsn);
+        // Linux 6.12 sends I-FORWARD-TSN although it has listed only FORWARD TSN.
+        self.accepts_forward_tsn = self.config.partial_reliability && (passes_over || peer.forward_tsn);
         self.marks = Marks::new(self.config.ecn && peer.ecn, self.initial_tsn);
         let own = Offer::read(&self.auth_parameters).ok().flatten();
         self.authentication = own.zip(peer.offer.as_ref()).map(|(own, peer)| Authentication::new(&own, peer));
@@ -370,7 +370,7 @@ impl Endpoint {
         self.streams_in = StreamsIn::new(self.config.max_inbound_streams.min(peer.outbound_streams));
         self.tsn_map = TsnMap::new(peer.initial_tsn, self.config.max_tsn_gap);
         self.reassembly = Reassembly::default();
-        self.interleaved = Interleaved::default();
+        self.interleaved = InterleavedReassembly::default();
         self.acknowledgements = Acknowledgements::new(&self.config);
         for address in &peer.addresses {
             if self.paths.index_of(*address).is_none() {
@@ -389,12 +389,12 @@ impl Endpoint {
         self.paths.list.push(Path::new(&self.config, self.clock, address, source, ssthresh));
     }
 
-    /// Establishes the association; the peer has answered from path `heard`. Addresses given by the application need no probe
-    /// (`net/sctp/associola.c` sctp_assoc_add_peer). Section 5.4.
-    fn establish(&mut self, now: Time, heard: usize) {
+    /// Establishes the association; the peer has answered on path `answered_path`. Addresses given by the application
+    /// need no probe (`net/sctp/associola.c` sctp_assoc_add_peer). Section 5.4.
+    fn establish(&mut self, now: Time, answered_path: usize) {
         self.state = State::Established;
         for (index, path) in self.paths.list.iter_mut().enumerate() {
-            if path.told || index == heard {
+            if path.given || index == answered_path {
                 (path.status, path.confirmed) = (PathStatus::Active, true);
             }
         }
@@ -408,12 +408,12 @@ impl Endpoint {
         }
         self.event(Event::Connected);
         self.offer_room();
-        self.ask_for_changes(now);
+        self.send_next_asconf(now);
     }
 
     /// Reports a stale cookie. Section 5.2.6.
     fn report_stale_cookie(&mut self, now: Time, origin: Origin, cookie: &Cookie) {
-        // In whole microseconds, as Linux has it (net/sctp/sm_make_chunk.c sctp_unpack_cookie).
+        // In whole microseconds, as in Linux (net/sctp/sm_make_chunk.c sctp_unpack_cookie).
         let staleness = now.saturating_since(cookie.expires).as_nanos() / 1000;
         let cause = Cause::StaleCookie(u32::try_from(staleness).unwrap_or(u32::MAX));
         self.answer(origin, cookie.peer.tag, Chunk::Error(vec![cause]));
@@ -427,7 +427,7 @@ impl Endpoint {
         });
         let unknown = |cause: &Cause| matches!(cause, Cause::UnrecognizedChunk(chunk) if chunk.first() == Some(&Asconf::KIND));
         if causes.iter().any(unknown) {
-            self.stop_asking_for_changes();
+            self.disable_asconf();
         }
         let (State::CookieEchoed, Some(staleness)) = (self.state, staleness) else { return };
         self.timers.t1_expiries += 1;
@@ -447,9 +447,9 @@ impl Endpoint {
     }
 }
 
-/// Returns by how much a peer wants its cookie to live longer. Section 3.3.2.1.3; Linux grants all of it
-/// (net/sctp/sm_make_chunk.c sctp_process_param).
-fn wanted_cookie_life(init: &Init) -> Duration {
+/// Returns the additional lifetime that a peer requests for its cookie. Section 3.3.2.1.3; Linux grants all
+/// of it (net/sctp/sm_make_chunk.c sctp_process_param).
+fn requested_cookie_life(init: &Init) -> Duration {
     let wanted = init.parameters.iter().find_map(|parameter| match parameter {
         Parameter::CookiePreservative(millis) => Some(Duration::from_millis(u64::from(*millis))),
         _ => None,
@@ -457,8 +457,8 @@ fn wanted_cookie_life(init: &Init) -> Duration {
     wanted.unwrap_or(Duration::ZERO)
 }
 
-/// Returns the peer of an INIT ACK and its cookie, or why it is refused. Section 3.2.1: an unknown parameter does not prevent a COOKIE
-/// ECHO.
+/// Returns the peer of an INIT ACK and its cookie, or the cause for which it is refused. Section 3.2.1: an
+/// unknown parameter does not prevent a COOKIE ECHO.
 fn read_init_ack(init: &Init, source: Address) -> Result<(Peer, Bytes), Cause> {
     if init.initiate_tag == 0 {
         return Err(Cause::InvalidMandatoryParameter);

@@ -14,8 +14,8 @@ use crate::authentication::{Hash, Offer};
 use crate::parameters::readable;
 use crate::secret::Secret;
 
-/// The smallest valid a_rwnd of an INIT. Section 3.3.2.
-const LEAST_RWND: u32 = 1500;
+/// The minimum valid a_rwnd of an INIT. Section 3.3.2.
+const MIN_RWND: u32 = 1500;
 
 /// The peer's parameters, from an INIT, an INIT ACK or a cookie.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) struct Peer {
     pub(crate) forward_tsn: bool,
     /// Whether it lists I-DATA among its extensions. RFC 8260 section 2.2.1.
     pub(crate) i_data: bool,
-    /// Whether it lists I-FORWARD-TSN among them. RFC 8260 section 2.3.1.
+    /// Whether it lists I-FORWARD-TSN among its extensions. RFC 8260 section 2.3.1.
     pub(crate) i_forward_tsn: bool,
     /// Whether it supports ECN. RFC 4960 appendix A.
     pub(crate) ecn: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Peer {
     pub(crate) addip: bool,
     /// Its authentication parameters. RFC 4895 section 6.1.
     pub(crate) offer: Option<Offer>,
-    /// The source address of its packet, then those that it lists.
+    /// The source address of its packet, then the addresses that it lists.
     pub(crate) addresses: SmallVec<[Address; 2]>,
 }
 
@@ -49,9 +49,9 @@ pub(crate) struct Peer {
 pub(crate) struct Cookie {
     pub(crate) local_tag: u32,
     pub(crate) initial_tsn: Tsn,
-    /// Until when it is valid. Section 5.1.3.
+    /// The time at which it becomes invalid. Section 5.1.3.
     pub(crate) expires: Time,
-    /// Tie-Tags: our tag and the peer's in an association that existed already. Section 5.2.2.
+    /// Tie-Tags: our tag and the peer's in an existing association. Section 5.2.2.
     pub(crate) tie_tags: (u32, u32),
     pub(crate) peer_port: u16,
     pub(crate) peer: Peer,
@@ -60,7 +60,7 @@ pub(crate) struct Cookie {
 impl Peer {
     /// Reads an INIT or INIT ACK; invalid values are an error. Sections 3.3.2, 3.3.3 and 5.1.2.
     pub(crate) fn new(init: &Init, source: Address) -> Result<Self, Cause> {
-        if init.outbound_streams == 0 || init.inbound_streams == 0 || init.a_rwnd < LEAST_RWND {
+        if init.outbound_streams == 0 || init.inbound_streams == 0 || init.a_rwnd < MIN_RWND {
             return Err(Cause::InvalidMandatoryParameter);
         }
         let parameters = readable(&init.parameters);
@@ -98,7 +98,7 @@ fn addresses(parameters: &[Parameter], source: Address) -> Result<SmallVec<[Addr
                 return Err(Cause::UnresolvableAddress(Parameter::list(std::slice::from_ref(parameter))));
             }
             _ => addresses.extend(parameter.address().filter(|address| {
-                // Those of the other family we cannot reach.
+                // Addresses of the other family cannot be reached.
                 let is_of_use = is_unicast(*address) && address.is_ipv4() == source.is_ipv4();
                 is_of_use && !addresses.contains(address)
             })),
@@ -202,7 +202,7 @@ impl Offer {
         std::iter::once(head).chain(vector).collect()
     }
 
-    /// Decodes an offer; returns the words after it too.
+    /// Decodes an offer; also returns the words after it.
     fn from_words(words: &[u32]) -> Option<(Self, &[u32])> {
         let (head, words) = words.split_first()?;
         let length = (head >> 16) as usize;

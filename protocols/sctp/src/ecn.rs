@@ -11,9 +11,9 @@ use crate::Endpoint;
 pub(crate) struct Marks {
     /// Whether both sides support ECN.
     agreed: bool,
-    /// The first TSN of the last marked packet, until the peer has reduced its window.
+    /// The first TSN of the last marked packet; `None` after the peer has reduced its window.
     echo: Option<Tsn>,
-    /// The last TSN at the latest reduction.
+    /// The last TSN sent at the latest reduction.
     answered: Tsn,
 }
 
@@ -52,7 +52,7 @@ impl Marks {
 }
 
 impl Endpoint {
-    /// Handles an ECNE: reduces the window of the marked packet's path once per round trip, and answers each with CWR. RFC 4960 appendix A.
+    /// Handles an ECNE: reduces the window of the marked packet's path once per round trip, and answers with CWR. RFC 4960 appendix A.
     pub(crate) fn on_ecne(&mut self, now: Time, tsn: Tsn, from: usize) {
         if tsn.after(self.marks.answered) {
             self.marks.answered = tsn;

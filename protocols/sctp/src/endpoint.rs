@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::config::ETHERNET;
 use crate::ecn::Marks;
 use crate::flight::{Flight, Limit};
-use crate::interleaved::Interleaved;
+use crate::interleaved::InterleavedReassembly;
 use crate::own_addresses::OwnAddresses;
 use crate::own_requests::OwnRequests;
 use crate::path::{Path, Paths};
@@ -36,7 +36,7 @@ use crate::tsn_map::TsnMap;
 /// One end of one SCTP association. RFC 9260.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// Shared by all associations of a flow: what they have in common stays in the processor's cache.
+    /// The configuration, shared by all associations of a flow so that it stays in the processor's cache.
     pub(crate) config: Arc<Config>,
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
@@ -53,7 +53,7 @@ pub struct Endpoint {
     pub(crate) local_tag: u32,
     pub(crate) initial_tsn: Tsn,
     pub(crate) secret: Secret,
-    /// Zero until a passive endpoint has its peer.
+    /// The peer's port; zero in a passive endpoint without a peer.
     pub(crate) peer_port: u16,
     pub(crate) peer_tag: u32,
     /// The cookie to echo; empty until it is received.
@@ -77,8 +77,8 @@ pub struct Endpoint {
     pub(crate) fast_retransmit_due: bool,
     /// Whether both ends support FORWARD TSN, or I-FORWARD-TSN if messages are interleaved.
     pub(crate) partial_reliability: bool,
-    /// Whether we process a FORWARD TSN of the peer, which has weaker conditions.
-    pub(crate) takes_forward_tsn: bool,
+    /// Whether we process the peer's FORWARD TSN, which has weaker conditions.
+    pub(crate) accepts_forward_tsn: bool,
     /// Whether both ends support I-DATA; before the handshake, whether we do.
     pub(crate) interleaving: bool,
     pub(crate) marks: Marks,
@@ -100,7 +100,7 @@ pub struct Endpoint {
 
     pub(crate) tsn_map: TsnMap,
     pub(crate) reassembly: Reassembly,
-    pub(crate) interleaved: Interleaved,
+    pub(crate) interleaved: InterleavedReassembly,
     pub(crate) streams_in: StreamsIn,
     pub(crate) acknowledgements: Acknowledgements,
 }
@@ -108,8 +108,8 @@ pub struct Endpoint {
 impl Endpoint {
     /// Creates an endpoint that sends INIT to `remote[0]`, its primary path, when the application requests `Connect`.
     ///
-    /// `remote[i]` is reached from its neighbour, else from `local[i]` (cyclically if there are fewer). Messages are accepted as soon as it
-    /// connects.
+    /// `remote[i]` is reached from a local address in its network, otherwise from `local[i]` (cyclically if
+    /// there are fewer). The endpoint accepts messages as soon as it connects.
     ///
     /// All addresses are of one family.
     ///
@@ -142,7 +142,7 @@ impl Endpoint {
         for address in remote {
             endpoint.add_path(address, 0);
         }
-        endpoint.paths.list.iter_mut().for_each(|path| path.told = true);
+        endpoint.paths.list.iter_mut().for_each(|path| path.given = true);
         endpoint
     }
 
@@ -197,7 +197,7 @@ impl Endpoint {
             peer_rwnd: 0,
             fast_retransmit_due: false,
             partial_reliability: false,
-            takes_forward_tsn: false,
+            accepts_forward_tsn: false,
             interleaving: config.interleaving,
             marks: Marks::default(),
             auth_parameters,
@@ -211,7 +211,7 @@ impl Endpoint {
             peer_requests: PeerRequests::new(ReconfigSerial(0)),
             tsn_map: TsnMap::new(Tsn(0), config.max_tsn_gap),
             reassembly: Reassembly::default(),
-            interleaved: Interleaved::default(),
+            interleaved: InterleavedReassembly::default(),
             streams_in: StreamsIn::new(0),
             acknowledgements: Acknowledgements::new(&config),
             rng,
@@ -224,7 +224,7 @@ impl Endpoint {
         self.ended && self.reader.is_empty()
     }
 
-    /// Returns the state in the words of RFC 9260 section 4, such as `"COOKIE-WAIT"`.
+    /// Returns the state by its name in RFC 9260 section 4, such as `"COOKIE-WAIT"`.
     pub fn state_name(&self) -> &'static str {
         self.state.name()
     }
@@ -239,7 +239,7 @@ impl Endpoint {
         self.paths.list.get(self.paths.primary).map(Path::address)
     }
 
-    /// Returns the number of outbound streams: those requested, or fewer if the peer accepts fewer. RFC 9260 section 5.1.1.
+    /// Returns the number of outbound streams: the requested number, or fewer if the peer accepts fewer. RFC 9260 section 5.1.1.
     pub fn outbound_streams(&self) -> u16 {
         self.streams_out.count()
     }
@@ -254,7 +254,7 @@ impl Endpoint {
         self.reader.unread() > 0
     }
 
-    /// Uses `config` from now on, except for what the handshake has negotiated. RFC 6458 section 8.1.
+    /// Uses `config` from now on, except for the options that the handshake has negotiated. RFC 6458 section 8.1.
     pub fn set_config(&mut self, config: impl Into<Arc<Config>>) {
         let config: Arc<Config> = config.into();
         self.config = if config.mtu.0 == 0 { Arc::new(config.within(self.config.mtu.0)) } else { config };
@@ -266,7 +266,7 @@ impl Endpoint {
         self.on_send(now, message);
     }
 
-    /// Sends the queued messages as far as permitted. The next `poll` returns the packets.
+    /// Sends the queued messages that the windows allow. The next `poll` returns the packets.
     pub fn send_queued(&mut self, now: Time) {
         self.flush(now, false);
     }
@@ -294,7 +294,7 @@ impl Endpoint {
         match command {
             Command::Connect => self.send_init(now),
             Command::Send(message) => self.on_send(now, message),
-            Command::Reconfigure(what) => self.ask_to_reconfigure(now, what),
+            Command::Reconfigure(what) => self.request_reconfiguration(now, what),
             Command::Close => self.close(),
             Command::Read(reads) => self.reader.set_reading(reads),
             Command::Abort => {
@@ -353,7 +353,7 @@ impl Endpoint {
         self.state = State::Closed;
         self.timers = Timers::new(self.config.rto_initial);
         for path in &mut self.paths.list {
-            path.silence();
+            path.stop_timers();
         }
         self.control.clear();
         self.event(event);
@@ -383,7 +383,7 @@ impl Endpoint {
 
 impl hol_transport::Endpoint for Endpoint {
     fn handle(&mut self, now: Time, input: Input) {
-        // What the application reads makes room for the peer; a flush would begin another burst of its own data.
+        // A read makes room for the peer's data; a flush would start another burst of our own.
         let is_about_reading = matches!(input, Input::Command(Command::Read(_)));
         match input {
             Input::Packet(packet) => self.on_packet(now, packet),

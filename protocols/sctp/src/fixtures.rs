@@ -1,18 +1,18 @@
-//! The stacks with streams enough for the tests.
+//! The configurations of stack files, with enough streams for the tests.
 
 use crate::Config;
 
-/// What the RFCs say today.
+/// Returns the configuration of the current RFCs.
 pub(crate) fn rfc() -> Config {
     Config { streams: 10, ..Config::rfc9260() }
 }
 
-/// What Linux 6.12 does.
+/// Returns the configuration of Linux 6.12.
 pub(crate) fn linux() -> Config {
     Config { streams: 10, ..Config::linux_6_12() }.within(1500)
 }
 
-/// What Linux 2.6.16 did, as far as is known.
+/// Returns the configuration of Linux 2.6.16, as far as it is known.
 pub(crate) fn linux_2_6_16() -> Config {
     Config { streams: 10, ..Config::linux_2_6_16() }
 }

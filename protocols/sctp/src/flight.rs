@@ -1,4 +1,4 @@
-//! The chunks that were sent and are beyond the cumulative TSN ack point.
+//! The chunks beyond the cumulative TSN ack point that were sent.
 
 use std::collections::VecDeque;
 
@@ -25,11 +25,11 @@ pub(crate) enum ChunkState {
 /// Whether miss indications may trigger a fast retransmit of a chunk. RFC 9260 section 7.2.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FastRetransmit {
-    /// They may.
+    /// Miss indications may trigger a fast retransmit.
     Eligible,
-    /// They have.
+    /// Miss indications have triggered a fast retransmit, which is pending.
     Marked,
-    /// It was fast-retransmitted; a further loss is found by timeout.
+    /// The chunk was fast-retransmitted; a further loss is detected by timeout.
     Done,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Limit {
     None,
     /// The message is abandoned at this time.
     Deadline(Time),
-    /// The largest number of retransmissions.
+    /// The message is abandoned after this number of retransmissions.
     Retransmissions(u32),
 }
 
@@ -51,25 +51,25 @@ pub(crate) struct SentChunk {
     /// Its position within its message, for I-DATA.
     pub(crate) place: FragmentId,
     pub(crate) state: ChunkState,
-    /// The path on which it was sent last.
+    /// The path of the latest copy.
     pub(crate) path: usize,
-    /// Whether it was sent to an address that the peer has deleted since, so that it counts in no window.
+    /// Whether its path was deleted by the peer since, so that it counts in no window.
     pub(crate) inherited: bool,
     /// The number of transmissions.
     pub(crate) transmissions: u32,
     /// TSN.Missing.Report.
     pub(crate) missing: u32,
     pub(crate) fast_retransmit: FastRetransmit,
-    /// Only acknowledgements from this TSN on indicate that the last copy is missing.
+    /// Only acknowledgements of TSNs from this one on indicate that the latest copy is missing.
     pub(crate) recover: Tsn,
     /// Whether its acknowledgement gives a round-trip sample. RFC 9260 section 6.3.1 C4 and C5.
     pub(crate) measures_rtt: bool,
     pub(crate) limit: Limit,
-    /// Whether its message was abandoned, so that the chunk has to be.
-    pub(crate) is_useless: bool,
+    /// Whether its message was abandoned, so that the chunk must be abandoned too.
+    pub(crate) is_message_abandoned: bool,
 }
 
-/// Chunks in TSN order, from the cumulative TSN ack point to the last TSN sent.
+/// The sent chunks in TSN order, from the cumulative TSN ack point to the last TSN sent.
 #[derive(Debug)]
 pub(crate) struct Flight {
     chunks: VecDeque<SentChunk>,
@@ -94,7 +94,7 @@ impl Limit {
         }
     }
 
-    /// Returns whether a message sent `transmissions` times has to be abandoned instead of sent.
+    /// Returns whether a message sent `transmissions` times must be abandoned instead of sent.
     pub(crate) fn is_reached(self, transmissions: u32, now: Time) -> bool {
         match self {
             Self::None => false,
@@ -127,18 +127,18 @@ impl SentChunk {
             recover: data.tsn,
             measures_rtt,
             limit,
-            is_useless: false,
+            is_message_abandoned: false,
             place,
             data,
         }
     }
 
-    /// Returns another copy of it, as an I-DATA chunk if messages are interleaved.
+    /// Returns another copy of the chunk, as an I-DATA chunk if messages are interleaved.
     pub(crate) fn to_chunk(&self, interleaving: bool) -> Chunk {
         chunk_of(&self.data, self.place, interleaving)
     }
 
-    /// Returns its octets of user data, which windows count.
+    /// Returns the chunk's octets of user data, which windows count.
     pub(crate) fn size(&self) -> u64 {
         self.data.payload.len() as u64
     }
@@ -198,7 +198,7 @@ impl Flight {
         &self.chunks[index]
     }
 
-    /// Returns a chunk, to change anything but `fate`, which [`set_state`](Self::set_state) changes.
+    /// Returns a chunk, to change anything but `state`, which [`set_state`](Self::set_state) changes.
     pub(crate) fn get_mut(&mut self, index: usize) -> &mut SentChunk {
         &mut self.chunks[index]
     }
@@ -215,7 +215,7 @@ impl Flight {
         self.chunks.push_back(sent);
     }
 
-    /// Changes a chunk's fate and the counters that depend on it; returns its size in octets.
+    /// Changes a chunk's state and the counters that depend on it; returns its size in octets.
     pub(crate) fn set_state(&mut self, index: usize, state: ChunkState) -> u64 {
         let size = self.chunks[index].size();
         let old = std::mem::replace(&mut self.chunks[index].state, state);
@@ -266,7 +266,7 @@ mod tests {
         Data { flags, tsn: Tsn(tsn), stream: 0, ssn: Ssn(0), ppid: 0, payload, stamp: SendTimes::default() }
     }
 
-    /// What windows and timers ask is counted as chunks come, change and go. RFC 9260 section 6.1; RFC 3758 section 3.5.
+    /// The counters of windows and timers follow the changes of the chunks. RFC 9260 section 6.1; RFC 3758 section 3.5.
     #[test]
     fn chunks_are_counted_by_what_became_of_them() {
         let mut flight = Flight::new(Tsn(5));
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!((counts(&flight), flight.is_empty()), ((0, 0, 0, 0, false), true));
     }
 
-    /// RFC 3758 section 3.5 and RFC 7496 section 3.1: after its lifetime, or more retransmissions than it may have.
+    /// RFC 3758 section 3.5 and RFC 7496 section 3.1: after the lifetime, or after more retransmissions than permitted.
     #[test]
     fn a_limit_is_reached_when_it_is_passed() {
         let now = Time::from_millis(100);
@@ -307,7 +307,7 @@ mod tests {
         let lifetime = Reliability::Lifetime(Duration::from_millis(20));
         let passes = |clock, at| Limit::new(lifetime, now, clock).is_reached(1, at);
         assert!(!passes(exact, Time::from_millis(120)) && passes(exact, Time::from_nanos(120_000_001)));
-        // In jiffies of 4 ms, as `net/sctp/chunk.c` sctp_chunk_abandoned has it: 25 + 5, and 31 is later.
+        // In jiffies of 4 ms, as in `net/sctp/chunk.c` sctp_chunk_abandoned: 25 + 5, and 31 is later.
         let jiffies = Clock::new(Duration::from_millis(4), true);
         assert!(!passes(jiffies, Time::from_nanos(123_999_999)) && passes(jiffies, Time::from_millis(124)));
         let retransmissions = Limit::new(Reliability::Retransmissions(2), now, exact);

@@ -28,7 +28,7 @@ impl Endpoint {
         self.paths.list[path].heartbeat_due = Some(due);
     }
 
-    /// Sends a due HEARTBEAT, or postpones it if the path has carried DATA lately.
+    /// Sends a due HEARTBEAT, or postpones it if the path has carried DATA recently.
     pub(crate) fn on_heartbeat_due(&mut self, now: Time, path: usize) {
         if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
             return;
@@ -65,14 +65,14 @@ impl Endpoint {
         self.schedule_heartbeat(now, path);
     }
 
-    /// Sends a HEARTBEAT. If the previous one was not answered, it counts as an error: of the path (section 8.2), and of the association
-    /// (section 8.1), unless it was to verify the path (section 5.4).
+    /// Sends a HEARTBEAT. If the previous one was not answered, counts an error: of the path (section 8.2),
+    /// and of the association (section 8.1), unless it should verify the path (section 5.4).
     fn send_heartbeat(&mut self, now: Time, path: usize) {
         if self.paths.list[path].heartbeat.is_some() {
             let carries_data = path == self.paths.active || self.config.heartbeat_fails_association;
             let fails = carries_data && self.paths.list[path].confirmed;
             self.error_count += u32::from(fails);
-            self.strike_path(now, path);
+            self.count_path_timeout(now, path);
         }
         let nonce = self.secret.number(self.rng.next_u64());
         self.paths.list[path].heartbeat = Some(nonce);
@@ -97,7 +97,7 @@ impl Endpoint {
         let index = u32::from_be_bytes([info[0], info[1], info[2], info[3]]) as usize;
         let (sent, nonce) = (Time::from_nanos(word(4)), word(12));
         if sent > now {
-            // Its nonce is not that of our last HEARTBEAT.
+            // The nonce is not that of our last HEARTBEAT.
             return;
         }
         let Some(path) = self.paths.list.get_mut(index).filter(|path| !path.deleted) else { return };

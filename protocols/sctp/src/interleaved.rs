@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::BytesMut;
 use hol_base::Time;
 use hol_transport::{DeliveryTimes, Received};
-use hol_wire::sctp::{DataFlags, Fsn, IData, Mid, Skipped};
+use hol_wire::sctp::{DataFlags, Fsn, IData, Mid, SkippedMessages};
 
 /// Messages that are not completely delivered.
 #[derive(Debug, Default)]
-pub(crate) struct Interleaved {
-    /// By stream; ordered and unordered messages have separate numbers.
+pub(crate) struct InterleavedReassembly {
+    /// The channels by stream; ordered and unordered messages have separate numbers.
     channels: BTreeMap<(u16, bool), Channel>,
-    /// Octets of user data that wait here.
+    /// Octets of user data that wait for earlier fragments.
     held: usize,
 }
 
@@ -28,13 +28,13 @@ pub(crate) enum Delivery {
 /// The ordered or the unordered messages of a stream.
 #[derive(Debug, Default)]
 struct Channel {
-    /// The next message: earlier ones are delivered or abandoned; of unordered ones, abandoned.
+    /// The next message. Earlier ordered ones are delivered or abandoned, earlier unordered ones are abandoned.
     next: Mid,
-    /// By ascending number.
+    /// Incomplete messages, by ascending number.
     messages: VecDeque<Incoming>,
 }
 
-/// A message of which fragments have arrived.
+/// A message with at least one received fragment.
 #[derive(Debug)]
 struct Incoming {
     mid: Mid,
@@ -57,7 +57,7 @@ struct Fragment {
     arrived: Time,
 }
 
-impl Interleaved {
+impl InterleavedReassembly {
     pub(crate) fn held(&self) -> usize {
         self.held
     }
@@ -98,8 +98,8 @@ impl Interleaved {
     }
 
     /// Skips the messages up to this one, except for those that are complete. RFC 8260 section 2.3.1, RFC 3758 section 3.6.
-    pub(crate) fn skip(&mut self, skipped: Skipped, deliver: &mut impl FnMut(Delivery)) {
-        let Skipped { stream, unordered, mid } = skipped;
+    pub(crate) fn skip(&mut self, skipped: SkippedMessages, deliver: &mut impl FnMut(Delivery)) {
+        let SkippedMessages { stream, unordered, mid } = skipped;
         let channel = self.channels.entry((stream, unordered)).or_default();
         if mid.before(channel.next) {
             return;
@@ -108,21 +108,21 @@ impl Interleaved {
             && let Some(first) = channel.messages.pop_front()
         {
             self.held -= first.held();
-            first.pass_over(stream, unordered, deliver);
+            first.discard_rest(stream, unordered, deliver);
         }
         channel.next = mid.next();
         channel.deliver_complete(stream, unordered, &mut self.held, deliver);
     }
 }
 
-impl Interleaved {
-    /// Resets a stream, whose messages have all arrived or been abandoned. RFC 6525 section 5.2.2 E3; RFC 8260 section 2.1: both of its
-    /// number spaces.
+impl InterleavedReassembly {
+    /// Resets a stream, whose messages have all arrived or been abandoned. RFC 6525 section 5.2.2 E3; RFC
+    /// 8260 section 2.1: both number spaces.
     pub(crate) fn reset(&mut self, stream: u16, deliver: &mut impl FnMut(Delivery)) {
         for unordered in [false, true] {
             for message in self.channels.remove(&(stream, unordered)).unwrap_or_default().messages {
                 self.held -= message.held();
-                message.pass_over(stream, unordered, deliver);
+                message.discard_rest(stream, unordered, deliver);
             }
         }
     }
@@ -238,7 +238,7 @@ impl Incoming {
         let Some(Fragment { data, arrived, .. }) = self.fragments.pop_front() else { return };
         octets.extend_from_slice(&data.payload);
         self.next = self.next.next();
-        // Of the fragment that came last.
+        // The times of the fragment that arrived last.
         if arrived >= self.passage.arrived {
             self.passage = DeliveryTimes::new(data.stamp, arrived);
         }
@@ -247,8 +247,8 @@ impl Incoming {
         }
     }
 
-    /// Discards the rest of the message.
-    fn pass_over(self, stream: u16, unordered: bool, deliver: &mut impl FnMut(Delivery)) {
+    /// Discards the rest of the message, and reports the abort of a partial delivery.
+    fn discard_rest(self, stream: u16, unordered: bool, deliver: &mut impl FnMut(Delivery)) {
         if self.is_complete() {
             deliver(self.whole(stream, unordered));
         }
@@ -276,10 +276,10 @@ mod tests {
     const MIDDLE: DataFlags = DataFlags(0);
     const END: DataFlags = DataFlags::END;
 
-    /// What comes of the chunks and skips that a test gives: messages as text, parts and aborts as numbers.
+    /// Records the results of a test's chunks and skips: messages as text, parts and aborts as numbers.
     #[derive(Default)]
     struct Receiver {
-        interleaved: Interleaved,
+        interleaved: InterleavedReassembly,
         heard: Vec<String>,
     }
 
@@ -305,7 +305,7 @@ mod tests {
         }
 
         fn skip(&mut self, stream: u16, unordered: bool, mid: u32) {
-            let skipped = Skipped { stream, unordered, mid: Mid(mid) };
+            let skipped = SkippedMessages { stream, unordered, mid: Mid(mid) };
             self.interleaved.skip(skipped, &mut Self::tell(&mut self.heard));
         }
 
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_stream_has_the_order_of_its_message_identifiers() {
-        // RFC 8260 section 2.1, and its numbers wrap.
+        // RFC 8260 section 2.1; the numbers wrap around.
         let mut receiver = Receiver::default();
         receiver.skip(0, false, u32::MAX / 2);
         receiver.skip(0, false, u32::MAX - 2);
@@ -361,7 +361,7 @@ mod tests {
         receiver.push((2, MIDDLE), (0, 1), "zz");
         receiver.push((0, BEGIN), (1, 0), "later");
         receiver.start();
-        // Not what has a gap before it, nor what another message of its stream has to come before.
+        // Fragments after a gap stay, and so do messages before which another one of their stream is missing.
         receiver.expect(&["+2", "+2"], 9);
         receiver.push((1, WHOLE), (1, 0), "r");
         receiver.push((0, MIDDLE), (0, 1), "cd");
@@ -387,7 +387,7 @@ mod tests {
         receiver.expect(&["0:whole/0", "0:next/0"], 0);
         receiver.skip(0, true, 0);
         receiver.expect(&[], 0);
-        // What comes of it afterwards is nothing.
+        // Later fragments of it are discarded.
         receiver.push((0, END), (2, 1), "late");
         receiver.push((0, DataFlags::UNORDERED | END), (0, 1), "late");
         receiver.skip(0, false, 1);

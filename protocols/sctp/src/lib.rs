@@ -2,11 +2,12 @@
 //!
 //! ## Files
 //!
-//! Each file has one idea. `endpoint` takes inputs and returns outputs; `connect` and `close` are the handshakes; `receive`, `send` and
-//! `recover` transfer data; `own_addresses` and `peer_addresses` change addresses, `own_requests` and `peer_requests` reset and add
-//! streams. Those files add methods to [`Endpoint`]; the others are small state machines: at the sender `flight` and `streams_out`, with
-//! `queues` and `turn` if there is a scheduler; at the receiver `tsn_map`, `reassembly` and `streams_in`, or `interleaved` instead of the
-//! latter two.
+//! Each file has one purpose. `endpoint` takes inputs and returns outputs; `connect` and `close` are the
+//! handshakes; `receive`, `send` and `recover` transfer data; `own_addresses` and `peer_addresses` change
+//! addresses, `own_requests` and `peer_requests` reset and add streams. Those files add methods to
+//! [`Endpoint`]; the others are small state machines: at the sender `flight` and `streams_out`, with `queues`
+//! and `turn` if there is a scheduler; at the receiver `tsn_map`, `reassembly` and `streams_in`, or
+//! `interleaved` instead of the latter two.
 
 mod acknowledge;
 mod authentication;

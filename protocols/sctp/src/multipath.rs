@@ -1,9 +1,11 @@
-//! Data over all paths at the same time: concurrent multipath transfer. Iyengar, Amer, Stewart, *Concurrent Multipath Transfer
-//! Using SCTP Multihoming over Independent End-to-End Paths*, 2006; draft-tuexen-tsvwg-sctp-multipath.
+//! Data over all paths at the same time: concurrent multipath transfer. Iyengar, Amer, Stewart, *Concurrent
+//! Multipath Transfer Using SCTP Multihoming over Independent End-to-End Paths*, 2006;
+//! draft-tuexen-tsvwg-sctp-multipath.
 //!
-//! Each path has its own window, as always. Chunks overtake each other on different paths, so a SACK indicates a missing chunk only if
-//! one sent later on the same path has arrived (split fast retransmit, section 4.1 of the paper); each path recovers for itself; and any
-//! chunk that is newly acknowledged opens the window of its path, whether or not the cumulative TSN advances (section 4.2). The receiver
+//! Each path has its own window, as without multipath transfer. Chunks overtake each other on different
+//! paths, so a SACK indicates a missing chunk only if one sent later on the same path has arrived (split fast
+//! retransmit, section 4.1 of the paper); each path has its own fast recovery; and any newly acknowledged
+//! chunk opens the window of its path, whether or not the cumulative TSN advances (section 4.2). The receiver
 //! is unchanged, so it acknowledges every packet while there are gaps (section 4.3, without the bits).
 
 use hol_base::Time;
@@ -15,8 +17,8 @@ use crate::Endpoint;
 use crate::send::Bundle;
 
 impl Endpoint {
-    /// Sends new data, each packet on the path whose window is filled least: so no path is idle if the peer's window is the limit, and a
-    /// path that is full for its share opens its window.
+    /// Sends new data, each packet on the path whose window is filled least: so no path is idle if the peer's
+    /// window is the limit, and each path fills its share, which opens its window.
     pub(crate) fn send_new_over_all(&mut self, now: Time, bundle: &mut Bundle) {
         let limits: SmallVec<[u64; 4]> =
             (0..self.paths.list.len()).map(|path| self.burst_limited_cwnd(now, path)).collect();
@@ -27,7 +29,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the least filled path that has room, among those that may carry new data.
+    /// Returns the least filled path with room, among those that may carry new data.
     fn least_filled(&self, limits: &[u64]) -> Option<usize> {
         let filled = |path: &usize| {
             let (flight, limit) = (self.paths.list[*path].flight_size, limits[*path].max(1));
@@ -47,7 +49,7 @@ impl Endpoint {
         })
     }
 
-    /// Returns the path of retransmissions: the one with the most room, or without multipath RFC 9260's choice, section 6.4.1.
+    /// Returns the path of retransmissions: the one with the most room; without multipath transfer, that of RFC 9260 section 6.4.1.
     pub(crate) fn retransmission_path(&self) -> usize {
         let room = |index: &usize| {
             let path = &self.paths.list[*index];
@@ -67,7 +69,7 @@ impl Endpoint {
         self.paths.list[self.recovers_with(path)].fast_recovery
     }
 
-    /// Returns the newest TSN whose acknowledgment indicates that a chunk on `path` is missing; `newest` is that of all paths.
+    /// Returns the newest TSN whose acknowledgment indicates that a chunk on `path` is missing; `newest` is the newest of all paths.
     pub(crate) fn newest_on(&self, path: usize, newest: Tsn) -> Option<Tsn> {
         if self.config.cmt { self.paths.list[path].newest_acked } else { Some(newest) }
     }

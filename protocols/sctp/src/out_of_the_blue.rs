@@ -15,8 +15,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether a packet belongs to no association of ours. A SHUTDOWN ACK that arrives while we open one belongs to an earlier
-    /// one. Section 8.5.1 E.
+    /// Returns whether a packet belongs to no association of ours. A SHUTDOWN ACK that arrives during our
+    /// handshake belongs to an earlier association. Section 8.5.1 E.
     pub(crate) fn is_out_of_the_blue(&self, packet: &sctp::Packet) -> bool {
         match self.state {
             State::Closed => true,
@@ -31,7 +31,7 @@ impl Endpoint {
         self.answer_with(origin, verification_tag, false, chunk);
     }
 
-    /// As [`answer`](Self::answer), with a checksum of zero if the peer accepts it.
+    /// Sends one chunk to the source of a packet, with a checksum of zero if the peer accepts it.
     pub(crate) fn answer_with(
         &mut self,
         origin: Origin,
@@ -50,7 +50,7 @@ impl Endpoint {
     }
 }
 
-/// Returns a host's answer to a packet that belongs to none of its associations, as when nobody listens. Section 8.4.
+/// Returns a host's answer to a packet that belongs to none of its associations, for example to a closed port. Section 8.4.
 pub fn answer_to_stray(packet: &sctp::Packet) -> Option<sctp::Packet> {
     let is_silent = |chunk: &Chunk| match chunk {
         Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,
@@ -61,7 +61,7 @@ pub fn answer_to_stray(packet: &sctp::Packet) -> Option<sctp::Packet> {
         return None;
     }
     let (verification_tag, chunk) = match packet.chunks.as_slice() {
-        // It does not know our tag, but we know its own.
+        // The peer does not know our tag, but we know its tag.
         [Chunk::Init(init)] if packet.verification_tag == 0 => match init.initiate_tag {
             // Section 3.3.2.
             0 => return None,

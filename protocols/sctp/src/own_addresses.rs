@@ -10,57 +10,57 @@ use crate::Endpoint;
 use crate::path::are_neighbours;
 use crate::state::State;
 
-/// The largest number of requests in one ASCONF, so that it fits into the smallest MTU. Section 5.1.1 C5.
-const MOST_REQUESTS: usize = 16;
+/// Maximum number of requests in one ASCONF, which must fit into the smallest MTU. Section 5.1.1 C5.
+const MAX_REQUESTS: usize = 16;
 
-/// Changes of our addresses that the peer does not know. The endpoint's `local` has those that both sides know.
+/// Changes of our addresses that are not complete. The endpoint's `local` contains the addresses that both ends know.
 #[derive(Debug)]
 pub(crate) struct OwnAddresses {
     /// Addresses of the host that the peer has not accepted yet: only ASCONF may be sent from them. Section 5.3 F1.
     adding: Vec<Address>,
-    /// Addresses that the peer has accepted, though not all requests: still only ASCONF may be sent from them.
+    /// Addresses that the peer has accepted while it refused another request: still only ASCONF may be sent from them.
     withheld: Vec<Address>,
     /// Addresses that the host has lost and whose deletion the peer has not acknowledged. Section 5.3 F4.
-    gone: Vec<Address>,
+    lost: Vec<Address>,
     /// Changes for the next ASCONF.
     waiting: Vec<AddressOperation>,
     /// The unacknowledged ASCONF (section 5.1.1 C1), and its path.
-    under_way: Option<(Asconf, usize)>,
+    outstanding: Option<(Asconf, usize)>,
     /// The serial number of the next ASCONF.
     serial: AsconfSerial,
 }
 
 impl OwnAddresses {
     pub(crate) fn new(serial: AsconfSerial) -> Self {
-        let (adding, withheld, gone) = (Vec::new(), Vec::new(), Vec::new());
-        Self { adding, withheld, gone, waiting: Vec::new(), under_way: None, serial }
+        let (adding, withheld, lost) = (Vec::new(), Vec::new(), Vec::new());
+        Self { adding, withheld, lost, waiting: Vec::new(), outstanding: None, serial }
     }
 
-    /// Sets the first serial number, that of the first TSN (section 5.1 A2). Changes during the handshake are requested after it.
+    /// Sets the first serial number, which equals the first TSN (section 5.1 A2). Changes during the handshake are requested after it.
     pub(crate) fn begin(&mut self, serial: AsconfSerial) {
-        (self.serial, self.under_way) = (serial, None);
+        (self.serial, self.outstanding) = (serial, None);
     }
 
     /// Returns whether the host has lost an address that the peer may still use.
-    pub(crate) fn is_gone(&self, address: Address) -> bool {
-        self.gone.contains(&address)
+    pub(crate) fn is_lost(&self, address: Address) -> bool {
+        self.lost.contains(&address)
     }
 
-    /// Returns a new address from which ASCONF may be sent, if there is none for other chunks.
-    fn next_home(&self) -> Option<Address> {
+    /// Returns a new address from which to send ASCONF, if there is no address for other chunks.
+    fn next_asconf_source(&self) -> Option<Address> {
         self.withheld.first().or(self.adding.first()).copied()
     }
 
-    /// Returns the next requests: additions, then primaries, then deletions. A set-primary follows its addition (section 5.4), and the
-    /// last address is not deleted before another one is added (section 5.3 F5). `apart`: only one of them, with the deletion that an
-    /// addition replaces if the host `moves`.
+    /// Returns the next requests: additions, then primaries, then deletions. A set-primary follows its
+    /// addition (section 5.4), and the last address is not deleted before another one is added (section 5.3
+    /// F5). `apart`: only one of them; if the host `moves`, an addition together with the deletion before it.
     fn next_requests(&mut self, apart: bool, moves: bool) -> Vec<Request> {
         self.waiting.sort_by_key(|change| match change {
             AddressOperation::Add(_) => 0,
             AddressOperation::SetPrimary(_) => 1,
             AddressOperation::Delete(_) | AddressOperation::Unknown { .. } => 2,
         });
-        let count = self.waiting.len().min(if apart { 1 } else { MOST_REQUESTS });
+        let count = self.waiting.len().min(if apart { 1 } else { MAX_REQUESTS });
         let mut changes: Vec<AddressOperation> = self.waiting.drain(..count).collect();
         if apart && moves && matches!(changes[..], [AddressOperation::Add(_)]) {
             let delete = self.waiting.iter().position(|change| matches!(change, AddressOperation::Delete(_)));
@@ -71,7 +71,7 @@ impl OwnAddresses {
 }
 
 impl Endpoint {
-    /// Returns whether it may change addresses, now or after the handshake; if not, it keeps those with which it began.
+    /// Returns whether we may change addresses, now or after the handshake; if not, the endpoint keeps its first ones.
     fn may_move(&self) -> bool {
         !self.ended && if self.state.is_up() { self.addip } else { self.config.addip }
     }
@@ -86,18 +86,18 @@ impl Endpoint {
         let own = &mut self.own_addresses;
         let deletion = own.waiting.iter().position(|change| *change == AddressOperation::Delete(address));
         if let Some(deletion) = deletion {
-            // It came back before the peer heard that it was gone.
+            // The address came back before the peer received the deletion.
             own.waiting.remove(deletion);
-            own.gone.retain(|gone| *gone != address);
+            own.lost.retain(|gone| *gone != address);
             self.local.push(address);
             return self.repair_paths(now);
         }
         own.adding.push(address);
         own.waiting.extend([AddressOperation::Add(address), AddressOperation::SetPrimary(address)]);
-        self.ask_for_changes(now);
+        self.send_next_asconf(now);
     }
 
-    /// Handles the loss of an address. Without another one the association waits for one, without limit.
+    /// Handles the loss of an address. If it was the last, the association waits for a new one without limit.
     pub(crate) fn on_address_removed(&mut self, now: Time, address: Address) {
         if !self.may_move() {
             return;
@@ -105,7 +105,7 @@ impl Endpoint {
         let own = &mut self.own_addresses;
         let about = |change: &AddressOperation| matches!(change, AddressOperation::Add(of) | AddressOperation::SetPrimary(of) if *of == address);
         if own.adding.contains(&address) && own.waiting.iter().any(about) {
-            // The peer has never heard of it.
+            // The peer has not received the addition.
             own.adding.retain(|adding| *adding != address);
             own.waiting.retain(|change| !about(change));
             return;
@@ -118,50 +118,50 @@ impl Endpoint {
         own.withheld.retain(|withheld| *withheld != address);
         self.local.retain(|local| *local != address);
         if !self.state.is_up() && self.state != State::Closed && self.local.is_empty() {
-            // Section 5.1.1 C4: no ASCONF before the association is up, so this one cannot move.
+            // Section 5.1.1 C4: no ASCONF before the association is established, so this one cannot move.
             return self.end(Event::Failed { reason: Failure::AddressRemoved });
         }
-        self.own_addresses.gone.push(address);
+        self.own_addresses.lost.push(address);
         self.own_addresses.waiting.push(AddressOperation::Delete(address));
         self.repair_paths(now);
-        self.ask_for_changes(now);
+        self.send_next_asconf(now);
     }
 
     /// Sends the next ASCONF, if there is a change to request and an address to send it from. Section 5.1 A1 to A4.
-    pub(crate) fn ask_for_changes(&mut self, now: Time) {
+    pub(crate) fn send_next_asconf(&mut self, now: Time) {
         // Section 5.1.1 C4.
         let may_ask = self.addip && self.state.is_up() && self.state != State::ShutdownAckSent;
         let own = &mut self.own_addresses;
-        let homeless = self.local.is_empty() && own.next_home().is_none();
-        if !may_ask || own.under_way.is_some() || own.waiting.is_empty() || homeless {
+        let homeless = self.local.is_empty() && own.next_asconf_source().is_none();
+        if !may_ask || own.outstanding.is_some() || own.waiting.is_empty() || homeless {
             return;
         }
-        // Section 5.3.2: one that the peer knows, though it may be gone.
-        let Some(lookup) = self.local.first().or(own.gone.first()).copied() else { return };
+        // Section 5.3.2: an address that the peer knows, even if the host has lost it.
+        let Some(lookup) = self.local.first().or(own.lost.first()).copied() else { return };
         let requests = own.next_requests(self.config.asconf_apart, self.local.is_empty());
         let asconf = Asconf { serial: own.serial, lookup, requests };
         own.serial = own.serial.next();
         let path = self.paths.active;
-        self.own_addresses.under_way = Some((asconf, path));
+        self.own_addresses.outstanding = Some((asconf, path));
         self.send_asconf(now, path);
     }
 
-    /// Sends the pending ASCONF to `path`, or to another one if that cannot be reached any more.
+    /// Sends the pending ASCONF to `path`, or to another one if it has become unreachable.
     fn send_asconf(&mut self, now: Time, path: usize) {
         let path = self.path_for_asconf(path);
-        let Some((asconf, took)) = &mut self.own_addresses.under_way else { return };
+        let Some((asconf, took)) = &mut self.own_addresses.outstanding else { return };
         *took = path;
         self.control.push_back((Some(path), Chunk::Asconf(Box::new(asconf.clone()))));
         self.timers.t4 = Some(self.clock.expiry(now, self.paths.list[path].rto()));
     }
 
-    /// Returns the path of an ASCONF; without an address that the peer knows it is sent from the new one (section 5.3 F1), to a neighbour
-    /// of it.
+    /// Returns the path of an ASCONF; without an address that the peer knows, the ASCONF is sent from the new
+    /// one (section 5.3 F1), to an address in the same network.
     fn path_for_asconf(&mut self, path: usize) -> usize {
         if !self.local.is_empty() {
             return if self.paths.list[path].stranded { self.paths.active } else { path };
         }
-        let Some(new) = self.own_addresses.next_home() else { return path };
+        let Some(new) = self.own_addresses.next_asconf_source() else { return path };
         let near = self.paths.list.iter().position(|path| are_neighbours(path.address, new));
         let path = near.unwrap_or(path);
         (self.paths.list[path].source, self.paths.list[path].stranded) = (new, false);
@@ -171,11 +171,11 @@ impl Endpoint {
 
     /// Handles the expiry of T-4: retransmits the ASCONF, on another path if possible. Section 5.1 B1 to B5.
     pub(crate) fn on_t4_expired(&mut self, now: Time) {
-        let Some((_, path)) = self.own_addresses.under_way else { return };
+        let Some((_, path)) = self.own_addresses.outstanding else { return };
         if self.error_count >= self.config.association_max_retrans {
             return self.on_association_max_retrans();
         }
-        self.strike(now, path);
+        self.count_timeout(now, path);
         let other = self.paths.next_active(path).unwrap_or(path);
         self.send_asconf(now, other);
     }
@@ -183,8 +183,8 @@ impl Endpoint {
     /// Processes an ASCONF-ACK. Section 5.1 A5 to A8.
     pub(crate) fn on_asconf_ack(&mut self, now: Time, ack: &AsconfAck) {
         let own = &mut self.own_addresses;
-        let Some((asconf, path)) = own.under_way.take_if(|(asconf, _)| asconf.serial == ack.serial) else {
-            if own.under_way.is_none() && ack.serial.at_or_after(own.serial) {
+        let Some((asconf, path)) = own.outstanding.take_if(|(asconf, _)| asconf.serial == ack.serial) else {
+            if own.outstanding.is_none() && ack.serial.at_or_after(own.serial) {
                 // Section 5.3 F0.
                 self.abort(Cause::IllegalAsconfAck, Failure::Violation(Violation::AsconfAck));
             }
@@ -195,23 +195,23 @@ impl Endpoint {
         let outcomes = outcomes(&asconf, ack);
         let withholds = self.config.asconf_apart && self.local.is_empty() && outcomes.contains(&false);
         for (request, done) in asconf.requests.iter().zip(outcomes) {
-            self.settle(&request.change, done, withholds);
+            self.on_response(&request.change, done, withholds);
         }
         if !withholds {
-            self.come_home();
+            self.use_accepted_addresses();
         }
-        // Section 5.3 F3a: a peer that knows no such thing is not asked again.
+        // Section 5.3 F3a: no further ASCONF to a peer that does not support it.
         let unknown = |cause: &Cause| matches!(cause, Cause::UnrecognizedParameters(_));
         self.addip &= !ack.responses.iter().any(|response| match response {
             Response::Error { causes, .. } => causes.iter().any(unknown),
             Response::Success { .. } => false,
         });
         self.repair_paths(now);
-        self.ask_for_changes(now);
+        self.send_next_asconf(now);
     }
 
     /// Handles the peer's answer to a request; `withholds`: another request was refused. Section 5.3 F2, F10.
-    fn settle(&mut self, change: &AddressOperation, done: bool, withholds: bool) {
+    fn on_response(&mut self, change: &AddressOperation, done: bool, withholds: bool) {
         let own = &mut self.own_addresses;
         match change {
             AddressOperation::Add(address) if own.adding.contains(address) => {
@@ -219,30 +219,30 @@ impl Endpoint {
                 own.withheld.extend(done.then_some(*address));
             }
             AddressOperation::Delete(_) if withholds && !done => own.waiting.push(change.clone()),
-            AddressOperation::Delete(address) => own.gone.retain(|gone| gone != address),
+            AddressOperation::Delete(address) => own.lost.retain(|gone| gone != address),
             AddressOperation::Add(_) | AddressOperation::SetPrimary(_) | AddressOperation::Unknown { .. } => {
             }
         }
     }
 
     /// Starts to use the addresses that the peer has accepted.
-    fn come_home(&mut self) {
+    fn use_accepted_addresses(&mut self) {
         for address in std::mem::take(&mut self.own_addresses.withheld) {
             self.local.push(address);
-            // Where the peer is asked to send, we send too.
+            // We also send to the network to which we ask the peer to send.
             let near = self.paths.list.iter().position(|path| are_neighbours(path.address, address));
             self.paths.primary = near.unwrap_or(self.paths.primary);
         }
     }
 
     /// Stops sending ASCONF, which the peer does not support. Section 5.1 A9.
-    pub(crate) fn stop_asking_for_changes(&mut self) {
+    pub(crate) fn disable_asconf(&mut self) {
         (self.addip, self.timers.t4) = (false, None);
-        self.own_addresses.under_way = None;
+        self.own_addresses.outstanding = None;
     }
 
-    /// Gives each path the source address that is its neighbour, if we have it; a path that never had one gets any of our addresses;
-    /// others are stranded.
+    /// Gives each path a source address in its network, if we have one; a path that never had one gets any of
+    /// our addresses; other paths are stranded.
     fn repair_paths(&mut self, now: Time) {
         for index in 0..self.paths.list.len() {
             let Self { paths, local, .. } = self;
@@ -258,13 +258,13 @@ impl Endpoint {
         }
         self.paths.select();
         let stranded = |path: usize| self.paths.list[path].stranded;
-        if self.own_addresses.under_way.as_ref().is_some_and(|(_, took)| stranded(*took)) {
-            // It went where nothing comes back from: not worth waiting for T-4.
+        if self.own_addresses.outstanding.as_ref().is_some_and(|(_, took)| stranded(*took)) {
+            // It was sent on a dead path: do not wait for T-4.
             self.send_asconf(now, self.paths.active);
         }
     }
 
-    /// Changes the source address of a path, so that nothing is known of it (RFC 9260 section 7.2.5.2) and it is probed.
+    /// Changes the source address of a path, resets its measurements (RFC 9260 section 7.2.5.2) and probes it.
     fn reach(&mut self, now: Time, index: usize, source: Address) {
         let path = &mut self.paths.list[index];
         (path.source, path.stranded, path.error_count) = (source, false, 0);
@@ -273,13 +273,13 @@ impl Endpoint {
         self.probe(now, index);
     }
 
-    /// Marks a path as stranded, because there is no source address for it: its data in flight are lost.
+    /// Marks a path as stranded, because there is no source address for it; its data in flight are lost.
     fn strand(&mut self, now: Time, index: usize) {
         if std::mem::replace(&mut self.paths.list[index].stranded, true) {
             return;
         }
         self.set_path_status(index, PathStatus::Inactive);
-        self.paths.list[index].silence();
+        self.paths.list[index].stop_timers();
         self.mark_path_lost(now, index);
         self.queue_forward_tsn();
     }

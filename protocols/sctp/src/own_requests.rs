@@ -8,18 +8,18 @@ use hol_wire::sctp::{Chunk, Reconfig, ReconfigResult, ReconfigSerial, Tsn};
 
 use crate::Endpoint;
 
-/// The requests to the peer, of which one is outstanding at a time. Section 5.1.1.
+/// Our requests to the peer, of which one is outstanding at a time. Section 5.1.1.
 #[derive(Debug)]
 pub(crate) struct OwnRequests {
-    waiting: VecDeque<Wanted>,
-    under_way: Option<Box<UnderWay>>,
+    waiting: VecDeque<QueuedRequest>,
+    outstanding: Option<Box<OutstandingRequest>>,
     /// The number of the next request. Section 4.1: the first is the initial TSN.
     serial: ReconfigSerial,
 }
 
 /// A request that has no serial number yet.
 #[derive(Debug)]
-struct Wanted {
+struct QueuedRequest {
     what: Reconfiguration,
     /// The peer's request that it answers. Section 5.1.2 A4.
     answers: Option<ReconfigSerial>,
@@ -27,32 +27,32 @@ struct Wanted {
 
 /// The outstanding request.
 #[derive(Debug)]
-struct UnderWay {
-    wanted: Wanted,
+struct OutstandingRequest {
+    queued: QueuedRequest,
     serial: ReconfigSerial,
-    /// The request as it is sent each time.
+    /// The request as it is sent and retransmitted.
     request: Reconfig,
-    /// Its path.
+    /// The path of the latest copy.
     path: usize,
-    /// Whether the peer has reported that it is in progress, so that silence is no failure. Section 5.2.7 H2.
+    /// Whether the peer has reported that it is in progress, so that a missing answer is no failure. Section 5.2.7 H2.
     in_progress: bool,
-    /// The TSN whose acknowledgement completes the reset: until then a FORWARD TSN may contain old stream sequence numbers.
-    done_behind: Option<Tsn>,
+    /// The TSN whose acknowledgement completes the reset: before, a FORWARD TSN may contain old stream sequence numbers.
+    done_after: Option<Tsn>,
 }
 
 impl OwnRequests {
     pub(crate) fn new(serial: ReconfigSerial) -> Self {
-        Self { waiting: VecDeque::new(), under_way: None, serial }
+        Self { waiting: VecDeque::new(), outstanding: None, serial }
     }
 
     /// Returns whether there is no request.
     pub(crate) fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.under_way.is_none()
+        self.waiting.is_empty() && self.outstanding.is_none()
     }
 
     /// Returns whether the outstanding request resets all of these streams. Section 5.2.3.
     pub(crate) fn resets_all_of(&self, streams: &[u16]) -> bool {
-        let reset = self.under_way.as_ref().and_then(|under_way| match &under_way.wanted.what {
+        let reset = self.outstanding.as_ref().and_then(|outstanding| match &outstanding.queued.what {
             Reconfiguration::ResetOutgoing(reset) => Some(reset),
             _ => None,
         });
@@ -61,71 +61,72 @@ impl OwnRequests {
         })
     }
 
-    /// Returns whether the peer answers the outstanding request by one of its own. Waiting with ours for that would be a deadlock.
+    /// Returns whether the peer answers the outstanding request by one of its own. If ours waited for that, both would wait forever.
     pub(crate) fn awaits_request(&self) -> bool {
-        self.under_way.as_ref().is_some_and(|under_way| {
-            matches!(under_way.request, Reconfig::IncomingReset { .. } | Reconfig::AddIncoming { .. })
+        self.outstanding.as_ref().is_some_and(|outstanding| {
+            matches!(outstanding.request, Reconfig::IncomingReset { .. } | Reconfig::AddIncoming { .. })
         })
     }
 
     /// Returns the outstanding request if it answers this one of the peer.
     pub(crate) fn answer_to(&self, serial: ReconfigSerial) -> Option<&Reconfig> {
-        let answer = self.under_way.as_ref().filter(|under_way| under_way.wanted.answers == Some(serial));
-        answer.map(|under_way| &under_way.request)
+        let answer =
+            self.outstanding.as_ref().filter(|outstanding| outstanding.queued.answers == Some(serial));
+        answer.map(|outstanding| &outstanding.request)
     }
 
-    /// Returns whether a request that is not sent yet answers this one of the peer.
+    /// Returns whether a queued request answers this one of the peer.
     pub(crate) fn will_answer(&self, serial: ReconfigSerial) -> bool {
-        self.waiting.iter().any(|wanted| wanted.answers == Some(serial))
+        self.waiting.iter().any(|queued| queued.answers == Some(serial))
     }
 }
 
 impl Endpoint {
     /// Requests a re-configuration for the application, which is informed at once if that is impossible.
-    pub(crate) fn ask_to_reconfigure(&mut self, now: Time, what: Reconfiguration) {
+    pub(crate) fn request_reconfiguration(&mut self, now: Time, what: Reconfiguration) {
         let has_stream = |stream: &u16| *stream < self.streams_out.count();
         let can_be = match &what {
             Reconfiguration::ResetOutgoing(streams) => streams.iter().all(has_stream),
             Reconfiguration::AddOutgoing(more) => self.streams_out.count().checked_add(*more).is_some(),
             Reconfiguration::ResetIncoming(_) | Reconfiguration::AddIncoming(_) => true,
         };
-        // Section 5.1.1: only where the peer has said that it knows them.
+        // Section 5.1.1: only if the peer supports it.
         if !self.reconfig || !self.state.sends_data() || !can_be {
             return self.event(Event::Reconfigured { what, done: false });
         }
-        let most = self.most_streams();
+        let most = self.max_streams();
         match what {
             Reconfiguration::ResetOutgoing(streams) if streams.len() > most => {
                 streams
                     .chunks(most)
-                    .for_each(|some| self.want(Reconfiguration::ResetOutgoing(some.into()), None));
+                    .for_each(|some| self.enqueue_request(Reconfiguration::ResetOutgoing(some.into()), None));
             }
             Reconfiguration::ResetIncoming(streams) if streams.len() > most => {
                 streams
                     .chunks(most)
-                    .for_each(|some| self.want(Reconfiguration::ResetIncoming(some.into()), None));
+                    .for_each(|some| self.enqueue_request(Reconfiguration::ResetIncoming(some.into()), None));
             }
-            what => self.want(what, None),
+            what => self.enqueue_request(what, None),
         }
-        self.go_on_reconfiguring(now);
+        self.continue_reconfiguration(now);
     }
 
-    /// Returns how many stream numbers fit into one request.
-    pub(crate) fn most_streams(&self) -> usize {
+    /// Returns the maximum number of stream numbers in one request.
+    pub(crate) fn max_streams(&self) -> usize {
         (self.largest_chunk() - Chunk::HEADER - 16) / 2
     }
 
-    /// Queues a request: messages for streams that will be reset wait from now on. Section 5.1.2 A1.
-    pub(crate) fn want(&mut self, what: Reconfiguration, answers: Option<ReconfigSerial>) {
+    /// Queues a request; from now on messages for the streams to be reset wait. Section 5.1.2 A1.
+    pub(crate) fn enqueue_request(&mut self, what: Reconfiguration, answers: Option<ReconfigSerial>) {
         if let Reconfiguration::ResetOutgoing(streams) = &what {
             self.streams_out.hold(streams.clone());
         }
-        self.own_requests.waiting.push_back(Wanted { what, answers });
+        self.own_requests.waiting.push_back(QueuedRequest { what, answers });
     }
 
-    /// Completes resets whose data are acknowledged, and starts the next request if it is due; returns whether there is something to send.
-    pub(crate) fn go_on_reconfiguring(&mut self, now: Time) -> bool {
-        let settled = self.settle_what_is_acknowledged();
+    /// Completes resets whose data are acknowledged, and starts the next request if it is due; returns whether there is a chunk to send.
+    pub(crate) fn continue_reconfiguration(&mut self, now: Time) -> bool {
+        let settled = self.complete_acknowledged();
         let request = self.next_request(now);
         let goes_on = settled || request.is_some();
         if let Some(request) = request {
@@ -142,22 +143,22 @@ impl Endpoint {
     /// Returns the next request, if none is outstanding and it may be sent. Sections 5.1.2 to 5.1.6.
     pub(crate) fn next_request(&mut self, now: Time) -> Option<Reconfig> {
         let own = &mut self.own_requests;
-        if own.under_way.is_some() || !self.state.sends_data() {
+        if own.outstanding.is_some() || !self.state.sends_data() {
             return None;
         }
-        // What was handed over before the streams were to be reset has its numbers first.
-        let is_due = |wanted: &&Wanted| match &wanted.what {
+        // Messages queued before the reset are numbered first.
+        let is_due = |queued: &&QueuedRequest| match &queued.what {
             Reconfiguration::ResetOutgoing(streams) => !self.streams_out.has_unsent_of(streams),
             _ => true,
         };
         own.waiting.front().filter(is_due)?;
-        let wanted = own.waiting.pop_front()?;
+        let queued = own.waiting.pop_front()?;
         let serial = own.serial;
         own.serial = serial.next();
-        let request = match &wanted.what {
+        let request = match &queued.what {
             Reconfiguration::ResetOutgoing(streams) => Reconfig::OutgoingReset {
                 serial,
-                response: wanted.answers.unwrap_or(self.peer_requests.last()),
+                response: queued.answers.unwrap_or(self.peer_requests.last()),
                 last_tsn: self.flight.next_tsn() - 1,
                 streams: streams.clone(),
             },
@@ -168,13 +169,13 @@ impl Endpoint {
             Reconfiguration::AddIncoming(streams) => Reconfig::AddIncoming { serial, streams: *streams },
         };
         let path = self.paths.active;
-        own.under_way = Some(Box::new(UnderWay {
-            wanted,
+        own.outstanding = Some(Box::new(OutstandingRequest {
+            queued,
             serial,
             request: request.clone(),
             path,
             in_progress: false,
-            done_behind: None,
+            done_after: None,
         }));
         self.start_reconfig(now, path);
         Some(request)
@@ -186,17 +187,17 @@ impl Endpoint {
 
     /// Handles the Re-configuration Timer: retransmits, on another path if possible. Sections 5.1.1 and 5.2.7 H2.
     pub(crate) fn on_reconfig_expired(&mut self, now: Time) {
-        let Some(under_way) = &mut self.own_requests.under_way else { return };
-        let (path, request) = (under_way.path, under_way.request.clone());
-        if !std::mem::take(&mut under_way.in_progress) {
+        let Some(outstanding) = &mut self.own_requests.outstanding else { return };
+        let (path, request) = (outstanding.path, outstanding.request.clone());
+        if !std::mem::take(&mut outstanding.in_progress) {
             if self.error_count >= self.config.association_max_retrans {
                 return self.on_association_max_retrans();
             }
-            self.strike(now, path);
+            self.count_timeout(now, path);
         }
         let path = self.paths.next_active(path).unwrap_or(path);
-        if let Some(under_way) = &mut self.own_requests.under_way {
-            under_way.path = path;
+        if let Some(outstanding) = &mut self.own_requests.outstanding {
+            outstanding.path = path;
         }
         self.control.push_back((Some(path), Chunk::Reconfig(vec![request])));
         self.start_reconfig(now, path);
@@ -204,48 +205,50 @@ impl Endpoint {
 
     /// Processes a response. Section 5.2.7.
     pub(crate) fn on_reconfig_response(&mut self, now: Time, serial: ReconfigSerial, result: ReconfigResult) {
-        let Some(under_way) = &mut self.own_requests.under_way else { return };
-        if under_way.serial != serial || under_way.done_behind.is_some() {
+        let Some(outstanding) = &mut self.own_requests.outstanding else { return };
+        if outstanding.serial != serial || outstanding.done_after.is_some() {
             return;
         }
-        let path = under_way.path;
+        let path = outstanding.path;
         (self.error_count, self.paths.list[path].error_count) = (0, 0);
         if result == ReconfigResult::IN_PROGRESS {
-            under_way.in_progress = true;
+            outstanding.in_progress = true;
             return self.start_reconfig(now, path);
         }
         self.timers.reconfig = None;
-        match &under_way.request {
+        match &outstanding.request {
             Reconfig::OutgoingReset { last_tsn, .. } if result.is_success() => {
-                under_way.done_behind = Some(*last_tsn);
+                outstanding.done_after = Some(*last_tsn);
             }
-            _ => self.settle_request(result.is_success()),
+            _ => self.complete_request(result.is_success()),
         }
-        self.go_on_reconfiguring(now);
+        self.continue_reconfiguration(now);
     }
 
     /// Completes resets whose data are acknowledged. Section 5.2.7 H4.
-    fn settle_what_is_acknowledged(&mut self) -> bool {
+    fn complete_acknowledged(&mut self) -> bool {
         let acknowledged = self.flight.cumulative();
-        let done_behind = self.own_requests.under_way.as_ref().and_then(|under_way| under_way.done_behind);
-        let is_done = done_behind.is_some_and(|last| last.at_or_before(acknowledged));
+        let done_after =
+            self.own_requests.outstanding.as_ref().and_then(|outstanding| outstanding.done_after);
+        let is_done = done_after.is_some_and(|last| last.at_or_before(acknowledged));
         if is_done {
-            self.settle_request(true);
+            self.complete_request(true);
         }
         is_done
     }
 
-    /// Completes the outstanding request if the peer's own request answers it. Sections 5.2.2 E1 and 5.2.6.
-    pub(crate) fn settle_if(&mut self, is_answered: impl FnOnce(&Reconfig) -> bool) {
-        if self.own_requests.under_way.as_ref().is_some_and(|under_way| is_answered(&under_way.request)) {
+    /// Completes the outstanding request if the peer's request answers it. Sections 5.2.2 E1 and 5.2.6.
+    pub(crate) fn complete_if(&mut self, is_answered: impl FnOnce(&Reconfig) -> bool) {
+        if self.own_requests.outstanding.as_ref().is_some_and(|outstanding| is_answered(&outstanding.request))
+        {
             self.timers.reconfig = None;
-            self.own_requests.under_way = None;
+            self.own_requests.outstanding = None;
         }
     }
 
-    fn settle_request(&mut self, done: bool) {
-        let Some(under_way) = self.own_requests.under_way.take() else { return };
-        let what = under_way.wanted.what;
+    fn complete_request(&mut self, done: bool) {
+        let Some(outstanding) = self.own_requests.outstanding.take() else { return };
+        let what = outstanding.queued.what;
         match &what {
             Reconfiguration::ResetOutgoing(streams) => {
                 if done {

@@ -10,7 +10,7 @@ pub(crate) fn readable(parameters: &[Parameter]) -> &[Parameter] {
     &parameters[..last.map_or(parameters.len(), |last| last + 1)]
 }
 
-/// Returns those of them that are unknown and have to be reported.
+/// Returns the unknown parameters among them that must be reported.
 pub(crate) fn unrecognized(parameters: &[Parameter]) -> Vec<Parameter> {
     let reports =
         |parameter: &&Parameter| matches!(parameter, Parameter::Unknown { kind, .. } if kind & 0x4000 != 0);
@@ -28,7 +28,7 @@ mod tests {
 
     #[test]
     fn unknown_parameters_are_treated_as_their_top_bits_say() {
-        // RFC 9260 section 3.2.1: 0x4000 reports, 0x8000 reads on.
+        // RFC 9260 section 3.2.1: 0x4000 reports, 0x8000 continues.
         let reported = |kinds: &[u16]| {
             let parameters: Vec<Parameter> = kinds.iter().copied().map(unknown).collect();
             (readable(&parameters).len(), unrecognized(&parameters))

@@ -2,7 +2,7 @@
 
 use hol_base::Time;
 use hol_transport::Event;
-use hol_wire::sctp::{Chunk, DataFlags, ForwardTsn, IForwardTsn, Skipped, Ssn, Tsn};
+use hol_wire::sctp::{Chunk, DataFlags, ForwardTsn, IForwardTsn, SkippedMessages, Ssn, Tsn};
 use smallvec::SmallVec;
 
 use crate::Endpoint;
@@ -13,22 +13,23 @@ use crate::tsn_map::Arrival;
 
 impl Endpoint {
     /// Abandons the message of a lost chunk if its limit is reached; returns whether it did.
-    pub(crate) fn give_up_if_useless(&mut self, now: Time, index: usize) -> bool {
+    pub(crate) fn abandon_if_due(&mut self, now: Time, index: usize) -> bool {
         let chunk = self.flight.get(index);
-        if chunk.is_useless {
+        if chunk.is_message_abandoned {
             self.abandon(index);
             return true;
         }
         let useless = self.partial_reliability && chunk.limit.is_reached(chunk.transmissions, now);
         if useless {
-            self.give_up(now, index);
+            self.abandon_message(now, index);
         }
         useless
     }
 
-    /// Abandons messages that have reached their limit, regardless of what the current SACK acknowledges of them. Uses the lists of
-    /// `net/sctp/outqueue.c` sctp_check_transmitted; chunks before the one at which the limit is noticed follow at the next SACK.
-    pub(crate) fn give_up_at_limits(&mut self, now: Time) {
+    /// Abandons messages that have reached their limit, even if the current SACK acknowledges them. Follows
+    /// the lists of `net/sctp/outqueue.c` sctp_check_transmitted: earlier chunks of such a message are
+    /// abandoned at the next SACK.
+    pub(crate) fn abandon_at_limits(&mut self, now: Time) {
         if !self.partial_reliability || !self.flight.has_limits() {
             return;
         }
@@ -45,24 +46,24 @@ impl Endpoint {
         order.sort_by_key(place);
         for index in order {
             let chunk = self.flight.get(index);
-            let is_due = !chunk.is_useless && chunk.limit.is_reached(chunk.transmissions, now);
+            let is_due = !chunk.is_message_abandoned && chunk.limit.is_reached(chunk.transmissions, now);
             if chunk.state == ChunkState::Abandoned {
                 continue;
             }
             if is_due {
-                self.mark_useless(now, index);
+                self.mark_message_abandoned(now, index);
             }
-            if self.flight.get(index).is_useless {
+            if self.flight.get(index).is_message_abandoned {
                 self.abandon(index);
             }
         }
     }
 
     /// Marks the message of a chunk as abandoned: its chunks are abandoned when they are processed, unsent fragments are dropped.
-    fn mark_useless(&mut self, now: Time, index: usize) {
+    fn mark_message_abandoned(&mut self, now: Time, index: usize) {
         let (stream, chunks) = (self.flight.get(index).data.stream, self.chunks_of_message(index));
         for index in &chunks {
-            self.flight.get_mut(*index).is_useless = true;
+            self.flight.get_mut(*index).is_message_abandoned = true;
         }
         if self.abandon_rest(now, stream, &chunks) {
             self.event(Event::Abandoned { stream });
@@ -70,7 +71,7 @@ impl Endpoint {
     }
 
     /// Abandons every message in flight whose deadline has passed and that is not acknowledged.
-    pub(crate) fn give_up_expired(&mut self, now: Time) {
+    pub(crate) fn abandon_expired(&mut self, now: Time) {
         if !self.partial_reliability || !self.flight.has_limits() {
             return;
         }
@@ -78,13 +79,13 @@ impl Endpoint {
             let chunk = self.flight.get(index);
             let is_open = matches!(chunk.state, ChunkState::InFlight | ChunkState::Lost);
             if is_open && matches!(chunk.limit, Limit::Deadline(at) if now >= at) {
-                self.give_up(now, index);
+                self.abandon_message(now, index);
             }
         }
     }
 
     /// Abandons the message at the head of the queue, of which nothing was sent.
-    pub(crate) fn give_up_unsent(&mut self) {
+    pub(crate) fn abandon_unsent(&mut self) {
         if let Some(stream) = self.streams_out.front().map(|unsent| unsent.stream) {
             self.streams_out.drop_message();
             self.event(Event::Abandoned { stream });
@@ -105,9 +106,9 @@ impl Endpoint {
 
     /// Abandons the whole message of the chunk at `index`. RFC 3758 section 3.5 A3.
     ///
-    /// The application is informed unless all of it was sent and may still arrive: with `sack_checks_limits_first` messages are abandoned
-    /// that the next SACK would acknowledge.
-    fn give_up(&mut self, now: Time, index: usize) {
+    /// The application is informed unless the whole message was sent and may still arrive: with
+    /// `sack_checks_limits_first` messages are abandoned that the next SACK would acknowledge.
+    fn abandon_message(&mut self, now: Time, index: usize) {
         let (stream, chunks) = (self.flight.get(index).data.stream, self.chunks_of_message(index));
         let mut is_missing = false;
         for index in &chunks {
@@ -122,7 +123,7 @@ impl Endpoint {
     fn chunks_of_message(&self, index: usize) -> SmallVec<[usize; 8]> {
         let flags = |index| self.flight.get(index).data.flags;
         if self.interleaving {
-            // The chunks of other messages may stand between.
+            // Chunks of other messages may lie between them.
             let message = |index| {
                 let chunk = self.flight.get(index);
                 (chunk.data.stream, flags(index).contains(DataFlags::UNORDERED), chunk.place.mid)
@@ -134,7 +135,7 @@ impl Endpoint {
         (first..last.map_or(self.flight.len(), |last| last + 1)).collect()
     }
 
-    /// Abandons the unsent rest of a message with these sent chunks; returns false if there is none.
+    /// Abandons the unsent rest of a message whose sent chunks are `sent`; returns false if there is none.
     fn abandon_rest(&mut self, now: Time, stream: u16, sent: &[usize]) -> bool {
         let Some(last) = sent.last().copied() else { return false };
         if self.flight.get(last).data.flags.contains(DataFlags::END) {
@@ -142,14 +143,14 @@ impl Endpoint {
         }
         let Some((unsent, ssn, place)) = self.streams_out.pop_last_of_message(stream) else { return false };
         if self.config.sack_checks_limits_first {
-            // `net/sctp/outqueue.c` sctp_outq_flush_data frees it. The message ends with what was sent, and so does what it takes of
-            // the send buffer.
+            // `net/sctp/outqueue.c` sctp_outq_flush_data frees it. The message ends with its sent part, and
+            // so does its use of the send buffer.
             self.streams_out.buffer.release(stream, DataFlags::default(), unsent.payload.len());
             let chunk = self.flight.get_mut(last);
             chunk.data.flags = chunk.data.flags | DataFlags::END;
         } else {
-            // The last fragment takes a TSN though it is never sent: a FORWARD TSN over what was sent alone could find everything
-            // received, and say nothing.
+            // The last fragment gets a TSN although it is never sent: after a FORWARD TSN over the sent
+            // fragments only, the receiver might have nothing missing and not report the abandoned message.
             let limit = unsent.limit;
             let data = unsent.into_chunk(self.flight.next_tsn(), ssn, now);
             self.flight.push(SentChunk::new(data, place, self.paths.active, false, limit));
@@ -169,7 +170,7 @@ impl Endpoint {
             path.rtt_pending = false;
         }
         if was == ChunkState::InFlight {
-            path.land(size, std::mem::take(&mut chunk.inherited));
+            path.remove_in_flight(size, std::mem::take(&mut chunk.inherited));
             self.peer_rwnd += size;
         }
         matches!(was, ChunkState::Lost | ChunkState::InFlight) && !limits_first
@@ -188,7 +189,7 @@ impl Endpoint {
     }
 
     /// Returns the abandoned chunks at the head of the flight, up to one in flight or acknowledged. RFC 3758 section 3.5 C2.
-    fn given_up(&self) -> impl Iterator<Item = &SentChunk> {
+    fn abandoned_chunks(&self) -> impl Iterator<Item = &SentChunk> {
         self.flight.iter().take_while(|chunk| chunk.state == ChunkState::Abandoned)
     }
 
@@ -197,12 +198,12 @@ impl Endpoint {
         let mut new_cumulative_tsn = self.flight.cumulative();
         let mut skipped: SmallVec<[(u16, Ssn); 2]> = SmallVec::new();
         let most = self.largest_chunk() / ForwardTsn::SKIPPED - 2;
-        for chunk in self.given_up() {
+        for chunk in self.abandoned_chunks() {
             if !chunk.data.flags.contains(DataFlags::UNORDERED) {
                 let full = skipped.len() == most;
                 match skipped.iter_mut().find(|(stream, _)| *stream == chunk.data.stream) {
                     Some((_, ssn)) => *ssn = chunk.data.ssn,
-                    // C4: as far as fits into a packet.
+                    // C4: while there is room in a packet.
                     None if full => break,
                     None => skipped.push((chunk.data.stream, chunk.data.ssn)),
                 }
@@ -212,19 +213,20 @@ impl Endpoint {
         (new_cumulative_tsn, Chunk::ForwardTsn(Box::new(ForwardTsn { new_cumulative_tsn, skipped })))
     }
 
-    /// Returns the same as an I-FORWARD-TSN, with the MIDs of messages, also of unordered ones. RFC 8260 section 2.3.1.
+    /// Returns the peer's new cumulative TSN, and an I-FORWARD-TSN with the MIDs of messages, also of
+    /// unordered ones. RFC 8260 section 2.3.1.
     fn i_forward_tsn(&self) -> (Tsn, Chunk) {
         let mut new_cumulative_tsn = self.flight.cumulative();
-        let mut skipped: SmallVec<[Skipped; 2]> = SmallVec::new();
+        let mut skipped: SmallVec<[SkippedMessages; 2]> = SmallVec::new();
         let most = self.largest_chunk() / IForwardTsn::SKIPPED - 1;
-        for chunk in self.given_up() {
+        for chunk in self.abandoned_chunks() {
             let unordered = chunk.data.flags.contains(DataFlags::UNORDERED);
             let (stream, mid) = (chunk.data.stream, chunk.place.mid);
             let full = skipped.len() == most;
             match skipped.iter_mut().find(|known| (known.stream, known.unordered) == (stream, unordered)) {
                 Some(known) => known.mid = mid,
                 None if full => break,
-                None => skipped.push(Skipped { stream, unordered, mid }),
+                None => skipped.push(SkippedMessages { stream, unordered, mid }),
             }
             new_cumulative_tsn = chunk.data.tsn;
         }
@@ -236,7 +238,7 @@ impl Endpoint {
         if self.is_too_far(forward.new_cumulative_tsn) {
             return;
         }
-        if self.moves_on(forward.new_cumulative_tsn) {
+        if self.advance_cumulative(forward.new_cumulative_tsn) {
             let Self { reassembly, streams_in, reader, .. } = self;
             reassembly.discard_through(forward.new_cumulative_tsn, |delivery| {
                 take_in_order(streams_in, reader, now, delivery);
@@ -253,7 +255,7 @@ impl Endpoint {
         if self.is_too_far(forward.new_cumulative_tsn) {
             return;
         }
-        if self.moves_on(forward.new_cumulative_tsn) {
+        if self.advance_cumulative(forward.new_cumulative_tsn) {
             let Self { interleaved, streams_in, reader, .. } = self;
             for skipped in forward.skipped.iter().filter(|skipped| streams_in.serves(skipped.stream)) {
                 interleaved.skip(*skipped, &mut |delivery| take(reader, now, delivery));
@@ -266,9 +268,9 @@ impl Endpoint {
         !self.state.receives_data() || self.tsn_map.classify(new_cumulative_tsn) == Arrival::TooFar
     }
 
-    /// Advances the cumulative TSN; returns whether the rest of the FORWARD TSN has to be processed: it may abandon a message of which
-    /// everything sent has arrived (`net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn).
-    fn moves_on(&mut self, new_cumulative_tsn: Tsn) -> bool {
+    /// Advances the cumulative TSN; returns whether the rest of the FORWARD TSN must be processed: it may
+    /// abandon a message whose sent chunks have all arrived (`net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn).
+    fn advance_cumulative(&mut self, new_cumulative_tsn: Tsn) -> bool {
         let is_new = new_cumulative_tsn.after(self.tsn_map.cumulative());
         self.tsn_map.advance_to(new_cumulative_tsn);
         is_new || self.config.forward_tsn_always_counts

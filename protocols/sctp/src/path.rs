@@ -18,12 +18,12 @@ pub struct Path {
     /// The source address of packets to it.
     pub(crate) source: Address,
     pub(crate) status: PathStatus,
-    /// Whether the source address that reached it is gone.
+    /// Whether the host has lost its source address, and has no other.
     pub(crate) stranded: bool,
-    /// Whether the peer added it by ASCONF: it carries no DATA before it is confirmed. RFC 5061 section 5.3 F1.
+    /// Whether the peer added it by ASCONF: it carries no DATA until it is confirmed. RFC 5061 section 5.3 F1.
     pub(crate) added: bool,
     /// Whether the application gave the address, so that it needs no verification. RFC 9260 section 5.4, rule 1.
-    pub(crate) told: bool,
+    pub(crate) given: bool,
     /// Whether the peer deleted it by ASCONF. RFC 5061 section 5.3 F13.
     pub(crate) deleted: bool,
     /// Whether it is confirmed: the peer has answered from it. RFC 9260 section 5.4.
@@ -39,11 +39,11 @@ pub struct Path {
     pub(crate) error_count: u32,
     pub(crate) t3_rtx: Option<Time>,
     pub(crate) heartbeat_due: Option<Time>,
-    /// The nonce of the unanswered heartbeat.
+    /// The nonce of the unanswered HEARTBEAT.
     pub(crate) heartbeat: Option<u64>,
-    /// The time when DATA was sent last.
+    /// The time at which DATA was last sent.
     pub(crate) last_sent: Time,
-    /// The time when an ECN echo last reduced the window.
+    /// The time at which an ECN echo last reduced the window.
     pub(crate) last_reduced: Option<Time>,
     /// The TSN whose acknowledgement ends fast recovery. RFC 9260 section 7.2.4.
     pub(crate) fast_recovery: Option<Tsn>,
@@ -70,7 +70,7 @@ impl Path {
             status: PathStatus::Inactive,
             stranded: false,
             added: false,
-            told: false,
+            given: false,
             deleted: false,
             confirmed: false,
             window: Window::new(config.cwnd_parameters(), ssthresh),
@@ -97,14 +97,14 @@ impl Path {
         self.confirmed || !self.added
     }
 
-    /// Returns whether other chunks than HEARTBEAT ACK and COOKIE ACK may be sent to it: not before it is confirmed. RFC 9260 section
-    /// 5.4; an address added by ASCONF has other rules.
+    /// Returns whether chunks other than HEARTBEAT ACK and COOKIE ACK may be sent to it: only after it is
+    /// confirmed. RFC 9260 section 5.4; an address added by ASCONF has other rules.
     pub(crate) fn may_be_answered(&self) -> bool {
-        self.confirmed || self.told || self.added
+        self.confirmed || self.given || self.added
     }
 
-    /// Removes octets from the flight, or from the inherited ones.
-    pub(crate) fn land(&mut self, size: u64, inherited: bool) {
+    /// Removes octets from the data in flight, or from the inherited ones.
+    pub(crate) fn remove_in_flight(&mut self, size: u64, inherited: bool) {
         if inherited { self.inherited -= size } else { self.flight_size -= size }
     }
 
@@ -114,7 +114,7 @@ impl Path {
     }
 
     /// Stops its timers, because no answer is expected any more.
-    pub(crate) fn silence(&mut self) {
+    pub(crate) fn stop_timers(&mut self) {
         (self.t3_rtx, self.heartbeat_due, self.heartbeat) = (None, None, None);
         self.rack.stop();
     }
@@ -124,7 +124,7 @@ impl Path {
         self.address
     }
 
-    /// Returns whether it is in use; an address that the peer has not yet answered from is inactive.
+    /// Returns its status; an address from which the peer has not yet answered is inactive.
     pub fn status(&self) -> PathStatus {
         self.status
     }
@@ -185,8 +185,8 @@ pub(crate) fn are_neighbours(one: Address, other: Address) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
     pub(crate) list: Vec<Path>,
-    /// The path of new data while it is active: the address that became known first, or that the peer asked for. RFC 9260 section 6.4,
-    /// RFC 5061 section 5.4.
+    /// The path of new data while it is active: the first known address, or the one that the peer requested.
+    /// RFC 9260 section 6.4, RFC 5061 section 5.4.
     pub(crate) primary: usize,
     /// The current path of new data.
     pub(crate) active: usize,
@@ -217,21 +217,21 @@ impl Paths {
         self.list.iter().fold(None, earlier)
     }
 
-    /// Selects the paths again after a change of state: the primary if it is active, else the best one. RFC 9260 section 6.4, RFC 7829
-    /// section 3.2.
+    /// Selects the paths again after a change of state: the primary if it is active, otherwise the best one.
+    /// RFC 9260 section 6.4, RFC 7829 section 3.2.
     pub(crate) fn select(&mut self) {
         if self.list.is_empty() {
             return;
         }
-        let best = (0..self.list.len()).min_by_key(|index| self.badness(*index));
+        let best = (0..self.list.len()).min_by_key(|index| self.rank(*index));
         self.active =
-            if self.badness(self.primary).0 == 0 { self.primary } else { best.unwrap_or(self.primary) };
+            if self.rank(self.primary).0 == 0 { self.primary } else { best.unwrap_or(self.primary) };
         self.retransmission = self.next_active(self.active).unwrap_or(self.active);
     }
 
-    /// Selects another path for retransmissions after T3-rtx expired on theirs. RFC 9260 section 6.4.1.
+    /// Selects another path for retransmissions if T3-rtx expired on the current one. RFC 9260 section 6.4.1.
     pub(crate) fn on_timeout(&mut self, path: usize) {
-        let only_choice = self.active == path && self.badness(path).0 == 0;
+        let only_choice = self.active == path && self.rank(path).0 == 0;
         if self.retransmission == path && !only_choice {
             self.retransmission = self.next_active(path).unwrap_or(self.active);
         }
@@ -240,17 +240,17 @@ impl Paths {
     /// Returns the next active path after `path`, cyclically.
     pub(crate) fn next_active(&self, path: usize) -> Option<usize> {
         let count = self.list.len();
-        (1..count).map(|step| (path + step) % count).find(|index| self.badness(*index).0 == 0)
+        (1..count).map(|step| (path + step) % count).find(|index| self.rank(*index).0 == 0)
     }
 
     /// Returns the next path after `path`, cyclically, whose address the application gave.
-    pub(crate) fn next_told(&self, path: usize) -> usize {
+    pub(crate) fn next_given(&self, path: usize) -> usize {
         let count = self.list.len();
-        (1..=count).map(|step| (path + step) % count).find(|index| self.list[*index].told).unwrap_or(path)
+        (1..=count).map(|step| (path + step) % count).find(|index| self.list[*index].given).unwrap_or(path)
     }
 
     /// Returns a sort key: state, then errors, then the order of addresses.
-    fn badness(&self, index: usize) -> (u8, u32, usize) {
+    fn rank(&self, index: usize) -> (u8, u32, usize) {
         let path = &self.list[index];
         let state = match path.status {
             _ if path.deleted => 5,

@@ -10,9 +10,9 @@ use crate::receive::Origin;
 /// The latest request of the peer.
 #[derive(Debug)]
 pub(crate) struct PeerAddresses {
-    /// Peer-Sequence-Number: of the last ASCONF processed. Section 5.2 V5.
+    /// Peer-Sequence-Number: that of the last ASCONF processed. Section 5.2 V5.
     serial: AsconfSerial,
-    /// The answer to it, to be repeated if it is lost. Section 5.2 E4.
+    /// The answer to the last ASCONF, to be repeated if it is lost. Section 5.2 E4.
     answer: Option<AsconfAck>,
 }
 
@@ -33,21 +33,21 @@ impl Endpoint {
         }
         let answer = self.peer_addresses.answer.as_ref();
         if let Some(answer) = answer.filter(|answer| answer.serial == asconf.serial) {
-            // Section 5.2 E6: back to where it came from.
+            // Section 5.2 E6: back to its source.
             let path = self.paths.index_of(origin.source);
             self.control.push_back((path, Chunk::AsconfAck(Box::new(answer.clone()))));
         }
     }
 
-    /// Performs the requests in their order. Section 5.2 V1 to V3. Success is implied, but not after an error: section 5.1 A7.
+    /// Performs the requests in order. Section 5.2 V1 to V3. A missing answer means success, but not after an error: section 5.1 A7.
     fn reconfigure(&mut self, now: Time, source: Address, asconf: &Asconf) -> AsconfAck {
         let mut responses = Vec::new();
-        // From an address that we do not know: what it was found by.
+        // From an unknown address: the address by which the association was found.
         let lookup = self.paths.index_of(source).is_none().then_some(asconf.lookup);
-        let kept = lookup.filter(|_| self.config.asconf_keeps_lookup);
+        let protected = lookup.filter(|_| self.config.asconf_keeps_lookup);
         for request in &asconf.requests {
             let correlation = request.correlation;
-            match self.change(now, source, kept, request) {
+            match self.change(now, source, protected, request) {
                 Err(cause) => responses.push(Response::Error { correlation, causes: vec![cause] }),
                 Ok(()) if !responses.is_empty() => responses.push(Response::Success { correlation }),
                 Ok(()) => {}
@@ -56,12 +56,12 @@ impl Endpoint {
         AsconfAck { serial: asconf.serial, responses }
     }
 
-    /// Performs a request; `kept` must not be deleted.
+    /// Performs a request; `protected` must not be deleted.
     fn change(
         &mut self,
         now: Time,
         source: Address,
-        kept: Option<Address>,
+        protected: Option<Address>,
         request: &Request,
     ) -> Result<(), Cause> {
         /// "Request Refused - No Authorization". RFC 5061 section 4.3.5.
@@ -71,7 +71,7 @@ impl Endpoint {
         match request.change {
             AddressOperation::Add(address) => self.add_peer_address(now, meant(address)),
             AddressOperation::SetPrimary(address) => {
-                // Section 5.4: one that does not exist is not honoured.
+                // Section 5.4: a request for an unknown address is not performed.
                 if let Some(path) = self.paths.index_of(meant(address)) {
                     self.paths.primary = path;
                     self.paths.select();
@@ -87,9 +87,9 @@ impl Endpoint {
                 let is_last = self.paths.count() == 1 && self.paths.index_of(address).is_some();
                 let copied = || request.to_bytes();
                 match address {
-                    // Section 5.3 F7 goes before F8.
+                    // Section 5.3 F7 has precedence over F8.
                     _ if is_last => return Err(Cause::DeleteLastAddress(copied())),
-                    _ if kept == Some(address) => {
+                    _ if protected == Some(address) => {
                         return Err(Cause::Other { code: REFUSED, value: copied() });
                     }
                     _ if address == source => return Err(Cause::DeleteSourceAddress(copied())),
@@ -103,7 +103,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Adds an address, which is unconfirmed and carries no data before it has answered. Section 5.3 F14.
+    /// Adds an address, which is unconfirmed and carries no data until it has answered. Section 5.3 F14.
     fn add_peer_address(&mut self, now: Time, address: Address) {
         if self.paths.index_of(address).is_some() {
             return;
@@ -119,9 +119,9 @@ impl Endpoint {
     fn delete_peer_address(&mut self, now: Time, address: Address) {
         let Some(path) = self.paths.index_of(address) else { return };
         self.paths.list[path].deleted = true;
-        self.paths.list[path].silence();
+        self.paths.list[path].stop_timers();
         if self.paths.primary == path {
-            // Section 5.3 F12 leaves the choice to us.
+            // Section 5.3 F12 permits any other.
             self.paths.primary = self.paths.list.iter().position(|path| !path.deleted).unwrap_or(path);
         }
         self.paths.select();

@@ -13,20 +13,21 @@ use crate::receive::take;
 pub(crate) struct PeerRequests {
     /// The number of the last request processed.
     last: ReconfigSerial,
-    /// The results of the requests in the last chunk, repeated if the chunk is; `None` if a request of ours is the answer. Section 5.2.1.
+    /// The results of the requests in the last chunk, repeated if the chunk is repeated; `None` if a request
+    /// of ours is the answer. Section 5.2.1.
     answers: Vec<(ReconfigSerial, Option<ReconfigResult>)>,
-    deferred: Option<Box<Deferred>>,
+    deferred: Option<Box<DeferredReset>>,
 }
 
-/// A reset of streams that waits for the data sent before it: "deferred reset processing". Section 5.2.2 E2.
+/// A reset of streams that waits for data sent before it: "deferred reset processing". Section 5.2.2 E2.
 #[derive(Debug)]
-struct Deferred {
+struct DeferredReset {
     serial: ReconfigSerial,
     last_tsn: Tsn,
     streams: Vec<u16>,
     /// Chunks that were sent after the reset.
     held: Vec<Chunk>,
-    /// Their octets of user data.
+    /// Octets of user data in these chunks.
     octets: usize,
 }
 
@@ -49,7 +50,7 @@ impl PeerRequests {
         self.deferred.as_ref().map_or(0, |deferred| deferred.octets)
     }
 
-    /// Returns whether a chunk of a stream to be reset has to wait.
+    /// Returns whether a chunk must wait for the reset of its stream.
     pub(crate) fn defers(&self, stream: u16, tsn: Tsn) -> bool {
         self.deferred.as_ref().is_some_and(|deferred| {
             tsn.after(deferred.last_tsn)
@@ -65,8 +66,8 @@ impl PeerRequests {
     }
 }
 
-/// Returns whether these parameters may be in one chunk. Section 3.1.
-fn may_stand_together(parameters: &[Reconfig]) -> bool {
+/// Returns whether these parameters are permitted in one chunk. Section 3.1.
+fn may_be_combined(parameters: &[Reconfig]) -> bool {
     use Reconfig::{AddIncoming, AddOutgoing, IncomingReset, OutgoingReset, Response, TsnReset, Unknown};
     matches!(
         parameters,
@@ -84,7 +85,7 @@ impl Endpoint {
         if !self.state.is_up() {
             return;
         }
-        if !may_stand_together(parameters) {
+        if !may_be_combined(parameters) {
             let cause =
                 Cause::ProtocolViolation(bytes::Bytes::from_static(b"parameters of a RE-CONFIG chunk"));
             return self.control.push_back((None, Chunk::Error(vec![cause])));
@@ -93,7 +94,7 @@ impl Endpoint {
         for parameter in parameters {
             match parameter {
                 Reconfig::Response { serial, result, .. } => self.on_reconfig_response(now, *serial, *result),
-                // Section 4: nothing behind it is read.
+                // Section 4: the parameters after it are not read.
                 Reconfig::Unknown { .. } => break,
                 Reconfig::OutgoingReset { serial, .. }
                 | Reconfig::IncomingReset { serial, .. }
@@ -111,7 +112,7 @@ impl Endpoint {
         } else if !self.peer_requests.answers.iter().any(|(serial, _)| serial == first) {
             return self.respond(*first, ReconfigResult::BAD_SEQUENCE_NUMBER);
         }
-        // With it a SACK: it may be what the peer waits for.
+        // With a SACK, for which the peer may be waiting.
         if self.state.receives_data() {
             self.queue_sack();
         }
@@ -152,18 +153,18 @@ impl Endpoint {
     fn on_request(&mut self, now: Time, request: &Reconfig) -> Option<ReconfigResult> {
         match request {
             Reconfig::OutgoingReset { serial, response, last_tsn, streams } => {
-                self.settle_if(
+                self.complete_if(
                     |own| matches!(own, Reconfig::IncomingReset { serial, .. } if serial == response),
                 );
                 Some(self.on_outgoing_reset(now, *serial, *last_tsn, streams))
             }
             Reconfig::IncomingReset { serial, streams } => self.on_incoming_reset(*serial, streams),
             Reconfig::AddOutgoing { streams, .. } => {
-                self.settle_if(|own| matches!(own, Reconfig::AddIncoming { .. }));
+                self.complete_if(|own| matches!(own, Reconfig::AddIncoming { .. }));
                 Some(self.on_add_outgoing(*streams))
             }
             Reconfig::AddIncoming { serial, streams } => self.on_add_incoming(*serial, *streams),
-            // Section 5.2.1 leaves it to the endpoint.
+            // Section 5.2.1 permits a refusal.
             Reconfig::TsnReset { .. } | Reconfig::Response { .. } | Reconfig::Unknown { .. } => {
                 Some(ReconfigResult::DENIED)
             }
@@ -187,7 +188,7 @@ impl Endpoint {
         if last_tsn.after(self.tsn_map.cumulative()) {
             let (streams, held) = (streams.to_vec(), Vec::new());
             self.peer_requests.deferred =
-                Some(Box::new(Deferred { serial, last_tsn, streams, held, octets: 0 }));
+                Some(Box::new(DeferredReset { serial, last_tsn, streams, held, octets: 0 }));
             return ReconfigResult::IN_PROGRESS;
         }
         self.reset_incoming(now, streams);
@@ -206,10 +207,10 @@ impl Endpoint {
         self.event(Event::Reconfigured { what, done: true });
     }
 
-    /// Performs the deferred reset if everything sent before it has arrived. Section 5.2.2 E3 to E6.
+    /// Performs the deferred reset if all data sent before it have arrived. Section 5.2.2 E3 to E6.
     pub(crate) fn finish_deferred_reset(&mut self, now: Time, seen: &mut SackRequest) {
         let cumulative = self.tsn_map.cumulative();
-        let is_due = |deferred: &mut Box<Deferred>| deferred.last_tsn.at_or_before(cumulative);
+        let is_due = |deferred: &mut Box<DeferredReset>| deferred.last_tsn.at_or_before(cumulative);
         let Some(deferred) = self.peer_requests.deferred.take_if(is_due) else { return };
         self.reset_incoming(now, &deferred.streams);
         for chunk in deferred.held {
@@ -234,7 +235,7 @@ impl Endpoint {
         if !streams.iter().all(|stream| *stream < self.streams_out.count()) {
             return Some(ReconfigResult::WRONG_SSN);
         }
-        if streams.len() > self.most_streams() || !self.state.sends_data() {
+        if streams.len() > self.max_streams() || !self.state.sends_data() {
             return Some(ReconfigResult::DENIED);
         }
         if self.own_requests.resets_all_of(streams) {
@@ -243,7 +244,7 @@ impl Endpoint {
         if self.own_requests.awaits_request() {
             return Some(ReconfigResult::ALREADY_IN_PROGRESS);
         }
-        self.want(Reconfiguration::ResetOutgoing(streams.to_vec()), Some(serial));
+        self.enqueue_request(Reconfiguration::ResetOutgoing(streams.to_vec()), Some(serial));
         None
     }
 
@@ -267,7 +268,7 @@ impl Endpoint {
         if self.own_requests.awaits_request() {
             return Some(ReconfigResult::ALREADY_IN_PROGRESS);
         }
-        self.want(Reconfiguration::AddOutgoing(more), Some(serial));
+        self.enqueue_request(Reconfiguration::AddOutgoing(more), Some(serial));
         None
     }
 }

@@ -16,25 +16,25 @@ pub(crate) struct Queues {
     turn: Turn,
     /// Whether chunks of several messages may alternate, because I-DATA identifies them.
     interleaves: bool,
-    /// Whether a packet carries the data of one stream only.
-    of_packets: bool,
+    /// Whether a packet carries data of one stream only.
+    one_stream_per_packet: bool,
     /// Whether only the last chunk of a message that is not interleaved counts.
-    counts_last: bool,
-    /// The stream of a message that has to be completed first, and its octets sent so far.
+    counts_last_only: bool,
+    /// The stream of a message that must be completed first, and its octets sent so far.
     unfinished: Option<(u16, u64)>,
     /// The stream whose data are in the current packet.
     packet: Option<u16>,
 }
 
 impl Queues {
-    /// Creates the queues; `None` if messages are sent in their order.
+    /// Creates the queues; `None` if messages are sent in the order of their writes.
     pub(crate) fn new(config: &Config, streams: usize) -> Option<Box<Self>> {
         let queues = || Self {
             streams: (0..streams).map(|_| VecDeque::new()).collect(),
             turn: Turn::new(config, streams),
             interleaves: config.interleaving,
-            of_packets: config.scheduler == Scheduler::RrPacket,
-            counts_last: config.fair_counts_last_fragment,
+            one_stream_per_packet: config.scheduler == Scheduler::RrPacket,
+            counts_last_only: config.fair_counts_last_fragment,
             unfinished: None,
             packet: None,
         };
@@ -61,7 +61,7 @@ impl Queues {
     /// Returns the stream of the next chunk.
     fn next(&self) -> Option<u16> {
         let unfinished = self.unfinished.map(|(stream, _)| stream);
-        let of_packet = || self.packet.filter(|stream| self.of_packets && self.has_some(*stream));
+        let of_packet = || self.packet.filter(|stream| self.one_stream_per_packet && self.has_some(*stream));
         unfinished.or_else(of_packet).or_else(|| self.turn.next())
     }
 
@@ -71,7 +71,7 @@ impl Queues {
 
     /// Returns whether the next chunk may not be bundled with the data in the packet. RFC 8260 section 3.3.
     pub(crate) fn wants_another_packet(&self) -> bool {
-        self.of_packets && self.next() != self.packet
+        self.one_stream_per_packet && self.next() != self.packet
     }
 
     /// Notes that a packet was sent.
@@ -91,11 +91,11 @@ impl Queues {
     pub(crate) fn pop(&mut self, header: usize) -> Option<UnsentChunk> {
         let stream = self.next()?;
         let unsent = self.streams[usize::from(stream)].pop_front()?;
-        let unfinished = self.unfinished.take().filter(|_| !self.counts_last);
+        let unfinished = self.unfinished.take().filter(|_| !self.counts_last_only);
         let before = unfinished.map_or(0, |(_, octets)| octets);
         let octets = before + (header + unsent.payload.len()) as u64;
-        if self.of_packets {
-            // A message that goes to its end takes several packets and one turn.
+        if self.one_stream_per_packet {
+            // A message that is completed first takes several packets but one turn.
             if self.packet.replace(stream) != Some(stream) && self.turn.next() == Some(stream) {
                 self.turn.pass(stream, octets);
             }
@@ -150,7 +150,8 @@ mod tests {
     use crate::flight::Limit;
     use crate::{fixtures, streams_out::UnsentChunk};
 
-    /// Messages of two fragments of 1000 octets on stream 0, and of one of 1000 on stream 1: whose chunks leave first.
+    /// Queues messages of two fragments of 1000 octets on stream 0, and of one on stream 1; returns the
+    /// streams of the chunks in sending order.
     fn order(fair_counts_last_fragment: bool) -> Vec<u16> {
         let config =
             Config { scheduler: Scheduler::Fc, fair_counts_last_fragment, streams: 2, ..fixtures::rfc() };

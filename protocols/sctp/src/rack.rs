@@ -1,7 +1,7 @@
 //! RACK: a chunk is lost if one sent sufficiently later on the same path has been delivered. RFC 8985 section 6.
 //!
-//! TSNs take the place of sequence numbers, and the duplicate TSNs of a SACK that of D-SACK. Miss indications are not counted: the
-//! reordering window has their place, for a path that does not reorder and for one that does.
+//! TSNs replace sequence numbers, and the duplicate TSNs of a SACK replace D-SACK. Miss indications are not
+//! counted: the reordering window replaces them, on paths with and without reordering.
 
 use hol_base::{Duration, Time};
 use hol_wire::sctp::{Sack, Tsn};
@@ -13,27 +13,28 @@ use crate::tlp::Probe;
 /// Recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
 const PERSISTENCE: u32 = 16;
 
-/// What the timer of RACK-TLP waits for; it has one deadline. RFC 8985 section 8.
+/// The purpose of the timer of RACK-TLP, which has one deadline. RFC 8985 section 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Chunks that are lost unless they are acknowledged by then.
+    /// To detect chunks that are lost unless they are acknowledged until then.
     Reordering,
-    /// A tail loss probe.
+    /// To send a tail loss probe.
     Probe,
 }
 
 /// The state of RACK-TLP on a path.
 #[derive(Debug, Clone)]
 pub(crate) struct Rack {
-    /// RACK.xmit_ts and RACK.end_seq: of the delivered chunks the one sent last.
+    /// RACK.xmit_ts and RACK.end_seq: the delivered chunk that was sent last.
     newest: Option<(Time, Tsn)>,
     /// RACK.fack: the highest TSN that was delivered.
     highest: Option<Tsn>,
-    /// RACK.rtt: the round-trip time of the chunk that was sent last of those that the latest SACK acknowledges, and when that was sent.
+    /// RACK.rtt: the round-trip time of the chunk sent last among those that the latest SACK acknowledges,
+    /// and the time at which it was sent.
     rtt: Duration,
     rtt_of: Time,
-    /// RACK.min_RTT: the least since the path is in use.
-    least_rtt: Option<Duration>,
+    /// RACK.min_RTT: the minimum round-trip time since the path is in use.
+    min_rtt: Option<Duration>,
     /// Whether a chunk was delivered since the last search for losses.
     advanced: bool,
     reordering_seen: bool,
@@ -41,13 +42,13 @@ pub(crate) struct Rack {
     steps: u32,
     /// RACK.reo_wnd_persist.
     persist: u32,
-    /// RACK.dsack_round: the window was widened; not again before this TSN is acknowledged.
+    /// RACK.dsack_round: the window was widened; it is widened again only after this TSN is acknowledged.
     widened_until: Option<Tsn>,
-    /// The last TSN that was sent before T3-rtx expired: until it is acknowledged, RTO recovery lasts.
+    /// The last TSN sent before T3-rtx expired: RTO recovery lasts until it is acknowledged.
     pub(crate) timed_out: Option<Tsn>,
     pub(crate) probe: Option<Probe>,
-    /// Whether a round trip was measured since the last probe: without one, probes on a path that has become slower would all be needless.
-    /// RFC 8985 section 7.3.
+    /// Whether the round trip was measured since the last probe: without a sample, all probes on a path that
+    /// has become slower would be unnecessary. RFC 8985 section 7.3.
     pub(crate) measured: bool,
     timer: Option<(Time, Purpose)>,
 }
@@ -59,7 +60,7 @@ impl Default for Rack {
             highest: None,
             rtt: Duration::ZERO,
             rtt_of: Time::ZERO,
-            least_rtt: None,
+            min_rtt: None,
             advanced: false,
             reordering_seen: false,
             steps: 1,
@@ -78,12 +79,12 @@ impl Rack {
     pub(crate) fn deliver(&mut self, now: Time, chunk: &SentChunk) {
         let (tsn, sent, again) = (chunk.data.tsn, chunk.data.stamp.sent, chunk.transmissions > 1);
         let rtt = now.saturating_since(sent);
-        if again && self.least_rtt.is_none_or(|least| rtt < least) {
-            // An earlier copy of it was delivered, or may have been.
+        if again && self.min_rtt.is_none_or(|least| rtt < least) {
+            // An earlier copy of it was or may have been delivered.
             return;
         }
         if !again {
-            self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
         }
         if !self.advanced || sent >= self.rtt_of {
             (self.rtt, self.rtt_of, self.advanced) = (rtt, sent, true);
@@ -97,7 +98,7 @@ impl Rack {
         }
     }
 
-    /// Ends a recovery in which no chunk was received twice, or counts for one. RFC 8985 section 6.2, step 4.
+    /// Notes the end of a recovery without duplicate deliveries, or one that counts like it. RFC 8985 section 6.2, step 4.
     pub(crate) fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -123,7 +124,7 @@ impl Rack {
         self.timer = Some((at, purpose));
     }
 
-    /// Returns what the timer waits for, if it runs.
+    /// Returns the timer's purpose, if it runs.
     pub(crate) fn waits_for(&self) -> Option<Purpose> {
         self.timer.map(|(_, purpose)| purpose)
     }
@@ -132,13 +133,13 @@ impl Rack {
         self.timer = None;
     }
 
-    /// Stops the timer if it has expired; returns what it has waited for.
+    /// Stops the timer if it has expired; returns its purpose.
     pub(crate) fn expire(&mut self, now: Time) -> Option<Purpose> {
         self.timer.take_if(|(at, _)| *at <= now).map(|(_, purpose)| purpose)
     }
 }
 
-/// RACK_sent_after: chunks that were sent at the same time are ordered by their TSNs.
+/// Returns whether the first chunk was sent later; TSNs order chunks that were sent at the same time. RACK_sent_after.
 fn is_later((sent, tsn): (Time, Tsn), (other_sent, other_tsn): (Time, Tsn)) -> bool {
     sent > other_sent || (sent == other_sent && tsn.after(other_tsn))
 }
@@ -152,8 +153,8 @@ impl Endpoint {
         }
     }
 
-    /// Searches for losses after a SACK, and settles the probe. RFC 8985 sections 6.2 and 7.4.
-    /// `advanced`: the cumulative TSN did.
+    /// Searches for losses after a SACK, and processes an acknowledgement of the probe. RFC 8985 sections 6.2
+    /// and 7.4. `advanced`: whether the cumulative TSN advanced.
     pub(crate) fn find_losses_by_time(&mut self, now: Time, sack: &Sack, advanced: bool) {
         let (cumulative, next) = (self.flight.cumulative(), self.flight.next_tsn());
         let probes = || self.paths.list.iter().filter_map(|path| path.rack.probe);
@@ -170,18 +171,18 @@ impl Endpoint {
         }
     }
 
-    /// Returns the number of chunks behind a gap that were sent on a path.
+    /// Returns the number of chunks after a gap that were sent on a path.
     pub(crate) fn gap_acked_on(&self, path: usize) -> usize {
         if !self.config.cmt || self.flight.gap_acked() == 0 {
             return self.flight.gap_acked();
         }
-        // Paths of unequal delay always have gaps together.
+        // With paths of different delay there are always gaps.
         let chunks = (0..self.flight.len()).map(|index| self.flight.get(index));
         chunks.filter(|chunk| chunk.state == ChunkState::GapAcked && chunk.path == path).count()
     }
 
-    /// Marks what T3-rtx has waited for: the first chunk of the path, and what was not sent within the last round trip. RFC 8985 section
-    /// 6.3.
+    /// Marks the chunks that T3-rtx considers lost: the first one of the path, and those not sent within the
+    /// last round trip. RFC 8985 section 6.3.
     pub(crate) fn mark_timed_out(&mut self, now: Time, path: usize) {
         let patience = self.paths.list[path].rack.rtt + self.reordering_window(path);
         let mut is_first = true;
@@ -213,7 +214,7 @@ impl Endpoint {
             return Duration::ZERO;
         }
         let srtt = self.paths.list[path].srtt().filter(|srtt| !srtt.is_zero());
-        let quarter = rack.least_rtt.unwrap_or_default() / 4;
+        let quarter = rack.min_rtt.unwrap_or_default() / 4;
         (quarter * u64::from(rack.steps)).min(srtt.unwrap_or(rack.rtt))
     }
 
@@ -231,7 +232,7 @@ impl Endpoint {
             let sent = chunk.data.stamp.sent;
             if !is_later(newest, (sent, chunk.data.tsn)) {
                 if chunk.transmissions == 1 {
-                    // Chunks with higher TSNs were not sent earlier either.
+                    // Chunks with higher TSNs were not sent earlier, either.
                     break;
                 }
                 continue;

@@ -7,11 +7,11 @@ use hol_base::Time;
 use hol_transport::{DeliveryTimes, Received};
 use hol_wire::sctp::{Data, DataFlags, Ssn, Tsn};
 
-/// Fragments of incomplete messages, ascending by TSN; after a partially delivered message whole ones too.
+/// Fragments of incomplete messages, ascending by TSN; after a partially delivered message also complete messages.
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     fragments: VecDeque<Fragment>,
-    /// Octets of user data in them.
+    /// Octets of user data in these fragments.
     held: usize,
     /// The partially delivered message.
     partial: Option<Assembly>,
@@ -29,7 +29,7 @@ struct Assembly {
     octets: BytesMut,
     /// The times of the fragment that arrived last.
     passage: DeliveryTimes,
-    /// The TSN of its next fragment.
+    /// The TSN of the next fragment.
     next: Tsn,
 }
 
@@ -82,9 +82,9 @@ impl Reassembly {
         }
     }
 
-    /// Starts partial delivery when the buffer is full: the application gets the available part of the first message, if everything
-    /// before it has arrived (`net/sctp/ulpqueue.c` sctp_ulpq_partial_delivery). It assembles the message and processes it when it is
-    /// complete.
+    /// Starts partial delivery when the buffer is full: the application gets the available part of the first
+    /// message, if all TSNs before it have arrived (`net/sctp/ulpqueue.c` sctp_ulpq_partial_delivery). The
+    /// application assembles the message and processes it when it is complete.
     pub(crate) fn start_partial_delivery(&mut self, cumulative: Tsn, deliver: impl FnMut(Delivery)) {
         let first = self.fragments.front().map(|fragment| &fragment.data);
         let begins =
@@ -192,7 +192,7 @@ mod tests {
     use hol_wire::SendTimes;
     use hol_wire::sctp::Ssn;
 
-    /// The fragments that a test gives, and what comes of them: messages, and octets of incomplete ones.
+    /// Passes a test's fragments to the reassembly, and records messages, and octets of incomplete ones.
     #[derive(Default)]
     struct Receiver {
         reassembly: Reassembly,
@@ -218,7 +218,7 @@ mod tests {
             }
         }
 
-        /// Of one octet, which is its TSN.
+        /// Adds a fragment of one octet, which is its TSN.
         fn push(&mut self, tsn: u32, flags: DataFlags) {
             let payload = vec![tsn as u8].into();
             let (tsn, stamp) = (Tsn(tsn), SendTimes::default());
@@ -232,7 +232,7 @@ mod tests {
         }
 
         fn discard_through(&mut self, tsn: u32) {
-            // RFC 6458 section 6.1.7: the application forgets the parts.
+            // RFC 6458 section 6.1.7: the application discards the parts.
             self.parts.clear();
             self.reassembly.discard_through(Tsn(tsn), Self::take(&mut self.messages, &mut self.parts));
         }
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_message_is_whole_when_its_last_gap_closes() {
-        // RFC 9260 section 6.9; the second message begins right behind the first.
+        // RFC 9260 section 6.9; the second message starts directly after the first.
         let mut receiver = Receiver::default();
         for (tsn, flags) in [(3, END), (4, BEGIN), (1, BEGIN)] {
             receiver.push(tsn, flags);

@@ -17,7 +17,7 @@ use crate::{Endpoint, interleaved, reassembly};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
     pub(crate) source: Address,
-    /// Which of our addresses it came to.
+    /// The address of ours to which it was sent.
     pub(crate) destination: Address,
     pub(crate) port: u16,
     pub(crate) verification_tag: u32,
@@ -25,7 +25,7 @@ pub(crate) struct Origin {
 
 /// A received chunk with user data, DATA or I-DATA.
 #[derive(Debug, Clone, Copy)]
-struct Arrives {
+struct ArrivingData {
     tsn: Tsn,
     flags: DataFlags,
     stream: u16,
@@ -33,7 +33,7 @@ struct Arrives {
     length: usize,
 }
 
-impl Arrives {
+impl ArrivingData {
     const fn new(tsn: Tsn, flags: DataFlags, stream: u16, length: usize) -> Self {
         Self { tsn, flags, stream, length }
     }
@@ -43,8 +43,8 @@ impl Arrives {
 enum Admission {
     Deliver,
     /// Ignore it.
-    PassOver,
-    /// Nothing: it has ended the association.
+    Ignore,
+    /// The chunk has ended the association.
     Stop,
 }
 
@@ -63,7 +63,7 @@ impl Endpoint {
             return;
         };
         if sctp.zero_checksum && !self.config.zero_checksum {
-            // RFC 9653 section 5.3: it is wrong unless we have said that it is not.
+            // RFC 9653 section 5.3: a checksum of zero is wrong unless we have accepted it.
             return;
         }
         let known_port = self.peer_port == 0 || self.peer_port == sctp.source_port;
@@ -86,7 +86,7 @@ impl Endpoint {
                 self.on_out_of_the_blue(origin, &sctp);
                 false
             }
-            first => first.is_some_and(|first| self.tag_fits(tag, first)),
+            first => first.is_some_and(|first| self.is_tag_valid(tag, first)),
         };
         if admitted {
             self.statistics.packets_received += 1;
@@ -95,7 +95,7 @@ impl Endpoint {
     }
 
     /// Returns whether the tag is ours, or the peer's with the T bit; before INIT ACK the peer has none. Section 8.5.
-    fn tag_fits(&self, tag: u32, chunk: &Chunk) -> bool {
+    fn is_tag_valid(&self, tag: u32, chunk: &Chunk) -> bool {
         match chunk {
             Chunk::Abort { reflected: true, .. } | Chunk::ShutdownComplete { reflected: true } => {
                 tag == self.peer_tag && tag != 0
@@ -132,7 +132,7 @@ impl Endpoint {
                     false
                 }
                 Chunk::Ecne(_) | Chunk::Cwr(_) if !self.marks.are_agreed() => self.on_foreign_chunk(&chunk),
-                Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) if !self.takes_forward_tsn => {
+                Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) if !self.accepts_forward_tsn => {
                     self.on_foreign_chunk(&chunk)
                 }
                 Chunk::ForwardTsn(forward) => {
@@ -172,8 +172,8 @@ impl Endpoint {
         }
     }
 
-    /// Removes an AUTH chunk with an invalid HMAC and everything after it. RFC 4895 section 6.3; without authentication AUTH is an
-    /// unknown chunk, whose type tells how to handle it, section 5.
+    /// Removes an AUTH chunk with an invalid HMAC and everything after it. RFC 4895 section 6.3; without
+    /// authentication AUTH is an unknown chunk, which its type determines how to handle, section 5.
     fn authenticate(&mut self, packet: &mut sctp::Packet) {
         let auth = packet.chunks.iter().position(|chunk| matches!(chunk, Chunk::Auth(_)));
         let Some(auth) = auth else { return };
@@ -202,16 +202,16 @@ impl Endpoint {
     fn on_control_chunk(&mut self, now: Time, origin: Origin, path: usize, alone: bool, chunk: Chunk) {
         match chunk {
             Chunk::Sack(sack) => self.on_sack(now, &sack, path),
-            // Section 6.10: they are nothing in company.
+            // Section 6.10: bundled with other chunks they are invalid.
             Chunk::InitAck(_) | Chunk::ShutdownComplete { .. } if !alone => self.on_bundled(&chunk),
             Chunk::InitAck(init) => self.on_init_ack(now, origin, &init),
             Chunk::CookieAck => self.on_cookie_ack(now, path),
             Chunk::Heartbeat(info) => self.on_heartbeat(path, info),
             Chunk::HeartbeatAck(info) => self.on_heartbeat_ack(now, &info),
-            // RFC 5061 section 5.3.1: the peer took a packet from an address that we have deleted for a stray.
-            Chunk::Abort { .. } if self.own_addresses.is_gone(origin.destination) => {}
+            // RFC 5061 section 5.3.1: the peer considered a packet from a deleted address out of the blue.
+            Chunk::Abort { .. } if self.own_addresses.is_lost(origin.destination) => {}
             Chunk::Abort { .. } | Chunk::ShutdownComplete { .. }
-                if !self.tag_fits(origin.verification_tag, &chunk) => {}
+                if !self.is_tag_valid(origin.verification_tag, &chunk) => {}
             Chunk::Abort { reflected, .. } => self.on_abort(reflected),
             Chunk::Error(causes) => self.on_error(now, &causes),
             Chunk::Shutdown { cumulative_tsn } => self.on_shutdown(now, cumulative_tsn, path),
@@ -219,7 +219,7 @@ impl Endpoint {
             Chunk::ShutdownComplete { .. } => self.on_shutdown_complete(),
             Chunk::Ecne(tsn) => self.on_ecne(now, tsn, path),
             Chunk::Cwr(tsn) => self.marks.on_cwr(tsn),
-            // COOKIE ECHO was handled as the first chunk; an INIT with a tag is no INIT.
+            // COOKIE ECHO was handled as the first chunk; an INIT with a verification tag is invalid.
             Chunk::CookieEcho(_) | Chunk::Init(_) => {}
             Chunk::Data(_)
             | Chunk::IData(_)
@@ -235,7 +235,7 @@ impl Endpoint {
         }
     }
 
-    /// Handles a chunk that must not be bundled and would be valid alone (`net/sctp/sm_statefuns.c` sctp_sf_do_5_1C_ack, sctp_sf_do_4_C).
+    /// Handles a chunk that must not be bundled but is (`net/sctp/sm_statefuns.c` sctp_sf_do_5_1C_ack, sctp_sf_do_4_C).
     fn on_bundled(&mut self, chunk: &Chunk) {
         let awaited = match chunk {
             Chunk::InitAck(_) => State::CookieWait,
@@ -264,13 +264,13 @@ impl Endpoint {
         self.on_unknown_chunk(chunk.kind(), 0, &Bytes::from(whole).slice(Chunk::HEADER..))
     }
 
-    /// Handles an unknown chunk: the top two bits tell whether to continue, and whether to report it. Section 3.2.
+    /// Handles an unknown chunk: the top two bits of its type determine whether to continue, and whether to report it. Section 3.2.
     fn on_unknown_chunk(&mut self, kind: u8, flags: u8, value: &Bytes) -> bool {
         if kind & 0x40 != 0 && self.peer_tag != 0 {
             let length = (Chunk::HEADER + value.len()) as u16;
             let mut whole = vec![kind, flags, (length >> 8) as u8, length as u8];
             whole.extend_from_slice(value);
-            // One that filled its packet is given back but for its end.
+            // The report of a chunk that filled its packet lacks its end.
             whole.truncate(self.largest_chunk() - 2 * Chunk::HEADER);
             self.control.push_back((None, Chunk::Error(vec![Cause::UnrecognizedChunk(whole.into())])));
         }
@@ -298,13 +298,13 @@ impl Endpoint {
             self.abort_for_kind();
             return false;
         }
-        let arrives = Arrives::new(data.tsn, data.flags, data.stream, data.payload.len());
+        let arrives = ArrivingData::new(data.tsn, data.flags, data.stream, data.payload.len());
         match self.admit_data(now, path, arrives, seen) {
             Admission::Deliver if self.peer_requests.defers(data.stream, data.tsn) => {
                 self.peer_requests.hold(Chunk::Data(data));
             }
             Admission::Deliver => self.deliver(now, data),
-            Admission::PassOver => {}
+            Admission::Ignore => {}
             Admission::Stop => return false,
         }
         true
@@ -319,13 +319,13 @@ impl Endpoint {
             self.abort_for_kind();
             return false;
         }
-        let arrives = Arrives::new(data.tsn, data.flags, data.stream, data.payload.len());
+        let arrives = ArrivingData::new(data.tsn, data.flags, data.stream, data.payload.len());
         match self.admit_data(now, path, arrives, seen) {
             Admission::Deliver if self.peer_requests.defers(data.stream, data.tsn) => {
                 self.peer_requests.hold(Chunk::IData(Box::new(data)));
             }
             Admission::Deliver => self.deliver_interleaved(now, data),
-            Admission::PassOver => {}
+            Admission::Ignore => {}
             Admission::Stop => return false,
         }
         true
@@ -333,10 +333,16 @@ impl Endpoint {
 
     /// Notes a chunk of user data, and decides what to do with it. Section 6.2.
     #[inline]
-    fn admit_data(&mut self, now: Time, path: usize, arrives: Arrives, seen: &mut SackRequest) -> Admission {
-        let Arrives { tsn, flags, stream, length } = arrives;
+    fn admit_data(
+        &mut self,
+        now: Time,
+        path: usize,
+        arrives: ArrivingData,
+        seen: &mut SackRequest,
+    ) -> Admission {
+        let ArrivingData { tsn, flags, stream, length } = arrives;
         if !self.state.receives_data() {
-            return Admission::PassOver;
+            return Admission::Ignore;
         }
         if length == 0 {
             // Section 6.2: a DATA chunk without user data ends the association.
@@ -349,26 +355,26 @@ impl Endpoint {
         }
         seen.at_once &= !self.config.sack_as_last_chunk_asks;
         match self.tsn_map.classify(tsn) {
-            Arrival::TooFar => return Admission::PassOver,
+            Arrival::TooFar => return Admission::Ignore,
             Arrival::Duplicate => {
                 self.statistics.duplicates_received += 1;
                 self.tsn_map.note_duplicate(tsn);
                 seen.at_once = true;
-                return Admission::PassOver;
+                return Admission::Ignore;
             }
             Arrival::New => {}
         }
         if length >= self.receive_window() {
-            // Section 6.9: whether this chunk is taken or not, there will be no room for the next.
+            // Section 6.9: whether this chunk is accepted or not, there is no room for the next one.
             self.start_partial_delivery(now);
         }
         let is_next = tsn == self.tsn_map.cumulative().next();
-        // What the others wait for makes room, unless it is the application that lets them wait (`net/sctp/ulpqueue.c`
-        // sctp_ulpq_renege).
+        // The missing chunk makes room, because others wait for it; not if they wait for the application
+        // (`net/sctp/ulpqueue.c` sctp_ulpq_renege).
         let makes_room = is_next && self.tsn_map.has_gap() && self.reader.unread() == 0;
         if !makes_room && !self.has_room_for(length) {
             seen.at_once = true;
-            return Admission::PassOver;
+            return Admission::Ignore;
         }
         let in_order = is_next && !self.tsn_map.has_gap();
         self.tsn_map.insert(tsn);
@@ -383,7 +389,7 @@ impl Endpoint {
         let cause = Cause::InvalidStreamIdentifier(stream);
         let path = Some(path).filter(|path| self.paths.list[*path].may_be_answered());
         self.control.push_back((path, Chunk::Error(vec![cause])));
-        Admission::PassOver
+        Admission::Ignore
     }
 
     fn start_partial_delivery(&mut self, now: Time) {

@@ -20,7 +20,7 @@ impl Endpoint {
             return self.abort(violation, Failure::Violation(Violation::AcknowledgedUnsent));
         }
         if self.config.sack_checks_limits_first {
-            self.give_up_at_limits(now);
+            self.abandon_at_limits(now);
         }
         if self.config.cmt {
             self.paths.list.iter_mut().for_each(|path| path.newest_acked = None);
@@ -29,9 +29,9 @@ impl Endpoint {
         self.acknowledge_through(now, sack.cumulative_tsn);
         let newest = self.acknowledge_gaps(now, sack);
         if !self.config.sack_checks_limits_first {
-            self.give_up_expired(now);
+            self.abandon_expired(now);
         }
-        self.settle_paths(now, from, advanced);
+        self.update_paths(now, from, advanced);
         if self.config.rack {
             self.find_losses_by_time(now, sack, advanced);
         } else if let Some(last) = sack.gaps.last() {
@@ -39,7 +39,7 @@ impl Endpoint {
             self.count_missing(now, advanced.then_some(highest), newest);
         }
         if sack.a_rwnd == 0 && !advanced && self.state == State::Established {
-            // Section 6.1 A: a peer that answers and keeps its window shut has not failed.
+            // Section 6.1 A: a peer that answers and keeps its window closed has not failed.
             self.error_count = 0;
             self.paths.list[from].error_count = 0;
         }
@@ -59,7 +59,7 @@ impl Endpoint {
             let Some(sent) = self.flight.pop() else { return };
             let Data { stream, flags, payload, .. } = &sent.data;
             self.streams_out.buffer.release(*stream, *flags, payload.len());
-            // R3 speaks of outstanding chunks: neither lost nor given up. Section 6.3.2.
+            // R3 refers to outstanding chunks: neither lost nor abandoned. Section 6.3.2.
             self.paths.list[sent.path].restart_t3 |= sent.state == ChunkState::GapAcked;
         }
     }
@@ -89,7 +89,7 @@ impl Endpoint {
                 covered += 1;
             }
         }
-        // Of blocks that overlap, chunks are counted twice.
+        // Chunks in overlapping blocks are counted twice.
         if covered < self.flight.gap_acked() || !ascends {
             self.take_back_reneged(sack);
         }
@@ -107,11 +107,11 @@ impl Endpoint {
         } else {
             path.newly_acked += size;
         }
-        // A chunk that was sent again may have come by its first copy, which went elsewhere.
+        // An acknowledged chunk that was retransmitted may be its first copy, which was sent on another path.
         if chunk.transmissions == 1 {
             path.newest_acked = Some(chunk.data.tsn);
         }
-        // Karn's rule: a chunk that was sent again measures nothing. Section 6.3.1 C5.
+        // Karn's algorithm: a retransmitted chunk provides no sample. Section 6.3.1 C5.
         if std::mem::take(&mut chunk.measures_rtt) {
             path.rtt_pending = false;
             let sent = chunk.data.stamp.sent;
@@ -136,8 +136,8 @@ impl Endpoint {
         }
     }
 
-    /// Updates errors, window and T3-rtx of each path; `advanced`: the cumulative TSN did. Sections 6.3.2, 7.2 and 8.2.
-    pub(crate) fn settle_paths(&mut self, now: Time, from: usize, advanced: bool) {
+    /// Updates errors, window and T3-rtx of each path; `advanced`: whether the cumulative TSN advanced. Sections 6.3.2, 7.2 and 8.2.
+    pub(crate) fn update_paths(&mut self, now: Time, from: usize, advanced: bool) {
         let cumulative = self.flight.cumulative();
         for path in &mut self.paths.list {
             if path.fast_recovery.is_some_and(|exit| exit.at_or_before(cumulative)) {
@@ -177,7 +177,7 @@ impl Endpoint {
         }
     }
 
-    /// Handles an acknowledgement of DATA on a path; `directly`: by a packet from it. RFC 7829 section 3.2.
+    /// Handles an acknowledgement of DATA on a path; `directly`: it arrived on that path. RFC 7829 section 3.2.
     fn path_answered(&mut self, index: usize, directly: bool) {
         let revives = match self.paths.list[index].status {
             PathStatus::Active => false,
@@ -189,8 +189,8 @@ impl Endpoint {
         }
     }
 
-    /// Counts miss indications of chunks older than `newest`, and marks those with enough; in fast recovery all below `highest` count if
-    /// the cumulative TSN has advanced. Section 7.2.4.
+    /// Counts miss indications of chunks older than `newest`, and marks those with enough; in fast recovery,
+    /// all chunks below `highest` count if the cumulative TSN has advanced. Section 7.2.4.
     fn count_missing(&mut self, now: Time, highest: Option<Tsn>, newest: Tsn) {
         let (mut index, last) = (0, highest.map_or(newest, |highest| highest.latest(newest)));
         while index < self.flight.len() {
@@ -227,7 +227,8 @@ impl Endpoint {
         let chunk = self.flight.get(index);
         let (path, tsn, again) = (chunk.path, chunk.data.tsn, chunk.transmissions > 1);
         self.mark_lost(now, index);
-        // One loss event reduces the window once: what T3-rtx spared was lost with what it found. RFC 8985 section 9.3.
+        // One loss event reduces the window once: chunks that T3-rtx spared were lost together with those
+        // that it marked. RFC 8985 section 9.3.
         let timed_out = self.paths.list[path].rack.timed_out;
         let of_timeout = !again && timed_out.is_some_and(|last| tsn.at_or_before(last));
         let begins = self.fast_recovery(path).is_none() && !of_timeout;
@@ -247,15 +248,15 @@ impl Endpoint {
         let chunk = self.flight.get_mut(index);
         chunk.missing = 0;
         let path = &mut self.paths.list[chunk.path];
-        path.land(size, std::mem::take(&mut chunk.inherited));
+        path.remove_in_flight(size, std::mem::take(&mut chunk.inherited));
         self.peer_rwnd += size;
         if std::mem::take(&mut chunk.measures_rtt) {
             path.rtt_pending = false;
         }
-        self.give_up_if_useless(now, index);
+        self.abandon_if_due(now, index);
     }
 
-    /// Marks everything in flight on `path` as lost.
+    /// Marks all data in flight on `path` as lost.
     pub(crate) fn mark_path_lost(&mut self, now: Time, path: usize) {
         for index in 0..self.flight.len() {
             let chunk = self.flight.get(index);
@@ -265,7 +266,7 @@ impl Endpoint {
         }
     }
 
-    /// Moves everything in flight on path `from` to path `to`, without round-trip measurements.
+    /// Moves all data in flight on path `from` to path `to`, without round-trip measurements.
     pub(crate) fn move_flight(&mut self, now: Time, from: usize, to: usize) {
         for index in 0..self.flight.len() {
             let chunk = self.flight.get_mut(index);
@@ -284,7 +285,7 @@ impl Endpoint {
     /// Handles the expiry of T3-rtx. Section 6.3.3.
     pub(crate) fn on_t3_expired(&mut self, now: Time, path: usize) {
         if !self.state.is_up() {
-            // T1-cookie sends the chunk that rides with COOKIE ECHO.
+            // T1-cookie retransmits the chunk that is bundled with COOKIE ECHO.
             return;
         }
         self.statistics.timeouts += 1;
@@ -292,7 +293,7 @@ impl Endpoint {
         if self.error_count >= self.config.association_max_retrans {
             return self.on_association_max_retrans();
         }
-        self.strike(now, path);
+        self.count_timeout(now, path);
         self.paths.list[path].window.on_timeout();
         self.paths.list[path].rack.stop();
         self.paths.list[path].rack.probe = None;
@@ -317,18 +318,18 @@ impl Endpoint {
     }
 
     /// Handles a timeout on `path`: back-off and failure detection. Sections 6.3.3 E2 and 8.2, RFC 7829 section 3.2.
-    pub(crate) fn strike(&mut self, now: Time, path: usize) {
+    pub(crate) fn count_timeout(&mut self, now: Time, path: usize) {
         self.error_count += 1;
-        self.strike_path(now, path);
+        self.count_path_timeout(now, path);
     }
 
     /// Handles a timeout on `path` that does not count for the association.
-    pub(crate) fn strike_path(&mut self, now: Time, path: usize) {
+    pub(crate) fn count_path_timeout(&mut self, now: Time, path: usize) {
         self.count_path_error(now, path);
         self.paths.list[path].rtt.back_off();
     }
 
-    /// Counts an error of a path. After it becomes potentially failed, its first heartbeat is due by the RTO before the back-off.
+    /// Counts an error of a path. After it becomes potentially failed, its first HEARTBEAT is scheduled by the RTO before the back-off.
     fn count_path_error(&mut self, now: Time, path: usize) {
         let Self { config, paths, .. } = self;
         let struck = &mut paths.list[path];
@@ -364,7 +365,7 @@ impl Endpoint {
 
     /// Informs the application if there is room again in the send buffer.
     pub(crate) fn offer_room(&mut self) {
-        if self.state.takes_messages() && self.streams_out.buffer.room_again() {
+        if self.state.takes_messages() && self.streams_out.buffer.has_room_again() {
             self.event(Event::Writable);
         }
     }

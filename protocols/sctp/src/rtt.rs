@@ -5,7 +5,7 @@ use hol_base::Duration;
 use crate::Config;
 use crate::clock::Clock;
 
-/// The round-trip time estimate in whole ticks of the clock: a coarse clock rounds the averages too.
+/// The round-trip time estimate in whole ticks: a coarse clock also rounds the averages.
 #[derive(Debug, Clone)]
 pub(crate) struct RttEstimator {
     clock: Clock,
@@ -33,7 +33,7 @@ impl RttEstimator {
         }
     }
 
-    /// Takes a measurement, by rules C2, C3, C6, C7 and G1. Ends any back-off.
+    /// Processes a measurement, by rules C2, C3, C6, C7 and G1. Ends any back-off.
     pub(crate) fn measure(&mut self, rtt: u64) {
         self.last = Some(rtt);
         match self.srtt {
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_variance_has_a_lower_bound() {
-        // RFC 9260 section 6.3.1 G1; dcSCTP's bound is far above a tick.
+        // RFC 9260 section 6.3.1 G1; the bound of dcSCTP is far above a tick.
         let rttvar_min = Duration::from_millis(300);
         let mut rtt = RttEstimator::new(
             &Config { rttvar_min, ..fixtures::rfc() },

@@ -24,14 +24,14 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
-    /// Returns whether it uses the streams' values.
+    /// Returns whether it uses the values of the streams.
     pub(crate) const fn has_values(self) -> bool {
         matches!(self, Self::Prio | Self::Wfq)
     }
 }
 
-/// A number for each outgoing stream, from stream 0 on, as in `"7/0"`: the last is that of all further streams. None are the
-/// defaults: priority 0, weight 1. RFC 8260 section 4.3.3.
+/// A number for each outgoing stream, from stream 0 on, as in `"7/0"`: the last one is for all further
+/// streams. Without numbers the defaults apply: priority 0, weight 1. RFC 8260 section 4.3.3.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StreamValues(Vec<u16>);
 
@@ -65,9 +65,7 @@ impl FromStr for StreamValues {
             return Ok(Self::default());
         }
         let values: Result<_, _> = text.split('/').map(|value| value.trim().parse()).collect();
-        let wrong = |_| {
-            format!("{text:?} has to be numbers from 0 to 65535, of stream 0, 1 and so on, as in \"7/0\"")
-        };
+        let wrong = |_| format!("{text:?} must be numbers from 0 to 65535, one per stream, as in \"7/0\"");
         values.map(Self).map_err(wrong)
     }
 }

@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn another_key_gives_other_numbers_and_signatures() {
-        // RFC 9260 sections 5.1.3 and 5.3.1: neither follows from what the peer has seen without the key.
+        // RFC 9260 sections 5.1.3 and 5.3.1: without the key, neither follows from the values that the peer has seen.
         let [one, same, other] = [1, 1, 2].map(|seed| Secret::new(&mut Seed(seed).rng()));
         assert_eq!((one.number(7), one.sign(b"cookie")), (same.number(7), same.sign(b"cookie")));
         assert_ne!(one.number(7), other.number(7));

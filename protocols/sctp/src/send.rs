@@ -9,26 +9,26 @@ use crate::flight::{ChunkState, FastRetransmit, SentChunk, chunk_of};
 use crate::state::State;
 use crate::{Endpoint, Scheduler};
 
-/// The largest train of packets in octets (Linux: GSO_LEGACY_MAX_SIZE).
+/// Maximum octets of a train of packets (Linux: GSO_LEGACY_MAX_SIZE).
 const MAX_TRAIN: u64 = 65536;
 
-/// The largest number of chunks beyond the cumulative TSN: neither gap ack blocks nor stream sequence numbers can identify more. Sections
-/// 3.3.4 and 6.1.
-const MOST_OUTSTANDING: usize = u16::MAX as usize;
+/// Maximum number of chunks beyond the cumulative TSN: neither gap ack blocks nor stream sequence numbers can
+/// identify more. Sections 3.3.4 and 6.1.
+const MAX_OUTSTANDING: usize = u16::MAX as usize;
 
 /// A packet under construction; with segmentation offload, a train of packets.
 #[derive(Debug)]
 pub(crate) struct Bundle {
     path: usize,
     chunks: SmallVec<[Chunk; 2]>,
-    /// Octets of the chunks behind the headers of one IP packet.
+    /// Octets of the chunks after the headers of one IP packet.
     length: usize,
     headers: usize,
     has_data: bool,
     has_sack: bool,
     has_cookie_echo: bool,
     has_auth: bool,
-    /// Whether it is a tail loss probe: one packet, never a train.
+    /// Whether it is a tail loss probe: one packet, not a train.
     pub(crate) is_probe: bool,
 }
 
@@ -68,24 +68,24 @@ impl Bundle {
     }
 }
 
-/// RFC 9653 section 5.2, restrictions 2 and 3.
+/// Returns whether a chunk needs a checksum. RFC 9653 section 5.2, restrictions 2 and 3.
 const fn needs_checksum(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::CookieEcho(_) | Chunk::Asconf(_))
 }
 
 impl Endpoint {
-    /// Sends what may be sent. After a timeout, retransmissions fill one packet only. Section 6.3.3 E3.
+    /// Sends the chunks that may be sent. After a timeout, retransmissions fill one packet only. Section 6.3.3 E3.
     pub(crate) fn flush(&mut self, now: Time, timeout: bool) {
-        self.send_what_is_due(now, timeout);
-        if !self.own_requests.is_idle() && self.go_on_reconfiguring(now) {
-            self.send_what_is_due(now, timeout);
+        self.send_due_packets(now, timeout);
+        if !self.own_requests.is_idle() && self.continue_reconfiguration(now) {
+            self.send_due_packets(now, timeout);
         }
         if self.shutdown_if_delivered(now) {
-            self.send_what_is_due(now, timeout);
+            self.send_due_packets(now, timeout);
         }
     }
 
-    fn send_what_is_due(&mut self, now: Time, timeout: bool) {
+    fn send_due_packets(&mut self, now: Time, timeout: bool) {
         let nothing_to_send =
             self.control.is_empty() && self.streams_out.is_empty() && self.flight.lost() == 0;
         if nothing_to_send || self.paths.list.is_empty() {
@@ -110,11 +110,12 @@ impl Endpoint {
         !self.local.is_empty() && self.paths.list[self.paths.active].may_carry_data()
     }
 
-    /// Returns whether a control chunk may be sent on a path now. RFC 5061 section 5.3 F1: only ASCONF from an address that the peer has
-    /// not accepted, and to an unconfirmed one only ASCONF-ACK and chunks that confirm it.
+    /// Returns whether a control chunk may be sent on a path now. RFC 5061 section 5.3 F1: from an address
+    /// that the peer has not accepted only ASCONF, to an unconfirmed one only ASCONF-ACK and chunks that
+    /// confirm it.
     fn may_take(&self, bundle: &Bundle, path: usize, chunk: &Chunk) -> bool {
         match chunk {
-            // RFC 9260 section 3.2.2: with the COOKIE ECHO, else not before COOKIE ACK.
+            // RFC 9260 section 3.2.2: bundled with the COOKIE ECHO, otherwise not before COOKIE ACK.
             Chunk::Error(_) if self.state == State::CookieEchoed => {
                 bundle.has_cookie_echo && bundle.length + chunk.length() <= self.config.mtu.0 as usize
             }
@@ -125,7 +126,7 @@ impl Endpoint {
     }
 
     fn send_control(&mut self, now: Time, bundle: &mut Bundle) {
-        // What may not go now waits behind what can.
+        // Chunks that may not be sent now wait behind those that may.
         for _ in 0..self.control.len() {
             let Some((path, chunk)) = self.control.pop_front() else { return };
             let path = path.unwrap_or(self.paths.active);
@@ -133,7 +134,7 @@ impl Endpoint {
                 self.control.push_back((None, chunk));
                 continue;
             }
-            self.switch(bundle, path);
+            self.switch_path(bundle, path);
             let auth = self.auth_for(&chunk);
             let auth_length = auth.as_ref().map_or(0, Chunk::length);
             if bundle.length + auth_length + chunk.length() > self.config.mtu.0 as usize {
@@ -152,25 +153,25 @@ impl Endpoint {
         }
     }
 
-    /// Returns the AUTH chunk that has to precede a chunk. RFC 5061 sections 4.1.1 and 4.1.2.
+    /// Returns the AUTH chunk that must precede a chunk. RFC 5061 sections 4.1.1 and 4.1.2.
     fn auth_for(&self, chunk: &Chunk) -> Option<Chunk> {
         let needs = matches!(chunk, Chunk::Asconf(_) | Chunk::AsconfAck(_));
-        self.authentication.as_ref().filter(|_| needs).map(Authentication::unsigned)
+        self.authentication.as_ref().filter(|_| needs).map(Authentication::empty_auth_chunk)
     }
 
-    /// Sends lost chunks, the earliest first; returns false if new data has to wait. Section 6.1 C.
+    /// Sends lost chunks, the earliest first; returns false if new data must wait. Section 6.1 C.
     fn send_retransmissions(&mut self, now: Time, bundle: &mut Bundle, timeout: bool) -> bool {
-        self.switch(bundle, self.retransmission_path());
+        self.switch_path(bundle, self.retransmission_path());
         let fast = std::mem::take(&mut self.fast_retransmit_due);
-        // RACK fills cwnd behind the packet that ignores it.
+        // RACK fills cwnd after the packet that ignores it.
         let one_packet = timeout || (fast && !self.config.rack);
-        // With RACK, what was sent lately is still in flight when T3-rtx expires.
+        // With RACK, chunks sent recently are still in flight when T3-rtx expires.
         let mut ignores_cwnd = fast || (timeout && self.config.rack);
         let mut from = 0;
         while let Some(index) = self.flight.next_lost(from) {
             from = index + 1;
-            if self.give_up_if_useless(now, index) {
-                // The peer is told at the next SACK or timeout, one of which has to come. RFC 3758 section 3.5 C5.
+            if self.abandon_if_due(now, index) {
+                // The next SACK or timeout triggers the FORWARD TSN; one of them must follow. RFC 3758 section 3.5 C5.
                 if self.paths.list.iter().all(|path| path.t3_rtx.is_none()) {
                     self.start_t3(now, bundle.path);
                 }
@@ -267,16 +268,16 @@ impl Endpoint {
         (path, cwnd): (usize, u64),
         mut packets: usize,
     ) -> bool {
-        self.switch(bundle, path);
+        self.switch_path(bundle, path);
         while let Some(unsent) = self.streams_out.front() {
             if self.partial_reliability && unsent.begins() && unsent.limit.is_reached(0, now) {
-                self.give_up_unsent();
+                self.abandon_unsent();
                 continue;
             }
             let (size, can_delay) = (unsent.payload.len(), unsent.can_delay);
             let nagle =
                 can_delay && !bundle.is_probe && self.nagle_holds_back(bundle, self.streams_out.queued());
-            let can_be_named = self.flight.len() < MOST_OUTSTANDING;
+            let can_be_named = self.flight.len() < MAX_OUTSTANDING;
             if nagle || !can_be_named || !self.window_allows(bundle, size as u64, cwnd) {
                 return false;
             }
@@ -295,7 +296,7 @@ impl Endpoint {
             }
             self.send_next(now, bundle);
             if bundle.has_cookie_echo {
-                // One DATA chunk rides with COOKIE ECHO; the rest waits for COOKIE ACK. Section 5.1.
+                // One DATA chunk is bundled with COOKIE ECHO; the rest waits for COOKIE ACK. Section 5.1.
                 return false;
             }
         }
@@ -324,7 +325,7 @@ impl Endpoint {
         peer_has_room && self.paths.list[bundle.path].flight_size.saturating_add(own) <= cwnd
     }
 
-    /// Returns whether Nagle's algorithm delays a small packet, unless the `waiting` octets fill it. Section 6.1.
+    /// Returns whether Nagle's algorithm delays a small packet: only if the `waiting` octets do not fill it. Section 6.1.
     fn nagle_holds_back(&self, bundle: &Bundle, waiting: usize) -> bool {
         let applies = self.config.nagle && self.flight.outstanding() > 0 && self.state == State::Established;
         applies && bundle.chunks.is_empty() && waiting <= self.largest_fragment() - 4
@@ -364,7 +365,7 @@ impl Endpoint {
     fn bundle_sack(&mut self, bundle: &mut Bundle) {
         let waits = self.config.bundle_sack_with_data && self.timers.sack.is_some();
         let free = !bundle.has_data && !bundle.has_sack && !bundle.has_cookie_echo;
-        if waits && free && self.acknowledgements.may_ride_to(bundle.path) {
+        if waits && free && self.acknowledgements.may_bundle_to(bundle.path) {
             let sack = self.make_sack();
             bundle.push(Chunk::Sack(sack));
         }
@@ -385,7 +386,7 @@ impl Endpoint {
     /// Returns whether the packet has no room for another chunk.
     fn is_full_for(&self, bundle: &Bundle, length: usize) -> bool {
         let mut room = self.config.mtu.0;
-        // A train is cut into packets only afterwards, when nothing tells any more whose turn a packet was.
+        // A train is cut into packets only later, when it is no longer known which stream a packet is for.
         if self.config.segmentation_offload
             && !bundle.is_probe
             && self.config.scheduler != Scheduler::RrPacket
@@ -396,7 +397,7 @@ impl Endpoint {
     }
 
     /// Sends the packet and starts one to `path`.
-    fn switch(&mut self, bundle: &mut Bundle, path: usize) {
+    fn switch_path(&mut self, bundle: &mut Bundle, path: usize) {
         if bundle.path != path {
             self.transmit(bundle);
             *bundle = Bundle::new(path, self.headers);
@@ -404,14 +405,14 @@ impl Endpoint {
         }
     }
 
-    /// Adds the echo of a mark in front; of several consecutive packets only the first has it, as in Linux.
+    /// Adds the echo of a mark before the other chunks; of several consecutive packets only the first has it, as in Linux.
     fn echo_mark(&self, bundle: &mut Bundle) {
         if let Some(echo) = self.marks.echo() {
             bundle.push(echo);
         }
     }
 
-    /// Sends the chunks in as few packets as possible, and starts another one to the same path.
+    /// Sends the chunks in as few packets as possible, and starts another packet to the same path.
     pub(crate) fn transmit(&mut self, bundle: &mut Bundle) {
         self.streams_out.begin_packet();
         if bundle.length <= self.config.mtu.0 as usize {
@@ -428,9 +429,9 @@ impl Endpoint {
         bundle.begin();
     }
 
-    /// Sends chunks that fit into one packet, and starts another one.
+    /// Sends chunks that fit into one packet, and starts another packet.
     fn transmit_one(&mut self, bundle: &mut Bundle) {
-        // An echo alone waits for something to go with.
+        // An echo alone waits for a chunk with which it can be bundled.
         if !matches!(bundle.chunks[..], [] | [Chunk::Ecne(_)]) {
             if bundle.has_auth
                 && let Some(authentication) = &self.authentication

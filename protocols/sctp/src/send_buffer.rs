@@ -1,4 +1,4 @@
-//! The send buffer: how much data may wait for transmission and acknowledgement.
+//! The send buffer, which limits the data that wait for transmission and acknowledgement.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ use hol_wire::sctp::DataFlags;
 
 use crate::Config;
 
-/// The octets in the buffer, and those for which room was requested.
+/// The octets in the buffer, and the size of a refused request.
 #[derive(Debug, Clone)]
 pub(crate) struct SendBuffer {
     size: usize,
@@ -14,10 +14,10 @@ pub(crate) struct SendBuffer {
     blocks: bool,
     small_block: usize,
     used: usize,
-    /// By stream, the acknowledged octets of a partly acknowledged message.
+    /// The acknowledged octets of partly acknowledged messages, by stream.
     begun: Vec<(u16, usize)>,
     /// The size of a request that was refused.
-    wanted: Cell<Option<usize>>,
+    refused: Cell<Option<usize>>,
 }
 
 impl SendBuffer {
@@ -29,7 +29,7 @@ impl SendBuffer {
             small_block: config.send_buffer_small_block.0 as usize,
             used: 0,
             begun: Vec::new(),
-            wanted: Cell::new(None),
+            refused: Cell::new(None),
         }
     }
 
@@ -38,14 +38,14 @@ impl SendBuffer {
         let asked = if self.blocks { 1 } else { length };
         let room = self.used == 0 || self.used + asked <= self.size;
         if !room {
-            self.wanted.set(Some(self.wanted.get().map_or(length, |wanted| wanted.min(length))));
+            self.refused.set(Some(self.refused.get().map_or(length, |wanted| wanted.min(length))));
         }
         room
     }
 
     /// Returns true once when there is room for a refused request.
-    pub(crate) fn room_again(&self) -> bool {
-        let Some(wanted) = self.wanted.take() else { return false };
+    pub(crate) fn has_room_again(&self) -> bool {
+        let Some(wanted) = self.refused.take() else { return false };
         self.has_room(wanted)
     }
 
@@ -81,8 +81,9 @@ impl SendBuffer {
     }
 }
 
-/// Returns the size of the memory block in which Linux stores a DATA chunk: its header of 16 octets and the user data in cache lines, and
-/// 320 octets of `skb_shared_info`; a fixed size for small blocks, else as `kmalloc` rounds (`net/core/skbuff.c` kmalloc_reserve).
+/// Returns the size of the memory block in which Linux stores a DATA chunk: its header of 16 octets and the
+/// user data in cache lines, and 320 octets of `skb_shared_info`; a fixed size for small blocks, otherwise
+/// rounded as by `kmalloc` (`net/core/skbuff.c` kmalloc_reserve).
 fn block(length: usize, small: usize) -> usize {
     let needed = (16 + length).next_multiple_of(64) + 320;
     if needed <= small { small } else { needed.next_power_of_two() }
@@ -97,8 +98,8 @@ mod tests {
 
     #[test]
     fn linux_charges_blocks_of_memory() {
-        // As runs of Linux 6.12 show, so many messages go into a buffer of 212,992, and not one more: of User-Mode Linux, and of Debian's
-        // kernel, whose small blocks are larger (`SKB_SMALL_HEAD_CACHE_SIZE`).
+        // In runs of Linux 6.12, exactly this many messages fit into a buffer of 212,992 octets: of User-Mode
+        // Linux, and of Debian's kernel, whose small blocks are larger (`SKB_SMALL_HEAD_CACHE_SIZE`).
         let held = |small_block, length| {
             let mut buffer =
                 SendBuffer::new(&Config { send_buffer_small_block: small_block, ..fixtures::linux() });
@@ -109,7 +110,7 @@ mod tests {
         assert_eq!([368, 369, 500].map(|length| held(ByteCount(704), length)), [176, 139, 139]);
     }
 
-    /// As captures of Linux 6.12 show, over messages of 128 KiB: the second waits for the whole of the first.
+    /// In captures of Linux 6.12 with messages of 128 KiB, the second message waits until the whole first one is acknowledged.
     #[test]
     fn linux_takes_any_message_into_what_room_there_is_and_gives_back_whole_ones() {
         let mut buffer = SendBuffer::new(&fixtures::linux());
@@ -125,8 +126,8 @@ mod tests {
         (0..fragments).for_each(|_| buffer.charge(1452));
         assert!(!buffer.has_room(1));
         (0..fragments).for_each(|index| {
-            assert!(!buffer.room_again(), "{index}");
-            // Those of another stream may be between.
+            assert!(!buffer.has_room_again(), "{index}");
+            // Messages of another stream may lie between.
             buffer.charge(1452);
             buffer.release(1, DataFlags::default(), 1452);
             buffer.release(0, flags(index), 1452);
@@ -134,7 +135,7 @@ mod tests {
         assert!(!buffer.has_room(1), "the other one has it all");
         buffer.charge(1452);
         buffer.release(1, DataFlags::END, 1452);
-        assert!(buffer.room_again() && buffer.has_room(200_000));
+        assert!(buffer.has_room_again() && buffer.has_room(200_000));
         assert_eq!(buffer.used, 1536);
     }
 
@@ -145,8 +146,8 @@ mod tests {
         let mut buffer = SendBuffer::new(&config);
         buffer.charge(60);
         assert!(!buffer.has_room(50) && buffer.has_room(20));
-        assert!(!buffer.room_again());
+        assert!(!buffer.has_room_again());
         buffer.release(0, DataFlags::BEGIN | DataFlags::END, 60);
-        assert!(buffer.room_again() && !buffer.room_again());
+        assert!(buffer.has_room_again() && !buffer.has_room_again());
     }
 }

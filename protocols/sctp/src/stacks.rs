@@ -1,53 +1,53 @@
-//! The configurations that have names: the `[sctp]` tables of the stack files, which name the source of each value.
+//! Named configurations: the `[sctp]` tables of the stack files, which give the source of each value.
 
 use hol_transport::ConfigError;
 
 use crate::Config;
 
 impl Config {
-    /// Returns the SCTP of Linux 6.12, of `stacks/linux-6.12.toml`.
+    /// Returns the SCTP of Linux 6.12, from `stacks/linux-6.12.toml`.
     pub fn linux_6_12() -> Self {
         Self::read(include_str!("../stacks/linux-6.12.toml"))
     }
 
-    /// Returns the SCTP of Linux 7.3, of `stacks/linux-7.3.toml`.
+    /// Returns the SCTP of Linux 7.3, from `stacks/linux-7.3.toml`.
     pub fn linux_7_3() -> Self {
         Self::read(include_str!("../stacks/linux-7.3.toml"))
     }
 
-    /// Returns the SCTP of Linux 2.6.16, of `stacks/linux-2.6.16.toml`.
+    /// Returns the SCTP of Linux 2.6.16, from `stacks/linux-2.6.16.toml`.
     pub fn linux_2_6_16() -> Self {
         Self::read(include_str!("../stacks/linux-2.6.16.toml"))
     }
 
-    /// Returns the SCTP of Linux 2.6.15, of `stacks/linux-2.6.15.toml`.
+    /// Returns the SCTP of Linux 2.6.15, from `stacks/linux-2.6.15.toml`.
     pub fn linux_2_6_15() -> Self {
         Self::read(include_str!("../stacks/linux-2.6.15.toml"))
     }
 
-    /// Returns the SCTP of Linux 2.6.10, of `stacks/linux-2.6.10.toml`.
+    /// Returns the SCTP of Linux 2.6.10, from `stacks/linux-2.6.10.toml`.
     pub fn linux_2_6_10() -> Self {
         Self::read(include_str!("../stacks/linux-2.6.10.toml"))
     }
 
-    /// Returns dcSCTP, WebRTC's in Chromium, of `stacks/dcsctp.toml`.
+    /// Returns dcSCTP, the SCTP of WebRTC in Chromium, from `stacks/dcsctp.toml`.
     pub fn dcsctp() -> Self {
         Self::read(include_str!("../stacks/dcsctp.toml"))
     }
 
-    /// Returns usrsctp, FreeBSD's SCTP as a library, of `stacks/usrsctp.toml`.
+    /// Returns usrsctp, FreeBSD's SCTP as a library, from `stacks/usrsctp.toml`.
     pub fn usrsctp() -> Self {
         Self::read(include_str!("../stacks/usrsctp.toml"))
     }
 
-    /// Returns the SCTP of RFC 9260 and its companions, of `stacks/rfc.toml`.
+    /// Returns the SCTP of RFC 9260 and its companions, from `stacks/rfc.toml`.
     pub fn rfc9260() -> Self {
         Self::read(include_str!("../stacks/rfc.toml"))
     }
 
     fn read(stack: &str) -> Self {
         let stack: toml::Table = stack.parse().expect("a stack file is TOML");
-        stack["sctp"].clone().try_into().expect("a stack file names every behaviour")
+        stack["sctp"].clone().try_into().expect("a stack file sets every option")
     }
 
     /// Returns the configuration with changes, if an endpoint can work with it.

@@ -32,7 +32,7 @@ impl State {
         matches!(self, Self::Closed | Self::CookieWait | Self::CookieEchoed | Self::Established)
     }
 
-    /// Returns whether DATA may be sent. RFC 9260 section 9.2 lets queued data be sent first.
+    /// Returns whether DATA may be sent: during a shutdown queued data are sent first. RFC 9260 section 9.2.
     pub(crate) const fn sends_data(self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownReceived)
     }

@@ -13,7 +13,7 @@ use crate::flight::Limit;
 use crate::queues::Queues;
 use crate::send_buffer::SendBuffer;
 
-/// A fragment that has no TSN yet.
+/// A fragment without a TSN.
 #[derive(Debug)]
 pub(crate) struct UnsentChunk {
     pub(crate) flags: DataFlags,
@@ -44,7 +44,7 @@ struct Numbers {
 /// Fragments of messages that were queued after a reset of their stream was requested. RFC 6525 section 5.1.2 A1.
 #[derive(Debug)]
 struct Hold {
-    /// The streams to be reset; all if empty.
+    /// The streams to be reset; all streams if empty.
     streams: Vec<u16>,
     fragments: VecDeque<UnsentChunk>,
 }
@@ -54,12 +54,12 @@ struct Hold {
 pub(crate) struct StreamsOut {
     /// Fragments in the order in which they were queued.
     queue: VecDeque<UnsentChunk>,
-    /// Queues by stream instead, if there is a scheduler.
+    /// Queues by stream, which replace `queue` if there is a scheduler.
     queues: Option<Box<Queues>>,
     numbers: Vec<Numbers>,
     /// Messages that wait until their streams have been reset, the earliest reset first.
     holds: VecDeque<Hold>,
-    /// The octets of a chunk before its user data.
+    /// The octets before the user data of a chunk.
     header: usize,
     /// Whether the second fragment has the FSN of the first.
     second_fsn_is_zero: bool,
@@ -87,8 +87,8 @@ impl StreamsOut {
         self.numbers.len() as u16
     }
 
-    /// Limits the streams to the number that the peer accepts, and sets whether it `interleaves`; returns the stream of each message that
-    /// is dropped. RFC 9260 section 5.1.1.
+    /// Limits the streams to the number that the peer accepts, and sets whether it `interleaves`; returns the
+    /// stream of each dropped message. RFC 9260 section 5.1.1.
     pub(crate) fn negotiate(&mut self, streams: u16, interleaves: bool) -> Vec<u16> {
         self.numbers.truncate(usize::from(streams));
         self.header = if interleaves { IData::HEADER } else { Data::HEADER };
@@ -109,7 +109,7 @@ impl StreamsOut {
         dropped
     }
 
-    /// Discards the messages of streams from `first` on.
+    /// Discards the messages of the streams from `first` on.
     fn drop_from(&mut self, first: u16) -> Vec<u16> {
         let queue = std::mem::take(&mut self.queue);
         let (kept, mut dropped): (VecDeque<UnsentChunk>, VecDeque<UnsentChunk>) =
@@ -177,7 +177,7 @@ impl StreamsOut {
         !self.holds.is_empty()
     }
 
-    /// Returns whether a message of these streams is unsent that was queued before their reset.
+    /// Returns whether a message of these streams that was queued before their reset is unsent.
     pub(crate) fn has_unsent_of(&self, streams: &[u16]) -> bool {
         self.unsent().any(|unsent| covers(streams, unsent.stream))
     }
@@ -186,7 +186,7 @@ impl StreamsOut {
         self.queue.iter().chain(self.queues.iter().flat_map(|queues| queues.iter()))
     }
 
-    /// Resets streams. RFC 6525 section 5.2.7 H4; RFC 8260 section 2.1: with all their numbers.
+    /// Resets streams. RFC 6525 section 5.2.7 H4; RFC 8260 section 2.1: all their numbers.
     pub(crate) fn reset(&mut self, streams: &[u16]) {
         for (stream, numbers) in self.numbers.iter_mut().enumerate() {
             if covers(streams, stream as u16) {
@@ -232,7 +232,7 @@ impl StreamsOut {
         }
     }
 
-    /// Removes the next fragment; returns its stream sequence number (section 6.5) and its position for I-DATA too.
+    /// Removes the next fragment; also returns its stream sequence number (section 6.5) and its position for I-DATA.
     pub(crate) fn pop(&mut self) -> Option<(UnsentChunk, Ssn, FragmentId)> {
         let unsent = match &mut self.queues {
             None => self.queue.pop_front()?,
@@ -258,7 +258,7 @@ impl StreamsOut {
         (ssn, place)
     }
 
-    /// Returns the first fragment of a stream, or without a scheduler the first of all.
+    /// Returns the first fragment of a stream; without a scheduler, the first of all.
     fn first_of(&self, stream: u16) -> Option<&UnsentChunk> {
         match &self.queues {
             None => self.queue.front(),
@@ -289,7 +289,7 @@ impl StreamsOut {
         }
     }
 
-    /// Discards the message at the front, of which nothing was sent, so that it uses no stream sequence number.
+    /// Discards the first message, of which nothing was sent, so that it uses no stream sequence number.
     pub(crate) fn drop_message(&mut self) {
         let Some(stream) = self.front().map(|unsent| unsent.stream) else { return };
         while let Some(unsent) = self.drop_front(stream) {

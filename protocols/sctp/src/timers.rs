@@ -1,4 +1,4 @@
-//! The timers of an association. Those of a path are in `path`. RFC 9260 sections 5.1, 6.2 and 9.2.
+//! The timers of an association. The timers of a path are in `path`. RFC 9260 sections 5.1, 6.2 and 9.2.
 
 use hol_base::{Duration, Time};
 
@@ -45,7 +45,7 @@ impl Timers {
     }
 }
 
-/// Stops a timer that has expired; returns whether it had.
+/// Stops a timer if it has expired; returns whether it had.
 fn expire(timer: &mut Option<Time>, now: Time) -> bool {
     timer.take_if(|at| *at <= now).is_some()
 }

@@ -1,4 +1,4 @@
-//! Tail loss probes: a packet that makes the peer tell what is missing, sent before T3-rtx expires. RFC 8985 section 7.
+//! Tail loss probes: packets, sent before T3-rtx expires, whose SACKs show which chunks are missing. RFC 8985 section 7.
 
 use hol_base::{Duration, Time};
 use hol_wire::sctp::{Sack, Tsn};
@@ -9,14 +9,14 @@ use crate::rack::Purpose;
 use crate::send::Bundle;
 
 /// The timeout before the round trip is known. RFC 8985 section 7.2.
-const WITHOUT_ROUND_TRIP: Duration = Duration::from_secs(1);
-/// The shortest timeout: a coarse clock may take a round trip for nothing.
-const SHORTEST: Duration = Duration::from_millis(1);
+const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// The minimum timeout: a coarse clock may measure a round trip of zero.
+const MIN_TIMEOUT: Duration = Duration::from_millis(1);
 
 /// An outstanding probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Probe {
-    /// TLP.end_seq: the highest TSN when it was sent.
+    /// TLP.end_seq: the highest TSN when the probe was sent.
     end: Tsn,
     /// TLP.is_retrans: the chunk that it repeated.
     repeats: Option<Tsn>,
@@ -30,8 +30,8 @@ impl Probe {
 }
 
 impl Endpoint {
-    /// Starts the probe timer of a path, or stops it if no probe is needed. `progress`: data was sent, or the cumulative TSN has advanced;
-    /// otherwise a timer that runs is left alone. RFC 8985 section 7.2.
+    /// Starts the probe timer of a path, or stops it if no probe is needed. `progress`: data were sent, or
+    /// the cumulative TSN has advanced; otherwise a running timer does not change. RFC 8985 section 7.2.
     pub(crate) fn schedule_probe(&mut self, now: Time, path: usize, progress: bool) {
         let is_quiet = self.fast_recovery(path).is_none()
             && self.paths.list[path].rack.timed_out.is_none()
@@ -50,15 +50,15 @@ impl Endpoint {
         if path.rack.waits_for() == Some(Purpose::Probe) && !progress {
             return;
         }
-        // The peer may delay the SACK of a lone packet.
+        // The peer may delay the SACK of a single packet.
         let delayed = if path.flight_size <= mtu { sack_delay } else { Duration::ZERO };
-        let timeout = path.srtt().map_or(WITHOUT_ROUND_TRIP, |srtt| (srtt * 2 + delayed).max(SHORTEST));
-        // Where T3-rtx would expire first, the probe goes out in its place.
+        let timeout = path.srtt().map_or(INITIAL_TIMEOUT, |srtt| (srtt * 2 + delayed).max(MIN_TIMEOUT));
+        // If T3-rtx would expire first, the probe is sent instead.
         let at = path.t3_rtx.map_or(now + timeout, |t3_rtx| t3_rtx.min(now + timeout));
         path.rack.arm(at, Purpose::Probe);
     }
 
-    /// Sends a probe: new data if there are any, otherwise the last chunk again. Counts T3-rtx from now. RFC 8985 section 7.3.
+    /// Sends a probe: new data if there are any, otherwise the last chunk again. Restarts T3-rtx. RFC 8985 section 7.3.
     pub(crate) fn send_probe(&mut self, now: Time, path: usize) {
         if !self.state.sends_data() || !self.may_send_data() {
             return;
@@ -87,7 +87,7 @@ impl Endpoint {
         let index = (0..self.flight.len()).rev().find(is_last)?;
         let chunk = self.flight.get(index);
         if self.partial_reliability && chunk.limit.is_reached(chunk.transmissions, now) {
-            // Its message may not be sent again, and nothing shows that it is lost.
+            // Its message may not be retransmitted, and there is no sign that it is lost.
             return None;
         }
         self.mark_lost(now, index);
@@ -105,7 +105,7 @@ impl Endpoint {
         if came_twice || (probe.repeats.is_none() && cumulative.at_or_after(probe.end)) {
             path.rack.probe = None;
         } else if cumulative.after(probe.end) {
-            // Newer data is acknowledged, and the peer has not told of a duplicate: the original was lost.
+            // The peer reported no duplicate before it acknowledged newer data: the original was lost.
             path.rack.probe = None;
             path.window.on_fast_retransmit();
             self.statistics.congestion_events += 1;

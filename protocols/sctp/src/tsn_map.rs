@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use hol_wire::sctp::{GapAckBlock, Tsn};
 use smallvec::SmallVec;
 
-/// The largest number of duplicate TSNs that are kept for the next SACK.
+/// Maximum number of duplicate TSNs stored for the next SACK.
 pub(crate) const MAX_DUPLICATES: usize = 16;
 
 /// A range of consecutive TSNs after a gap, inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stretch {
+struct TsnRange {
     first: Tsn,
     last: Tsn,
 }
@@ -19,11 +19,11 @@ struct Stretch {
 #[derive(Debug)]
 pub(crate) struct TsnMap {
     cumulative: Tsn,
-    /// Ascending, with a gap before each.
-    runs: VecDeque<Stretch>,
+    /// The ranges after a gap, ascending.
+    ranges: VecDeque<TsnRange>,
     duplicates: SmallVec<[Tsn; 2]>,
-    /// The largest distance of a TSN from the cumulative TSN.
-    most_ahead: u32,
+    /// The maximum distance of a TSN from the cumulative TSN.
+    max_distance: u32,
 }
 
 /// The classification of a TSN.
@@ -31,15 +31,15 @@ pub(crate) struct TsnMap {
 pub(crate) enum Arrival {
     New,
     Duplicate,
-    /// It is beyond the largest distance.
+    /// The TSN is beyond the maximum distance.
     TooFar,
 }
 
 impl TsnMap {
     /// Creates an empty map; `initial` is the first TSN.
-    pub(crate) fn new(initial: Tsn, most_ahead: u16) -> Self {
-        let most_ahead = u32::from(most_ahead);
-        Self { cumulative: initial - 1, runs: VecDeque::new(), duplicates: SmallVec::new(), most_ahead }
+    pub(crate) fn new(initial: Tsn, max_distance: u16) -> Self {
+        let max_distance = u32::from(max_distance);
+        Self { cumulative: initial - 1, ranges: VecDeque::new(), duplicates: SmallVec::new(), max_distance }
     }
 
     pub(crate) fn cumulative(&self) -> Tsn {
@@ -47,39 +47,43 @@ impl TsnMap {
     }
 
     pub(crate) fn has_gap(&self) -> bool {
-        !self.runs.is_empty()
+        !self.ranges.is_empty()
     }
 
     pub(crate) fn classify(&self, tsn: Tsn) -> Arrival {
         if tsn.at_or_before(self.cumulative) {
             return Arrival::Duplicate;
         }
-        if tsn.distance_from(self.cumulative) > self.most_ahead {
+        if tsn.distance_from(self.cumulative) > self.max_distance {
             return Arrival::TooFar;
         }
-        // New data mostly belongs to the last run or behind it.
-        let run = self.runs.iter().rev().find(|run| run.first.at_or_before(tsn));
-        if run.is_some_and(|run| tsn.at_or_before(run.last)) { Arrival::Duplicate } else { Arrival::New }
+        // New data mostly belong to the last run, or follow it.
+        let range = self.ranges.iter().rev().find(|range| range.first.at_or_before(tsn));
+        if range.is_some_and(|range| tsn.at_or_before(range.last)) {
+            Arrival::Duplicate
+        } else {
+            Arrival::New
+        }
     }
 
     /// Adds a TSN that [`classify`](Self::classify) classified as new.
     pub(crate) fn insert(&mut self, tsn: Tsn) {
-        if tsn == self.cumulative.next() && self.runs.is_empty() {
+        if tsn == self.cumulative.next() && self.ranges.is_empty() {
             self.cumulative = tsn;
             return;
         }
-        let behind = self.runs.iter().rev().take_while(|run| run.first.after(tsn)).count();
-        let at = self.runs.len() - behind;
-        let joins_left = at > 0 && self.runs[at - 1].last.next() == tsn;
-        let joins_right = behind > 0 && self.runs[at].first == tsn.next();
+        let behind = self.ranges.iter().rev().take_while(|range| range.first.after(tsn)).count();
+        let at = self.ranges.len() - behind;
+        let joins_left = at > 0 && self.ranges[at - 1].last.next() == tsn;
+        let joins_right = behind > 0 && self.ranges[at].first == tsn.next();
         match (joins_left, joins_right) {
             (true, true) => {
-                self.runs[at - 1].last = self.runs[at].last;
-                self.runs.remove(at);
+                self.ranges[at - 1].last = self.ranges[at].last;
+                self.ranges.remove(at);
             }
-            (true, false) => self.runs[at - 1].last = tsn,
-            (false, true) => self.runs[at].first = tsn,
-            (false, false) => self.runs.insert(at, Stretch { first: tsn, last: tsn }),
+            (true, false) => self.ranges[at - 1].last = tsn,
+            (false, true) => self.ranges[at].first = tsn,
+            (false, false) => self.ranges.insert(at, TsnRange { first: tsn, last: tsn }),
         }
         self.absorb();
     }
@@ -92,11 +96,11 @@ impl TsnMap {
 
     /// Advances the cumulative TSN over the ranges that it has reached.
     fn absorb(&mut self) {
-        while let Some(run) = self.runs.front()
-            && run.first.at_or_before(self.cumulative.next())
+        while let Some(range) = self.ranges.front()
+            && range.first.at_or_before(self.cumulative.next())
         {
-            self.cumulative = self.cumulative.latest(run.last);
-            self.runs.pop_front();
+            self.cumulative = self.cumulative.latest(range.last);
+            self.ranges.pop_front();
         }
     }
 
@@ -112,8 +116,8 @@ impl TsnMap {
 
     pub(crate) fn gaps(&self, at_most: u16) -> SmallVec<[GapAckBlock; 4]> {
         let offset = |tsn: Tsn| u16::try_from(tsn.distance_from(self.cumulative)).unwrap_or(u16::MAX);
-        let block = |run: &Stretch| GapAckBlock { start: offset(run.first), end: offset(run.last) };
-        self.runs.iter().take(usize::from(at_most)).map(block).collect()
+        let block = |range: &TsnRange| GapAckBlock { start: offset(range.first), end: offset(range.last) };
+        self.ranges.iter().take(usize::from(at_most)).map(block).collect()
     }
 }
 

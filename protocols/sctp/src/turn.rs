@@ -28,7 +28,7 @@ impl Turn {
             Scheduler::Fc | Scheduler::Wfq => {
                 Self::Fair { values, order: Vec::new(), served: vec![0; streams] }
             }
-            // Linux lets a stream join its ring last in turn where there are priorities, and at the ring's end where there are none.
+            // Linux lets a stream join its ring last in turn if there are priorities, and otherwise at the end of the ring.
             scheduler => {
                 Self::Rings { values, rings: BTreeMap::new(), joins_last: scheduler == Scheduler::Prio }
             }
@@ -64,7 +64,7 @@ impl Turn {
                     ring.streams.push(stream);
                 }
             }
-            Self::Fair { .. } => self.line_up(stream, 0),
+            Self::Fair { .. } => self.insert_by_share(stream, 0),
         }
     }
 
@@ -80,7 +80,7 @@ impl Turn {
                 served[usize::from(stream)] += octets;
                 if let Some(at) = order.iter().position(|other| *other == stream) {
                     order.remove(at);
-                    self.line_up(stream, at);
+                    self.insert_by_share(stream, at);
                 }
             }
         }
@@ -101,8 +101,8 @@ impl Turn {
         }
     }
 
-    /// Inserts a stream before the first one from index `from` on that has had as much for its weight.
-    fn line_up(&mut self, stream: u16, from: usize) {
+    /// Inserts a stream before the first one from index `from` on that has sent as much for its weight.
+    fn insert_by_share(&mut self, stream: u16, from: usize) {
         let Self::Fair { values, order, served } = self else { return };
         let weight = |stream: u16| u128::from(values.of(stream).unwrap_or(1));
         let had = |stream: u16| u128::from(served[usize::from(stream)]);
@@ -133,7 +133,7 @@ mod tests {
         Turn::new(&config, 4)
     }
 
-    /// Streams that always have something to send, and a chunk of so many octets each time.
+    /// Serves streams that always have data, with these octets per chunk, `times` times; returns the order.
     fn served(turn: &mut Turn, octets: [u64; 3], times: usize) -> Vec<u16> {
         let mut serve = || {
             let stream = turn.next().unwrap();
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_stream_joins_where_linux_lets_it() {
-        // net/sctp/stream_sched_rr.c and stream_sched_prio.c: at the list's end, and before whose turn it is.
+        // net/sctp/stream_sched_rr.c and stream_sched_prio.c: at the end of the list, and before the stream whose turn it is.
         for (scheduler, expected) in [(Scheduler::Rr, [1, 2, 3, 0]), (Scheduler::Prio, [1, 2, 0, 3])] {
             let mut turn = with_three(scheduler, "");
             turn.pass(0, 1);
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn capacity_is_shared_by_octets() {
-        // RFC 8260 section 3.5: a stream of chunks half as long has twice as many.
+        // RFC 8260 section 3.5: a stream with chunks half as long sends twice as many.
         let mut turn = with_three(Scheduler::Fc, "");
         let all = served(&mut turn, [100, 50, 50], 500);
         let count = |stream| all.iter().filter(|served| **served == stream).count();
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn capacity_is_shared_by_weight() {
-        // RFC 8260 section 3.6: n times the weight is n times the capacity.
+        // RFC 8260 section 3.6: n times the weight gives n times the capacity.
         let mut turn = with_three(Scheduler::Wfq, "3/1/1");
         let all = served(&mut turn, [100; 3], 500);
         let count = |stream| all.iter().filter(|served| **served == stream).count();

@@ -1,7 +1,7 @@
-//! Packets of a real association, a few octets of them changed and their checksum made right again, thrown at both of its ends.
+//! Sends packets of a real association to both of its ends, with a few octets changed and a valid checksum.
 //!
-//! `HOL_MUTATIONS=10000000 cargo test --release -p hol-sctp --test mutated` says how many.
-//! Its allocator counts what the whole process holds, so these endpoints have one to themselves.
+//! `HOL_MUTATIONS=10000000 cargo test --release -p hol-sctp --test mutated` sets their number.
+//! The allocator counts the memory of the whole process, so these endpoints have a process to themselves.
 
 use std::alloc::System;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,15 +16,15 @@ use hol_transport::{
 use hol_wire::{Address, Packet, Transport, sctp};
 
 const HERE: Address = hol_wire::ipv4(10, 0, 0, 1);
-/// Packets that one input may let out.
+/// Maximum number of packets that one input may trigger.
 const MOST_PACKETS: usize = 100;
-/// All that is allocated at a time: by both ends, with what was seen of them. A peer may ask for 65,535 streams.
+/// Maximum memory allocated at a time, by both ends and for their recorded packets. A peer may request 65,535 streams.
 const MOST_MEMORY: usize = 8 << 20;
 
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Two ends that talk, and whose packets are seen.
+/// Two connected ends, whose packets are recorded.
 struct Talk {
     ends: [Endpoint; 2],
     now: Time,
@@ -57,7 +57,7 @@ impl Talk {
         self.settle(end);
     }
 
-    /// What leaves is seen, and mostly arrives.
+    /// Records the packets that an end sends, and delivers most of them.
     fn settle(&mut self, end: usize) {
         let mut packets = Vec::new();
         drain(&mut self.ends[end], self.now, |_, output| match output {
@@ -93,7 +93,7 @@ impl Talk {
         self.input(end, Input::Command(command));
     }
 
-    /// One packet that was seen, changed; whether it was one still.
+    /// Changes and sends a recorded packet; returns whether the result was still a packet.
     fn mutate(&mut self) -> bool {
         let seen = &self.seen[self.rng.below(self.seen.len() as u64) as usize];
         let mut octets = seen.to_vec();
@@ -118,7 +118,7 @@ impl Talk {
     }
 }
 
-/// An association until it is over or 300 packets are thrown: how many were, and how many of them were read.
+/// Runs an association until it is over or 300 packets were sent to it; returns how many were, and how many of them were parsed.
 fn torment(seed: u64) -> (u64, u64) {
     let mut talk = Talk::new(seed);
     let (mut thrown, mut read) = (0, 0);
@@ -138,7 +138,7 @@ fn torment(seed: u64) -> (u64, u64) {
     (thrown, read)
 }
 
-/// RFC 9260 section 12.2: whatever comes, an endpoint does not panic, does not loop, and holds no more than its buffers.
+/// RFC 9260 section 12.2: whatever arrives, an endpoint does not panic, does not loop, and holds no more than its buffers.
 #[test]
 fn no_changed_packet_is_too_much_for_an_endpoint() {
     let asked = std::env::var("HOL_MUTATIONS").ok().and_then(|count| count.parse().ok());

@@ -52,7 +52,7 @@ pub enum SpecError {
     },
 }
 
-/// Says how a transport is written that is none as it stands.
+/// Returns how to write an unknown transport correctly.
 fn transport(name: &str) -> String {
     let small = name.to_lowercase();
     match crate::kind::Kind::ALL.into_iter().find(|kind| kind.name() == small) {

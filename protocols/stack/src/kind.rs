@@ -19,7 +19,7 @@ pub enum Kind {
     Unix,
 }
 
-/// Options that say how the application uses a transport, and do not belong to a stack.
+/// Options that determine how the application uses a transport, and do not belong to a stack.
 const TCP_USE: [(&str, &str); 3] = [
     ("connections", "parallel connections, 1 to 1024"),
     (
@@ -98,7 +98,7 @@ impl Kind {
         stacks().iter().filter(move |stack| self.option_values(stack).is_some())
     }
 
-    pub(crate) fn without_nagle(self) -> Option<toml::Value> {
+    pub(crate) fn nagle_off_value(self) -> Option<toml::Value> {
         match self {
             Self::Tcp | Self::Mptcp => Some(toml::Value::String("off".to_owned())),
             Self::Sctp => Some(toml::Value::Boolean(false)),
@@ -106,7 +106,7 @@ impl Kind {
         }
     }
 
-    /// Returns the options that say how an application uses the protocol, each with its description.
+    /// Returns the options that determine how an application uses the protocol, each with its description.
     pub const fn uses(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Tcp | Self::Mptcp => &TCP_USE,

@@ -1,4 +1,4 @@
-//! The options behind the colon of a specification.
+//! The options after the colon of a specification.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use serde::de::IntoDeserializer;
 use crate::metrics_cache::MetricsCache;
 use crate::{Kind, SocketStyle, SpecError, Tls};
 
-/// The options of a specification in the order given; reading an option removes it.
+/// The options of a specification in their order; reading an option removes it.
 pub(crate) struct Options(Vec<(String, Option<String>)>);
 
 impl Options {
@@ -23,7 +23,7 @@ impl Options {
                 Some((key, value)) => (key, Some(value.trim().to_owned())),
                 None => (option, None),
             };
-            // `cc` is the word that users of iperf3 and ss know, AccECN that of RFC 9768.
+            // `cc` is the name in iperf3 and ss, AccECN that in RFC 9768.
             let key = match key.trim() {
                 "cc" => "congestion",
                 "accecn" => "accurate_ecn",
@@ -82,13 +82,13 @@ impl Options {
         Err(SpecError::BadValue { key: key.to_owned(), value, problem })
     }
 
-    /// Applies `nagle`: `nagle` and `nagle=on` select the stack's own variant, whatever its name.
-    pub(crate) fn switch_nagle(&mut self, own: Option<toml::Value>, behaviour: &mut toml::Table) {
+    /// Applies `nagle`: `nagle` and `nagle=on` select the stack's variant of the algorithm.
+    pub(crate) fn switch_nagle(&mut self, own: Option<toml::Value>, values: &mut toml::Table) {
         let Some(index) = self.0.iter().position(|(key, _)| key == "nagle") else { return };
         match self.0[index].1.as_deref() {
-            None | Some("on" | "true") => behaviour.extend(own.map(|own| ("nagle".to_owned(), own))),
+            None | Some("on" | "true") => values.extend(own.map(|own| ("nagle".to_owned(), own))),
             Some("off" | "false") => {}
-            // A named variant is read like any other option.
+            // A named variant is read like other options.
             Some(_) => return,
         };
         self.0.remove(index);
@@ -148,38 +148,37 @@ impl Options {
     }
 
     /// Applies the remaining options to the stack's defaults and reads the resulting configuration.
-    pub(crate) fn settle<C: for<'de> Deserialize<'de>>(
+    pub(crate) fn into_config<C: for<'de> Deserialize<'de>>(
         self,
         kind: Kind,
-        behaviour: &mut toml::Table,
+        values: &mut toml::Table,
     ) -> Result<C, SpecError> {
         let mut last = None;
         for (key, value) in self.0 {
-            let Some(known) = behaviour.get(&key) else { return Err(unknown(kind, key, behaviour)) };
+            let Some(known) = values.get(&key) else { return Err(unknown(kind, key, values)) };
             let value = match (value, known) {
-                (Some(value), known) => typed(&value, known),
+                (Some(value), known) => parse_as(&value, known),
                 (None, toml::Value::Boolean(_)) => toml::Value::Boolean(true),
                 (None, _) => return Err(SpecError::MissingValue(key)),
             };
-            behaviour.insert(key.clone(), value.clone());
-            // Each option is read by itself first, so that an error can name it.
-            read::<C>(behaviour).map_err(|problem| bad_value(&key, &value, problem))?;
+            values.insert(key.clone(), value.clone());
+            // Each option is read separately first, so that an error can name it.
+            read::<C>(values).map_err(|problem| bad_value(&key, &value, problem))?;
             last = Some((key, value));
         }
-        read(behaviour).map_err(|problem| match last {
+        read(values).map_err(|problem| match last {
             Some((key, value)) => bad_value(&key, &value, problem),
             None => unreachable!("a stack that comes with the program is broken: {problem}"),
         })
     }
 }
 
-fn read<C: for<'de> Deserialize<'de>>(behaviour: &toml::Table) -> Result<C, String> {
-    C::deserialize(behaviour.clone().into_deserializer())
-        .map_err(|e: toml::de::Error| plain_words(e.message()))
+fn read<C: for<'de> Deserialize<'de>>(values: &toml::Table) -> Result<C, String> {
+    C::deserialize(values.clone().into_deserializer()).map_err(|e: toml::de::Error| plain_words(e.message()))
 }
 
 /// Converts the text of an option to a TOML value of the same type as in the stack file, if possible.
-fn typed(text: &str, like: &toml::Value) -> toml::Value {
+fn parse_as(text: &str, like: &toml::Value) -> toml::Value {
     let number = text.parse().ok().map(toml::Value::Integer);
     let boolean = text.parse().ok().map(toml::Value::Boolean);
     let value = match like {
@@ -204,12 +203,12 @@ pub(crate) fn bad_value(key: &str, value: &toml::Value, problem: String) -> Spec
     SpecError::BadValue { key: key.to_owned(), value, problem }
 }
 
-/// Congestion controls of TCP, which people write as if they were options.
+/// Congestion controls of TCP, which users write as if they were options.
 const CONGESTION: [&str; 6] = ["bbr", "bbr3", "cubic", "dctcp", "prague", "reno"];
 
-fn unknown(kind: Kind, key: String, behaviour: &toml::Table) -> SpecError {
+fn unknown(kind: Kind, key: String, values: &toml::Table) -> SpecError {
     let uses = kind.uses().iter().map(|(name, _)| *name);
-    let known: Vec<&str> = uses.chain(["stack"]).chain(behaviour.keys().map(String::as_str)).collect();
+    let known: Vec<&str> = uses.chain(["stack"]).chain(values.keys().map(String::as_str)).collect();
     let hint = match nearest(&key, known.iter().copied()) {
         _ if matches!(kind, Kind::Tcp | Kind::Mptcp) && CONGESTION.contains(&key.as_str()) => {
             format!("; write cc={key}, as in {}:cc={key}", kind.name())

@@ -21,7 +21,7 @@ pub enum Protocol {
         config: hol_tcp::Config,
         /// Parallel connections; messages use them in turn.
         connections: u16,
-        /// What hosts cache of one connection for the next.
+        /// What hosts cache from one connection for the next.
         metrics_cache: MetricsCache,
         /// How TLS begins on each connection, if it is used.
         tls: Option<Tls>,
@@ -32,15 +32,15 @@ pub enum Protocol {
         config: hol_sctp::Config,
         /// Parallel associations, each with its own streams; messages use them in turn.
         associations: u16,
-        /// Each end uses only its node's first address, on the path that TCP takes.
+        /// Whether each end uses only its node's first address, on the path of TCP.
         single_homed: bool,
-        /// Messages are sent unordered.
+        /// Whether messages are sent unordered.
         unordered: bool,
         /// When the sender abandons a message.
         reliability: Reliability,
         /// The style of both ends' sockets.
         socket: SocketStyle,
-        /// Neither end computes or checks checksums.
+        /// Whether both ends omit checksums.
         no_checksums: bool,
     },
     /// One or several Multipath TCP connections.
@@ -49,7 +49,7 @@ pub enum Protocol {
         config: hol_tcp::Config,
         /// Parallel connections; messages use them in turn.
         connections: u16,
-        /// What hosts cache of one subflow for the next.
+        /// What hosts cache from one subflow for the next.
         metrics_cache: MetricsCache,
         /// How TLS begins on each connection, if it is used.
         tls: Option<Tls>,
@@ -60,7 +60,7 @@ pub enum Protocol {
         config: hol_quic::Config,
         /// Parallel connections, each with its own streams; messages use them in turn.
         connections: u16,
-        /// What carries the messages: streams or DATAGRAM frames.
+        /// How messages are mapped to streams or DATAGRAM frames.
         carriage: MessageMapping,
     },
     /// Datagrams. Lost ones are not retransmitted, except by SIP.
@@ -80,8 +80,8 @@ pub enum Protocol {
 pub struct TransportSpec {
     text: String,
     stack: &'static str,
-    /// Shared by the points of a study, which are many.
-    behaviour: Arc<toml::Table>,
+    /// The values of all options, shared by the many points of a study.
+    values: Arc<toml::Table>,
     protocol: Protocol,
 }
 
@@ -107,7 +107,7 @@ impl TransportSpec {
     }
     /// Returns every option of the endpoints with its value, as the manifest stores them.
     pub fn option_values(&self) -> &toml::Table {
-        &self.behaviour
+        &self.values
     }
     /// Returns how many connections (associations) the application opens.
     pub const fn connections(&self) -> u16 {
@@ -140,7 +140,7 @@ impl TransportSpec {
         )
     }
 
-    /// Returns what hosts cache of one connection for the next.
+    /// Returns what hosts cache from one connection for the next.
     pub const fn metrics_cache(&self) -> MetricsCache {
         match self.protocol {
             Protocol::Tcp { metrics_cache, .. } | Protocol::Mptcp { metrics_cache, .. } => metrics_cache,
@@ -167,13 +167,13 @@ impl TransportSpec {
         matches!(self.protocol, Protocol::Quic { .. } | Protocol::Sctp { socket: SocketStyle::Own, .. })
     }
 
-    /// Returns whether neither end computes or checks checksums.
+    /// Returns whether both ends omit checksums.
     pub const fn has_no_checksums(&self) -> bool {
         matches!(self.protocol, Protocol::Sctp { no_checksums: true, .. })
     }
 
-    /// Returns over how many streams a workload may spread its messages: those of all SCTP associations or QUIC connections, or the
-    /// number of TCP connections.
+    /// Returns the number of streams for a workload's messages: those of all SCTP associations or QUIC
+    /// connections, or the number of TCP connections.
     pub const fn streams(&self) -> u16 {
         match &self.protocol {
             Protocol::Tcp { connections, .. }
@@ -206,57 +206,57 @@ impl FromStr for TransportSpec {
         let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
         let kind = kind.ok_or_else(|| SpecError::UnknownTransport(name.to_owned()))?;
         let mut options = Options::split(options)?;
-        let (stack, mut behaviour) = named_stack(kind, options.take("stack").as_deref())?;
+        let (stack, mut values) = named_stack(kind, options.take("stack").as_deref())?;
         // A request/response application disables Nagle's algorithm on both ends (TCP_NODELAY, SCTP_NODELAY).
-        if let Some(off) = kind.without_nagle() {
-            let own = behaviour.insert("nagle".to_owned(), off);
-            options.switch_nagle(own, &mut behaviour);
+        if let Some(off) = kind.nagle_off_value() {
+            let own = values.insert("nagle".to_owned(), off);
+            options.switch_nagle(own, &mut values);
         }
         let protocol = match kind {
-            Kind::Tcp | Kind::Mptcp => tcp(kind, options.with_reno_called("reno"), &mut behaviour)?,
-            Kind::Sctp => sctp(options, &mut behaviour)?,
-            Kind::Quic => quic(options.with_reno_called("newreno"), &mut behaviour)?,
-            Kind::Udp => udp(options, &mut behaviour)?,
-            Kind::Unix => unix(options, &mut behaviour)?,
+            Kind::Tcp | Kind::Mptcp => tcp(kind, options.with_reno_called("reno"), &mut values)?,
+            Kind::Sctp => sctp(options, &mut values)?,
+            Kind::Quic => quic(options.with_reno_called("newreno"), &mut values)?,
+            Kind::Udp => udp(options, &mut values)?,
+            Kind::Unix => unix(options, &mut values)?,
         };
-        Ok(Self { text: text.trim().to_owned(), stack: stack.name, behaviour: Arc::new(behaviour), protocol })
+        Ok(Self { text: text.trim().to_owned(), stack: stack.name, values: Arc::new(values), protocol })
     }
 }
 
-fn tcp(kind: Kind, mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
+fn tcp(kind: Kind, mut options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
     let connections = options.parse_or("connections", 1, 1..=1024)?;
     let metrics_cache = options.metrics_cache()?;
     let tls = options.tls()?;
-    let config: hol_tcp::Config = options.settle(kind, behaviour)?;
-    misfit(config.check(), behaviour)?;
+    let config: hol_tcp::Config = options.into_config(kind, values)?;
+    check_values(config.check(), values)?;
     Ok(match kind {
         Kind::Mptcp => Protocol::Mptcp { config, connections, metrics_cache, tls },
         _ => Protocol::Tcp { config, connections, metrics_cache, tls },
     })
 }
 
-fn sctp(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
+fn sctp(mut options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
     let associations = options.parse_or("associations", 1, 1..=1024)?;
     let single_homed = options.flag("single_homed")?;
     let unordered = options.flag("unordered")?;
     let reliability = options.reliability()?;
     let socket = options.socket_style()?;
     let no_checksums = options.flag("no_checksums")?;
-    let config: hol_sctp::Config = options.settle(Kind::Sctp, behaviour)?;
-    misfit(config.check(), behaviour)?;
+    let config: hol_sctp::Config = options.into_config(Kind::Sctp, values)?;
+    check_values(config.check(), values)?;
     if config.streams.checked_mul(associations).is_none() {
         let problem = format!("the {associations} associations have more than 65535 streams together");
-        return Err(bad_value("streams", &behaviour["streams"], problem));
+        return Err(bad_value("streams", &values["streams"], problem));
     }
     Ok(Protocol::Sctp { config, associations, single_homed, unordered, reliability, socket, no_checksums })
 }
 
-fn quic(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
+fn quic(mut options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
     let connections = options.parse_or("connections", 1, 1..=1024)?;
     let carriage = options.carriage()?;
-    let config: hol_quic::Config = options.settle(Kind::Quic, behaviour)?;
-    misfit(config.check(), behaviour)?;
-    let refused = |problem: String| Err(bad_value("streams", &behaviour["streams"], problem));
+    let config: hol_quic::Config = options.into_config(Kind::Quic, values)?;
+    check_values(config.check(), values)?;
+    let refused = |problem: String| Err(bad_value("streams", &values["streams"], problem));
     if config.streams.checked_mul(connections).is_none() {
         return refused(format!("the {connections} connections have more than 65535 streams together"));
     }
@@ -268,15 +268,15 @@ fn quic(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, S
     Ok(Protocol::Quic { config, connections, carriage })
 }
 
-fn udp(options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
-    let config: hol_udp::Config = options.settle(Kind::Udp, behaviour)?;
-    misfit(config.check(), behaviour)?;
+fn udp(options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
+    let config: hol_udp::Config = options.into_config(Kind::Udp, values)?;
+    check_values(config.check(), values)?;
     Ok(Protocol::Udp { config })
 }
 
-fn unix(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
+fn unix(mut options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
     let connections = options.parse_or("connections", 1, 1..=1024)?;
-    options.settle::<toml::Table>(Kind::Unix, behaviour)?;
+    options.into_config::<toml::Table>(Kind::Unix, values)?;
     Ok(Protocol::Unix { connections })
 }
 
@@ -291,17 +291,17 @@ fn named_stack(kind: Kind, name: Option<&str>) -> Result<(&'static Stack, toml::
     };
     let unknown = || SpecError::UnknownStack { name: name.to_owned(), known: names(&mut stacks().iter()) };
     let stack = stack(name).ok_or_else(unknown)?;
-    let behaviour = kind.option_values(stack).ok_or_else(|| SpecError::ForeignStack {
+    let values = kind.option_values(stack).ok_or_else(|| SpecError::ForeignStack {
         name: stack.name,
         transport: kind.name(),
         known: names(&mut kind.stacks()),
     })?;
-    Ok((stack, behaviour))
+    Ok((stack, values))
 }
 
-/// Refuses a value that the endpoint cannot use, with an error in the words of a specification.
-fn misfit(found: Result<(), ConfigError>, behaviour: &toml::Table) -> Result<(), SpecError> {
-    found.map_err(|error| bad_value(error.key, &behaviour[error.key], error.to_string()))
+/// Returns an error with the option and its value, if the endpoint cannot use the value.
+fn check_values(found: Result<(), ConfigError>, values: &toml::Table) -> Result<(), SpecError> {
+    found.map_err(|error| bad_value(error.key, &values[error.key], error.to_string()))
 }
 
 #[cfg(test)]
@@ -435,7 +435,7 @@ mod tests {
         assert!(error("sctp:streams=8,streams=9").contains("twice"));
         assert!(error("tcp:connections=0").contains("between 1 and 1024"));
         assert!(error("sctp:streams=6554,associations=10").contains("streams=6554: the 10 associations"));
-        assert!(error("tcp:mss=0").contains("mss=0: mss has to be 88 octets at least"));
+        assert!(error("tcp:mss=0").contains("mss=0: mss must be at least 88 octets"));
         assert!(error("sctp:rto_min=5s,rto_max=1s").contains("rto_min exceeds rto_max"));
     }
 }

@@ -14,27 +14,28 @@ const ACE: Flags = Flags(Flags::AE.0 | Flags::CWR.0 | Flags::ECE.0);
 const FIRST: u32 = 5;
 /// Largest value of the field.
 const MASK: u32 = 0b111;
-/// Marked packets that are acknowledged at once, before the field wraps. RFC 9768 section 3.2.2.5.1; `TCP_ACCECN_ACE_MAX_DELTA`.
-const MOST_PENDING: u32 = 6;
-/// Packets per acknowledgment, on average, above which long acknowledgments are nothing unusual. `ACK_COMP_THRESH`.
+/// Maximum number of marked packets reported by one acknowledgment before the field wraps. RFC 9768 section
+/// 3.2.2.5.1; `TCP_ACCECN_ACE_MAX_DELTA`.
+const MAX_PENDING: u32 = 6;
+/// Average number of packets per acknowledgment above which long acknowledgments are normal. `ACK_COMP_THRESH`.
 const COMPRESSED: u32 = 4;
-/// Half of the octets that the largest possible number of marks has are enough to believe it: `TCP_ACCECN_SAFETY_SHIFT`.
+/// The largest possible number of marks is believed if at least half of its octets are reported as marked: `TCP_ACCECN_SAFETY_SHIFT`.
 const SAFETY: u32 = 1;
-/// The average is in 64ths, and a new value has the weight 1/64. `PKTS_ACKED_PREC`, `PKTS_ACKED_WEIGHT`.
+/// Fraction bits of the average, and of the weight of a new value: 1/64. `PKTS_ACKED_PREC`, `PKTS_ACKED_WEIGHT`.
 const PRECISION: u32 = 6;
 
 /// The state of accurate ECN feedback.
 #[derive(Debug)]
 pub(crate) struct AccurateEcn {
     /// Whether we request it.
-    wanted: bool,
+    requested: bool,
     /// Whether we accept it.
     accepted: bool,
     /// Whether both sides support it.
     agreed: bool,
     /// The codepoint of our packets.
     codepoint: Ecn,
-    /// Whether SYNs have that codepoint, too.
+    /// Whether SYNs also have that codepoint.
     marks_syn: bool,
     /// The codepoint with which the peer's SYN or SYN-ACK arrived.
     handshake: Ecn,
@@ -42,7 +43,7 @@ pub(crate) struct AccurateEcn {
     reflects: bool,
     /// Marked packets received (r.cep less its first value).
     received: u32,
-    /// Those received since our last segment.
+    /// Marked packets received since our last segment.
     pending: u32,
     /// Marked packets that the peer has reported (s.cep less its first value).
     reported: u32,
@@ -50,21 +51,20 @@ pub(crate) struct AccurateEcn {
     last: Ecn,
     /// Average number of packets per acknowledgment, in 64ths.
     per_acknowledgment: u32,
-    /// Whether the field or the codepoints do not arrive as they were sent, so that our packets are not ECN-capable.
-    /// `TCP_ACCECN_ACE_FAIL_RECV`.
+    /// Whether the path changes the field or the codepoints, so that our packets are not ECN-capable. `TCP_ACCECN_ACE_FAIL_RECV`.
     is_broken: bool,
     /// Whether we send the AccECN option.
     has_option: bool,
-    /// Where the data begin that our last segment reported as a duplicate, beside the option.
-    beside_duplicate: Option<SeqNum>,
+    /// The start of the data that our last segment with the option reported as a duplicate.
+    option_with_duplicate: Option<SeqNum>,
     octets: EcnOctets,
-    /// How often the timer has sent the SYN or SYN-ACK again.
+    /// Number of times that the timer has retransmitted the SYN or SYN-ACK.
     syn_timeouts: u32,
 }
 
-/// What an acknowledgment newly acknowledges.
+/// The newly delivered packets and octets of an acknowledgment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Delivered {
+pub(crate) struct NewlyAcked {
     pub(crate) packets: u32,
     pub(crate) octets: u32,
     /// The largest payload of a segment.
@@ -79,7 +79,7 @@ impl AccurateEcn {
         // RFC 9331 sections 4.1 and 4.2: the codepoint of L4S on every packet, and accurate feedback.
         let is_scalable = config.congestion == Algorithm::Prague;
         Self {
-            wanted: config.accurate_ecn || is_scalable,
+            requested: config.accurate_ecn || is_scalable,
             accepted: config.accurate_ecn || config.accurate_ecn_if_offered || is_scalable,
             agreed: false,
             codepoint: if is_scalable { Ecn::Capable1 } else { Ecn::Capable },
@@ -93,7 +93,7 @@ impl AccurateEcn {
             per_acknowledgment: 0,
             is_broken: false,
             has_option: config.accurate_ecn_option,
-            beside_duplicate: None,
+            option_with_duplicate: None,
             octets: EcnOctets::new(),
             syn_timeouts: 0,
         }
@@ -111,10 +111,10 @@ impl AccurateEcn {
 
     /// Returns the flags by which our SYN requests accurate ECN, if we offer it. RFC 9768 section 3.1.1.
     pub(crate) fn request(&self) -> Option<Flags> {
-        self.wanted.then_some(ACE)
+        self.requested.then_some(ACE)
     }
 
-    /// Returns the codepoint of a SYN or SYN-ACK.
+    /// Returns the codepoint for a SYN or SYN-ACK.
     pub(crate) fn codepoint_of_syn(&self) -> Ecn {
         if self.marks_syn { self.codepoint } else { Ecn::NotCapable }
     }
@@ -124,7 +124,7 @@ impl AccurateEcn {
         let (answers, ace) = (syn.contains(Flags::ACK), ace(syn));
         let speaks =
             if answers { !matches!(ace, 0b000 | 0b001 | 0b111) } else { !matches!(ace, 0b000 | 0b011) };
-        self.agreed = speaks && if answers { self.wanted } else { self.accepted };
+        self.agreed = speaks && if answers { self.requested } else { self.accepted };
         if !self.agreed {
             return;
         }
@@ -154,8 +154,8 @@ impl AccurateEcn {
         }
     }
 
-    /// Checks whether our SYN or SYN-ACK can have arrived as `ace` says; the path changes no codepoint but to CE. RFC 9768 section
-    /// 3.2.2.3; `tcp_accecn_validate_syn_feedback`.
+    /// Returns whether our SYN or SYN-ACK can have arrived as `ace` reports: a path changes a codepoint only
+    /// to CE. RFC 9768 section 3.2.2.3; `tcp_accecn_validate_syn_feedback`.
     fn is_plausible(&mut self, ace: u32) -> bool {
         let (sent, arrived) = (self.codepoint_of_syn(), reflected(ace));
         let is_valid = arrived == sent || (arrived != Ecn::NotCapable && sent != Ecn::NotCapable);
@@ -174,28 +174,27 @@ impl AccurateEcn {
         flags.without(ACE)
     }
 
-    /// Returns whether a SYN or SYN-ACK that is sent again still offers accurate ECN: only until a timer has
-    /// sent it. RFC 9768 sections 3.1.4.1 and 3.1.4.2; `tcp_retransmit_skb`, `tcp_ecn_make_synack`.
+    /// Returns whether a retransmitted SYN or SYN-ACK still offers accurate ECN: only until the timer has
+    /// retransmitted it. RFC 9768 sections 3.1.4.1 and 3.1.4.2; `tcp_retransmit_skb`, `tcp_ecn_make_synack`.
     pub(crate) fn is_in_syn_again(&self, flags: Flags) -> bool {
         let was_in_first = if flags.contains(Flags::ACK) { self.agreed } else { flags.contains(ACE) };
         was_in_first && self.syn_timeouts == 0
     }
 
-    /// Counts a SYN or SYN-ACK that a timer sends again.
+    /// Counts a SYN or SYN-ACK that the timer retransmits.
     pub(crate) fn on_syn_timeout(&mut self) {
         self.syn_timeouts += 1;
     }
 
-    /// Handles a SYN-ACK that arrives again.
+    /// Handles a retransmitted SYN-ACK.
     pub(crate) fn on_syn_ack_again(&mut self, ecn: Ecn) {
         (self.handshake, self.reflects) = (ecn, true);
     }
 
-    /// Handles data that have arrived before, from `start` on. If our last option was in an acknowledgment
-    /// that reported the same data, it did not get through. RFC 9768 section 3.2.3.2.2;
-    /// `tcp_rcv_spurious_retrans`.
+    /// Handles duplicate data that begin at `start`. If the acknowledgment with our last option reported the
+    /// same data, it was lost. RFC 9768 section 3.2.3.2.2; `tcp_rcv_spurious_retrans`.
     pub(crate) fn on_duplicate(&mut self, start: SeqNum) {
-        self.has_option &= self.beside_duplicate != Some(start);
+        self.has_option &= self.option_with_duplicate != Some(start);
     }
 
     /// Returns the codepoint of our packets.
@@ -216,7 +215,7 @@ impl AccurateEcn {
         (with_ace(flags, value), self.codepoint())
     }
 
-    /// Counts a received packet with `octets` of data; returns whether it has to be acknowledged at once. RFC 9768 section 3.2.2.5.1;
+    /// Counts a received packet with `octets` of data; returns whether it must be acknowledged at once. RFC 9768 section 3.2.2.5.1;
     /// `tcp_ecn_received_counters`.
     pub(crate) fn on_packet(&mut self, ecn: Ecn, octets: u32) -> bool {
         self.octets.on_data(ecn, octets);
@@ -224,7 +223,7 @@ impl AccurateEcn {
         if ecn == Ecn::Congested {
             self.count();
         }
-        is_changed || self.pending >= MOST_PENDING
+        is_changed || self.pending >= MAX_PENDING
     }
 
     fn count(&mut self) {
@@ -232,7 +231,7 @@ impl AccurateEcn {
         self.pending += 1;
     }
 
-    /// Takes the option of the SYN-ACK, or of its acknowledgment.
+    /// Handles the option of the SYN-ACK, or of its acknowledgment.
     pub(crate) fn on_first_option(&mut self, option: Option<&EcnCounters>) {
         if let (true, Some(option)) = (self.agreed, option) {
             self.octets.on_first_option(option);
@@ -244,7 +243,8 @@ impl AccurateEcn {
         (self.agreed && self.has_option).then(|| Box::new(EcnOctets::first_option()))
     }
 
-    /// Returns how many counters fit into `space` octets of options beside `blocks` SACK blocks, and how many of these are left.
+    /// Returns the number of counters that fit into `space` octets of options together with `blocks` SACK
+    /// blocks, and the remaining number of blocks.
     pub(crate) fn fit(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
         let is_due = self.agreed && self.has_option && self.octets.peer_sends_it();
         if is_due { self.octets.fit(space, blocks) } else { None }
@@ -253,7 +253,7 @@ impl AccurateEcn {
     /// Returns the option of a segment, with as many counters as fit; `duplicate` is the start of the data
     /// that the segment reports by D-SACK.
     pub(crate) fn option(&mut self, fields: usize, duplicate: Option<SeqNum>) -> Box<EcnCounters> {
-        self.beside_duplicate = duplicate;
+        self.option_with_duplicate = duplicate;
         Box::new(self.octets.option(fields))
     }
 
@@ -264,7 +264,7 @@ impl AccurateEcn {
         &mut self,
         flags: Flags,
         option: Option<&EcnCounters>,
-        delivered: Delivered,
+        delivered: NewlyAcked,
     ) -> u32 {
         let before = self.octets.marked();
         let is_reliable = self.octets.on_acknowledgment(option, delivered.octets);
@@ -287,8 +287,8 @@ impl AccurateEcn {
     }
 
     /// Decides between `delta` marks and a multiple of eight more.
-    fn resolve_wraps(&self, delta: u32, delivered: Delivered, marked_octets: Option<u32>) -> u32 {
-        let Delivered { packets, octets, mss, is_exact } = delivered;
+    fn resolve_wraps(&self, delta: u32, delivered: NewlyAcked, marked_octets: Option<u32>) -> u32 {
+        let NewlyAcked { packets, octets, mss, is_exact } = delivered;
         let most = packets - ((packets - delta) & MASK);
         match marked_octets {
             None if self.per_acknowledgment > COMPRESSED << PRECISION => delta,
@@ -327,7 +327,7 @@ const fn with_ace(flags: Flags, value: u32) -> Flags {
     Flags(flags.without(ACE).0 | (value as u16) << 6)
 }
 
-/// Returns the ACE field that tells of a handshake's codepoint. RFC 9768 section 3.1.1, table 2.
+/// Returns the ACE field that reports a codepoint of the handshake. RFC 9768 section 3.1.1, table 2.
 const fn reflection(ecn: Ecn) -> u32 {
     match ecn {
         Ecn::NotCapable => 0b010,
@@ -341,8 +341,8 @@ const fn reflection(ecn: Ecn) -> u32 {
 mod tests {
     use super::*;
 
-    fn packets(packets: u32) -> Delivered {
-        Delivered { packets, octets: 1000 * packets, mss: 1000, is_exact: true }
+    fn packets(packets: u32) -> NewlyAcked {
+        NewlyAcked { packets, octets: 1000 * packets, mss: 1000, is_exact: true }
     }
 
     fn ends() -> [AccurateEcn; 2] {
@@ -350,13 +350,13 @@ mod tests {
         [AccurateEcn::new(&config), AccurateEcn::new(&config)]
     }
 
-    /// Ends whose SYNs are ECN-capable.
+    /// Returns two ends whose SYNs are ECN-capable.
     fn capable_ends() -> [AccurateEcn; 2] {
         let config = Config { congestion: Algorithm::Prague, ..Config::linux_6_12() };
         [AccurateEcn::new(&config), AccurateEcn::new(&config)]
     }
 
-    /// Both ends after a handshake whose SYN and SYN-ACK arrive with these codepoints.
+    /// Returns both ends after a handshake whose SYN and SYN-ACK arrive with these codepoints.
     fn agreed(syn: Ecn, answer: Ecn) -> [AccurateEcn; 2] {
         let [mut client, mut server] = if answer == Ecn::Congested { capable_ends() } else { ends() };
         server.negotiate(Flags::SYN | client.request().unwrap(), syn);

@@ -30,12 +30,11 @@ impl Endpoint {
         }
         info.window_updated = self.snd.update_window(segment);
         if self.snd.window_is_closed() {
-            // A window that has shrunk to nothing is probed by what is sent again, as long as the peer answers. RFC 9293
-            // section 3.8.6.
+            // A window that has shrunk to zero is probed by retransmissions, as long as the peer answers. RFC 9293 section 3.8.6.
             self.episode.timeouts.reset();
         }
-        info.echoes = self.marks.hears_echo(segment);
-        if self.marks.hears_of_reduction(segment.flags) && info.carried_data {
+        info.echoes = self.marks.is_mark_echo(segment);
+        if self.marks.on_reduction_report(segment.flags) && info.carried_data {
             // A sender that has reduced its window may wait for this acknowledgment.
             self.acks.hasten(true);
         }
@@ -117,7 +116,7 @@ impl Endpoint {
             if self.negotiated.sack() && !segment.sacked {
                 info.delivered += segment.weight(unit);
                 info.delivered_octets += segment.payload.len() as u32;
-                let spurious = segment.ever_resent && self.timestamps.echo_before(segment.sent);
+                let spurious = segment.ever_resent && self.timestamps.echoes_before(segment.sent);
                 if !spurious {
                     self.advance_rack(now, &segment);
                 }
@@ -138,12 +137,12 @@ impl Endpoint {
                 self.duplicates_taken(prior_sacked, info);
             }
         } else if let (true, Some(first), Some(oldest)) = (sampled, info.first_sacked, self.board.front()) {
-            // The sample is from data sent after the oldest was (re)sent last: it is not stuck behind a dead path.
+            // The sample is from data sent after the last (re)transmission of the oldest segment: the path is alive.
             info.restart_timer = first < oldest.sent;
         }
     }
 
-    /// Takes a round-trip sample (RTTM): from data never retransmitted (Karn), from SACK, or from the timestamp echo. RFC 7323 section 4.1.
+    /// Takes a round-trip sample (RTTM): from data never retransmitted (Karn), SACK, or the timestamp echo. RFC 7323 section 4.1.
     fn sample_round_trip(&mut self, now: Time, info: &mut AckInfo) -> bool {
         let since = |at: Time| now.since(at);
         let mut sample = info.first_acked.filter(|_| !info.resent_acked).map(since);
@@ -179,7 +178,7 @@ impl Endpoint {
         if !(info.data_acked || reordering) {
             return;
         }
-        if self.window_was_used(info.prior_in_flight) {
+        if self.was_cwnd_limited(info.prior_in_flight) {
             if self.config.byte_counting {
                 self.cwnd.grow_by_octets(self.negotiated.mss());
                 return self.usage.on_window_changed(now);

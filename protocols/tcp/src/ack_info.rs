@@ -1,9 +1,9 @@
-//! What an acknowledgment reports.
+//! The information in an acknowledgment.
 
 use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
 
-/// What one acknowledgment reports.
+/// The information in one acknowledgment.
 #[derive(Debug, Default)]
 pub(crate) struct AckInfo {
     /// SND.UNA before the acknowledgment.
@@ -22,7 +22,7 @@ pub(crate) struct AckInfo {
     pub(crate) original_arrived: bool,
     /// Whether the segment echoes a congestion mark. RFC 3168 section 6.1.2.
     pub(crate) echoes: bool,
-    /// Number of packets newly reported as marked, where marks are counted. RFC 9768.
+    /// Number of packets newly reported as marked, if marks are counted. RFC 9768.
     pub(crate) marked: u32,
     /// Whether segments were newly SACKed.
     pub(crate) data_sacked: bool,
@@ -43,7 +43,7 @@ pub(crate) struct AckInfo {
     pub(crate) acked_segments: u32,
     /// Segments newly considered lost.
     pub(crate) newly_lost: u32,
-    /// Data in flight before the acknowledgment, where the growth of the window depends on it.
+    /// Data in flight before the acknowledgment, if the growth of the window depends on it.
     pub(crate) prior_in_flight: u32,
     /// The latest round-trip sample.
     pub(crate) rtt: Option<Duration>,
@@ -64,8 +64,7 @@ impl AckInfo {
         self.data_acked || self.syn_acked
     }
 
-    /// Returns whether only one segment smaller than `mss` and sent once, up to `una`, is acknowledged: the
-    /// acknowledgment may have been delayed.
+    /// Returns whether it acknowledges only one segment, smaller than `mss` and sent once, up to `una`: it may have been delayed.
     pub(crate) fn is_runt(&self, una: SeqNum, mss: u32) -> bool {
         let alone = self.acked_segments == 1 && self.data_acked && !self.data_sacked;
         alone && !self.resent_acked && una.distance_from(self.prior_una) < mss

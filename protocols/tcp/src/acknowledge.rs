@@ -9,25 +9,25 @@ use crate::{Config, Endpoint};
 
 /// The peer's segment size before full-sized segments have been seen. RFC 9293 section 3.7.1.
 const DEFAULT_SEGMENT: u32 = 536;
-/// The least size of a segment that counts as full-sized.
-const LEAST_SEGMENT: u32 = 88;
+/// The minimum size of a segment that counts as full-sized.
+const MIN_SEGMENT: u32 = 88;
 
-/// The state of delayed acknowledgments: what has to be acknowledged, and how the connection has behaved.
+/// The state of delayed acknowledgments: the data to acknowledge, and the past behaviour of the connection.
 #[derive(Debug, Clone)]
-pub(crate) struct Acknowledging {
+pub(crate) struct DelayedAckState {
     min: Duration,
     max: Duration,
     /// The tick of the clock; all times are whole ticks. Linux: jiffies.
     tick: Duration,
     quick_segments: u32,
     interactive_after: u32,
-    /// Whether an acknowledgment has to be sent.
+    /// Whether an acknowledgment is due.
     scheduled: bool,
-    /// Whether it has to be sent at once.
+    /// Whether the acknowledgment must be sent at once.
     at_once: bool,
-    /// Whether a segment with PSH waits to be read.
+    /// Whether a segment with PSH is unread.
     pushed: bool,
-    /// Whether more than one does.
+    /// Whether more than one segment with PSH is unread.
     pushed_twice: bool,
     /// The number of segments still to be acknowledged at once.
     quick: u32,
@@ -42,16 +42,16 @@ pub(crate) struct Acknowledging {
     compression: Compression,
 }
 
-/// The properties of a segment's data on which its acknowledgment depends; the application may have the data already.
+/// The properties of a segment's data that determine its acknowledgment; the data themselves may already have been delivered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentData {
     /// Octets of data.
     length: u32,
     /// Octets of options.
     options: u32,
-    /// PSH is set.
+    /// Whether PSH is set.
     pushed: bool,
-    /// FIN is set.
+    /// Whether FIN is set.
     ends: bool,
 }
 
@@ -73,13 +73,13 @@ impl SegmentData {
         self.length
     }
 
-    /// Returns whether no earlier segment had so much data.
-    pub(crate) fn is_longer_than_known(self, acks: &Acknowledging) -> bool {
+    /// Returns whether the data are longer than those of any earlier segment.
+    pub(crate) fn is_longer_than_known(self, acks: &DelayedAckState) -> bool {
         self.length > acks.segment_size
     }
 }
 
-impl Acknowledging {
+impl DelayedAckState {
     /// Creates the state before anything has been received.
     pub(crate) fn new(config: &Config) -> Self {
         Self {
@@ -108,12 +108,12 @@ impl Acknowledging {
     }
 
     /// Returns whether the connection is interactive, so that acknowledgments wait to be piggybacked on data.
-    fn interactive(&self) -> bool {
+    fn is_interactive(&self) -> bool {
         self.replies >= self.interactive_after
     }
 
     fn is_quick(&self) -> bool {
-        self.quick > 0 && !self.interactive()
+        self.quick > 0 && !self.is_interactive()
     }
 
     /// Returns whether at most a FIN has arrived, so that there is no estimate of the delay.
@@ -127,7 +127,7 @@ impl Acknowledging {
     }
 
     /// Makes the next acknowledgment immediate, because the window has grown. Linux: tcp_grow_window.
-    pub(crate) fn tell_of_window(&mut self) {
+    pub(crate) fn announce_window(&mut self) {
         self.quick |= 1;
     }
 
@@ -137,16 +137,17 @@ impl Acknowledging {
     }
 
     /// Schedules an acknowledgment, because a segment with data, SYN or FIN arrived.
-    pub(crate) fn owe(&mut self) {
+    pub(crate) fn schedule(&mut self) {
         self.scheduled = true;
     }
 
-    /// Makes the scheduled acknowledgment immediate if `soon`.
+    /// Makes the scheduled acknowledgment immediate, if `soon`.
     pub(crate) fn hasten(&mut self, soon: bool) {
         self.at_once |= soon;
     }
 
-    /// Counts an out-of-order segment at RCV.NXT; returns whether it has to be acknowledged at once, instead of with up to `most` others.
+    /// Counts an out-of-order segment at RCV.NXT; returns whether it must be acknowledged at once, instead of
+    /// together with up to `most` others.
     pub(crate) fn on_segment_out_of_order(&mut self, nxt: SeqNum, most: u32) -> bool {
         self.compression.on_segment(nxt, most)
     }
@@ -174,12 +175,12 @@ impl Acknowledging {
     }
 
     /// Rounds a time to whole ticks.
-    fn whole(&self, time: Duration) -> Duration {
+    fn round_to_ticks(&self, time: Duration) -> Duration {
         let tick = self.tick.as_nanos().max(1);
         Duration::from_nanos(time.as_nanos() / tick * tick)
     }
 
-    /// Returns the ticks since data arrived last.
+    /// Returns the time since data last arrived, in ticks.
     fn since_received(&self, now: Time) -> Duration {
         let tick = self.tick.as_nanos().max(1);
         self.tick.max(Duration::from_nanos(1))
@@ -197,17 +198,17 @@ impl Acknowledging {
             return;
         };
         if gap <= self.min / 2 {
-            self.delay = Some(self.whole(delay / 2) + self.min / 2);
+            self.delay = Some(self.round_to_ticks(delay / 2) + self.min / 2);
         } else if gap < delay {
-            self.delay = Some((self.whole(delay / 2) + gap).min(rto).min(self.max));
+            self.delay = Some((self.round_to_ticks(delay / 2) + gap).min(rto).min(self.max));
         } else if gap > rto {
-            // The peer should have restarted its window: let it grow quickly.
+            // The peer should have restarted from a small window: let it grow quickly.
             self.go_quick(window, self.quick_segments);
         }
     }
 
-    /// Estimates the size of the peer's full-sized segments, to recognise every second one. With SACK blocks segments are shorter: their
-    /// options exceed those that all segments have, `always`. Linux: tcp_measure_rcv_mss.
+    /// Estimates the size of the peer's full-sized segments, to recognise every second one. SACK blocks
+    /// shorten the data; `always` are the octets of options in all segments. Linux: tcp_measure_rcv_mss.
     pub(crate) fn measure(
         &mut self,
         SegmentData { length, options, pushed, ends }: SegmentData,
@@ -221,7 +222,7 @@ impl Acknowledging {
             return;
         }
         let with_options = length + options;
-        if with_options >= DEFAULT_SEGMENT || (with_options >= LEAST_SEGMENT && !ends) {
+        if with_options >= DEFAULT_SEGMENT || (with_options >= MIN_SEGMENT && !ends) {
             self.last_size = with_options.saturating_sub(always);
             if self.last_size == previous {
                 self.segment_size = previous;
@@ -267,9 +268,9 @@ impl Acknowledging {
         self.replies = self.replies.max(self.interactive_after);
     }
 
-    /// The delay expired, so its estimate was wrong: the next one is longer, or acknowledgments do not wait for data any more.
+    /// Handles an expiry of the delay, whose estimate was wrong: the next delay is longer, or acknowledgments no longer wait for data.
     fn on_delay_expired(&mut self, rto: Duration) {
-        if self.interactive() && self.interactive_after > 0 {
+        if self.is_interactive() && self.interactive_after > 0 {
             self.replies = 0;
             self.delay = Some(self.min);
         } else {
@@ -283,7 +284,7 @@ impl Endpoint {
     /// Handles in-order data that uses this much memory.
     pub(crate) fn data_received(&mut self, now: Time, text: SegmentData, memory: u32) {
         if text.is_empty() {
-            return self.acks.owe();
+            return self.acks.schedule();
         }
         self.measure_segment(text, memory);
         self.acks.on_data(now, self.rtt.rto(), self.rcv.offered());
@@ -295,7 +296,7 @@ impl Endpoint {
         if !self.acks.scheduled {
             return;
         }
-        let is_due = self.more_than_a_segment() && self.has_window_for_more();
+        let is_due = self.has_more_than_a_segment() && self.has_window_for_more();
         if is_due || self.acks.is_quick() || self.acks.at_once {
             self.send_ack(now);
         } else if !self.reassembly.is_empty() {
@@ -311,12 +312,12 @@ impl Endpoint {
     }
 
     /// Returns whether more than one full-sized segment is unacknowledged. RFC 5681 section 4.2.
-    fn more_than_a_segment(&self) -> bool {
+    fn has_more_than_a_segment(&self) -> bool {
         self.rcv.unacknowledged() > self.acks.segment_size
     }
 
-    /// Returns whether an acknowledgment now would advance the right edge of the window, which otherwise has to wait until the
-    /// application has read. Linux: __tcp_ack_snd_check.
+    /// Returns whether an acknowledgment now would advance the right edge of the window, which otherwise
+    /// waits for the application to read. Linux: __tcp_ack_snd_check.
     fn has_window_for_more(&mut self) -> bool {
         self.buffer.is_read() || self.select_window() >= self.rcv.offered()
     }
@@ -334,13 +335,13 @@ impl Endpoint {
     /// Handles that the application has read everything. Linux then acknowledges pushed data unless the
     /// connection is interactive, and announces a window that has doubled: tcp_cleanup_rbuf.
     pub(crate) fn data_read(&mut self, now: Time) {
-        self.look();
+        self.on_application_poll();
         self.size_buffer(now);
         self.reader.read_together();
         let acks = &self.acks;
-        let pushed = acks.pushed_twice || (acks.pushed && !acks.interactive());
+        let pushed = acks.pushed_twice || (acks.pushed && !acks.is_interactive());
         let pushed = pushed && (self.reassembly.is_empty() || !self.buffer.is_counted());
-        let due = self.more_than_a_segment() || (self.config.acknowledge_on_read && pushed);
+        let due = self.has_more_than_a_segment() || (self.config.acknowledge_on_read && pushed);
         if (acks.scheduled && due) || (self.buffer.is_counted() && self.window_doubles()) {
             self.send_ack(now);
         }
@@ -384,8 +385,8 @@ mod tests {
 
     #[test]
     fn segments_that_are_shorter_beside_sack_blocks_are_full() {
-        // net/ipv4/tcp_input.c tcp_measure_rcv_mss: "len" is free of the jitter of SACK.
-        let mut acks = Acknowledging::new(&Config::linux_6_12());
+        // net/ipv4/tcp_input.c tcp_measure_rcv_mss: "len" does not vary with SACK blocks.
+        let mut acks = DelayedAckState::new(&Config::linux_6_12());
         let text = |length, options| SegmentData { length, options, pushed: false, ends: false };
         for (length, options, size) in
             [(1448, 12, 1448), (1436, 24, 1448), (1436, 24, 1448), (1400, 12, 1448), (1400, 12, 1400)]

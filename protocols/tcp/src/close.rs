@@ -14,7 +14,7 @@ impl Endpoint {
         match self.machine.state() {
             State::Listen | State::SynSent => return self.end(Event::Closed),
             State::Established | State::CloseWait => self.machine.fin_queued(),
-            // The FIN follows when the handshake is over.
+            // The FIN follows after the handshake.
             State::SynReceived => {}
             _ => return,
         }
@@ -41,8 +41,8 @@ impl Endpoint {
         }
     }
 
-    /// Closes after the handshake if the application has asked for it meanwhile.
-    pub(crate) fn close_if_asked(&mut self) {
+    /// Closes after the handshake if the application has requested it meanwhile.
+    pub(crate) fn close_if_requested(&mut self) {
         if self.queue.fin_is_queued() && self.machine.state() == State::Established {
             self.machine.fin_queued();
         }
@@ -64,8 +64,8 @@ impl Endpoint {
     /// Handles the peer's FIN, which is next in sequence.
     pub(crate) fn fin_received(&mut self, now: Time) {
         self.reader.push_event(Event::PeerClosed);
-        self.acks.owe();
-        // What else was held lies behind it, where nothing can be.
+        self.acks.schedule();
+        // The other queued data lie after the FIN, where no data can be.
         self.reassembly.clear();
         match self.machine.state() {
             State::Established => {

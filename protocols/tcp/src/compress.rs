@@ -1,4 +1,4 @@
-//! SACK compression: out-of-order segments share acknowledgments, so that a burst behind a hole does not
+//! SACK compression: out-of-order segments share acknowledgments, so that a burst after a hole does not
 //! cause a burst of SACKs. Linux since 4.18; RFC 5681 section 4.2 requires an immediate acknowledgment of
 //! each.
 
@@ -26,7 +26,7 @@ impl Compression {
         self.waiting = 0;
     }
 
-    /// Counts an out-of-order segment; returns whether it has to be acknowledged at once.
+    /// Counts an out-of-order segment; returns whether it must be acknowledged at once.
     pub(crate) fn on_segment(&mut self, nxt: SeqNum, most: u32) -> bool {
         if self.waiting >= most {
             return true;

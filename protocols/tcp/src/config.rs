@@ -26,7 +26,7 @@ pub struct Config {
     /// The limit to which the send buffer grows, to hold twice the congestion window; a smaller value
     /// disables growth.
     pub send_buffer_max: ByteCount,
-    /// The memory of a packet's headers and of the structure behind its data, in addition to 256 octets for its descriptor. In the
+    /// The memory of a packet's headers and of the structure after its data, in addition to 256 octets for its descriptor. In the
     /// receive buffer the sum is rounded up to a power of two; the window then starts at half of that buffer and grows with large
     /// segments. With 0 the buffers count payload only.
     pub packet_head: ByteCount,
@@ -248,30 +248,30 @@ pub enum RttEstimator {
 pub const ETHERNET_MSS: u16 = 1460;
 
 /// The smallest segment with room for data after all options.
-const LEAST_MSS: u16 = 88;
+const MIN_MSS: u16 = 88;
 
 impl Config {
     /// Returns an error that names a value with which no endpoint could work, if there is one.
     pub fn check(&self) -> Result<(), ConfigError> {
         ConfigError::check([
-            (self.mss >= LEAST_MSS, "mss", "has to be 88 octets at least"),
-            (self.window_scale <= 14, "window_scale", "is 14 at most (RFC 7323 section 2.3)"),
-            (self.send_buffer.0 > 0, "send_buffer", "has to hold something"),
-            (self.receive_buffer.0 >= self.mss.into(), "receive_buffer", "has to hold a segment at least"),
-            (!self.timestamp_clock.is_zero(), "timestamp_clock", "has to be longer than 0s"),
+            (self.mss >= MIN_MSS, "mss", "must be at least 88 octets"),
+            (self.window_scale <= 14, "window_scale", "must be at most 14 (RFC 7323 section 2.3)"),
+            (self.send_buffer.0 > 0, "send_buffer", "must be larger than zero"),
+            (self.receive_buffer.0 >= self.mss.into(), "receive_buffer", "must be at least mss"),
+            (!self.timestamp_clock.is_zero(), "timestamp_clock", "must be longer than 0s"),
             (self.delayed_ack_min <= self.delayed_ack_max, "delayed_ack_min", "exceeds delayed_ack_max"),
-            ((1..=10_000).contains(&self.initial_window), "initial_window", "lies between 1 and 10000"),
-            (self.dupthresh > 0, "dupthresh", "has to be 1 at least"),
+            ((1..=10_000).contains(&self.initial_window), "initial_window", "must be between 1 and 10000"),
+            (self.dupthresh > 0, "dupthresh", "must be at least 1"),
             (
                 !self.prr || self.rate_halving == RateHalving::Off,
                 "rate_halving",
                 "cannot be combined with prr",
             ),
-            (self.rto_max >= Duration::from_millis(1), "rto_max", "has to be 1ms at least"),
+            (self.rto_max >= Duration::from_millis(1), "rto_max", "must be at least 1ms"),
             (self.rto_min <= self.rto_max, "rto_min", "exceeds rto_max"),
-            (!self.rto_initial.is_zero(), "rto_initial", "has to be longer than 0s"),
+            (!self.rto_initial.is_zero(), "rto_initial", "must be longer than 0s"),
             (self.rto_initial <= self.rto_max, "rto_initial", "exceeds rto_max"),
-            (!self.keepalive_interval.is_zero(), "keepalive_interval", "has to be longer than 0s"),
+            (!self.keepalive_interval.is_zero(), "keepalive_interval", "must be longer than 0s"),
         ])
     }
 }

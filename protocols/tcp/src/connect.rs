@@ -21,12 +21,12 @@ use crate::{Config, Endpoint, State};
 
 /// The peer's segment size if it announces none. RFC 9293 section 3.7.1.
 const DEFAULT_MSS: u16 = 536;
-/// The least segment size of a peer: options and a few octets of data. Linux: TCP_MIN_SND_MSS.
-const LEAST_MSS: u16 = 48;
+/// The minimum segment size of a peer: options and a few octets of data. Linux: TCP_MIN_SND_MSS.
+const MIN_MSS: u16 = 48;
 
 /// The options that the SYNs have negotiated.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Negotiated {
+pub(crate) struct NegotiatedOptions {
     mss: u32,
     sack: bool,
     /// The time of our first SYN.
@@ -35,7 +35,7 @@ pub(crate) struct Negotiated {
     answers_again: u32,
 }
 
-impl Negotiated {
+impl NegotiatedOptions {
     /// Creates the state before any SYN.
     pub(crate) fn new(config: &Config) -> Self {
         Self { mss: config.mss.into(), sack: false, first_syn: Time::ZERO, answers_again: 0 }
@@ -106,9 +106,10 @@ impl Endpoint {
             &syn.options;
         self.timestamps.negotiate(self.config.timestamps, *timestamps);
         let scale = window_scale.filter(|_| self.config.window_scale > 0);
-        let negotiated = u32::from(mss.unwrap_or(DEFAULT_MSS).max(LEAST_MSS).min(self.config.mss));
+        let negotiated = u32::from(mss.unwrap_or(DEFAULT_MSS).max(MIN_MSS).min(self.config.mss));
         let mss = negotiated - self.timestamps.length();
-        self.negotiated = Negotiated { mss, sack: self.config.sack && *sack_permitted, ..self.negotiated };
+        self.negotiated =
+            NegotiatedOptions { mss, sack: self.config.sack && *sack_permitted, ..self.negotiated };
         self.marks.negotiate(syn.flags, ecn);
         self.marks.accurate().on_first_option(accurate_ecn.as_deref());
         self.snd.on_syn(syn, scale);
@@ -168,10 +169,10 @@ impl Endpoint {
         self.marks.on_syn_again(again, ecn);
         let (seq, flags) = (syn.seq, self.marks.in_syn_again(syn.flags, false));
         self.negotiated.answers_again += 1;
-        // What it takes to be answered is no round trip any more (Karn).
+        // A retransmitted SYN-ACK provides no round-trip sample (Karn).
         self.board.resend(0, now, true, None);
         self.transmit(now, seq, flags, Bytes::new(), (now, false));
-        // That counts as a retransmission: the next is not due before it could be answered. Linux: tcp_check_req.
+        // This counts as a retransmission: the next one is not due before the peer could answer. Linux: tcp_check_req.
         self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
     }
 
@@ -184,7 +185,7 @@ impl Endpoint {
     pub(crate) fn listen_again(&mut self) {
         self.machine.listen_again();
         self.remote = None;
-        self.negotiated = Negotiated::new(&self.config);
+        self.negotiated = NegotiatedOptions::new(&self.config);
         self.timers.stop();
         (self.snd, self.rcv) = (SendSequence::default(), ReceiveSequence::default());
         self.board = Scoreboard::default();
@@ -198,7 +199,7 @@ impl Endpoint {
         self.machine.establish();
         let congested = self.syn_was_lost();
         self.episode = Episode::new(&self.config);
-        // Without marks these are blind. RFC 8257 section 3.1, RFC 9331 section 4.1.
+        // Without marks these controllers do not detect congestion. RFC 8257 section 3.1, RFC 9331 section 4.1.
         let algorithm = match self.config.congestion {
             Algorithm::Dctcp | Algorithm::Prague if !self.marks.are_agreed() => Algorithm::Reno,
             algorithm => algorithm,
@@ -226,14 +227,14 @@ impl Endpoint {
     fn syn_was_lost(&self) -> bool {
         let timeouts = self.episode.timeouts.of_syn();
         let again = timeouts + self.negotiated.answers_again;
-        timeouts > 0 && again > 1 && !self.timestamps.echo_is_of(self.negotiated.first_syn)
+        timeouts > 0 && again > 1 && !self.timestamps.echoes_time(self.negotiated.first_syn)
     }
 
     /// Answers a segment that belongs to no connection with a reset.
     pub(crate) fn reject(&mut self, source: Address, segment: &Segment) {
         let Some(reset) = reset_for(segment) else { return };
         let known = self.remote.replace((source, segment.source_port));
-        self.put_out(Ecn::NotCapable, |_, _| reset);
+        self.send_to_peer(Ecn::NotCapable, |_, _| reset);
         self.remote = known;
     }
 }

@@ -37,10 +37,10 @@ impl Endpoint {
         }
     }
 
-    /// Marks as lost everything more than DupThresh segments below the highest segment reported, of what was
-    /// sent before the phase began; in fast recovery also a retransmission if something that was sent after
-    /// it is reported. Linux 2.6.16: net/ipv4/tcp_input.c tcp_update_scoreboard, tcp_mark_head_lost,
-    /// tcp_sacktag_write_queue (event C).
+    /// Marks as lost the segments more than DupThresh below the highest reported one that were sent before
+    /// the phase began; in fast recovery also a retransmission if a segment sent after it is reported. Linux
+    /// 2.6.16: net/ipv4/tcp_input.c tcp_update_scoreboard, tcp_mark_head_lost, tcp_sacktag_write_queue (event
+    /// C).
     pub(crate) fn find_losses_by_distance(&mut self) {
         let Some(highest) = (0..self.board.len()).rev().find(|index| self.board.get(*index).sacked) else {
             return;
@@ -67,7 +67,7 @@ impl Endpoint {
         }
     }
 
-    /// Marks segments as lost above which DupThresh segments have arrived: IsLost() of RFC 6675 section 4.
+    /// Marks segments as lost if DupThresh segments above them have arrived: IsLost() of RFC 6675 section 4.
     pub(crate) fn find_losses_by_count(&mut self) {
         if self.board.sacked().segments < self.episode.reordering.dupthresh() {
             return;

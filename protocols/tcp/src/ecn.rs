@@ -6,12 +6,12 @@ use hol_congestion::Algorithm;
 use hol_wire::Ecn;
 use hol_wire::tcp::{EcnCounters, Flags, Segment, SeqNum};
 
-use crate::accurate_ecn::{AccurateEcn, Delivered};
+use crate::accurate_ecn::{AccurateEcn, NewlyAcked};
 use crate::ack_info::AckInfo;
 use crate::phase::Phase;
 use crate::{Config, Endpoint};
 
-/// ECN-setup. RFC 3168 section 6.1.1.
+/// The flags of an ECN-setup SYN. RFC 3168 section 6.1.1.
 const SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
 
 /// The ECN state of a connection.
@@ -26,14 +26,14 @@ pub(crate) struct Marks {
     /// Whether both sides support ECN.
     negotiated: bool,
     /// Whether a SYN without the offer disables it.
-    minds_plain_syn: bool,
+    plain_syn_disables: bool,
     /// Whether such a SYN was sent or received.
     plain_syn: bool,
     /// Whether an ECN-capable packet has arrived.
     seen: bool,
-    /// Whether a mark has to be echoed to the peer.
+    /// Whether a mark must be echoed to the peer.
     echoing: bool,
-    /// Whether the peer has to be told that the window was reduced (CWR).
+    /// Whether the next data must report the reduction of the window to the peer (CWR).
     reduced: bool,
     /// Marks that are counted instead of echoed.
     accurate: AccurateEcn,
@@ -43,7 +43,7 @@ impl Marks {
     /// Creates the state before the handshake.
     pub(crate) fn new(config: &Config) -> Self {
         let precise = config.congestion == Algorithm::Dctcp;
-        // Prague takes no classic ECN. RFC 9331 section 4.1.
+        // Prague does not use classic ECN. RFC 9331 section 4.1.
         let scalable = config.congestion == Algorithm::Prague;
         let offered = !scalable && (config.ecn || config.accurate_ecn || precise);
         Self {
@@ -51,7 +51,7 @@ impl Marks {
             if_offered: !scalable && (offered || config.ecn_if_offered),
             precise,
             negotiated: false,
-            minds_plain_syn: !config.ecn_after_plain_syn,
+            plain_syn_disables: !config.ecn_after_plain_syn,
             plain_syn: false,
             seen: false,
             echoing: false,
@@ -83,7 +83,7 @@ impl Marks {
         }
     }
 
-    /// Returns the flags of a SYN that is sent again, after a timeout or because the peer has sent its own again.
+    /// Returns the flags of a retransmitted SYN, after a timeout or because the peer has retransmitted its own.
     pub(crate) fn in_syn_again(&mut self, flags: Flags, timed_out: bool) -> Flags {
         if !flags.contains(Flags::SYN) {
             return flags;
@@ -105,7 +105,7 @@ impl Marks {
         }
         let offers = flags.contains(SETUP | Flags::SYN) && !flags.contains(Flags::ACK);
         self.plain_syn |= offers;
-        let refuses = self.plain_syn && self.minds_plain_syn && flags.contains(Flags::SYN | Flags::ACK);
+        let refuses = self.plain_syn && self.plain_syn_disables && flags.contains(Flags::SYN | Flags::ACK);
         if offers || refuses { flags.without(SETUP | Flags::AE) } else { flags }
     }
 
@@ -115,7 +115,7 @@ impl Marks {
             return self.accurate.on_syn_again(syn, ecn);
         }
         self.plain_syn |= !syn.contains(SETUP);
-        self.negotiated &= !(self.plain_syn && self.minds_plain_syn);
+        self.negotiated &= !(self.plain_syn && self.plain_syn_disables);
     }
 
     /// Negotiates ECN from the peer's SYN or SYN-ACK, which arrived with `ecn`. RFC 3168 section 6.1.1.
@@ -127,10 +127,10 @@ impl Marks {
         let answers = syn.contains(Flags::ACK);
         let speaks = syn.contains(Flags::ECE) && syn.contains(Flags::CWR) != answers;
         let accepts = if answers { self.offered } else { self.if_offered };
-        self.negotiated = accepts && speaks && !(self.plain_syn && self.minds_plain_syn);
+        self.negotiated = accepts && speaks && !(self.plain_syn && self.plain_syn_disables);
     }
 
-    /// Handles a SYN-ACK that arrives again, whose answer reflects its codepoint. Linux: `tcp_send_challenge_ack`.
+    /// Handles a retransmitted SYN-ACK; the answer reflects its codepoint. Linux: `tcp_send_challenge_ack`.
     pub(crate) fn on_syn_ack_again(&mut self, segment: &Segment, ecn: Ecn) {
         if self.accurate.is_agreed() {
             self.accurate.on_syn_ack_again(ecn);
@@ -138,7 +138,7 @@ impl Marks {
         }
     }
 
-    /// Handles data that have arrived before, from `start` on.
+    /// Handles duplicate data that begin at `start`.
     pub(crate) fn on_duplicate(&mut self, start: SeqNum) {
         self.accurate.on_duplicate(start);
     }
@@ -148,7 +148,7 @@ impl Marks {
         self.accurate.reported_octets()
     }
 
-    /// Returns how many of our packets the peer has reported as marked, where they are counted.
+    /// Returns how many of our packets the peer has reported as marked, if marks are counted.
     pub(crate) fn reported(&self) -> u32 {
         self.accurate.reported()
     }
@@ -158,17 +158,18 @@ impl Marks {
         &mut self.accurate
     }
 
-    /// Returns the option of a SYN-ACK that is sent for the first time.
+    /// Returns the option of the first SYN-ACK.
     pub(crate) fn option_of_syn_ack(&self) -> Option<Box<EcnCounters>> {
         self.accurate.option_of_syn_ack()
     }
 
-    /// Returns how many counters of accurate feedback fit into `space` octets beside `blocks` SACK blocks, and how many of these are left.
+    /// Returns the number of AccECN counters that fit into `space` octets together with `blocks` SACK blocks,
+    /// and the remaining number of blocks.
     pub(crate) fn fit_counters(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
         self.accurate.fit(space, blocks)
     }
 
-    /// Handles a received segment's codepoint where marks are counted; returns whether it has to be acknowledged at once.
+    /// Handles a received segment's codepoint if marks are counted; returns whether the segment must be acknowledged at once.
     pub(crate) fn on_packet(&mut self, ecn: Ecn, octets: u32) -> bool {
         self.accurate.is_agreed() && self.accurate.on_packet(ecn, octets)
     }
@@ -213,13 +214,13 @@ impl Marks {
         if self.precise && flags.contains(Flags::ECE) { Ecn::Capable } else { Ecn::NotCapable }
     }
 
-    /// Returns whether a segment echoes a mark of our packets. RFC 3168 section 6.1.2.
-    pub(crate) fn hears_echo(&self, segment: &Segment) -> bool {
+    /// Returns whether a segment echoes a mark of one of our packets. RFC 3168 section 6.1.2.
+    pub(crate) fn is_mark_echo(&self, segment: &Segment) -> bool {
         self.negotiated && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::SYN)
     }
 
     /// Stops echoing if `flags` report a reduction of the peer's window; returns whether they do. RFC 3168 section 6.1.3.
-    pub(crate) fn hears_of_reduction(&mut self, flags: Flags) -> bool {
+    pub(crate) fn on_reduction_report(&mut self, flags: Flags) -> bool {
         let reduced = self.negotiated && flags.contains(Flags::CWR);
         if reduced && !self.precise {
             self.echoing = false;
@@ -227,14 +228,14 @@ impl Marks {
         reduced
     }
 
-    /// Handles the codepoint of received data; returns whether they have to be acknowledged soon.
+    /// Handles the codepoint of received data; returns whether they must be acknowledged soon.
     fn on_data(&mut self, ecn: Ecn) -> bool {
         if self.negotiated && self.precise {
             self.echoing = ecn == Ecn::Congested;
             return false;
         }
         let is_first = ecn == Ecn::Congested && !self.echoing;
-        // A packet that is not ECN-capable, though others were, is probably a retransmission.
+        // A packet that is not ECN-capable, although others were, is probably a retransmission.
         let is_again = ecn == Ecn::NotCapable && self.seen;
         self.echoing |= self.negotiated && ecn == Ecn::Congested;
         self.seen |= ecn != Ecn::NotCapable;
@@ -248,9 +249,10 @@ impl Marks {
 }
 
 impl Endpoint {
-    /// Sends the pending delayed acknowledgment of what was received before `nxt`, before the echo changes. RFC 8257 section 3.2, figure 1.
-    /// Its window already counts the data that change the echo. Linux: `dctcp_ece_ack_update`.
-    pub(crate) fn tell_of_marks_before(&mut self, now: Time, ecn: Ecn, nxt: SeqNum) {
+    /// Sends the delayed acknowledgment of the data before `nxt`, before the echo changes. RFC 8257 section
+    /// 3.2, figure 1. Its window already includes the data that change the echo. Linux:
+    /// `dctcp_ece_ack_update`.
+    pub(crate) fn acknowledge_before_marks(&mut self, now: Time, ecn: Ecn, nxt: SeqNum) {
         if self.marks.is_changed_by(ecn) {
             if self.timers.is_ack_delayed() {
                 self.send_ack_of(now, nxt);
@@ -277,14 +279,14 @@ impl Endpoint {
         self.episode.undo.forget_window();
     }
 
-    /// Takes the number of marked packets from an acknowledgment, where they are counted; the handshake's have no such number. RFC 9768
-    /// section 3.2.2.
+    /// Extracts the number of marked packets from an acknowledgment, if marks are counted; acknowledgments of
+    /// the handshake have no such number. RFC 9768 section 3.2.2.
     pub(crate) fn take_marks(&mut self, segment: &Segment, info: &mut AckInfo) {
         let progresses = info.advanced || info.delivered > 0 || self.timestamps.has_advanced();
         if !self.marks.are_counted() || !progresses || info.syn_acked {
             return;
         }
-        let delivered = Delivered {
+        let delivered = NewlyAcked {
             packets: info.delivered.div_ceil(self.cwnd.quantum()),
             octets: info.delivered_octets,
             mss: self.negotiated.mss(),

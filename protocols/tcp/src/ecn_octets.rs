@@ -13,13 +13,13 @@ const MASK: u32 = 0xff_ffff;
 /// Number of counters.
 const FIELDS: usize = 3;
 
-/// What the peer's options have been like. `TCP_ACCECN_OPT_*_SEEN`.
+/// What the peer's options were like. `TCP_ACCECN_OPT_*_SEEN`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum PeerOption {
     None,
     Empty,
     Counters,
-    /// A counter was zeroed on the way.
+    /// The path has zeroed a counter.
     Zeroed,
 }
 
@@ -29,9 +29,9 @@ pub(crate) struct EcnOctets {
     received: [u32; FIELDS],
     delivered: [u32; FIELDS],
     seen: PeerOption,
-    /// Fields that the next option needs to tell of all that arrived since the last one. `accecn_minlen`.
-    least: usize,
-    /// The only counter that grows, as far as is known. `est_ecnfield`.
+    /// Minimum number of fields with which the next option reports all data received since the last one. `accecn_minlen`.
+    min_fields: usize,
+    /// The only counter that grows, if it is known. `est_ecnfield`.
     growing: Option<usize>,
 }
 
@@ -42,7 +42,7 @@ impl EcnOctets {
             received: [0; FIELDS],
             delivered: [0; FIELDS],
             seen: PeerOption::None,
-            least: 0,
+            min_fields: 0,
             growing: None,
         }
     }
@@ -67,7 +67,7 @@ impl EcnOctets {
         let Some(index) = index(ecn) else { return };
         self.received[index] = self.received[index].wrapping_add(octets);
         // The option's order is ECT(1), CE, ECT(0).
-        self.least = self.least.max([1, 3, 2][index]);
+        self.min_fields = self.min_fields.max([1, 3, 2][index]);
     }
 
     /// Handles the first option of the peer, in its SYN-ACK or in the ACK of ours. `tcp_accecn_option_init`.
@@ -114,8 +114,8 @@ impl EcnOctets {
         is_reliable
     }
 
-    /// Returns how many counters fit beside `blocks` SACK blocks into `space` octets, and how many of the
-    /// blocks are left, if the counters that must be sent fit. `tcp_options_fit_accecn`.
+    /// Returns the number of counters that fit into `space` octets together with `blocks` SACK blocks, and
+    /// the remaining number of blocks, if the counters that must be sent fit. `tcp_options_fit_accecn`.
     pub(crate) fn fit(&self, mut space: usize, mut blocks: usize) -> Option<(usize, usize)> {
         let mut fields = FIELDS;
         loop {
@@ -123,10 +123,10 @@ impl EcnOctets {
             if space >= EcnCounters::padded_length(fields, padding) {
                 return Some((fields, blocks));
             }
-            if fields == self.least && blocks > 2 && self.least > 0 {
-                // A SACK block gives way.
+            if fields == self.min_fields && blocks > 2 && self.min_fields > 0 {
+                // One SACK block less makes room.
                 (blocks, space, fields) = (blocks - 1, space + 8, FIELDS);
-            } else if fields > self.least {
+            } else if fields > self.min_fields {
                 fields -= 1;
             } else {
                 return None;
@@ -136,7 +136,7 @@ impl EcnOctets {
 
     /// Returns an option with this many counters.
     pub(crate) fn option(&mut self, fields: usize) -> EcnCounters {
-        self.least = 0;
+        self.min_fields = 0;
         Self::counters(self.received, fields)
     }
 
@@ -152,7 +152,7 @@ impl EcnOctets {
     }
 }
 
-/// Returns the place of a codepoint's counter.
+/// Returns the index of a codepoint's counter.
 const fn index(ecn: Ecn) -> Option<usize> {
     match ecn {
         Ecn::NotCapable => None,

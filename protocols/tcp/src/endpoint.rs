@@ -9,8 +9,8 @@ use hol_congestion::{Algorithm, CongestionWindow};
 use hol_transport::{Command, Event, Input, Output, PathState, ReceivingApplication, Statistics};
 use hol_wire::{Address, Packet, Transport};
 
-use crate::acknowledge::Acknowledging;
-use crate::connect::Negotiated;
+use crate::acknowledge::DelayedAckState;
+use crate::connect::NegotiatedOptions;
 use crate::ecn::Marks;
 use crate::episode::Episode;
 use crate::keepalive::KeepAlive;
@@ -26,7 +26,7 @@ use crate::scoreboard::Scoreboard;
 use crate::send_queue::SendQueue;
 use crate::send_sequence::SendSequence;
 use crate::state_machine::StateMachine;
-use crate::timers::{Clock, Expired, Purpose, Timers};
+use crate::timers::{Clock, ExpiredTimer, Purpose, Timers};
 use crate::timestamps::Timestamps;
 use crate::validation::Usage;
 use crate::{Config, CongestionUnit, State};
@@ -40,7 +40,7 @@ pub struct Endpoint {
     pub(crate) remote: Option<(Address, u16)>,
     pub(crate) machine: StateMachine,
     pub(crate) rng: Rng,
-    pub(crate) negotiated: Negotiated,
+    pub(crate) negotiated: NegotiatedOptions,
     pub(crate) marks: Marks,
     pub(crate) queue: SendQueue,
     /// The memory that packets use in the buffers.
@@ -55,7 +55,7 @@ pub struct Endpoint {
     pub(crate) sizing: RightSizing,
     /// When a segment without data was last answered because it was unacceptable.
     pub(crate) last_challenge: Option<Time>,
-    pub(crate) acks: Acknowledging,
+    pub(crate) acks: DelayedAckState,
     pub(crate) board: Scoreboard,
     pub(crate) cwnd: CongestionWindow,
     pub(crate) usage: Usage,
@@ -66,7 +66,7 @@ pub struct Endpoint {
     /// The latest reading of the clock for timestamps. Linux: tcp_mstamp.
     pub(crate) clock_read: Time,
     pub(crate) timers: Timers,
-    pub(crate) alive: KeepAlive,
+    pub(crate) keepalive: KeepAlive,
     /// Packets to be polled, in order.
     pub(crate) packets: VecDeque<Packet>,
     /// Events that wait for the application.
@@ -74,13 +74,13 @@ pub struct Endpoint {
     /// Whether `can_send` has returned false since the last `Writable`.
     blocked: Cell<bool>,
     /// Whether less than a third of the send buffer was free when the application polled the socket. Linux: SOCK_NOSPACE.
-    is_short: bool,
+    is_send_buffer_short: bool,
     /// When the application last received data, if it has not polled the socket since.
-    turn: Option<Time>,
-    /// Whether `accepts` has taken a part of a write.
+    turn_start: Option<Time>,
+    /// Whether `accepts` has accepted a part of a write.
     partial: Cell<bool>,
     /// Whether the next write continues the part written last.
-    pub(crate) goes_on: bool,
+    pub(crate) continues_write: bool,
     pub(crate) statistics: Statistics,
 }
 
@@ -112,7 +112,7 @@ impl Endpoint {
             local,
             remote,
             machine: StateMachine::new(state),
-            negotiated: Negotiated::new(&config),
+            negotiated: NegotiatedOptions::new(&config),
             marks: Marks::new(&config),
             queue: SendQueue::default(),
             memory: PacketMemory::new(config.packet_head),
@@ -124,7 +124,7 @@ impl Endpoint {
             buffer: ReceiveBuffer::new(&config),
             sizing: RightSizing::default(),
             last_challenge: None,
-            acks: Acknowledging::new(&config),
+            acks: DelayedAckState::new(&config),
             board: Scoreboard::default(),
             cwnd: initial_window(&config, config.congestion, config.mss.into()),
             usage: Usage::default(),
@@ -134,14 +134,14 @@ impl Endpoint {
             timestamps: Timestamps::new(config.timestamp_clock, rng.next_u32()),
             clock_read: Time::ZERO,
             timers: Timers::new(clock),
-            alive: KeepAlive::default(),
+            keepalive: KeepAlive::default(),
             packets: VecDeque::new(),
             reader: ReceivingApplication::new(config.wakeup),
             blocked: Cell::new(false),
-            is_short: false,
-            turn: None,
+            is_send_buffer_short: false,
+            turn_start: None,
             partial: Cell::new(false),
-            goes_on: false,
+            continues_write: false,
             statistics: Statistics::default(),
             config,
             rng,
@@ -193,7 +193,7 @@ impl Endpoint {
         self.reader.unread() > 0
     }
 
-    /// Uses `config` from now on, except for what the handshake has negotiated. Linux: do_tcp_setsockopt, sk_setsockopt.
+    /// Uses `config` from now on, except for the options that the handshake has negotiated. Linux: do_tcp_setsockopt, sk_setsockopt.
     pub fn set_config(&mut self, config: impl Into<Arc<Config>>) {
         let config = config.into();
         if config.send_buffer != self.config.send_buffer {
@@ -213,22 +213,22 @@ impl Endpoint {
         }
     }
 
-    fn expired(&mut self, now: Time, timer: Expired) {
+    fn expired(&mut self, now: Time, timer: ExpiredTimer) {
         self.end_turn();
         // tcp_compressed_ack_kick of Linux 6.12 does not call tcp_mstamp_refresh.
-        if timer != Expired::CompressedAck || self.config.sack_compression_reads_clock {
+        if timer != ExpiredTimer::CompressedAck || self.config.sack_compression_reads_clock {
             self.clock_read = now;
         }
         match timer {
-            Expired::DelayedAck => self.delayed_ack_expired(now),
-            Expired::CompressedAck | Expired::HastenedAck => self.send_ack(now),
-            Expired::Departure => self.departure_due(now),
-            Expired::TimeWait => self.machine.end(),
-            Expired::Sender(Purpose::Retransmission) => self.retransmission_timeout(now),
-            Expired::Sender(Purpose::LossProbe) => self.send_loss_probe(now),
-            Expired::Sender(Purpose::Reordering) => self.reordering_timeout(now),
-            Expired::Sender(Purpose::Persist) => self.persist_timeout(now),
-            Expired::KeepAlive => self.keepalive_timeout(now),
+            ExpiredTimer::DelayedAck => self.delayed_ack_expired(now),
+            ExpiredTimer::CompressedAck | ExpiredTimer::HastenedAck => self.send_ack(now),
+            ExpiredTimer::Departure => self.departure_due(now),
+            ExpiredTimer::TimeWait => self.machine.end(),
+            ExpiredTimer::Sender(Purpose::Retransmission) => self.retransmission_timeout(now),
+            ExpiredTimer::Sender(Purpose::LossProbe) => self.send_loss_probe(now),
+            ExpiredTimer::Sender(Purpose::Reordering) => self.reordering_timeout(now),
+            ExpiredTimer::Sender(Purpose::Persist) => self.persist_timeout(now),
+            ExpiredTimer::KeepAlive => self.keepalive_timeout(now),
         }
     }
 
@@ -237,8 +237,7 @@ impl Endpoint {
         self.machine.state().may_send() && self.queue.is_open()
     }
 
-    /// Returns how many octets the send buffer accepts now. Linux starts a block as long as there is any room, and fills it:
-    /// tcp_sendmsg_locked.
+    /// Returns how many octets the send buffer accepts now. Linux starts a block if there is any room, and fills it: tcp_sendmsg_locked.
     fn writable(&self) -> usize {
         let space = self.send_space();
         if !self.offloads() {
@@ -252,7 +251,7 @@ impl Endpoint {
     }
 
     /// Returns whether there is room for a write; if not, `Writable` follows later.
-    pub(crate) fn finds_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         let room = self.writable() > 0;
         self.blocked.set(!room);
         room
@@ -263,7 +262,7 @@ impl Endpoint {
         self.partial.take()
     }
 
-    /// Returns the memory used in the send buffer. Linux: sk_wmem_queued.
+    /// Returns the memory that the send buffer uses. Linux: sk_wmem_queued.
     pub(crate) fn send_memory(&self) -> usize {
         let blocks = self.queue.blocks() * self.memory.without_data() as usize;
         self.queue.length() + blocks + self.board.memory()
@@ -280,17 +279,17 @@ impl Endpoint {
         self.send_buffer = self.send_buffer.max(self.send_buffer_for_window().min(most));
     }
 
-    /// Informs a blocked application when a third of the buffer is free again. A buffer too small for the congestion window is enlarged
-    /// before. Linux: tcp_check_space.
+    /// Informs a blocked application when a third of the buffer is free again. First enlarges a buffer that
+    /// is too small for the congestion window. Linux: tcp_check_space.
     pub(crate) fn check_space(&mut self) {
-        if !(self.blocked.get() || self.is_short) {
+        if !(self.blocked.get() || self.is_send_buffer_short) {
             return;
         }
         if self.in_flight() < self.cwnd.cwnd() {
             self.grow_send_buffer();
         }
         if self.is_writable() {
-            self.is_short = false;
+            self.is_send_buffer_short = false;
             if self.blocked.take() {
                 self.reader.push_event(Event::Writable);
             }
@@ -304,21 +303,21 @@ impl Endpoint {
 
     /// Handles that the application polls the socket, which shows whether the send buffer is short. Linux:
     /// tcp_poll.
-    pub(crate) fn look(&mut self) {
-        self.is_short |= self.offloads() && !self.is_writable();
+    pub(crate) fn on_application_poll(&mut self) {
+        self.is_send_buffer_short |= self.offloads() && !self.is_writable();
     }
 
     /// Handles that the application has processed its data and polls again before it sleeps. Linux:
     /// fs/eventpoll.c ep_send_events puts a ready socket back on the list and polls it once more.
     pub(crate) fn end_turn(&mut self) {
-        if self.turn.take().is_some() {
-            self.look();
+        if self.turn_start.take().is_some() {
+            self.on_application_poll();
         }
     }
 
     /// Ends the turn, unless the application writes within it.
     pub(crate) fn end_earlier_turn(&mut self, now: Time) {
-        if self.turn.is_some_and(|began| began < now) {
+        if self.turn_start.is_some_and(|began| began < now) {
             self.end_turn();
         }
     }
@@ -368,7 +367,7 @@ impl hol_transport::Endpoint for Endpoint {
                 continue;
             }
             if let Some(event) = self.reader.next_event() {
-                self.turn = Some(now);
+                self.turn_start = Some(now);
                 return Output::Event(event);
             }
             if self.reader.wake_if_due(now) {

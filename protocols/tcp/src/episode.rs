@@ -7,7 +7,7 @@ use crate::persist::Persist;
 use crate::phase::Phase;
 use crate::prr::Prr;
 use crate::rack::Rack;
-use crate::rate_halving::Halving;
+use crate::rate_halving::RateReduction;
 use crate::reordering::Reordering;
 use crate::sack::DuplicateReports;
 use crate::timeout::Timeouts;
@@ -24,7 +24,7 @@ pub(crate) struct Episode {
     pub(crate) persist: Persist,
     pub(crate) undo: Undo,
     pub(crate) prr: Prr,
-    pub(crate) halving: Halving,
+    pub(crate) halving: RateReduction,
     pub(crate) rack: Rack,
     pub(crate) probe: LossProbe,
     pub(crate) reordering: Reordering,
@@ -41,7 +41,7 @@ impl Episode {
             persist: Persist::default(),
             undo: Undo::default(),
             prr: Prr::default(),
-            halving: Halving::default(),
+            halving: RateReduction::default(),
             rack: Rack::default(),
             probe: LossProbe::default(),
             reordering: Reordering::new(config.dupthresh),
@@ -64,7 +64,7 @@ impl Episode {
         (self.phase, self.recover) = (phase, nxt);
     }
 
-    /// Changes the phase, but not its end.
+    /// Changes the phase without changing its end.
     pub(crate) fn turn(&mut self, phase: Phase) {
         self.phase = phase;
     }

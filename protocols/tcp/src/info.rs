@@ -22,7 +22,7 @@ pub struct Info {
     pub mss: u32,
     /// Whether both sides support SACK.
     pub sack: bool,
-    /// Segments that the peer has reported as marked, where marks are counted. RFC 9768.
+    /// Segments that the peer has reported as marked, if marks are counted. RFC 9768.
     pub marked: u32,
     /// Octets that the peer has reported as delivered with ECT(1), ECT(0) and CE, in the option of accurate ECN.
     pub delivered_octets: [u32; 3],

@@ -8,26 +8,26 @@ use hol_wire::tcp::Flags;
 
 use crate::{Endpoint, State};
 
-/// When the peer was last heard, and how many probes it has not answered.
+/// The state of keepalive: the peer's last sign of life, and the unanswered probes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KeepAlive {
-    /// When the peer was heard of last.
-    heard: Time,
-    /// Probes since then.
+    /// When a segment of the peer last arrived.
+    last_segment: Time,
+    /// Number of probes since then.
     unanswered: u32,
 }
 
 impl KeepAlive {
-    /// An acknowledgment or data came. Linux: rcv_tstamp, lrcvtime, icsk_probes_out.
+    /// Handles an acknowledgment or data of the peer. Linux: rcv_tstamp, lrcvtime, icsk_probes_out.
     pub(crate) fn on_segment(&mut self, now: Time) {
-        *self = Self { heard: now, unanswered: 0 };
+        *self = Self { last_segment: now, unanswered: 0 };
     }
 }
 
 impl Endpoint {
     /// Starts the timer, because the connection is open.
     pub(crate) fn start_keepalive(&mut self, now: Time) {
-        self.alive.on_segment(now);
+        self.keepalive.on_segment(now);
         if !self.config.keepalive.is_zero() {
             self.timers.arm_keepalive(now, self.config.keepalive);
         }
@@ -39,31 +39,31 @@ impl Endpoint {
         if matches!(self.machine.state(), State::Closed | State::TimeWait) {
             return;
         }
-        // What is under way has the retransmission timer.
+        // The retransmission timer covers data in flight.
         if self.board.len() > 0 || self.queue.has_unsent() {
             return self.timers.arm_keepalive(now, idle);
         }
-        let silent = self.timers.ticks_between(self.alive.heard, now);
+        let silent = self.timers.ticks_between(self.keepalive.last_segment, now);
         if silent < idle {
             return self.timers.arm_keepalive(now, idle - silent);
         }
-        if self.is_given_up(silent) {
+        if self.is_peer_gone(silent) {
             self.transmit(now, self.snd.nxt(), Flags::RST | Flags::ACK, Bytes::new(), (now, false));
             return self.end(Event::Failed { reason: Failure::TimedOut });
         }
-        // One octet back, so that the peer has to answer.
+        // One octet before SND.UNA, so that the peer must answer.
         let seq = self.snd.una() - 1;
         self.transmit(now, seq, Flags::ACK, Bytes::new(), (now, false));
-        self.alive.unanswered += 1;
+        self.keepalive.unanswered += 1;
         self.timers.arm_keepalive(now, self.config.keepalive_interval);
     }
 
-    /// The user timeout decides if there is one, else the number of probes.
-    fn is_given_up(&self, silent: Duration) -> bool {
+    /// Returns whether the connection fails: after the user timeout if there is one, otherwise after the maximum number of probes.
+    fn is_peer_gone(&self, silent: Duration) -> bool {
         let user_timeout = self.config.user_timeout;
         match user_timeout.is_zero() {
-            true => self.alive.unanswered >= self.config.keepalive_probes,
-            false => silent >= user_timeout && self.alive.unanswered > 0,
+            true => self.keepalive.unanswered >= self.config.keepalive_probes,
+            false => silent >= user_timeout && self.keepalive.unanswered > 0,
         }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! ## Files
 //!
-//! One file an idea, with the same file names as the SCTP crate where the idea is the same: start at
-//! `endpoint`, then follow a connection through `connect`, `send`, `receive`, `acknowledge`, `ack`,
-//! `recover`, `resend`, `timeout` and `close`.
+//! One idea per file. Files with the same name in the SCTP crate have the same purpose: start at `endpoint`,
+//! then follow a connection through `connect`, `send`, `receive`, `acknowledge`, `ack`, `recover`, `resend`,
+//! `timeout` and `close`.
 
 mod accurate_ecn;
 mod ack;

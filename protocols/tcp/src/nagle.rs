@@ -23,7 +23,7 @@ impl SmallSegments {
         self.end = end;
     }
 
-    /// Returns whether the next small segment has to wait.
+    /// Returns whether the next small segment must wait.
     pub(crate) fn hold(&self, rule: Nagle, outstanding: bool, snd: &SendSequence) -> bool {
         match rule {
             Nagle::Off => false,

@@ -8,18 +8,19 @@ use crate::phase::Phase;
 use crate::send::{Next, Push};
 use crate::{CongestionUnit, Endpoint};
 
-/// The largest block: 64 KiB less the headers. Linux: sk_setup_caps, GSO_LEGACY_MAX_SIZE.
-const LARGEST: u32 = 65_343;
+/// The largest block: 64 KiB minus the headers. Linux: sk_setup_caps, GSO_LEGACY_MAX_SIZE.
+const MAX_BLOCK: u32 = 65_343;
 /// The fraction of the window, as 1/n, that is worth sending at once. Linux: net.ipv4.tcp_tso_win_divisor.
 const WINDOW_DIVISOR: u32 = 3;
-/// A block takes 1/1024 s at the present rate. Linux: sk_pacing_shift.
+/// A block lasts 1/1024 s at the current rate. Linux: sk_pacing_shift.
 const PACE_SHIFT: u32 = 10;
-/// Below 2⁹ µs of round trip a block may have the largest size; it is halved for each further 2⁹ µs. Linux: net.ipv4.tcp_tso_rtt_log.
+/// Unit of the round trip, 2⁹ µs: below one unit a block may have the largest size, which is halved for each
+/// further unit. Linux: net.ipv4.tcp_tso_rtt_log.
 const RTT_LOG: u32 = 9;
-/// The least number of segments in a block. Linux: net.ipv4.tcp_min_tso_segs.
-const FEWEST: u32 = 2;
+/// The minimum number of segments in a block. Linux: net.ipv4.tcp_min_tso_segs.
+const MIN_SEGMENTS: u32 = 2;
 /// The longest wait for an acknowledgment that is worthwhile.
-const SOON: Duration = Duration::from_millis(1);
+const MAX_WAIT: Duration = Duration::from_millis(1);
 
 impl Endpoint {
     /// Returns whether blocks of several segments are sent: only if the window counts packets. If it counts
@@ -28,7 +29,7 @@ impl Endpoint {
         self.config.segmentation_offload && self.config.congestion_unit == CongestionUnit::Packets
     }
 
-    /// Returns the octets that always fit into a block, however many SACK blocks its segments carry.
+    /// Returns the octets that always fit into a block, regardless of the SACK blocks in its segments.
     pub(crate) fn always_fits(&self) -> usize {
         const SACK_BLOCKS: u32 = 4 + 4 * 8;
         self.snd.bound_to_half_window(self.negotiated.mss()).saturating_sub(SACK_BLOCKS) as usize
@@ -37,16 +38,16 @@ impl Endpoint {
     /// Returns the octets of a block that the application fills. Linux: tcp_xmit_size_goal.
     pub(crate) fn block_size(&self) -> usize {
         let segment = self.payload_limit().max(1);
-        let most = self.snd.bound_to_half_window(LARGEST) as usize;
+        let most = self.snd.bound_to_half_window(MAX_BLOCK) as usize;
         (most / segment * segment).max(segment)
     }
 
     /// Returns the octets sent in 1/1024 s, at the controller's rate if it has one.
-    fn octets_of_a_burst(&self) -> u64 {
+    fn burst_octets(&self) -> u64 {
         self.cwnd.pacing().map_or(self.usage.rate(), |pacing| pacing.rate) >> PACE_SHIFT
     }
 
-    /// Updates the rate that the window allows, in octets per second, until the next acknowledgment. Linux: tcp_update_pacing_rate.
+    /// Updates the rate that the window allows until the next acknowledgment, in octets per second. Linux: tcp_update_pacing_rate.
     pub(crate) fn update_rate(&mut self) {
         if !self.offloads() {
             return;
@@ -60,14 +61,14 @@ impl Endpoint {
 
     /// Returns the largest number of segments in a block. Linux: tcp_tso_autosize, unless the controller
     /// sets it (`tso_segs`).
-    pub(crate) fn most_segments(&self, segment: usize) -> u32 {
+    pub(crate) fn max_segments(&self, segment: usize) -> u32 {
         let round_trip = self.rtt.min().map_or(u64::MAX, |least| least.as_nanos() / 1000) >> RTT_LOG;
-        let more = if round_trip < u64::from(u32::BITS) { u64::from(LARGEST) >> round_trip } else { 0 };
-        let octets = self.octets_of_a_burst().saturating_add(more).min(LARGEST.into());
+        let more = if round_trip < u64::from(u32::BITS) { u64::from(MAX_BLOCK) >> round_trip } else { 0 };
+        let octets = self.burst_octets().saturating_add(more).min(MAX_BLOCK.into());
         if let (Algorithm::Prague, Some(pacing)) = (self.config.congestion, self.cwnd.pacing()) {
             return pacing.burst;
         }
-        let fewest = if self.config.congestion == Algorithm::Bbr { 1 } else { FEWEST };
+        let fewest = if self.config.congestion == Algorithm::Bbr { 1 } else { MIN_SEGMENTS };
         ((octets / segment as u64) as u32).max(fewest)
     }
 
@@ -82,8 +83,8 @@ impl Endpoint {
     pub(crate) fn send_blocks(&mut self, now: Time, push: Push) -> (u32, bool) {
         let (mut sent, mut is_limited) = (0, false);
         let segment = self.payload_limit();
-        let most = if self.queue.length() > segment { self.most_segments(segment) } else { FEWEST };
-        while self.queue.has_unsent() && self.train(now, push) > 0 {
+        let most = if self.queue.length() > segment { self.max_segments(segment) } else { MIN_SEGMENTS };
+        while self.queue.has_unsent() && self.sendable_segments(now, push) > 0 {
             let quota = match self.quota() {
                 0 if push == Push::Probe => 1,
                 0 => break,
@@ -108,7 +109,7 @@ impl Endpoint {
             }
             let size = if length > segment { self.split_point(push, length, segment, quota) } else { length };
             sent += self.send_block(now, size, segment);
-            if matches!(push, Push::Probe | Push::One) {
+            if matches!(push, Push::Probe | Push::FirstBlock) {
                 break;
             }
         }
@@ -126,8 +127,8 @@ impl Endpoint {
         self.small.hold(self.config.nagle, self.board.len() > 0, &self.snd)
     }
 
-    /// Returns the octets of the first block that are sent now: as many as the windows allow, without a small segment at the end that has
-    /// to wait. Linux: tcp_mss_split_point.
+    /// Returns the octets of the first block that are sent now: as many as the windows allow, without a small
+    /// last segment that must wait. Linux: tcp_mss_split_point.
     fn split_point(&self, push: Push, length: usize, segment: usize, quota: u32) -> usize {
         let (window, most) = (self.snd.usable_window() as usize, segment * quota as usize);
         let needed = length.min(window);
@@ -143,7 +144,7 @@ impl Endpoint {
     /// Returns whether a block waits for the next acknowledgment, which is expected soon and allows more of it, and whether the
     /// congestion window is the cause. Linux: tcp_tso_should_defer.
     fn is_deferred(&self, now: Time, length: usize, fin: bool, most: u32) -> Option<bool> {
-        if self.episode.phase() >= Phase::Recovery || self.usage.last_departure() + SOON < now {
+        if self.episode.phase() >= Phase::Recovery || self.usage.last_departure() + MAX_WAIT < now {
             return None;
         }
         let mss = self.negotiated.mss();
@@ -158,7 +159,7 @@ impl Endpoint {
         }
         let oldest = self.board.front()?.sent;
         let srtt = self.rtt.srtt().unwrap_or_default();
-        if oldest + srtt > now + (srtt / 2).min(SOON) {
+        if oldest + srtt > now + (srtt / 2).min(MAX_WAIT) {
             return None;
         }
         if congestion_window < send_window {
@@ -185,7 +186,7 @@ impl Endpoint {
             left -= length;
             let fin = is_last && self.queue.fin_follows(length);
             let overhead = if is_last { self.memory.without_data() } else { 0 };
-            // A block of several has PSH whatever was written, so that the receiver hands it on. Linux: __tcp_transmit_skb.
+            // A block of several segments always has PSH, so that the receiver passes it on. Linux: __tcp_transmit_skb.
             let cut = segments > 1;
             let ends_block = cut && is_last;
             let (is_small, pushed) = (length < segment, pushed && is_last);

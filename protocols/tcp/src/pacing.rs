@@ -2,7 +2,7 @@
 //! (tcp_internal_pacing).
 
 use hol_base::{Duration, Time};
-use hol_congestion::{Acknowledged, Beginning, Departure, LostSegment, Recovery};
+use hol_congestion::{AckSample, ConnectionStart, Departure, LostSegment, Recovery};
 
 use crate::Endpoint;
 use crate::ack_info::AckInfo;
@@ -12,7 +12,7 @@ use crate::send::Push;
 /// The number of segments at the start of a connection that are not paced. Linux: tcp_update_skb_after_send.
 const UNPACED: u32 = 10;
 
-/// When the next segment may leave.
+/// The state of pacing: when the next segment may be sent.
 #[derive(Debug, Default)]
 pub(crate) struct Pacer {
     departure: Time,
@@ -20,8 +20,9 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// Accounts for octets sent at `rate` octets per second. If they were late, the next may be early by that much, but at most by half
-    /// of its time. Linux: tcp_update_skb_after_send, which counts per train; this counts per segment.
+    /// Accounts for octets sent at `rate` octets per second. If they were late, the next may be as much
+    /// early, but at most by half of its time. Linux: tcp_update_skb_after_send, which counts per burst; this
+    /// counts per segment.
     fn on_sent(&mut self, now: Time, octets: usize, rate: u64) {
         let late = now.saturating_since(self.departure);
         self.departure = self.departure.max(now);
@@ -37,23 +38,23 @@ impl Pacer {
 impl Endpoint {
     /// Returns how many segments may be sent now; if none, starts a timer until one may.
     #[inline]
-    pub(crate) fn train(&mut self, now: Time, push: Push) -> u32 {
+    pub(crate) fn sendable_segments(&mut self, now: Time, push: Push) -> u32 {
         match self.cwnd.pacing() {
-            Some(pacing) if push != Push::Probe => self.paced_train(now, pacing.burst),
+            Some(pacing) if push != Push::Probe => self.sendable_when_paced(now, pacing.burst),
             _ => u32::MAX,
         }
     }
 
-    fn paced_train(&mut self, now: Time, burst: u32) -> u32 {
+    fn sendable_when_paced(&mut self, now: Time, burst: u32) -> u32 {
         if self.pacer.departure > now {
             self.timers.pace(self.pacer.departure);
             return 0;
         }
-        // At most half a window is sent at once. Linux: tcp_cwnd_test.
+        // At most half of the window is sent at once. Linux: tcp_cwnd_test.
         burst.min(self.cwnd.cwnd() / 2 / self.cwnd.quantum()).max(1)
     }
 
-    /// Accounts for data that are sent.
+    /// Accounts for data that are sent now.
     #[inline]
     pub(crate) fn charge_pace(&mut self, now: Time, octets: usize) {
         if let Some(pacing) = self.cwnd.pacing() {
@@ -72,9 +73,9 @@ impl Endpoint {
     /// Initialises pacing when the connection is established.
     pub(crate) fn begin_pace(&mut self, now: Time) {
         if self.cwnd.is_rate_based() {
-            self.cwnd.begin(Beginning {
+            self.cwnd.begin(ConnectionStart {
                 now,
-                least_rtt: self.rtt.min(),
+                min_rtt: self.rtt.min(),
                 smoothed_rtt: self.rtt.srtt(),
                 segment: self.negotiated.mss(),
                 seed: hol_base::Seed(self.rng.next_u64()),
@@ -82,9 +83,9 @@ impl Endpoint {
         }
     }
 
-    /// Records that the application limits the connection; called before a write if nothing else waits.
+    /// Records that the application limits the connection; called before a write if no other data wait.
     /// draft-cheng-iccrg-delivery-rate-estimation-00, section 3.4.
-    pub(crate) fn look_for_application_limit(&mut self) {
+    pub(crate) fn check_application_limit(&mut self) {
         let in_flight = self.in_flight();
         if self.queue.length() < self.negotiated.mss() as usize
             && in_flight < self.cwnd.cwnd()
@@ -94,7 +95,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns what a rate-based controller stores with a segment that leaves now.
+    /// Returns the delivery state that a rate-based controller stores with a segment that is sent now.
     #[inline]
     pub(crate) fn departure(&mut self, now: Time, outstanding: bool) -> Option<Box<Departure>> {
         if !self.cwnd.is_rate_based() {
@@ -104,7 +105,7 @@ impl Endpoint {
         self.cwnd.depart(now, outstanding, in_flight, lost)
     }
 
-    /// Reports the segments that were taken for lost to a rate-based controller.
+    /// Reports the segments that were marked lost to a rate-based controller.
     fn report_losses(&mut self, now: Time) {
         let quantum = self.cwnd.quantum();
         for (departure, range, losses) in self.board.take_lost_departures() {
@@ -122,18 +123,18 @@ impl Endpoint {
             Phase::Recovery => Recovery::Fast,
             Phase::Loss => Recovery::Timeout,
         };
-        self.cwnd.on_acknowledged(&Acknowledged {
+        self.cwnd.on_acknowledged(&AckSample {
             now,
             delivered: info.delivered,
             marked: info.marked * quantum,
-            window_was_used: self.window_was_used(info.prior_in_flight),
+            is_cwnd_limited: self.was_cwnd_limited(info.prior_in_flight),
             progress: (self.snd.una().0, self.snd.nxt().0),
             newly_lost: info.newly_lost * quantum,
             lost: self.board.losses().wrapping_mul(quantum),
             reneged: info.reneged,
             runt: info.is_runt(self.snd.una(), self.negotiated.mss()),
             rtt: info.rtt,
-            least_rtt: self.rtt.min(),
+            min_rtt: self.rtt.min(),
             smoothed_rtt: self.rtt.srtt(),
             prior_in_flight: info.prior_in_flight,
             in_flight: self.in_flight(),

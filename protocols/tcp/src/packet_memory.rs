@@ -3,14 +3,14 @@
 /// The memory of a packet's descriptor: sizeof(struct sk_buff) in whole cache lines.
 const DESCRIPTOR: u32 = 256;
 /// A cache line.
-const LINE: u32 = 64;
-/// The room that is added when data are copied behind the headers. Linux: __pskb_pull_tail.
+const CACHE_LINE: u32 = 64;
+/// The room added when data are copied after the headers. Linux: __pskb_pull_tail.
 const SPARE: u32 = 128;
 
 /// The memory of packets whose buffers begin with room for headers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacketMemory {
-    /// The room for headers, and the structure behind the data (struct skb_shared_info); 0: only octets are counted.
+    /// The room for headers, and the structure after the data (struct skb_shared_info); 0: only octets are counted.
     head: u32,
 }
 
@@ -28,21 +28,21 @@ impl PacketMemory {
     /// tcp_stream_alloc_skb, and SKB_SMALL_HEAD_CACHE_SIZE, which has NET_SKB_PAD of room before the headers
     /// and is not a power of two.
     pub(crate) fn without_data(self) -> u32 {
-        match self.head + LINE {
-            LINE => 0,
-            small if small.is_power_of_two() => small + LINE + DESCRIPTOR,
+        match self.head + CACHE_LINE {
+            CACHE_LINE => 0,
+            small if small.is_power_of_two() => small + CACHE_LINE + DESCRIPTOR,
             small => small + DESCRIPTOR,
         }
     }
 
-    /// Returns the memory of a packet with its data in one buffer. The sender of a single packet has copied them from pages; a packet
-    /// `cut` from a block was created like that.
+    /// Returns the memory of a packet with its data in one buffer. The data of a single packet were copied
+    /// into the buffer from pages; those of a packet `cut` from a block were created in it.
     pub(crate) fn with_data(self, octets: u32, cut: bool) -> u32 {
         if self.head == 0 { octets } else { self.buffer(octets, cut) + DESCRIPTOR }
     }
 
-    /// Returns the free octets behind the data.
-    pub(crate) fn room(self, octets: u32, cut: bool) -> u32 {
+    /// Returns the free octets after the data.
+    pub(crate) fn tailroom(self, octets: u32, cut: bool) -> u32 {
         if self.head == 0 { 0 } else { self.buffer(octets, cut) - self.head - octets }
     }
 
@@ -63,14 +63,14 @@ mod tests {
 
     #[test]
     fn a_full_sized_frame_takes_a_buffer_of_2_kib() {
-        // SKB_TRUESIZE of 1448 octets behind MAX_TCP_HEADER = 192, which is what drivers have that split a page in two.
+        // SKB_TRUESIZE of 1448 octets after MAX_TCP_HEADER = 192, as in drivers that split a page in two.
         let memory = PacketMemory::new(hol_base::ByteCount(512));
         assert_eq!((memory.without_data(), memory.with_data(1448, true)), (832, 2304));
         // SKB_SMALL_HEAD_CACHE_SIZE of a distribution's kernel is 704.
         let wider = PacketMemory::new(hol_base::ByteCount(640));
         assert_eq!((wider.without_data(), wider.with_data(1448, true)), (960, 4352));
         let none = PacketMemory::new(hol_base::ByteCount(0));
-        assert_eq!((none.without_data(), none.with_data(1448, true), none.room(9, false)), (0, 1448, 0));
+        assert_eq!((none.without_data(), none.with_data(1448, true), none.tailroom(9, false)), (0, 1448, 0));
     }
 
     #[test]
@@ -78,7 +78,7 @@ mod tests {
         // __pskb_pull_tail of 10, 500 and 1448 octets in pages: buffers of 576, 2048 and 4096.
         let memory = PacketMemory::new(hol_base::ByteCount(512));
         assert_eq!([10, 500, 1448].map(|octets| memory.with_data(octets, false)), [832, 2304, 4352]);
-        assert_eq!([10, 500, 1448].map(|octets| memory.room(octets, false)), [54, 1036, 2136]);
-        assert_eq!(memory.room(1448, true), 88);
+        assert_eq!([10, 500, 1448].map(|octets| memory.tailroom(octets, false)), [54, 1036, 2136]);
+        assert_eq!(memory.tailroom(1448, true), 88);
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Persist {
     unanswered: u32,
     /// Probes since the window closed; each doubles the interval.
     sent: u32,
-    /// When the timer expired first since then. Linux: icsk_probes_tstamp.
+    /// When the timer first expired since then. Linux: icsk_probes_tstamp.
     since: Option<Time>,
 }
 
@@ -35,11 +35,11 @@ impl Endpoint {
         self.episode.persist.unanswered += 1;
         self.episode.persist.sent += 1;
         if self.snd.window_end().after(self.snd.nxt()) {
-            // The window is open, but smaller than a segment: what fits goes out. RFC 9293 section 3.8.6.2.1.
+            // The window is open, but smaller than a segment: the octets that fit are sent. RFC 9293 section 3.8.6.2.1.
             self.send_partial(now);
             return;
         }
-        // One octet back, so that the peer has to answer.
+        // One octet before SND.UNA, so that the peer must answer.
         let seq = self.snd.una() - 1;
         self.transmit(now, seq, Flags::ACK, Bytes::new(), (now, false));
         self.await_window(now);
@@ -53,7 +53,8 @@ impl Endpoint {
         self.timers.arm(now, Purpose::Persist, left);
     }
 
-    /// What is left of the user timeout since the first probe; `None` without one. Linux: tcp_clamp_probe0_to_user_timeout.
+    /// Returns the rest of the user timeout, counted from the first probe; `None` without a user timeout.
+    /// Linux: tcp_clamp_probe0_to_user_timeout.
     fn until_probes_time_out(&self, now: Time) -> Option<Duration> {
         let limit = Some(self.config.user_timeout).filter(|limit| !limit.is_zero())?;
         let probed = self.timers.ticks_between(self.episode.persist.since?, now);

@@ -1,11 +1,11 @@
 //! The phases of loss recovery.
 
-/// The phase of loss recovery; later ones are worse. Linux: tcp_ca_state.
+/// The phase of loss recovery, in ascending order of severity. Linux: tcp_ca_state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// No loss is suspected.
     Open,
-    /// Something was delivered out of order, or sent twice.
+    /// A segment was delivered out of order, or sent twice.
     Disorder,
     /// The window is being reduced without a retransmission.
     Reduced,

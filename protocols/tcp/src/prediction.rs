@@ -5,12 +5,12 @@ use hol_wire::tcp::{Flags, Segment};
 
 use crate::{Endpoint, State};
 
-/// Memory is charged to a socket by the page. Linux: sk_mem_pages.
+/// The unit in which memory is charged to a socket. Linux: sk_mem_pages.
 const PAGE: usize = 4096;
 
 impl Endpoint {
-    /// Returns whether the segment has the next data and changes nothing else, so that Linux does not check what it may send, unless it
-    /// has to charge another page for the data.
+    /// Returns whether the segment has only the next data, so that Linux does not check whether it may send,
+    /// unless it must charge another page for the data.
     pub(crate) fn is_mere_data(&self, segment: &Segment) -> bool {
         !segment.payload.is_empty()
             && segment.ack == self.snd.una()
@@ -19,8 +19,7 @@ impl Endpoint {
                 <= self.charged_ahead()
     }
 
-    /// Returns whether the segment acknowledges and changes nothing else, so that Linux does not check whether it has to acknowledge
-    /// itself.
+    /// Returns whether the segment is only an acknowledgment, so that Linux does not check whether to send an acknowledgment itself.
     pub(crate) fn is_mere_ack(&self, segment: &Segment) -> bool {
         segment.payload.is_empty()
             && segment.ack.at_or_after(self.snd.una())
@@ -28,7 +27,7 @@ impl Endpoint {
             && self.is_predicted(segment)
     }
 
-    /// Linux: pred_flags.
+    /// Returns whether the header is as predicted. Linux: pred_flags.
     fn is_predicted(&self, segment: &Segment) -> bool {
         segment.seq == self.rcv.nxt()
             && (segment.flags == Flags::ACK || segment.flags == Flags::ACK | Flags::PSH)

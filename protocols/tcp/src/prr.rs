@@ -7,7 +7,7 @@ use crate::{Endpoint, RateHalving};
 /// The state of one reduction, in units of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Prr {
-    /// RecoverFS: the window when the reduction began.
+    /// RecoverFS: the window at the start of the reduction.
     prior_window: u32,
     delivered: u32,
     out: u32,
@@ -19,7 +19,7 @@ impl Prr {
         Self { prior_window: window, ..Self::default() }
     }
 
-    /// Returns SndCnt, how much may be sent on this acknowledgment. RFC 9937 section 6.
+    /// Returns SndCnt, the number of units that may be sent on this acknowledgment. RFC 9937 section 6.
     fn send_count(&mut self, delivered: u32, in_flight: u32, ssthresh: u32, safe: bool, quantum: u32) -> u32 {
         self.delivered += delivered;
         let mut count = if in_flight > ssthresh {
@@ -34,7 +34,7 @@ impl Prr {
             catch_up.min(ssthresh - in_flight)
         };
         if self.out == 0 {
-            // The fast retransmit goes out whatever happens.
+            // The fast retransmit is always sent.
             count = count.max(quantum);
         }
         count
@@ -42,7 +42,7 @@ impl Prr {
 }
 
 impl Episode {
-    /// Counts what is sent while the window is being reduced.
+    /// Counts the units sent while the window is being reduced.
     pub(crate) fn count_reduction_sent(&mut self, sent: u32) {
         if self.phase().is_reducing() {
             self.prr.out += sent;
@@ -58,8 +58,8 @@ impl Endpoint {
         }
         let (in_flight, ssthresh, quantum) = (self.in_flight(), self.cwnd.ssthresh(), self.cwnd.quantum());
         if !self.config.prr {
-            // RFC 5681 section 3.2 and RFC 6675 section 5: at once, but the first retransmission always leaves, and so does
-            // the one that a partial acknowledgment asks for (RFC 6582 section 3.2, step 3).
+            // RFC 5681 section 3.2 and RFC 6675 section 5: at once, but the first retransmission is always
+            // sent, and so is the one after a partial acknowledgment (RFC 6582 section 3.2, step 3).
             let partial = advanced && !self.negotiated.sack();
             let resends = self.episode.phase() == Phase::Recovery;
             let first =
@@ -96,9 +96,10 @@ mod tests {
 
     #[test]
     fn the_example_of_rfc_9937() {
-        // cwnd = inflight = 20 segments, the first one lost, ssthresh 10; one new segment leaves on each of the
-        // first two duplicate ACKs (limited transmit), then recovery begins with the third: of 22 segments sent
-        // 3 are reported and 1 is lost. ACKs 3 to 18; from there on nothing is above ssthresh (RFC 6937, figure).
+        // cwnd = inflight = 20 segments, the first one lost, ssthresh 10; one new segment is sent on each of
+        // the first two duplicate ACKs (limited transmit), then recovery begins with the third: of 22
+        // segments sent 3 are reported and 1 is lost. ACKs 3 to 18; then the data in flight do not exceed
+        // ssthresh (RFC 6937, figure).
         let mut prr = Prr { prior_window: 20, ..Prr::default() };
         let mut windows = Vec::new();
         let mut in_flight = 18;

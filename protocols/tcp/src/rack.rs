@@ -15,7 +15,7 @@ const PERSISTENCE: u32 = 16;
 /// The state of RACK: the latest delivery, and the reordering window.
 #[derive(Debug, Clone)]
 pub(crate) struct Rack {
-    /// RACK.xmit_ts and RACK.end_seq: of the delivered segments the one sent last.
+    /// RACK.xmit_ts and RACK.end_seq: the delivered segment that was sent last.
     sent: Time,
     end: SeqNum,
     /// RACK.rtt: the round-trip time of the latest delivery.
@@ -25,9 +25,9 @@ pub(crate) struct Rack {
     /// RACK.reo_wnd_mult.
     steps: u32,
     persist: u32,
-    /// Whether a D-SACK arrived that reordering explains.
+    /// Whether a D-SACK arrived that reordering can explain.
     dsack_seen: bool,
-    /// The window was widened; not again before this is acknowledged.
+    /// The window was widened; it is widened again only after this is acknowledged.
     widened_until: SeqNum,
 }
 
@@ -52,23 +52,23 @@ impl Rack {
         self.rtt
     }
 
-    /// Notes a D-SACK that reordering explains.
+    /// Notes a D-SACK that reordering can explain.
     pub(crate) fn on_dsack(&mut self) {
         self.dsack_seen = true;
     }
 
     /// Repeats the search at the next acknowledgment, because lost marks were removed.
-    pub(crate) fn look_again(&mut self) {
+    pub(crate) fn search_again(&mut self) {
         self.advanced = true;
     }
 
     /// Notes a recovery that was not undone.
-    pub(crate) fn recovered(&mut self) {
+    pub(crate) fn on_recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
     }
 
     /// Notes that a recovery was undone and does not count.
-    pub(crate) fn undone(&mut self) {
+    pub(crate) fn on_undone(&mut self) {
         self.persist = (self.persist + 1).min(PERSISTENCE);
     }
 }
@@ -95,14 +95,14 @@ impl Endpoint {
     fn reordering_window(&self) -> Duration {
         let episode = &self.episode;
         let enough = self.board.sacked().segments >= episode.reordering.dupthresh();
-        if !episode.reordering.is_seen() && (episode.phase() >= Phase::Recovery || enough) {
+        if !episode.reordering.has_reordered() && (episode.phase() >= Phase::Recovery || enough) {
             return Duration::ZERO;
         }
         let quarter = self.rtt.min().unwrap_or_default() / 4;
         (quarter * u64::from(episode.rack.steps)).min(self.rtt.srtt().unwrap_or_default())
     }
 
-    /// Marks lost segments, and returns the time until further ones are. RFC 8985 section 6.2, step 5.
+    /// Marks lost segments, and returns the time until the next ones count as lost. RFC 8985 section 6.2, step 5.
     fn detect_losses(&mut self, now: Time) -> Option<Duration> {
         let window = self.reordering_window();
         let (sent, end) = (self.episode.rack.sent, self.episode.rack.end);
@@ -112,7 +112,7 @@ impl Endpoint {
             let segment = self.board.get(index);
             let before = segment.sent_before(sent, end);
             if !before && !segment.ever_resent {
-                // Later segments were not sent early enough either.
+                // Later segments were not sent early enough, either.
                 break;
             }
             let settled = segment.sacked || (segment.lost && !segment.resent);
@@ -160,7 +160,7 @@ impl Endpoint {
         }
     }
 
-    /// Restarts the retransmission timer, counted from when the oldest segment was sent.
+    /// Restarts the retransmission timer, counted from the transmission of the oldest segment.
     fn rearm_since_oldest(&mut self, now: Time) {
         let Some(oldest) = self.board.front() else { return };
         let waited = now.saturating_since(oldest.sent);

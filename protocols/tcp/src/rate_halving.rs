@@ -4,10 +4,10 @@
 use crate::phase::Phase;
 use crate::{Endpoint, RateHalving};
 
-/// The acknowledgments of one reduction.
+/// The state of one reduction by rate halving.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Halving {
-    /// How many there were.
+pub(crate) struct RateReduction {
+    /// Number of acknowledgments in this reduction.
     acknowledgments: u32,
 }
 
@@ -26,8 +26,7 @@ impl Endpoint {
         self.cwnd.set_cwnd(window.min(self.in_flight() + quantum));
     }
 
-    /// Ends the reduction: cwnd becomes ssthresh at most. Linux 2.6.16: net/ipv4/tcp_input.c
-    /// tcp_complete_cwr.
+    /// Ends the reduction: cwnd becomes at most ssthresh. Linux 2.6.16: net/ipv4/tcp_input.c tcp_complete_cwr.
     pub(crate) fn finish_halving(&mut self) {
         self.cwnd.set_cwnd(self.cwnd.cwnd().min(self.cwnd.ssthresh()));
     }
@@ -43,8 +42,8 @@ impl Endpoint {
         }
     }
 
-    /// Counts the octets that `ack` newly acknowledges, where the window opens by octets; not while the
-    /// window is being reduced, nor after a timeout. Linux 2.6.16: net/ipv4/tcp_input.c tcp_ack, line 2453.
+    /// Counts the octets that `ack` newly acknowledges, if the window grows by octets; not while the window
+    /// is being reduced, nor after a timeout. Linux 2.6.16: net/ipv4/tcp_input.c tcp_ack, line 2453.
     pub(crate) fn count_octets(&mut self, ack: hol_wire::tcp::SeqNum) {
         if self.config.byte_counting && self.episode.phase() < Phase::Reduced {
             self.cwnd.count_octets(ack.distance_from(self.snd.una()));

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hol_transport::DeliveryTimes;
 use hol_wire::tcp::{SackBlock, SackBlocks, SeqNum};
 
-/// The number of SACK blocks that are kept, the most that fit into a header.
+/// Maximum number of stored SACK blocks, which is the maximum in a header.
 const BLOCKS: usize = 4;
 
 /// A contiguous part of the peer's byte stream; its FIN counts as one octet after the payload.
@@ -16,13 +16,12 @@ pub(crate) struct Piece {
     pub(crate) payload: Bytes,
     pub(crate) fin: bool,
     pub(crate) passage: DeliveryTimes,
-    /// Length in octets of the packet in memory that starts with this piece; 0 if the piece is in the packet
-    /// of the previous one.
-    pub(crate) packet: u32,
+    /// Length in octets of the packet in memory that starts with this piece; 0 if the piece belongs to the packet of the previous one.
+    pub(crate) packet_octets: u32,
     /// Memory of the packet in the receive buffer.
     pub(crate) memory: u32,
-    /// Free octets behind the packet.
-    pub(crate) room: u32,
+    /// Free octets after the packet's data. Linux: skb_tailroom.
+    pub(crate) tailroom: u32,
 }
 
 /// The out-of-order queue: pieces in sequence order, without overlap, all beyond RCV.NXT.
@@ -31,7 +30,7 @@ pub(crate) struct Reassembly {
     pieces: VecDeque<Piece>,
     octets: usize,
     memory: u32,
-    /// The SACK blocks; the one that changed last is first. RFC 2018 section 4.
+    /// The SACK blocks, the one that changed last first. RFC 2018 section 4.
     blocks: SackBlocks,
     /// The duplicate to be reported by the next acknowledgment. RFC 2883.
     duplicate: Option<SackBlock>,
@@ -51,12 +50,12 @@ impl Piece {
         let payload = self.payload.slice(from.min(length)..to.min(length));
         Self {
             seq: left,
-            packet: self.packet.saturating_sub((length - payload.len()) as u32),
+            packet_octets: self.packet_octets.saturating_sub((length - payload.len()) as u32),
             payload,
             fin: self.fin && right == self.end(),
             passage: self.passage,
             memory: self.memory,
-            room: self.room,
+            tailroom: self.tailroom,
         }
     }
 }
@@ -129,7 +128,7 @@ impl Reassembly {
         while let Some(held) = self.pieces.get(index).filter(|held| held.seq.before(end)) {
             let (held_start, held_end) = (held.seq, held.end());
             if cursor.before(held_start) {
-                self.keep(index, piece.part(cursor, held_start));
+                self.insert_piece(index, piece.part(cursor, held_start));
                 index += 1;
                 cursor = held_start;
             }
@@ -139,7 +138,7 @@ impl Reassembly {
             index += 1;
         }
         if cursor.before(end) {
-            self.keep(index, piece.part(cursor, end));
+            self.insert_piece(index, piece.part(cursor, end));
         }
         self.report(piece.seq, end);
         duplicate
@@ -152,16 +151,17 @@ impl Reassembly {
         self.blocks.clear();
     }
 
-    /// Inserts a piece; it becomes part of the previous packet if there is room behind it. Linux: tcp_ooo_try_coalesce.
-    fn keep(&mut self, index: usize, mut piece: Piece) {
+    /// Inserts a piece, which joins the previous packet if there is room after that. Linux: tcp_ooo_try_coalesce.
+    fn insert_piece(&mut self, index: usize, mut piece: Piece) {
         let length = piece.payload.len() as u32;
         if self.pieces.get(index.wrapping_sub(1)).is_some_and(|before| before.end() == piece.seq) {
             let mut earlier = self.pieces.range_mut(..index).rev();
-            let packet = earlier.find(|earlier| earlier.packet > 0).filter(|packet| length <= packet.room);
+            let packet =
+                earlier.find(|earlier| earlier.packet_octets > 0).filter(|packet| length <= packet.tailroom);
             if let Some(packet) = packet {
-                packet.packet += length;
-                packet.room -= length;
-                (piece.packet, piece.memory, piece.room) = (0, 0, 0);
+                packet.packet_octets += length;
+                packet.tailroom -= length;
+                (piece.packet_octets, piece.memory, piece.tailroom) = (0, 0, 0);
             }
         }
         self.octets += piece.payload.len();
@@ -232,9 +232,9 @@ mod tests {
             payload: payload.into(),
             fin: false,
             passage: DeliveryTimes::default(),
-            packet: length as u32,
+            packet_octets: length as u32,
             memory: 100,
-            room: 0,
+            tailroom: 0,
         }
     }
 
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn no_more_blocks_are_kept_than_a_header_holds() {
-        // RFC 2018 section 3: four at most, and by section 4 the latest.
+        // RFC 2018 section 3: at most four, and by section 4 the latest ones.
         let mut queue = Reassembly::default();
         for index in 1..=6 {
             queue.insert(&piece(100 * index, 10));
@@ -292,16 +292,17 @@ mod tests {
 
     #[test]
     fn a_piece_that_fits_behind_another_shares_its_memory() {
-        // net/ipv4/tcp_input.c tcp_ooo_try_coalesce: it is copied where there is room.
+        // net/ipv4/tcp_input.c tcp_ooo_try_coalesce: the data are copied if there is room.
         let mut queue = Reassembly::default();
-        queue.insert(&Piece { room: 25, ..piece(10, 10) });
+        queue.insert(&Piece { tailroom: 25, ..piece(10, 10) });
         for (seq, memory) in [(20, 100), (30, 100), (40, 200), (60, 300)] {
             queue.insert(&piece(seq, 10));
             assert_eq!(queue.memory(), memory, "at {seq}");
         }
-        // tcp_ofo_queue: and they go on together, as one packet.
+        // tcp_ofo_queue: the pieces move on together, as one packet.
         let packets = std::iter::successors(queue.pop(SeqNum(10)), |last| queue.pop(last.end()));
-        let packets: Vec<_> = packets.map(|piece| (piece.packet, piece.memory, piece.room)).collect();
+        let packets: Vec<_> =
+            packets.map(|piece| (piece.packet_octets, piece.memory, piece.tailroom)).collect();
         assert_eq!(packets, [(30, 100, 5), (0, 0, 0), (0, 0, 0), (10, 100, 0)]);
     }
 

@@ -9,7 +9,7 @@ use crate::acknowledge::SegmentData;
 use crate::reassembly::Piece;
 use crate::{Endpoint, State};
 
-/// The least interval of answers to unacceptable segments without data, so that two endpoints do not answer each other for ever.
+/// The minimum interval between answers to unacceptable segments without data, so that two endpoints do not answer each other forever.
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Endpoint {
@@ -42,7 +42,7 @@ impl Endpoint {
             return self.reset_arrives(now, segment);
         }
         let known_syn = self.machine.state() == State::SynReceived && segment.seq.next() == self.rcv.nxt();
-        // In a simultaneous open the peer's SYN comes again, with the ACK of ours. RFC 9293 section 3.5, figure 7.
+        // In a simultaneous open the peer retransmits its SYN, with the ACK of ours. RFC 9293 section 3.5, figure 7.
         if has(Flags::SYN) && !(known_syn && has(Flags::ACK)) {
             if has(Flags::ACK) {
                 self.marks.on_syn_ack_again(segment, ecn);
@@ -70,7 +70,7 @@ impl Endpoint {
             self.measure_round_trip(now, segment);
         }
         if has(Flags::SYN) {
-            self.acks.owe();
+            self.acks.schedule();
             self.acks.hasten(true);
         } else {
             self.text_arrives(now, ecn, segment);
@@ -96,7 +96,7 @@ impl Endpoint {
         }
     }
 
-    /// Processes the ACK field; returns false if the segment has to be dropped.
+    /// Processes the ACK field; returns false if the segment must be dropped.
     fn acknowledgment_arrives(&mut self, now: Time, segment: &Segment) -> bool {
         if !self.is_acknowledgment_acceptable(segment) {
             if self.config.answer_unsent_ack || segment.ack.at_or_before(self.snd.nxt()) {
@@ -112,20 +112,21 @@ impl Endpoint {
         if opening {
             self.snd.expect_window_of(segment);
         }
-        self.alive.on_segment(now);
+        self.keepalive.on_segment(now);
         self.process_ack(now, segment);
         if opening {
             let accurate = self.marks.accurate();
             accurate.on_first_option(segment.options.accurate_ecn.as_deref());
             accurate.on_handshake_acknowledged(segment.flags, !segment.payload.is_empty());
             self.establish(now);
-            self.close_if_asked();
+            self.close_if_requested();
         }
         self.fin_acknowledged(now);
         self.machine.state() != State::Closed
     }
 
-    /// Returns whether it acknowledges sent data and is at most a window old: otherwise the segment may be forged. RFC 5961 section 5.2.
+    /// Returns whether the ACK field acknowledges sent data and is at most a window old: otherwise the
+    /// segment may be forged. RFC 5961 section 5.2.
     fn is_acknowledgment_acceptable(&self, segment: &Segment) -> bool {
         let age = self.snd.una() - self.snd.max_window().max(1);
         segment.ack.at_or_before(self.snd.nxt()) && segment.ack.at_or_after(age)
@@ -139,13 +140,13 @@ impl Endpoint {
         if behind || beyond {
             return false;
         }
-        // RFC 7323 section 5.3. A bare ACK that was overtaken does no harm.
+        // RFC 7323 section 5.3. An overtaken bare ACK does no harm.
         let bare = segment.sequence_length() == 0 && segment.seq == self.rcv.nxt();
         let old = segment.options.timestamps.is_some_and(|stamps| self.timestamps.is_old(&stamps));
         !old || bare || segment.flags.contains(Flags::RST)
     }
 
-    /// Returns whether it is a bare acknowledgment that a later segment has overtaken. Linux 7.3: tcp_disordered_ack_check.
+    /// Returns whether the segment is a bare acknowledgment that a later segment has overtaken. Linux 7.3: tcp_disordered_ack_check.
     fn is_overtaken_ack(&self, segment: &Segment) -> bool {
         segment.sequence_length() == 0
             && segment.flags.contains(Flags::ACK)
@@ -198,9 +199,9 @@ impl Endpoint {
             payload: std::mem::take(&mut segment.payload),
             fin: segment.flags.contains(Flags::FIN),
             passage: DeliveryTimes::new(segment.stamp, now),
-            packet: text.octets(),
+            packet_octets: text.octets(),
             memory: self.buffer.memory_of(text.octets(), segment.stamp.cut),
-            room: self.buffer.room_behind(text.octets(), segment.stamp.cut),
+            tailroom: self.buffer.tailroom_after(text.octets(), segment.stamp.cut),
         };
         let (memory, cut) = (piece.memory, segment.stamp.cut);
         let (start, end, nxt) = (piece.seq, piece.end(), self.rcv.nxt());
@@ -212,18 +213,18 @@ impl Endpoint {
             return self.answer_at_once();
         }
         if !self.machine.state().is_receiving() {
-            // Nothing can lie behind the peer's FIN.
+            // There are no data after the peer's FIN.
             return self.answer_at_once();
         }
         if start.before(nxt) {
             self.note_duplicate(SackBlock { left: start, right: nxt });
         }
-        // In a closed window lies nothing, wherever the segment begins. RFC 9293 section 3.10.7.4, first.
+        // No data are acceptable while the window is closed, wherever the segment begins. RFC 9293 section 3.10.7.4, first.
         if self.rcv.window() == 0 || start.at_or_after(self.rcv.window_end()) {
             return self.answer_at_once();
         }
         if start.after(nxt) {
-            self.tell_of_marks_before(now, ecn, nxt);
+            self.acknowledge_before_marks(now, ecn, nxt);
             self.data_marked(ecn);
             return self.hold(text, piece, cut);
         }
@@ -232,7 +233,7 @@ impl Endpoint {
         self.deliver(now, if start == nxt { piece } else { piece.part(nxt, end) });
         self.data_received(now, text, memory);
         if !text.is_empty() {
-            self.tell_of_marks_before(now, ecn, nxt);
+            self.acknowledge_before_marks(now, ecn, nxt);
             self.data_marked(ecn);
         }
         if waiting {
@@ -254,8 +255,8 @@ impl Endpoint {
         if !text.is_empty() {
             self.measure_segment(text, piece.memory);
         }
-        self.acks.owe();
-        // Not without SACK, where an acknowledgment with another window is no duplicate. Linux: tcp_data_queue_ofo.
+        self.acks.schedule();
+        // Without SACK, an acknowledgment with another window is no duplicate, so the window stays. Linux: tcp_data_queue_ofo.
         if self.negotiated.sack() {
             self.earn_window(text.octets(), piece.memory);
         }
@@ -298,7 +299,7 @@ impl Endpoint {
 
     fn answer_at_once(&mut self) {
         self.acks.on_anomaly(self.rcv.offered());
-        self.acks.owe();
+        self.acks.schedule();
         self.acks.hasten(self.config.quickack_segments == 0);
     }
 }

@@ -1,5 +1,5 @@
-//! The memory of the receive buffer, and the window that it allows. Linux: net/ipv4/tcp_input.c and tcp_output.c; if only octets are
-//! counted, the window is the free space. RFC 9293 section 3.8.6.
+//! The memory of the receive buffer, and the window that it allows. Linux: net/ipv4/tcp_input.c and
+//! tcp_output.c; if the buffer counts only octets, the window is the free space. RFC 9293 section 3.8.6.
 
 use crate::Config;
 use crate::packet_memory::PacketMemory;
@@ -7,9 +7,9 @@ use crate::reassembly::Piece;
 
 /// The denominator of `payload`. Linux: TCP_RMEM_TO_WIN_SCALE.
 const WHOLE: u32 = 256;
-/// The segments by which the window grows for each segment with a low overhead.
+/// Number of segments by which the window grows for each segment with a low overhead.
 const STEP: u32 = 2;
-/// The segments expected in the first round trip. RFC 6928.
+/// Number of segments expected in the first round trip. RFC 6928.
 const FIRST: u32 = 10;
 
 /// The memory of received packets, and the limits of the window.
@@ -18,8 +18,8 @@ pub(crate) struct ReceiveBuffer {
     memory: PacketMemory,
     /// The limit of the memory. Linux: sk_rcvbuf.
     limit: u32,
-    /// The largest limit. Linux: tcp_rmem's maximum.
-    most: u32,
+    /// The maximum of `limit`. Linux: tcp_rmem's maximum.
+    max_limit: u32,
     /// The payload's share of the memory, of 256, as in the largest segments. Linux: scaling_ratio.
     payload: u32,
     /// The maximum window. Linux: window_clamp.
@@ -30,12 +30,12 @@ pub(crate) struct ReceiveBuffer {
     unread: u32,
     /// The number of these packets.
     packets: u32,
-    /// Their octets of payload …
+    /// The octets of payload in these packets.
     waiting: u32,
-    /// … and those of the first packet.
+    /// The octets of payload in the first packet.
     first: u32,
-    /// The free octets behind the last packet.
-    room: u32,
+    /// The free octets after the last packet's data.
+    tailroom: u32,
 }
 
 /// A window that may be advertised.
@@ -54,7 +54,7 @@ impl ReceiveBuffer {
         Self {
             memory,
             limit: octets(config.receive_buffer),
-            most: octets(config.receive_buffer_max),
+            max_limit: octets(config.receive_buffer_max),
             payload: if memory.is_counted() { WHOLE / 2 } else { WHOLE },
             clamp: u32::MAX,
             earned: u32::MAX,
@@ -62,7 +62,7 @@ impl ReceiveBuffer {
             packets: 0,
             waiting: 0,
             first: 0,
-            room: 0,
+            tailroom: 0,
         }
     }
 
@@ -76,24 +76,24 @@ impl ReceiveBuffer {
         self.limit
     }
 
-    /// Returns the payload for which this much memory suffices. Linux: tcp_win_from_space.
+    /// Returns the payload that fits into this much memory. Linux: tcp_win_from_space.
     fn payload_of(&self, memory: u32) -> u32 {
         (u64::from(memory) * u64::from(self.payload) / u64::from(WHOLE)) as u32
     }
 
-    /// Returns the payload for which the whole buffer suffices. Linux: tcp_full_space.
-    pub(crate) fn whole(&self) -> u32 {
+    /// Returns the payload that fits into the whole buffer. Linux: tcp_full_space.
+    pub(crate) fn full_space(&self) -> u32 {
         self.payload_of(self.limit)
     }
 
-    /// Returns the payload for which there is room beside `early`, the memory of out-of-order data. Linux: tcp_space.
+    /// Returns the payload that still fits; `early` is the memory of out-of-order data. Linux: tcp_space.
     fn space(&self, early: u32) -> u32 {
         self.payload_of(self.limit.saturating_sub(self.unread + early))
     }
 
     /// Returns the window of a SYN, in whole segments. Linux: tcp_select_initial_window.
     pub(crate) fn window_in_syn(&mut self, mss: u32) -> u32 {
-        let whole = self.whole();
+        let whole = self.full_space();
         let window = if whole > mss { whole / mss * mss } else { whole };
         self.earned = window;
         window
@@ -101,23 +101,23 @@ impl ReceiveBuffer {
 
     /// Initialises the window of an established connection; at most 65535 octets if windows are not scaled. Linux: tcp_init_buffer_space.
     pub(crate) fn established(&mut self, mss: u32, is_scaled: bool) {
-        let whole = self.whole();
+        let whole = self.full_space();
         self.clamp = if is_scaled { whole } else { whole.min(u16::MAX.into()) };
-        // A segment is kept in reserve.
+        // One segment is kept in reserve.
         if self.clamp > 2 * mss && self.clamp + mss > whole {
             self.clamp = (2 * mss).max(whole.saturating_sub(mss));
         }
         self.earned = self.earned.min(self.clamp);
     }
 
-    /// Returns the octets expected in the first round trip, of a window of `window`.
+    /// Returns the octets expected in the first round trip with this `window`.
     pub(crate) fn first_round(&self, window: u32, mss: u32) -> u32 {
         self.earned.min(window).min(FIRST * mss)
     }
 
-    /// Returns the memory of a segment. One `cut` from a block has its own buffer; one sent alone keeps the memory that its sender
-    /// allocated, as with veth between network namespaces. ixgbe accounts every segment like the first kind: half a page, 2304 octets
-    /// (ixgbe_build_skb, __finalize_skb_around).
+    /// Returns the memory of a segment. One `cut` from a block has its own buffer; a single one has the
+    /// memory that its sender allocated, as with veth between network namespaces. ixgbe accounts for every
+    /// segment like the first kind: half a page, 2304 octets (ixgbe_build_skb, __finalize_skb_around).
     pub(crate) fn memory_of(&self, octets: u32, cut: bool) -> u32 {
         if !self.is_counted() || cut {
             self.memory.with_data(octets, cut)
@@ -131,12 +131,12 @@ impl ReceiveBuffer {
         self.memory.with_data(octets, cut)
     }
 
-    /// Returns the free octets behind a segment, for the data of a later one.
-    pub(crate) fn room_behind(&self, octets: u32, cut: bool) -> u32 {
-        self.memory.room(octets, cut)
+    /// Returns the free octets after a segment's data, for the data of a later one.
+    pub(crate) fn tailroom_after(&self, octets: u32, cut: bool) -> u32 {
+        self.memory.tailroom(octets, cut)
     }
 
-    /// Queues a piece for the application; a packet that fits behind the last one uses no further memory. Linux: tcp_queue_rcv and
+    /// Queues a piece for the application; a packet that fits after the last one uses no further memory. Linux: tcp_queue_rcv and
     /// tcp_ofo_queue.
     pub(crate) fn queue(&mut self, piece: &Piece) {
         if !self.is_counted() {
@@ -144,13 +144,13 @@ impl ReceiveBuffer {
         }
         let octets = piece.payload.len() as u32;
         self.waiting += octets;
-        if piece.packet > 0 {
-            if self.packets > 0 && piece.packet <= self.room {
-                self.room -= piece.packet;
+        if piece.packet_octets > 0 {
+            if self.packets > 0 && piece.packet_octets <= self.tailroom {
+                self.tailroom -= piece.packet_octets;
             } else {
                 self.packets += 1;
                 self.unread = self.unread.saturating_add(piece.memory);
-                self.room = piece.room;
+                self.tailroom = piece.tailroom;
             }
         }
         if self.packets <= 1 {
@@ -158,7 +158,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Notes that the application has read all but the last `held` octets, which keep their part of the memory.
+    /// Handles a read that leaves `held` octets unread; they keep their share of the memory.
     pub(crate) fn read(&mut self, held: u32) {
         let held = held.min(self.waiting);
         let kept = u64::from(self.unread) * u64::from(held) / u64::from(self.waiting.max(1));
@@ -166,8 +166,8 @@ impl ReceiveBuffer {
         (self.packets, self.first) = (held.min(1), held);
     }
 
-    /// Returns the octets after the first packet. Linux: tcp_inq, when that has been read.
-    pub(crate) fn behind_first(&self) -> u32 {
+    /// Returns the octets after the first packet. Linux: tcp_inq, after that packet has been read.
+    pub(crate) fn after_first(&self) -> u32 {
         self.waiting - self.first
     }
 
@@ -188,7 +188,7 @@ impl ReceiveBuffer {
         if !self.is_counted() || used <= self.limit {
             return false;
         }
-        self.limit = self.limit.max(used.min(self.most));
+        self.limit = self.limit.max(used.min(self.max_limit));
         if used > self.limit {
             self.earned = self.clamp.min(2 * mss);
         }
@@ -201,7 +201,7 @@ impl ReceiveBuffer {
         let payload = payload.clamp(1, WHOLE - 1);
         if self.is_counted() && payload != self.payload {
             self.payload = payload;
-            self.clamp = self.whole();
+            self.clamp = self.full_space();
         }
     }
 
@@ -210,7 +210,8 @@ impl ReceiveBuffer {
         self.clamp
     }
 
-    /// Lets a segment of `octets` in this much `memory` earn a larger window; returns whether it does. Linux: tcp_grow_window.
+    /// Increases the window that segments have earned, for one with `octets` in this much `memory`; returns
+    /// whether it grew. Linux: tcp_grow_window.
     pub(crate) fn earn(&mut self, (octets, memory): (u32, u32), early: u32, mss: u32, segment: u32) -> bool {
         let room = self.clamp.min(self.space(early)).saturating_sub(self.earned);
         if !self.is_counted() || room == 0 {
@@ -218,7 +219,7 @@ impl ReceiveBuffer {
         }
         let step = if self.payload_of(memory) <= octets {
             STEP * mss
-        } else if self.bears(octets, memory) {
+        } else if self.would_fit(octets, memory) {
             STEP * segment
         } else {
             return false;
@@ -229,8 +230,8 @@ impl ReceiveBuffer {
 
     /// Returns whether a window of such segments would fit into the largest buffer: the larger the window, the less memory per octet is
     /// allowed. Linux: __tcp_grow_window.
-    fn bears(&self, octets: u32, memory: u32) -> bool {
-        let (mut memory, mut window) = (self.payload_of(memory) / 2, self.payload_of(self.most) / 2);
+    fn would_fit(&self, octets: u32, memory: u32) -> bool {
+        let (mut memory, mut window) = (self.payload_of(memory) / 2, self.payload_of(self.max_limit) / 2);
         while self.earned <= window {
             if memory <= octets {
                 return true;
@@ -241,10 +242,11 @@ impl ReceiveBuffer {
         false
     }
 
-    /// Returns the window to advertise beside `early`, the memory of out-of-order data. Segments have `segment` octets, windows are
-    /// multiples of 2^`scale`, and `offered` was the last one. Linux: __tcp_select_window.
+    /// Returns the window to advertise. `early` is the memory of out-of-order data, `segment` the octets of a
+    /// segment; windows are multiples of 2^`scale`, and `offered` was the last one. Linux:
+    /// __tcp_select_window.
     pub(crate) fn offer(&self, early: u32, segment: u32, scale: u8, offered: u32) -> Offer {
-        let (mut free, whole) = (self.space(early), self.whole());
+        let (mut free, whole) = (self.space(early), self.full_space());
         let most = self.clamp.min(whole);
         let segment = segment.min(most);
         let unit = 1 << scale;
@@ -269,12 +271,12 @@ impl ReceiveBuffer {
     }
 
     /// Enlarges the buffer for this window, because the application reads fast enough. Linux: tcp_rcv_space_adjust.
-    pub(crate) fn want(&mut self, window: u64) {
+    pub(crate) fn enlarge(&mut self, window: u64) {
         let memory = window * u64::from(WHOLE) / u64::from(self.payload);
-        let limit = u32::try_from(memory).unwrap_or(u32::MAX).min(self.most);
+        let limit = u32::try_from(memory).unwrap_or(u32::MAX).min(self.max_limit);
         if limit > self.limit {
             self.limit = limit;
-            self.clamp = self.whole();
+            self.clamp = self.full_space();
         }
     }
 }
@@ -295,10 +297,10 @@ mod tests {
         buffer
     }
 
-    fn packet(octets: u32, memory: u32, room: u32) -> Piece {
+    fn packet(octets: u32, memory: u32, tailroom: u32) -> Piece {
         let payload = vec![0; octets as usize].into();
         let (seq, passage) = (SeqNum(0), DeliveryTimes::default());
-        Piece { seq, payload, fin: false, passage, packet: octets, memory, room }
+        Piece { seq, payload, fin: false, passage, packet_octets: octets, memory, tailroom }
     }
 
     fn window(buffer: &ReceiveBuffer) -> u32 {
@@ -307,7 +309,7 @@ mod tests {
 
     #[test]
     fn the_first_window_is_half_of_the_buffer_less_a_segment() {
-        // tcp_init_buffer_space: 131072 / 2 - 1448, told in units of 128.
+        // tcp_init_buffer_space: 131072 / 2 - 1448, advertised in units of 128.
         assert_eq!(window(&open()), 64_128);
     }
 
@@ -329,7 +331,7 @@ mod tests {
     fn what_is_out_of_order_takes_memory_and_not_octets_of_the_window() {
         let mut buffer = open();
         buffer.measure(MSS, 2304);
-        buffer.want(1 << 20);
+        buffer.enlarge(1 << 20);
         let (free, early) = (buffer.space(0), 100 * 2304);
         assert_eq!(free - buffer.space(early), 144_000, "100 segments");
         assert_eq!(buffer.offer(early, MSS, 7, 0).window, 64_128, "and the window that was earned is open");
@@ -348,19 +350,19 @@ mod tests {
 
     #[test]
     fn a_packet_is_copied_behind_the_last_if_all_of_it_finds_room() {
-        // skb_try_coalesce: two segments that came early are one packet of 2896 octets, which has no room behind a lone one.
+        // skb_try_coalesce: two segments that arrived early are one packet of 2896 octets, which does not fit after a single one.
         let mut buffer = open();
         let lone = packet(MSS, 2280, 2136);
         buffer.queue(&lone);
-        buffer.queue(&Piece { packet: 2 * MSS, memory: 4352, room: 688, ..lone.clone() });
-        buffer.queue(&Piece { packet: 0, memory: 0, room: 0, ..lone.clone() });
-        assert_eq!((buffer.unread(), buffer.behind_first()), (2280 + 4352, 2 * MSS));
+        buffer.queue(&Piece { packet_octets: 2 * MSS, memory: 4352, tailroom: 688, ..lone.clone() });
+        buffer.queue(&Piece { packet_octets: 0, memory: 0, tailroom: 0, ..lone.clone() });
+        assert_eq!((buffer.unread(), buffer.after_first()), (2280 + 4352, 2 * MSS));
         buffer.queue(&packet(688, 2304, 1000));
-        assert_eq!((buffer.unread(), buffer.behind_first()), (2280 + 4352, 2 * MSS + 688));
+        assert_eq!((buffer.unread(), buffer.after_first()), (2280 + 4352, 2 * MSS + 688));
         buffer.read(0);
         buffer.queue(&lone);
         buffer.queue(&lone);
-        assert_eq!((buffer.unread(), buffer.behind_first()), (2280, 0), "both are the first packet");
+        assert_eq!((buffer.unread(), buffer.after_first()), (2280, 0), "both are the first packet");
     }
 
     #[test]
@@ -368,7 +370,7 @@ mod tests {
         let mut buffer = ReceiveBuffer::new(&Config::rfc9293());
         buffer.queue(&packet(1000, 1000, 0));
         buffer.measure(1448, buffer.memory_of(1448, true));
-        assert_eq!((buffer.whole(), buffer.is_read()), (buffer.limit(), true));
+        assert_eq!((buffer.full_space(), buffer.is_read()), (buffer.limit(), true));
         assert!(!buffer.earn((1448, 1448), 0, 1448, 1448));
     }
 }

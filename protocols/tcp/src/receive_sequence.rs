@@ -1,4 +1,4 @@
-//! The receive sequence space, and the window in it that we offer. RFC 9293 sections 3.3.1 and 3.8.6.
+//! The receive sequence space, and the window that we advertise in it. RFC 9293 sections 3.3.1 and 3.8.6.
 
 use hol_wire::tcp::SeqNum;
 
@@ -69,17 +69,18 @@ impl ReceiveSequence {
         self.nxt + self.window()
     }
 
-    /// Returns the window field of a segment that is sent now; `unread` octets of `buffer` wait for the application, and `free` are free.
+    /// Returns the window field of a segment that is sent now; `unread` octets of `buffer` wait for the
+    /// application, and `free` octets are free.
     ///
-    /// The right edge never moves left (RFC 9293 section 3.8.6), and moves right only by a segment or half of the buffer at least (section
-    /// 3.8.6.2.2).
+    /// The right edge never moves left (RFC 9293 section 3.8.6), and moves right only by at least a segment
+    /// or half of the buffer (section 3.8.6.2.2).
     pub(crate) fn advertise(&mut self, buffer: u32, unread: u32, free: u32, mss: u32) -> u16 {
         let free = self.limited(free);
         let current = self.window();
         let worthwhile = (buffer / 2).min(mss);
         let window = if free >= current + worthwhile { free } else { current };
-        // Rounded up, lest what was offered be scaled away; but not with every octet that comes, where there is no room for more.
-        // RFC 7323 section 2.4.
+        // Rounded up, so that scaling does not take back a part of the offer; but not for every received
+        // octet, if there is no room for more. RFC 7323 section 2.4.
         let unit = 1 << self.scale;
         let (up, room) = (window.div_ceil(unit), buffer.saturating_sub(unread));
         let field = if up <= room.div_ceil(unit) { up } else { window / unit }.min(u16::MAX.into());
@@ -87,7 +88,7 @@ impl ReceiveSequence {
         field as u16
     }
 
-    /// Notes the RCV.NXT and the window that the peer is told.
+    /// Notes RCV.NXT and the window in the segment to the peer.
     fn offer(&mut self, window: u32) {
         (self.wup, self.wnd) = (self.nxt, window);
         self.edge = self.edge.latest(self.nxt + window);
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn rounding_opens_no_window_where_there_is_no_room_and_takes_back_no_edge() {
-        // RFC 7323 section 2.4: octets come one at a time, and the application reads none of them.
+        // RFC 7323 section 2.4: octets arrive one at a time, and the application reads none of them.
         const BUFFER: u32 = 160;
         let mut rcv = ReceiveSequence::default();
         rcv.on_syn(SeqNum(0), Some(4));

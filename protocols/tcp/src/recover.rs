@@ -5,7 +5,7 @@ use hol_base::{Duration, Time};
 use crate::ack_info::AckInfo;
 use crate::phase::Phase;
 use crate::prr::Prr;
-use crate::rate_halving::Halving;
+use crate::rate_halving::RateReduction;
 use crate::resend::Resend;
 use crate::timers::Purpose;
 use crate::{Endpoint, Recovery};
@@ -50,7 +50,7 @@ impl Endpoint {
         Resend::Lost
     }
 
-    /// Processes a partial or duplicate acknowledgment in fast recovery; returns false if there is nothing to retransmit.
+    /// Processes a partial or duplicate acknowledgment in fast recovery; returns false if no retransmission follows.
     fn continue_recovery(&mut self, now: Time, info: &mut AckInfo) -> bool {
         if !info.advanced {
             self.count_duplicate(info);
@@ -58,13 +58,13 @@ impl Endpoint {
             return false;
         }
         if self.undo_by_dsack() {
-            self.calm_down(info.echoes);
+            self.set_mildest_phase(info.echoes);
         }
         self.find_losses(now, info);
         self.episode.phase() == Phase::Recovery || self.enter_recovery_if_due(info.echoes)
     }
 
-    /// Ends the phase if everything sent before it is acknowledged. Returns true if recovery has to wait for further acknowledgments.
+    /// Ends the phase if all data sent before it are acknowledged; returns true if recovery must wait for further acknowledgments.
     fn leave_if_complete(&mut self) -> bool {
         if self.snd.una().before(self.episode.recover()) {
             return false;
@@ -79,8 +79,8 @@ impl Endpoint {
                     self.board.set_duplicates(0, self.negotiated.mss());
                 }
                 self.undo_if_needless();
-                // Without SACK a duplicate of the last ACK must not start it all again. RFC 6582 section 4; Linux:
-                // tcp_is_non_sack_preventing_reopen.
+                // Without SACK a duplicate of the last ACK must not start another recovery. RFC 6582 section
+                // 4; Linux: tcp_is_non_sack_preventing_reopen.
                 if !self.negotiated.sack() && self.snd.una() == self.episode.recover() {
                     return true;
                 }
@@ -122,7 +122,7 @@ impl Endpoint {
                     info.restart_timer = false;
                 }
             }
-            Recovery::Fack if !self.episode.reordering.is_seen() => self.find_losses_by_distance(),
+            Recovery::Fack if !self.episode.reordering.has_reordered() => self.find_losses_by_distance(),
             Recovery::Fack | Recovery::Sack | Recovery::NewReno => self.find_losses_by_count(),
         }
         info.lost_retransmission |= resent > self.board.resent().segments;
@@ -131,7 +131,7 @@ impl Endpoint {
     /// Starts fast recovery if a segment is lost; otherwise sets the mildest phase.
     fn enter_recovery_if_due(&mut self, echoes: bool) -> bool {
         if self.board.lost().segments == 0 {
-            self.calm_down(echoes);
+            self.set_mildest_phase(echoes);
             return false;
         }
         self.enter_recovery();
@@ -142,7 +142,7 @@ impl Endpoint {
     }
 
     /// Sets the mildest phase if nothing is lost; an ECN echo still reduces the window.
-    fn calm_down(&mut self, echoes: bool) {
+    fn set_mildest_phase(&mut self, echoes: bool) {
         if echoes {
             self.reduce_by_echo();
         }
@@ -169,14 +169,14 @@ impl Endpoint {
         self.episode.probe.forget();
         self.episode.undo.remember_cwnd(self.cwnd.cwnd());
         self.episode.prr = Prr::begin(self.cwnd.cwnd());
-        self.episode.halving = Halving::default();
+        self.episode.halving = RateReduction::default();
         self.cwnd.on_congestion(flight);
         self.marks.on_reduction();
         self.statistics.congestion_events += 1;
     }
 
-    /// Handles reneging: waits half a round trip for the peer to acknowledge what it had SACKed, then lets the timeout discard the SACKs.
-    /// RFC 2018 section 8.
+    /// Handles reneging: waits half a round trip for the peer to acknowledge the SACKed data, then lets the
+    /// timeout discard the SACKs. RFC 2018 section 8.
     fn wait_for_reneging(&mut self, now: Time, info: &mut AckInfo) -> Resend {
         let half = self.rtt.srtt().unwrap_or_default() / 2;
         let patience = half.max(Duration::from_millis(10));

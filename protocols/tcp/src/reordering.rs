@@ -1,7 +1,7 @@
 //! The estimated degree of reordering on the path. RFC 6675 section 2 (DupThresh), RFC 8985 section 6.2 (RACK.reordering_seen).
 
 /// The largest degree of reordering, in segments.
-const MOST: u32 = 300;
+const MAX_REORDERING: u32 = 300;
 
 /// DupThresh, which grows when the path reorders.
 #[derive(Debug, Clone)]
@@ -22,23 +22,23 @@ impl Reordering {
     }
 
     /// Returns whether the path has reordered.
-    pub(crate) fn is_seen(&self) -> bool {
+    pub(crate) fn has_reordered(&self) -> bool {
         self.seen
     }
 
     /// Notes that a segment was delivered late by an unknown distance.
-    pub(crate) fn see(&mut self) {
+    pub(crate) fn note(&mut self) {
         self.seen = true;
     }
 
     /// Notes that a segment never retransmitted was delivered after others sent up to `distance` segments later.
-    pub(crate) fn see_distance(&mut self, distance: u32) {
-        self.dupthresh = self.dupthresh.max(distance.min(MOST));
+    pub(crate) fn note_distance(&mut self, distance: u32) {
+        self.dupthresh = self.dupthresh.max(distance.min(MAX_REORDERING));
         self.seen = true;
     }
 
     /// Resets DupThresh, because a timeout occurred although many segments had been delivered.
-    pub(crate) fn doubt(&mut self, dupthresh: u32) {
+    pub(crate) fn reset(&mut self, dupthresh: u32) {
         self.dupthresh = self.dupthresh.min(dupthresh);
     }
 }

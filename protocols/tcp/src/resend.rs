@@ -18,7 +18,7 @@ pub(crate) enum Resend {
 }
 
 impl Endpoint {
-    /// Sends what the acknowledgment allows.
+    /// Sends the data that the acknowledgment allows.
     pub(crate) fn resend_by(&mut self, now: Time, resend: Resend) {
         match resend {
             Resend::Nothing => {}
@@ -44,7 +44,7 @@ impl Endpoint {
                     break;
                 }
                 self.begin_block(now, index);
-                if self.train(now, Push::Normal) == 0 || !self.retransmit(now, index) {
+                if self.sendable_segments(now, Push::Normal) == 0 || !self.retransmit(now, index) {
                     break;
                 }
                 restart |= index == 0 && !self.timers.waits_for(Purpose::Reordering);
@@ -56,12 +56,12 @@ impl Endpoint {
         }
     }
 
-    /// Makes the segments that are sent together from `index` on a separate block: as much of theirs as the window and the rate allow.
-    /// Linux: tcp_xmit_retransmit_queue.
+    /// Makes the segments that are sent together from `index` on a separate block: as many as the window and
+    /// the rate allow. Linux: tcp_xmit_retransmit_queue.
     fn begin_block(&mut self, now: Time, index: usize) {
-        if self.offloads() && !self.board.goes_on_with(index, now) {
+        if self.offloads() && !self.board.is_in_block_of_previous(index, now) {
             let room = self.cwnd.cwnd() - self.in_flight();
-            let segments = room.min(self.most_segments(self.payload_limit())) as usize;
+            let segments = room.min(self.max_segments(self.payload_limit())) as usize;
             self.board.end_block(index, segments, self.memory.without_data());
         }
     }

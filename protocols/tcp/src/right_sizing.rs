@@ -1,5 +1,6 @@
-//! Dynamic right-sizing: the receive buffer grows with the octets that the application reads per round trip, so that the network and not
-//! the window limits the sender. Fisk and Feng, Dynamic Right-Sizing, 2001; RFC 9293 section 3.8.6 leaves it open.
+//! Dynamic right-sizing: the receive buffer grows with the octets that the application reads per round trip,
+//! so that the network and not the window limits the sender. Fisk and Feng, Dynamic Right-Sizing, 2001; RFC
+//! 9293 section 3.8.6 does not specify it.
 
 use hol_base::{Duration, Time};
 use hol_wire::tcp::{Segment, SeqNum};
@@ -7,12 +8,12 @@ use hol_wire::tcp::{Segment, SeqNum};
 use crate::Endpoint;
 use crate::acknowledge::SegmentData;
 
-/// The least size of a segment that earns a larger window. Linux: tcp_event_data_recv.
-const LEAST: u32 = 128;
+/// The minimum size of a segment that earns a larger window. Linux: tcp_event_data_recv.
+const MIN_SEGMENT: u32 = 128;
 
-/// How large a window has to be. Linux 6.12: tcp_rcv_space_adjust; 7.3: tcp_rcvbuf_grow.
+/// The parameters of the required window. Linux 6.12: tcp_rcv_space_adjust; 7.3: tcp_rcvbuf_grow.
 #[derive(Debug, Clone, Copy)]
-struct Need {
+struct WindowNeed {
     /// Octets of room for small variations.
     cushion: u64,
     /// The octets up to the end of the out-of-order data.
@@ -28,10 +29,10 @@ pub(crate) struct RightSizing {
     round_trip: Option<u64>,
     /// The timestamp of the last sample.
     echo: Option<u32>,
-    /// The end of a window of data, which takes a round trip to arrive, and the time of its start.
+    /// The end of a window of data, which takes a round trip to arrive, and the time at which it started.
     window: Option<(SeqNum, Time)>,
-    /// The most octets read in a round trip.
-    most_read: u32,
+    /// Maximum number of octets read in a round trip.
+    max_read: u32,
     /// The start of the present round trip: sequence number and time.
     since: (SeqNum, Time),
 }
@@ -40,7 +41,7 @@ impl RightSizing {
     /// Initialises right-sizing when the connection is established: `nxt` is read first, and `expected`
     /// octets per round trip are expected.
     pub(crate) fn established(&mut self, now: Time, nxt: SeqNum, expected: u32) {
-        self.most_read = expected;
+        self.max_read = expected;
         self.since = (nxt, now);
     }
 
@@ -49,13 +50,13 @@ impl RightSizing {
         self.round_trip.map(|eighths| Duration::from_nanos(eighths * 1000 / 8))
     }
 
-    /// Limits the estimate to what fits into the buffer. Linux: tcp_measure_rcv_mss.
+    /// Limits the maximum read per round trip to the maximum window `clamp`. Linux: tcp_measure_rcv_mss.
     fn bound(&mut self, clamp: u32) {
-        self.most_read = self.most_read.min(clamp);
+        self.max_read = self.max_read.min(clamp);
     }
 
-    /// Takes a sample from timestamps; larger ones have a weight of an eighth, because a pause of the sender may have caused them. Linux:
-    /// tcp_rcv_rtt_update.
+    /// Processes a sample from timestamps; larger ones have a weight of an eighth, because a pause of the
+    /// sender may have caused them. Linux: tcp_rcv_rtt_update.
     fn sample(&mut self, round_trip: Duration, may_rise: bool) {
         let micros = round_trip.as_nanos() / 1000;
         let smoothed = self.round_trip.filter(|old| 8 * micros >= *old);
@@ -65,40 +66,40 @@ impl RightSizing {
         self.round_trip = Some(smoothed.map_or(8 * micros, |old| old - old / 8 + micros));
     }
 
-    /// Takes a sample from a window of data, which is an upper bound.
+    /// Processes a sample from a window of data, which is an upper bound.
     fn sample_window(&mut self, round_trip: Duration) {
         let eighths = 8 * (round_trip.as_nanos() / 1000).max(1);
         self.round_trip = Some(self.round_trip.map_or(eighths, |old| old.min(eighths)));
     }
 
-    /// Notes that the application has read everything before `nxt`, with `waiting` octets after it; returns the window that is needed.
-    /// Linux: tcp_rcv_space_adjust.
-    fn read(&mut self, now: Time, nxt: SeqNum, waiting: u32, need: Need) -> Option<u64> {
+    /// Notes that the application has read everything before `nxt`, with `waiting` octets after it; returns
+    /// the required window. Linux: tcp_rcv_space_adjust.
+    fn read(&mut self, now: Time, nxt: SeqNum, waiting: u32, need: WindowNeed) -> Option<u64> {
         let (start, began) = self.since;
         let micros = now.as_nanos() / 1000 - began.as_nanos() / 1000;
         let is_over = self.round_trip.is_some_and(|eighths| micros >= eighths / 8);
-        // One that is woken by data and then busy was taken to have read it.
+        // An application that data have woken and that is busy since then was counted as having read them.
         if !is_over || nxt.before(start) {
             return None;
         }
         self.since = (nxt, now);
         let read = nxt.distance_from(start).saturating_sub(waiting);
-        if read <= self.most_read {
+        if read <= self.max_read {
             return None;
         }
         let wanted = self.window_for(read, need);
-        self.most_read = read;
+        self.max_read = read;
         Some(wanted)
     }
 
-    /// Returns the window that is needed if `read` octets are read in a round trip, at least as many as in any before.
-    fn window_for(&self, read: u32, need: Need) -> u64 {
-        // Twice what was read leaves room for a loss. As much again for each growth: the acknowledgment that leaves now is
-        // for the round trip after the present one.
+    /// Returns the required window if `read` octets are read in a round trip, at least the previous maximum.
+    fn window_for(&self, read: u32, need: WindowNeed) -> u64 {
+        // Twice the octets read leaves room for a loss. The growth is doubled, because the acknowledgment
+        // sent now applies to the round trip after the current one.
         let wide = 2 * u64::from(read) + need.cushion;
         let growth = match self.round_trip.unwrap_or_default() / 8 {
             low if low < need.low => wide * low / need.low,
-            _ => 2 * (wide * u64::from(read - self.most_read) / u64::from(self.most_read).max(1)),
+            _ => 2 * (wide * u64::from(read - self.max_read) / u64::from(self.max_read).max(1)),
         };
         wide + growth + need.early
     }
@@ -134,16 +135,16 @@ impl Endpoint {
     /// Accounts for in-order data: takes a round-trip sample, and lets them earn a larger window.
     pub(crate) fn account_data(&mut self, now: Time, octets: u32, memory: u32) {
         self.measure_window(now);
-        if octets >= LEAST {
+        if octets >= MIN_SEGMENT {
             self.earn_window(octets, memory);
         }
     }
 
-    /// Lets data earn a larger window, which is announced soon.
+    /// Increases the window that the data have earned; it is announced soon.
     pub(crate) fn earn_window(&mut self, octets: u32, memory: u32) {
         let (early, segment) = (self.reassembly.memory(), self.acks.segment_size());
         if self.buffer.earn((octets, memory), early, self.advertised_mss(), segment) {
-            self.acks.tell_of_window();
+            self.acks.announce_window();
         }
     }
 
@@ -156,14 +157,14 @@ impl Endpoint {
         self.acks.measure(text, self.config.mss.into(), self.timestamps.length());
     }
 
-    /// Enlarges the buffer if necessary after the application has read everything. Data that arrived together are read packet by packet,
-    /// and the first read decides.
+    /// Enlarges the buffer if necessary after the application has read everything. Data that arrived together
+    /// are read packet by packet; only the first read counts.
     pub(crate) fn size_buffer(&mut self, now: Time) {
         let nxt = self.rcv.nxt() - self.reader.held() as u32;
-        let waiting = self.buffer.behind_first();
+        let waiting = self.buffer.after_first();
         let need = self.need();
         if let Some(window) = self.sizing.read(now, nxt - waiting, waiting, need) {
-            self.buffer.want(window);
+            self.buffer.enlarge(window);
         }
         self.buffer.read(self.reader.held() as u32);
     }
@@ -171,13 +172,13 @@ impl Endpoint {
     /// Enlarges the buffer if out-of-order data need it. Linux: tcp_data_queue_ofo.
     pub(crate) fn size_buffer_for_early(&mut self) {
         if self.config.receive_buffer_for_early {
-            self.buffer.want(self.sizing.window_for(self.sizing.most_read, self.need()));
+            self.buffer.enlarge(self.sizing.window_for(self.sizing.max_read, self.need()));
         }
     }
 
-    fn need(&self) -> Need {
+    fn need(&self) -> WindowNeed {
         let config = &self.config;
-        Need {
+        WindowNeed {
             cushion: u64::from(config.receive_buffer_cushion) * u64::from(self.advertised_mss()),
             early: if config.receive_buffer_for_early {
                 self.reassembly.span(self.rcv.nxt()).into()
@@ -188,7 +189,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the octets that we allow in a segment, without options. Linux: advmss.
+    /// Returns the maximum segment size that we have advertised, without options. Linux: advmss.
     pub(crate) fn advertised_mss(&self) -> u32 {
         u32::from(self.config.mss) - self.timestamps.length()
     }
@@ -206,9 +207,9 @@ mod tests {
         sizing
     }
 
-    const CUSHIONED: Need = Need { cushion: 16 * MSS as u64, early: 0, low: 0 };
+    const CUSHIONED: WindowNeed = WindowNeed { cushion: 16 * MSS as u64, early: 0, low: 0 };
 
-    /// Reads up to `octets` at `ms`; the window that is wanted then.
+    /// Reads up to `octets` at `ms`; returns the required window.
     fn read(sizing: &mut RightSizing, ms: u64, octets: u32) -> Option<u64> {
         sizing.read(Time::from_millis(ms), SeqNum(octets), 0, CUSHIONED)
     }
@@ -222,24 +223,24 @@ mod tests {
         // tcp_rcvbuf_grow of Linux 7.3: twice the 20,000 octets read, twice that for the growth, and the queue.
         let mut sizing = open();
         sample(&mut sizing, 50);
-        let need = Need { cushion: 0, early: 7000, low: 1000 };
+        let need = WindowNeed { cushion: 0, early: 7000, low: 1000 };
         assert_eq!(sizing.window_for(20_000, need), 3 * 40_000 + 7000);
         assert_eq!(sizing.window_for(10_000, need), 20_000 + 7000, "no more than before");
     }
 
     #[test]
     fn a_short_round_trip_lets_the_buffer_grow_less() {
-        // tcp_rcvbuf_grow: a quarter of tcp_rcvbuf_low_rtt, so a quarter more, however much was read.
+        // tcp_rcvbuf_grow: a quarter of tcp_rcvbuf_low_rtt, so a quarter more, regardless of the octets read.
         let mut sizing = open();
         sizing.sample(Duration::from_micros(250), true);
-        let need = Need { cushion: 0, early: 0, low: 1000 };
+        let need = WindowNeed { cushion: 0, early: 0, low: 1000 };
         assert_eq!(sizing.window_for(20_000, need), 50_000);
         assert_eq!(sizing.window_for(40_000, need), 100_000);
     }
 
     #[test]
     fn an_estimate_that_may_not_rise_falls() {
-        // tcp_rcv_rtt_update of Linux 7.3, where data wait for the application.
+        // tcp_rcv_rtt_update of Linux 7.3, while data wait for the application.
         let mut sizing = open();
         for (ms, round_trip) in [(80, 80), (160, 80), (40, 40)] {
             sizing.sample(Duration::from_millis(ms), false);
@@ -254,14 +255,14 @@ mod tests {
         sample(&mut sizing, 50);
         assert_eq!(read(&mut sizing, 100, 10_000), None, "as much as was expected");
         assert_eq!(read(&mut sizing, 149, 40_000), None, "the round trip is not over");
-        // 20,000 octets, twice what there was: 2 × 20,000 + 16 segments, and twice the same for the growth.
+        // 20,000 octets, twice the previous maximum: 2 × 20,000 + 16 segments, and twice that for the growth.
         assert_eq!(read(&mut sizing, 150, 30_000), Some(3 * 56_000));
         assert_eq!(read(&mut sizing, 200, 50_000), None, "no more than the last time");
     }
 
     #[test]
     fn what_waits_behind_the_first_packet_is_not_read() {
-        // tcp_rcv_space_adjust: a burst behind a gap that closes has come in no round trip.
+        // tcp_rcv_space_adjust: a burst after a gap that closes did not arrive in one round trip.
         let mut sizing = open();
         sample(&mut sizing, 50);
         assert_eq!(sizing.read(Time::from_millis(50), SeqNum(30_000), 25_000, CUSHIONED), None);

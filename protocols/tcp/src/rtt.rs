@@ -5,7 +5,7 @@ use hol_wire::tcp::SeqNum;
 
 use crate::{Config, RttEstimator};
 
-/// The timeout when a handshake left no sample. RFC 6298 section 5.7.
+/// The timeout if the handshake provided no sample. RFC 6298 section 5.7.
 const FALLBACK: Duration = Duration::from_secs(3);
 
 /// The round-trip time estimate and RTO.
@@ -18,7 +18,7 @@ pub(crate) struct Rtt {
     granularity: Duration,
     /// SRTT, in eighths of a nanosecond so that the gain of 1/8 loses nothing.
     srtt8: Option<u64>,
-    /// The smoothed mean deviation, in quarters of a nanosecond: RTTVAR as RFC 6298 has it.
+    /// The smoothed mean deviation, in quarters of a nanosecond: RTTVAR as in RFC 6298.
     deviation4: u64,
     /// Linux's RTTVAR (four deviations): the largest deviation of each window.
     variance: u64,
@@ -98,7 +98,7 @@ impl Rtt {
         }
     }
 
-    /// Updates the minimum with a round-trip time that may be no sample for RTO.
+    /// Updates the minimum with a round-trip time that may not be a sample for RTO.
     pub(crate) fn observe_min(&mut self, rtt: Duration) {
         self.min = Some(self.min.map_or(rtt, |least| least.min(rtt)));
     }
@@ -119,7 +119,7 @@ impl Rtt {
         self.rto = (self.rto * 2).min(self.rto_max);
     }
 
-    /// Called when the handshake is complete; without a sample RTO becomes 3 s. RFC 6298 section 5.7.
+    /// Sets RTO to 3 s if the handshake is complete without a sample. RFC 6298 section 5.7.
     pub(crate) fn established(&mut self) {
         if self.srtt8.is_none() {
             self.rto = FALLBACK.clamp(self.rto_min, self.rto_max);

@@ -103,7 +103,7 @@ impl Endpoint {
         if !self.episode.duplicates.count(segments, resent) {
             return false;
         }
-        if self.episode.reordering.is_seen() && !info.dsack_of_probe {
+        if self.episode.reordering.has_reordered() && !info.dsack_of_probe {
             self.episode.rack.on_dsack();
         }
         info.dsack = true;
@@ -119,7 +119,7 @@ impl Endpoint {
     /// Notes reordering: a segment never retransmitted was delivered after one sent later.
     pub(crate) fn reordering_seen(&mut self, low: SeqNum, high: SeqNum) {
         let distance = high.distance_from(low).div_ceil(self.negotiated.mss());
-        self.episode.reordering.see_distance(distance);
+        self.episode.reordering.note_distance(distance);
     }
 }
 

@@ -10,8 +10,8 @@ use hol_wire::tcp::{Flags, SeqNum};
 
 use crate::CongestionUnit;
 
-/// A block of 64 KiB has fewer segments than this, of 1448 octets each.
-const LONGEST_BLOCK: usize = 64;
+/// Segments of a block are fewer than this: 64 KiB in segments of 1448 octets.
+const MAX_BLOCK_SEGMENTS: usize = 64;
 
 /// A segment that was sent and is not acknowledged cumulatively.
 #[derive(Debug, Clone)]
@@ -44,13 +44,13 @@ pub(crate) struct Tally {
     pub(crate) octets: u32,
 }
 
-/// What a rate-based controller has stored with a lost segment, its sequence numbers, and the losses up to it.
+/// The delivery state stored with a lost segment, its sequence numbers, and the losses up to it.
 pub(crate) type LostDeparture = (Departure, (u32, u32), u32);
 
 /// The retransmission queue with its counters. SYN and FIN are in it like data.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
-    /// Of the segments that were marked lost and not yet reported.
+    /// The departures of segments that were marked lost and not yet reported.
     lost_departures: Vec<LostDeparture>,
     segments: VecDeque<SentSegment>,
     out: Tally,
@@ -233,13 +233,13 @@ impl Scoreboard {
         self.highest_sacked = self.highest_sacked.latest(segment.end());
     }
 
-    /// Merges SACKed blocks; those merged into others have no overhead any more. Linux: tcp_shift_skb_data.
+    /// Merges SACKed blocks; a merged block has no overhead of its own any more. Linux: tcp_shift_skb_data.
     fn merge_reported(&mut self, index: usize) {
         if self.overhead == 0 {
             return;
         }
         let end_of_block = |from: usize| {
-            let most = self.segments.len().min(from + LONGEST_BLOCK);
+            let most = self.segments.len().min(from + MAX_BLOCK_SEGMENTS);
             (from..most).find(|at| self.segments[*at].overhead > 0)
         };
         let this = end_of_block(index);
@@ -251,7 +251,7 @@ impl Scoreboard {
 
     /// Merges the block that ends with segment `last` into the previous one if both are SACKed and have segments of the same size.
     fn merge_with_previous(&mut self, last: usize) {
-        let (mut first, least) = (last, last.saturating_sub(LONGEST_BLOCK));
+        let (mut first, least) = (last, last.saturating_sub(MAX_BLOCK_SEGMENTS));
         while first > least && self.segments[first].sacked && self.segments[first - 1].overhead == 0 {
             first -= 1;
         }
@@ -292,14 +292,14 @@ impl Scoreboard {
         }
     }
 
-    /// Returns what a rate-based controller has stored with the segments that were marked lost since the last call, their sequence numbers,
-    /// and the losses up to each.
+    /// Returns the delivery state stored with each segment that was marked lost since the last call, its
+    /// sequence numbers, and the losses up to it.
     pub(crate) fn take_lost_departures(&mut self) -> Vec<LostDeparture> {
         std::mem::take(&mut self.lost_departures)
     }
 
-    /// Notes that a segment was sent again. A probe does not count as a retransmission in flight, because the original is not considered
-    /// lost.
+    /// Notes that a segment was retransmitted. A probe does not count as a retransmission in flight, because
+    /// the original is not considered lost.
     pub(crate) fn resend(&mut self, index: usize, now: Time, probe: bool, departure: Option<Box<Departure>>) {
         let segment = &mut self.segments[index];
         segment.sent = now;
@@ -311,14 +311,14 @@ impl Scoreboard {
         }
     }
 
-    /// Returns whether segment `index` is sent again in one block with the previous one.
-    pub(crate) fn goes_on_with(&self, index: usize, now: Time) -> bool {
+    /// Returns whether segment `index` is retransmitted in one block with the previous one.
+    pub(crate) fn is_in_block_of_previous(&self, index: usize, now: Time) -> bool {
         let before = index.checked_sub(1).map(|before| &self.segments[before]);
         before.is_some_and(|before| before.overhead == 0 && before.resent && before.sent == now)
     }
 
-    /// Ends the block of segment `index` after its next `segments` that have the same marks; there the block
-    /// gets an `overhead`. Linux: tcp_fragment, also by tcp_match_skb_to_sack.
+    /// Ends the block of segment `index` after at most `segments` segments with the same marks; the new block
+    /// has this `overhead`. Linux: tcp_fragment, also by tcp_match_skb_to_sack.
     pub(crate) fn end_block(&mut self, index: usize, segments: usize, overhead: u32) {
         let marks = |at: usize| {
             let segment = &self.segments[at];
@@ -333,7 +333,8 @@ impl Scoreboard {
         }
     }
 
-    /// Returns whether the segment is the last of a block whose previous segment was sent again with it. Only the last one has an overhead.
+    /// Returns whether the segment is the last of a block and was retransmitted together with the previous
+    /// segment. Only the last one has an overhead.
     pub(crate) fn ends_block_resent(&self, index: usize) -> bool {
         let segment = &self.segments[index];
         let before = index.checked_sub(1).map(|before| &self.segments[before]);
@@ -360,7 +361,7 @@ impl Scoreboard {
 
     /// Sets the number of duplicate acknowledgments, each of which stands for a segment of `mss` octets without SACK. RFC 5681 section 3.2.
     pub(crate) fn set_duplicates(&mut self, segments: u32, mss: u32) {
-        // What is lost cannot have arrived, nor can more than was sent.
+        // Lost segments cannot have arrived, and no more can have arrived than were sent.
         let segments = segments.min(self.out.segments - self.lost.segments);
         let octets = (segments * mss).min(self.out.octets - self.lost.octets);
         self.sacked = Tally { segments, octets };
@@ -417,8 +418,8 @@ impl Scoreboard {
         self.segments.insert(index + 1, rest);
     }
 
-    /// Divides a block from segment `index` on into segments of `octets`, as far as they have the same marks. Linux: tcp_set_skb_tso_segs
-    /// of the result of tcp_fragment.
+    /// Divides the rest of a block, from segment `index` on, into segments of `octets` while the marks are
+    /// the same. Linux: tcp_set_skb_tso_segs after tcp_fragment.
     pub(crate) fn divide(&mut self, mut index: usize, octets: usize) {
         while let (Some(this), Some(next)) = (self.segments.get(index), self.segments.get(index + 1))
             && this.overhead == 0
@@ -457,8 +458,8 @@ impl Scoreboard {
         }
     }
 
-    /// Appends to segment `index` the ones behind it, at most `most` if that is not 0, while the whole stays within `space` octets and
-    /// `limit`.
+    /// Appends the following segments to segment `index`, at most `most` if that is not 0, while the result
+    /// stays within `space` octets and `limit`.
     pub(crate) fn collapse(&mut self, index: usize, most: u32, space: usize, limit: SeqNum) {
         let end = if most == 0 { usize::MAX } else { index + most as usize };
         let joins = |segment: &SentSegment| !segment.sacked && !segment.flags.contains(Flags::SYN);
@@ -586,7 +587,7 @@ mod tests {
 
     #[test]
     fn what_is_left_of_a_block_is_divided_anew() {
-        // net/ipv4/tcp_output.c tcp_retransmit_skb: segments of 90 of a block that was sent in segments of 100.
+        // net/ipv4/tcp_output.c tcp_retransmit_skb: retransmits segments of 90 octets from a block that was sent in segments of 100.
         let mut board = Scoreboard::default();
         for i in 0..4u32 {
             board.push(SentSegment { overhead: 10 * (i % 3 / 2), ..segment(100 * i, 100) });
@@ -602,7 +603,7 @@ mod tests {
 
     #[test]
     fn what_leaves_again_together_is_a_block() {
-        // net/ipv4/tcp_output.c tcp_xmit_retransmit_queue: two segments of a block of four.
+        // net/ipv4/tcp_output.c tcp_xmit_retransmit_queue: retransmits two segments of a block of four.
         let mut board = Scoreboard::default();
         for i in 0..4u32 {
             board.push(SentSegment { overhead: 10 * (i / 3), ..segment(100 * i, 100) });
@@ -612,7 +613,7 @@ mod tests {
         board.end_block(0, 2, 10);
         let ends: Vec<_> = (0..3)
             .map(|index| {
-                let goes_on = board.goes_on_with(index, now);
+                let goes_on = board.is_in_block_of_previous(index, now);
                 board.resend(index, now, false, None);
                 (goes_on, board.ends_block_resent(index))
             })
@@ -624,7 +625,7 @@ mod tests {
 
     #[test]
     fn blocks_that_are_reported_side_by_side_are_one() {
-        // net/ipv4/tcp_input.c tcp_shift_skb_data: and the send buffer has room for another.
+        // net/ipv4/tcp_input.c tcp_shift_skb_data: the send buffer then has room for another block.
         let mut board = Scoreboard::default();
         for i in 0..6u32 {
             board.push(SentSegment { overhead: 10 * (i % 2), ..segment(100 * i, 100) });

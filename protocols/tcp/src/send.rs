@@ -16,8 +16,8 @@ pub(crate) enum Push {
     Normal,
     /// Data do not wait for more to fill a segment.
     Undelayed,
-    /// As `Undelayed`, but only the first block is sent.
-    One,
+    /// Like `Undelayed`, but only the first block is sent.
+    FirstBlock,
     /// The first block is sent regardless of the congestion window: a tail loss probe.
     Probe,
 }
@@ -55,31 +55,31 @@ impl Endpoint {
         }
         self.end_earlier_turn(now);
         if self.cwnd.is_rate_based() {
-            self.look_for_application_limit();
+            self.check_application_limit();
         }
         self.restart_after_idle(now);
         if !self.offloads() {
             self.queue.push(octets);
             return self.push_pending(now);
         }
-        // What goes on behind an earlier write takes its PSH along.
-        let goes_on = std::mem::take(&mut self.goes_on);
+        // Data that continue an earlier write take over its PSH.
+        let goes_on = std::mem::take(&mut self.continues_write);
         if !goes_on && self.queue.blocks() > 0 && self.queue.room(self.block_size()) > 0 {
             self.queue.set_pushed(false);
         }
         let is_partial = self.take_partial();
         self.fill_blocks(now, octets, is_partial);
-        self.goes_on = is_partial && self.finds_room();
-        if self.goes_on {
+        self.continues_write = is_partial && self.has_room();
+        if self.continues_write {
             return;
         }
         self.mark_pushed();
-        // The rest waits for room, and what is there for nothing.
+        // The rest of a partial write waits for room; the accepted part is sent without delay.
         self.push(now, if is_partial { Push::Undelayed } else { Push::Normal });
     }
 
-    /// Appends to the last block and to new ones. A full block may be sent before the write ends, which continues if this is a part of
-    /// it. Linux: tcp_sendmsg_locked.
+    /// Appends to the last block and to new ones. A full block may be sent before the write ends;
+    /// `is_partial`: the write continues later. Linux: tcp_sendmsg_locked.
     fn fill_blocks(&mut self, now: Time, mut octets: Bytes, is_partial: bool) {
         if self.queue.blocks() == 0 && octets.len() <= self.always_fits() && !is_partial {
             self.snd.on_written(octets.len() as u32);
@@ -99,7 +99,7 @@ impl Endpoint {
                 self.mark_pushed();
                 self.push(now, Push::Undelayed);
             } else if self.queue.blocks() == 1 && self.machine.state().is_sending() {
-                self.send_new(now, Push::One);
+                self.send_new(now, Push::FirstBlock);
             }
         }
     }
@@ -110,7 +110,7 @@ impl Endpoint {
         self.snd.on_pushed();
     }
 
-    /// Sends what may be sent; if the peer's window prevents everything, starts the persist timer.
+    /// Sends the data that may be sent; if only the peer's window prevents it, starts the persist timer.
     pub(crate) fn push_pending(&mut self, now: Time) {
         self.push(now, Push::Normal);
     }
@@ -143,7 +143,7 @@ impl Endpoint {
     /// Sends segment by segment; returns how much was sent, and whether the congestion window prevents more.
     fn send_segments(&mut self, now: Time, push: Push) -> (u32, bool) {
         let mut sent = 0;
-        let mut train = self.train(now, push);
+        let mut train = self.sendable_segments(now, push);
         while train > 0
             && let Some(next) = self.next_segment(push)
         {
@@ -154,7 +154,7 @@ impl Endpoint {
             }
             train -= 1;
             if train == 0 {
-                train = self.train(now, push);
+                train = self.sendable_segments(now, push);
             }
         }
         (sent, self.room() == 0)
@@ -189,8 +189,8 @@ impl Endpoint {
         .then_some(next)
     }
 
-    /// Returns the size of the next segment if the peer's window allows all of it, or half of its largest window is open: the sender's
-    /// silly window avoidance, RFC 9293 section 3.8.6.2.1.
+    /// Returns the size of the next segment if the peer's window allows all of it, or half of its largest
+    /// window is open: the sender's silly window syndrome avoidance, RFC 9293 section 3.8.6.2.1.
     fn next_size(&self, usable: usize) -> Option<usize> {
         let full = self.queue.length().min(self.payload_limit());
         let worthwhile = 2 * usable >= self.snd.max_window() as usize;
@@ -203,7 +203,7 @@ impl Endpoint {
         let padding = if blocks > 0 { 2 } else { 0 };
         let options = if blocks == 0 { 0 } else { 4 + 8 * blocks }
             + counters.map_or(0, |fields| EcnCounters::padded_length(fields, padding));
-        // Linux: tcp_bound_to_half_wnd. RFC 9293 section 3.8.6.2.1 lets the whole of the window go.
+        // Linux: tcp_bound_to_half_wnd. RFC 9293 section 3.8.6.2.1 permits a segment as large as the window.
         let mss = self.negotiated.mss();
         let most = if self.offloads() { self.snd.bound_to_half_window(mss) } else { mss };
         most as usize - options
@@ -265,12 +265,12 @@ impl Endpoint {
             self.board.trim_front(self.snd.una());
         }
         let open = match self.snd.window_from(self.board.get(index).seq) as usize {
-            // What the peer waits for goes whatever it says, and probes the window.
+            // The segment that the peer waits for is sent regardless of its window, which it probes.
             0 if index == 0 => usize::MAX,
             0 => return false,
             open => open,
         };
-        // SACK blocks may have come up since: the segment is cut to what fits now. RFC 9293 section 3.7.1.
+        // There may be more SACK blocks than before: the segment is cut to the room that they leave. RFC 9293 section 3.7.1.
         let limit = self.payload_limit().min(open);
         let length = self.board.get(index).payload.len();
         if length > limit {
@@ -298,7 +298,7 @@ impl Endpoint {
         self.transmit(now, self.snd.nxt(), Flags::ACK, Bytes::new(), (now, false));
     }
 
-    /// Sends an acknowledgment of what was received before `ack`, although more has been. Linux: `__tcp_send_ack`.
+    /// Sends an acknowledgment of the data before `ack`, although more have arrived. Linux: `__tcp_send_ack`.
     pub(crate) fn send_ack_of(&mut self, now: Time, ack: SeqNum) {
         self.transmit_with_ack(now, self.snd.nxt(), Flags::ACK, Bytes::new(), (now, false), ack);
     }
@@ -343,7 +343,7 @@ impl Endpoint {
             stamp = SendTimes { first_sent, sent: now, cut };
         }
         let ack = if flags.contains(Flags::ACK) { ack } else { SeqNum::default() };
-        self.put_out(ecn, |source_port, destination_port| Segment {
+        self.send_to_peer(ecn, |source_port, destination_port| Segment {
             source_port,
             destination_port,
             seq,
@@ -357,7 +357,7 @@ impl Endpoint {
     }
 
     /// Addresses a segment to the peer.
-    pub(crate) fn put_out(&mut self, ecn: Ecn, segment: impl FnOnce(u16, u16) -> Segment) {
+    pub(crate) fn send_to_peer(&mut self, ecn: Ecn, segment: impl FnOnce(u16, u16) -> Segment) {
         let Some((address, port)) = self.remote else { return };
         let segment = segment(self.local.1, port);
         self.statistics.packets_sent += 1;

@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 
 /// The zeros that long writes share.
 static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
-/// The octets at the start of a long write that are kept, because they distinguish messages.
+/// The octets stored of a long write, at its start, because they distinguish messages.
 const HEAD: usize = 16;
 /// Shorter writes are stored as they are.
 const LONG: usize = 1024;

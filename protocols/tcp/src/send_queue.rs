@@ -1,5 +1,4 @@
-//! The data that the application has written and TCP has not sent: octets, and the FIN behind them. RFC 9293
-//! section 3.10.4.
+//! The data that the application has written and TCP has not sent: octets, and the FIN after them. RFC 9293 section 3.10.4.
 
 use std::collections::VecDeque;
 
@@ -7,7 +6,7 @@ use bytes::Bytes;
 
 use crate::send_buffer::SendBuffer;
 
-/// The octets that wait, and whether our FIN waits or was sent.
+/// The octets to send, and whether our FIN is queued or sent.
 #[derive(Debug, Default)]
 pub(crate) struct SendQueue {
     buffer: SendBuffer,
@@ -28,12 +27,12 @@ pub(crate) struct Block {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Fin {
-    /// The application sends on.
+    /// The application may still write.
     #[default]
     Open,
-    /// It goes out behind the data.
+    /// The FIN follows the data.
     Queued,
-    /// It has gone out.
+    /// The FIN was sent.
     Sent,
 }
 
@@ -94,7 +93,7 @@ impl SendQueue {
         }
     }
 
-    /// Sets PSH at the end of the first block, of which a part is sent, or in the FIN after it. Linux:
+    /// Sets PSH at the end of the first block, which is partly sent, or in the FIN after it. Linux:
     /// tcp_write_wakeup sets it before tcp_fragment.
     pub(crate) fn push_rest(&mut self) {
         match self.blocks.front_mut() {
@@ -178,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_a_window_probe_leaves_of_a_block_is_pushed() {
-        // net/ipv4/tcp_output.c tcp_write_wakeup: the octets behind the window, or the FIN.
+        // net/ipv4/tcp_output.c tcp_write_wakeup: the octets beyond the window, or the FIN.
         let mut queue = SendQueue::default();
         queue.append(vec![0; 30].into(), true);
         queue.take(10, false);
@@ -193,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_block_that_is_filled_leaves_the_rest_of_the_next_behind() {
-        // net/ipv4/tcp_output.c tcp_grow_skb: from the next block alone, and PSH stays where its block ends.
+        // net/ipv4/tcp_output.c tcp_grow_skb: octets move only from the next block, and PSH stays at the end of each block.
         let mut queue = queue(&[10, 20, 30]);
         queue.grow_first_block(25);
         assert_eq!(queue.first_block(), Some(Block { length: 25, pushed: true }));

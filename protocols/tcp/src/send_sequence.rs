@@ -7,8 +7,8 @@ const MAX_SCALE: u8 = 14;
 
 /// The largest window that is not halved. RFC 9293 section 3.7.1.
 const DEFAULT_MSS: u32 = 536;
-/// The least segment size after halving: 68 octets less a header. Linux: tcp_bound_to_half_wnd.
-const LEAST_BOUND: u32 = 36;
+/// The minimum segment size after halving: 68 octets minus a header. Linux: tcp_bound_to_half_wnd.
+const MIN_BOUND: u32 = 36;
 
 /// SND.UNA, SND.NXT and SND.WND.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl SendSequence {
         self.wnd
     }
 
-    /// Returns whether a window field means the present window.
+    /// Returns whether a window field announces the current window.
     pub(crate) fn is_window(&self, field: u16) -> bool {
         u32::from(field) == self.wnd >> self.scale
     }
@@ -68,7 +68,7 @@ impl SendSequence {
     /// tcp_bound_to_half_wnd.
     pub(crate) fn bound_to_half_window(&self, octets: u32) -> u32 {
         let most = if self.max_wnd > DEFAULT_MSS { self.max_wnd / 2 } else { self.max_wnd };
-        if most == 0 { octets } else { octets.min(most.max(LEAST_BOUND)) }
+        if most == 0 { octets } else { octets.min(most.max(MIN_BOUND)) }
     }
 
     /// Returns the largest window that the peer has advertised.
@@ -105,7 +105,7 @@ impl SendSequence {
         self.scale = scale.map_or(self.scale, |scale| scale.min(MAX_SCALE));
     }
 
-    /// Makes the window of the ACK that completes the handshake valid, whatever was received before. RFC 9293 section 3.10.7.4.
+    /// Makes the window of the ACK that completes the handshake valid, regardless of earlier segments. RFC 9293 section 3.10.7.4.
     pub(crate) fn expect_window_of(&mut self, segment: &Segment) {
         self.wl1 = segment.seq - 1;
     }

@@ -37,7 +37,7 @@ impl Config {
 
     fn read(stack: &str) -> Self {
         let stack: toml::Table = stack.parse().expect("a stack file is TOML");
-        stack["tcp"].clone().try_into().expect("a stack file names every behaviour")
+        stack["tcp"].clone().try_into().expect("a stack file sets every option")
     }
 
     /// Returns the configuration with changes; an error if an endpoint cannot work with it.
@@ -53,7 +53,7 @@ impl Config {
     /// assert_eq!(config.mss, 1460);
     ///
     /// let error = config.with(|config| config.mss = 12).unwrap_err();
-    /// assert_eq!(error.to_string(), "mss has to be 88 octets at least");
+    /// assert_eq!(error.to_string(), "mss must be at least 88 octets");
     /// # Ok::<(), hol_tcp::ConfigError>(())
     /// ```
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Result<Self, ConfigError> {

@@ -15,15 +15,15 @@ pub enum State {
     Established,
     /// A FIN is sent, not acknowledged.
     FinWait1,
-    /// Our FIN is acknowledged; the peer may send on.
+    /// Our FIN is acknowledged; the peer may still send.
     FinWait2,
-    /// The peer has sent its FIN; we may send on.
+    /// The peer has sent its FIN; we may still send.
     CloseWait,
-    /// Both have sent a FIN; ours is not acknowledged.
+    /// Both ends have sent a FIN; ours is not acknowledged.
     Closing,
-    /// The peer's FIN came first; ours waits for its acknowledgment.
+    /// The peer sent its FIN first; ours waits for its acknowledgment.
     LastAck,
-    /// Waiting for old segments to die.
+    /// Waiting until old segments have disappeared from the network.
     TimeWait,
 }
 

@@ -6,7 +6,7 @@ use crate::State;
 #[derive(Debug)]
 pub(crate) struct StateMachine {
     state: State,
-    /// The connection began in LISTEN.
+    /// Whether the connection started in LISTEN.
     passive: bool,
 }
 
@@ -31,7 +31,7 @@ impl StateMachine {
         self.turn(&[State::Listen, State::SynSent], State::SynReceived);
     }
 
-    /// Returns whether the connection began in LISTEN.
+    /// Returns whether the connection started in LISTEN.
     pub(crate) fn is_passive(&self) -> bool {
         self.passive
     }
@@ -57,7 +57,7 @@ impl StateMachine {
         self.turn(&[State::FinWait1], State::FinWait2);
     }
 
-    /// Handles a FIN of the peer that came before ours was acknowledged.
+    /// Handles a FIN of the peer that arrived before the acknowledgment of ours.
     pub(crate) fn fin_received(&mut self) {
         let next = if self.state == State::FinWait1 { State::Closing } else { State::CloseWait };
         self.turn(&[State::Established, State::FinWait1], next);

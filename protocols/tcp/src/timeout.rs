@@ -1,5 +1,5 @@
-//! The retransmission timeout (RFC 6298): what it considers lost, and how later acknowledgments show whether
-//! it was. F-RTO is RFC 5682.
+//! The retransmission timeout (RFC 6298): which segments it considers lost, and how later acknowledgments
+//! show whether they were. F-RTO is RFC 5682.
 
 use hol_base::{Duration, Time};
 use hol_transport::{Event, Failure};
@@ -10,18 +10,18 @@ use crate::resend::Resend;
 use crate::timers::Purpose;
 use crate::{Config, Endpoint, Recovery, State};
 
-/// Timeouts for the same SND.UNA.
+/// The number of timeouts for the same SND.UNA.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Timeouts {
     in_a_row: u32,
-    /// Of the SYN.
+    /// Number of timeouts of the SYN.
     of_syn: u32,
-    /// The last one may have been spurious: RFC 5682 is at work.
+    /// Whether F-RTO is in progress, because the last timeout may have been spurious. RFC 5682.
     frto: bool,
 }
 
 impl Timeouts {
-    /// Resets the count, because SND.UNA has advanced or nothing was lost after all.
+    /// Resets the count, because SND.UNA has advanced or the timeout was spurious.
     pub(crate) fn reset(&mut self) {
         self.in_a_row = 0;
     }
@@ -38,7 +38,8 @@ impl Timeouts {
     }
 }
 
-/// How long so many timeouts take and the first one before them, each twice the one before, `most` at most. Linux: tcp_model_timeout.
+/// Returns the duration of the first timeout and `timeouts` more, each twice as long as the one before, up to
+/// `most`. Linux: tcp_model_timeout.
 fn doubled(first: Duration, timeouts: u32, most: Duration) -> Duration {
     let linear_after = (most.as_nanos() / first.as_nanos().max(1)).checked_ilog2().unwrap_or(0);
     let doublings = timeouts.min(linear_after);
@@ -54,7 +55,7 @@ impl Endpoint {
         }
         let opening = matches!(self.machine.state(), State::SynSent | State::SynReceived);
         let linear = if self.machine.state() == State::SynSent { self.config.syn_linear_timeouts } else { 0 };
-        if self.has_retried_enough(now, opening, linear) {
+        if self.has_timed_out(now, opening, linear) {
             return self.end(Event::Failed { reason: Failure::TimedOut });
         }
         self.statistics.timeouts += 1;
@@ -70,9 +71,9 @@ impl Endpoint {
         self.timers.arm(now, Purpose::Retransmission, wait);
     }
 
-    /// Retransmissions have been in vain so often, or for so long, that the connection fails. RFC 9293 section 3.8.3. Linux:
-    /// tcp_write_timeout, retransmits_timed_out.
-    fn has_retried_enough(&self, now: Time, opening: bool, linear: u32) -> bool {
+    /// Returns whether the connection fails, because too many retransmissions were unanswered, or for too
+    /// long. RFC 9293 section 3.8.3. Linux: tcp_write_timeout, retransmits_timed_out.
+    fn has_timed_out(&self, now: Time, opening: bool, linear: u32) -> bool {
         let Config { syn_retries, max_retries, rto_initial, user_timeout, max_retries_base, .. } =
             *self.config;
         let (retries, base) =
@@ -86,12 +87,12 @@ impl Endpoint {
             (true, false) => doubled(base, retries, self.config.rto_max),
             (true, true) => return false,
         };
-        self.episode.timeouts.in_a_row > 0 && self.in_vain_for(now).is_some_and(|time| time >= limit)
+        self.episode.timeouts.in_a_row > 0 && self.unanswered_for(now).is_some_and(|time| time >= limit)
     }
 
-    /// How long retransmissions have been in vain, as the clock of the timestamps counts it: since the first of them, or since the
-    /// SYN. Linux: retrans_stamp.
-    fn in_vain_for(&self, now: Time) -> Option<Duration> {
+    /// Returns how long retransmissions have been unanswered, by the timestamp clock: since the first of
+    /// them, or since the SYN. Linux: retrans_stamp.
+    fn unanswered_for(&self, now: Time) -> Option<Duration> {
         let since = match self.machine.state() {
             State::SynSent => Some(self.negotiated.first_syn()),
             _ => self.episode.undo.first_resent(),
@@ -101,13 +102,13 @@ impl Endpoint {
         Some(Duration::from_nanos((read(now) - read(since)) * tick))
     }
 
-    /// What is left of the user timeout, one tick at least; `None` without one. Linux: tcp_clamp_rto_to_user_timeout.
+    /// Returns the rest of the user timeout, at least one tick; `None` without a user timeout. Linux: tcp_clamp_rto_to_user_timeout.
     fn until_user_timeout(&self, now: Time) -> Option<Duration> {
         let limit = Some(self.config.user_timeout).filter(|limit| !limit.is_zero())?;
-        Some(self.timers.in_ticks(limit.saturating_sub(self.in_vain_for(now)?)))
+        Some(self.timers.in_ticks(limit.saturating_sub(self.unanswered_for(now)?)))
     }
 
-    /// Everything that could be lost is; cwnd falls to the loss window. RFC 5681 section 3.1.
+    /// Marks all segments that may be lost, and reduces cwnd to the loss window. RFC 5681 section 3.1.
     fn enter_loss(&mut self, now: Time) {
         let prior = self.episode.phase();
         self.mark_all_lost(now);
@@ -125,16 +126,16 @@ impl Endpoint {
         self.cwnd.on_timeout(self.in_flight() + self.cwnd.quantum(), self.board.losses());
         self.usage.on_window_changed(now);
         if prior <= Phase::Disorder && self.board.sacked().segments >= self.config.dupthresh {
-            self.episode.reordering.doubt(self.config.dupthresh);
+            self.episode.reordering.reset(self.config.dupthresh);
         }
         self.episode.probe.forget();
         self.marks.on_reduction();
-        // RFC 5682 section 3.1, step 1: not while another recovery is under way.
+        // RFC 5682 section 3.1, step 1: not during another recovery.
         self.episode.timeouts.frto =
             self.config.frto && (prior < Phase::Recovery || self.episode.timeouts.in_a_row > 0);
     }
 
-    /// RFC 8985 section 6.3 spares what was sent less than a round trip ago.
+    /// Marks all segments as lost, except those sent less than a round trip ago (RFC 8985 section 6.3).
     fn mark_all_lost(&mut self, now: Time) {
         let reneged = self.negotiated.sack() && self.board.front().is_some_and(|first| first.sacked);
         if reneged || !self.negotiated.sack() {
@@ -200,7 +201,7 @@ impl Endpoint {
         };
         let mut rto = self.rtt.rto();
         if self.timers.waits_for(Purpose::Reordering) || self.timers.waits_for(Purpose::LossProbe) {
-            // What has passed since the oldest was sent counts.
+            // The time since the transmission of the oldest segment counts.
             let waited = now.saturating_since(oldest.sent);
             rto = rto.saturating_sub(waited).max(Duration::from_micros(1));
         }

@@ -15,20 +15,20 @@ pub(crate) enum Purpose {
     Persist,
 }
 
-/// A deadline of the sender's timer.
+/// A deadline of the sender's timer, and its purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Armed {
+struct ArmedTimer {
     purpose: Purpose,
     slot: Slot,
 }
 
 /// A timer that has expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expired {
+pub(crate) enum ExpiredTimer {
     Sender(Purpose),
     DelayedAck,
     CompressedAck,
-    /// A compressed one, together with the timer of a delayed one that was sent otherwise.
+    /// A compressed acknowledgment, sent at the deadline of an earlier delayed one.
     HastenedAck,
     Departure,
     TimeWait,
@@ -37,7 +37,7 @@ pub(crate) enum Expired {
 
 /// The timers of which only one runs at a time: when everything is sent and acknowledged, nothing is paced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum ExclusiveTimer {
     /// Pacing allows a segment. Exact.
     Departure,
     /// 2 MSL have passed. RFC 9293 section 3.6.1.
@@ -57,16 +57,16 @@ pub(crate) struct Clock {
 #[derive(Debug, Clone)]
 pub(crate) struct Timers {
     clock: Clock,
-    sender: Option<Armed>,
+    sender: Option<ArmedTimer>,
     /// The slot of the sender's timer, also after it was stopped.
     sender_slot: Option<Slot>,
     delayed_ack: Option<Slot>,
     ack_slot: Option<Slot>,
     /// The timer of compressed acknowledgments; exact, unlike the others.
     compressed_ack: Option<Time>,
-    /// Its deadline if the acknowledgment is sent before that.
+    /// The deadline of a delayed acknowledgment at which the compressed one is sent, if it is earlier.
     hastened_ack: Option<Time>,
-    last: Option<(Time, Last)>,
+    last: Option<(Time, ExclusiveTimer)>,
     keepalive: Option<Slot>,
 }
 
@@ -117,14 +117,15 @@ impl Clock {
             }
             at = ((due >> shift) + 1) << shift;
         }
-        // A delay of no tick at all still ends at the next one.
+        // A delay of less than a tick also lasts until the next tick.
         let at = at.max(present + 1);
         let (due, at) = (Time::from_nanos(due * tick), Time::from_nanos(at * tick));
         Slot { due, at, level: shift, since: now.as_nanos() }
     }
 
-    /// Returns the same for a timer that was set before: with the same tick it stays in its slot. Linux: kernel/time/timer.c __mod_timer.
-    fn again(self, now: Time, delay: Duration, last: &mut Option<Slot>) -> Slot {
+    /// Returns the deadline of a timer that was set before: with the same tick it stays in its slot. Linux:
+    /// kernel/time/timer.c __mod_timer.
+    fn rearmed(self, now: Time, delay: Duration, last: &mut Option<Slot>) -> Slot {
         let slot = self.deadline(now, delay);
         let stays = last.filter(|last| self.wheel && last.due == slot.due && last.at > now);
         *last.insert(stays.unwrap_or(slot))
@@ -150,7 +151,7 @@ impl Timers {
     /// Restarts the timer of an idle connection.
     pub(crate) fn arm_keepalive(&mut self, now: Time, delay: Duration) {
         let mut last = self.keepalive;
-        self.keepalive = Some(self.clock.again(now, delay, &mut last));
+        self.keepalive = Some(self.clock.rearmed(now, delay, &mut last));
     }
 
     /// Returns the time between two times as the clock of the timers counts it, in whole ticks.
@@ -165,8 +166,8 @@ impl Timers {
 
     /// Restarts the sender's timer.
     pub(crate) fn arm(&mut self, now: Time, purpose: Purpose, delay: Duration) {
-        let slot = self.clock.again(now, delay, &mut self.sender_slot);
-        self.sender = Some(Armed { purpose, slot });
+        let slot = self.clock.rearmed(now, delay, &mut self.sender_slot);
+        self.sender = Some(ArmedTimer { purpose, slot });
     }
 
     /// Returns whether the sender's timer is stopped.
@@ -193,7 +194,7 @@ impl Timers {
                 return is_near;
             }
         }
-        self.delayed_ack = Some(self.clock.again(now, delay, &mut self.ack_slot));
+        self.delayed_ack = Some(self.clock.rearmed(now, delay, &mut self.ack_slot));
         false
     }
 
@@ -216,7 +217,7 @@ impl Timers {
 
     /// Starts the pacing timer.
     pub(crate) fn pace(&mut self, departure: Time) {
-        self.last = Some((departure, Last::Departure));
+        self.last = Some((departure, ExclusiveTimer::Departure));
     }
 
     /// Stops the timers of acknowledgments, because one was sent.
@@ -228,7 +229,7 @@ impl Timers {
     /// Starts TIME-WAIT, the only timer of the sender then. RFC 9293 section 3.6.1.
     pub(crate) fn start_time_wait(&mut self, now: Time, delay: Duration) {
         (self.sender, self.keepalive) = (None, None);
-        self.last = Some((self.clock.deadline(now, delay).at, Last::TimeWait));
+        self.last = Some((self.clock.deadline(now, delay).at, ExclusiveTimer::TimeWait));
     }
 
     /// Returns the earliest deadline.
@@ -241,29 +242,29 @@ impl Timers {
     }
 
     /// Removes and returns an expired timer, if there is one.
-    pub(crate) fn expire(&mut self, now: Time) -> Option<Expired> {
+    pub(crate) fn expire(&mut self, now: Time) -> Option<ExpiredTimer> {
         let due = |at: &Time| *at <= now;
         if self.sender.is_some_and(|armed| due(&armed.slot.at) && self.is_served_first(armed.slot)) {
-            return self.sender.take().map(|armed| Expired::Sender(armed.purpose));
+            return self.sender.take().map(|armed| ExpiredTimer::Sender(armed.purpose));
         }
         if self.delayed_ack.take_if(|slot| due(&slot.at)).is_some() {
-            return Some(Expired::DelayedAck);
+            return Some(ExpiredTimer::DelayedAck);
         }
         if self.hastened_ack.take_if(|at| due(at)).is_some() {
-            return Some(Expired::HastenedAck);
+            return Some(ExpiredTimer::HastenedAck);
         }
         if self.compressed_ack.take_if(|at| due(at)).is_some() {
-            return Some(Expired::CompressedAck);
+            return Some(ExpiredTimer::CompressedAck);
         }
         if let Some(armed) = self.sender.take_if(|armed| due(&armed.slot.at)) {
-            return Some(Expired::Sender(armed.purpose));
+            return Some(ExpiredTimer::Sender(armed.purpose));
         }
         if self.keepalive.take_if(|slot| due(&slot.at)).is_some() {
-            return Some(Expired::KeepAlive);
+            return Some(ExpiredTimer::KeepAlive);
         }
         self.last.take_if(|(at, _)| due(at)).map(|(_, last)| match last {
-            Last::Departure => Expired::Departure,
-            Last::TimeWait => Expired::TimeWait,
+            ExclusiveTimer::Departure => ExpiredTimer::Departure,
+            ExclusiveTimer::TimeWait => ExpiredTimer::TimeWait,
         })
     }
 
@@ -314,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_timer_that_is_set_again_until_the_same_tick_keeps_its_slot() {
-        // kernel/time/timer.c __mod_timer; a timer that nobody wants waits on (INET_CSK_CLEAR_TIMERS is not defined).
+        // kernel/time/timer.c __mod_timer; a stopped timer stays in the wheel (INET_CSK_CLEAR_TIMERS is not defined).
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         timers.arm(Time::from_millis(3), Purpose::Retransmission, MS(416));
         assert_eq!(timers.next(), Some(Time::from_millis(448)));
@@ -327,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_delayed_acknowledgment_counts_ticks() {
-        // net/ipv4/tcp_output.c tcp_send_delayed_ack: 40 ms, and one that is 8 ms away leaves at once.
+        // net/ipv4/tcp_output.c tcp_send_delayed_ack: 40 ms; an acknowledgment that is due in 8 ms is sent at once.
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         assert!(!timers.delay_ack(Time::from_millis(3), MS(40)));
         assert_eq!(timers.next(), Some(Time::from_millis(44)));
@@ -337,7 +338,7 @@ mod tests {
 
     #[test]
     fn the_timer_of_a_delayed_acknowledgment_that_has_left_hastens_a_compressed_one() {
-        // net/ipv4/tcp_timer.c tcp_delack_timer_handler, of which tcp_event_ack_sent does not stop the timer.
+        // net/ipv4/tcp_timer.c tcp_delack_timer_handler, whose timer tcp_event_ack_sent does not stop.
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         timers.delay_ack(Time::from_millis(3), MS(40));
         timers.on_ack_sent();
@@ -345,7 +346,7 @@ mod tests {
         assert_eq!(timers.next(), Some(Time::from_millis(43)), "that is sooner");
         timers.on_ack_sent();
         timers.compress_ack(Time::from_millis(43), MS(2));
-        assert_eq!(timers.expire(Time::from_millis(44)), Some(Expired::HastenedAck));
+        assert_eq!(timers.expire(Time::from_millis(44)), Some(ExpiredTimer::HastenedAck));
         timers.on_ack_sent();
         timers.compress_ack(Time::from_millis(45), MS(2));
         assert_eq!(timers.next(), Some(Time::from_millis(47)), "it has run out");
@@ -353,19 +354,22 @@ mod tests {
 
     #[test]
     fn of_the_timers_of_a_tick_the_last_one_is_served_first() {
-        // kernel/time/timer.c: enqueue_timer puts a timer at the head of its slot, and __run_timers begins with the highest level.
+        // kernel/time/timer.c: enqueue_timer puts a timer at the head of its slot, and __run_timers starts with the highest level.
         let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
         timers.delay_ack(Time::from_millis(4), MS(40));
         timers.arm(Time::from_millis(8), Purpose::LossProbe, MS(36));
-        assert_eq!(timers.expire(Time::from_millis(48)), Some(Expired::Sender(Purpose::LossProbe)));
-        assert_eq!(timers.expire(Time::from_millis(48)), Some(Expired::DelayedAck));
+        assert_eq!(timers.expire(Time::from_millis(48)), Some(ExpiredTimer::Sender(Purpose::LossProbe)));
+        assert_eq!(timers.expire(Time::from_millis(48)), Some(ExpiredTimer::DelayedAck));
         timers.arm(Time::from_millis(52), Purpose::LossProbe, MS(40));
         timers.delay_ack(Time::from_millis(56), MS(36));
-        assert_eq!(timers.expire(Time::from_millis(96)), Some(Expired::DelayedAck));
-        assert_eq!(timers.expire(Time::from_millis(96)), Some(Expired::Sender(Purpose::LossProbe)));
+        assert_eq!(timers.expire(Time::from_millis(96)), Some(ExpiredTimer::DelayedAck));
+        assert_eq!(timers.expire(Time::from_millis(96)), Some(ExpiredTimer::Sender(Purpose::LossProbe)));
         timers.arm(Time::from_millis(100), Purpose::Retransmission, MS(300));
         timers.delay_ack(Time::from_millis(376), MS(36));
-        assert_eq!(timers.expire(Time::from_millis(416)), Some(Expired::Sender(Purpose::Retransmission)));
+        assert_eq!(
+            timers.expire(Time::from_millis(416)),
+            Some(ExpiredTimer::Sender(Purpose::Retransmission))
+        );
     }
 
     #[test]
@@ -375,8 +379,8 @@ mod tests {
         timers.delay_ack(Time::ZERO, MS(3));
         assert_eq!(timers.next(), Some(Time::from_millis(3)));
         assert_eq!(timers.expire(Time::from_millis(2)), None);
-        assert_eq!(timers.expire(Time::from_millis(5)), Some(Expired::DelayedAck));
-        assert_eq!(timers.expire(Time::from_millis(5)), Some(Expired::Sender(Purpose::LossProbe)));
+        assert_eq!(timers.expire(Time::from_millis(5)), Some(ExpiredTimer::DelayedAck));
+        assert_eq!(timers.expire(Time::from_millis(5)), Some(ExpiredTimer::Sender(Purpose::LossProbe)));
         assert_eq!(timers.expire(Time::from_millis(5)), None);
         assert_eq!(timers.next(), None);
     }

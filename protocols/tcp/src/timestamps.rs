@@ -60,7 +60,7 @@ impl Timestamps {
         }
     }
 
-    /// Returns whether the segment being processed has a newer timestamp than those before it. Linux: FLAG_TS_PROGRESS.
+    /// Returns whether the segment being processed has a newer timestamp than earlier ones. Linux: FLAG_TS_PROGRESS.
     pub(crate) fn has_advanced(&self) -> bool {
         self.has_advanced
     }
@@ -82,12 +82,12 @@ impl Timestamps {
     }
 
     /// Returns whether the segment echoes a timestamp from before `time`.
-    pub(crate) fn echo_before(&self, time: Time) -> bool {
+    pub(crate) fn echoes_before(&self, time: Time) -> bool {
         self.echo.is_some_and(|echo| before(echo, self.value(time)))
     }
 
     /// Returns whether the segment echoes the timestamp of `time`.
-    pub(crate) fn echo_is_of(&self, time: Time) -> bool {
+    pub(crate) fn echoes_time(&self, time: Time) -> bool {
         self.on && self.echo == Some(self.value(time))
     }
 
@@ -122,8 +122,8 @@ mod tests {
         // RFC 7323 section 5.2: compared modulo 2^32.
         let mut timestamps = Timestamps::new(Duration::from_millis(1), u32::MAX - 1);
         timestamps.echo = Some(u32::MAX);
-        assert!(timestamps.echo_before(Time::from_millis(3)));
-        assert!(!timestamps.echo_before(Time::from_millis(1)));
+        assert!(timestamps.echoes_before(Time::from_millis(3)));
+        assert!(!timestamps.echoes_before(Time::from_millis(1)));
         assert_eq!(timestamps.round_trip(Time::from_millis(5)), Some(Duration::from_millis(4)));
         assert_eq!(timestamps.round_trip(Time::from_millis(1)), Some(Duration::from_millis(1)));
     }

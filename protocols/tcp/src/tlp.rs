@@ -15,9 +15,9 @@ pub(crate) struct LossProbe(Option<Probe>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Probe {
-    /// TLP.end_seq: SND.NXT when it was sent.
+    /// TLP.end_seq: SND.NXT when the probe was sent.
     end: SeqNum,
-    /// TLP.is_retrans: whether it was a retransmission.
+    /// TLP.is_retrans: whether the probe was a retransmission.
     resent: bool,
 }
 
@@ -41,7 +41,7 @@ impl LossProbe {
 impl Endpoint {
     /// Starts the probe timer; returns false if no probe is needed. RFC 8985 section 7.2.
     ///
-    /// `restarted`: RTO counts from now, and not from when the oldest segment was sent.
+    /// `restarted`: RTO counts from now, not from the transmission of the oldest segment.
     pub(crate) fn schedule_loss_probe(&mut self, now: Time, restarted: bool) -> bool {
         let quiet = matches!(self.episode.phase(), Phase::Open | Phase::Reduced);
         let Some(oldest) = self.board.front() else { return false };
@@ -62,7 +62,7 @@ impl Endpoint {
         true
     }
 
-    /// Sends a probe when its timer expires: new data if available, otherwise the last segment again. RFC 8985 section 7.3.
+    /// Sends a probe when its timer expires: new data if available, otherwise the last segment. RFC 8985 section 7.3.
     pub(crate) fn send_loss_probe(&mut self, now: Time) {
         if self.board.len() == 0 {
             return;
@@ -97,7 +97,7 @@ impl Endpoint {
         if !probe.resent || info.dsack_of_probe {
             self.episode.probe.forget();
         } else if ack.after(probe.end) {
-            // No duplicate was reported before newer data was acknowledged: the original was lost.
+            // The peer reported no duplicate before it acknowledged newer data: the original was lost.
             self.begin_reduction();
             self.episode.turn(Phase::Reduced);
             self.finish_reduction();

@@ -88,7 +88,7 @@ impl Endpoint {
     /// 3522 section 3.2.
     fn original_was_delayed(&self) -> bool {
         match self.episode.undo.first_resent {
-            Some(at) => self.timestamps.echo_before(at),
+            Some(at) => self.timestamps.echoes_before(at),
             None => self.negotiated.sack() || self.snd.una().before(self.episode.recover()),
         }
     }
@@ -116,7 +116,7 @@ impl Endpoint {
         }
         self.moderate_window();
         self.episode.undo.marker = None;
-        self.episode.rack.look_again();
+        self.episode.rack.search_again();
     }
 
     /// Undoes the reduction if recovery has ended and was unnecessary.
@@ -124,7 +124,7 @@ impl Endpoint {
         if self.was_needless() {
             self.restore_window(false);
         } else {
-            self.episode.rack.recovered();
+            self.episode.rack.on_recovered();
         }
     }
 
@@ -132,20 +132,20 @@ impl Endpoint {
     pub(crate) fn undo_by_dsack(&mut self) -> bool {
         let needless = self.episode.undo.all_needless();
         if needless {
-            self.episode.rack.undone();
+            self.episode.rack.on_undone();
             self.restore_window(false);
         }
         needless
     }
 
-    /// Undoes the reduction after a partial acknowledgment in fast recovery for an original that was only delayed; returns whether
-    /// recovery has to wait for outstanding retransmissions.
+    /// Undoes the reduction after a partial acknowledgment of an original that was only delayed, in fast
+    /// recovery; returns whether recovery must wait for outstanding retransmissions.
     pub(crate) fn undo_by_delayed_original(&mut self) -> bool {
         if self.episode.undo.marker.is_none() || !self.original_was_delayed() {
             return false;
         }
         if self.negotiated.sack() {
-            self.episode.reordering.see();
+            self.episode.reordering.note();
         }
         if self.board.resent().segments > 0 {
             return true;

@@ -11,11 +11,11 @@ use crate::phase::Phase;
 pub(crate) struct Usage {
     /// Whether only the window limited the sender in this round.
     limited: bool,
-    /// The most data outstanding in this round, in units of the window.
-    most_out: u32,
+    /// Maximum amount of data outstanding in this round, in units of the window.
+    max_out: u32,
     /// The sequence number whose acknowledgment ends the round.
     round_end: SeqNum,
-    /// The most data outstanding since the window was last full.
+    /// Maximum amount of data outstanding since the window was last full.
     used: u32,
     /// When the window was last full, or changed.
     stamp: Time,
@@ -33,7 +33,7 @@ impl Usage {
         Self { round_end: una, stamp: now, last_sent: now, ..Self::default() }
     }
 
-    /// Notes that data were sent, new or again.
+    /// Notes that data were sent or retransmitted.
     pub(crate) fn on_data_sent(&mut self, now: Time) {
         self.last_sent = now;
     }
@@ -72,27 +72,27 @@ impl Endpoint {
         if self.config.limited_transmit || self.episode.phase() >= Phase::Recovery {
             return in_flight;
         }
-        // Without RFC 3042 the first duplicate acknowledgments let nothing out.
+        // Without RFC 3042 the first duplicate acknowledgments allow no new data.
         in_flight + self.board.sacked().count(unit)
     }
 
-    /// Returns for how many ticks no data were sent. Linux: tcp_jiffies32 - lsndtime.
+    /// Returns the time since data were last sent, in ticks. Linux: tcp_jiffies32 - lsndtime.
     pub(crate) fn idle(&self, now: Time) -> Duration {
         self.timers.ticks_between(self.usage.last_sent, now)
     }
 
     /// Returns whether the window is used, so that acknowledgments may increase it.
-    pub(crate) fn window_is_used(&self) -> bool {
+    pub(crate) fn is_cwnd_limited(&self) -> bool {
         !self.config.cwnd_validation
             || self.usage.limited
-            || (self.cwnd.in_slow_start() && self.cwnd.cwnd() < 2 * self.usage.most_out)
+            || (self.cwnd.in_slow_start() && self.cwnd.cwnd() < 2 * self.usage.max_out)
     }
 
-    /// Returns whether the acknowledgment of a time at which `in_flight` was outstanding may open the
-    /// window. Linux 2.6.16: net/ipv4/tcp_cong.c tcp_is_cwnd_limited, which has the first rule where the
-    /// interface cuts no blocks.
-    pub(crate) fn window_was_used(&self, in_flight: u32) -> bool {
-        if self.config.grows_when_full { in_flight >= self.cwnd.cwnd() } else { self.window_is_used() }
+    /// Returns whether an acknowledgment may increase the window; `in_flight` was outstanding before it.
+    /// Linux 2.6.16: net/ipv4/tcp_cong.c tcp_is_cwnd_limited, whose first rule applies without segmentation
+    /// offload.
+    pub(crate) fn was_cwnd_limited(&self, in_flight: u32) -> bool {
+        if self.config.grows_when_full { in_flight >= self.cwnd.cwnd() } else { self.is_cwnd_limited() }
     }
 
     /// Notes that data were sent, or that the window prevented it (`limited`).
@@ -103,12 +103,12 @@ impl Endpoint {
         let out = self.board.out().count(self.config.congestion_unit);
         let usage = &mut self.usage;
         let new_round = self.snd.una().at_or_after(usage.round_end);
-        if new_round || limited || (!usage.limited && out > usage.most_out) {
+        if new_round || limited || (!usage.limited && out > usage.max_out) {
             usage.limited = limited;
-            usage.most_out = out;
+            usage.max_out = out;
             usage.round_end = self.snd.nxt();
         }
-        if self.window_was_used(out) {
+        if self.was_cwnd_limited(out) {
             self.usage.used = 0;
             self.usage.stamp = now;
             return;
@@ -120,7 +120,7 @@ impl Endpoint {
         }
     }
 
-    /// Reduces a window that was not full for an RTO half of the way to what was used. RFC 2861 section 3.
+    /// Reduces a window that was not full for an RTO half of the way to the used window. RFC 2861 section 3.
     fn shrink_unused_window(&mut self, now: Time) {
         if self.episode.phase() == Phase::Open && !self.cwnd.is_rate_based() {
             let used = self.usage.used.max(self.config.initial_window * self.cwnd.quantum());
@@ -133,8 +133,8 @@ impl Endpoint {
         self.usage.stamp = now;
     }
 
-    /// Halves the window for each RTO of idle time before data are sent, down to the restart window. RFC 2861 section 3, RFC 5681 section
-    /// 4.1.
+    /// Before data are sent, halves the window for each RTO of idle time, down to the restart window. RFC
+    /// 2861 section 3, RFC 5681 section 4.1.
     pub(crate) fn restart_after_idle(&mut self, now: Time) {
         let mut idle = self.idle(now);
         let rto = self.rtt.rto();

@@ -1,8 +1,6 @@
-//! Segments of a real connection, a few octets of their headers changed and their checksum made right again, thrown at both of its
-//! ends.
-//!
-//! `HOL_MUTATIONS=100000000 cargo test --release -p hol-tcp --test mutated` says how many.
-//! Its allocator counts what the whole process holds, so these endpoints have one to themselves.
+//! Sends segments of a real connection to both of its ends, with a few octets of their headers changed and a valid checksum.
+//! / `HOL_MUTATIONS=100000000 cargo test --release -p hol-tcp --test mutated` sets their number.
+//! The allocator counts the memory of the whole process, so these endpoints have a process to themselves.
 
 #[path = "tcp/endpoint.rs"]
 mod endpoint;
@@ -19,47 +17,47 @@ use hol_transport::{Command, Endpoint as _, Event, Input, Output, drain};
 use hol_wire::tcp::Segment;
 use hol_wire::{Address, Ecn, Packet, Transport};
 
-/// Both ends are here, at ports 1 and 2.
+/// The address of both ends, whose ports are 1 and 2.
 const HERE: Address = hol_wire::ipv4(10, 0, 0, 1);
-/// Octets that an end keeps of what its application has written.
+/// Send buffer of an end, in octets.
 const SEND_BUFFER: u64 = 20_000;
-/// Octets of the longest segment.
+/// Maximum octets of a segment.
 const LONGEST: usize = 1460;
-/// Segments that one input may let out: more than the send buffer has where each carries the least that the peer's MSS, SACK blocks
-/// and timestamps leave room for.
+/// Maximum number of segments that one input may trigger: more than the send buffer contains if each segment
+/// carries only the octets that the peer's MSS, SACK blocks and timestamps leave room for.
 const MOST_SEGMENTS: usize = 3000;
-/// Segments that the ends may send each other while no timer is waited for: those of both send buffers, some of them several times,
-/// and their acknowledgments.
+/// Maximum number of segments that the ends may exchange without waiting for a timer: those of both send
+/// buffers, some of them several times, and their acknowledgments.
 const MOST_TALK: usize = 12_000;
-/// All that is allocated at a time: by both ends, with what is under way between them.
+/// Maximum memory allocated at a time, by both ends and for the segments in transit.
 const MOST_MEMORY: usize = 4 << 20;
 
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// One end, and what it may hold.
+/// One end, and its limits.
 struct End {
     endpoint: Endpoint,
     config: Config,
     wait: Option<Time>,
 }
 
-/// Two ends that talk, and whose segments are seen.
+/// Two connected ends, whose segments are recorded.
 struct Talk {
     ends: [End; 2],
     now: Time,
     rng: Rng,
     under_way: VecDeque<Packet>,
-    /// The latest that were sent.
+    /// The latest segments.
     seen: VecDeque<Segment>,
 }
 
-/// One of several.
+/// Returns one of `choices` at random.
 fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
 }
 
-/// A stack as it is shipped, many of its behaviours replaced.
+/// Returns the configuration of a stack file with many options changed.
 fn config(rng: &mut Rng, shipped: &[Config]) -> Config {
     let shipped = shipped[rng.below(shipped.len() as u64) as usize].clone();
     let mss = one_of(rng, &[88, 536, LONGEST as u16]);
@@ -102,8 +100,9 @@ fn config(rng: &mut Rng, shipped: &[Config]) -> Config {
 }
 
 impl End {
-    /// Octets that may come to light at once: the buffer, rounded up to what a window can say, and a segment that ends beyond it. An
-    /// application that takes time to wake up reads all that has come meanwhile.
+    /// Returns the octets that may be delivered at once: the buffer, rounded up to a value that a window can
+    /// express, and a segment that extends beyond it. An application that takes time to wake up reads
+    /// everything that has arrived meanwhile.
     fn room(&self) -> usize {
         let Config { receive_buffer, receive_buffer_max, window_scale, wakeup, .. } = self.config;
         let buffer = receive_buffer.max(receive_buffer_max).0 as usize + (1 << window_scale) + LONGEST;
@@ -134,7 +133,7 @@ impl Talk {
         self.settle(end);
     }
 
-    /// What leaves is seen, and under way.
+    /// Records the segments that an end sends, and puts them in transit.
     fn settle(&mut self, end: usize) {
         let (mut sent, mut delivered) = (0, 0);
         let End { endpoint, wait, .. } = &mut self.ends[end];
@@ -174,7 +173,7 @@ impl Talk {
         self.input(end, Input::Command(command));
     }
 
-    /// What was sent arrives, mostly in order; some of it is lost, some marked.
+    /// Delivers the segments in transit, mostly in order; some are lost, some are marked.
     fn arrive(&mut self) {
         let at = if self.rng.chance(0.9) { 0 } else { self.rng.below(8) as usize };
         let Some(mut packet) = self.under_way.remove(at) else { return };
@@ -192,7 +191,7 @@ impl Talk {
         self.input(end, Input::Packet(packet));
     }
 
-    /// Up to the next timer, or a little, whatever timers there are.
+    /// Advances the time to the next timer, or a little, regardless of the timers.
     fn pass(&mut self) {
         let next = self.ends.iter().filter_map(|end| end.wait).min();
         let later = self.now + Duration::from_micros(self.rng.below(50_000));
@@ -200,11 +199,11 @@ impl Talk {
         (0..2).for_each(|end| self.settle(end));
     }
 
-    /// One segment that was seen, changed; whether it was one still.
+    /// Changes and sends a recorded segment; returns whether the result was still a segment.
     fn mutate(&mut self) -> bool {
         let seen = &self.seen[self.rng.below(self.seen.len() as u64) as usize];
         let mut octets = seen.to_bytes(HERE, HERE).to_vec();
-        // The ports mostly stay: a segment of others is no connection's.
+        // The ports mostly stay: a segment with other ports belongs to no connection.
         let first = if self.rng.chance(0.98) { 4 } else { 0 };
         let header = usize::from(octets[12] >> 4) * 4;
         for _ in 0..=self.rng.below(3) {
@@ -222,7 +221,7 @@ impl Talk {
         true
     }
 
-    /// Nobody disturbs them any more: what both have to say has an end, whichever timer it was that had them begin.
+    /// Stops the disturbance: the exchange must end, whichever timer started it.
     fn rest(&mut self) {
         (0..2).for_each(|end| self.input(end, Input::Command(Command::Read(true))));
         for _ in 0..20 {
@@ -230,7 +229,7 @@ impl Talk {
             while let Some(packet) = self.under_way.pop_front() {
                 talk += 1;
                 assert!(talk <= MOST_TALK, "the ends talk without end: {packet}");
-                // One behind the other: where all is sent at once, no time tells what was sent again.
+                // One after the other: if all are sent at once, the times do not show which was retransmitted.
                 self.now += Duration::from_micros(1);
                 self.take(packet);
             }
@@ -256,7 +255,7 @@ fn put_checksum(octets: &mut [u8]) {
     octets[16..18].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// A connection until it is over or 300 segments are thrown: how many were, and how many of them were read.
+/// Runs a connection until it is over or 300 segments were sent to it; returns how many were, and how many of them were parsed.
 fn torment(seed: u64, shipped: &[Config]) -> (u64, u64) {
     let mut talk = Talk::new(seed, shipped);
     let (mut thrown, mut read) = (0, 0);
@@ -275,8 +274,7 @@ fn torment(seed: u64, shipped: &[Config]) -> (u64, u64) {
     (thrown, read)
 }
 
-/// RFC 9293 section 3.2 (MUST-7) and further: whatever comes, an endpoint does not panic, does not loop, and holds no more than its
-/// buffers.
+/// RFC 9293 section 3.2 (MUST-7): whatever arrives, an endpoint does not panic, does not loop, and holds no more than its buffers.
 #[test]
 fn no_changed_segment_is_too_much_for_an_endpoint() {
     let asked = std::env::var("HOL_MUTATIONS").ok().and_then(|count| count.parse().ok());

@@ -1,18 +1,18 @@
 //! The error of a configuration with which no endpoint can work.
 
-/// A configuration value with which no endpoint can work, for example `mss has to be 88 octets at least`.
+/// A configuration value with which no endpoint can work, for example `mss must be at least 88 octets`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{key} {requirement}")]
 pub struct ConfigError {
     /// Name of the key, as in the configuration and in the stack file.
     pub key: &'static str,
-    /// What the value has to be.
+    /// The requirement that the value violates.
     pub requirement: &'static str,
 }
 
 impl ConfigError {
-    /// Checks rules in turn and returns an error for the first one that is broken. A rule has three parts:
-    /// whether it holds, the key, the requirement.
+    /// Checks rules in turn and returns an error for the first violated one. A rule has three parts: whether
+    /// it holds, the key, the requirement.
     pub fn check<const N: usize>(rules: [(bool, &'static str, &'static str); N]) -> Result<(), ConfigError> {
         match rules.into_iter().find(|(is_kept, ..)| !is_kept) {
             Some((_, key, requirement)) => Err(Self { key, requirement }),

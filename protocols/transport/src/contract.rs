@@ -8,7 +8,7 @@ use crate::Failure;
 
 /// An endpoint: one end of a connection or association.
 pub trait Endpoint {
-    /// Takes one input. Output follows only from the next [`poll`](Self::poll).
+    /// Handles one input. Outputs are returned only by the next [`poll`](Self::poll).
     fn handle(&mut self, now: Time, input: Input);
 
     /// Returns the next action. After `Wait`, call it again at the next input or at the given time.
@@ -25,16 +25,15 @@ pub trait Endpoint {
         if self.can_send(length) { length } else { 0 }
     }
 
-    /// Whether more data waits for the application to read it; one that hands over what has come at once never has any.
+    /// Returns whether more data waits for the application to read it; false for an endpoint that delivers data as soon as they arrive.
     fn has_unread(&self) -> bool {
         false
     }
 
-    /// What has been counted so far.
+    /// Returns the counters of the endpoint.
     fn statistics(&self) -> &Statistics;
 
-    /// Calls `tell` with the congestion control state of each path to the peer; not at all without a
-    /// connection or without congestion control.
+    /// Calls `tell` with the congestion control state of each path to the peer; never without a connection or without congestion control.
     fn paths(&self, tell: &mut dyn FnMut(PathState)) {
         let _ = tell;
     }
@@ -47,7 +46,7 @@ pub enum Input {
     Packet(Packet),
     /// A command of the application.
     Command(Command),
-    /// The host got this address.
+    /// The host was assigned this address.
     AddressAdded(Address),
     /// The host lost this address.
     AddressRemoved(Address),
@@ -65,7 +64,7 @@ pub enum Command {
     /// Reset or add streams (RFC 6525). SCTP only, if the peer agrees; [`Event::Reconfigured`] reports the
     /// result.
     Reconfigure(Reconfiguration),
-    /// Abort and tell the peer.
+    /// Abort and inform the peer.
     Abort,
     /// Start or stop reading; the application reads at first. While it does not, arriving data fills the
     /// receive window; datagrams have no window.
@@ -92,7 +91,7 @@ pub struct Message {
     pub stream: u16,
     /// Deliver on arrival, out of order. SCTP only.
     pub unordered: bool,
-    /// When the sender gives up the message. SCTP only.
+    /// When the sender abandons the message. SCTP only.
     pub reliability: Reliability,
     /// SCTP payload protocol identifier.
     pub ppid: u32,
@@ -103,12 +102,12 @@ pub struct Message {
 /// How long the sender tries to deliver a message. RFC 3758, RFC 7496.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reliability {
-    /// Until the association fails.
+    /// The sender tries until the association fails.
     #[default]
     Full,
-    /// Abandoned when this time has passed since the application sent the message.
+    /// The message is abandoned after this time since the application sent it.
     Lifetime(Duration),
-    /// Abandoned instead of being retransmitted more often than this.
+    /// The message is abandoned instead of being retransmitted more often than this.
     Retransmissions(u32),
 }
 
@@ -117,7 +116,7 @@ pub enum Reliability {
 pub enum Output {
     /// Send this packet.
     Transmit(Packet),
-    /// Tell the application.
+    /// Pass this event to the application.
     Event(Event),
     /// Nothing to do until an input, or until this time.
     Wait(Option<Time>),
@@ -128,20 +127,20 @@ pub enum Output {
 pub enum Event {
     /// The connection is open for sending.
     Connected,
-    /// User data was delivered: a whole message (SCTP), or the next octets of the byte stream (TCP).
+    /// User data were delivered: a whole message (SCTP), or the next octets of the byte stream (TCP).
     Received(Received),
     /// There is room in the send buffer again.
     Writable,
     /// A partially reliable message was abandoned before it was acknowledged.
     Abandoned {
-        /// Its stream.
+        /// The stream of the message.
         stream: u16,
     },
     /// A path of a multihomed association changed.
     Path {
         /// The peer's address.
         address: Address,
-        /// Its new state.
+        /// The new state of the path.
         status: PathStatus,
     },
     /// A stream reconfiguration, requested by either end, was carried out or failed.
@@ -151,13 +150,13 @@ pub enum Event {
         /// Whether it was carried out.
         done: bool,
     },
-    /// The peer will send no more data.
+    /// The peer will not send any more data.
     PeerClosed,
-    /// The connection was closed in order.
+    /// The connection was closed in an orderly way.
     Closed,
     /// The connection was reset, refused or timed out.
     Failed {
-        /// Why.
+        /// The reason.
         reason: Failure,
     },
 }
@@ -167,7 +166,7 @@ pub enum Event {
 pub struct Received {
     /// SCTP stream; 0 for TCP.
     pub stream: u16,
-    /// Whether the message was delivered without regard to order.
+    /// Whether the message was delivered without regard to the order.
     pub unordered: bool,
     /// SCTP payload protocol identifier; 0 for TCP.
     pub ppid: u32,
@@ -259,12 +258,12 @@ impl Received {
 }
 
 impl DeliveryTimes {
-    /// Returns the times of data carried by one packet.
+    /// Returns the times of data in a single packet.
     pub fn new(stamp: SendTimes, arrived: Time) -> Self {
         Self { first_sent: stamp.first_sent, sent: stamp.sent, arrived }
     }
 
-    /// Returns the times of data that need both this packet and `other`. The copy that arrives last
+    /// Returns the times of data that are complete only with both packets. The copy that arrives last
     /// completes the data, even if its octets were sent earlier than others.
     pub fn join(self, other: Self) -> Self {
         let last = if other.arrived >= self.arrived { other } else { self };
@@ -305,7 +304,7 @@ mod tests {
             let [first_sent, sent, arrived] = [first_sent, sent, arrived].map(Time::from_millis);
             DeliveryTimes { first_sent, sent, arrived }
         };
-        // The first packet was lost, and sent again before the last was written.
+        // The first packet was lost, and retransmitted before the last one was written.
         let (first, last) = (passage(0, 40, 60), passage(50, 50, 55));
         assert_eq!(first.join(last), passage(50, 50, 60));
         assert_eq!(last.join(first), passage(50, 50, 60));

@@ -1,4 +1,4 @@
-//! Why a connection or association failed.
+//! The reasons for which a connection or association fails.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The peer answered that nobody listens, or refused the association.
+    /// The peer has no listener, or refused the association.
     Refused,
     /// The peer sent a RST.
     Reset,
@@ -18,33 +18,33 @@ pub enum Failure {
     ClosedByPeerApplication,
     /// The application of this end aborted it.
     Aborted,
-    /// TCP retransmitted as often as it may. RFC 9293 section 3.8.3.
+    /// TCP reached its maximum number of retransmissions. RFC 9293 section 3.8.3.
     TimedOut,
-    /// TCP probed a closed window as often as it may. RFC 9293 section 3.8.6.1.
+    /// TCP reached its maximum number of probes of a closed window. RFC 9293 section 3.8.6.1.
     WindowClosed,
-    /// An INIT or COOKIE ECHO was sent as often as it may be. RFC 9260 section 4.
+    /// SCTP reached its maximum number of INITs or COOKIE ECHOs. RFC 9260 section 4.
     MaxInitRetransmits,
-    /// RFC 9260 section 8.1.
+    /// SCTP reached its maximum number of retransmissions. RFC 9260 section 8.1.
     MaxRetransmits,
-    /// RFC 9260 section 9.2, T5-shutdown-guard.
+    /// The shutdown took too long. RFC 9260 section 9.2, T5-shutdown-guard.
     ShutdownTimedOut,
-    /// No packet arrived for QUIC's idle timeout. RFC 9000 section 10.1.
+    /// No packet arrived during QUIC's idle timeout. RFC 9000 section 10.1.
     IdleTimeout,
     /// The host lost the address of this end.
     AddressRemoved,
-    /// The cookie was too old when it came back. RFC 9260 section 5.2.6.
+    /// The cookie was too old when it returned. RFC 9260 section 5.2.6.
     StaleCookie,
-    /// RFC 9260 section 5.1 names values with which no association can be set up.
+    /// The INIT ACK contained invalid values. RFC 9260 section 5.1.
     UnusableInitAck,
-    /// The application sent a message for which the send buffer will never have room.
+    /// The application sent a message that is larger than the send buffer.
     MessageTooLong,
     /// The peer broke a rule of the protocol.
     Violation(Violation),
-    /// The peer forgot the QUIC connection. RFC 9000 section 10.3.
+    /// The peer has no state of the QUIC connection. RFC 9000 section 10.3.
     StatelessReset,
-    /// The peers speak no version of QUIC in common.
+    /// The peers have no version of QUIC in common.
     VersionMismatch,
-    /// QUIC's receiver has more pieces of a stream than it buffers.
+    /// QUIC's receiver exceeded its limit of buffered pieces of a stream.
     TooManyGaps,
     /// No QUIC connection ID is left.
     ConnectionIdsExhausted,
@@ -56,15 +56,15 @@ pub enum Failure {
 pub enum Violation {
     /// A SACK or SHUTDOWN acknowledged a TSN that was not sent.
     AcknowledgedUnsent,
-    /// A chunk that has to be alone in its packet was not. RFC 9260 section 6.10.
+    /// A chunk that must be alone in its packet was bundled. RFC 9260 section 6.10.
     Bundled,
     /// A DATA chunk without user data. RFC 9260 section 6.2.
     NoUserData,
-    /// DATA where I-DATA was agreed upon. RFC 8260 section 2.2.3.
+    /// A DATA chunk although I-DATA was negotiated. RFC 8260 section 2.2.3.
     Data,
-    /// I-DATA that was not agreed upon. RFC 8260 section 2.2.3.
+    /// An I-DATA chunk that was not negotiated. RFC 8260 section 2.2.3.
     InterleavedData,
-    /// An ASCONF-ACK for no ASCONF. RFC 5061 section 5.3.
+    /// An ASCONF-ACK without an ASCONF. RFC 5061 section 5.3.
     AsconfAck,
     /// A transport error of QUIC. RFC 9000 section 20.1.
     Transport,

@@ -1,7 +1,6 @@
-//! Messages over a byte stream. SCTP preserves message boundaries; an application of TCP has to restore them.
+//! Messages over a byte stream. SCTP preserves message boundaries; an application of TCP must restore them.
 //!
-//! The workload derives the length of a message from its first octets. The framer cuts the stream
-//! accordingly, whatever the segments were.
+//! The workload derives the length of a message from its first octets. The framer cuts the stream accordingly, regardless of the segments.
 
 use bytes::{Bytes, BytesMut};
 
@@ -20,7 +19,7 @@ pub struct FramingError(pub &'static str);
 pub struct FramedMessage {
     /// The whole message.
     pub payload: Bytes,
-    /// When the part that arrived last was sent and arrived.
+    /// Times of the part that arrived last.
     pub passage: DeliveryTimes,
 }
 
@@ -41,16 +40,16 @@ pub struct FramedMessage {
 #[derive(Debug)]
 pub struct Framer {
     length_of: LengthOf,
-    /// Octets of the unfinished first message, and their passage.
+    /// Octets of the unfinished first message, and their times.
     partial: BytesMut,
     partial_passage: DeliveryTimes,
-    /// Unparsed octets of the last piece, and their passage.
+    /// Unparsed octets of the last piece, and their times.
     rest: Bytes,
     rest_passage: DeliveryTimes,
 }
 
 impl Framer {
-    /// Room made for a message whose length a peer only claims.
+    /// Maximum number of octets allocated in advance, because the length of a message is only the peer's claim.
     const RESERVED: usize = 64 << 10;
 
     /// Creates a framer; `length_of` gives the length of a message.
@@ -98,7 +97,7 @@ impl Framer {
                     let payload = self.rest.split_to(length);
                     return Ok(Some(FramedMessage { payload, passage: self.rest_passage }));
                 }
-                // It grows at most once more, by what follows in its last segment.
+                // The buffer grows at most once more, by the rest of the last segment.
                 self.partial.reserve(length.min(Self::RESERVED));
             }
             self.partial_passage = self.rest_passage;
@@ -110,7 +109,7 @@ impl Framer {
         match (self.length_of)(&self.partial)? {
             Some(length) if length <= self.partial.len() => {
                 let payload = self.partial.split_to(length).freeze();
-                // What follows came with the last piece only.
+                // The rest arrived with the last piece only.
                 self.rest = std::mem::take(&mut self.partial).freeze();
                 Ok(Some(FramedMessage { payload, passage: self.partial_passage }))
             }
@@ -124,7 +123,7 @@ mod tests {
     use super::*;
     use hol_base::Time;
 
-    /// A one-octet length that counts itself; zero is no message.
+    /// Returns a one-octet length that includes itself; zero is invalid.
     fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
         match octets.first() {
             Some(0) => Err(FramingError("zero length")),

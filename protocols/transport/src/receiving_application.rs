@@ -7,17 +7,17 @@ use hol_base::{Duration, Time};
 
 use crate::{Event, Received};
 
-/// Octets that the application reads at a time: the size of its buffer.
+/// Maximum octets of a read: the size of the application's buffer.
 const PIECE: usize = 65_536;
 
-/// What waits for the application.
+/// An item that waits for the application.
 #[derive(Debug)]
 enum Item {
-    /// It is told at once, in its place among the others.
-    News(Event),
-    /// A message, and how many of its octets were not read.
+    /// An event, reported in order without waiting for a read.
+    Event(Event),
+    /// A message, and its number of unread octets.
     Message(Received, usize),
-    /// Octets of a message that is not whole yet.
+    /// Octets of an incomplete message.
     Part(usize),
 }
 
@@ -26,19 +26,19 @@ enum Item {
 pub struct ReceivingApplication {
     wakeup: Duration,
     items: VecDeque<Item>,
-    /// Of those items, the ones that deliver data.
+    /// Number of items that deliver data.
     waiting: usize,
-    /// And the octets in them that were not read.
+    /// Unread octets in these items.
     octets: usize,
-    /// Of those items, the ones that a read has taken together, though the application may be busy with the first.
+    /// Number of items that one read has returned together; the application may still be busy with the first.
     taken: usize,
-    /// Whether the application reads when it is awake, or is busy.
+    /// Whether the application reads while it is awake; otherwise it is busy.
     reads: bool,
-    /// It reads again, and the peer has not heard of the room that this makes.
+    /// Whether the application has resumed reading and the peer has not been sent the new window.
     resumed: bool,
     awake: bool,
     /// When the application wakes up.
-    alarm: Option<Time>,
+    wakes_at: Option<Time>,
 }
 
 impl ReceivingApplication {
@@ -53,13 +53,13 @@ impl ReceivingApplication {
             reads: true,
             resumed: false,
             awake: false,
-            alarm: None,
+            wakes_at: None,
         }
     }
 
     /// Queues an event other than data.
     pub fn push_event(&mut self, event: Event) {
-        self.items.push_back(Item::News(event));
+        self.items.push_back(Item::Event(event));
     }
 
     /// Queues a message, and wakes the application up.
@@ -85,8 +85,8 @@ impl ReceivingApplication {
         self.octets += octets;
         self.waiting += 1;
         self.items.push_back(item);
-        if !self.awake && self.alarm.is_none() {
-            self.alarm = Some(now + self.wakeup);
+        if !self.awake && self.wakes_at.is_none() {
+            self.wakes_at = Some(now + self.wakeup);
         }
     }
 
@@ -96,19 +96,17 @@ impl ReceivingApplication {
         self.reads = reads;
     }
 
-    /// Returns true once after the application has started to read again, when the receive window may open a
-    /// lot.
+    /// Returns true once after the application has resumed reading, when the receive window may grow by much.
     pub fn has_resumed(&mut self) -> bool {
         std::mem::take(&mut self.resumed)
     }
 
-    /// Makes the application read as much as its buffer holds in one call before it processes any of it, as
-    /// from a byte stream.
+    /// Makes the application fill its buffer in one call before it processes the data, as with a byte stream.
     pub fn read_together(&mut self) {
         let mut left = PIECE;
         let received = self.items.iter().filter_map(|item| match item {
             Item::Message(_, rest) => Some(*rest),
-            Item::News(_) | Item::Part(_) => None,
+            Item::Event(_) | Item::Part(_) => None,
         });
         self.taken =
             received.take_while(|octets| left.checked_sub(*octets).map(|less| left = less).is_some()).count();
@@ -126,7 +124,7 @@ impl ReceivingApplication {
 
     /// Returns the time at which the application wakes up.
     pub fn deadline(&self) -> Option<Time> {
-        self.alarm
+        self.wakes_at
     }
 
     /// Wakes the application up if it is time. It then reads all queued data, unless it is busy: then this
@@ -134,7 +132,7 @@ impl ReceivingApplication {
     ///
     /// Data counts as arrived at the wake-up, even if it was sent earlier.
     pub fn wake_if_due(&mut self, now: Time) -> bool {
-        let wakes = self.alarm.take_if(|at| *at <= now).is_some();
+        let wakes = self.wakes_at.take_if(|at| *at <= now).is_some();
         if wakes {
             self.awake = true;
             for item in &mut self.items {
@@ -175,11 +173,11 @@ impl ReceivingApplication {
 
     /// Returns the next event for which the application is awake.
     pub fn next_event(&mut self) -> Option<Event> {
-        if !matches!(self.items.front()?, Item::News(_)) && !(self.awake && (self.reads || self.taken > 0)) {
+        if !matches!(self.items.front()?, Item::Event(_)) && !(self.awake && (self.reads || self.taken > 0)) {
             return None;
         }
         match self.items.pop_front()? {
-            Item::News(event) => Some(event),
+            Item::Event(event) => Some(event),
             Item::Message(received, rest) => {
                 self.octets -= rest;
                 self.taken = self.taken.saturating_sub(1);
@@ -190,7 +188,7 @@ impl ReceivingApplication {
         }
     }
 
-    /// It goes to sleep when nothing is left.
+    /// Puts the application to sleep if no data are left.
     fn note_read(&mut self) {
         self.waiting -= 1;
         self.awake = self.waiting > 0;
@@ -266,7 +264,7 @@ mod tests {
 
     #[test]
     fn each_part_is_read_by_itself_and_the_message_when_it_is_whole() {
-        // net/sctp/socket.c sctp_recvmsg: a read takes what one `sctp_ulpq_tail_event` has queued, as far as its buffer goes.
+        // net/sctp/socket.c sctp_recvmsg: a read takes what one `sctp_ulpq_tail_event` has queued, up to the size of its buffer.
         let mut reader = ReceivingApplication::new(Duration::ZERO);
         reader.receive_part(Time::ZERO, PIECE + 5);
         reader.receive_part(Time::ZERO, 7);

@@ -22,11 +22,11 @@ pub struct Config {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sip {
-    /// Datagrams; lost ones stay lost.
+    /// Datagrams without retransmission.
     Off,
     /// INVITEs: repeated after T1, then after twice the time, and so on. RFC 3261 section 17.1.1.2.
     Invite,
-    /// Other requests: as an INVITE, but after at most T2. RFC 3261 section 17.1.2.2.
+    /// Other requests: like an INVITE, but after at most T2. RFC 3261 section 17.1.2.2.
     Request,
 }
 
@@ -34,9 +34,9 @@ impl Config {
     /// Returns an error that names a value with which no transaction could work, if there is one.
     pub fn check(&self) -> Result<(), ConfigError> {
         ConfigError::check([
-            (!self.t1.is_zero(), "t1", "has to be longer than zero"),
+            (!self.t1.is_zero(), "t1", "must be longer than zero"),
             (self.t2 >= self.t1, "t2", "is shorter than t1; lower t1 too"),
-            (self.response.0 >= Self::SHORTEST_RESPONSE, "response", "has to be 16 octets at least"),
+            (self.response.0 >= Self::SHORTEST_RESPONSE, "response", "must be at least 16 octets"),
         ])
     }
 

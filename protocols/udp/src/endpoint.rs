@@ -1,4 +1,4 @@
-//! A UDP endpoint: datagrams, and the transactions that repeat them.
+//! A UDP endpoint: datagrams, and the transactions that retransmit them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -28,15 +28,15 @@ type SocketAddress = (Address, u16);
 pub struct Endpoint {
     config: Config,
     local: SocketAddress,
-    /// A server learns it from the first datagram.
+    /// The peer; a server learns it from the first datagram.
     peer: Option<SocketAddress>,
     /// Outputs that are due now, in order.
     ready: VecDeque<Output>,
     /// Requests without a response.
     open: BTreeMap<MessageName, Transaction>,
-    /// When each of them is due next.
+    /// The next deadline of each open transaction.
     timers: BTreeSet<(Time, MessageName)>,
-    /// Names received; the network or a transaction may send a message twice.
+    /// Names of received messages; the network or a transaction may send a message twice.
     recent: RecentMessages,
     closing: bool,
     statistics: Statistics,
@@ -65,7 +65,7 @@ impl Endpoint {
         Self::new(config, local, Some(peer))
     }
 
-    /// Creates the end that answers the first sender.
+    /// Creates the end that replies to the first sender.
     pub fn listen(config: Config, local: SocketAddress) -> Self {
         Self::new(config, local, None)
     }
@@ -87,7 +87,7 @@ impl Endpoint {
     fn command(&mut self, now: Time, command: Command) {
         match command {
             // UDP has no handshake.
-            Command::Connect => self.tell(Event::Connected),
+            Command::Connect => self.report(Event::Connected),
             Command::Send(message) => self.send(now, message),
             Command::Close => {
                 self.closing = true;
@@ -95,7 +95,7 @@ impl Endpoint {
             }
             // UDP has no flow control.
             Command::Read(_) => {}
-            Command::Reconfigure(what) => self.tell(Event::Reconfigured { what, done: false }),
+            Command::Reconfigure(what) => self.report(Event::Reconfigured { what, done: false }),
             Command::Abort => {
                 self.open.clear();
                 self.timers.clear();
@@ -143,19 +143,19 @@ impl Endpoint {
             return;
         }
         let passage = DeliveryTimes::new(stamp, now);
-        self.tell(Event::Received(Received { stream: 0, unordered: true, ppid: 0, payload, passage }));
+        self.report(Event::Received(Received { stream: 0, unordered: true, ppid: 0, payload, passage }));
     }
 
-    /// Resends or gives up what is due.
-    fn fire(&mut self, now: Time) {
+    /// Retransmits or abandons requests whose timer has expired.
+    fn on_timers(&mut self, now: Time) {
         while let Some(&(due, name)) = self.timers.first().filter(|(due, _)| *due <= now) {
             self.timers.remove(&(due, name));
-            // A transaction that has its response leaves its timer behind.
+            // A completed transaction does not remove its timer.
             let Some(transaction) = self.open.get_mut(&name) else { continue };
             if transaction.is_over(now) {
                 let stream = transaction.stream;
                 self.end(name);
-                self.tell(Event::Abandoned { stream });
+                self.report(Event::Abandoned { stream });
                 continue;
             }
             transaction.back_off(&self.config);
@@ -175,7 +175,7 @@ impl Endpoint {
     fn close_when_done(&mut self) {
         if self.closing && self.open.is_empty() {
             self.closing = false;
-            self.tell(Event::Closed);
+            self.report(Event::Closed);
         }
     }
 
@@ -187,7 +187,7 @@ impl Endpoint {
         self.ready.push_back(Output::Transmit(Packet::new(source, destination, datagram)));
     }
 
-    fn tell(&mut self, event: Event) {
+    fn report(&mut self, event: Event) {
         self.ready.push_back(Output::Event(event));
     }
 }
@@ -202,12 +202,12 @@ impl hol_transport::Endpoint for Endpoint {
     }
 
     fn poll(&mut self, now: Time) -> Output {
-        self.fire(now);
+        self.on_timers(now);
         let next = || Output::Wait(self.timers.first().map(|(due, _)| *due));
         self.ready.pop_front().unwrap_or_else(next)
     }
 
-    /// Always true: the network drops what it cannot carry.
+    /// Returns true: the network drops what it cannot carry.
     fn can_send(&self, _length: usize) -> bool {
         true
     }

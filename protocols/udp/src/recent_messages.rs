@@ -9,20 +9,20 @@ use crate::endpoint::MessageName;
 #[derive(Debug, Default)]
 pub(crate) struct RecentMessages {
     names: BTreeSet<MessageName>,
-    /// Oldest first.
+    /// The names, oldest first.
     order: VecDeque<MessageName>,
 }
 
 impl RecentMessages {
-    /// 2^18 names: 32 s of 8,000 messages per second.
-    const MOST: usize = 1 << 18;
+    /// Maximum number of names, 2^18: 32 s of 8,000 messages per second.
+    const MAX_NAMES: usize = 1 << 18;
 
     /// Adds a name; returns false if it is already in the list.
     pub(crate) fn insert(&mut self, name: MessageName) -> bool {
         if !self.names.insert(name) {
             return false;
         }
-        if self.order.len() == Self::MOST
+        if self.order.len() == Self::MAX_NAMES
             && let Some(oldest) = self.order.pop_front()
         {
             self.names.remove(&oldest);
@@ -39,10 +39,13 @@ mod tests {
     #[test]
     fn only_the_latest_are_known() {
         let mut recent = RecentMessages::default();
-        let last = RecentMessages::MOST as u64;
+        let last = RecentMessages::MAX_NAMES as u64;
         assert!((0..=last).all(|name| recent.insert(name.to_be_bytes())));
         assert!(!recent.insert(last.to_be_bytes()) && !recent.insert(1_u64.to_be_bytes()));
         assert!(recent.insert(0_u64.to_be_bytes()), "it was forgotten");
-        assert_eq!((recent.names.len(), recent.order.len()), (RecentMessages::MOST, RecentMessages::MOST));
+        assert_eq!(
+            (recent.names.len(), recent.order.len()),
+            (RecentMessages::MAX_NAMES, RecentMessages::MAX_NAMES)
+        );
     }
 }

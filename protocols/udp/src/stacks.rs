@@ -8,7 +8,7 @@ impl Config {
     /// Returns UDP without retransmissions, and the timers of RFC 3261, from `stacks/rfc.toml`.
     pub fn rfc768() -> Self {
         let stack: toml::Table = include_str!("../stacks/rfc.toml").parse().expect("a stack file is TOML");
-        stack["udp"].clone().try_into().expect("a stack file names every behaviour")
+        stack["udp"].clone().try_into().expect("a stack file sets every option")
     }
 
     /// Returns the configuration with changes; an error if an endpoint cannot work with it.

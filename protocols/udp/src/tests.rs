@@ -1,4 +1,4 @@
-//! Scripts: datagrams in, datagrams out.
+//! Tests with scripts: datagrams in, datagrams out.
 
 use bytes::Bytes;
 use hol_base::Time;
@@ -18,7 +18,7 @@ fn ms(millis: u64) -> Time {
     Time::from_millis(millis)
 }
 
-/// Hands an input over; what is sent and told at that time, and the deadline.
+/// Passes an input; returns the packets and events at that time, and the deadline.
 fn step(endpoint: &mut Endpoint, now: Time, input: Option<Input>) -> (Vec<Packet>, Vec<Event>, Option<Time>) {
     let (mut packets, mut events) = (Vec::new(), Vec::new());
     if let Some(input) = input {
@@ -46,7 +46,7 @@ fn server(sip: Sip) -> Endpoint {
     Endpoint::listen(config(sip), SERVER)
 }
 
-/// When the request goes out without a response, in ms, and when it is given up.
+/// Returns the times in ms at which a request without a response is sent, and the time at which it fails.
 fn copies(sip: Sip) -> (Vec<u64>, u64) {
     let mut client = client(sip);
     let (_, _, mut deadline) = step(&mut client, ms(0), send(b"message1"));
@@ -85,7 +85,7 @@ fn a_datagram_alone_is_sent_once_and_never_again() {
     assert_eq!((packets.len(), events.len(), deadline), (1, 0, None));
 }
 
-/// RFC 3261 section 17.2.2: a copy is answered again, but the application is told once.
+/// RFC 3261 section 17.2.2: a copy is answered again, but delivered only once.
 #[test]
 fn a_response_ends_the_transaction_and_a_copy_is_told_once() {
     let (mut client, mut server) = (client(Sip::Request), server(Sip::Request));
@@ -106,7 +106,7 @@ fn a_response_ends_the_transaction_and_a_copy_is_told_once() {
         let (packets, events, _) = step(&mut client, ms(50), Some(Input::Packet(answer)));
         assert_eq!((packets.len(), events.len()), (0, 0));
     }
-    // The timer finds nothing to repeat.
+    // The timer has nothing to retransmit.
     assert_eq!(step(&mut client, ms(500), None), (vec![], vec![], None));
     assert_eq!(server.statistics().duplicates_received, 1);
 }

@@ -5,9 +5,8 @@ use hol_base::{Duration, Time};
 
 use crate::{Config, Sip};
 
-/// Timers B and F: an unanswered request is given up after this many T1. RFC 3261 sections 17.1.1.2 and
-/// 17.1.2.2.
-const GIVES_UP_AFTER: u64 = 64;
+/// Timers B and F: an unanswered request fails after this many T1. RFC 3261 sections 17.1.1.2 and 17.1.2.2.
+const TIMEOUT_IN_T1: u64 = 64;
 
 /// A request without a response.
 #[derive(Debug)]
@@ -17,25 +16,25 @@ pub(crate) struct Transaction {
     pub(crate) first_sent: Time,
     /// Timer A or E: time from the last copy to the next.
     interval: Duration,
-    /// Timer B or F.
-    gives_up: Time,
+    /// Timer B or F: the time at which the transaction fails.
+    fails_at: Time,
 }
 
 impl Transaction {
     /// Starts a transaction whose request is sent at `now`.
     pub(crate) fn begin(config: &Config, now: Time, request: Bytes, stream: u16) -> Self {
-        let gives_up = now + config.t1 * GIVES_UP_AFTER;
-        Self { request, stream, first_sent: now, interval: config.t1, gives_up }
+        let fails_at = now + config.t1 * TIMEOUT_IN_T1;
+        Self { request, stream, first_sent: now, interval: config.t1, fails_at }
     }
 
     /// Returns the time of the next action after a copy sent at `sent`.
     pub(crate) fn due(&self, sent: Time) -> Time {
-        (sent + self.interval).min(self.gives_up)
+        (sent + self.interval).min(self.fails_at)
     }
 
-    /// Returns whether the transaction has ended without a response.
+    /// Returns whether the transaction has failed without a response.
     pub(crate) fn is_over(&self, now: Time) -> bool {
-        now >= self.gives_up
+        now >= self.fails_at
     }
 
     /// Doubles the interval after a copy was sent.

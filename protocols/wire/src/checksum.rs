@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(halves.finish(), !0xddf2);
     }
 
-    /// RFC 1071 section 1: an odd octet counts as if a zero followed.
+    /// RFC 1071 section 1: an odd octet counts as if followed by a zero.
     #[test]
     fn an_odd_octet_is_padded_with_zero() {
         let checksum = |octets: &[u8]| InternetChecksum::default().add(octets).finish();

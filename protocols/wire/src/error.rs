@@ -1,8 +1,8 @@
-//! Why octets cannot be parsed.
+//! The reasons for which octets cannot be parsed.
 
 use bytes::TryGetError;
 
-/// Why octets cannot be parsed. A receiver drops such a packet, whatever the reason.
+/// The reason for which octets cannot be parsed. A receiver always drops such a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// The octets end inside a header, chunk, parameter, cause or option.
@@ -14,7 +14,7 @@ pub enum ParseError {
     /// Neither IP version 4 nor 6, or not the version of the addresses.
     #[error("IP version {0}, neither 4 nor 6")]
     Version(u8),
-    /// A fragment of an IP packet; we never send fragments.
+    /// A fragment of an IP packet, which our endpoints never send.
     #[error("a fragment")]
     Fragment,
     /// Neither TCP, SCTP nor UDP.

@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(out[1], 2);
     }
 
-    /// RFC 791 section 3.1: IHL counts options, total length may be less than what the link delivered.
+    /// RFC 791 section 3.1: IHL includes options, and total length may be less than the link has delivered.
     #[test]
     fn options_and_link_padding_are_taken_off() {
         let mut octets = packet(|octets| {

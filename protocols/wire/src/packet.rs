@@ -214,7 +214,7 @@ impl Transport {
 }
 
 impl fmt::Display for Packet {
-    /// Prints as tcpdump does.
+    /// Formats the packet like tcpdump.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { source, destination, transport, ecn, corrupted } = self;
         let (source_port, destination_port) = self.ports();

@@ -91,8 +91,7 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Writes a packet, from its IP header on, that passed `interface` at `time`; `comment` may say what
-    /// happened to it.
+    /// Writes a packet, from its IP header on, that passed `interface` at `time`; `comment` may describe what happened to it.
     pub fn packet(
         &mut self,
         interface: u32,

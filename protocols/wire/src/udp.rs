@@ -40,7 +40,7 @@ impl Datagram {
     /// Appends the datagram with its checksum.
     ///
     /// # Panics
-    /// If the datagram is longer than its length field can say.
+    /// If the datagram is too long for its length field.
     pub(crate) fn emit(&self, source: Address, destination: Address, out: &mut Vec<u8>) {
         let start = out.len();
         out.put_u16(self.source_port);
@@ -80,7 +80,7 @@ fn checksum(source: Address, destination: Address, datagram: &[u8]) -> u16 {
 }
 
 impl fmt::Display for Datagram {
-    /// Prints as tcpdump does.
+    /// Formats the datagram like tcpdump.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "UDP, length {}", self.payload.len())
     }
@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// RFC 768: a checksum of zero means that the sender made none.
+    /// RFC 768: a checksum of zero means that the sender computed none.
     #[test]
     fn a_datagram_without_a_checksum_is_taken() {
         let mut octets = OCTETS;

@@ -16,14 +16,14 @@ pub(crate) struct Aggregation {
     epoch: Time,
     acked: u32,
     /// The maximum of this window, and of the one before.
-    most: [u32; 2],
+    maxima: [u32; 2],
     rounds: u32,
 }
 
 impl Aggregation {
     /// Returns the largest number of units acknowledged beyond the expected number.
     pub(crate) fn excess(&self) -> u32 {
-        self.most[0].max(self.most[1])
+        self.maxima[0].max(self.maxima[1])
     }
 
     /// Starts an epoch.
@@ -36,19 +36,19 @@ impl Aggregation {
         self.rounds += 1;
         if self.rounds >= window {
             self.rounds = 0;
-            self.most = [0, self.most[0]];
+            self.maxima = [0, self.maxima[0]];
         }
     }
 
     /// Counts `acked` units, of which `bandwidth` gives the expected number; `cwnd` limits the excess.
     pub(crate) fn on_acked(&mut self, now: Time, acked: u32, bandwidth: Bandwidth, cwnd: u32) {
-        let mut expected = bandwidth.delivers(now.saturating_since(self.epoch));
+        let mut expected = bandwidth.units_in(now.saturating_since(self.epoch));
         if self.acked <= expected || self.acked + acked >= OLD {
             self.begin(now);
             expected = 0;
         }
         self.acked += acked;
-        self.most[0] = self.most[0].max((self.acked - expected).min(cwnd));
+        self.maxima[0] = self.maxima[0].max((self.acked - expected).min(cwnd));
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
         assert!(aggregation.excess() <= 1, "{}", aggregation.excess());
     }
 
-    /// bbr_update_ack_aggregation: an epoch goes on while more has come than was expected.
+    /// bbr_update_ack_aggregation: an epoch continues while more is acknowledged than expected.
     #[test]
     fn what_comes_in_an_epoch_adds_up_less_what_was_expected() {
         let bandwidth = Bandwidth::of(1, STEP);

@@ -26,12 +26,12 @@ impl Bandwidth {
     }
 
     /// Returns the whole units delivered in `time`.
-    pub(crate) fn delivers(self, time: Duration) -> u32 {
+    pub(crate) fn units_in(self, time: Duration) -> u32 {
         self.in_time(time, UNIT, false)
     }
 
     /// Returns `gain` times the bandwidth-delay product, in units, rounded up.
-    pub(crate) fn fills(self, round_trip: Duration, gain: u32) -> u32 {
+    pub(crate) fn bdp(self, round_trip: Duration, gain: u32) -> u32 {
         self.in_time(round_trip, gain, true)
     }
 
@@ -57,7 +57,7 @@ impl Bandwidth {
 
 /// A bandwidth sample and its round.
 #[derive(Debug, Clone, Copy, Default)]
-struct Seen {
+struct BandwidthSample {
     round: u32,
     bandwidth: Bandwidth,
 }
@@ -65,7 +65,7 @@ struct Seen {
 /// The maximum bandwidth of the last rounds: the best three samples, each newer than the one before. Kathleen
 /// Nichols' algorithm, as in win_minmax.c.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct MaxFilter([Seen; 3]);
+pub(crate) struct MaxFilter([BandwidthSample; 3]);
 
 impl MaxFilter {
     pub(crate) fn greatest(&self) -> Bandwidth {
@@ -73,8 +73,8 @@ impl MaxFilter {
     }
 
     /// Adds a sample of `round`; samples older than `window` rounds expire.
-    pub(crate) fn see(&mut self, window: u32, round: u32, bandwidth: Bandwidth) {
-        let seen = Seen { round, bandwidth };
+    pub(crate) fn add(&mut self, window: u32, round: u32, bandwidth: Bandwidth) {
+        let seen = BandwidthSample { round, bandwidth };
         let best = &mut self.0;
         if bandwidth >= best[0].bandwidth || round - best[2].round > window {
             *best = [seen; 3];
@@ -89,7 +89,7 @@ impl MaxFilter {
     }
 
     /// Removes expired samples; a new quarter (or half) of the window gets its own best sample.
-    fn age(&mut self, window: u32, seen: Seen) {
+    fn age(&mut self, window: u32, seen: BandwidthSample) {
         let best = &mut self.0;
         let age = seen.round - best[0].round;
         if age > window {
@@ -119,8 +119,8 @@ mod tests {
         // 833 segments a second over 40 ms are 33.3 segments, and 66.7 with a gain of 2.
         let bandwidth = Bandwidth::of(833, Duration::from_secs(1));
         let round_trip = Duration::from_millis(40);
-        assert_eq!((bandwidth.fills(round_trip, UNIT), bandwidth.fills(round_trip, 2 * UNIT)), (34, 67));
-        assert_eq!(bandwidth.delivers(round_trip), 33);
+        assert_eq!((bandwidth.bdp(round_trip, UNIT), bandwidth.bdp(round_trip, 2 * UNIT)), (34, 67));
+        assert_eq!(bandwidth.units_in(round_trip), 33);
         let rate = bandwidth.octets_per_second(1448, UNIT);
         assert!((rate as i64 - 833 * 1448).abs() < 100, "{rate}");
     }
@@ -128,19 +128,19 @@ mod tests {
     #[test]
     fn the_greatest_of_the_window_counts_and_no_older_one() {
         let mut filter = MaxFilter::default();
-        filter.see(10, 0, units(100));
+        filter.add(10, 0, units(100));
         for round in 1..=10 {
-            filter.see(10, round, units(50 - round));
+            filter.add(10, round, units(50 - round));
             assert_eq!(filter.greatest(), units(100), "round {round}");
         }
-        filter.see(10, 11, units(30));
+        filter.add(10, 11, units(30));
         assert!(filter.greatest() < units(100));
         assert!(filter.greatest() >= units(40), "the best of those that came later");
-        filter.see(10, 12, units(200));
+        filter.add(10, 12, units(200));
         assert_eq!(filter.greatest(), units(200));
     }
 
-    /// lib/win_minmax.c: the second and the third are of later parts of the window, so that there is an heir.
+    /// lib/win_minmax.c: the second and the third sample come from later parts of the window, so that one can replace the best.
     #[test]
     fn the_second_and_the_third_are_of_later_quarters() {
         let mut filter = MaxFilter::default();
@@ -159,20 +159,20 @@ mod tests {
             (17, 3),
         ];
         for (round, bandwidth) in seen {
-            filter.see(10, round, units(bandwidth));
+            filter.add(10, round, units(bandwidth));
             greatest.push(filter.greatest());
         }
         let expected = [100, 100, 100, 100, 100, 100, 100, 60, 60, 50, 5].map(units);
         assert_eq!(greatest, expected);
     }
 
-    /// When nothing was seen for longer than the window, all is new; when as much as the best, too.
+    /// The filter starts anew if no sample arrived for longer than the window, or if a sample is at least as good as the best.
     #[test]
     fn what_is_older_than_the_window_is_forgotten_at_once() {
         let after = |round| {
             let mut filter = MaxFilter::default();
-            filter.see(10, 0, units(100));
-            filter.see(10, round, units(1));
+            filter.add(10, 0, units(100));
+            filter.add(10, round, units(1));
             filter.greatest()
         };
         assert_eq!((after(10), after(11)), (units(100), units(1)));
@@ -184,15 +184,15 @@ mod tests {
         assert_eq!(units(50).abs_diff(units(30)), units(20));
     }
 
-    /// lib/win_minmax.c, minmax_subwin_update: of what only falls, the second is taken after a quarter of the window and the third after
-    /// half of it.
+    /// lib/win_minmax.c, minmax_subwin_update: if the samples only fall, the second is taken after a quarter
+    /// of the window and the third after half of it.
     #[test]
     fn a_bandwidth_that_falls_is_followed_by_quarters() {
         let mut filter = MaxFilter::default();
         let mut changes = Vec::new();
         for age in 0..20 {
             let before = filter.greatest();
-            filter.see(10, 5 + age, units(100 - age));
+            filter.add(10, 5 + age, units(100 - age));
             if filter.greatest() != before {
                 changes.push((age, filter.greatest()));
             }

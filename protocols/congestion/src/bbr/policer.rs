@@ -6,12 +6,12 @@ use hol_base::{Duration, Time};
 use super::bandwidth::{Bandwidth, UNIT};
 
 /// Minimum rounds of an interval, bbr_lt_intvl_min_rtts; it is discarded after four times as many.
-const LEAST_ROUNDS: u32 = 4;
+const MIN_ROUNDS: u32 = 4;
 /// An interval is lossy from this ratio of lost to delivered units on, in 256ths: 20 %, bbr_lt_loss_thresh.
 const LOSSY: u64 = 50;
 /// Two bandwidths count as equal if they differ by at most this part: 1/8, bbr_lt_bw_ratio.
 const SAME_RATIO: u32 = UNIT / 8;
-/// Or by at most this many octets per second: 4 kbit/s, bbr_lt_bw_diff.
+/// Bandwidths also count as equal if they differ by at most this many octets per second: 4 kbit/s, bbr_lt_bw_diff.
 const SAME_DIFFERENCE: u64 = 4000 / 8;
 /// Rounds for which the detected bandwidth is used: bbr_lt_bw_max_rtts.
 const ROUNDS_OF_USE: u32 = 48;
@@ -26,18 +26,18 @@ pub(crate) struct Tally {
 
 /// The effect of one acknowledgment or timeout.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Turn {
+pub(crate) struct PolicerUpdate {
     pub(crate) tally: Tally,
-    /// Units were newly marked lost.
+    /// Whether units were newly marked lost.
     pub(crate) losses: bool,
     pub(crate) application_limited: bool,
-    /// A round trip started.
+    /// Whether a round trip started.
     pub(crate) round_began: bool,
     /// Octets per unit.
     pub(crate) octets: u32,
 }
 
-/// Whether the path is known to be policed.
+/// Detects whether the path is policed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Policer {
     sampling: bool,
@@ -64,9 +64,8 @@ impl Policer {
         (self.start, self.rounds) = (tally, 0);
     }
 
-    /// Takes an acknowledgment; `cruising` says that the gains are cycled. Returns `true` if the detected
-    /// bandwidth has expired.
-    pub(crate) fn observe(&mut self, turn: Turn, cruising: bool) -> bool {
+    /// Handles an acknowledgment; `cruising`: whether the gains are cycled. Returns `true` if the detected bandwidth has expired.
+    pub(crate) fn observe(&mut self, turn: PolicerUpdate, cruising: bool) -> bool {
         if self.in_use {
             self.rounds += u32::from(cruising && turn.round_began);
             let is_old = self.rounds >= ROUNDS_OF_USE;
@@ -88,17 +87,17 @@ impl Policer {
             return false;
         }
         self.rounds += u32::from(turn.round_began);
-        if self.rounds > 4 * LEAST_ROUNDS {
+        if self.rounds > 4 * MIN_ROUNDS {
             self.reset(turn.tally);
         }
-        if self.rounds >= LEAST_ROUNDS && turn.losses {
+        if self.rounds >= MIN_ROUNDS && turn.losses {
             self.end_interval(turn);
         }
         false
     }
 
     /// Ends the interval at a loss, if it is long and lossy enough.
-    fn end_interval(&mut self, turn: Turn) {
+    fn end_interval(&mut self, turn: PolicerUpdate) {
         let delivered = turn.tally.delivered.wrapping_sub(self.start.delivered);
         let lost = turn.tally.lost.wrapping_sub(self.start.lost);
         let time = turn.tally.at.saturating_since(self.start.at);
@@ -126,9 +125,9 @@ impl Policer {
 mod tests {
     use super::*;
 
-    /// Rounds of 20 ms each, in which `lost` of 100 are lost: after which the bandwidth in use changed.
+    /// Runs rounds of 20 ms with `lost` of 100 units lost; returns the rounds after which the bandwidth in use changed.
     fn changes(policer: &mut Policer, rounds: std::ops::Range<u32>, lost: u32) -> Vec<u32> {
-        let turn = |round: u32| Turn {
+        let turn = |round: u32| PolicerUpdate {
             tally: Tally {
                 at: Time::from_millis(u64::from(20 * round)),
                 delivered: (100 - lost) * round,
@@ -166,27 +165,27 @@ mod tests {
         assert!(changes(&mut policer, 1..61, 15).is_empty());
     }
 
-    /// An interval of five rounds of 20 ms that begins with a loss: `delivered` and `lost` in each.
+    /// Runs an interval of five rounds of 20 ms that begins with a loss, with `delivered` and `lost` units in each.
     fn interval(policer: &mut Policer, tally: &mut Tally, delivered: u32, lost: u32) {
-        for _ in 0..LEAST_ROUNDS {
+        for _ in 0..MIN_ROUNDS {
             tally.at += Duration::from_millis(20);
             (tally.delivered, tally.lost) = (tally.delivered + delivered, tally.lost + lost);
             policer.observe(turn(*tally), true);
         }
     }
 
-    fn turn(tally: Tally) -> Turn {
-        Turn { tally, losses: true, application_limited: false, round_began: true, octets: 1448 }
+    fn turn(tally: Tally) -> PolicerUpdate {
+        PolicerUpdate { tally, losses: true, application_limited: false, round_began: true, octets: 1448 }
     }
 
     fn after_intervals(rates: &[u32]) -> Policer {
         let (mut policer, mut tally) = (Policer::default(), Tally::default());
-        policer.observe(Turn { round_began: false, ..turn(tally) }, true);
+        policer.observe(PolicerUpdate { round_began: false, ..turn(tally) }, true);
         rates.iter().for_each(|delivered| interval(&mut policer, &mut tally, *delivered, *delivered));
         policer
     }
 
-    /// tcp_bbr.c, bbr_lt_bw_interval_done: an eighth is the same, and what is found is the mean of both.
+    /// tcp_bbr.c, bbr_lt_bw_interval_done: rates within an eighth are equal, and the result is the mean of both.
     #[test]
     fn intervals_whose_rates_differ_by_more_than_an_eighth_are_no_policer() {
         for (second, sum) in [(89, 169), (71, 151)] {
@@ -198,12 +197,12 @@ mod tests {
         assert_eq!(after_intervals(&[80, 69]).bandwidth(), None);
     }
 
-    /// tcp_bbr.c, bbr_lt_bw_sampling: tokens may have been left while the application was idle.
+    /// tcp_bbr.c, bbr_lt_bw_sampling: tokens may have accumulated while the application was idle.
     #[test]
     fn an_interval_in_which_the_application_held_back_tells_nothing() {
         let (mut policer, tally) =
             (after_intervals(&[80]), Tally { at: Time::from_millis(90), delivered: 400, lost: 400 });
-        policer.observe(Turn { application_limited: true, ..turn(tally) }, true);
+        policer.observe(PolicerUpdate { application_limited: true, ..turn(tally) }, true);
         assert!(policer.bandwidth.is_none() && !policer.sampling);
         assert_eq!(policer.start.delivered, 400, "what comes is counted from there");
     }
@@ -212,7 +211,7 @@ mod tests {
     fn an_interval_without_an_end_is_given_up_after_sixteen_rounds() {
         let (mut policer, tally) =
             (after_intervals(&[80]), Tally { at: Time::from_millis(90), delivered: 400, lost: 400 });
-        let quiet = Turn { losses: false, ..turn(tally) };
+        let quiet = PolicerUpdate { losses: false, ..turn(tally) };
         assert!((0..16).all(|_| !policer.observe(quiet, true)));
         assert!(policer.bandwidth.is_some());
         policer.observe(quiet, true);
@@ -224,16 +223,16 @@ mod tests {
         let mut policer = after_intervals(&[80, 80]);
         let later = turn(Tally { at: Time::from_millis(900), delivered: 9000, lost: 9000 });
         assert!((0..100).all(|_| !policer.observe(later, false)));
-        assert!((0..100).all(|_| !policer.observe(Turn { round_began: false, ..later }, true)));
+        assert!((0..100).all(|_| !policer.observe(PolicerUpdate { round_began: false, ..later }, true)));
         assert!((0..47).all(|_| !policer.observe(later, true)) && policer.observe(later, true));
     }
 
-    /// tcp_bbr.c, bbr_lt_bw_interval_done: an interval of less than a ms is not over.
+    /// tcp_bbr.c, bbr_lt_bw_interval_done: an interval shorter than 1 ms continues.
     #[test]
     fn an_interval_lasts_a_millisecond_at_least() {
         let found = |step| {
             let mut policer = Policer::default();
-            policer.observe(Turn { round_began: false, ..turn(Tally::default()) }, true);
+            policer.observe(PolicerUpdate { round_began: false, ..turn(Tally::default()) }, true);
             for n in 1..=4 {
                 let at = Time::ZERO + Duration::from_micros(step) * u64::from(n);
                 policer.observe(turn(Tally { at, delivered: 10 * n, lost: 10 * n }), true);

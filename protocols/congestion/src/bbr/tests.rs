@@ -1,23 +1,24 @@
-//! Single rules of BBR. draft-cardwell-iccrg-bbr-congestion-control-00, and Linux 6.12's tcp_bbr.c.
+//! Tests single rules of BBR. draft-cardwell-iccrg-bbr-congestion-control-00, and Linux 6.12's tcp_bbr.c.
 
 use super::*;
 
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 const NOW: Time = Time::from_millis(1000);
 
-/// It opens with ten segments of 1000 octets, counted in segments or in octets.
+/// Returns a connection that opens with ten segments of 1000 octets, counted in segments or in octets.
 fn bbr(quantum: u32) -> Bbr {
     let mut bbr = Bbr::new(quantum);
     let rtt = Some(ROUND_TRIP);
-    let beginning = Beginning { now: NOW, least_rtt: rtt, smoothed_rtt: rtt, segment: 1000, seed: Seed(1) };
+    let beginning =
+        ConnectionStart { now: NOW, min_rtt: rtt, smoothed_rtt: rtt, segment: 1000, seed: Seed(1) };
     bbr.begin(beginning, 10 * quantum);
     bbr
 }
 
-/// The same on a path of 1000 segments a second, of which 40 fill it, when it has found that.
+/// Returns a connection that has found the bandwidth of a path of 1000 segments a second, which 40 segments fill.
 fn cruising(quantum: u32) -> Bbr {
     let mut bbr = bbr(quantum);
-    bbr.bandwidth.see(BANDWIDTH_ROUNDS, 0, Bandwidth::of(40 * quantum, ROUND_TRIP));
+    bbr.bandwidth.add(BANDWIDTH_ROUNDS, 0, Bandwidth::of(40 * quantum, ROUND_TRIP));
     bbr.full.reached = true;
     (bbr.mode, bbr.phase) = (Mode::ProbeBandwidth, 2);
     bbr.set_gains();
@@ -25,9 +26,9 @@ fn cruising(quantum: u32) -> Bbr {
     bbr
 }
 
-/// One segment is acknowledged, with so many in flight then.
-fn ack(in_flight: u32) -> Acknowledged {
-    Acknowledged { prior_in_flight: in_flight + 1, in_flight, ..Acknowledged::one(NOW, ROUND_TRIP) }
+/// Returns the acknowledgment of one segment, after which `in_flight` segments are in flight.
+fn ack(in_flight: u32) -> AckSample {
+    AckSample { prior_in_flight: in_flight + 1, in_flight, ..AckSample::one(NOW, ROUND_TRIP) }
 }
 
 fn sample(prior_delivered: u32, delivered: u32, application_limited: bool) -> Option<Sample> {
@@ -41,7 +42,7 @@ fn sample(prior_delivered: u32, delivered: u32, application_limited: bool) -> Op
     })
 }
 
-/// Section 4.2.3.2 and bbr_quantization_budget: 40 fill the path, three trains of two wait at its ends.
+/// Section 4.2.3.2 and bbr_quantization_budget: 40 segments fill the path, and three bursts of two wait at its ends.
 #[test]
 fn the_target_has_room_for_trains_and_is_even() {
     let mut bbr = cruising(1);
@@ -53,7 +54,7 @@ fn the_target_has_room_for_trains_and_is_even() {
     assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 48, "two more to probe");
     bbr.mode = Mode::Drain;
     assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 46);
-    bbr.least_rtt.rtt = None;
+    bbr.min_rtt.rtt = None;
     assert_eq!(bbr.in_flight_target(bandwidth, UNIT), 16, "the first window, where the path is not known");
 }
 
@@ -62,32 +63,31 @@ fn counted_in_octets_it_is_the_same() {
     let (segments, octets) = (cruising(1), cruising(1000));
     let targets = [&segments, &octets].map(|bbr| bbr.in_flight_target(bbr.estimate(), UNIT));
     assert_eq!(targets, [46, 46_000]);
-    assert_eq!([segments.least_window(), octets.least_window()], [4, 4000]);
+    assert_eq!([segments.min_window(), octets.min_window()], [4, 4000]);
     let [one, other] = [segments, octets].map(|bbr| bbr.pacing().rate as f64);
     assert!((one / 990_000.0 - 1.0).abs() < 1e-3 && (other / one - 1.0).abs() < 1e-3, "{one} and {other}");
     let mut unknown = bbr(1000);
-    unknown.least_rtt.rtt = None;
+    unknown.min_rtt.rtt = None;
     assert_eq!(unknown.in_flight_target(Bandwidth::default(), UNIT), 16_000);
 }
 
-/// bbr_packets_in_net_at_edt: what is delivered until the pace lets the next train leave is gone by then.
+/// bbr_packets_in_net_at_edt: segments delivered until the pacer sends the next burst have then left the network.
 #[test]
 fn what_is_in_the_network_is_counted_when_the_next_train_leaves() {
     let mut bbr = cruising(1);
-    let later = Acknowledged { departure: NOW + Duration::from_micros(10_500), ..ack(20) };
+    let later = AckSample { departure: NOW + Duration::from_micros(10_500), ..ack(20) };
     assert_eq!((bbr.in_network(20, &ack(20)), bbr.in_network(20, &later)), (20, 10));
     assert_eq!(bbr.in_network(5, &later), 0);
     bbr.pacing_gain = UNIT * 5 / 4;
     assert_eq!(bbr.in_network(20, &later), 12, "and the train has left, where that is what decides");
 }
 
-/// Section 4.2.3.4: packet conservation for a round, then the window less what is lost, and at last that of before.
+/// Section 4.2.3.4: packet conservation for a round, then the window less the losses, and finally the saved window.
 #[test]
 fn a_recovery_conserves_packets_for_a_round_and_then_gives_the_window_back() {
     let mut bbr = cruising(1);
     bbr.on_congestion(100);
-    let fast =
-        |in_flight, newly_lost| Acknowledged { newly_lost, recovery: Recovery::Fast, ..ack(in_flight) };
+    let fast = |in_flight, newly_lost| AckSample { newly_lost, recovery: Recovery::Fast, ..ack(in_flight) };
     let mut cwnd = 100;
     for (in_flight, lost, window) in [(30, 5, 31), (30, 0, 31), (26, 4, 27), (20, 0, 27), (29, 0, 30)] {
         bbr.set_window(&fast(in_flight, lost), &mut cwnd);
@@ -101,27 +101,27 @@ fn a_recovery_conserves_packets_for_a_round_and_then_gives_the_window_back() {
     assert_eq!(cwnd, 86, "100 again, and no more than the target");
 }
 
-/// tcp_bbr.c, bbr_set_state and bbr_set_cwnd_to_recover_or_restore: after a timeout, too, and without conservation.
+/// tcp_bbr.c, bbr_set_state and bbr_set_cwnd_to_recover_or_restore: the window also returns after a timeout, without conservation.
 #[test]
 fn a_timeout_ends_with_the_window_of_before() {
     let mut bbr = cruising(1);
     bbr.on_congestion(60);
     bbr.on_timeout(3);
     let mut cwnd = 1;
-    bbr.set_window(&Acknowledged { recovery: Recovery::Timeout, ..ack(0) }, &mut cwnd);
+    bbr.set_window(&AckSample { recovery: Recovery::Timeout, ..ack(0) }, &mut cwnd);
     assert_eq!(cwnd, 4, "BBRMinPipeCwnd");
     bbr.set_window(&ack(0), &mut cwnd);
     assert_eq!(cwnd, 61);
 }
 
-/// tcp_bbr.c, bbr_save_cwnd: a window that loss or a probe has cut is remembered only if it is greater.
+/// tcp_bbr.c, bbr_save_cwnd: a window that loss or a probe has reduced is saved only if it is larger.
 #[test]
 fn the_window_that_is_remembered_is_a_good_one() {
     let after = |mode, recovery| {
         let mut bbr = Bbr { mode, ..cruising(1) };
-        bbr.remember(50);
-        bbr.set_window(&Acknowledged { delivered: 1, recovery, ..ack(10) }, &mut 50);
-        bbr.remember(20);
+        bbr.save_window(50);
+        bbr.set_window(&AckSample { delivered: 1, recovery, ..ack(10) }, &mut 50);
+        bbr.save_window(20);
         bbr.memory.restored(0)
     };
     assert_eq!(after(Mode::ProbeBandwidth, Recovery::None), 20);
@@ -129,17 +129,17 @@ fn the_window_that_is_remembered_is_a_good_one() {
     assert_eq!(after(Mode::ProbeRoundTrip, Recovery::None), 50);
 }
 
-/// tcp_bbr.c, bbr_save_cwnd: that of a timeout is none, even before the next acknowledgment.
+/// tcp_bbr.c, bbr_save_cwnd: the window after a timeout is not saved, even before the next acknowledgment.
 #[test]
 fn the_window_of_a_timeout_is_not_remembered() {
     let mut bbr = cruising(1);
     bbr.on_congestion(60);
     bbr.on_timeout(1);
-    bbr.remember(20);
+    bbr.save_window(20);
     assert_eq!(bbr.memory.restored(0), 60);
 }
 
-/// Section 4.2.3.5: below the target by what is delivered; until the pipe is full it is not cut.
+/// Section 4.2.3.5: below the target the window grows by the delivered units; until the pipe is full it is not reduced.
 #[test]
 fn the_window_goes_to_its_target_by_what_is_delivered() {
     let next = |bbr: &mut Bbr, mut cwnd: u32| {
@@ -164,7 +164,7 @@ fn the_window_goes_to_its_target_by_what_is_delivered() {
     assert_eq!(next(&mut octets, 200_000), 200_001);
 }
 
-/// tcp_bbr.c, bbr_ack_aggregation_cwnd: what came at once, but no more than comes in 100 ms.
+/// tcp_bbr.c, bbr_ack_aggregation_cwnd: the window grows by the aggregated units, but by no more than arrive in 100 ms.
 #[test]
 fn acknowledgments_that_are_gathered_get_room() {
     let mut bbr = cruising(1);
@@ -179,12 +179,12 @@ fn acknowledgments_that_are_gathered_get_room() {
     assert!((184..=186).contains(&cwnd), "100 more: {cwnd}");
 }
 
-/// Section 4.1.2: what the application held back says nothing of the path, unless it is more than was known.
+/// Section 4.1.2: an application-limited sample does not show the bandwidth, unless it exceeds the estimate.
 #[test]
 fn a_sample_of_the_application_counts_only_if_it_is_greater() {
     let after = |delivered, limited| {
         let mut bbr = cruising(1);
-        // Long after the last: an older maximum is void.
+        // Long after the last sample an older maximum has expired.
         bbr.rounds.count = 20;
         bbr.update_bandwidth(&ack(10), sample(0, delivered, limited));
         bbr.bandwidth.greatest()
@@ -195,7 +195,7 @@ fn a_sample_of_the_application_counts_only_if_it_is_greater() {
     assert_eq!(after(60, true), Bandwidth::of(60, ROUND_TRIP));
 }
 
-/// Section 4.1.1.3: a round is over when what left in it is acknowledged.
+/// Section 4.1.1.3: a round ends when a segment that was sent in it is acknowledged.
 #[test]
 fn rounds_are_counted_by_what_is_delivered() {
     let mut bbr = cruising(1);
@@ -214,21 +214,21 @@ fn a_phase_lasts_a_round_trip_and_has_its_effect() {
         bbr.pacing_gain = gain;
         bbr.phase_since = NOW;
         bbr.deliveries.sample(NOW + Duration::from_millis(after_ms), 1, false, Duration::ZERO);
-        bbr.phase_is_over(&Acknowledged { newly_lost, prior_in_flight: in_flight, ..ack(0) })
+        bbr.phase_is_over(&AckSample { newly_lost, prior_in_flight: in_flight, ..ack(0) })
     };
     let [probes, makes_good] = [UNIT * 5 / 4, UNIT * 3 / 4];
-    // It cruises: for longer than a round trip, whatever is in flight.
+    // The connection cruises: for longer than a round trip, whatever is in flight.
     assert_eq!([40, 41].map(|ms| is_over(UNIT, ms, 10, 0)), [false, true]);
     assert!(!is_over(UNIT, 40, 10, 1));
-    // It probes until 50 and their trains are in the network, 56 with the two that leave now, or something is lost.
+    // The connection probes until 50 and their bursts are in the network, 56 with the two that are sent now, or until a segment is lost.
     assert_eq!([53, 54].map(|in_flight| is_over(probes, 41, in_flight, 0)), [false, true]);
     assert!(is_over(probes, 41, 10, 1) && !is_over(probes, 40, 10, 1) && !is_over(probes, 40, 54, 0));
-    // It makes good until 46 are.
+    // The connection drains until 46 are in flight.
     assert_eq!([46, 47].map(|in_flight| is_over(makes_good, 1, in_flight, 0)), [true, false]);
     assert!(is_over(makes_good, 41, 47, 0));
 }
 
-/// Section 4.3.4.4: restarting from idle, at the rate of the path; the round trip that has expired meanwhile is not probed.
+/// Section 4.3.4.4: the connection restarts from idle at the rate of the path; a round-trip time that has expired meanwhile is not probed.
 #[test]
 fn after_an_idle_time_it_goes_on_at_the_rate_of_the_path() {
     let later = NOW + RTT_LIFETIME + Duration::from_millis(8);
@@ -241,7 +241,7 @@ fn after_an_idle_time_it_goes_on_at_the_rate_of_the_path() {
         bbr.on_restart(later, &mut 10);
         let rate = bbr.pacing().rate;
         let mut cwnd = 10;
-        let late = Acknowledged { now: later, ..ack(0) };
+        let late = AckSample { now: later, ..ack(0) };
         bbr.update_round_trip(&late, sample(1, 1, false), &mut cwnd);
         (rate.div_ceil(100_000), bbr.mode, bbr.restarts)
     };
@@ -253,16 +253,16 @@ fn after_an_idle_time_it_goes_on_at_the_rate_of_the_path() {
     );
 }
 
-/// Section 4.1.2.4: the least round trip counts for ten seconds; then any, but for one that a lone short segment's delayed
-/// acknowledgment made (tcp_bbr.c, bbr_update_min_rtt).
+/// Section 4.1.2.4: the minimum round-trip time is valid for ten seconds; then any sample replaces it, except
+/// that of a single short segment, whose acknowledgment may be delayed (tcp_bbr.c, bbr_update_min_rtt).
 #[test]
 fn the_least_round_trip_expires() {
     let after = |ms, rtt_ms, runt, delivered| {
         let mut bbr = cruising(1);
         let rtt = Some(Duration::from_millis(rtt_ms));
-        let ack = Acknowledged { now: NOW + Duration::from_millis(ms), rtt, runt, ..ack(10) };
+        let ack = AckSample { now: NOW + Duration::from_millis(ms), rtt, runt, ..ack(10) };
         bbr.update_round_trip(&ack, sample(1, delivered, false), &mut 40);
-        (bbr.least_rtt.rtt.unwrap().as_millis(), bbr.mode == Mode::ProbeRoundTrip)
+        (bbr.min_rtt.rtt.unwrap().as_millis(), bbr.mode == Mode::ProbeRoundTrip)
     };
     assert_eq!(after(10_000, 50, false, 1), (40, false));
     assert_eq!(after(10_004, 50, false, 1), (50, true));
@@ -271,7 +271,7 @@ fn the_least_round_trip_expires() {
     assert_eq!(after(5, 39, true, 1), (39, false));
 }
 
-/// Section 4.3.2.2: three rounds without a quarter more. A timeout, and loss that was none, begin that again (tcp_bbr.c).
+/// Section 4.3.2.2: three rounds without growth by a quarter. A timeout and a spurious loss detection restart the count (tcp_bbr.c).
 #[test]
 fn whether_the_pipe_is_full_is_asked_anew_after_a_timeout() {
     let rounds_until_full = |event: fn(&mut Bbr)| {
@@ -279,7 +279,7 @@ fn whether_the_pipe_is_full_is_asked_anew_after_a_timeout() {
         bbr.full = Full::default();
         let round = |bbr: &mut Bbr| {
             bbr.rounds.began = true;
-            bbr.look_whether_full(sample(1, 1, false));
+            bbr.check_full_pipe(sample(1, 1, false));
             bbr.full.reached
         };
         (0..3).for_each(|_| assert!(!round(&mut bbr)));
@@ -291,14 +291,14 @@ fn whether_the_pipe_is_full_is_asked_anew_after_a_timeout() {
     assert_eq!(rounds_until_full(|bbr| bbr.on_undo(1)), Some(4));
 }
 
-/// Section 4.3.4.2: it begins anywhere in the cycle but where it makes good, and not everybody at the same place.
+/// Section 4.3.4.2: the cycle starts with a random phase, but not the one that drains, so that flows do not probe at the same time.
 #[test]
 fn a_cycle_begins_by_chance() {
     let mut phases = std::collections::BTreeSet::new();
     for seed in 0..200 {
         let mut bbr = bbr(1);
         let beginning =
-            Beginning { now: NOW, least_rtt: None, smoothed_rtt: None, segment: 1000, seed: Seed(seed) };
+            ConnectionStart { now: NOW, min_rtt: None, smoothed_rtt: None, segment: 1000, seed: Seed(seed) };
         bbr.begin(beginning, 10);
         bbr.begin_cycle();
         phases.insert(bbr.phase);
@@ -306,15 +306,15 @@ fn a_cycle_begins_by_chance() {
     assert_eq!(phases.into_iter().collect::<Vec<_>>(), [0, 2, 3, 4, 5, 6, 7]);
 }
 
-/// Section 4.3.5: the 200 ms begin when four segments are in flight.
+/// Section 4.3.5: the 200 ms start when four segments are in flight.
 #[test]
 fn the_round_trip_is_probed_with_little_in_flight() {
     let mut bbr = cruising(1);
     bbr.mode = Mode::ProbeRoundTrip;
     bbr.probe_round_trip(&ack(5), &mut 4);
-    assert_eq!(bbr.least_rtt.little_since, None);
+    assert_eq!(bbr.min_rtt.little_since, None);
     bbr.probe_round_trip(&ack(4), &mut 4);
-    assert_eq!(bbr.least_rtt.little_since, Some(NOW));
+    assert_eq!(bbr.min_rtt.little_since, Some(NOW));
 }
 
 /// tcp_tso_autosize: 12.5 MB/s are 12,207 octets in 1/1024 s; at a round trip of 1 ms there are 32,607 more.
@@ -328,7 +328,7 @@ fn a_short_round_trip_has_longer_trains() {
     assert_eq!((burst(40), burst(1)), (12, 44));
 }
 
-/// Rounds of 40 ms in which 20 are delivered at once and, if so, 20 lost.
+/// Runs rounds of 40 ms in which 20 units are delivered at once and, if `losses`, 20 are lost.
 fn rounds(bbr: &mut Bbr, count: u64, now: &mut Time, lost: &mut u32, losses: bool) {
     for _ in 0..count {
         let departure = bbr.deliveries.depart(*now, false);
@@ -336,13 +336,12 @@ fn rounds(bbr: &mut Bbr, count: u64, now: &mut Time, lost: &mut u32, losses: boo
         *now += ROUND_TRIP;
         let newly_lost = if losses { 20 } else { 0 };
         *lost += newly_lost;
-        let ack =
-            Acknowledged { now: *now, delivered: 20, newly_lost, lost: *lost, departure: *now, ..ack(0) };
+        let ack = AckSample { now: *now, delivered: 20, newly_lost, lost: *lost, departure: *now, ..ack(0) };
         bbr.on_acknowledged(&ack, &mut 40, &mut 40);
     }
 }
 
-/// tcp_bbr.c, bbr_lt_bw_sampling: what an acknowledgment tells of losses finds a policer, whose rate is used for 48 rounds.
+/// tcp_bbr.c, bbr_lt_bw_sampling: losses that acknowledgments report reveal a policer, whose rate is used for 48 rounds.
 #[test]
 fn losses_of_acknowledgments_find_a_policer() {
     let (mut bbr, mut now, mut lost) = (cruising(1), NOW, 0);
@@ -359,7 +358,7 @@ fn losses_of_acknowledgments_find_a_policer() {
     assert_eq!(bbr.phase_since, now, "the cycle begins anew");
 }
 
-/// tcp_bbr.c, bbr_update_ack_aggregation is asked of each acknowledgment that delivers something.
+/// tcp_bbr.c, bbr_update_ack_aggregation: called for each acknowledgment that delivers units.
 #[test]
 fn acknowledgments_that_are_gathered_are_noticed() {
     let (mut bbr, mut now, mut lost) = (cruising(1), NOW, 0);
@@ -367,18 +366,18 @@ fn acknowledgments_that_are_gathered_are_noticed() {
     let before = bbr.aggregation.excess();
     let departure = bbr.deliveries.depart(now, false);
     bbr.deliveries.deliver(departure, now);
-    let at_once = Acknowledged { now: now + ROUND_TRIP, delivered: 90, ..ack(0) };
+    let at_once = AckSample { now: now + ROUND_TRIP, delivered: 90, ..ack(0) };
     bbr.on_acknowledged(&at_once, &mut 200, &mut 40);
     assert!(bbr.aggregation.excess() >= before + 30, "{} after {before}", bbr.aggregation.excess());
 }
 
-/// tcp_bbr.c, bbr_min_tso_segs: one by one below 1.2 Mbit/s.
+/// tcp_bbr.c, bbr_min_tso_segs: segments are sent one by one below 1.2 Mbit/s.
 #[test]
 fn slow_paths_get_their_segments_one_by_one() {
     assert_eq!([0, 149_999, 150_000].map(least_train), [1, 1, 2]);
 }
 
-/// tcp_bbr.c, bbr_update_gains: what a policer lets through is not probed.
+/// tcp_bbr.c, bbr_update_gains: the rate of a policer is not probed.
 #[test]
 fn a_policed_path_is_not_probed() {
     let mut bbr = cruising(1);
@@ -388,7 +387,13 @@ fn a_policed_path_is_not_probed() {
     let mut tally = Tally { at: NOW, delivered: 0, lost: 0 };
     for _ in 0..20 {
         tally = Tally { at: tally.at + ROUND_TRIP, delivered: tally.delivered + 20, lost: tally.lost + 20 };
-        let turn = Turn { tally, losses: true, application_limited: false, round_began: true, octets: 1000 };
+        let turn = PolicerUpdate {
+            tally,
+            losses: true,
+            application_limited: false,
+            round_began: true,
+            octets: 1000,
+        };
         bbr.policer.observe(turn, true);
     }
     bbr.set_gains();

@@ -23,7 +23,7 @@ struct Path {
     line_free: Time,
     /// When each segment is acknowledged, when it was sent, and its departure state.
     flight: VecDeque<(Time, Time, Departure)>,
-    least_rtt: Duration,
+    min_rtt: Duration,
     /// The modes and their start times.
     modes: Vec<(Time, Mode)>,
 }
@@ -33,7 +33,10 @@ impl Path {
         let now = Time::from_millis(1000);
         let mut bbr = Bbr::new(1);
         let rtt = Some(ROUND_TRIP);
-        bbr.begin(Beginning { now, least_rtt: rtt, smoothed_rtt: rtt, segment: SEGMENT, seed: Seed(1) }, 10);
+        bbr.begin(
+            ConnectionStart { now, min_rtt: rtt, smoothed_rtt: rtt, segment: SEGMENT, seed: Seed(1) },
+            10,
+        );
         Self {
             bbr,
             cwnd: 10,
@@ -42,7 +45,7 @@ impl Path {
             departure: now,
             line_free: now,
             flight: VecDeque::new(),
-            least_rtt: ROUND_TRIP,
+            min_rtt: ROUND_TRIP,
             modes: vec![(now, Mode::Startup)],
         }
     }
@@ -60,14 +63,14 @@ impl Path {
         let prior_in_flight = self.flight.len() as u32;
         let (_, sent, departure) = self.flight.pop_front().expect("something is in flight");
         let rtt = self.now.since(sent);
-        self.least_rtt = self.least_rtt.min(rtt);
+        self.min_rtt = self.min_rtt.min(rtt);
         self.bbr.deliveries.deliver(departure, sent);
-        let ack = Acknowledged {
-            least_rtt: Some(self.least_rtt),
+        let ack = AckSample {
+            min_rtt: Some(self.min_rtt),
             prior_in_flight,
             in_flight: prior_in_flight - 1,
             departure: self.departure,
-            ..Acknowledged::one(self.now, rtt)
+            ..AckSample::one(self.now, rtt)
         };
         self.bbr.on_acknowledged(&ack, &mut self.cwnd, &mut self.ssthresh);
         if self.modes.last().is_some_and(|(_, mode)| *mode != self.bbr.mode) {
@@ -151,7 +154,7 @@ fn every_ten_seconds_it_looks_for_the_round_trip() {
     path.run(35, |path| {
         if path.bbr.mode == Mode::ProbeRoundTrip {
             least = least.min(path.flight.len() as u32);
-            probed.push(path.bbr.least_rtt.rtt.unwrap_or_default());
+            probed.push(path.bbr.min_rtt.rtt.unwrap_or_default());
         }
     });
     let probes = path.modes.windows(2).filter(|pair| pair[0].1 == Mode::ProbeRoundTrip);

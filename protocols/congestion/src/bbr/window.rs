@@ -3,38 +3,38 @@
 use hol_base::Duration;
 
 use super::bandwidth::{Bandwidth, UNIT};
-use super::{Acknowledged, Bbr, Mode, Recovery, least_train};
+use super::{AckSample, Bbr, Mode, Recovery, least_train};
 use crate::pacing::Pacing;
 
 /// Segments that keep a path busy if the receiver acknowledges every second one. Draft, section 4.2.3.3:
 /// BBRMinPipeCwnd.
-const LEAST_WINDOW: u32 = 4;
+const MIN_WINDOW: u32 = 4;
 /// Initial window in segments, RFC 6928: TCP_INIT_CWND.
 const INITIAL_WINDOW: u32 = 10;
 /// The allowance for aggregated ACKs is at most what arrives in this time: bbr_extra_acked_max_us.
-const LONGEST_AGGREGATION: Duration = Duration::from_millis(100);
+const MAX_AGGREGATION: Duration = Duration::from_millis(100);
 
 /// State kept through losses and probes.
 #[derive(Debug, Clone)]
-pub(super) struct Memory {
-    /// The window before recovery or probing.
+pub(super) struct SavedState {
+    /// The window before recovery or a probe.
     window: u32,
     /// The recovery state at the previous acknowledgment.
     recovery: Recovery,
-    /// In the first round of a recovery no more is sent than was delivered. Draft, section 4.2.3.4.
-    conserves: bool,
+    /// Whether only as much is sent as was delivered: the first round of a recovery. Draft, section 4.2.3.4.
+    conserves_packets: bool,
 }
 
-impl Default for Memory {
+impl Default for SavedState {
     fn default() -> Self {
-        Self { window: 0, recovery: Recovery::None, conserves: false }
+        Self { window: 0, recovery: Recovery::None, conserves_packets: false }
     }
 }
 
-impl Memory {
+impl SavedState {
     /// Ends packet conservation after a round.
     pub(super) fn end_conservation(&mut self) {
-        self.conserves = false;
+        self.conserves_packets = false;
     }
 
     pub(super) fn on_timeout(&mut self) {
@@ -49,12 +49,12 @@ impl Memory {
 
 impl Bbr {
     /// Returns the minimum window.
-    pub(super) fn least_window(&self) -> u32 {
-        LEAST_WINDOW * self.quantum
+    pub(super) fn min_window(&self) -> u32 {
+        MIN_WINDOW * self.quantum
     }
 
     /// Saves the window before a loss or a probe reduces it. Draft, section 4.2.3.4: BBRSaveCwnd.
-    pub(super) fn remember(&mut self, cwnd: u32) {
+    pub(super) fn save_window(&mut self, cwnd: u32) {
         let is_good = self.memory.recovery == Recovery::None && self.mode != Mode::ProbeRoundTrip;
         self.memory.window = if is_good { cwnd } else { self.memory.window.max(cwnd) };
     }
@@ -67,9 +67,9 @@ impl Bbr {
 
     /// Returns `gain` times the bandwidth-delay product. Draft, section 4.2.3.2: BBRInflight.
     fn product(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
-        match self.least_rtt.rtt {
+        match self.min_rtt.rtt {
             None => INITIAL_WINDOW * self.quantum,
-            Some(least) => bandwidth.fills(least, gain),
+            Some(least) => bandwidth.bdp(least, gain),
         }
     }
 
@@ -89,20 +89,20 @@ impl Bbr {
 
     /// Returns how many of the `in_flight` units will be in the network when the next segment is sent:
     /// bbr_packets_in_net_at_edt.
-    pub(super) fn in_network(&self, in_flight: u32, ack: &Acknowledged) -> u32 {
+    pub(super) fn in_network(&self, in_flight: u32, ack: &AckSample) -> u32 {
         let wait = ack.departure.max(ack.now).saturating_since(ack.now);
         let departing = if self.pacing_gain > UNIT { self.train() } else { 0 };
-        (in_flight + departing).saturating_sub(self.estimate().delivers(wait))
+        (in_flight + departing).saturating_sub(self.estimate().units_in(wait))
     }
 
     /// Moves the window towards its target by what was acknowledged. Draft, section 4.2.3.5: BBRSetCwnd.
-    pub(super) fn set_window(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
+    pub(super) fn set_window(&mut self, ack: &AckSample, cwnd: &mut u32) {
         if ack.delivered > 0 {
-            let (window, conserves) = self.through_recovery(ack, *cwnd);
-            *cwnd = if conserves { window } else { self.towards_target(window, ack.delivered) };
+            let (window, conserves_packets) = self.through_recovery(ack, *cwnd);
+            *cwnd = if conserves_packets { window } else { self.towards_target(window, ack.delivered) };
         }
         if self.mode == Mode::ProbeRoundTrip {
-            *cwnd = (*cwnd).min(self.least_window());
+            *cwnd = (*cwnd).min(self.min_window());
         }
     }
 
@@ -118,30 +118,33 @@ impl Bbr {
         } else {
             window
         };
-        window.max(self.least_window())
+        window.max(self.min_window())
     }
 
     /// Returns the allowance for aggregated ACKs: bbr_ack_aggregation_cwnd.
     fn allowance(&self) -> u32 {
-        let most = self.estimate().delivers(LONGEST_AGGREGATION);
+        let most = self.estimate().units_in(MAX_AGGREGATION);
         if self.full.reached { self.aggregation.excess().min(most) } else { 0 }
     }
 
     /// Returns the window during recovery, and `true` in the recovery's first round. Losses reduce the
     /// window; in the first round only what was delivered may be sent; afterwards the saved window returns.
     /// Draft, section 4.2.3.4.
-    fn through_recovery(&mut self, ack: &Acknowledged, cwnd: u32) -> (u32, bool) {
+    fn through_recovery(&mut self, ack: &AckSample, cwnd: u32) -> (u32, bool) {
         let conserved = ack.in_flight + ack.delivered;
         let mut window = if ack.newly_lost > 0 { cwnd.saturating_sub(ack.newly_lost).max(1) } else { cwnd };
         let before = std::mem::replace(&mut self.memory.recovery, ack.recovery);
         if ack.recovery == Recovery::Fast && before != Recovery::Fast {
-            self.memory.conserves = true;
+            self.memory.conserves_packets = true;
             self.rounds.next = self.deliveries.delivered();
             window = conserved;
         } else if before != Recovery::None && ack.recovery == Recovery::None {
-            self.memory.conserves = false;
+            self.memory.conserves_packets = false;
             window = self.memory.restored(window);
         }
-        (if self.memory.conserves { window.max(conserved) } else { window }, self.memory.conserves)
+        (
+            if self.memory.conserves_packets { window.max(conserved) } else { window },
+            self.memory.conserves_packets,
+        )
     }
 }

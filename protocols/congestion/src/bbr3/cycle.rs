@@ -4,19 +4,19 @@ use hol_base::{Duration, Time};
 
 use super::loss::is_too_high;
 use super::model::scaled;
-use super::{Acknowledged, Bandwidth, Bbr3, Sample, State, UNIT};
+use super::{AckSample, Bandwidth, Bbr3, Sample, State, UNIT};
 
-/// Rounds after which a connection looks for bandwidth at the latest, so that Reno finds its share. Draft, section 5.3.3.5.
+/// Maximum number of rounds between two probes for bandwidth, so that Reno gets its share. Draft, section 5.3.3.5.
 const RENO_ROUNDS: u32 = 63;
-/// The wall clock bound of the wait is this and up to a second more. Draft, section 5.3.3.5.
-const LEAST_WAIT: Duration = Duration::from_secs(2);
+/// Minimum time between two probes; up to a second is added at random. Draft, section 5.3.3.5.
+const MIN_WAIT: Duration = Duration::from_secs(2);
 const RANDOM_WAIT: Duration = Duration::from_secs(1);
-/// The share of the volume in flight that is left to others. Draft, section 2.7: BBR.Headroom.
+/// The share of the volume in flight that is left to other flows. Draft, section 2.7: BBR.Headroom.
 const HEADROOM: u32 = UNIT * 15 / 100;
-/// The most doublings of the growth of a round. Draft, section 5.3.3.6.
-const MOST_DOUBLINGS: u32 = 30;
+/// Maximum number of doublings of the growth per round. Draft, section 5.3.3.6.
+const MAX_DOUBLINGS: u32 = 30;
 
-/// Of which sending an acknowledgment tells. Draft, section 5.3.3.6: BBR.ack_phase.
+/// The phase in which the acknowledged data were sent. Draft, section 5.3.3.6: BBR.ack_phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum AckPhase {
     #[default]
@@ -42,27 +42,27 @@ pub(super) struct Cycle {
 }
 
 impl Cycle {
-    /// Waits for the next probe from `since` on.
+    /// Starts the wait for the next probe at `since`.
     pub(super) fn wait_for(&mut self, wait: Duration, since: Time) {
         (self.wait, self.since) = (wait, since);
     }
 }
 
 impl Bbr3 {
-    /// BBRStartProbeBW_DOWN.
+    /// Enters ProbeBW_DOWN: BBRStartProbeBW_DOWN.
     pub(super) fn start_down(&mut self, now: Time) {
         self.losses.reset();
         self.model.latest = (Bandwidth::default(), 0);
         self.rounds.since_probe = self.chance.below(2) as u32;
         let random = Duration::from_nanos(self.chance.below(RANDOM_WAIT.as_nanos()));
-        self.cycle.wait_for(LEAST_WAIT + random, now);
+        self.cycle.wait_for(MIN_WAIT + random, now);
         self.cycle.up_count = None;
         self.cycle.ack_phase = AckPhase::Stopping;
         self.rounds.begin(self.deliveries.delivered());
         self.state = State::Down;
     }
 
-    /// BBRStartProbeBW_REFILL.
+    /// Enters ProbeBW_REFILL: BBRStartProbeBW_REFILL.
     fn start_refill(&mut self) {
         self.model.forget_short_term();
         (self.cycle.up_rounds, self.cycle.up_acked) = (0, 0);
@@ -71,7 +71,7 @@ impl Bbr3 {
         self.state = State::Refill;
     }
 
-    /// BBRStartProbeBW_UP.
+    /// Enters ProbeBW_UP: BBRStartProbeBW_UP.
     pub(super) fn start_up(&mut self, now: Time, rate: Bandwidth, cwnd: u32) {
         self.cycle.ack_phase = AckPhase::Starting;
         self.cycle.since = now;
@@ -81,8 +81,8 @@ impl Bbr3 {
         self.raise_slope(cwnd);
     }
 
-    /// BBRUpdateProbeBWCyclePhase, for an acknowledgment of new data.
-    pub(super) fn update_cycle(&mut self, ack: &Acknowledged, sample: Option<&Sample>, cwnd: u32) {
+    /// Advances the cycle after an acknowledgment of new data: BBRUpdateProbeBWCyclePhase.
+    pub(super) fn update_cycle(&mut self, ack: &AckSample, sample: Option<&Sample>, cwnd: u32) {
         if !self.full.reached {
             return;
         }
@@ -92,7 +92,7 @@ impl Bbr3 {
             State::Down | State::Cruise if self.is_time_to_probe(ack.now, cwnd) => self.start_refill(),
             State::Down if self.is_time_to_cruise(ack) => self.state = State::Cruise,
             State::Refill if self.rounds.began => {
-                self.losses.of_probe = true;
+                self.losses.bw_probe_samples = true;
                 self.start_up(ack.now, sample.map(Sample::bandwidth).unwrap_or_default(), cwnd);
             }
             State::Up if goes_down => self.start_down(ack.now),
@@ -100,45 +100,46 @@ impl Bbr3 {
         }
     }
 
-    /// BBRIsTimeToProbeBW, BBRHasElapsedInPhase and BBRIsRenoCoexistenceProbeTime.
+    /// Returns whether to probe for bandwidth: the wait is over, or as many rounds have passed as Reno would
+    /// take. BBRIsTimeToProbeBW, BBRHasElapsedInPhase, BBRIsRenoCoexistenceProbeTime.
     fn is_time_to_probe(&self, now: Time, cwnd: u32) -> bool {
         let reno_rounds = (self.target_in_flight(cwnd) / self.quantum).min(RENO_ROUNDS);
         now > self.cycle.since + self.cycle.wait || self.rounds.since_probe >= reno_rounds
     }
 
-    /// BBRIsTimeToCruise.
-    fn is_time_to_cruise(&self, ack: &Acknowledged) -> bool {
+    /// Returns whether so little is in flight that cruising may start: BBRIsTimeToCruise.
+    fn is_time_to_cruise(&self, ack: &AckSample) -> bool {
         let headroom = self.in_flight_with_headroom().is_none_or(|most| ack.in_flight <= most);
         headroom && ack.in_flight <= self.in_flight_at(self.model.max_bandwidth(), UNIT)
     }
 
-    /// BBRIsTimeToGoDown.
-    fn is_time_to_go_down(&mut self, ack: &Acknowledged, sample: Option<&Sample>, cwnd: u32) -> bool {
+    /// Returns whether probing has found no more bandwidth: BBRIsTimeToGoDown.
+    fn is_time_to_go_down(&mut self, ack: &AckSample, sample: Option<&Sample>, cwnd: u32) -> bool {
         let is_bound = self.model.long_in_flight.is_some_and(|most| cwnd >= most);
-        if ack.window_was_used && is_bound {
+        if ack.is_cwnd_limited && is_bound {
             self.full.reset(sample.map(Sample::bandwidth).unwrap_or_default());
             return false;
         }
         self.full.now
     }
 
-    /// BBRInflightWithHeadroom; `None` is unlimited.
+    /// Returns inflight_longterm less the headroom, in units; `None`: unlimited. BBRInflightWithHeadroom.
     pub(super) fn in_flight_with_headroom(&self) -> Option<u32> {
         let most = self.model.long_in_flight?;
         let headroom = scaled(most, HEADROOM).max(self.quantum);
-        Some(most.saturating_sub(headroom).max(self.least_window()))
+        Some(most.saturating_sub(headroom).max(self.min_window()))
     }
 
-    /// BBRRaiseInflightLongtermSlope.
+    /// Doubles the growth of inflight_longterm for the next round: BBRRaiseInflightLongtermSlope.
     fn raise_slope(&mut self, cwnd: u32) {
         let growth = u64::from(self.quantum) << self.cycle.up_rounds;
-        self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MOST_DOUBLINGS);
+        self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MAX_DOUBLINGS);
         self.cycle.up_count = Some((u64::from(cwnd) / growth).max(1) as u32);
     }
 
-    /// BBRProbeInflightLongtermUpward: one unit for each `up_count` that is acknowledged.
-    fn grow_long_term(&mut self, ack: &Acknowledged, most: u32, cwnd: u32) {
-        if !ack.window_was_used || cwnd < most {
+    /// Raises inflight_longterm by one unit for each `up_count` acknowledged units: BBRProbeInflightLongtermUpward.
+    fn grow_long_term(&mut self, ack: &AckSample, most: u32, cwnd: u32) {
+        if !ack.is_cwnd_limited || cwnd < most {
             return;
         }
         let Some(count) = self.cycle.up_count else { return };
@@ -151,18 +152,18 @@ impl Bbr3 {
         }
     }
 
-    /// BBRAdaptLongTermModel.
-    fn adapt_long_term_model(&mut self, ack: &Acknowledged, sample: Option<&Sample>, cwnd: u32) {
+    /// Adapts inflight_longterm and the bandwidth filter to an acknowledgment: BBRAdaptLongTermModel.
+    fn adapt_long_term_model(&mut self, ack: &AckSample, sample: Option<&Sample>, cwnd: u32) {
         if self.cycle.ack_phase == AckPhase::Starting && self.rounds.began {
             self.cycle.ack_phase = AckPhase::Feedback;
         }
         let Some(sample) = sample else { return };
         if self.cycle.ack_phase == AckPhase::Stopping && self.rounds.began {
-            // One round behind UP no sample is of it any more. Draft, section 5.5.6.
-            self.losses.of_probe = false;
+            // One round after UP no sample belongs to it any more. Draft, section 5.5.6.
+            self.losses.bw_probe_samples = false;
             self.cycle.ack_phase = AckPhase::None;
             if self.state.probes_bandwidth() && !sample.application_limited {
-                self.model.advance();
+                self.model.start_cycle();
             }
         }
         let lost = ack.lost.wrapping_sub(sample.prior_lost);

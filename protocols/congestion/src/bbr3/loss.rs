@@ -1,36 +1,36 @@
-//! What losses say of the volume in flight. Draft-ietf-ccwg-bbr-05, sections 5.3.1.3, 5.5.10.2 and 5.5.11.
+//! Derives bounds of the volume in flight from losses. Draft-ietf-ccwg-bbr-05, sections 5.3.1.3, 5.5.10.2 and 5.5.11.
 
 use hol_base::Time;
 
-use super::{Acknowledged, Bandwidth, Bbr3, LostSegment, Recovery, Sample, State};
+use super::{AckSample, Bandwidth, Bbr3, LostSegment, Recovery, Sample, State};
 use crate::bbr3::model::{BETA, scaled};
 
 /// The tolerated share of losses is 2 %. Draft, section 2.7: BBR.LossThresh.
 const THRESHOLD: u64 = 2;
 const OF: u64 = 100;
-/// Ranges that are lost in the round that ends startup. Draft, section 5.3.1.3: BBRStartupFullLossCnt.
+/// Number of lost ranges in a round that ends startup. Draft, section 5.3.1.3: BBRStartupFullLossCnt.
 const STARTUP_RANGES: u32 = 6;
 
-/// What was lost lately.
+/// The recent losses.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Losses {
-    /// BBR.loss_round_delivered: who left when this was delivered ends the round.
+    /// BBR.loss_round_delivered: the round ends with a segment sent after this much was delivered.
     pub(super) round_end: u32,
     /// BBR.loss_round_start.
     pub(super) round_began: bool,
     /// BBR.loss_in_round.
     pub(super) in_round: bool,
-    /// The discontiguous ranges that were lost in this round, and where the last one ends.
+    /// Number of discontiguous ranges lost in this round, and the end of the last one.
     ranges: u32,
     range_end: Option<u32>,
-    /// BBR.bw_probe_samples: segments of a probe for bandwidth are in flight, to which no response was given yet.
-    pub(super) of_probe: bool,
+    /// BBR.bw_probe_samples: whether segments of a probe for bandwidth are in flight without a response to it so far.
+    pub(super) bw_probe_samples: bool,
     undo: Option<Undo>,
-    /// Whether no recovery lasts, so that the next loss saves another state. Until then a D-SACK may still undo the last one.
-    settled: bool,
+    /// Whether no recovery is in progress, so that the next loss saves a new state. Until then a D-SACK may still undo the last recovery.
+    recovery_ended: bool,
 }
 
-/// What a spurious recovery gives back. Draft, section 5.5.11.1.
+/// The state that a spurious recovery restores. Draft, section 5.5.11.1.
 #[derive(Debug, Clone, Copy)]
 struct Undo {
     state: State,
@@ -39,30 +39,30 @@ struct Undo {
     long_in_flight: Option<u32>,
 }
 
-/// The greater of two bounds, of which none is the greatest.
-fn looser<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+/// Returns the greater of two bounds; `None` means unlimited.
+fn greater_bound<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     Some(one?.max(other?))
 }
 
-/// IsInflightTooHigh: whether more than the threshold is lost of what was in flight.
+/// Returns whether the share of lost units exceeds the threshold: IsInflightTooHigh.
 pub(super) fn is_too_high(lost: u32, in_flight: u32) -> bool {
     u64::from(lost) * OF > u64::from(in_flight) * THRESHOLD
 }
 
 impl Losses {
-    /// No recovery lasts.
-    pub(super) fn settle(&mut self) {
-        self.settled = true;
+    /// Notes that no recovery is in progress.
+    pub(super) fn end_recovery(&mut self) {
+        self.recovery_ended = true;
     }
 
-    /// BBRResetCongestionSignals, but for what the model keeps.
+    /// Forgets the losses of this round: the part of BBRResetCongestionSignals that is not in the model.
     pub(super) fn reset(&mut self) {
         self.in_round = false;
     }
 }
 
 impl Bbr3 {
-    /// Draft, section 5.5.10.2: BBRHandleLostPacket.
+    /// Handles a segment that was detected as lost. Draft, section 5.5.10.2: BBRHandleLostPacket.
     pub(crate) fn on_lost(&mut self, now: Time, segment: &LostSegment, cwnd: u32) {
         if !self.losses.in_round {
             self.losses.round_end = self.deliveries.delivered();
@@ -72,7 +72,7 @@ impl Bbr3 {
         let (start, end) = segment.range;
         self.losses.ranges += u32::from(self.losses.range_end != Some(start));
         self.losses.range_end = Some(end);
-        if !self.losses.of_probe {
+        if !self.losses.bw_probe_samples {
             return;
         }
         let departure = segment.departure;
@@ -83,9 +83,9 @@ impl Bbr3 {
         }
     }
 
-    /// Draft, section 5.5.10.2: BBRHandleInflightTooHigh.
+    /// Lowers inflight_longterm after too many losses, and ends ProbeBW_UP. Draft, section 5.5.10.2: BBRHandleInflightTooHigh.
     fn handle_too_high(&mut self, now: Time, in_flight: u32, application_limited: bool, cwnd: u32) {
-        self.losses.of_probe = false;
+        self.losses.bw_probe_samples = false;
         if !application_limited {
             self.model.long_in_flight = Some(in_flight.max(scaled(self.target_in_flight(cwnd), BETA)));
         }
@@ -94,8 +94,8 @@ impl Bbr3 {
         }
     }
 
-    /// Draft, section 5.3.1.3: BBRCheckStartupHighLoss. A round of losses has ended in which the connection was in fast recovery.
-    pub(super) fn check_startup_high_loss(&mut self, ack: &Acknowledged, sample: Option<&Sample>) {
+    /// Ends startup after a round in fast recovery with too many losses. Draft, section 5.3.1.3: BBRCheckStartupHighLoss.
+    pub(super) fn check_startup_high_loss(&mut self, ack: &AckSample, sample: Option<&Sample>) {
         if !self.losses.round_began {
             return;
         }
@@ -109,13 +109,13 @@ impl Bbr3 {
         }
     }
 
-    /// Draft, section 5.5.11.1: BBRSaveStateUponLoss. The state of before the first loss is kept: the responses to it, such as the end of a
-    /// probe, are what a spurious recovery takes back.
+    /// Saves the state before the first loss, which a spurious recovery restores: it undoes all responses,
+    /// such as the end of a probe. Draft, section 5.5.11.1: BBRSaveStateUponLoss.
     fn save_state(&mut self) {
-        if self.losses.undo.is_some() && !self.losses.settled {
+        if self.losses.undo.is_some() && !self.losses.recovery_ended {
             return;
         }
-        self.losses.settled = false;
+        self.losses.recovery_ended = false;
         let model = &self.model;
         self.losses.undo = Some(Undo {
             state: self.state,
@@ -125,27 +125,27 @@ impl Bbr3 {
         });
     }
 
-    /// Losses begin to be repaired. Draft, section 5.6.4.4: BBROnEnterFastRecovery.
+    /// Handles the start of fast recovery. Draft, section 5.6.4.4: BBROnEnterFastRecovery.
     pub(crate) fn on_congestion(&mut self, cwnd: u32) {
-        self.remember(cwnd);
+        self.save_window(cwnd);
         self.save_state();
     }
 
-    /// A retransmission timeout. Draft, section 5.6.4.4: BBROnEnterRTO.
+    /// Handles a retransmission timeout. Draft, section 5.6.4.4: BBROnEnterRTO.
     pub(crate) fn on_timeout(&mut self) {
         self.save_state();
         self.recovery = Recovery::Timeout;
     }
 
-    /// What was taken for lost was not. Draft, section 5.5.11.2: BBRHandleSpuriousLossDetection.
+    /// Handles a spurious loss detection. Draft, section 5.5.11.2: BBRHandleSpuriousLossDetection.
     pub(crate) fn on_undo(&mut self, cwnd: u32) {
         self.losses.in_round = false;
         self.full.reset(Bandwidth::default());
         let Some(undo) = self.losses.undo.take() else { return };
         let model = &mut self.model;
-        model.short_bandwidth = looser(model.short_bandwidth, undo.short_bandwidth);
-        model.short_in_flight = looser(model.short_in_flight, undo.short_in_flight);
-        model.long_in_flight = looser(model.long_in_flight, undo.long_in_flight);
+        model.short_bandwidth = greater_bound(model.short_bandwidth, undo.short_bandwidth);
+        model.short_in_flight = greater_bound(model.short_in_flight, undo.short_in_flight);
+        model.long_in_flight = greater_bound(model.long_in_flight, undo.long_in_flight);
         if self.state == State::ProbeRtt || self.state == undo.state {
             return;
         }
@@ -157,7 +157,8 @@ impl Bbr3 {
     }
 }
 
-/// Draft, section 5.5.10.2: BBRInflightAtLoss. The volume in flight at which losses crossed the threshold, perhaps within this segment.
+/// Returns the volume in flight at which losses crossed the threshold, possibly within this segment. Draft,
+/// section 5.5.10.2: BBRInflightAtLoss.
 pub(super) fn in_flight_at_loss(in_flight: u32, lost: u32, units: u32) -> u32 {
     let before = in_flight.saturating_sub(units);
     let lost_before = u64::from(lost.saturating_sub(units));

@@ -1,11 +1,12 @@
-//! The model of the path: rounds, bandwidth, and what bounds it. Draft-ietf-ccwg-bbr-05, sections 5.3.1.2 and 5.5.
+//! The model of the path: rounds, bandwidth, and their bounds. Draft-ietf-ccwg-bbr-05, sections 5.3.1.2 and 5.5.
 
 use super::{Bandwidth, Bbr3, Sample, UNIT};
 use crate::delivery::is_beyond;
 
 /// The multiplicative decrease of the short-term model. Draft, section 2.7: BBR.Beta.
 pub(super) const BETA: u32 = UNIT * 7 / 10;
-/// Growth of the delivery rate that says that the pipe is not full, and the rounds without it that say that it is. Draft, section 5.3.1.2.
+/// Growth of the delivery rate that indicates an unfilled pipe, and number of rounds without it that
+/// indicates a full one. Draft, section 5.3.1.2.
 const FULL_GROWTH: u32 = UNIT * 5 / 4;
 const FULL_ROUNDS: u32 = 3;
 
@@ -15,19 +16,19 @@ pub(super) struct Rounds {
     pub(super) count: u32,
     /// BBR.next_round_delivered.
     next: u32,
-    /// BBR.round_start: this acknowledgment began one.
+    /// BBR.round_start: whether this acknowledgment started a round.
     pub(super) began: bool,
     /// BBR.rounds_since_bw_probe.
     pub(super) since_probe: u32,
 }
 
 impl Rounds {
-    /// BBRStartRound.
+    /// Starts a round; it ends when data sent from now on are acknowledged. BBRStartRound.
     pub(super) fn begin(&mut self, delivered: u32) {
         self.next = delivered;
     }
 
-    /// BBRUpdateRound.
+    /// Checks whether an acknowledgment starts a new round: BBRUpdateRound.
     fn update(&mut self, prior_delivered: u32, delivered: u32) {
         self.began = !is_beyond(self.next, prior_delivered);
         if self.began {
@@ -51,13 +52,14 @@ pub(super) struct Full {
 }
 
 impl Full {
-    /// BBRResetFullBW; then BBR.full_bw = `bandwidth`.
+    /// Restarts the search for the full bandwidth from `bandwidth`: BBRResetFullBW.
     pub(super) fn reset(&mut self, bandwidth: Bandwidth) {
         *self = Self { bandwidth, reached: self.reached, ..Self::default() };
     }
 
-    /// BBRCheckFullBWReached, at the start of a round that the application did not limit.
-    pub(super) fn look(&mut self, rate: Bandwidth) {
+    /// Checks whether the delivery rate has stopped growing, at the start of a round that the application did
+    /// not limit: BBRCheckFullBWReached.
+    pub(super) fn check_growth(&mut self, rate: Bandwidth) {
         if self.now {
             return;
         }
@@ -74,9 +76,9 @@ impl Full {
 /// Bandwidth and volume in flight. Draft, sections 2.8 to 2.10 and 5.5.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Model {
-    /// BBR.max_bw_filter: the greatest of the previous and of this cycle.
+    /// BBR.max_bw_filter: the maxima of the previous and of this cycle.
     greatest: [Bandwidth; 2],
-    /// BBR.bw: what is paced by.
+    /// BBR.bw: the bandwidth that determines the pacing rate.
     pub(super) bandwidth: Bandwidth,
     /// BBR.bw_shortterm.
     pub(super) short_bandwidth: Option<Bandwidth>,
@@ -84,36 +86,36 @@ pub(super) struct Model {
     pub(super) short_in_flight: Option<u32>,
     /// BBR.inflight_longterm.
     pub(super) long_in_flight: Option<u32>,
-    /// BBR.bw_latest and BBR.inflight_latest: the most of a round.
+    /// BBR.bw_latest and BBR.inflight_latest: the maxima of the latest round.
     pub(super) latest: (Bandwidth, u32),
 }
 
 impl Model {
-    /// BBR.max_bw.
+    /// Returns BBR.max_bw, the maximum of two cycles.
     pub(super) fn max_bandwidth(&self) -> Bandwidth {
         self.greatest[0].max(self.greatest[1])
     }
 
-    /// BBRUpdateMaxBw. A rate that the application limited counts only if it is greater. Draft, section 5.5.5.
-    pub(super) fn see(&mut self, rate: Bandwidth, application_limited: bool) {
+    /// Adds a delivery rate to the filter; an application-limited one counts only if it is not lower. Draft, section 5.5.5: BBRUpdateMaxBw.
+    pub(super) fn add_sample(&mut self, rate: Bandwidth, application_limited: bool) {
         if rate >= self.max_bandwidth() || !application_limited {
             self.greatest[1] = self.greatest[1].max(rate);
         }
     }
 
-    /// BBRAdvanceMaxBwFilter. A cycle without a sample does not count. Draft, section 5.5.6.
-    pub(super) fn advance(&mut self) {
+    /// Starts the next cycle of the filter, unless this one has no sample. Draft, section 5.5.6: BBRAdvanceMaxBwFilter.
+    pub(super) fn start_cycle(&mut self) {
         if self.greatest[1] != Bandwidth::default() {
             self.greatest = [self.greatest[1], Bandwidth::default()];
         }
     }
 
-    /// BBRResetShortTermModel.
+    /// Removes the short-term bounds: BBRResetShortTermModel.
     pub(super) fn forget_short_term(&mut self) {
         (self.short_bandwidth, self.short_in_flight) = (None, None);
     }
 
-    /// BBRInitLowerBounds and BBRLossLowerBounds. Draft, section 5.5.10.3.
+    /// Lowers the short-term bounds after a round with losses. Draft, section 5.5.10.3: BBRInitLowerBounds, BBRLossLowerBounds.
     pub(super) fn reduce_short_term(&mut self, cwnd: u32) {
         let bandwidth = self.short_bandwidth.unwrap_or_else(|| self.max_bandwidth());
         let in_flight = self.short_in_flight.unwrap_or(cwnd);
@@ -121,27 +123,28 @@ impl Model {
         self.short_in_flight = Some(self.latest.1.max(scaled(in_flight, BETA)));
     }
 
-    /// BBRBoundBWForModel. States that accelerate have no short-term bound: entering them resets it. Draft, section 5.6.1.
+    /// Limits the bandwidth by the short-term bound, which is reset on entering a state that accelerates.
+    /// Draft, section 5.6.1: BBRBoundBWForModel.
     pub(super) fn bound_bandwidth(&mut self) {
         let most = self.max_bandwidth();
         self.bandwidth = self.short_bandwidth.map_or(most, |bound| bound.min(most));
     }
 }
 
-/// `units` by a gain.
+/// Returns `units` times `gain`.
 pub(super) fn scaled(units: u32, gain: u32) -> u32 {
     (u64::from(units) * u64::from(gain) / u64::from(UNIT)) as u32
 }
 
 impl Sample {
-    /// RS.delivery_rate.
+    /// Returns the delivery rate: RS.delivery_rate.
     pub(super) fn bandwidth(&self) -> Bandwidth {
         Bandwidth::of(self.delivered, self.interval)
     }
 }
 
 impl Bbr3 {
-    /// Draft, section 5.5.10.3: BBRUpdateLatestDeliverySignals.
+    /// Updates the largest delivery rate and volume of this round. Draft, section 5.5.10.3: BBRUpdateLatestDeliverySignals.
     pub(super) fn update_latest_delivery_signals(&mut self, sample: &Sample) {
         let latest = &mut self.model.latest;
         *latest = (latest.0.max(sample.bandwidth()), latest.1.max(sample.delivered));
@@ -151,17 +154,18 @@ impl Bbr3 {
         }
     }
 
-    /// Draft, section 5.5.10.3: BBRAdvanceLatestDeliverySignals.
+    /// Starts the maxima of a new round. Draft, section 5.5.10.3: BBRAdvanceLatestDeliverySignals.
     pub(super) fn advance_latest_delivery_signals(&mut self, sample: &Sample) {
         if self.losses.round_began {
             self.model.latest = (sample.bandwidth(), sample.delivered);
         }
     }
 
-    /// Draft, section 5.5.10.3: BBRUpdateCongestionSignals.
+    /// Updates the round, the bandwidth and, after a round with losses, the short-term bounds. Draft, section
+    /// 5.5.10.3: BBRUpdateCongestionSignals.
     pub(super) fn update_congestion_signals(&mut self, sample: &Sample, cwnd: u32) {
         self.rounds.update(sample.prior_delivered, self.deliveries.delivered());
-        self.model.see(sample.bandwidth(), sample.application_limited);
+        self.model.add_sample(sample.bandwidth(), sample.application_limited);
         if !self.losses.round_began {
             return;
         }

@@ -1,20 +1,20 @@
-//! The least round trip, and ProbeRTT, which looks for it. Draft-ietf-ccwg-bbr-05, sections 5.3.4 and 5.5.7.
+//! The minimum round-trip time, and ProbeRTT, which measures it. Draft-ietf-ccwg-bbr-05, sections 5.3.4 and 5.5.7.
 
 use hol_base::{Duration, Time};
 
-use super::{AckPhase, Acknowledged, Bbr3, State};
+use super::{AckPhase, AckSample, Bbr3, State};
 
 /// Draft, section 2.13: BBR.ProbeRTTInterval, BBR.ProbeRTTDuration and BBR.MinRTTFilterLen.
 pub(super) const INTERVAL: Duration = Duration::from_secs(5);
 pub(super) const DURATION: Duration = Duration::from_millis(200);
 const LIFETIME: Duration = Duration::from_secs(10);
 
-/// What is known of the round trip.
+/// The state of the minimum round-trip time and of ProbeRTT.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RoundTrip {
     /// BBR.min_rtt and BBR.min_rtt_stamp.
-    pub(super) least: Option<Duration>,
-    least_at: Time,
+    pub(super) min: Option<Duration>,
+    min_at: Time,
     /// BBR.probe_rtt_min_delay and BBR.probe_rtt_min_stamp.
     probed: Option<Duration>,
     probed_at: Time,
@@ -26,11 +26,11 @@ pub(super) struct RoundTrip {
 }
 
 impl RoundTrip {
-    pub(super) fn begin(now: Time, least: Option<Duration>) -> Self {
-        Self { least, least_at: now, probed: least, probed_at: now, ..Self::default() }
+    pub(super) fn begin(now: Time, min: Option<Duration>) -> Self {
+        Self { min, min_at: now, probed: min, probed_at: now, ..Self::default() }
     }
 
-    /// BBRUpdateMinRTT.
+    /// Updates the minimum round-trip time: BBRUpdateMinRTT.
     fn update(&mut self, now: Time, rtt: Option<Duration>) {
         self.expired = now > self.probed_at + INTERVAL;
         if let Some(rtt) = rtt
@@ -38,28 +38,28 @@ impl RoundTrip {
         {
             (self.probed, self.probed_at) = (Some(rtt), now);
         }
-        let is_less = match (self.probed, self.least) {
+        let is_less = match (self.probed, self.min) {
             (Some(probed), Some(least)) => probed < least,
             (Some(_), None) => true,
             (None, _) => false,
         };
-        if is_less || now > self.least_at + LIFETIME {
-            (self.least, self.least_at) = (self.probed, self.probed_at);
+        if is_less || now > self.min_at + LIFETIME {
+            (self.min, self.min_at) = (self.probed, self.probed_at);
         }
     }
 }
 
 impl Bbr3 {
-    pub(super) fn update_least_rtt(&mut self, ack: &Acknowledged) {
-        // What a delayed acknowledgment measures is longer than the path.
-        let rtt = ack.rtt.filter(|_| !ack.runt || self.round_trip.least.is_none());
+    pub(super) fn update_min_rtt(&mut self, ack: &AckSample) {
+        // The sample of a delayed acknowledgment is longer than the path.
+        let rtt = ack.rtt.filter(|_| !ack.runt || self.round_trip.min.is_none());
         self.round_trip.update(ack.now, rtt);
     }
 
-    /// BBRCheckProbeRTT.
-    pub(super) fn check_probe_rtt(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
+    /// Enters ProbeRTT if the minimum round-trip time is too old, and handles that state: BBRCheckProbeRTT.
+    pub(super) fn check_probe_rtt(&mut self, ack: &AckSample, cwnd: &mut u32) {
         if self.state != State::ProbeRtt && self.round_trip.expired && !self.restarts {
-            self.remember(*cwnd);
+            self.save_window(*cwnd);
             self.state = State::ProbeRtt;
             self.round_trip.done_at = None;
             self.cycle.ack_phase = AckPhase::Stopping;
@@ -73,9 +73,9 @@ impl Bbr3 {
         }
     }
 
-    /// BBRHandleProbeRTT.
-    fn handle_probe_rtt(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
-        // What is sent meanwhile says nothing of the bandwidth.
+    /// Handles an acknowledgment in ProbeRTT: BBRHandleProbeRTT.
+    fn handle_probe_rtt(&mut self, ack: &AckSample, cwnd: &mut u32) {
+        // Samples of data sent meanwhile do not show the bandwidth.
         self.deliveries.limit_by_application(ack.in_flight);
         if self.round_trip.done_at.is_none() {
             if ack.in_flight <= self.probe_rtt_window() {
@@ -91,7 +91,7 @@ impl Bbr3 {
         }
     }
 
-    /// BBRCheckProbeRTTDone and BBRExitProbeRTT.
+    /// Leaves ProbeRTT if it has lasted long enough: BBRCheckProbeRTTDone, BBRExitProbeRTT.
     pub(super) fn check_probe_rtt_done(&mut self, now: Time, cwnd: &mut u32) {
         if self.round_trip.done_at.is_none_or(|done| now <= done) {
             return;

@@ -1,4 +1,4 @@
-//! Single rules of BBR version 3. Draft-ietf-ccwg-bbr-05. Gains are whole 256ths: 0.85 of 100 is 86, and 0.7 is 69.
+//! Tests single rules of BBR version 3. Draft-ietf-ccwg-bbr-05. Gains are whole 256ths: 0.85 of 100 is 86, and 0.7 is 69.
 
 use hol_base::Duration;
 
@@ -8,18 +8,21 @@ use super::*;
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 const NOW: Time = Time::from_millis(1000);
 
-/// It opens with ten segments of 1000 octets.
+/// Returns a connection that opens with ten segments of 1000 octets.
 fn bbr() -> Bbr3 {
     let mut bbr = Bbr3::new(1);
     let rtt = Some(ROUND_TRIP);
-    bbr.begin(Beginning { now: NOW, least_rtt: rtt, smoothed_rtt: rtt, segment: 1000, seed: Seed(1) }, 10);
+    bbr.begin(
+        ConnectionStart { now: NOW, min_rtt: rtt, smoothed_rtt: rtt, segment: 1000, seed: Seed(1) },
+        10,
+    );
     bbr
 }
 
-/// The same on a path that 100 segments fill, in a state.
-fn settled(state: State) -> Bbr3 {
+/// Returns a connection in `state` on a path that 100 segments fill.
+fn recovery_ended(state: State) -> Bbr3 {
     let mut bbr = bbr();
-    bbr.model.see(Bandwidth::of(100, ROUND_TRIP), false);
+    bbr.model.add_sample(Bandwidth::of(100, ROUND_TRIP), false);
     bbr.model.bound_bandwidth();
     bbr.full.reached = true;
     bbr.state = state;
@@ -27,9 +30,9 @@ fn settled(state: State) -> Bbr3 {
     bbr
 }
 
-/// One segment is acknowledged, with so many in flight then.
-fn ack(in_flight: u32) -> Acknowledged {
-    Acknowledged { prior_in_flight: in_flight + 1, in_flight, ..Acknowledged::one(NOW, ROUND_TRIP) }
+/// Returns the acknowledgment of one segment, after which `in_flight` segments are in flight.
+fn ack(in_flight: u32) -> AckSample {
+    AckSample { prior_in_flight: in_flight + 1, in_flight, ..AckSample::one(NOW, ROUND_TRIP) }
 }
 
 fn sample(bandwidth: u32, in_flight: u32, application_limited: bool) -> Sample {
@@ -44,7 +47,7 @@ fn sample(bandwidth: u32, in_flight: u32, application_limited: bool) -> Sample {
 }
 
 fn lost(in_flight: u32, lost: u32, number: u32) -> LostSegment {
-    let departure = Deliveries::begin(NOW, 1).depart(NOW, true).beside(in_flight, 0);
+    let departure = Deliveries::begin(NOW, 1).depart(NOW, true).with_counts(in_flight, 0);
     LostSegment { departure, units: 1, lost, range: (number, number + 1) }
 }
 
@@ -55,32 +58,32 @@ fn the_first_pace_is_the_window_in_a_round_trip_by_the_gain_of_startup() {
     assert!((rate / (10.0 * 1000.0 / 0.04 * 2.77 * 0.99) - 1.0).abs() < 0.01, "{rate}");
 }
 
-/// Section 5.3.1.2: three rounds without a quarter more.
+/// Section 5.3.1.2: three rounds without growth by a quarter.
 #[test]
 fn a_plateau_of_three_rounds_fills_the_pipe() {
     let mut full = Full::default();
     let rate = |segments| Bandwidth::of(segments, ROUND_TRIP);
     for segments in [100, 124, 124, 125, 150, 150] {
-        full.look(rate(segments));
+        full.check_growth(rate(segments));
         assert!(!full.reached, "{segments}");
     }
-    full.look(rate(155));
+    full.check_growth(rate(155));
     assert!(full.now && full.reached);
     full.reset(rate(100));
     assert!(!full.now && full.reached, "BBR.full_bw_reached lasts");
 }
 
-/// Section 5.3.1.3: a round in fast recovery, more than 2 % lost, in six ranges.
+/// Section 5.3.1.3: a round in fast recovery with more than 2 % lost, in six ranges.
 #[test]
 fn startup_ends_where_more_than_two_per_cent_are_lost_in_six_ranges() {
     let exits = |ranges: u32, in_flight: u32, recovery| {
-        let mut bbr = settled(State::Startup);
+        let mut bbr = recovery_ended(State::Startup);
         bbr.full.reached = false;
         for number in 0..ranges {
             bbr.on_lost(NOW, &lost(in_flight, number + 1, 2 * number), 100);
         }
         bbr.losses.round_began = true;
-        let ack = Acknowledged { recovery, lost: ranges, ..ack(100) };
+        let ack = AckSample { recovery, lost: ranges, ..ack(100) };
         bbr.check_startup_done(&ack, Some(&sample(100, in_flight, false)));
         (bbr.state, bbr.model.long_in_flight)
     };
@@ -90,11 +93,11 @@ fn startup_ends_where_more_than_two_per_cent_are_lost_in_six_ranges() {
     assert_eq!(exits(6, 100, Recovery::None).0, State::Startup);
 }
 
-/// Section 5.3.2: until the product is in flight, or for three rounds.
+/// Section 5.3.2: until one bandwidth-delay product is in flight, or for three rounds.
 #[test]
 fn drain_ends_with_the_product_in_flight_or_after_three_rounds() {
     let after = |in_flight, rounds| {
-        let mut bbr = settled(State::Drain);
+        let mut bbr = recovery_ended(State::Drain);
         bbr.rounds.count = rounds;
         bbr.check_drain_done(&ack(in_flight));
         bbr.state
@@ -106,7 +109,7 @@ fn drain_ends_with_the_product_in_flight_or_after_three_rounds() {
 #[test]
 fn down_lasts_until_there_is_headroom() {
     let after = |long, in_flight| {
-        let mut bbr = settled(State::Down);
+        let mut bbr = recovery_ended(State::Down);
         bbr.model.long_in_flight = long;
         bbr.cycle.wait_for(Duration::from_secs(2), NOW);
         bbr.update_cycle(&ack(in_flight), None, 200);
@@ -120,10 +123,10 @@ fn down_lasts_until_there_is_headroom() {
 #[test]
 fn the_next_probe_comes_after_its_wait_or_as_many_rounds_as_reno_needs() {
     let probes = |millis: u64, rounds| {
-        let mut bbr = settled(State::Cruise);
+        let mut bbr = recovery_ended(State::Cruise);
         bbr.cycle.wait_for(Duration::from_secs(2), NOW);
         bbr.rounds.since_probe = rounds;
-        let ack = Acknowledged { now: NOW + Duration::from_millis(millis), ..ack(90) };
+        let ack = AckSample { now: NOW + Duration::from_millis(millis), ..ack(90) };
         bbr.update_cycle(&ack, None, 200);
         bbr.state == State::Refill
     };
@@ -133,10 +136,10 @@ fn the_next_probe_comes_after_its_wait_or_as_many_rounds_as_reno_needs() {
 /// Section 5.3.3.6: a round of REFILL, then UP; UP ends at a plateau unless inflight_longterm is the limit.
 #[test]
 fn up_follows_a_round_of_refill_and_ends_with_a_full_pipe() {
-    let mut bbr = settled(State::Refill);
+    let mut bbr = recovery_ended(State::Refill);
     bbr.rounds.began = true;
     bbr.update_cycle(&ack(100), Some(&sample(100, 100, false)), 200);
-    assert_eq!((bbr.state, bbr.losses.of_probe), (State::Up, true));
+    assert_eq!((bbr.state, bbr.losses.bw_probe_samples), (State::Up, true));
     bbr.rounds.began = false;
     bbr.full.now = true;
     bbr.model.long_in_flight = Some(200);
@@ -147,10 +150,10 @@ fn up_follows_a_round_of_refill_and_ends_with_a_full_pipe() {
     assert_eq!(bbr.state, State::Down);
 }
 
-/// Section 5.3.3.6: by 1, 2, 4 ... segments a round.
+/// Section 5.3.3.6: the bound grows by 1, 2, 4 ... segments a round.
 #[test]
 fn the_bound_grows_ever_faster_while_it_is_used() {
-    let mut bbr = settled(State::Up);
+    let mut bbr = recovery_ended(State::Up);
     bbr.model.long_in_flight = Some(100);
     bbr.start_up(NOW, Bandwidth::default(), 100);
     let mut grown = Vec::new();
@@ -166,12 +169,12 @@ fn the_bound_grows_ever_faster_while_it_is_used() {
     assert!(steps[0] >= 1 && steps[1] >= 2 * steps[0] - 1 && steps[2] > steps[1], "{grown:?}");
 }
 
-/// Section 5.5.10.2: more than 2 % of what was in flight, once per probe; not less than 0.7 of the target.
+/// Section 5.5.10.2: a probe that loses more than 2 % of the data in flight sets the bound once, to at least 0.7 of the target.
 #[test]
 fn losses_of_a_probe_bound_what_is_in_flight() {
-    let bound = |in_flight: u32, count: u32, of_probe| {
-        let mut bbr = settled(State::Up);
-        bbr.losses.of_probe = of_probe;
+    let bound = |in_flight: u32, count: u32, bw_probe_samples| {
+        let mut bbr = recovery_ended(State::Up);
+        bbr.losses.bw_probe_samples = bw_probe_samples;
         for number in 1..=count {
             bbr.on_lost(NOW, &lost(in_flight, number, number), 200);
         }
@@ -187,16 +190,16 @@ fn losses_of_a_probe_bound_what_is_in_flight() {
 /// Section 5.5.10.2: BBRInflightAtLoss.
 #[test]
 fn the_bound_is_where_losses_crossed_the_threshold() {
-    // Of 1000 before it 10 are lost, and 100 of this one; 2 % are reached after (20 - 10) / 0.98 units of it.
+    // 10 of the 1000 units before it are lost, and 100 of this segment; 2 % are reached after (20 - 10) / 0.98 units of it.
     assert_eq!(in_flight_at_loss(1100, 110, 100), 1010);
     assert_eq!(in_flight_at_loss(101, 3, 1), 100, "it was crossed before");
 }
 
-/// Section 5.5.10.3: once per round, to what was delivered in it, and by 30 % at most; not while it probes.
+/// Section 5.5.10.3: once per round, to the delivered amount, and by at most 30 %; not during a probe.
 #[test]
 fn losses_reduce_the_short_term_model_to_what_is_delivered() {
     let reduced = |state, delivered| {
-        let mut bbr = settled(state);
+        let mut bbr = recovery_ended(state);
         bbr.model.latest = (Bandwidth::of(delivered, ROUND_TRIP), delivered);
         bbr.losses.in_round = true;
         bbr.losses.round_began = true;
@@ -210,10 +213,10 @@ fn losses_reduce_the_short_term_model_to_what_is_delivered() {
     assert_eq!(reduced(State::Up, 90), (rate(100), None));
 }
 
-/// Section 5.3.3.6: REFILL forgets the short-term model.
+/// Section 5.3.3.6: REFILL resets the short-term model.
 #[test]
 fn refill_forgets_the_short_term_model() {
-    let mut bbr = settled(State::Cruise);
+    let mut bbr = recovery_ended(State::Cruise);
     bbr.model.reduce_short_term(200);
     bbr.rounds.since_probe = 63;
     bbr.update_cycle(&ack(90), None, 200);
@@ -223,43 +226,43 @@ fn refill_forgets_the_short_term_model() {
     );
 }
 
-/// Section 5.5.6: two cycles.
+/// Section 5.5.6: the filter covers two cycles.
 #[test]
 fn a_bandwidth_lasts_for_two_cycles() {
     let mut model = Model::default();
     let rate = |segments| Bandwidth::of(segments, ROUND_TRIP);
-    model.see(rate(100), false);
-    model.advance();
-    model.see(rate(50), false);
+    model.add_sample(rate(100), false);
+    model.start_cycle();
+    model.add_sample(rate(50), false);
     assert_eq!(model.max_bandwidth(), rate(100));
-    model.advance();
+    model.start_cycle();
     assert_eq!(model.max_bandwidth(), rate(50));
-    model.advance();
-    model.advance();
+    model.start_cycle();
+    model.start_cycle();
     assert_eq!(model.max_bandwidth(), rate(50), "no sample, no cycle");
 }
 
-/// Section 5.5.4: a rate that the application limited counts if it is greater.
+/// Section 5.5.4: an application-limited rate counts if it is greater.
 #[test]
 fn the_application_limits_no_estimate() {
     let mut model = Model::default();
     let rate = |segments| Bandwidth::of(segments, ROUND_TRIP);
-    model.see(rate(100), true);
-    model.advance();
-    model.see(rate(60), true);
-    model.advance();
+    model.add_sample(rate(100), true);
+    model.start_cycle();
+    model.add_sample(rate(60), true);
+    model.start_cycle();
     assert_eq!(model.max_bandwidth(), rate(100));
-    model.see(rate(120), true);
+    model.add_sample(rate(120), true);
     assert_eq!(model.max_bandwidth(), rate(120));
 }
 
 /// Section 5.5.11.2: BBRHandleSpuriousLossDetection.
 #[test]
 fn a_spurious_recovery_gives_back_what_it_took() {
-    let mut bbr = settled(State::Up);
-    bbr.losses.of_probe = true;
+    let mut bbr = recovery_ended(State::Up);
+    bbr.losses.bw_probe_samples = true;
     bbr.on_congestion(200);
-    // The fourth ends the probe; those behind it change nothing that was saved.
+    // The fourth loss ends the probe; later ones do not change the saved state.
     for number in 1..=9 {
         bbr.on_lost(NOW, &lost(150, number, number), 200);
     }
@@ -268,17 +271,17 @@ fn a_spurious_recovery_gives_back_what_it_took() {
     assert_eq!((bbr.state, bbr.model.long_in_flight), (State::Up, None));
 }
 
-/// Section 5.5.11.2: a D-SACK may come when recovery has ended; a state of before another loss is not what it gives back.
+/// Section 5.5.11.2: a D-SACK may arrive after the end of recovery; it does not restore the state before another loss.
 #[test]
 fn a_state_is_kept_until_the_next_loss() {
-    let mut bbr = settled(State::Up);
-    bbr.losses.of_probe = true;
+    let mut bbr = recovery_ended(State::Up);
+    bbr.losses.bw_probe_samples = true;
     bbr.on_congestion(200);
     for number in 1..=4 {
         bbr.on_lost(NOW, &lost(150, number, number), 200);
     }
     let mut cwnd = 200;
-    bbr.set_window(&Acknowledged { recovery: Recovery::Fast, ..ack(100) }, &mut cwnd);
+    bbr.set_window(&AckSample { recovery: Recovery::Fast, ..ack(100) }, &mut cwnd);
     bbr.set_window(&ack(100), &mut cwnd);
     let late = bbr.clone();
     bbr.on_undo(200);
@@ -295,7 +298,7 @@ fn a_state_is_kept_until_the_next_loss() {
 #[test]
 fn each_state_has_its_cap() {
     let window = |state, long, short| {
-        let mut bbr = settled(state);
+        let mut bbr = recovery_ended(state);
         (bbr.model.long_in_flight, bbr.model.short_in_flight) = (long, short);
         let mut cwnd = 500;
         bbr.set_window(&ack(100), &mut cwnd);
@@ -313,28 +316,28 @@ fn each_state_has_its_cap() {
 /// Section 5.6.4.4: BBRSaveCwnd and BBRRestoreCwnd.
 #[test]
 fn the_window_comes_back_after_recovery() {
-    let mut bbr = settled(State::Cruise);
+    let mut bbr = recovery_ended(State::Cruise);
     bbr.on_congestion(180);
     let mut cwnd = 20;
     bbr.on_timeout();
-    bbr.set_window(&Acknowledged { recovery: Recovery::Timeout, ..ack(10) }, &mut cwnd);
+    bbr.set_window(&AckSample { recovery: Recovery::Timeout, ..ack(10) }, &mut cwnd);
     assert_eq!(cwnd, 21);
     bbr.set_window(&ack(10), &mut cwnd);
     assert_eq!(cwnd, 181);
 }
 
-/// Section 5.4.1: a restart from idle paces at the bandwidth, and does not look for the round trip.
+/// Section 5.4.1: after a restart from idle, the connection paces at the bandwidth and does not enter ProbeRTT.
 #[test]
 fn a_restart_from_idle_paces_at_the_bandwidth() {
-    let mut bbr = settled(State::Down);
+    let mut bbr = recovery_ended(State::Down);
     bbr.deliveries.limit_by_application(0);
     let mut cwnd = 200;
     bbr.pace(bbr.model.bandwidth, DOWN_GAIN, None);
     let slower = bbr.pacing().rate;
     bbr.on_restart(NOW, &mut cwnd);
     assert!((bbr.pacing().rate as f64 / slower as f64 - 1.0 / 0.9).abs() < 0.01);
-    let late = Acknowledged { now: NOW + Duration::from_secs(6), ..ack(0) };
-    bbr.update_least_rtt(&late);
+    let late = AckSample { now: NOW + Duration::from_secs(6), ..ack(0) };
+    bbr.update_min_rtt(&late);
     bbr.check_probe_rtt(&late, &mut cwnd);
     assert_eq!(bbr.state, State::Down);
 }

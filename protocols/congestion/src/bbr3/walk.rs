@@ -8,7 +8,7 @@ use super::round_trip::{DURATION, INTERVAL};
 use super::*;
 
 const SEGMENT: u32 = 1448;
-/// Segments a second, and the round trip of the empty path: 100 fill it.
+/// Segments per second, and the round-trip time of the empty path, which 100 segments fill.
 const RATE: u64 = 2500;
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 const PRODUCT: u32 = 100;
@@ -22,8 +22,8 @@ struct Sent {
     number: u32,
 }
 
-/// A greedy sender, a link with a queue, random losses, and a receiver that acknowledges each segment; what is lost is found when the next
-/// one is acknowledged.
+/// A greedy sender, a link with a queue, random losses, and a receiver that acknowledges each segment; a loss
+/// is detected when the next segment is acknowledged.
 struct Path {
     bbr: Bbr3,
     cwnd: u32,
@@ -31,7 +31,7 @@ struct Path {
     departure: Time,
     line_free: Time,
     flight: VecDeque<Sent>,
-    /// Segments that the queue holds.
+    /// Capacity of the queue in segments.
     queue: u64,
     loss: f64,
     chance: Rng,
@@ -47,7 +47,10 @@ impl Path {
         let now = Time::from_millis(1000);
         let mut bbr = Bbr3::new(1);
         let rtt = Some(ROUND_TRIP);
-        bbr.begin(Beginning { now, least_rtt: rtt, smoothed_rtt: rtt, segment: SEGMENT, seed: Seed(1) }, 10);
+        bbr.begin(
+            ConnectionStart { now, min_rtt: rtt, smoothed_rtt: rtt, segment: SEGMENT, seed: Seed(1) },
+            10,
+        );
         Self {
             bbr,
             cwnd: 10,
@@ -105,8 +108,8 @@ impl Path {
             self.bbr.deliveries.deliver(first.departure, first.sent);
         }
         let is_recovering = first.number < self.recovers_until;
-        let ack = Acknowledged {
-            window_was_used: prior_in_flight >= self.cwnd,
+        let ack = AckSample {
+            is_cwnd_limited: prior_in_flight >= self.cwnd,
             progress: (first.number, self.sent),
             delivered,
             newly_lost,
@@ -116,7 +119,7 @@ impl Path {
             in_flight: prior_in_flight - 1,
             recovery: if is_recovering { Recovery::Fast } else { Recovery::None },
             departure: self.departure,
-            ..Acknowledged::one(self.now, ROUND_TRIP)
+            ..AckSample::one(self.now, ROUND_TRIP)
         };
         self.bbr.on_acknowledged(&ack, &mut self.cwnd);
         if self.states.last().map(|(_, state)| *state) != Some(self.bbr.state) {
@@ -124,7 +127,7 @@ impl Path {
         }
     }
 
-    /// Runs for this many seconds; `look` sees the path after each acknowledgment.
+    /// Runs for this many seconds and calls `look` with the path after each acknowledgment.
     fn run(&mut self, seconds: u64, mut look: impl FnMut(&Self)) {
         let until = self.now + Duration::from_secs(seconds);
         while self.now < until {
@@ -149,7 +152,7 @@ impl Path {
         }
     }
 
-    /// The share of the link that is used for so many seconds.
+    /// Returns the share of the link's capacity used in the next `seconds`.
     fn utilisation(&mut self, seconds: u64) -> f64 {
         let before = self.delivered;
         self.run(seconds, |_| ());
@@ -169,7 +172,7 @@ fn the_states_follow_one_another_and_the_bandwidth_is_found() {
     let expected = [
         State::Startup,
         State::Drain,
-        // Drain leaves no more than the product, so DOWN ends at once.
+        // Drain leaves at most one bandwidth-delay product in flight, so DOWN ends at once.
         State::Cruise,
         State::Refill,
         State::Up,
@@ -187,7 +190,7 @@ fn the_states_follow_one_another_and_the_bandwidth_is_found() {
     assert!((rate / line - 1.0).abs() < 0.02, "{rate} of {line} octets a second");
 }
 
-/// Section 5.6.2: 1 % below the bandwidth but for probes; section 5.3.4.2: at most 2 % for ProbeRTT.
+/// Section 5.6.2: the rate is 1 % below the bandwidth except in probes; section 5.3.4.2: ProbeRTT costs at most 2 %.
 #[test]
 fn a_clean_link_is_used_and_its_queue_is_short() {
     let mut path = Path::new(1000, 0.0);
@@ -202,8 +205,7 @@ fn a_clean_link_is_used_and_its_queue_is_short() {
     assert!(waits / looks < f64::from(PRODUCT) / 4.0, "{} segments wait in the mean", waits / looks);
 }
 
-/// Section 5.3.3.5: between two probes the rate falls by 1 % in each round with losses, here for at most 3 s or 75 rounds, to half in the
-/// end.
+/// Section 5.3.3.5: between two probes the rate falls by 1 % in each round with losses, here for at most 3 s or 75 rounds, finally to half.
 #[test]
 fn one_per_cent_of_random_losses_costs_little() {
     let mut path = Path::new(1000, 0.01);
@@ -212,7 +214,7 @@ fn one_per_cent_of_random_losses_costs_little() {
     assert!(used > 0.8, "{used}");
 }
 
-/// Section 5.5.10.2: in a short queue inflight_longterm is found, and the queue does not overflow for long.
+/// Section 5.5.10.2: with a short queue the sender finds inflight_longterm, and the queue does not overflow for long.
 #[test]
 fn a_short_queue_bounds_what_is_in_flight() {
     let mut path = Path::new(20, 0.0);
@@ -223,7 +225,7 @@ fn a_short_queue_bounds_what_is_in_flight() {
     assert!(used > 0.9 && share < 0.02, "{used} used, {share} lost");
 }
 
-/// Section 5.3.4: every five seconds it has half of the product in flight for 200 ms and a round.
+/// Section 5.3.4: every five seconds half of the bandwidth-delay product is in flight for 200 ms and a round.
 #[test]
 fn every_five_seconds_it_looks_for_the_round_trip() {
     let mut path = Path::new(1000, 0.0);
@@ -250,12 +252,12 @@ fn every_five_seconds_it_looks_for_the_round_trip() {
     assert!((PRODUCT / 2 - 10..=PRODUCT / 2 + 5).contains(&least), "{least}");
 }
 
-/// Section 5.3.3.5: at small products as often as Reno would need, at most 63 rounds, or after 2 to 3 seconds.
+/// Section 5.3.3.5: for small bandwidth-delay products as often as Reno would need, at most 63 rounds, or after 2 to 3 seconds.
 #[test]
 fn it_looks_for_bandwidth_every_two_to_three_seconds_or_sixty_three_rounds() {
     let mut path = Path::new(1000, 0.0);
     path.run(20, |_| ());
-    // ProbeRTT starts the clock of the cycle anew.
+    // ProbeRTT restarts the clock of the cycle.
     let undisturbed = path.states.split(|(_, state)| *state == State::ProbeRtt);
     let mut intervals = Vec::new();
     for stretch in undisturbed {

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use hol_wire::SendTimes;
 use hol_wire::sctp::{
     Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn, GapAckBlock, IData, IForwardTsn, Init, Mid, Parameter,
-    Reconfig, ReconfigResult, ReconfigSerial, Sack, Skipped, Ssn, Tsn,
+    Reconfig, ReconfigResult, ReconfigSerial, Sack, SkippedMessages, Ssn, Tsn,
 };
 
 use super::item::{Item, integer, kind};
 
-/// The most octets of a chunk.
-const MOST_OCTETS: usize = 65_535;
+/// Maximum number of octets of a chunk.
+const MAX_OCTETS: usize = 65_535;
 
 const DATA_LETTERS: [(DataFlags, char); 4] = [
     (DataFlags::IMMEDIATE, 'I'),
@@ -97,7 +97,7 @@ fn unknown(name: &str) -> String {
     format!("unknown chunk {name}; write CHUNK[type=N, val=[...]]")
 }
 
-/// Returns the octets of `key`, or as many generated ones as `len` leaves after a header.
+/// Returns the octets of `key`, or generated ones that fill `len` after a header.
 fn octets(item: &Item, key: &str, header: usize) -> Result<Option<Bytes>, String> {
     if item.get(key).is_none() {
         let length = length_of(item)?;
@@ -114,8 +114,8 @@ fn octets(item: &Item, key: &str, header: usize) -> Result<Option<Bytes>, String
 fn length_of(item: &Item) -> Result<Option<usize>, String> {
     let length: Option<usize> = item.get("len").map(|_| item.count("len")).transpose()?;
     match length {
-        Some(length) if length > MOST_OCTETS => {
-            Err(format!("{} is {length} octets long; the maximum is {MOST_OCTETS}", item.name))
+        Some(length) if length > MAX_OCTETS => {
+            Err(format!("{} is {length} octets long; the maximum is {MAX_OCTETS}", item.name))
         }
         length => Ok(length),
     }
@@ -126,7 +126,7 @@ pub(super) fn user_data(tsn: u32, length: usize) -> Bytes {
     (0..length).map(|at| tsn.to_be_bytes()[at % 4] ^ (at / 4) as u8).collect()
 }
 
-/// Returns the user data of a DATA chunk: `val`, or else generated octets that fill `len` after a header of `header` octets.
+/// Returns the user data of a DATA chunk: `val`, otherwise generated octets that fill `len` after a header of `header` octets.
 fn fragment(item: &Item, header: usize) -> Result<Bytes, String> {
     if item.get("val").is_some() {
         return Ok(octets(item, "val", header)?.unwrap_or_default());
@@ -154,7 +154,7 @@ fn data_flags(item: &Item) -> DataFlags {
     set.fold(DataFlags::default(), |flags, (flag, _)| flags | flag)
 }
 
-/// Parses I-DATA: with `ppid` if it begins a message, else with `fsn`.
+/// Parses I-DATA: with `ppid` if it begins a message, otherwise with `fsn`.
 fn i_data(item: &Item) -> Result<IData, String> {
     let flags = data_flags(item);
     let begins = flags.contains(DataFlags::BEGIN);
@@ -254,7 +254,7 @@ fn forward_tsn(item: &Item) -> Result<ForwardTsn, String> {
     let skipped: Option<_> = item.list("ids").into_iter().map(skipped).collect();
     Ok(ForwardTsn {
         new_cumulative_tsn: Tsn(item.count("cum_tsn")?),
-        skipped: skipped.ok_or("ids of FORWARD_TSN are no streams; write [{0,1},{1,3}]")?,
+        skipped: skipped.ok_or("ids of FORWARD_TSN are not a list of streams; write [{0,1},{1,3}]")?,
     })
 }
 
@@ -267,18 +267,18 @@ fn i_forward_tsn(item: &Item) -> Result<IForwardTsn, String> {
             .find(|(letter, _)| *letter == kind)?
             .1;
         let (stream, mid) = (u16::try_from(integer(stream)?).ok()?, u32::try_from(integer(mid)?).ok()?);
-        parts.next().is_none().then_some(Skipped { stream, unordered, mid: Mid(mid) })
+        parts.next().is_none().then_some(SkippedMessages { stream, unordered, mid: Mid(mid) })
     };
     let skipped: Option<_> = item.list("ids").into_iter().map(skipped).collect();
     Ok(IForwardTsn {
         new_cumulative_tsn: Tsn(item.count("cum_tsn")?),
         skipped: skipped.ok_or(
-            "ids of I_FORWARD_TSN are no messages; write [{0,O,1},{1,U,3}]: stream, ordered or unordered, MID",
+            "ids of I_FORWARD_TSN are not a list of messages; write [{0,O,1},{1,U,3}]: stream, ordered or unordered, MID",
         )?,
     })
 }
 
-/// RFC 6525 section 4.
+/// Parses a parameter of RE-CONFIG. RFC 6525 section 4.
 fn reconfig(item: &Item) -> Result<Reconfig, String> {
     let serial = |key: &str| item.count(key).map(ReconfigSerial);
     let streams = || {
@@ -404,7 +404,7 @@ pub(super) fn show(chunk: &Chunk) -> Item {
         }
         Chunk::IData(data) => show_i_data(data),
         Chunk::IForwardTsn(forward) => {
-            let id = |skipped: &Skipped| {
+            let id = |skipped: &SkippedMessages| {
                 let kind = if skipped.unordered { "U" } else { "O" };
                 format!("{{{},{kind},{}}}", skipped.stream, skipped.mid.0)
             };

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::tokens::{self, number, split};
 
-/// The deepest nesting of brackets, such as a parameter in a chunk.
-const MOST_NESTED: usize = 16;
+/// Maximum nesting of brackets, such as a parameter in a chunk.
+const MAX_NESTED: usize = 16;
 
 /// A chunk, a parameter or an error cause.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,8 +37,8 @@ impl Item {
     }
 
     fn parse(text: &str, nested: usize) -> Result<Self, String> {
-        if nested > MOST_NESTED {
-            return Err(format!("chunks and parameters are nested more than {MOST_NESTED} deep"));
+        if nested > MAX_NESTED {
+            return Err(format!("chunks and parameters are nested more than {MAX_NESTED} deep"));
         }
         let inside = text.split_once('[').and_then(|(name, rest)| Some((name, rest.strip_suffix(']')?)));
         let (name, inside) = inside.ok_or_else(|| {
@@ -102,7 +102,7 @@ impl Item {
         self.name == got.name && self.fields.iter().all(same) && self.describes_items(&got.items)
     }
 
-    /// Compares the items: all of them in this order, or with `...` these among others. Parameters of a handshake have no order.
+    /// Compares the items: all of them in this order, or with `...` any of them among others. Parameters of a handshake have no order.
     fn describes_items(&self, got: &[Self]) -> bool {
         if matches!(self.name.as_str(), "INIT" | "INIT_ACK") {
             let mut rest: Vec<&Self> = got.iter().collect();

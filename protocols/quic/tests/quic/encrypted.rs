@@ -1,4 +1,4 @@
-//! Two ends that TLS protects, and a path that delays, and loses what it is told to.
+//! Tests two ends with TLS, and a path that delays packets and loses selected ones.
 
 use std::sync::Arc;
 
@@ -17,38 +17,38 @@ struct Ends {
     now: Time,
     sides: [Endpoint<EncryptedPackets>; 2],
     deadlines: [Option<Time>; 2],
-    /// When, to which side, and what.
+    /// Datagrams in transit: time of arrival, destination, content.
     on_the_way: Vec<(Time, usize, OutgoingDatagram)>,
-    /// Packets that were sent in all.
+    /// Total number of packets sent.
     sent: usize,
-    /// Octets of the datagrams of each side.
+    /// Octets of each datagram, by side.
     lengths: [Vec<usize>; 2],
-    /// Those that are lost.
+    /// Returns whether a packet, by its number, is lost.
     lost: fn(usize) -> bool,
-    /// Whether the path marks who may be marked.
+    /// Whether the path marks ECN-capable packets.
     marks: bool,
     told: [Vec<Event>; 2],
     log: KeyLog,
 }
 
 impl Ends {
-    fn new(config: &Config, carriage: MessageMapping, lost: fn(usize) -> bool) -> Self {
+    fn new(config: &Config, mapping: MessageMapping, lost: fn(usize) -> bool) -> Self {
         let log = KeyLog::default();
         let tls = Tls::new(config, log.clone());
-        Self::that_have([&tls, &tls], log, config, carriage, lost)
+        Self::that_have([&tls, &tls], log, config, mapping, lost)
     }
 
     fn that_have(
         [own, other]: [&Tls; 2],
         log: KeyLog,
         config: &Config,
-        carriage: MessageMapping,
+        mapping: MessageMapping,
         lost: fn(usize) -> bool,
     ) -> Self {
         let config = Arc::new(config.clone());
         let rng = |name: &str| Seed(3).derive(name).rng();
-        let client = Endpoint::client(Arc::clone(&config), carriage, own, SERVER, rng("client"));
-        let server = Endpoint::server(config, carriage, other, rng("server"));
+        let client = Endpoint::client(Arc::clone(&config), mapping, own, SERVER, rng("client"));
+        let server = Endpoint::server(config, mapping, other, rng("server"));
         let sides = [client, server];
         let mut ends = Self {
             now: Time::ZERO,
@@ -125,8 +125,8 @@ impl Ends {
 
 #[test]
 fn messages_of_every_carriage_come_through_tls_in_spite_of_losses_and_both_ends_close() {
-    for carriage in [MessageMapping::Streams, MessageMapping::PerMessage] {
-        let mut ends = Ends::new(&config("quinn-0.11", "streams = 4"), carriage, |number| number % 17 == 16);
+    for mapping in [MessageMapping::Streams, MessageMapping::PerMessage] {
+        let mut ends = Ends::new(&config("quinn-0.11", "streams = 4"), mapping, |number| number % 17 == 16);
         ends.run(Duration::from_millis(500));
         for number in 0..200_u16 {
             assert!(ends.offer(0, number % 4, vec![number as u8; 100]), "{number}");
@@ -136,7 +136,7 @@ fn messages_of_every_carriage_come_through_tls_in_spite_of_losses_and_both_ends_
         ends.run(Duration::from_secs(2));
         for (side, octets) in [(0, 50), (1, 100)] {
             let came: usize = ends.received(side).iter().map(|data| data.payload.len()).sum();
-            assert_eq!(came, 200 * octets, "{carriage:?}");
+            assert_eq!(came, 200 * octets, "{mapping:?}");
         }
         assert!(ends.sides.iter().all(|side| side.packets_lost() > 0));
         ends.tell(0, Command::Close);
@@ -144,13 +144,13 @@ fn messages_of_every_carriage_come_through_tls_in_spite_of_losses_and_both_ends_
         ends.tell(1, Command::Close);
         ends.run(Duration::from_secs(5));
         for told in &ends.told {
-            assert!(told.contains(&Event::PeerClosed) && told.last() == Some(&Event::Closed), "{carriage:?}");
+            assert!(told.contains(&Event::PeerClosed) && told.last() == Some(&Event::Closed), "{mapping:?}");
         }
         assert!(ends.sides.iter().all(Endpoint::is_drained));
     }
 }
 
-/// RFC 9221: nobody sends them again.
+/// RFC 9221: datagrams are not retransmitted.
 #[test]
 fn datagrams_that_are_lost_stay_lost() {
     let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Datagrams, |number| {
@@ -165,7 +165,7 @@ fn datagrams_that_are_lost_stay_lost() {
     assert!((50..100).contains(&came), "{came}");
 }
 
-/// RFC 9000 section 13.4.2 and RFC 9002 section 7.1: marks are told of, and the window closes as after a loss.
+/// RFC 9000 section 13.4.2 and RFC 9002 section 7.1: marks are reported, and the window is reduced as after a loss.
 #[test]
 fn who_is_marked_slows_down_if_it_was_told_to_say_that_it_may_be() {
     let window = |ecn: bool, marks: bool| {
@@ -187,7 +187,7 @@ fn who_is_marked_slows_down_if_it_was_told_to_say_that_it_may_be() {
     assert_eq!([window(false, true), window(false, false)], [free, free], "who says nothing is not marked");
 }
 
-/// RFC 9000 section 8.1: a server says no more than three times of what it heard before the client's address is validated.
+/// RFC 9000 section 8.1: a server sends at most three times as much as it received before the client's address is validated.
 #[test]
 fn a_flight_that_is_longer_than_a_server_may_send_at_once_costs_a_round_trip() {
     let connected = |flight: &str| {
@@ -203,8 +203,8 @@ fn a_flight_that_is_longer_than_a_server_may_send_at_once_costs_a_round_trip() {
     assert_eq!([connected("600B"), connected("2500B"), connected("4500B")], [at(20), at(20), at(40)]);
 }
 
-/// Transport parameters have a reserved one of random length (RFC 9000 section 18.1). Over sockets the flight had some 19 octets more
-/// than in the model, so all datagrams behind it came later.
+/// Transport parameters have a reserved one of random length (RFC 9000 section 18.1). Over sockets the flight
+/// once had about 19 octets more than in the model, so all later datagrams arrived later.
 #[test]
 fn the_flight_has_the_same_length_with_and_without_tls_whatever_the_parameters_are() {
     let config = config("quinn-0.11", "");
@@ -229,7 +229,7 @@ fn the_flight_has_the_same_length_with_and_without_tls_whatever_the_parameters_a
     }
 }
 
-/// RFC 9001 section 4.1.3: a client that does not know the server goes no further.
+/// RFC 9001 section 4.1.3: a client does not continue with an unknown server.
 #[test]
 fn a_server_with_another_certificate_is_not_trusted() {
     let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Streams, |_| false);
@@ -240,7 +240,7 @@ fn a_server_with_another_certificate_is_not_trusted() {
     assert_eq!(ends.told[0], [Event::Failed { reason: Failure::Violation(Violation::Transport) }]);
 }
 
-/// On two hosts each end makes what it needs of what both know.
+/// On two hosts each end derives its configuration from the shared secret.
 #[test]
 fn a_server_whose_certificate_is_of_the_same_secret_is_trusted() {
     for (secret, is_trusted) in [([1; 32], true), ([2; 32], false)] {
@@ -268,7 +268,7 @@ fn what_is_no_packet_of_the_connection_is_left_alone() {
     assert_eq!(ends.received(1).len(), 1);
 }
 
-/// A socket that is full holds back what has not left: it is as if it had not been written.
+/// Data held back by a full socket are treated as if they had not been written.
 #[test]
 fn what_is_held_back_leaves_when_it_may() {
     let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Streams, |_| false);

@@ -1,4 +1,4 @@
-//! Two endpoints and a path between them.
+//! Tests two endpoints and a path between them.
 
 mod encrypted;
 mod pipe;

@@ -1,4 +1,4 @@
-//! Two endpoints and a path between them that delays, loses, repeats and reorders, as a seed says.
+//! Two endpoints and a path between them that delays, loses, duplicates and reorders packets by a seed.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use hol_wire::{Address, Packet, Transport};
 pub const CLIENT: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 40_000);
 pub const SERVER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 4433);
 
-/// What a stack file says, and what differs.
+/// Returns the configuration of a stack file with changes.
 pub fn config(stack: &str, changes: &str) -> Config {
     let stack = if stack == "rfc" { Config::rfc9000() } else { Config::quinn_0_11() };
     let mut table = toml::Table::try_from(stack).unwrap();
@@ -21,7 +21,7 @@ pub fn config(stack: &str, changes: &str) -> Config {
     config
 }
 
-/// What the path does.
+/// The faults of the path.
 #[derive(Debug, Clone, Copy)]
 pub struct Path {
     pub delay: Duration,
@@ -31,32 +31,32 @@ pub struct Path {
 }
 
 impl Path {
-    /// Nothing but a delay.
+    /// Returns a path that only delays.
     pub fn clean(millis: u64) -> Self {
         Self { delay: Duration::from_millis(millis), jitter: Duration::ZERO, loss: 0.0, repeat: 0.0 }
     }
 }
 
-/// One end, and what came of it.
+/// One end, and its results.
 #[derive(Debug)]
 pub struct Side {
     pub endpoint: Endpoint,
     deadline: Option<Time>,
-    /// What was told, but for data.
+    /// Events except for data.
     pub told: Vec<(Time, Event)>,
     pub received: Vec<(Time, Received)>,
-    /// What was sent.
+    /// Packets that were sent.
     pub sent: Vec<(Time, Packet)>,
 }
 
-/// The client is side 0.
+/// Two ends; the client is side 0.
 pub struct Pipe {
     pub now: Time,
     pub sides: [Side; 2],
     path: Path,
-    /// Until when the path does more than delay.
+    /// The time until which the path has faults.
     pub faults_until: Time,
-    /// Packets of a side, by number, that are lost.
+    /// Numbers of the packets that are lost, by side.
     pub drop: [Vec<usize>; 2],
     on_the_way: BTreeMap<(Time, u64), (usize, Packet)>,
     packets: u64,
@@ -65,11 +65,11 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    pub fn new(config: &Config, carriage: MessageMapping, path: Path, seed: Seed) -> Self {
+    pub fn new(config: &Config, mapping: MessageMapping, path: Path, seed: Seed) -> Self {
         let rng = |name: &str| seed.derive(name).rng();
         let side = |endpoint| Side { endpoint, deadline: None, told: vec![], received: vec![], sent: vec![] };
-        let client = Endpoint::connect(config.clone(), carriage, CLIENT, SERVER, rng("client"));
-        let server = Endpoint::listen(config.clone(), carriage, SERVER, rng("server"));
+        let client = Endpoint::connect(config.clone(), mapping, CLIENT, SERVER, rng("client"));
+        let server = Endpoint::listen(config.clone(), mapping, SERVER, rng("server"));
         Self {
             now: Time::ZERO,
             sides: [side(client), side(server)],
@@ -83,13 +83,14 @@ impl Pipe {
         }
     }
 
-    /// One that is connected, over a path that was faulty for a while.
+    /// Returns a connected pipe, over a path that had faults for a short time.
     ///
-    /// Not for longer: a client's PTO stays doubled until the server has validated its address, and an acknowledgement that had to
-    /// be sent again makes a round trip of the wait for it. So few losses make more than the idle timeout. RFC 9002 sections 5.1 and 6.2.1.
-    pub fn connected(config: &Config, carriage: MessageMapping, path: Path, seed: Seed) -> Self {
+    /// Not for longer: a client's PTO stays doubled until the server has validated its address, and a
+    /// retransmitted acknowledgement turns the wait for it into a round-trip sample. A few losses then exceed
+    /// the idle timeout. RFC 9002 sections 5.1 and 6.2.1.
+    pub fn connected(config: &Config, mapping: MessageMapping, path: Path, seed: Seed) -> Self {
         let mut pipe =
-            Self { faults_until: Time::from_millis(5_000), ..Self::new(config, carriage, path, seed) };
+            Self { faults_until: Time::from_millis(5_000), ..Self::new(config, mapping, path, seed) };
         pipe.command(0, Command::Connect);
         while pipe.sides.iter().any(|side| !side.has(&Event::Connected)) {
             pipe.run(Duration::from_millis(100));
@@ -112,7 +113,7 @@ impl Pipe {
         );
     }
 
-    /// Lets so much time pass.
+    /// Runs for this time.
     pub fn run(&mut self, time: Duration) {
         let until = self.now + time;
         loop {
@@ -186,7 +187,7 @@ impl Side {
         self.told.iter().any(|(_, told)| told == event)
     }
 
-    /// What came on a stream, in the order in which it did.
+    /// Returns the octets that arrived on a stream, in their order.
     pub fn stream(&self, stream: u16) -> Vec<u8> {
         let own = self.received.iter().filter(|(_, data)| data.stream == stream);
         own.flat_map(|(_, data)| data.payload.to_vec()).collect()

@@ -1,4 +1,4 @@
-//! Rules of RFC 9000, RFC 9001 and RFC 9002, seen from outside: what is sent when.
+//! Tests rules of RFC 9000, RFC 9001 and RFC 9002 by the packets that are sent.
 
 use hol_base::{Duration, Seed, Time};
 use hol_quic::{Config, MessageMapping};
@@ -31,7 +31,7 @@ fn frames(packet: &Packet) -> Vec<Frame> {
     packets(payload(packet)).flat_map(|packet| packet.unwrap().frames()).map(Result::unwrap).collect()
 }
 
-/// When a side sent a packet with such a frame, from some time on.
+/// Returns when a side sent packets with such a frame, after `from`.
 fn times(side: &Side, from: Time, is_it: impl Fn(&Frame) -> bool) -> Vec<Time> {
     let sent = side.sent.iter().filter(|(at, packet)| *at >= from && frames(packet).iter().any(&is_it));
     sent.map(|(at, _)| *at).collect()
@@ -45,7 +45,7 @@ fn is_ack(frame: &Frame) -> bool {
     matches!(frame, Frame::Ack { .. })
 }
 
-/// When the first message of a side arrived after `from`, and how.
+/// Returns the last message that a side received, with its time.
 fn received(side: &Side) -> &(Time, Received) {
     side.received.last().expect("nothing came")
 }
@@ -59,7 +59,7 @@ fn the_handshake_takes_a_round_trip() {
     assert_eq!((connected(0), connected(1)), (ms(2 * DELAY), ms(3 * DELAY)));
 }
 
-/// RFC 9000 section 14.1: datagrams with ack-eliciting Initial packets have 1200 octets at least.
+/// RFC 9000 section 14.1: datagrams with ack-eliciting Initial packets have at least 1200 octets.
 #[test]
 fn datagrams_with_initial_packets_are_padded() {
     let pipe = connected(&quinn());
@@ -72,8 +72,8 @@ fn datagrams_with_initial_packets_are_padded() {
     }
 }
 
-/// RFC 9000 section 8.1: before the address is validated, a server sends no more than three times what it got; the rest of a
-/// longer flight waits for the client.
+/// RFC 9000 section 8.1: before the address is validated, a server sends at most three times what it
+/// received; the rest of a longer flight waits for the client.
 #[test]
 fn a_long_handshake_flight_costs_a_round_trip() {
     for (flight, round_trips) in [(2500, 1), (5000, 2)] {
@@ -90,7 +90,7 @@ fn a_long_handshake_flight_costs_a_round_trip() {
     }
 }
 
-/// RFC 9002 section 6.2.1: the first PTO is of the initial RTT, smoothed_rtt + 4 * rttvar, which is 333 + 4 * 166.5 ms.
+/// RFC 9002 section 6.2.1: the first PTO follows from the initial RTT: smoothed_rtt + 4 * rttvar, which is 333 + 4 * 166.5 ms.
 #[test]
 fn a_lost_first_packet_is_sent_again_after_the_first_pto() {
     for (initial_rtt, pto) in [("333ms", 999), ("100ms", 300)] {
@@ -120,7 +120,7 @@ fn every_other_packet_is_acknowledged_at_once_and_a_lone_one_after_max_ack_delay
     assert_eq!(times(&pipe.sides[1], start, is_ack)[0], start + delay);
 }
 
-/// RFC 9002 section 6.1.1: a packet is lost when one that was sent three later is acknowledged.
+/// RFC 9002 section 6.1.1: a packet is lost when a packet sent three later is acknowledged.
 #[test]
 fn a_packet_is_lost_when_three_later_ones_are_acknowledged() {
     let mut pipe = connected(&quinn());
@@ -134,14 +134,15 @@ fn a_packet_is_lost_when_three_later_ones_are_acknowledged() {
     }
     pipe.run(Duration::from_millis(200));
     let sent = times(&pipe.sides[0], start, has_user_data);
-    // An out-of-order packet is acknowledged at once (RFC 9000 section 13.2.1): that of the fourth comes a round trip after it.
+    // An out-of-order packet is acknowledged at once (RFC 9000 section 13.2.1): the acknowledgment of the
+    // fourth arrives a round trip after it.
     let again = start + pause * 3 + Duration::from_millis(2 * DELAY);
     assert_eq!(sent.last(), Some(&again), "{sent:?}");
     let statistics = pipe.sides[0].endpoint.statistics();
     assert_eq!((statistics.fast_retransmissions, statistics.timeout_retransmissions), (1, 0));
 }
 
-/// RFC 9002 section 6.1.2: or when a later one is acknowledged and 9/8 of a round trip have passed.
+/// RFC 9002 section 6.1.2: a packet is also lost when a later one is acknowledged and 9/8 of a round trip have passed.
 #[test]
 fn a_packet_is_lost_when_a_later_one_is_acknowledged_and_time_has_passed() {
     let mut pipe = connected(&quinn());
@@ -153,12 +154,13 @@ fn a_packet_is_lost_when_a_later_one_is_acknowledged_and_time_has_passed() {
     pipe.send(0, 0, vec![2; 100]);
     pipe.run(Duration::from_millis(200));
     let sent = times(&pipe.sides[0], start, has_user_data);
-    // A threshold is a binary fraction: 22.5 ms less a nanosecond.
+    // A threshold is a binary fraction: 22.5 ms minus a nanosecond.
     assert_eq!(sent[2].since(start).as_nanos().div_ceil(1000), 22_500);
 }
 
-/// RFC 9002 section 6.2: a lone lost packet is found by the PTO, which waits for the peer's max_ack_delay too. The probes of
-/// quinn-proto ask for an acknowledgment and carry no data (section 6.2.4 would have it): it is sent a round trip later.
+/// RFC 9002 section 6.2: a single lost packet is detected by the PTO, which includes the peer's
+/// max_ack_delay. The probes of quinn-proto request an acknowledgment and carry no data (section 6.2.4
+/// recommends it): the data are retransmitted a round trip later.
 #[test]
 fn a_lone_lost_packet_is_sent_again_a_round_trip_after_the_pto() {
     let mut pipe = connected(&quinn());
@@ -168,7 +170,7 @@ fn a_lone_lost_packet_is_sent_again_a_round_trip_after_the_pto() {
     pipe.send(0, 0, vec![1; 100]);
     pipe.run(Duration::from_millis(200));
     let probes = times(&pipe.sides[0], start, |frame| *frame == Frame::ImmediateAck);
-    // smoothed_rtt + 4 * rttvar + max_ack_delay, of the samples of the handshake: 20 + 22.5 + 25 ms.
+    // smoothed_rtt + 4 * rttvar + max_ack_delay, from the samples of the handshake: 20 + 22.5 + 25 ms.
     assert_eq!(probes, [start + Duration::from_micros(67_500); 2]);
     let sent = times(&pipe.sides[0], start, has_user_data);
     assert_eq!(sent, [start, probes[0] + Duration::from_millis(2 * DELAY)]);
@@ -205,7 +207,7 @@ fn a_loss_delays_its_own_stream_and_no_other() {
     assert!(pipe.sides[1].received[0].0 < start + Duration::from_millis(DELAY + 3));
 }
 
-/// RFC 9000 section 10.1: without a packet for so long the connection ends without a word.
+/// RFC 9000 section 10.1: after the idle timeout without a packet the connection ends silently.
 #[test]
 fn a_silent_connection_ends_by_its_idle_timeout() {
     let mut pipe = connected(&config("quinn-0.11", "idle_timeout = '5s'"));
@@ -219,7 +221,7 @@ fn a_silent_connection_ends_by_its_idle_timeout() {
     assert!(pipe.sides.iter().all(|side| side.told.len() == 1), "{:?}", pipe.sides);
 }
 
-/// RFC 9000 section 10.2: who aborts says so, and the peer knows after half a round trip.
+/// RFC 9000 section 10.2: an endpoint that aborts informs the peer, which knows after half a round trip.
 #[test]
 fn an_abort_ends_both_sides() {
     let mut pipe = connected(&quinn());
@@ -229,7 +231,7 @@ fn an_abort_ends_both_sides() {
     assert!(pipe.sides[1].has(&Event::Failed { reason: Failure::ClosedByPeerApplication }));
 }
 
-/// RFC 9000 section 4.1: what nobody reads fills the window, and the sender stops.
+/// RFC 9000 section 4.1: unread data fill the window, and the sender stops.
 #[test]
 fn a_busy_reader_holds_the_sender_back() {
     let mut pipe =
@@ -249,7 +251,7 @@ fn a_busy_reader_holds_the_sender_back() {
     assert!(pipe.sides[0].has(&Event::Writable));
 }
 
-/// RFC 9002 section 7.2: ten datagrams may be in flight at first, and no more.
+/// RFC 9002 section 7.2: at most ten datagrams may be in flight at first.
 #[test]
 fn the_initial_window_bounds_what_is_sent_first() {
     let mut pipe = connected(&config("quinn-0.11", "mtu_discovery = '0B'"));

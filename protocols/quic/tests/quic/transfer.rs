@@ -1,4 +1,4 @@
-//! Whatever the path does, each stream arrives once and in order, and the connection closes.
+//! Tests that each stream arrives once and in order on any path, and that the connection closes.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use hol_quic::{Config, MessageMapping};
 use hol_transport::{Command, Endpoint as _, Event};
 use proptest::prelude::*;
 
-/// Messages of both sides: after what pause, whose, on which stream, how long.
+/// Messages of both sides: pause before, side, stream, octets.
 type Writes = Vec<(u64, usize, u16, usize)>;
 
 fn writes() -> impl Strategy<Value = Writes> {
@@ -30,20 +30,20 @@ fn path() -> impl Strategy<Value = Path> {
 /// Messages with their streams, by the side that sent them.
 type Sent = [Vec<(u16, Vec<u8>)>; 2];
 
-/// The message that is the side's so-many-th.
+/// Returns the content of a side's `number`-th message.
 fn octets(number: usize, length: usize) -> Vec<u8> {
     (0..length).map(|at| (number * 31 + at * 7) as u8).collect()
 }
 
-/// Sends the messages, closes both sides; the pipe, and what each side sent.
+/// Sends the messages and closes both sides; returns the pipe, and the messages that each side sent.
 fn transfer(
     config: &Config,
-    carriage: MessageMapping,
+    mapping: MessageMapping,
     path: Path,
     seed: u64,
     writes: &Writes,
 ) -> (Pipe, Sent) {
-    let mut pipe = Pipe::connected(config, carriage, path, Seed(seed));
+    let mut pipe = Pipe::connected(config, mapping, path, Seed(seed));
     pipe.faults_until = pipe.now + Duration::from_secs(40);
     let mut sent = [Vec::new(), Vec::new()];
     for (pause, side, stream, length) in writes {
@@ -54,8 +54,8 @@ fn transfer(
             sent[*side].push((*stream, message));
         }
     }
-    // What RFC 9221 does not send again ends with the connection if that overtakes it.
-    if carriage == MessageMapping::Datagrams {
+    // Datagrams (RFC 9221) are lost if the end of the connection overtakes them.
+    if mapping == MessageMapping::Datagrams {
         pipe.run(path.delay + path.jitter);
     }
     pipe.command(0, Command::Close);
@@ -98,7 +98,7 @@ proptest! {
         }
     }
 
-    /// Each message arrives whole and once, in whatever order.
+    /// Each message arrives whole and once, in any order.
     #[test]
     fn each_message_arrives_once_on_a_stream_of_its_own(
         path in path(),
@@ -118,7 +118,7 @@ proptest! {
         }
     }
 
-    /// RFC 9221 section 5: DATAGRAM frames are not sent again; none comes twice.
+    /// RFC 9221 section 5: DATAGRAM frames are not retransmitted; none arrives twice.
     #[test]
     fn a_datagram_arrives_at_most_once(path in path(), seed: u64, writes in writes()) {
         let writes: Writes = writes.into_iter().map(|(pause, side, stream, length)| (pause, side, stream, length.min(1000))).collect();
@@ -144,7 +144,7 @@ proptest! {
         prop_assert_eq!(run(), run());
     }
 
-    /// What the delay is split into adds up: no octet is sent before it is sent first, or arrives before it is sent.
+    /// The components of the delay are not negative: no octet is sent before it is first sent, or arrives before it is sent.
     #[test]
     fn a_passage_is_in_order(path in path(), seed: u64, writes in writes()) {
         let (pipe, _) = transfer(&config("quinn-0.11", "streams = 4"), MessageMapping::Streams, path, seed, &writes);

@@ -1,4 +1,4 @@
-//! What Wireshark says about packets that are protected for a capture.
+//! Tests how Wireshark dissects packets that are protected for a capture.
 
 use std::process::Command as Program;
 
@@ -8,7 +8,7 @@ use hol_quic::MessageMapping;
 use hol_transport::{Command, Endpoint as _};
 use hol_wire::PcapngWriter;
 
-/// A connection with losses, so many messages that keys are updated, which a capture does not show, and its end.
+/// Runs a connection with losses, its end, and enough messages for key updates, which a capture does not show.
 fn conversation() -> Pipe {
     let path = Path { loss: 0.05, ..Path::clean(10) };
     let mut pipe =
@@ -23,7 +23,7 @@ fn conversation() -> Pipe {
     pipe
 }
 
-/// The capture of what both sides sent, in order.
+/// Returns the capture of the packets that both sides sent, in order.
 fn capture(pipe: &Pipe) -> Vec<u8> {
     let mut sent: Vec<_> = pipe
         .sides

@@ -1,4 +1,4 @@
-//! usrsctp, FreeBSD's, in a program of its own; it is left out where that cannot be made.
+//! usrsctp, FreeBSD's SCTP, in a separate program; it is left out if the program cannot be compiled.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +27,7 @@ impl Program {
         None
     }
 
-    /// What it took of a processor, in ns.
+    /// Returns its processor time, in ns.
     pub fn carry(&self, bulk: Bulk) -> u64 {
         let Bulk { messages, octets } = bulk;
         let words =

@@ -1,4 +1,4 @@
-//! RFC 9260 sections 6.2, 6.5 and 6.7: what a receiver answers, and when.
+//! RFC 9260 sections 6.2, 6.5 and 6.7: tests what a receiver answers, and when.
 
 use super::script::{PEER_TAG, PEER_TSN, Script, config, data, data_with, delivered, ms};
 use crate::{Config, fixtures};
@@ -6,7 +6,7 @@ use hol_base::ByteCount;
 use hol_transport::{Command, Endpoint as _, Event};
 use hol_wire::sctp::{Cause, Chunk, DataFlags, GapAckBlock};
 
-/// The first packet is acknowledged, so the rules for later ones can be seen.
+/// Returns a script whose first packet was acknowledged, so that the rules for later ones apply.
 fn receiving(config: Config) -> Script {
     let mut script = Script::established(config);
     script.inject([data(1)]);
@@ -96,7 +96,7 @@ fn a_duplicate_is_reported_at_once() {
 
 #[test]
 fn a_duplicate_ahead_of_a_new_chunk_is_reported_as_the_stack_says() {
-    // Section 6.2: MAY. Linux decides when it has read the last chunk.
+    // Section 6.2: MAY. Linux decides after the last chunk.
     for (as_last_asks, expected) in [(true, 0), (false, 1)] {
         let linux_or_rfc = Config { sack_as_last_chunk_asks: as_last_asks, ..config() };
         let mut script = receiving(linux_or_rfc.clone());
@@ -118,7 +118,7 @@ fn the_i_bit_asks_for_an_acknowledgement_at_once() {
 
 #[test]
 fn a_waiting_sack_rides_with_data() {
-    // Section 6.1: and ahead of it, section 6.10.
+    // Section 6.1: bundled, and by section 6.10 before the DATA.
     let mut script = receiving(config());
     script.inject([data(2)]);
     script.send(0, 100);
@@ -130,7 +130,7 @@ fn a_waiting_sack_rides_with_data() {
 
 #[test]
 fn a_window_that_fills_is_announced_and_kept() {
-    // Section 6.2: a_rwnd less what waits; what does not fit is dropped and reported.
+    // Section 6.2: a_rwnd minus the waiting data; a chunk without room is dropped and reported.
     let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
     for number in 3..=152 {
         script.inject([data(number)]);
@@ -146,8 +146,8 @@ fn a_window_that_fills_is_announced_and_kept() {
 
 #[test]
 fn an_application_that_does_not_read_closes_the_window_and_opens_it_when_it_does() {
-    // Section 6.2: a_rwnd less what is held for the application; what finds no room is dropped, and a window that has opened by
-    // much is told of at once.
+    // Section 6.2: a_rwnd minus the unread data; a chunk without room is dropped, and a window that has
+    // opened by much is announced at once.
     let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
     script.command(Command::Read(false));
     for number in 2..=151 {
@@ -164,7 +164,7 @@ fn an_application_that_does_not_read_closes_the_window_and_opens_it_when_it_does
     assert_eq!(script.take_sacks().pop().unwrap().a_rwnd, 1500);
 }
 
-/// Chunk `number` of a message of stream 0: fragments of 500 octets.
+/// Returns fragment `number`, of 500 octets, of a message on stream 0.
 fn fragment(number: u32, flags: DataFlags) -> Chunk {
     let Chunk::Data(mut data) = data_with(number, 0, 1, flags) else { unreachable!() };
     data.payload = vec![number as u8; 500].into();
@@ -173,14 +173,14 @@ fn fragment(number: u32, flags: DataFlags) -> Chunk {
 
 #[test]
 fn a_message_larger_than_the_window_is_delivered_in_part_and_read_whole() {
-    // Section 6.9: what the application has been given in part makes room.
+    // Section 6.9: data delivered in part make room.
     let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
     script.inject([fragment(2, DataFlags::BEGIN)]);
     script.inject([fragment(3, DataFlags(0))]);
     assert_eq!(script.take_sacks().pop().unwrap().a_rwnd, 500);
     for number in 4..=20 {
         script.inject([fragment(number, DataFlags(0))]);
-        // All but the fragment at hand has been read.
+        // Only the latest fragment is unread.
         assert!(script.take_sacks().last().is_none_or(|sack| sack.a_rwnd >= 1000), "fragment {number}");
     }
     assert_eq!(delivered(&script.events), [1], "the message is not whole");
@@ -193,7 +193,7 @@ fn a_message_larger_than_the_window_is_delivered_in_part_and_read_whole() {
 
 #[test]
 fn a_part_that_a_busy_application_does_not_read_makes_no_room() {
-    // Section 6.2: a_rwnd less what is held for the application.
+    // Section 6.2: a_rwnd minus the unread data.
     let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
     script.command(Command::Read(false));
     script.inject([fragment(2, DataFlags::BEGIN)]);
@@ -210,9 +210,9 @@ fn a_part_that_a_busy_application_does_not_read_makes_no_room() {
 
 #[test]
 fn each_part_that_is_read_makes_room_and_the_window_says_so_after_each_read() {
-    // `net/sctp/ulpqueue.c` sctp_ulpq_partial_delivery: 73 fragments are handed over when less than the next is free, and
-    // `net/sctp/socket.c` sctp_recvmsg takes 65,536 octets of them, the rest, and the fragment that came; windows as in a capture of
-    // Linux 6.12.
+    // `net/sctp/ulpqueue.c` sctp_ulpq_partial_delivery: 73 fragments are delivered when the next one does not
+    // fit, and `net/sctp/socket.c` sctp_recvmsg takes 65,536 octets of them, then the rest, then the fragment
+    // that arrived; windows as in a capture of Linux 6.12.
     let mut script = receiving(fixtures::linux());
     script.run_to(1);
     let fragment = |number: u32| {
@@ -231,7 +231,7 @@ fn each_part_that_is_read_makes_room_and_the_window_says_so_after_each_read() {
 
 #[test]
 fn the_next_chunk_takes_the_room_of_others_unless_there_is_something_to_read() {
-    // `net/sctp/ulpqueue.c` sctp_ulpq_renege: nothing is taken away while the receive queue has something.
+    // `net/sctp/ulpqueue.c` sctp_ulpq_renege: no data are discarded while the receive queue is not empty.
     let cumulative = |reads: bool| {
         let mut script = receiving(Config { receive_buffer: ByteCount(1500), ..config() });
         script.command(Command::Read(reads));
@@ -315,8 +315,9 @@ fn messages_are_acknowledged_before_the_application_is_awake_to_read_them() {
 
 #[test]
 fn what_is_read_is_announced_when_it_is_an_eighth_of_the_buffer() {
-    // `net/sctp/associola.c` sctp_assoc_rwnd_decrease and sctp_assoc_rwnd_increase: the SACK of a packet is sent before the application
-    // reads, and a window update follows once sk_rcvbuf >> rwnd_upd_shift was read, which is 13,312 octets of 106,496.
+    // `net/sctp/associola.c` sctp_assoc_rwnd_decrease and sctp_assoc_rwnd_increase: the SACK of a packet is
+    // sent before the application reads, and a window update follows after sk_rcvbuf >> rwnd_upd_shift octets
+    // were read, which are 13,312 of 106,496.
     let mut script = receiving(fixtures::linux());
     script.run_to(1);
     let fragments = |first: u32, last: u32| {
@@ -332,14 +333,14 @@ fn what_is_read_is_announced_when_it_is_an_eighth_of_the_buffer() {
         script.run_to(u64::from(last));
         script.take_sacks().into_iter().map(|sack| sack.a_rwnd).collect::<Vec<u32>>()
     };
-    // Ten fragments are 14,520 octets; those of nine are too few to speak of, and the SACK that waits for its delay says nothing yet.
+    // Ten fragments are 14,520 octets; nine are too few for an update, and the delayed SACK does not announce it.
     let every_second: Vec<u32> = (1..=5).map(|pairs| 106_496 - 2 * pairs * 1452).collect();
     assert_eq!(windows(2, 11), [&every_second[..], &[106_496]].concat());
 }
 
 #[test]
 fn over_several_paths_a_sack_names_all_the_gaps_that_fit() {
-    // RFC 9260 section 3.3.4: Linux names 16, and has no concurrent multipath transfer.
+    // RFC 9260 section 3.3.4: Linux reports at most 16, and has no concurrent multipath transfer.
     let blocks = |cmt: bool| {
         let mut script = receiving(Config { cmt, ..fixtures::linux() });
         (1..400).for_each(|step| script.inject([data(1 + 2 * step)]));

@@ -1,4 +1,4 @@
-//! RFC 9260 section 5: how an association begins, and what happens when two begin at once.
+//! RFC 9260 section 5: tests the setup of an association, also by both ends at the same time.
 
 use super::pair::{Network, Pair};
 use super::script::{
@@ -36,7 +36,7 @@ fn a_listener_keeps_no_state_before_the_cookie_comes_back() {
 
 #[test]
 fn a_flood_of_invented_senders_leaves_a_listener_as_it_was() {
-    // Section 5.1.3: what an INIT says travels in the cookie. Nothing but the random source has moved.
+    // Section 5.1.3: the content of an INIT is in the cookie. Only the random number generator has a new state.
     let mut server = Server::new(config());
     let (rng, before) = (server.endpoint.rng.clone(), format!("{:?}", server.endpoint));
     for number in 0..100_000u32 {
@@ -81,7 +81,7 @@ fn streams_are_negotiated_to_the_smaller_number() {
 
 #[test]
 fn data_rides_with_the_cookie_echo() {
-    // Section 5.1: one packet, and the rest after COOKIE ACK.
+    // Section 5.1: one packet; the rest follows after COOKIE ACK.
     let mut script = Script::closed(config(), 1);
     script.command(Command::Connect);
     for _ in 0..3 {
@@ -137,14 +137,14 @@ fn a_stale_cookie_is_refused_and_a_longer_life_asked_for() {
     let packet = script.take_one();
     let Chunk::Init(init) = &packet.chunks[0] else { panic!("{packet:?}") };
     assert!(init.parameters.contains(&Parameter::CookiePreservative(5000)), "{init:?}");
-    // The peer's numbers are known by now (net/sctp/sm_make_chunk.c sctp_process_init).
+    // The peer's numbers are now known (net/sctp/sm_make_chunk.c sctp_process_init).
     let streams = (init.outbound_streams, init.inbound_streams);
     assert_eq!(streams, (config().streams.min(8), config().max_inbound_streams.min(8)));
 }
 
 #[test]
 fn the_init_after_a_stale_cookie_is_repeated_without_the_back_off_of_the_cookie() {
-    // net/sctp/sm_sideeffect.c sctp_cmd_new_state: both timers of T1 begin again; the errors are counted on.
+    // net/sctp/sm_sideeffect.c sctp_cmd_new_state: both timers of T1 restart; the error count continues.
     let mut script = Script::closed(Config { max_init_retransmits: 5, ..config() }, 1);
     script.command(Command::Connect);
     script.inject([init_ack(8, &[])]);
@@ -159,7 +159,7 @@ fn the_init_after_a_stale_cookie_is_repeated_without_the_back_off_of_the_cookie(
 
 #[test]
 fn a_cookie_lives_as_much_longer_as_its_peer_wants() {
-    // Section 3.3.2.1.3; net/sctp/sm_make_chunk.c sctp_process_param. Else a path of 80 s never gets an association.
+    // Section 3.3.2.1.3; net/sctp/sm_make_chunk.c sctp_process_param. Otherwise no association would be possible over a path of 80 s.
     let answers = |millis: u64| {
         let mut server = Server::new(Config { valid_cookie_life: Duration::from_secs(1), ..config() });
         let (ack, cookie) = server.init_ack(init(vec![Parameter::CookiePreservative(5000)]));

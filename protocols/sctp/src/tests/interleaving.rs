@@ -1,11 +1,11 @@
-//! RFC 8260: messages that are interleaved, and the schedulers of streams.
+//! RFC 8260: tests interleaved messages, and the stream schedulers.
 
 use bytes::Bytes;
 use hol_base::{ByteCount, Duration};
 use hol_transport::{Command, Event, Message, Reliability};
 use hol_wire::sctp::{
-    Chunk, Data, DataFlags, ForwardTsn, Fsn, IData, IForwardTsn, Init, Mid, Packet, Parameter, Skipped, Ssn,
-    Tsn,
+    Chunk, Data, DataFlags, ForwardTsn, Fsn, IData, IForwardTsn, Init, Mid, Packet, Parameter,
+    SkippedMessages, Ssn, Tsn,
 };
 use smallvec::smallvec;
 
@@ -19,14 +19,14 @@ fn interleaving(scheduler: Scheduler) -> Config {
     Config { interleaving: true, scheduler, ..config() }
 }
 
-/// The `number`-th chunk of the peer, from 1, with the message that it belongs to and its place there.
+/// Returns the peer's `number`-th chunk, from 1, with its message and its position in that.
 fn i_data(number: u32, flags: DataFlags, (stream, mid, fsn): (u16, u32, u32)) -> Chunk {
     let (tsn, payload) = (PEER_TSN + (number - 1), Bytes::from(vec![number as u8; 10]));
     let data = Data { flags, tsn, stream, ssn: Ssn(0), ppid: 0, payload, stamp: Default::default() };
     Chunk::IData(Box::new(IData::new(&data, Mid(mid), Fsn(fsn))))
 }
 
-/// Stream, MID and FSN of the chunks that left, a list a packet.
+/// Returns stream, MID and FSN of the sent chunks, one list per packet.
 fn take_places(script: &mut Script) -> Vec<Vec<(u16, u32, u32)>> {
     let place = |chunk: &Chunk| match chunk {
         Chunk::IData(data) => Some((data.stream, data.mid.0, data.fsn.0)),
@@ -38,7 +38,7 @@ fn take_places(script: &mut Script) -> Vec<Vec<(u16, u32, u32)>> {
     packets.iter().map(|(_, _, packet)| places(packet)).filter(|places| !places.is_empty()).collect()
 }
 
-/// The streams of the chunks that left.
+/// Returns the streams of the sent chunks.
 fn take_streams(script: &mut Script) -> Vec<u16> {
     let packets = std::mem::take(&mut script.packets);
     let chunks = packets.iter().flat_map(|(_, _, packet)| &packet.chunks);
@@ -96,7 +96,7 @@ fn i_data_is_used_when_both_list_it() {
 
 #[test]
 fn a_listener_agrees_to_i_data_by_its_cookie() {
-    // RFC 8260 section 2.2.1: what the INIT listed comes back with the COOKIE ECHO.
+    // RFC 8260 section 2.2.1: the extensions in the INIT return in the COOKIE ECHO.
     for (config, expected) in [(interleaving(Scheduler::Rr), true), (config(), false)] {
         let mut pair = Pair::connected(&config, Network::PERFECT, 1);
         assert_eq!(pair.sides.each_ref().map(|side| side.interleaving), [expected; 2]);
@@ -129,7 +129,7 @@ fn data_of_the_other_kind_ends_the_association() {
 
 #[test]
 fn messages_and_fragments_are_numbered() {
-    // RFC 8260 section 2.1: from 0, ordered and unordered messages apart; and the same when they are sent again.
+    // RFC 8260 section 2.1: from 0, ordered and unordered messages separately; retransmissions have the same numbers.
     let mut script = Script::established(interleaving(Scheduler::Fcfs));
     script.send(5, 2000);
     script.command(Command::Send(Message { unordered: true, ..message(5, 100) }));
@@ -146,7 +146,7 @@ fn a_chunk_fits_into_its_packet_with_its_longer_header() {
     let mut script = Script::established(interleaving(Scheduler::Rr));
     script.send(0, 1500 - 20 - 12 - 20);
     assert_eq!(take_places(&mut script), [[(0, 0, 0)]]);
-    // What was cut for I-DATA before the peer was known goes as DATA too.
+    // A message that was fragmented for I-DATA before the peer was known is also sent as DATA.
     let mut script = Script::closed(interleaving(Scheduler::Rr), 1);
     script.send(0, 5000);
     script.command(Command::Connect);
@@ -155,7 +155,8 @@ fn a_chunk_fits_into_its_packet_with_its_longer_header() {
     assert_eq!(take_streams(&mut script), [0; 4]);
 }
 
-/// A large message on stream 0, of which the window lets a part leave; then small ones on streams 1 and 2, and what leaves next.
+/// Sends a large message on stream 0, of which the window allows a part, then small ones on streams 1 and 2;
+/// returns the next chunks' streams.
 fn beside_a_large_message(config: Config) -> Vec<u16> {
     let mut script = Script::established(config);
     script.send(0, 20_000);
@@ -171,7 +172,7 @@ fn beside_a_large_message(config: Config) -> Vec<u16> {
 
 #[test]
 fn small_messages_do_not_wait_for_a_large_one_that_is_interleaved() {
-    // RFC 8260 sections 2.2.2, 3.1 and 3.2: the large one has 14 fragments.
+    // RFC 8260 sections 2.2.2, 3.1 and 3.2: the large message has 14 fragments.
     let place = |streams: &[u16], wanted| streams.iter().position(|stream| *stream == wanted);
     let waits = [
         interleaving(Scheduler::Fcfs),
@@ -189,7 +190,7 @@ fn small_messages_do_not_wait_for_a_large_one_that_is_interleaved() {
         assert!(place(&streams, 2) <= Some(3), "{scheduler:?}: {streams:?}");
         assert!(streams.iter().rposition(|stream| *stream == 0) > Some(4), "{scheduler:?}: {streams:?}");
     }
-    // Section 3.4: a large one of lower priority does not delay them at all.
+    // Section 3.4: a large message of lower priority does not delay them at all.
     let prio = Config { stream_values: "1/0".parse().unwrap(), ..interleaving(Scheduler::Prio) };
     assert_eq!(beside_a_large_message(prio)[..3], [1, 2, 0]);
 }
@@ -222,7 +223,7 @@ fn a_packet_has_data_of_one_stream_where_that_is_asked_for() {
 
 #[test]
 fn what_is_given_up_is_passed_over_by_its_message_identifier() {
-    // RFC 8260 section 2.3.1: unordered messages too, and what stands between is not given up.
+    // RFC 8260 section 2.3.1: also unordered messages; messages between them are not abandoned.
     let mut script = Script::established(interleaving(Scheduler::Rr));
     let brief = |unordered| {
         let reliability = Reliability::Retransmissions(0);
@@ -232,7 +233,7 @@ fn what_is_given_up_is_passed_over_by_its_message_identifier() {
     script.command(brief(true));
     script.send(1, 100);
     take_places(&mut script);
-    // Of each of the two messages one fragment is lost.
+    // One fragment of each of the two messages is lost.
     for newest in 5..=7 {
         script.send(2, 100);
         script.sack(0, &[(2, 2), (5, newest)]);
@@ -246,8 +247,8 @@ fn what_is_given_up_is_passed_over_by_its_message_identifier() {
         _ => None,
     });
     let skipped = smallvec![
-        Skipped { stream: 3, unordered: false, mid: Mid(0) },
-        Skipped { stream: 3, unordered: true, mid: Mid(0) },
+        SkippedMessages { stream: 3, unordered: false, mid: Mid(0) },
+        SkippedMessages { stream: 3, unordered: true, mid: Mid(0) },
     ];
     let new_cumulative_tsn = script.first + 3;
     assert_eq!(forward, Some(IForwardTsn { new_cumulative_tsn, skipped }));
@@ -260,12 +261,12 @@ fn a_peer_passes_over_what_it_has_given_up() {
     script.inject([i_data(2, DataFlags::END, (0, 0, 1))]);
     script.inject([i_data(3, WHOLE, (0, 1, 0))]);
     assert_eq!(delivered(&script.events), [0; 0]);
-    let skipped = smallvec![Skipped { stream: 0, unordered: false, mid: Mid(0) }];
+    let skipped = smallvec![SkippedMessages { stream: 0, unordered: false, mid: Mid(0) }];
     let forward = IForwardTsn { new_cumulative_tsn: PEER_TSN, skipped };
     script.inject([Chunk::IForwardTsn(Box::new(forward.clone()))]);
     assert_eq!(delivered(&script.events), [3]);
     script.packets.clear();
-    // One that comes again is acknowledged as DATA is. RFC 3758 section 3.6.
+    // A duplicate is acknowledged like DATA. RFC 3758 section 3.6.
     for sacks in [0, 1] {
         script.inject([Chunk::IForwardTsn(Box::new(forward.clone()))]);
         assert_eq!(script.take_sacks().len(), sacks);
@@ -290,7 +291,8 @@ fn partial_reliability_needs_i_forward_tsn_where_messages_are_interleaved() {
 
 #[test]
 fn what_a_peer_gives_up_without_having_listed_i_forward_tsn_is_passed_over() {
-    // RFC 8260 section 2.3.1 has it listed; Linux 6.12 lists I-DATA alone, says that it knows FORWARD TSN, and sends I-FORWARD-TSN.
+    // RFC 8260 section 2.3.1 requires I-FORWARD-TSN in the list; Linux 6.12 lists only I-DATA, announces
+    // FORWARD TSN, and sends I-FORWARD-TSN.
     let mut script = Script::closed(interleaving(Scheduler::Rr), 1);
     script.command(Command::Connect);
     let Chunk::InitAck(mut answer) = init_ack(64, &[]) else { unreachable!() };
@@ -299,7 +301,7 @@ fn what_a_peer_gives_up_without_having_listed_i_forward_tsn_is_passed_over() {
     script.inject([Chunk::CookieAck]);
     script.inject([i_data(2, WHOLE, (0, 1, 0))]);
     assert_eq!(delivered(&script.events), [0; 0]);
-    let skipped = smallvec![Skipped { stream: 0, unordered: false, mid: Mid(0) }];
+    let skipped = smallvec![SkippedMessages { stream: 0, unordered: false, mid: Mid(0) }];
     script.inject([Chunk::IForwardTsn(Box::new(IForwardTsn { new_cumulative_tsn: PEER_TSN, skipped }))]);
     assert_eq!(delivered(&script.events), [2]);
 }
@@ -321,7 +323,7 @@ fn messages_that_no_buffer_holds_are_delivered_in_part_beside_each_other() {
 
 #[test]
 fn a_chunk_without_user_data_ends_the_association() {
-    // RFC 8260 section 2.2.2: all else is as for DATA, RFC 9260 section 6.2.
+    // RFC 8260 section 2.2.2: otherwise as for DATA, RFC 9260 section 6.2.
     let mut script = Script::established(interleaving(Scheduler::Rr));
     let Chunk::IData(chunk) = i_data(1, WHOLE, (0, 0, 0)) else { unreachable!() };
     script.inject([Chunk::IData(Box::new(IData { payload: Bytes::new(), tsn: Tsn(9), ..*chunk }))]);

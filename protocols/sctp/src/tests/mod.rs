@@ -1,5 +1,4 @@
-//! Scripts (one endpoint, a peer made of expectations) and pairs (two endpoints, a lossy network between
-//! them).
+//! Tests with scripts (one endpoint, whose peer is the test) and pairs (two endpoints and a lossy network).
 
 mod acknowledging;
 mod handshake;

@@ -1,4 +1,4 @@
-//! RFC 4895 and RFC 5061: addresses that come and go.
+//! RFC 4895 and RFC 5061: tests the addition and deletion of addresses.
 
 use bytes::Bytes;
 use hol_congestion::sctp::{CwndParameters, Window};
@@ -15,12 +15,12 @@ use super::script::{LOCAL, PEER_TSN, REMOTE, Script, config, data, delivered, in
 use crate::authentication::{Authentication, Offer, own_parameters};
 use crate::{Config, Hash};
 
-/// An endpoint that may move.
+/// Returns the configuration of an endpoint that may change addresses.
 fn mobile() -> Config {
     Config { auth: true, addip: true, ..config() }
 }
 
-/// An association with a peer that has `addresses`, and the peer's keys.
+/// Returns an association with a peer that has `addresses`, and the peer's keys.
 fn established(config: Config, addresses: &[Address]) -> (Script, Authentication) {
     let mut script = Script::closed(config, 1);
     script.command(Command::Connect);
@@ -36,7 +36,7 @@ fn established(config: Config, addresses: &[Address]) -> (Script, Authentication
     (script, keys)
 }
 
-/// The INIT ACK of a peer that can do everything.
+/// Returns the INIT ACK of a peer that supports all extensions.
 fn answer(init: &Init, addresses: &[Address]) -> (Authentication, Chunk) {
     let own = own_parameters(Hash::Sha1, || 3);
     let offer = |parameters: &[Parameter]| Offer::read(parameters).unwrap().unwrap();
@@ -47,9 +47,9 @@ fn answer(init: &Init, addresses: &[Address]) -> (Authentication, Chunk) {
     (keys, Chunk::InitAck(answer))
 }
 
-/// Injects chunks that the peer vouches for.
+/// Injects chunks that the peer has authenticated.
 fn inject_signed<const N: usize>(script: &mut Script, keys: &Authentication, chunks: [Chunk; N]) {
-    let mut all = vec![keys.unsigned()];
+    let mut all = vec![keys.empty_auth_chunk()];
     all.extend(chunks);
     keys.sign(&mut all);
     script.inject_with_tag(script.endpoint.local_tag, all.into_iter().collect());
@@ -63,7 +63,7 @@ fn address_removed(script: &mut Script, address: Address) {
     script.input(Input::AddressRemoved(address));
 }
 
-/// What the only ASCONF asks for; it is vouched for.
+/// Returns the only ASCONF, after verifying its authentication.
 fn take_asconf(script: &mut Script, keys: &Authentication) -> Asconf {
     let mut found: Vec<Asconf> = Vec::new();
     for (_, _, packet) in script.packets.drain(..) {
@@ -88,7 +88,7 @@ fn ack(asconf: &Asconf) -> Chunk {
     Chunk::AsconfAck(Box::new(AsconfAck { serial: asconf.serial, responses: Vec::new() }))
 }
 
-/// The peer's `number`-th ASCONF, from 0.
+/// Returns the peer's `number`-th ASCONF, from 0.
 fn asconf(number: u32, changes: &[AddressOperation]) -> Chunk {
     let request =
         |(change, correlation): (&AddressOperation, u32)| Request { correlation, change: change.clone() };
@@ -96,7 +96,7 @@ fn asconf(number: u32, changes: &[AddressOperation]) -> Chunk {
     Chunk::Asconf(Box::new(Asconf { serial: AsconfSerial(PEER_TSN.0) + number, lookup: REMOTE[0], requests }))
 }
 
-/// The answers that were sent, and where they went.
+/// Returns the answers that were sent, with their destinations.
 fn take_acks(script: &mut Script) -> Vec<(Address, AsconfAck)> {
     let packets = script.packets.drain(..);
     let chunks = packets.flat_map(|(_, to, packet)| packet.chunks.into_iter().map(move |chunk| (to, chunk)));
@@ -144,7 +144,7 @@ fn init_names_the_extensions_and_what_the_key_is_made_of() {
 
 #[test]
 fn a_new_address_is_added_and_made_primary_under_authentication() {
-    // RFC 5061 sections 5.1 A1, A2, 4.1.1 and 5.4: the add stands before the set primary.
+    // RFC 5061 sections 5.1 A1, A2, 4.1.1 and 5.4: the addition precedes the set-primary.
     let (mut script, keys) = established(mobile(), &REMOTE);
     address_added(&mut script, LOCAL[1]);
     let asconf = take_asconf(&mut script, &keys);
@@ -182,7 +182,7 @@ fn an_asconf_without_an_answer_is_sent_again_as_it_was() {
     assert!(script.packets.is_empty());
     script.run_to(3000);
     assert_eq!(take_asconf(&mut script, &keys), first);
-    // A5: its answer stops the timer and clears the counters.
+    // A5: the answer stops the timer and clears the counters.
     inject_signed(&mut script, &keys, [ack(&first)]);
     assert_eq!((script.endpoint.error_count, script.endpoint.paths()[0].error_count()), (0, 0));
     script.packets.clear();
@@ -216,7 +216,7 @@ fn a_new_address_sends_only_when_the_peer_has_agreed() {
     inject_signed(&mut script, &keys, [ack(&asconf)]);
     let sources: Vec<_> = script.endpoint.paths().iter().map(|path| path.source).collect();
     assert_eq!(sources, LOCAL);
-    // The path to its neighbour is probed at once, and carries DATA when it has answered.
+    // The path to an address in its network is probed at once, and carries DATA after the answer.
     script.send(0, 100);
     assert!(script.packets.iter().any(|(_, to, packet)| *to == REMOTE[1] && has([packet], is_heartbeat)));
     assert!(script.packets.iter().any(|(_, to, packet)| *to == REMOTE[0] && has([packet], is_data)));
@@ -228,7 +228,7 @@ fn a_new_address_sends_only_when_the_peer_has_agreed() {
 
 #[test]
 fn a_path_that_leaves_from_another_address_begins_anew() {
-    // RFC 9260 section 7.2.5.2: what was known of the congestion was of another route.
+    // RFC 9260 section 7.2.5.2: the congestion state was that of another route.
     let (mut script, keys) = established(mobile(), &REMOTE);
     for path in &mut script.endpoint.paths.list {
         path.window = Window::new(CwndParameters::rfc9260(100_000, 400_000), 7);
@@ -250,7 +250,7 @@ fn is_data(chunk: &Chunk) -> bool {
 
 #[test]
 fn an_address_that_the_peer_refuses_is_not_used() {
-    // RFC 5061 sections 5.1 A7 and 5.3 F10: what follows a failure has failed too.
+    // RFC 5061 sections 5.1 A7 and 5.3 F10: the requests after a failed one have failed too.
     let (mut script, keys) = established(mobile(), &REMOTE);
     address_added(&mut script, LOCAL[1]);
     let asconf = take_asconf(&mut script, &keys);
@@ -275,7 +275,7 @@ fn a_lost_address_is_deleted_from_another() {
     assert!(script.packets.iter().all(|(_, to, _)| *to == REMOTE[1]));
     let asconf = take_asconf(&mut script, &keys);
     assert_eq!((changes(&asconf), asconf.lookup), (vec![AddressOperation::Delete(LOCAL[0])], LOCAL[1]));
-    // F4: what still comes to it is of the association, but an ABORT is not believed (section 5.3.1).
+    // F4: packets to it still belong to the association, but an ABORT is ignored (section 5.3.1).
     script.inject([data(1), Chunk::Abort { reflected: true, causes: Vec::new() }]);
     assert_eq!(delivered(&script.events), [1]);
     assert_eq!(script.endpoint.state_name(), "ESTABLISHED");
@@ -296,7 +296,7 @@ fn what_was_under_way_on_a_lost_address_is_sent_again_at_once() {
 
 #[test]
 fn the_last_address_is_kept_until_there_is_another() {
-    // RFC 5061 sections 5.3 F5 and 5.3.2: the association is found by the address that is gone.
+    // RFC 5061 sections 5.3 F5 and 5.3.2: the association is found by the lost address.
     let (mut script, keys) = established(mobile(), &REMOTE);
     script.send(0, 100);
     script.packets.clear();
@@ -322,7 +322,7 @@ fn the_last_address_is_kept_until_there_is_another() {
 
 #[test]
 fn changes_may_be_asked_for_one_by_one_and_a_refusal_keeps_all_else_back() {
-    // RFC 5061 sections 5.3 F1 and 5.1 A7, as Linux has it.
+    // RFC 5061 sections 5.3 F1 and 5.1 A7, as in Linux.
     let (mut script, keys) = established(Config { asconf_apart: true, ..mobile() }, &REMOTE);
     script.send(0, 100);
     script.packets.clear();
@@ -343,7 +343,7 @@ fn changes_may_be_asked_for_one_by_one_and_a_refusal_keeps_all_else_back() {
     assert!(has(script.packets.iter().map(|(_, _, packet)| packet), is_data));
     let third = take_asconf(&mut script, &keys);
     assert_eq!((changes(&third), third.lookup), (vec![AddressOperation::Delete(LOCAL[0])], LOCAL[1]));
-    // Once more, and not for ever.
+    // Once more, but not forever.
     let causes = vec![Cause::Other { code: 164, value: Bytes::new() }];
     let responses = vec![Response::Error { correlation: third.requests[0].correlation, causes }];
     let refusal = AsconfAck { serial: third.serial, responses };
@@ -362,7 +362,7 @@ fn an_asconf_that_went_where_nothing_returns_from_takes_another_way() {
     let asconf = take_asconf(&mut script, &keys);
     address_removed(&mut script, LOCAL[0]);
     assert!(script.packets.iter().all(|(_, to, _)| *to == REMOTE[1]));
-    // Section 5.1 B4: it is the same, so the delete waits.
+    // Section 5.1 B4: a retransmission has the same content, so the deletion waits.
     assert_eq!(take_asconf(&mut script, &keys), asconf);
 }
 
@@ -407,11 +407,11 @@ fn what_comes_during_the_handshake_is_told_after_it() {
 
 #[test]
 fn a_peer_that_knows_no_asconf_is_asked_for_nothing() {
-    // RFC 5061 section 4.2.7, and section 5.1 A9 for one that found out later.
+    // RFC 5061 section 4.2.7, and section 5.1 A9 for an endpoint that learns it later.
     let mut script = Script::established_over(mobile(), 2);
     address_added(&mut script, LOCAL[1]);
     assert!(script.packets.is_empty());
-    // It goes on with what it has, and fails in the end as if nobody had told it.
+    // It continues with its addresses, and finally fails as if the address had not been reported as lost.
     address_removed(&mut script, LOCAL[0]);
     script.send(0, 100);
     assert!(has([&script.take_one()], is_data));
@@ -453,7 +453,7 @@ fn an_answer_to_what_was_never_asked_ends_the_association() {
     assert_eq!(script.take_one().chunks[..], [abort]);
 }
 
-/// The peer has a new address and wants to be sent to there.
+/// Simulates a peer that has a new address and requests data to it.
 fn peer_moves(script: &mut Script, keys: &Authentication) {
     script.from = 0;
     inject_signed(
@@ -510,12 +510,12 @@ fn an_asconf_that_nobody_vouches_for_is_discarded_with_the_rest_of_its_packet() 
     let (mut script, keys) = established(mobile(), &[]);
     let question = || asconf(0, &[AddressOperation::Add(REMOTE[1])]);
     script.inject([question(), data(1)]);
-    let mut forged = vec![keys.unsigned(), question(), data(1)];
+    let mut forged = vec![keys.empty_auth_chunk(), question(), data(1)];
     keys.sign(&mut forged);
     forged[1] = asconf(0, &[AddressOperation::Add(REMOTE[0])]);
     script.inject_with_tag(script.endpoint.local_tag, forged.into_iter().collect());
-    // One that stands before AUTH is not covered by it.
-    let mut before = vec![question(), keys.unsigned(), data(1)];
+    // A chunk before AUTH is not covered by it.
+    let mut before = vec![question(), keys.empty_auth_chunk(), data(1)];
     keys.sign(&mut before);
     script.inject_with_tag(script.endpoint.local_tag, before.into_iter().collect());
     assert!(script.packets.is_empty() && script.events.is_empty(), "{:?}", script.packets);
@@ -545,7 +545,7 @@ fn an_unknown_hash_is_reported() {
     assert!(script.events.is_empty());
 }
 
-/// The only answer's only error.
+/// Returns the only error of the only answer.
 fn refusal(script: &mut Script) -> Cause {
     let acks = take_acks(script);
     match &acks[..] {
@@ -595,7 +595,7 @@ fn an_address_that_does_not_exist_is_not_made_primary() {
 
 #[test]
 fn nothing_goes_to_or_comes_from_a_deleted_address() {
-    // RFC 5061 section 5.3 F13: what was in flight there is sent again, and a packet from there is a stray.
+    // RFC 5061 section 5.3 F13: data in flight to it are retransmitted, and a packet from it is out of the blue.
     let (mut script, keys) = established(mobile(), &[]);
     peer_moves(&mut script, &keys);
     answer_heartbeats(&mut script);
@@ -615,7 +615,7 @@ fn nothing_goes_to_or_comes_from_a_deleted_address() {
 
 #[test]
 fn a_wildcard_stands_for_the_source_of_the_packet() {
-    // RFC 5061 sections 4.2.1 and 4.2.2; 5.3.2: it comes from where it is not known yet.
+    // RFC 5061 sections 4.2.1, 4.2.2 and 5.3.2: the ASCONF comes from an unknown address.
     let (mut script, keys) = established(mobile(), &[]);
     script.send(0, 100);
     script.packets.clear();
@@ -629,7 +629,7 @@ fn a_wildcard_stands_for_the_source_of_the_packet() {
     assert!(script.packets.iter().any(|(_, to, packet)| *to == REMOTE[1] && has([packet], is_data)));
 }
 
-/// From the new address's being there until the peer sends to it: ASCONF and its answer, HEARTBEAT and its answer.
+/// The peer sends to a new address after ASCONF and its answer, HEARTBEAT and its answer.
 #[test]
 fn the_peer_sends_to_a_new_address_after_a_round_trip_and_a_half() {
     let network = Network { paths: 2, ..Network::PERFECT };
@@ -645,8 +645,8 @@ fn the_peer_sends_to_a_new_address_after_a_round_trip_and_a_half() {
 }
 
 proptest! {
-    /// Whatever is lost, and whenever the mobile node loses one address and gets the other: every message arrives once, in
-    /// order, and the association stays up.
+    /// Whatever is lost, and whenever the mobile node loses one address and gets the other: every message
+    /// arrives once and in order, and the association stays up.
     #[test]
     fn an_association_moves_with_its_host(
         seed in any::<u64>(),
@@ -656,7 +656,7 @@ proptest! {
         from in 0..2usize,
     ) {
         let network = Network { paths: 2, loss, ..Network::PERFECT };
-        // It never gives up: section 8.1 of RFC 9260 would let it.
+        // The association must not fail, although section 8.1 of RFC 9260 permits it.
         let config = Config { association_max_retrans: 1000, max_init_retransmits: 1000, ..mobile() };
         let mut pair = Pair::connected_from_one(&config, network, seed);
         (0..40).for_each(|number: u32| {
@@ -681,7 +681,7 @@ proptest! {
     }
 }
 
-/// The peer has lost its address, and asks from the next one.
+/// Simulates a peer that has lost its address and sends ASCONF from the next one.
 fn peer_moves_late(script: &mut Script, keys: &Authentication) {
     script.from = 1;
     inject_signed(
@@ -703,7 +703,7 @@ fn the_address_by_which_an_asconf_was_found_may_be_kept() {
             Response::Success { .. } => false,
         });
         assert_eq!((is_refused, script.endpoint.paths.index_of(REMOTE[0]).is_some()), (keeps, keeps));
-        // From an address that is known it was not found by any.
+        // From a known address the association was not looked up.
         inject_signed(&mut script, &keys, [asconf(1, &[AddressOperation::Delete(REMOTE[0])])]);
         assert_eq!(script.endpoint.paths.index_of(REMOTE[0]), None);
     }
@@ -720,7 +720,7 @@ fn what_is_in_flight_to_a_deleted_address_is_lost_or_waits_for_another_timer() {
         answer_heartbeats(&mut script);
         let sent = |script: &Script| has(script.packets.iter().map(|(_, _, packet)| packet), is_data);
         assert_eq!(sent(&script), !moves);
-        // It is in no window, so new data goes out; and when it is acknowledged, nothing is left to wait for.
+        // The data are in no window, so new data are sent; after their acknowledgement no timer runs.
         script.packets.clear();
         script.send(0, 100);
         assert!(sent(&script));

@@ -1,4 +1,4 @@
-//! RFC 9260 sections 5.4, 6.4, 8.2 and 8.3, RFC 7829: several paths.
+//! RFC 9260 sections 5.4, 6.4, 8.2 and 8.3, RFC 7829: tests several paths.
 
 use super::pair::{Network, Pair};
 use super::script::{REMOTE, Script, config, ms};
@@ -7,7 +7,7 @@ use hol_base::Duration;
 use hol_transport::{Command, Event, PathStatus, Reliability};
 use hol_wire::sctp::Chunk;
 
-/// Two paths, both confirmed.
+/// Returns a script with two confirmed paths.
 pub(super) fn two_paths(config: Config) -> Script {
     let mut script = Script::established_over(config, 2);
     script.run_to(2000);
@@ -27,7 +27,7 @@ fn answer_heartbeats(script: &mut Script) {
     }
 }
 
-/// Where each packet with DATA went.
+/// Returns the path of each packet with DATA.
 pub(super) fn data_went_to(script: &mut Script) -> Vec<usize> {
     let packets = std::mem::take(&mut script.packets);
     let with_data = packets
@@ -36,7 +36,7 @@ pub(super) fn data_went_to(script: &mut Script) -> Vec<usize> {
     with_data.map(|(_, to, _)| REMOTE.iter().position(|address| address == to).unwrap()).collect()
 }
 
-/// Two paths, of which the second became known by the peer alone.
+/// Returns a script with two paths, of which only the peer listed the second.
 fn one_path_of_two_verified(config: Config) -> Script {
     let mut script = Script::closed(config, 1);
     script.command(Command::Connect);
@@ -153,7 +153,7 @@ fn data_that_is_acknowledged_revives_a_path_that_is_potentially_failed() {
 
 #[test]
 fn an_inactive_path_is_revived_by_what_comes_from_it_alone() {
-    // RFC 9260 section 8.2: the SACK may have taken the other path, and tells nothing of this one.
+    // RFC 9260 section 8.2: the SACK may have used the other path, so it does not confirm this one.
     for answers_from in [0, 1] {
         let limits =
             Config { path_max_retrans: 0, pf_threshold: 5, association_max_retrans: 100, ..config() };
@@ -235,7 +235,7 @@ fn a_sack_goes_to_where_the_data_came_from() {
     script.from = 1;
     script.inject([super::script::data(1)]);
     assert_eq!(script.packets[0].1, REMOTE[1]);
-    // Also of what came before, on a path whose SACK was lost.
+    // Also data before the failure, on a path whose SACK was lost.
     for from in [0, 1] {
         script.packets.clear();
         script.from = from;
@@ -284,7 +284,7 @@ fn an_association_survives_the_loss_of_a_path() {
 
 #[test]
 fn a_lost_heartbeat_ends_measuring_until_one_is_answered() {
-    // Section 6.3.1 C4, as Linux reads it: the heartbeat is the one measurement under way.
+    // Section 6.3.1 C4, as in Linux: the heartbeat is the one measurement in progress.
     for (holds, measured) in [(true, None), (false, Some(ms(50)))] {
         let mut script = Script::established(Config { heartbeat_holds_rtt: holds, ..config() });
         script.run_to(32_000);
@@ -303,7 +303,7 @@ fn a_lost_heartbeat_ends_measuring_until_one_is_answered() {
 
 #[test]
 fn the_first_heartbeat_after_a_timeout_does_not_wait_for_the_longer_rto() {
-    // RFC 7829 section 3.2 asks for one every RTO: half of it and a jitter of up to 1 s, counted from T3-rtx.
+    // RFC 7829 section 3.2 requires one every RTO: half of it and a jitter of up to 1 s, counted from T3-rtx.
     let mut script = Script::established(config());
     script.send(0, 100);
     script.run_to(1000);
@@ -315,7 +315,7 @@ fn the_first_heartbeat_after_a_timeout_does_not_wait_for_the_longer_rto() {
     assert!(matches!(sent[..], [Chunk::Heartbeat(_)]), "{sent:?}");
 }
 
-/// The second path answers no HEARTBEAT for a minute.
+/// Returns the script after a minute in which the second path answered no HEARTBEAT.
 fn idle_path_gone(heartbeat_fails_association: bool) -> Script {
     let limits = Config { association_max_retrans: 3, hb_interval: ms(1000), ..config() };
     let mut script = two_paths(Config { heartbeat_fails_association, ..limits });
@@ -370,7 +370,7 @@ fn an_address_that_is_not_verified_gets_no_sack() {
 
 #[test]
 fn a_lost_cookie_echo_goes_to_the_next_address_with_its_data() {
-    // Section 5.1: as an INIT does; and no other packet leaves before COOKIE ACK. Linux stays with the address.
+    // Section 5.1: like an INIT; and no other packet is sent before COOKIE ACK. Linux does not change the address.
     for (tries, went_to) in [(true, [1, 0, 1]), (false, [1, 1, 1])] {
         let mut script = Script::closed(Config { cookie_echo_tries_all_paths: tries, ..config() }, 2);
         script.command(Command::Connect);

@@ -1,4 +1,4 @@
-//! Data over all paths at once. Iyengar, Amer, Stewart 2006; the sections are those of RFC 9260.
+//! Tests data over all paths at once. Iyengar, Amer, Stewart 2006; the sections are those of RFC 9260.
 
 use hol_base::Duration;
 
@@ -13,7 +13,7 @@ fn cmt() -> Config {
 
 #[test]
 fn each_path_takes_what_its_window_has_room_for() {
-    // Section 6.1 B, path by path: 4404 octets are four chunks of 1400, and the path that is filled least goes first.
+    // Section 6.1 B, for each path: 4404 octets are four chunks of 1400, and the least filled path is used first.
     let mut script = two_paths(cmt());
     (0..12).for_each(|_| script.send(0, 1400));
     assert_eq!(data_went_to(&mut script), [0, 1, 0, 1, 0, 1, 0, 1]);
@@ -24,7 +24,7 @@ fn each_path_takes_what_its_window_has_room_for() {
 
 #[test]
 fn a_path_that_is_faster_makes_nothing_of_the_other_missing() {
-    // The paper's section 4.1: every second chunk went over the second path.
+    // The paper's section 4.1: every second chunk was sent on the second path.
     let mut script = two_paths(cmt());
     (0..8).for_each(|_| script.send(0, 1400));
     data_went_to(&mut script);
@@ -33,7 +33,7 @@ fn a_path_that_is_faster_makes_nothing_of_the_other_missing() {
     script.sack(0, &[(2, 2), (4, 4), (6, 6)]);
     script.sack(0, &[(2, 2), (4, 4), (6, 6), (8, 8)]);
     assert_eq!(script.endpoint.statistics.fast_retransmissions, 0);
-    // Of the same path three reports are enough, section 7.2.4.
+    // Three reports of the same path are enough, section 7.2.4.
     script.sack(0, &[(2, 4), (6, 6), (8, 8)]);
     script.sack(0, &[(2, 6), (8, 8)]);
     script.sack(0, &[(2, 8)]);
@@ -52,7 +52,7 @@ fn what_is_acknowledged_over_one_path_opens_its_window_though_the_other_is_late(
     assert_eq!(script.endpoint.paths()[1].cwnd(), before + 1500);
 }
 
-/// Of equal paths two carry what one does in half of the time.
+/// Two equal paths carry in half of the time what one carries.
 #[test]
 fn two_paths_carry_twice_as_much() {
     let took = |config: &Config, seed| {

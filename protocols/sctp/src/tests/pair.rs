@@ -1,4 +1,4 @@
-//! Two endpoints and a network between them that loses, repeats, delays and reorders.
+//! Two endpoints and a network between them that loses, duplicates, delays and reorders packets.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use hol_wire::Packet;
 use super::script::{LOCAL, LOCAL_PORT, REMOTE, REMOTE_PORT};
 use crate::{Config, Endpoint};
 
-/// What each path does to each packet.
+/// The faults of each path.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Network {
     pub(super) loss: f64,
     pub(super) duplication: f64,
     pub(super) delay: Duration,
-    /// Each packet is late by a random part of this.
+    /// Maximum random delay of a packet in addition.
     pub(super) jitter: Duration,
     pub(super) paths: usize,
 }
@@ -31,17 +31,17 @@ impl Network {
     };
 }
 
-/// The active side is 0, the passive side 1.
+/// Two endpoints: side 0 is active, side 1 passive.
 pub(super) struct Pair {
     pub(super) sides: [Endpoint; 2],
     pub(super) events: [Vec<(Time, Event)>; 2],
     pub(super) now: Time,
-    /// Paths that lose everything.
+    /// Whether each path loses everything.
     pub(super) cut: [bool; 2],
     network: Network,
     rng: Rng,
     deadlines: [Option<Time>; 2],
-    /// By arrival, then by order of sending.
+    /// The packets in transit by arrival, then by order of sending.
     wire: BTreeMap<(Time, u64), (usize, Packet)>,
     sent: u64,
     digester: Digester,
@@ -77,7 +77,7 @@ impl Pair {
         }
     }
 
-    /// Connected, the handshake over.
+    /// Returns a pair after the handshake.
     pub(super) fn connected(config: &Config, network: Network, seed: u64) -> Self {
         let mut pair = Self::new(config, network, seed);
         pair.establish();
@@ -91,7 +91,7 @@ impl Pair {
         assert_eq!(self.sides.each_ref().map(Endpoint::state_name), ["ESTABLISHED"; 2]);
     }
 
-    /// The same, but the active side has only the first of its addresses yet.
+    /// Returns a pair after the handshake, of which the active side so far has only the first of its addresses.
     pub(super) fn connected_from_one(config: &Config, network: Network, seed: u64) -> Self {
         let mut pair = Self::unconnected(config, network, seed, 1);
         pair.command(0, Command::Connect);
@@ -108,7 +108,7 @@ impl Pair {
         self.settle(side);
     }
 
-    /// Sends now or as soon as there is room.
+    /// Sends a message now or as soon as there is room.
     pub(super) fn send(&mut self, side: usize, message: Message) {
         self.waiting[side].push(message);
         self.offer(side);
@@ -166,7 +166,7 @@ impl Pair {
         }
     }
 
-    /// One event: the next arrival or timer. False if there is none before `until`.
+    /// Handles one event, the next arrival or timer; returns false if there is none before `until`.
     fn step(&mut self, until: Time) -> bool {
         let arrival = self.wire.first_key_value().map(|((at, _), _)| *at);
         let timer = self.deadlines.iter().flatten().min().copied();
@@ -189,13 +189,13 @@ impl Pair {
         true
     }
 
-    /// Runs while `go_on`, for `span` at most.
+    /// Runs while `go_on` returns true, for at most `span`.
     pub(super) fn run_while(&mut self, span: Duration, mut go_on: impl FnMut(&Self) -> bool) {
         let until = self.now + span;
         while go_on(self) && self.step(until) {}
     }
 
-    /// Runs until this long after the beginning, if that is not over.
+    /// Runs until this time after the start, if that is not over.
     pub(super) fn run_until(&mut self, since_start: Duration) {
         self.run((Time::ZERO + since_start).saturating_since(self.now));
     }
@@ -220,7 +220,7 @@ impl Pair {
             .collect()
     }
 
-    /// The numbers of the messages that `side` received on `stream`.
+    /// Returns the numbers of the messages that `side` received on `stream`.
     pub(super) fn numbers(&self, side: usize, stream: u16) -> Vec<u32> {
         let messages = self.received(side).into_iter().filter(|message| message.stream == stream);
         messages

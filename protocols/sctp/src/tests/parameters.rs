@@ -1,4 +1,4 @@
-//! RFC 9260 sections 3.2, 3.3.2, 3.3.3 and 5.1.1 to 5.1.2: what INIT and INIT ACK say, and chunks of unknown types.
+//! RFC 9260 sections 3.2, 3.3.2, 3.3.3 and 5.1.1 to 5.1.2: tests the parameters of INIT and INIT ACK, and chunks of unknown types.
 
 use super::script::{LOCAL, PEER_TAG, PEER_TSN, REMOTE, Script, config, data, delivered, init_ack};
 use super::server::{Server, init};
@@ -13,14 +13,14 @@ fn unknown(kind: u16, length: usize) -> Parameter {
     Parameter::Unknown { kind, value: vec![7; length].into() }
 }
 
-/// The peer's INIT ACK with these parameters before those that it has anyway.
+/// Returns the peer's INIT ACK with these parameters before the usual ones.
 fn init_ack_with(parameters: Vec<Parameter>) -> Chunk {
     let Chunk::InitAck(mut init) = init_ack(8, &[]) else { unreachable!() };
     init.parameters.splice(0..0, parameters);
     Chunk::InitAck(init)
 }
 
-/// What an endpoint that opens says to an INIT ACK; if it ended.
+/// Returns the answer of an opening endpoint to an INIT ACK, and whether the endpoint has ended.
 fn answer_to(init_ack: Chunk) -> (Packet, bool) {
     let mut script = Script::closed(config(), 1);
     script.command(Command::Connect);
@@ -47,7 +47,7 @@ fn unknown_parameters_of_an_init_are_reported_in_the_init_ack() {
 
 #[test]
 fn no_report_makes_an_init_ack_longer_than_a_packet() {
-    // RFC 9260 section 6.10: what has no room is left out.
+    // RFC 9260 section 6.10: reports without room are omitted.
     let mut server = Server::new(config());
     let answers =
         server.ask(0, vec![init(vec![unknown(0xc001, 1000), unknown(0xc002, 400), unknown(0xc003, 4)])]);
@@ -88,7 +88,7 @@ fn a_report_that_has_no_room_behind_the_cookie_echo_waits_for_the_cookie_ack() {
 
 #[test]
 fn an_unknown_parameter_may_say_that_it_is_the_last_to_be_read() {
-    // RFC 9260 section 3.2.1: what stands behind it is not done, what stands before it is, and the handshake goes on.
+    // RFC 9260 section 3.2.1: parameters after it are not processed, those before it are, and the handshake continues.
     let addresses = |stop| {
         let mut server = Server::new(config());
         server.open(init(vec![
@@ -107,7 +107,7 @@ fn an_unknown_parameter_may_say_that_it_is_the_last_to_be_read() {
 
 #[test]
 fn parameters_that_are_known_and_not_used_are_passed_over() {
-    // RFC 9260 sections 3.3.2.1, 3.3.3.1 and 5.1.2: they are no error, and what stands behind them counts.
+    // RFC 9260 sections 3.3.2.1, 3.3.3.1 and 5.1.2: they are no error, and the parameters after them are processed.
     let known = vec![
         Parameter::Ipv6Address([0xfd; 16].into()),
         Parameter::CookiePreservative(1000),
@@ -126,7 +126,7 @@ fn parameters_that_are_known_and_not_used_are_passed_over() {
 
 #[test]
 fn an_address_that_is_of_many_hosts_is_not_taken() {
-    // RFC 9260 section 5.1.2 speaks of valid addresses, section 8.4 of unicast ones.
+    // RFC 9260 section 5.1.2 requires valid addresses, section 8.4 unicast ones.
     let many = [ipv4(224, 0, 0, 1), ipv4(255, 255, 255, 255), ipv4(0, 0, 0, 0)];
     let mut server = Server::new(config());
     server.open(init(many.map(Parameter::of_address).to_vec()));
@@ -170,7 +170,7 @@ fn an_init_ack_without_what_is_mandatory_is_refused() {
 
 #[test]
 fn messages_for_streams_that_the_peer_lacks_are_given_up() {
-    // RFC 9260 section 5.1.1; whoever waits for room hears of it.
+    // RFC 9260 section 5.1.1; an application that waits for room is informed.
     let send_buffer = hol_base::ByteCount(3000);
     let mut script = Script::closed(Config { streams: 10, send_buffer, ..config() }, 1);
     script.command(Command::Connect);
@@ -205,7 +205,7 @@ fn forward_tsn_is_agreed_upon_by_its_parameter_or_by_the_list_of_extensions() {
 
 #[test]
 fn a_forward_tsn_that_was_not_agreed_upon_is_an_unknown_chunk() {
-    // RFC 3758 section 3.3.1: its type says to go on and to report it.
+    // RFC 3758 section 3.3.1: its type requires to continue and to report it.
     let mut server = Server::established(config(), vec![]);
     let forward =
         Chunk::ForwardTsn(Box::new(ForwardTsn { new_cumulative_tsn: PEER_TSN + 3, skipped: smallvec![] }));
@@ -220,7 +220,7 @@ fn a_forward_tsn_that_was_not_agreed_upon_is_an_unknown_chunk() {
 
 #[test]
 fn unknown_chunks_are_treated_as_their_top_bits_say() {
-    // RFC 9260 section 3.2: 0x40 reports, 0x80 reads on.
+    // RFC 9260 section 3.2: 0x40 reports, 0x80 continues.
     for (kind, reports, goes_on) in
         [(0x3e, false, false), (0x7e, true, false), (0xbe, false, true), (0xfe, true, true)]
     {
@@ -237,7 +237,7 @@ fn unknown_chunks_are_treated_as_their_top_bits_say() {
 
 #[test]
 fn a_report_of_an_unknown_chunk_fits_into_a_packet() {
-    // RFC 9260 section 6.10: the chunk filled its own.
+    // RFC 9260 section 6.10: the chunk filled its packet.
     let mut script = Script::established(config());
     script.inject([Chunk::Unknown { kind: 0xfe, flags: 0, value: vec![7; 1464].into() }]);
     assert_eq!(script.take_one().length(), 1480);

@@ -1,4 +1,4 @@
-//! RFC 3758 and RFC 7496: messages that may be given up.
+//! RFC 3758 and RFC 7496: tests messages that may be abandoned.
 
 use super::pair::{Network, Pair};
 use super::script::{PEER_TSN, Script, config, data, data_with, delivered, init_ack, message};
@@ -68,7 +68,7 @@ fn a_message_that_waited_too_long_is_never_sent() {
 
 #[test]
 fn what_is_given_up_unsent_makes_room_for_the_application() {
-    // `net/sctp/outqueue.c` sctp_outq_flush_data frees it, and `socket.c` sctp_wfree wakes who waits for room.
+    // `net/sctp/outqueue.c` sctp_outq_flush_data frees it, and `socket.c` sctp_wfree wakes an application that waits for room.
     let mut script = Script::established(Config { send_buffer: ByteCount(10_000), ..config() });
     for _ in 0..4 {
         script.send(0, 1400);
@@ -95,7 +95,7 @@ fn a_message_whose_time_is_up_is_given_up_at_the_next_sack() {
 
 #[test]
 fn all_fragments_of_a_message_are_given_up_together() {
-    // RFC 3758 section 3.5 A3: those that were not sent included.
+    // RFC 3758 section 3.5 A3: including those that were not sent.
     let mut script = Script::established(config());
     script.command(unreliable(10_000, Reliability::Retransmissions(0)));
     let sent = script.take_data().len() as u32;
@@ -136,7 +136,7 @@ fn a_receiver_moves_on_over_what_was_given_up() {
 
 #[test]
 fn an_old_forward_tsn_is_acknowledged_as_data_is() {
-    // RFC 3758 section 3.6: every second one, else a FORWARD TSN a SACK and a SACK a FORWARD TSN never end.
+    // RFC 3758 section 3.6: every second one; otherwise FORWARD TSN and SACK would trigger each other without end.
     for config in [config(), fixtures::linux()] {
         let mut script = Script::established(config);
         script.inject([data(1)]);
@@ -194,7 +194,7 @@ fn a_forward_tsn_too_far_ahead_is_passed_over() {
 
 #[test]
 fn what_a_sack_acknowledges_is_not_given_up() {
-    // RFC 3758 section 3.5: it has arrived, whatever its lifetime.
+    // RFC 3758 section 3.5: the message has arrived, so its lifetime has no effect.
     let mut script = Script::established(config());
     script.command(unreliable(100, Reliability::Lifetime(Duration::from_millis(50))));
     script.run_to(51);
@@ -204,7 +204,8 @@ fn what_a_sack_acknowledges_is_not_given_up() {
 
 #[test]
 fn linux_looks_at_limits_before_it_acknowledges() {
-    // `net/sctp/outqueue.c` sctp_check_transmitted: what was sent once, and may not be sent again, is given up at the next SACK.
+    // `net/sctp/outqueue.c` sctp_check_transmitted: a message that was sent once, and may not be
+    // retransmitted, is abandoned at the next SACK.
     let give_up = |config: Config, length| {
         let mut script = Script::established(config);
         script.command(unreliable(length, Reliability::Retransmissions(0)));
@@ -222,8 +223,8 @@ fn linux_looks_at_limits_before_it_acknowledges() {
 
 #[test]
 fn linux_gives_up_in_the_order_of_its_lists() {
-    // `net/sctp/outqueue.c` sctp_check_transmitted: a chunk that was sent again stands behind the others of its message, which follow at
-    // the next SACK.
+    // `net/sctp/outqueue.c` sctp_check_transmitted: a retransmitted chunk is listed after the others of its
+    // message, which are abandoned at the next SACK.
     let mut script = Script::established(fixtures::linux());
     script.command(unreliable(4000, Reliability::Retransmissions(1)));
     for last in 2..=3 {
@@ -285,7 +286,7 @@ fn a_queue_of_messages_given_up_does_not_hold_up_the_shutdown() {
 
 #[test]
 fn a_forward_tsn_fits_into_a_packet() {
-    // RFC 3758 section 3.5 C4: it goes as far as there is room to name streams.
+    // RFC 3758 section 3.5 C4: it extends as far as there is room for the streams.
     let mut script = Script::closed(Config { streams: 500, initial_window: ByteCount(6000), ..config() }, 1);
     script.command(Command::Connect);
     let Chunk::Init(init) = &script.take_one().chunks[0].clone() else { panic!("no INIT") };

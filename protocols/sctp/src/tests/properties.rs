@@ -1,4 +1,4 @@
-//! What must hold whatever the network does.
+//! Tests properties that hold on any network.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use hol_base::Duration;
 use hol_transport::{Command, Event, Message, Reliability};
 use hol_wire::sctp::{
     Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn, GapAckBlock, IData, IForwardTsn, Init, Mid, Parameter,
-    Sack, Skipped, Ssn, Tsn,
+    Sack, SkippedMessages, Ssn, Tsn,
 };
 use hol_wire::{Address, SendTimes};
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ pub(super) struct Sending {
     pub(super) unordered: bool,
     pub(super) reliability: Reliability,
     pub(super) length: usize,
-    /// Milliseconds until the next.
+    /// Milliseconds until the next message.
     pub(super) pause: u64,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn sending() -> impl Strategy<Value = Sending> {
     )
 }
 
-/// And a value for each stream.
+/// Returns a scheduler and its value for each stream.
 fn scheduler() -> impl Strategy<Value = (Scheduler, &'static str)> {
     prop_oneof![
         3 => Just((Scheduler::Fcfs, "")),
@@ -83,7 +83,7 @@ pub(super) fn stacks() -> impl Strategy<Value = Config> {
         Just(Config { streams: 10, ..Config::dcsctp() }),
         Just(Config { streams: 10, ..Config::usrsctp() }),
         Just(Config { receive_buffer: hol_base::ByteCount(24_000), ..config() }),
-        // Of less than many messages: they are delivered in part.
+        // A receive buffer shorter than many messages, which are therefore delivered in part.
         Just(Config { receive_buffer: hol_base::ByteCount(5000), ..config() }),
     ]
     .prop_flat_map(|config| (Just(config), scheduler(), any::<bool>()))
@@ -96,7 +96,7 @@ pub(super) fn stacks() -> impl Strategy<Value = Config> {
     .prop_map(|config| Config { association_max_retrans: 1000, max_init_retransmits: 1000, ..config })
 }
 
-/// The number that the message was sent with.
+/// Returns the number with which the message was sent.
 pub(super) fn number(payload: &Bytes) -> u32 {
     payload.iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
@@ -115,7 +115,7 @@ fn run(config: &Config, network: Network, sendings: &[Sending], seed: u64) -> Pa
     pair
 }
 
-/// No ordered message is lost, repeated or reordered; no unordered one is lost or repeated.
+/// Checks that no ordered message is lost, repeated or reordered, and no unordered one is lost or repeated.
 pub(super) fn check(pair: &Pair, sendings: &[Sending]) {
     for side in 0..2 {
         let mut copies: BTreeMap<u32, u32> = BTreeMap::new();
@@ -133,8 +133,8 @@ pub(super) fn check(pair: &Pair, sendings: &[Sending]) {
         }
         for (index, sent) in sendings.iter().enumerate().filter(|(_, sent)| sent.side == side) {
             let copies = copies.get(&(index as u32)).copied().unwrap_or(0);
-            // What Linux drops of a message that has begun leaves a hole in its stream if all that was sent is acknowledged; and an old
-            // FORWARD TSN may speak of a stream that has begun anew.
+            // A message of which Linux drops the rest leaves a hole in its stream if all sent chunks are
+            // acknowledged; and an outdated FORWARD TSN may refer to a stream that was reset since.
             let config = &pair.sides[side].config;
             let meets_old_numbers = config.reconfig && config.forward_tsn_always_counts;
             let leaves_hole = |other: &Sending| {
@@ -171,7 +171,7 @@ proptest! {
     }
 }
 
-/// Chunks that a broken or hostile peer may send, near enough to the truth to get past the first checks.
+/// Returns chunks that a broken or hostile peer may send, close enough to valid ones to pass the first checks.
 fn any_chunk() -> impl Strategy<Value = Chunk> {
     let near = || prop_oneof![4 => 0u32..30, 1 => any::<u32>()];
     let octets = || prop::collection::vec(any::<u8>(), 0..60).prop_map(Bytes::from);
@@ -203,11 +203,11 @@ fn any_chunk() -> impl Strategy<Value = Chunk> {
         },
     );
     let i_forward = (near(), 0u16..4, any::<bool>(), near_mid()).prop_map(|(tsn, stream, unordered, mid)| {
-        let skipped = smallvec::smallvec![Skipped { stream, unordered, mid: Mid(mid) }];
+        let skipped = smallvec::smallvec![SkippedMessages { stream, unordered, mid: Mid(mid) }];
         Chunk::IForwardTsn(Box::new(IForwardTsn { new_cumulative_tsn: PEER_TSN + tsn, skipped }))
     });
     let gap = (0u16..40, 0u16..40).prop_map(|(start, end)| GapAckBlock { start, end });
-    // What it acknowledges counts from what the endpoint knows to be acknowledged.
+    // The acknowledgement is relative to the endpoint's cumulative TSN ack point.
     let step = || prop_oneof![16 => 0u32..2, 4 => 2u32..4, 1 => any::<u32>()];
     let sack = (step(), any::<u32>(), prop::collection::vec(gap, 0..4)).prop_map(|(tsn, a_rwnd, gaps)| {
         let (cumulative_tsn, gaps, duplicates) = (Tsn(tsn), gaps.into(), Default::default());
@@ -250,7 +250,7 @@ proptest! {
                 Chunk::Sack(Sack { cumulative_tsn, .. }) | Chunk::Shutdown { cumulative_tsn } => {
                     *cumulative_tsn = script.endpoint.flight.cumulative() + cumulative_tsn.0;
                 }
-                // Most user data is of the kind that was agreed upon.
+                // Most user data are of the negotiated kind.
                 Chunk::Data(data) if script.endpoint.interleaving && length % 8 > 0 => {
                     let (mid, fsn) = (Mid(u32::from(data.ssn.0 % 4)), Fsn(pause as u32 % 4));
                     chunk = Chunk::IData(Box::new(IData::new(data, mid, fsn)));
@@ -272,7 +272,7 @@ proptest! {
     }
 }
 
-/// INIT and INIT ACK of strangers, and what ends associations.
+/// Returns INIT and INIT ACK of another host, and chunks that end associations.
 fn any_stranger() -> impl Strategy<Value = Chunk> {
     let octets = || prop::collection::vec(any::<u8>(), 0..60).prop_map(Bytes::from);
     let parameter = prop_oneof![
@@ -300,7 +300,8 @@ fn any_stranger() -> impl Strategy<Value = Chunk> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// RFC 9260 sections 6.10 and 8.5: in whatever state, a packet fits, has a tag unless it is an INIT, and has its company.
+    /// RFC 9260 sections 6.10 and 8.5: in any state, a packet fits the MTU, has a tag unless it is an INIT,
+    /// and bundles only permitted chunks.
     #[test]
     fn no_packet_of_a_stranger_makes_an_endpoint_break_the_rules(
         config in stacks(),
@@ -363,7 +364,7 @@ fn the_same_seed_gives_the_same_packets() {
     assert_ne!(digest(1), digest(2));
 }
 
-/// A chunk that is given up when it is to be sent again, with all else of its message acknowledged: no timer ran for it.
+/// A chunk is abandoned instead of retransmitted while the rest of its message is acknowledged: no timer ran for it.
 #[test]
 fn what_is_given_up_instead_of_sent_again_is_told() {
     let config = Config { cmt: true, scheduler: Scheduler::Rr, interleaving: true, ..fixtures::linux() };

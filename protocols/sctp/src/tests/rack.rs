@@ -1,4 +1,4 @@
-//! RACK-TLP, RFC 8985, in SCTP.
+//! Tests RACK-TLP, RFC 8985, in SCTP.
 
 use hol_base::Duration;
 use hol_transport::Endpoint as _;
@@ -11,7 +11,7 @@ fn rack() -> Config {
     Config { rack: true, ..config() }
 }
 
-/// Messages of 100 octets sent at 1 ms intervals from 0 ms, after a round trip of 100 ms has been measured.
+/// Returns a script that has sent messages of 100 octets at 1 ms intervals from 0 ms, after it measured a round trip of 100 ms.
 fn spaced(count: u32) -> Script {
     let mut script = Script::established(rack());
     script.send(0, 100);
@@ -35,7 +35,7 @@ fn statistics(script: &Script) -> [u64; 4] {
     ]
 }
 
-/// Section 6.2 step 5: within a quarter of the round trip a chunk may still be late.
+/// Section 6.2 step 5: within a quarter of the round trip a chunk may only be delayed.
 #[test]
 fn a_chunk_is_lost_when_one_sent_later_has_arrived_and_the_reordering_window_is_over() {
     let mut script = spaced(2);
@@ -44,12 +44,12 @@ fn a_chunk_is_lost_when_one_sent_later_has_arrived_and_the_reordering_window_is_
     script.run_to(1124);
     assert_eq!(script.take_data(), []);
     script.run_to(1125);
-    // It left at 1000 ms: 100 ms of round trip, and 25 ms.
+    // It was sent at 1000 ms: 100 ms of round trip, and 25 ms.
     assert_eq!(script.take_data(), [(1125, vec![2])]);
     assert_eq!(statistics(&script), [1, 0, 0, 1]);
 }
 
-/// Section 6.2 step 4: three that arrived are dupthresh, and no reordering was seen.
+/// Section 6.2 step 4: three later chunks reach DupThresh, and no reordering was seen.
 #[test]
 fn nothing_is_waited_for_where_three_have_arrived_and_none_was_ever_late() {
     let mut script = spaced(5);
@@ -58,7 +58,7 @@ fn nothing_is_waited_for_where_three_have_arrived_and_none_was_ever_late() {
     assert_eq!(script.take_data(), [(1103, vec![2])]);
 }
 
-/// Section 6.2 step 3: a path that has reordered has a window whatever arrives.
+/// Section 6.2 step 3: a path that has reordered always has a reordering window.
 #[test]
 fn a_path_that_has_reordered_keeps_its_reordering_window() {
     let mut script = spaced(6);
@@ -71,7 +71,7 @@ fn a_path_that_has_reordered_keeps_its_reordering_window() {
     script.run_to(1126);
     assert_eq!(script.take_data(), []);
     script.run_to(1200);
-    // Chunk 4 left at 1002 ms; RACK.rtt is 101 ms.
+    // Chunk 4 was sent at 1002 ms; RACK.rtt is 101 ms.
     assert_eq!(script.take_data()[0].1, [4]);
 }
 
@@ -91,7 +91,7 @@ fn the_reordering_window_grows_with_chunks_that_came_twice() {
     assert_eq!(script.take_data(), [(1150, vec![2])]);
 }
 
-/// Section 6.2 step 2: what arrives within less than the least round trip is an earlier copy, which says nothing about order.
+/// Section 6.2 step 2: an acknowledgment within less than the minimum round trip is for an earlier copy, which does not show the order.
 #[test]
 fn an_acknowledgment_of_an_earlier_copy_does_not_count() {
     let mut script = spaced(3);
@@ -101,13 +101,13 @@ fn an_acknowledgment_of_an_earlier_copy_does_not_count() {
     script.send(0, 100);
     script.run_to(1130);
     assert_eq!(script.take_data(), [(1120, vec![5]), (1127, vec![2, 3])]);
-    // Chunk 2 left again at 1127 ms, and is acknowledged 3 ms later: chunk 5 has not been overtaken.
+    // Chunk 2 was retransmitted at 1127 ms, and is acknowledged 3 ms later: chunk 5 has not been overtaken.
     script.sack(2, &[(4, 4)]);
     script.run_to(1200);
     assert_eq!(script.take_data(), []);
 }
 
-/// A lost retransmission is found by data that was sent after it; by miss indications it would wait for T3-rtx.
+/// A lost retransmission is detected by data sent after it; with miss indications it would wait for T3-rtx.
 #[test]
 fn a_lost_retransmission_is_found() {
     let mut script = spaced(5);
@@ -123,20 +123,20 @@ fn a_lost_retransmission_is_found() {
     assert_eq!(statistics(&script)[2], 0);
 }
 
-/// Section 7.2: two round trips, and the peer's delay for a lone packet; section 7.3: the last chunk again.
+/// Section 7.2: two round trips, and the peer's SACK delay for a single packet; section 7.3: the last chunk again.
 #[test]
 fn a_probe_repeats_the_last_chunk_long_before_t3_rtx() {
     let mut script = spaced(3);
     script.run_to(1600);
-    // 1002 + 2 * 100 + 200 ms, for all three would fit into one packet.
+    // 1002 + 2 * 100 + 200 ms, because all three would fit into one packet.
     assert_eq!(script.take_data(), [(1402, vec![4])]);
     assert_eq!(statistics(&script), [1, 1, 0, 0]);
-    // What is missing before it is lost at once: it left more than a round trip earlier.
+    // The chunks missing before it are lost at once: they were sent more than a round trip earlier.
     script.sack(1, &[(4, 4)]);
     assert_eq!(script.take_data(), [(1600, vec![2, 3])]);
 }
 
-/// Section 7.3: new data, if there are any and the peer has room, even beyond cwnd.
+/// Section 7.3: new data if available and the peer has room, even beyond cwnd.
 #[test]
 fn a_probe_is_new_data_where_there_are_any() {
     let mut script = spaced(0);
@@ -149,7 +149,7 @@ fn a_probe_is_new_data_where_there_are_any() {
     assert_eq!(script.take_data(), [(300, vec![sent + 2])], "and no other before that one is acknowledged");
 }
 
-/// Section 7.4.2: the peer tells of a duplicate, or the original was lost and the probe has repaired it.
+/// Section 7.4.2: either the peer reports a duplicate, or the original was lost and the probe has repaired it.
 #[test]
 fn a_probe_that_repaired_a_loss_reduces_the_window() {
     let probed = |twice: bool| {
@@ -170,7 +170,7 @@ fn a_probe_that_repaired_a_loss_reduces_the_window() {
     assert_eq!((probed(true), probed(false)), (0, 1));
 }
 
-/// Section 7.2: T3-rtx counts from the probe, and remains where no probe helps.
+/// Section 7.2: T3-rtx counts from the probe, and continues if no probe helps.
 #[test]
 fn t3_rtx_expires_an_rto_after_the_probe() {
     let mut script = spaced(1);
@@ -179,7 +179,7 @@ fn t3_rtx_expires_an_rto_after_the_probe() {
     assert_eq!(statistics(&script), [1, 1, 1, 1]);
 }
 
-/// Section 6.2: behind the first packet, cwnd governs what is retransmitted.
+/// Section 6.2: after the first packet, cwnd limits retransmissions.
 #[test]
 fn cwnd_governs_what_is_retransmitted_behind_the_first_packet() {
     let mut script = Script::established(rack());
@@ -194,7 +194,7 @@ fn cwnd_governs_what_is_retransmitted_behind_the_first_packet() {
     let sent = 1 + script.take_data().iter().flat_map(|(_, chunks)| chunks.clone()).max().unwrap();
     script.run_to(200);
     let cwnd = |script: &Script| script.endpoint.paths()[0].cwnd();
-    // All but the last three are lost.
+    // All but the last three chunks are lost.
     script.sack(flight, &[(sent - 3, sent - 1)]);
     let again = script.take_data().len() as u64;
     assert!(again > 1 && script.flight_size() <= cwnd(&script) + 1200, "{again}");
@@ -210,7 +210,7 @@ fn a_probe_goes_out_in_the_place_of_t3_rtx() {
     assert_eq!(statistics(&script), [1, 1, 0, 0]);
 }
 
-/// Section 7.2: only new data and an advancing cumulative acknowledgment start the timer again.
+/// Section 7.2: only new data and an advancing cumulative acknowledgment restart the timer.
 #[test]
 fn sacks_that_acknowledge_nothing_do_not_put_a_probe_off() {
     let mut script = spaced(1);
@@ -222,7 +222,7 @@ fn sacks_that_acknowledge_nothing_do_not_put_a_probe_off() {
     assert_eq!(script.take_data(), [(1400, vec![2])]);
 }
 
-/// Section 7.3: on a path that has become slower, Karn's rule forbids the samples that would end needless probes.
+/// Section 7.3: on a path that has become slower, Karn's algorithm prevents the samples that would end unnecessary probes.
 #[test]
 fn no_probe_follows_another_without_a_round_trip_between_them() {
     let mut script = spaced(1);
@@ -240,7 +240,7 @@ fn no_probe_follows_another_without_a_round_trip_between_them() {
     assert_eq!(statistics(&script)[1], 2, "a round trip was measured");
 }
 
-/// Section 7.3: Nagle's algorithm waits for an acknowledgment, which the probe is to bring.
+/// Section 7.3: Nagle's algorithm waits for an acknowledgment, which the probe should trigger.
 #[test]
 fn a_probe_takes_new_data_that_nagle_holds_back() {
     let mut script = Script::established(Config { nagle: true, ..rack() });
@@ -256,8 +256,7 @@ fn a_probe_takes_new_data_that_nagle_holds_back() {
     assert_eq!(script.take_data(), [(1400, vec![3])]);
 }
 
-/// Section 6.3: what was sent within the last round trip is not lost when T3-rtx expires; the first packet is repeated whatever is in
-/// flight.
+/// Section 6.3: chunks sent within the last round trip are not lost when T3-rtx expires; the first packet is always retransmitted.
 #[test]
 fn t3_rtx_spares_what_was_sent_lately() {
     let mut script = spaced(1);
@@ -273,7 +272,7 @@ fn t3_rtx_spares_what_was_sent_lately() {
     assert!(script.take_data().is_empty());
 }
 
-/// Section 9.3: one loss event reduces the window once, though T3-rtx has spared one of its chunks.
+/// Section 9.3: one loss event reduces the window once, although T3-rtx has spared one of its chunks.
 #[test]
 fn what_t3_rtx_spared_and_was_lost_with_the_rest_reduces_the_window_no_more() {
     let mut script = spaced(1);
@@ -282,7 +281,7 @@ fn what_t3_rtx_spared_and_was_lost_with_the_rest_reduces_the_window_no_more() {
     script.send(0, 100);
     script.run_to(2400);
     assert_eq!(statistics(&script)[3], 1);
-    // The first of both was lost, too.
+    // The first chunk of both was also lost.
     script.run_to(2500);
     script.sack(2, &[(4, 4)]);
     script.run_to(2700);
@@ -290,7 +289,7 @@ fn what_t3_rtx_spared_and_was_lost_with_the_rest_reduces_the_window_no_more() {
     assert_eq!(statistics(&script)[3], 1);
 }
 
-/// Section 6.2 step 1: RACK.min_RTT is of chunks that were sent once; nobody knows which copy was acknowledged.
+/// Section 6.2 step 1: only chunks sent once count for RACK.min_RTT; it is unknown which copy was acknowledged.
 #[test]
 fn a_chunk_that_was_sent_twice_says_nothing_about_the_least_round_trip() {
     let mut script = Script::established(rack());

@@ -1,4 +1,4 @@
-//! RFC 9260 sections 6.3 and 7.2.4: losses and what finds them.
+//! RFC 9260 sections 6.3 and 7.2.4: tests the detection of losses.
 
 use super::script::{Script, config};
 use crate::Config;
@@ -6,7 +6,7 @@ use hol_base::Duration;
 use hol_congestion::sctp::{CwndParameters, Window};
 use hol_transport::Endpoint as _;
 
-/// `count` messages of 100 octets are in flight.
+/// Returns a script with `count` messages of 100 octets in flight.
 fn in_flight(config: Config, count: u32) -> Script {
     let mut script = Script::established(config);
     for _ in 0..count {
@@ -42,7 +42,7 @@ fn the_old_rule_waits_for_a_fourth_report() {
 
 #[test]
 fn a_sack_that_tells_nothing_new_is_no_miss_indication() {
-    // Section 7.2.4: HTNA counts only what is newly acknowledged.
+    // Section 7.2.4: HTNA counts only newly acknowledged TSNs.
     let mut script = in_flight(config(), 5);
     for _ in 0..5 {
         script.sack(0, &[(2, 2)]);
@@ -52,7 +52,7 @@ fn a_sack_that_tells_nothing_new_is_no_miss_indication() {
 
 #[test]
 fn htna_spares_what_is_newer_than_the_newest_acknowledgement() {
-    // Section 7.2.4: chunk 3 is missing below TSN 4, chunk 5 above everything that is newly acknowledged.
+    // Section 7.2.4: chunk 3 is missing below TSN 4, chunk 5 above all newly acknowledged TSNs.
     let mut script = in_flight(config(), 8);
     script.sack(0, &[(2, 2), (6, 6)]);
     script.sack(0, &[(2, 3), (6, 6)]);
@@ -62,7 +62,7 @@ fn htna_spares_what_is_newer_than_the_newest_acknowledgement() {
 
 #[test]
 fn in_fast_recovery_a_moving_cumulative_tsn_counts_for_all_gaps() {
-    // Section 7.2.4: once recovery is on, a SACK that advances counts every missing TSN below its highest.
+    // Section 7.2.4: in fast recovery, a SACK that advances counts every missing TSN below its highest.
     let mut script = in_flight(config(), 12);
     for last in [3, 4, 5] {
         script.sack(0, &[(2, last), (7, 7)]);
@@ -89,7 +89,7 @@ fn fast_retransmit_halves_the_window_once_a_recovery() {
 
 #[test]
 fn fast_recovery_ends_with_what_was_outstanding_at_its_beginning() {
-    // Section 7.2.4: the highest TSN outstanding is the exit point; a loss behind it is another one.
+    // Section 7.2.4: the highest outstanding TSN is the exit point; a loss after it is a new event.
     let mut script = in_flight(config(), 5);
     let lose_first_behind = |script: &mut Script, acknowledged| {
         for last in 2..=4 {
@@ -108,7 +108,7 @@ fn fast_recovery_ends_with_what_was_outstanding_at_its_beginning() {
 
 #[test]
 fn a_lost_fast_retransmission_waits_for_the_timer() {
-    // Section 7.2.4 step 6: it is not eligible again.
+    // Section 7.2.4 step 6: the chunk is not eligible again.
     let mut script = in_flight(Config { fast_retransmit_restarts_t3: false, ..config() }, 20);
     for last in 2..=10 {
         script.sack(0, &[(2, last)]);
@@ -156,7 +156,7 @@ fn a_retransmission_may_be_missed_by_data_that_was_sent_before_it() {
 
 #[test]
 fn cwnd_may_govern_what_is_lost_in_fast_recovery() {
-    // Section 7.2.4 step 3: the packet that begins it ignores cwnd.
+    // Section 7.2.4 step 3: the packet that starts fast recovery ignores cwnd.
     let second_loss = |in_recovery| {
         let mut script = Script::established(Config { fast_retransmit_in_recovery: in_recovery, ..config() });
         let rules = CwndParameters { initial: 20_000, ..CwndParameters::rfc9260(1500, 4404) };

@@ -1,4 +1,4 @@
-//! Streams that begin anew while messages are under way. RFC 6525.
+//! Tests stream resets during transfers. RFC 6525.
 
 use hol_base::Duration;
 use hol_transport::{Command, Event, Message, Reconfiguration, Reliability};
@@ -8,15 +8,15 @@ use super::pair::Pair;
 use super::properties::{Sending, check, network, number, sending, stacks};
 use crate::Config;
 
-/// What happens before a message is sent.
+/// The action before a message is sent.
 #[derive(Debug, Clone)]
 enum Before {
     Nothing,
-    /// Its sender's streams begin anew: this one, or all.
+    /// The sender resets these outgoing streams, or all.
     Reset(Vec<u16>),
-    /// Its sender asks for the peer's.
+    /// The sender requests a reset of the peer's streams.
     AskForReset(Vec<u16>),
-    /// Its sender has a stream more.
+    /// The sender adds a stream.
     Add,
 }
 
@@ -44,7 +44,7 @@ fn run(config: &Config, network: super::pair::Network, steps: &[(Sending, Before
             Before::Add => Some(Reconfiguration::AddOutgoing(1)),
         };
         if let Some(what) = what {
-            // What waits for room has not been handed over.
+            // Messages that wait for room have not been passed to the endpoint.
             pair.run_while(Duration::from_secs(3600), |pair| !pair.all_accepted());
             pair.command(side, Command::Reconfigure(what));
         }
@@ -59,7 +59,7 @@ fn run(config: &Config, network: super::pair::Network, steps: &[(Sending, Before
     pair
 }
 
-/// What an end was told of streams that have begun anew, and the numbers of the messages of `streams` that came before.
+/// Returns what an end received, in order: the numbers of messages, and completed reconfigurations.
 fn told(pair: &Pair, side: usize) -> Vec<Result<u32, Reconfiguration>> {
     let told = pair.events[side].iter().filter_map(|(_, event)| match event {
         Event::Received(received) => Some(Ok(number(&received.payload))),
@@ -69,7 +69,7 @@ fn told(pair: &Pair, side: usize) -> Vec<Result<u32, Reconfiguration>> {
     told.collect()
 }
 
-/// What a side sent before its streams began anew comes before the peer hears of that, and what it sent after comes after.
+/// Checks that the peer receives the messages sent before a reset before it is informed of the reset, and later messages after.
 fn check_places(pair: &Pair, steps: &[(Sending, Before)]) {
     for side in 0..2 {
         let of_side = steps.iter().enumerate().filter(|(_, (sending, _))| sending.side == side);
@@ -101,7 +101,7 @@ fn check_places(pair: &Pair, steps: &[(Sending, Before)]) {
     }
 }
 
-/// Streams enough for those that are added.
+/// Returns a configuration with enough streams for additions.
 fn resetting(config: Config) -> Config {
     Config { reconfig: true, streams: 10, max_inbound_streams: 100, ..config }
 }
@@ -109,8 +109,7 @@ fn resetting(config: Config) -> Config {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// RFC 6525 sections 5.1.2, 5.2.2 and 5.2.7: nothing is lost, repeated or out of its order, and each message is on its side of the
-    /// reset.
+    /// RFC 6525 sections 5.1.2, 5.2.2 and 5.2.7: no message is lost, repeated or reordered, and each stays on its side of the reset.
     #[test]
     fn messages_stay_on_their_side_of_a_reset(
         config in stacks(),
@@ -131,7 +130,7 @@ proptest! {
         }
     }
 
-    /// RFC 6525 section 5.2.3: both ends ask for whatever they like, at the same time too.
+    /// RFC 6525 section 5.2.3: both ends may request any resets, even at the same time.
     #[test]
     fn whoever_asks_for_a_reset_loses_nothing(
         config in stacks(),
@@ -152,7 +151,7 @@ proptest! {
     }
 }
 
-/// RFC 6525 section 5.1.2 A1: an association that is closed delivers what waits for a reset, too.
+/// RFC 6525 section 5.1.2 A1: a closing association also delivers messages that wait for a reset.
 #[test]
 fn what_waits_for_a_reset_is_delivered_before_the_end() {
     let mut pair = Pair::connected(&resetting(super::script::config()), super::pair::Network::PERFECT, 1);
@@ -171,7 +170,7 @@ fn what_waits_for_a_reset_is_delivered_before_the_end() {
     assert_eq!(octets, [1, 2]);
 }
 
-/// RFC 6525 section 5.1.1: before there is an association, and for streams that there are not, it is refused at once.
+/// RFC 6525 section 5.1.1: a request before the association, or for streams that do not exist, is refused at once.
 #[test]
 fn what_cannot_be_reset_is_refused_at_once() {
     let mut pair = Pair::connected(&resetting(super::script::config()), super::pair::Network::PERFECT, 1);

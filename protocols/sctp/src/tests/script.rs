@@ -1,4 +1,4 @@
-//! One endpoint whose peer is the test: it sees every packet and says what comes back.
+//! One endpoint whose peer is the test, which sees every packet and decides the answers.
 
 use bytes::Bytes;
 use hol_base::{Duration, Seed, Time};
@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::{Config, Endpoint};
 
-/// The tag that the scripted peer chose.
+/// The tag of the scripted peer.
 pub(super) const PEER_TAG: u32 = 0x5eed;
 /// The first TSN of the scripted peer.
 pub(super) const PEER_TSN: Tsn = Tsn(u32::MAX - 2);
@@ -20,17 +20,17 @@ pub(super) const REMOTE: [Address; 2] = [hol_wire::ipv4(10, 0, 0, 2), hol_wire::
 pub(super) const LOCAL_PORT: u16 = 1000;
 pub(super) const REMOTE_PORT: u16 = 2000;
 
-/// An active endpoint and everything that came out of it.
+/// An active endpoint and its outputs.
 pub(super) struct Script {
     pub(super) endpoint: Endpoint,
     pub(super) now: Time,
-    /// Packets that the script has not looked at, with the time and the address that they went to.
+    /// Packets that the script has not examined, with their time and destination.
     pub(super) packets: Vec<(Time, Address, Packet)>,
     pub(super) events: Vec<Event>,
     pub(super) deadline: Option<Time>,
     /// The endpoint's first TSN.
     pub(super) first: Tsn,
-    /// Where injected packets come from.
+    /// Index of the source address of injected packets.
     pub(super) from: usize,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn message(stream: u16, length: usize) -> Message {
     Message { stream, unordered: false, reliability: Reliability::Full, ppid: 0, payload }
 }
 
-/// The peer's INIT ACK.
+/// Returns the peer's INIT ACK.
 pub(super) fn init_ack(streams: u16, addresses: &[Address]) -> Chunk {
     let mut parameters: Vec<Parameter> = addresses.iter().copied().map(Parameter::of_address).collect();
     parameters.push(Parameter::ForwardTsnSupported);
@@ -55,7 +55,7 @@ pub(super) fn init_ack(streams: u16, addresses: &[Address]) -> Chunk {
 }
 
 impl Script {
-    /// An endpoint that has done nothing yet.
+    /// Returns an endpoint without any input so far.
     pub(super) fn closed(config: Config, paths: usize) -> Self {
         let endpoint = Endpoint::connect(
             config,
@@ -79,12 +79,12 @@ impl Script {
         script
     }
 
-    /// An endpoint in the state ESTABLISHED.
+    /// Returns an endpoint in the state ESTABLISHED.
     pub(super) fn established(config: Config) -> Self {
         Self::established_over(config, 1)
     }
 
-    /// The same with several paths, the others not yet confirmed.
+    /// Returns an endpoint in the state ESTABLISHED with several paths, of which only the first is confirmed.
     pub(super) fn established_over(config: Config, paths: usize) -> Self {
         let mut script = Self::closed(config, paths);
         script.command(Command::Connect);
@@ -183,14 +183,14 @@ impl Script {
         });
     }
 
-    /// The only packet that was sent.
+    /// Returns the only packet that was sent.
     pub(super) fn take_one(&mut self) -> Packet {
         let mut packets = std::mem::take(&mut self.packets);
         assert_eq!(packets.len(), 1, "{packets:#?}");
         packets.remove(0).2
     }
 
-    /// The chunks in flight that each packet carries, numbered from 1, and when it left, in ms.
+    /// Returns for each packet its time in ms, and its chunks in flight, numbered from 1.
     pub(super) fn take_data(&mut self) -> Vec<(u64, Vec<u32>)> {
         let first = self.first;
         let numbers = |packet: &Packet| {
@@ -205,7 +205,7 @@ impl Script {
         data.filter(|(_, numbers)| !numbers.is_empty()).collect()
     }
 
-    /// The SACKs that were sent: cumulative TSN, numbered from 1, and gaps.
+    /// Returns the SACKs that were sent: cumulative TSN, numbered from 1, and gaps.
     pub(super) fn take_sacks(&mut self) -> Vec<Sack> {
         let packets = std::mem::take(&mut self.packets);
         let chunks = packets.into_iter().flat_map(|(_, _, packet)| packet.chunks);
@@ -217,7 +217,7 @@ impl Script {
     }
 }
 
-/// The `number`-th chunk of the peer, from 1: an ordered message of stream 0.
+/// Returns the peer's `number`-th chunk, from 1: an ordered message of stream 0.
 pub(super) fn data(number: u32) -> Chunk {
     data_with(number, 0, number - 1, DataFlags::BEGIN | DataFlags::END)
 }
@@ -236,7 +236,7 @@ pub(super) fn data_with(number: u32, stream: u16, ssn: u32, flags: DataFlags) ->
     })
 }
 
-/// The messages that were delivered, by their first octet.
+/// Returns the first octet of each delivered message.
 pub(super) fn delivered(events: &[Event]) -> Vec<u8> {
     let message = |event: &Event| match event {
         Event::Received(received) => Some(received.payload[0]),
@@ -245,7 +245,7 @@ pub(super) fn delivered(events: &[Event]) -> Vec<u8> {
     events.iter().filter_map(message).collect()
 }
 
-/// Exact timers, no Nagle.
+/// Returns a configuration with exact timers and without Nagle's algorithm.
 pub(super) fn config() -> Config {
     Config { nagle: false, ..crate::fixtures::rfc() }
 }

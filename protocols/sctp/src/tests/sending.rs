@@ -1,4 +1,4 @@
-//! RFC 9260 sections 6.1, 6.9 and 6.10: what may leave, and in which packet.
+//! RFC 9260 sections 6.1, 6.9 and 6.10: tests which chunks may be sent, and in which packet.
 
 use super::pair::{Network, Pair};
 use super::script::{Script, config, data, message};
@@ -20,7 +20,7 @@ fn a_message_leaves_at_once() {
 
 #[test]
 fn messages_that_were_queued_share_packets() {
-    // Section 6.10: as many as fit, in the order in which they came.
+    // Section 6.10: as many as fit, in the order of the writes.
     let mut script = Script::established(config());
     for stream in 0..20 {
         script.endpoint.queue(script.now, message(stream % 4, 100));
@@ -47,7 +47,7 @@ fn reading_lets_nothing_leave() {
 
 #[test]
 fn cwnd_bounds_what_is_outstanding() {
-    // Section 6.1 B: no more once cwnd (4404) or more octets are outstanding.
+    // Section 6.1 B: no more chunks while cwnd (4404) or more octets are outstanding.
     let mut script = Script::established(config());
     for _ in 0..6 {
         script.send(0, 1000);
@@ -75,7 +75,7 @@ fn a_closed_window_lets_one_chunk_probe_it() {
 
 #[test]
 fn a_peer_that_repeats_itself_with_an_open_window_fails_like_one_that_is_silent() {
-    // Section 8.1: the counter is cleared by what is acknowledged, and section 6.1 A is about a window that is shut.
+    // Section 8.1: an acknowledgement clears the counter, and section 6.1 A refers to a closed window.
     let mut script = Script::established(Config { association_max_retrans: 2, ..config() });
     script.send(0, 100);
     for second in 1..=30 {
@@ -122,7 +122,7 @@ fn max_burst_bounds_what_one_event_sends() {
 
 #[test]
 fn small_messages_share_a_packet_when_they_leave_together() {
-    // Section 6.10: lower TSNs first, and no more than the MTU.
+    // Section 6.10: lower TSNs first, and at most the MTU.
     let mut script = Script::established(config());
     for _ in 0..60 {
         script.send(0, 100);
@@ -151,7 +151,7 @@ fn nagle_holds_a_small_packet_back_while_data_is_in_flight() {
 
 #[test]
 fn in_a_train_a_small_packet_does_not_wait_for_nagle() {
-    // The linux-6.12 stack: a train takes half of cwnd, 2940 octets here, as one packet would.
+    // The linux-6.12 stack: a train takes half of cwnd, 2940 octets here, like one packet.
     for (offload, third) in [(false, None), (true, Some((0, vec![29])))] {
         let stack = Config { nagle: true, segmentation_offload: offload, ..config() };
         let mut script = Script::established(stack);
@@ -179,7 +179,7 @@ fn a_long_message_is_cut_into_chunks_and_made_whole_again() {
 
 #[test]
 fn a_first_fragment_leaves_room_for_the_sack_that_rides_with_it() {
-    // `net/sctp/chunk.c` sctp_datamsg_from_user: 16 octets of 1452, unless something else is to be sent first.
+    // `net/sctp/chunk.c` sctp_datamsg_from_user: 16 octets of 1452, unless another chunk is sent first.
     type Packets = Vec<(usize, Vec<usize>)>;
     let lengths = |config: Config, length: usize| -> Packets {
         let mut script = Script::established(config);
@@ -211,8 +211,9 @@ fn linux_refuses_a_message_longer_than_the_send_buffer() {
 
 #[test]
 fn data_ahead_of_the_cookie_ack_shares_the_packet_of_the_cookie_echo() {
-    // RFC 9260 section 5.1 C: it must not leave without. Linux cuts its train in two (`net/sctp/output.c` sctp_packet_pack); what was
-    // handed over so early is 200 octets shorter to begin with, for a cookie that is longer.
+    // RFC 9260 section 5.1 C: the COOKIE ECHO must be included. Linux cuts its train in two
+    // (`net/sctp/output.c` sctp_packet_pack); a message passed so early has a first fragment shorter by 200
+    // octets, for a cookie that is longer.
     let chunks = |config: Config, length: usize| -> Vec<usize> {
         let mut script = Script::closed(config, 1);
         script.command(Command::Connect);
@@ -267,7 +268,7 @@ fn a_full_send_buffer_says_when_there_is_room() {
 
 #[test]
 fn more_than_65536_messages_pass_through_one_stream_across_the_tsn_wrap() {
-    // Sections 6.5 and 1.6: stream sequence numbers and TSNs wrap.
+    // Sections 6.5 and 1.6: stream sequence numbers and TSNs wrap around.
     let mut pair =
         Pair::connected(&config(), Network { delay: Duration::from_millis(1), ..Network::PERFECT }, 3);
     for number in 0..66_000 {
@@ -282,7 +283,7 @@ fn more_than_65536_messages_pass_through_one_stream_across_the_tsn_wrap() {
 
 #[test]
 fn linux_takes_196_small_messages_before_one_is_acknowledged() {
-    // Each is charged 1088 octets of the 212,992, and the last may overrun them.
+    // Each message is charged 1088 octets of the 212,992, and the last one may exceed them.
     let mut script = Script::established(crate::fixtures::linux());
     let mut taken = 0;
     while script.endpoint.can_send(64) {
@@ -294,7 +295,7 @@ fn linux_takes_196_small_messages_before_one_is_acknowledged() {
 
 #[test]
 fn no_more_chunks_are_outstanding_than_gap_ack_blocks_can_name() {
-    // Sections 3.3.4 and 6.1: 65,535, which bounds the messages of a stream too.
+    // Sections 3.3.4 and 6.1: 65,535, which also limits the messages of a stream.
     let mut script = Script::established(Config { max_burst: 0, ..config() });
     script.endpoint.paths.list[0].window = Window::new(CwndParameters::rfc9260(100_000, 400_000), u64::MAX);
     script.endpoint.peer_rwnd = 1_000_000;
@@ -306,7 +307,7 @@ fn no_more_chunks_are_outstanding_than_gap_ack_blocks_can_name() {
 
 #[test]
 fn a_window_may_begin_with_packets() {
-    // Section 7.2.1, and what dcSCTP (Options::cwnd_mtus_initial) and usrsctp (sctp_set_initial_cc_param) have.
+    // Section 7.2.1, and dcSCTP (Options::cwnd_mtus_initial) and usrsctp (sctp_set_initial_cc_param).
     let cwnd = |config: Config| Script::established(config).endpoint.paths()[0].cwnd();
     assert_eq!(cwnd(config()), 4404);
     assert_eq!(cwnd(Config { initial_window_packets: 10, ..config() }), 15_000);
@@ -314,7 +315,7 @@ fn a_window_may_begin_with_packets() {
 
 #[test]
 fn a_chunk_may_have_to_fit_into_the_window() {
-    // Section 6.1 B lets the last one exceed it.
+    // Section 6.1 B lets the last chunk exceed it.
     let in_flight = |exceeds| {
         let mut script =
             Script::established(Config { last_chunk_exceeds_window: exceeds, max_burst: 0, ..config() });
@@ -328,7 +329,7 @@ fn a_chunk_may_have_to_fit_into_the_window() {
 
 #[test]
 fn a_small_window_may_ask_for_sacks_at_once() {
-    // Section 6.2: the I bit, as dcSCTP has it (Options::immediate_sack_under_cwnd_mtus).
+    // Section 6.2: the I bit, as in dcSCTP (Options::immediate_sack_under_cwnd_mtus).
     let asks = |below| {
         let mut script = Script::established(Config { immediate_sack_below: below, ..config() });
         script.send(0, 100);

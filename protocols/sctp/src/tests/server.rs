@@ -8,17 +8,17 @@ use hol_transport::{Command, Endpoint as _, Event, Input, Output, drain};
 use hol_wire::sctp::{Chunk, Init, Packet, Parameter};
 use hol_wire::{Address, Transport};
 
-/// An endpoint that listens, asked by packets.
+/// A listening endpoint, to which the test sends packets.
 pub(super) struct Server {
     pub(super) endpoint: Endpoint,
     pub(super) now: Time,
-    /// Where its peer's packets come from.
+    /// The source address of the peer's packets.
     pub(super) source: Address,
     pub(super) events: Vec<Event>,
     deadline: Option<Time>,
 }
 
-/// What came out, and where to.
+/// The packets sent, with their destinations.
 pub(super) type Answers = Vec<(Address, Packet)>;
 
 impl Server {
@@ -27,7 +27,7 @@ impl Server {
         Self { endpoint, now: Time::ZERO, source: LOCAL[0], events: Vec::new(), deadline: None }
     }
 
-    /// In the state ESTABLISHED with a peer that has these addresses too.
+    /// Returns a server in the state ESTABLISHED with a peer that lists these parameters.
     pub(super) fn established(config: Config, parameters: Vec<Parameter>) -> Self {
         let mut server = Self::new(config);
         server.open(init(parameters));
@@ -36,7 +36,7 @@ impl Server {
         server
     }
 
-    /// INIT and COOKIE ECHO; what the COOKIE ECHO is answered with.
+    /// Performs INIT and COOKIE ECHO; returns the answer to the COOKIE ECHO.
     pub(super) fn open(&mut self, init: Chunk) -> Vec<Packet> {
         let (ack, cookie) = self.init_ack(init);
         self.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie)])
@@ -90,7 +90,7 @@ impl Server {
         answers
     }
 
-    /// The INIT ACK to an INIT, and the cookie in it.
+    /// Returns the INIT ACK, and the cookie in it.
     pub(super) fn init(&mut self) -> (Init, Bytes) {
         self.init_ack(init(vec![]))
     }

@@ -1,4 +1,4 @@
-//! RFC 9260 section 9: how an association ends.
+//! RFC 9260 section 9: tests the end of an association.
 
 use super::pair::{Network, Pair};
 use super::script::{PEER_TAG, Script, config, data, message};

@@ -1,4 +1,4 @@
-//! RFC 9260 sections 5.2, 6.10, 8.4 and 8.5: packets that do not belong where they come.
+//! RFC 9260 sections 5.2, 6.10, 8.4 and 8.5: tests packets that do not fit the state.
 
 use super::script::{
     LOCAL, LOCAL_PORT, PEER_TAG, REMOTE, REMOTE_PORT, Script, config, data, init_ack, message,
@@ -18,7 +18,7 @@ fn abort(reflected: bool) -> Chunk {
     Chunk::Abort { reflected, causes: Vec::new() }
 }
 
-/// In the state COOKIE-WAIT, the INIT seen.
+/// Returns an endpoint in the state COOKIE-WAIT, and discards its INIT.
 fn in_cookie_wait() -> Script {
     let mut script = Script::closed(config(), 1);
     script.command(Command::Connect);
@@ -35,7 +35,7 @@ fn in_cookie_echoed() -> Script {
 
 #[test]
 fn a_restart_stops_the_shutdown_that_was_under_way() {
-    // RFC 9260 section 5.2.4 A: the timers T2 and T5 are the old association's.
+    // RFC 9260 section 5.2.4 A: the timers T2 and T5 belong to the old association.
     let mut server = Server::established(Config { heartbeat: false, ..config() }, vec![]);
     server.command(Command::Close);
     assert_eq!(server.endpoint.state_name(), "SHUTDOWN-SENT");
@@ -51,7 +51,7 @@ fn a_restart_stops_the_shutdown_that_was_under_way() {
 
 #[test]
 fn a_restart_resets_the_congestion_window_and_tells_what_is_lost() {
-    // RFC 9260 section 5.2.4 A: as if ABORT had come.
+    // RFC 9260 section 5.2.4 A: like after an ABORT.
     let mut server = Server::established(config(), vec![]);
     for stream in [1, 2, 3] {
         server.command(Command::Send(message(stream, 4000)));
@@ -69,7 +69,7 @@ fn a_restart_resets_the_congestion_window_and_tells_what_is_lost() {
 
 #[test]
 fn an_init_that_adds_an_address_is_refused() {
-    // RFC 9260 sections 5.2.2 and 3.3.10.11; the association goes on.
+    // RFC 9260 sections 5.2.2 and 3.3.10.11; the association continues.
     let mut server = Server::established(config(), vec![]);
     let added = Parameter::of_address(NEW);
     let again = init_with(0x1234, vec![Parameter::of_address(LOCAL[0]), added.clone()]);
@@ -77,7 +77,7 @@ fn an_init_that_adds_an_address_is_refused() {
     let causes = vec![Cause::NewAddresses(Parameter::list(std::slice::from_ref(&added)))];
     assert_eq!(answers[0].verification_tag, 0x1234);
     assert_eq!(answers[0].chunks.as_slice(), [Chunk::Abort { reflected: false, causes: causes.clone() }]);
-    // From the new address itself, naming one of the association.
+    // From the new address itself, listing an address of the association.
     let again = init_with(0x1234, vec![Parameter::of_address(LOCAL[0])]);
     let answers = server.ask_from(NEW, 0, vec![again]);
     assert_eq!(answers[0].1.chunks.as_slice(), [Chunk::Abort { reflected: false, causes }]);
@@ -88,7 +88,7 @@ fn an_init_that_adds_an_address_is_refused() {
 
 #[test]
 fn an_init_with_no_more_addresses_than_the_association_has_is_answered() {
-    // RFC 9260 section 5.2.2: with a new tag, and nothing else changes.
+    // RFC 9260 section 5.2.2: with a new tag, but otherwise unchanged.
     let addresses = || vec![Parameter::of_address(LOCAL[0]), Parameter::of_address(LOCAL[1])];
     let mut server = Server::established(config(), addresses());
     let tag = server.endpoint.local_tag;
@@ -115,7 +115,7 @@ fn an_init_that_adds_an_address_while_we_echo_the_cookie_is_refused() {
 
 #[test]
 fn an_init_while_we_open_is_answered_with_our_own_numbers() {
-    // RFC 9260 section 5.2.1: unchanged, and T1 goes on.
+    // RFC 9260 section 5.2.1: unchanged, and T1 continues.
     for mut script in [in_cookie_wait(), in_cookie_echoed()] {
         let (state, tag) = (script.endpoint.state_name(), script.endpoint.local_tag);
         script.inject_with_tag(0, smallvec![init_with(0x1234, vec![])]);
@@ -131,7 +131,7 @@ fn an_init_while_we_open_is_answered_with_our_own_numbers() {
 
 #[test]
 fn an_init_while_we_open_is_answered_only_where_we_were_told_to_open_to() {
-    // RFC 9260 section 5.2.1, rules 1 and 2; nobody listens for any other.
+    // RFC 9260 section 5.2.1, rules 1 and 2; no other endpoint listens.
     let answer_to = |parameters| {
         let mut script = in_cookie_wait();
         let packet = Packet {
@@ -152,7 +152,7 @@ fn an_init_while_we_open_is_answered_only_where_we_were_told_to_open_to() {
 
 #[test]
 fn an_init_where_nobody_listens_is_refused_with_its_own_tag() {
-    // RFC 9260 section 8.4 (3): the T bit is not set, for the tag is not reflected.
+    // RFC 9260 section 8.4 (3): the T bit is not set, because the tag is not reflected.
     let refused = [(PEER_TAG, abort(false))];
     let answers = |script: &mut Script| {
         script.inject_with_tag(0, smallvec![init(vec![])]);
@@ -240,7 +240,7 @@ fn a_reflected_tag_of_an_attempt_that_was_given_up_is_nobodys() {
 
 #[test]
 fn a_shutdown_ack_while_we_open_is_from_an_association_that_we_forgot() {
-    // RFC 9260 sections 8.5.1 E and 9.2: the tag comes back, and T1 goes on.
+    // RFC 9260 sections 8.5.1 E and 9.2: the tag is reflected, and T1 continues.
     for make in [in_cookie_wait, in_cookie_echoed] {
         for own in [true, false] {
             let mut script = make();
@@ -259,7 +259,7 @@ fn a_shutdown_ack_while_we_open_is_from_an_association_that_we_forgot() {
 
 #[test]
 fn nothing_but_init_ack_and_abort_means_anything_before_the_peer_has_a_tag() {
-    // RFC 9260 sections 5.2.5, 6, 8.3 and 9.2; a report of an unknown chunk would have no tag to go with.
+    // RFC 9260 sections 5.2.5, 6, 8.3 and 9.2; the report of an unknown chunk would have no tag.
     let chunks = [
         data(1),
         Chunk::CookieAck,
@@ -381,7 +381,7 @@ fn a_cookie_that_comes_while_we_shut_down_is_refused() {
 
 #[test]
 fn a_cookie_echo_from_another_address_does_not_confirm_it() {
-    // RFC 9260 section 5.4, rule 2: INIT ACK went to the address that is confirmed; a HEARTBEAT goes with the COOKIE ACK.
+    // RFC 9260 section 5.4, rule 2: the address to which INIT ACK was sent is confirmed; a HEARTBEAT is bundled with the COOKIE ACK.
     let mut server = Server::new(config());
     let addresses = LOCAL.map(Parameter::of_address).to_vec();
     let (ack, cookie) = server.init_ack(init(addresses));
@@ -410,7 +410,7 @@ fn a_stale_cookie_with_the_tags_of_the_association_is_valid() {
 
 #[test]
 fn a_packet_of_another_pair_of_ports_is_nobodys() {
-    // RFC 9260 section 3.1: the ports tell which association a packet is for. Section 8.5: the tag alone does not.
+    // RFC 9260 section 3.1: the ports identify the association of a packet. Section 8.5: the tag alone does not.
     let ask = |source_port, destination_port| {
         let mut script = Script::established(config());
         let chunks = smallvec![Chunk::Heartbeat(Bytes::from_static(b"there?"))];

@@ -1,4 +1,4 @@
-//! Our SCTP beside those that nobody here wrote.
+//! Tests our SCTP against independent implementations.
 
 mod dcsctp;
 mod sender;

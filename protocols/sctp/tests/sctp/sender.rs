@@ -1,5 +1,5 @@
-//! Our stacks `dcsctp` and `usrsctp` beside the libraries that they describe: the same load from either over the same lossy path to the same
-//! receiver.
+//! Compares our stacks `dcsctp` and `usrsctp` with the libraries that they describe: the same load from
+//! either sender over the same lossy path to the same receiver.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +11,30 @@ use hol_wire::{Packet, Transport, sctp};
 
 use crate::talks::{HERE, Side};
 
-/// What a sender does on a path.
+/// The performance of a sender on a path.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome {
-    /// Mbit/s of messages that are always at hand.
+    /// Goodput in Mbit/s of messages that are always available.
     pub goodput: f64,
-    /// The 99th percentile of the time in which a message arrives, one sent every 10 ms, in ms: the median of the runs, for a T3-rtx of a
-    /// second may be within one per cent of a run or not.
+    /// The 99th percentile of the delivery time in ms, with one message every 10 ms: the median of the runs,
+    /// because a T3-rtx of a second may or may not affect one per cent of a run.
     pub p99: f64,
-    /// The runs in which it was.
+    /// Number of runs whose 99th percentile is that of a timeout.
     pub runs_with_timeout: usize,
 }
 
-/// Shares of packets that are lost, in the direction of the data. Without any, the one loss of a bulk is slow start's in the queue, hundreds of
-/// packets at once, and what is compared is that alone.
+/// Shares of lost packets in the direction of the data. Without loss, the only losses of a bulk transfer are
+/// those of slow start in the queue, hundreds of packets at once, and only their repair is compared.
 const LOSSES: [f64; 3] = [0.005, 0.01, 0.03];
 const SEEDS: u64 = 12;
 const SIZE: usize = 1000;
 const BULK: usize = 4000;
 const PACED: usize = 2000;
-/// Shorter than either stack's RTO.Min; no fast retransmission takes so long.
+/// Delays above this are timeouts: it is shorter than either stack's RTO.Min, and no fast retransmission takes that long.
 const TIMEOUT_MS: f64 = 400.0;
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// A path of 10 Mbit/s and 2 x 20 ms, whose queue holds 100 packets.
+/// A path of 10 Mbit/s and 2 x 20 ms, with a queue of 100 packets.
 struct Direction {
     loss: f64,
     chance: Rng,
@@ -45,10 +45,10 @@ impl Direction {
     const OCTET: Duration = Duration::from_nanos(800);
     const DELAY: Duration = Duration::from_millis(20);
     const QUEUE: Duration = Duration::from_millis(100 * 1200 * 8 / 10_000);
-    /// IP, UDP and DTLS have other headers; all senders the same.
+    /// Octets of a header, the same for all senders, instead of those of IP, UDP and DTLS.
     const HEADER: usize = 20;
 
-    /// When a packet arrives, if it does.
+    /// Returns when a packet arrives; `None` if it is lost.
     fn carry(&mut self, now: Time, octets: &Bytes) -> Option<Time> {
         let begins = now.max(self.free);
         if self.chance.chance(self.loss) || begins.saturating_since(now) > Self::QUEUE {
@@ -59,7 +59,7 @@ impl Direction {
     }
 }
 
-/// How long each message takes after it is due, in ms, and how long all of them take.
+/// Transfers the messages; returns the delay of each in ms, and the total time.
 fn carry(
     sender: &mut impl Endpoint,
     receiver: &mut impl Endpoint,
@@ -99,7 +99,7 @@ fn carry(
             for packet in packets_of_end {
                 let Transport::Sctp(packet) = packet.transport else { panic!("{packet} is no SCTP") };
                 let octets = packet.to_bytes();
-                // The handshake is not what is compared.
+                // The handshake is not part of the comparison.
                 directions[0].loss = if begun.is_some() { loss } else { 0.0 };
                 if let Some(at) = directions[end].carry(now, &octets) {
                     packets += 1;
@@ -148,7 +148,7 @@ fn ours(config: &Config, side: Side, seed: Seed) -> Ours {
     }
 }
 
-/// Over some seeds.
+/// Returns the outcome over several seeds.
 fn outcome<E: Endpoint>(config: &Config, loss: f64, sender: impl Fn(Seed) -> E) -> Outcome {
     let (mut goodput, mut p99) = (0.0, Vec::new());
     for seed in (0..SEEDS).map(Seed) {
@@ -166,7 +166,7 @@ fn outcome<E: Endpoint>(config: &Config, loss: f64, sender: impl Fn(Seed) -> E) 
     Outcome { goodput: goodput / SEEDS as f64, p99: p99[p99.len() / 2], runs_with_timeout }
 }
 
-/// Compares a stack with its library, which is to be as fast as we within a tenth, and as late within a quarter.
+/// Compares a stack with its library, whose goodput must be within a tenth of ours and whose delay within a quarter.
 pub fn compare<E: Endpoint>(name: &str, config: &Config, library: impl Fn(Seed) -> E) {
     let mut problems = Vec::new();
     for loss in LOSSES {

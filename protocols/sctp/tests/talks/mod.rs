@@ -1,4 +1,5 @@
-//! What two ends of an association say to each other, of whom one is ours and nobody here wrote the other: one table for all of them.
+//! Exchanges between two ends of an association, of which one is ours and the other an independent
+//! implementation: one table for all of them.
 
 #![allow(dead_code, unused_imports, reason = "each peer uses what it needs of it")]
 
@@ -24,15 +25,15 @@ pub enum Side {
 /// How an association ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// In an orderly way.
+    /// Orderly shutdown.
     Closed,
-    /// By the peer.
+    /// Reset by the peer.
     Reset,
-    /// By this end.
+    /// Aborted by this end.
     Aborted,
 }
 
-/// Who ends the association when all is done, and how.
+/// Which end terminates the association when everything is done, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     ClientCloses,
@@ -41,7 +42,7 @@ pub enum End {
     ServerAborts,
 }
 
-/// What the client sends, and what becomes of it.
+/// The messages that the client sends, and their handling.
 #[derive(Debug, Clone, Copy)]
 pub struct Talk {
     pub name: &'static str,
@@ -49,17 +50,17 @@ pub struct Talk {
     pub size: usize,
     pub streams: u16,
     pub unordered: bool,
-    /// After so many a message is given up, but for the last on each stream. RFC 7496 section 4.
+    /// Maximum number of retransmissions, after which a message is abandoned, except for the last one on each stream. RFC 7496 section 4.
     pub retransmissions: Option<u32>,
-    /// The server sends all back.
+    /// Whether the server returns every message.
     pub echo: bool,
-    /// Whenever so many are back, the client has its streams begin anew, and then the server its own, as data channels are closed.
-    /// RFC 6525 section 5.1.2; RFC 8831 section 6.7.
+    /// Whenever this many messages have returned, the client resets its streams, and then the server its own,
+    /// as when data channels are closed. RFC 6525 section 5.1.2; RFC 8831 section 6.7.
     pub resets: Option<u32>,
     pub end: End,
 }
 
-/// What both ends offer beside that.
+/// The extensions that both ends offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
     /// I-DATA. RFC 8260 section 2.2.1.
@@ -99,13 +100,13 @@ pub const TALKS: [Talk; 9] = [
     Talk { name: "the server aborts", messages: 50, echo: false, end: End::ServerAborts, ..PLAIN },
 ];
 
-/// The shares of packets that are lost, in either direction.
+/// The shares of lost packets, in both directions.
 pub const LOSSES: [f64; 3] = [0.0, 0.01, 0.05];
 
-/// Which end is ours.
+/// The roles of our end.
 pub const SIDES: [Side; 2] = [Side::Client, Side::Server];
 
-/// Where both ends are.
+/// The address of both ends.
 pub const HERE: Address = hol_wire::ipv4(127, 0, 0, 1);
 
 impl Side {
@@ -145,7 +146,7 @@ impl End {
 }
 
 impl Talk {
-    /// Whether an end has got what it should, all of it as it was sent, and knows how the association ended.
+    /// Returns whether an end has received everything unchanged, and knows how the association ended.
     pub fn went_well(&self, side: Side, done: &Done) -> bool {
         let due = match side {
             Side::Client if !self.echo => 0..=0,
@@ -157,15 +158,16 @@ impl Talk {
             (true, true) => Ended::Aborted,
             (true, false) => Ended::Reset,
         };
-        // None before the first message, and none behind the last.
+        // There is none before the first message, and none after the last.
         let resets = self.resets.map_or(0, |every| (self.messages - 1) / every * u32::from(self.streams));
         let has_reset = done.resets == [resets; 2];
         has_reset && due.contains(&done.got) && done.wrong == 0 && done.ended == Some(ended)
     }
 }
 
-/// Our end: the endpoint of the model world, as Linux behaves but for timers that no test waits for long, and for what others do not
-/// understand: fragments are numbered by RFC 8260, and what is given up leaves no hole.
+/// Returns our end: the endpoint of the model world, with the behaviour of Linux except for long timers and
+/// features that others do not support: fragments are numbered as in RFC 8260, and abandoned messages leave
+/// no hole.
 pub fn own(side: Side, talk: &Talk, terms: Terms, seed: Seed) -> Endpoint {
     let config = Config {
         streams: talk.streams,
@@ -190,13 +192,13 @@ pub fn own(side: Side, talk: &Talk, terms: Terms, seed: Seed) -> Endpoint {
     }
 }
 
-/// A message says its number, and all octets behind that follow from it.
+/// Returns a message that starts with its number, from which all other octets follow.
 fn filled(number: u32, size: usize) -> Bytes {
     let octet = |at: usize| (number.wrapping_mul(31).wrapping_add(at as u32 * 7)) as u8;
     number.to_be_bytes().into_iter().chain((4..size).map(octet)).collect()
 }
 
-/// The number of a message that is whole.
+/// Returns the number of a message; `None` if the message is damaged.
 fn number_of(payload: &Bytes, size: usize) -> Option<u32> {
     let number = payload.first_chunk().map(|octets| u32::from_be_bytes(*octets))?;
     (filled(number, size) == *payload).then_some(number)

@@ -1,4 +1,4 @@
-//! Peers that are written in C.
+//! Compiles peers written in C.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The application at one end, whoever wrote its SCTP.
+//! The application at one end, independent of its SCTP implementation.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use hol_wire::Packet;
 
 use super::{Ended, Side, Talk, filled, number_of};
 
-/// What came of it.
+/// The results of an exchange at one end.
 #[derive(Debug, Default, Clone)]
 pub struct Done {
     pub got: u32,
-    /// Not as they were sent, or not in their order.
+    /// Number of messages that were changed or reordered.
     pub wrong: u32,
-    /// How often this end's streams have begun anew, and the peer's, each counted: a reset may come in parts.
+    /// Number of resets of this end's streams, and of the peer's, counted by stream: a reset may be split.
     pub resets: [u32; 2],
     pub ended: Option<Ended>,
 }
@@ -28,11 +28,12 @@ pub struct Talker<E> {
     connected: bool,
     sent: u32,
     to_echo: Vec<Message>,
-    /// The last message of each stream.
+    /// The number of the last message of each stream.
     last: BTreeMap<u16, u32>,
-    /// Times that the client has had its streams begin anew.
+    /// Number of times that the client has reset its streams.
     resets: u32,
-    /// Asked for again when the peer has said something more: Linux refuses a request that crosses its own. RFC 6525 section 4.4, result 4.
+    /// The refused request, repeated after the peer's next event: Linux refuses a request that crosses its
+    /// own. RFC 6525 section 4.4, result 4.
     refused: Option<Reconfiguration>,
     ending: bool,
 }
@@ -54,7 +55,7 @@ impl<E: Endpoint> Talker<E> {
         }
     }
 
-    /// The client opens.
+    /// Connects, if this is the client.
     pub fn begin(&mut self, now: Time) {
         if self.side == Side::Client {
             self.tell(now, Command::Connect);
@@ -72,7 +73,7 @@ impl<E: Endpoint> Talker<E> {
         }
     }
 
-    /// Does all that is to be done now and gives packets to `send`; until when.
+    /// Performs all actions that are due and passes packets to `send`; returns the next deadline.
     pub fn go_on(&mut self, now: Time, mut send: impl FnMut(Packet)) -> Option<Time> {
         loop {
             let mut events = Vec::new();
@@ -119,7 +120,7 @@ impl<E: Endpoint> Talker<E> {
         }
     }
 
-    /// Sends what there is to send, and ends what is done; whether anything was.
+    /// Sends the messages that may be sent, and ends a completed exchange; returns whether it did anything.
     fn say(&mut self, now: Time) -> bool {
         let Talk { messages, size, streams, echo, end, .. } = self.talk;
         let mut has_said = self.reset_if_due(now);
@@ -153,17 +154,17 @@ impl<E: Endpoint> Talker<E> {
         has_said
     }
 
-    /// A list of none is one of all.
+    /// Returns the number of streams; an empty list means all.
     fn count(&self, streams: &[u16]) -> u32 {
         if streams.is_empty() { self.talk.streams.into() } else { streams.len() as u32 }
     }
 
-    /// All that are to come before the next reset have been sent.
+    /// Returns whether all messages before the next reset have been sent.
     fn waits_for_reset(&self) -> bool {
         self.talk.resets.is_some_and(|every| self.sent == (self.resets + 1) * every)
     }
 
-    /// The client has all back, and both ends' streams have begun anew since the last time.
+    /// Resets the streams if all messages have returned to the client and the last reset of both ends is complete; returns whether it did.
     fn reset_if_due(&mut self, now: Time) -> bool {
         let resets = self.resets * u32::from(self.talk.streams);
         let all_is_back = self.done.got == self.sent && self.done.resets == [resets; 2];

@@ -1,4 +1,4 @@
-//! Our end and another's, octets on a wire in virtual time, whose packets are lost and overtake each other.
+//! Connects our end and another by octets on a wire in virtual time, which loses and reorders packets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,18 +9,18 @@ use hol_wire::{Packet, Transport};
 
 use super::{End, Ended, HERE, LOSSES, SIDES, Side, TALKS, Talk, Talker, Terms, own};
 
-/// All that may be told apart.
+/// The parameters of an exchange.
 struct Case<'a> {
     talk: &'a Talk,
     own_side: Side,
     terms: Terms,
     loss: f64,
-    /// A packet may take so much longer than the one before it.
+    /// Maximum additional delay of a packet relative to the one before it.
     jitter: Duration,
     seed: Seed,
 }
 
-/// Between the two ends.
+/// The wire between the two ends.
 struct Wire {
     own_side: Side,
     loss: f64,
@@ -28,14 +28,15 @@ struct Wire {
     chance: Rng,
     under_way: BTreeMap<(Time, u64), (Side, bytes::Bytes)>,
     sent: u64,
-    /// Packets with I-DATA chunks.
+    /// Number of packets with I-DATA chunks.
     interleaved: u64,
-    /// Packets with a checksum of zero, by either end.
+    /// Number of packets with a checksum of zero, by end.
     without_checksum: [u64; 2],
-    /// The peer has sent its SHUTDOWN ACK, and then heard by an ABORT with the T bit that we know of no association any more.
+    /// Whether the peer has sent its SHUTDOWN ACK, and then received an ABORT with the T bit, because our association has ended.
     ///
-    /// Some send SACKs behind their SHUTDOWN ACK. One that comes after this is answered so (RFC 9260 section 8.4), and the answer may come
-    /// before our SHUTDOWN COMPLETE, or instead of it. The peer takes it for an abort; but who sent it has had the SHUTDOWN ACK.
+    /// Some peers send SACKs after their SHUTDOWN ACK. Such a SACK is answered with this ABORT (RFC 9260
+    /// section 8.4), which may arrive before our SHUTDOWN COMPLETE, or instead of it. The peer reports an
+    /// abort, although we have received its SHUTDOWN ACK.
     shut_down: bool,
     aborted_when_shut_down: bool,
     /// The last TSNs of messages that the peer has sent.
@@ -79,15 +80,15 @@ impl Wire {
         }
     }
 
-    /// What comes to the peer.
+    /// Records a packet that arrives at the peer.
     fn note(&mut self, packet: &sctp::Packet) {
         let is_abort = |chunk: &Chunk| matches!(chunk, Chunk::Abort { reflected: true, .. });
         self.aborted_when_shut_down |= self.shut_down && packet.chunks.iter().any(is_abort);
     }
 
-    /// Until both ends are over, or nothing is left to do.
+    /// Runs until both ends are done, or nothing is pending; returns the time.
     fn carry<E: Endpoint, P: Endpoint>(&mut self, own: &mut Talker<E>, peer: &mut Talker<P>) -> Time {
-        /// Nobody is silent for so long unless it is over, or stuck.
+        /// Longest silence unless the exchange is over, or stuck.
         const LIMIT: Time = Time::from_millis(600_000);
         let (own_side, peer_side) = (self.own_side, self.own_side.other());
         let mut now = Time::ZERO;
@@ -119,7 +120,7 @@ impl Wire {
     }
 }
 
-/// What went wrong, if anything did.
+/// Returns what went wrong, if anything did.
 fn wrong(case: &Case, peer: impl Endpoint, leaves_unsent: bool) -> Option<String> {
     let Case { talk, own_side, terms, seed, .. } = *case;
     let mut wire = Wire::new(case);
@@ -141,8 +142,9 @@ fn wrong(case: &Case, peer: impl Endpoint, leaves_unsent: bool) -> Option<String
     })
 }
 
-/// Every talk, with us as client and as server, over wires that lose and over one whose packets overtake each other; `HOL_WIRES` says how many
-/// of each kind. One that `leaves_unsent` what waits in its queues when it closes is not asked for that.
+/// Runs every exchange, with us as client and as server, over wires with losses and over one with reordering;
+/// `HOL_WIRES` sets the number of wires of each kind. A peer that `leaves_unsent` messages in its queues when
+/// it closes is exempt from that check.
 pub fn every_talk_goes_well<P: Endpoint>(
     terms: Terms,
     leaves_unsent: bool,

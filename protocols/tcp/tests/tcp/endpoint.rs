@@ -1,10 +1,10 @@
-//! The stacks that are shipped, and what an application writes.
+//! The stacks of the stack files, and an application's writes.
 
 use bytes::Bytes;
 use hol_tcp::Config;
 use hol_transport::{Command, Message, Reliability};
 
-/// The stacks as they are shipped.
+/// Returns the configuration of a stack file.
 pub fn stack(name: &str) -> Config {
     match name {
         "linux-6.12" => Config::linux_6_12(),
@@ -15,7 +15,7 @@ pub fn stack(name: &str) -> Config {
     }
 }
 
-/// A write.
+/// Returns the command that writes `octets`.
 pub fn message(octets: Vec<u8>) -> Command {
     Command::Send(Message {
         stream: 0,

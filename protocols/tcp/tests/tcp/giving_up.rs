@@ -1,4 +1,4 @@
-//! When a connection whose peer does not answer fails.
+//! Tests when a connection whose peer does not answer fails.
 
 use hol_base::{Duration, Seed, Time};
 use hol_tcp::{Config, Endpoint, State};
@@ -7,7 +7,7 @@ use hol_wire::tcp::{Flags, Segment, SeqNum};
 
 use crate::script::{LOCAL, PEER, PEER_START, Script, linux, rfc};
 
-/// When an endpoint whose peer answers nothing gives up, in ms since its last segment left.
+/// Returns the time from the last segment to the failure of an endpoint whose peer does not answer, in ms.
 fn gives_up_after(mut script: Script) -> u64 {
     let begin = script.now.as_millis();
     while script.endpoint.state() != State::Closed {
@@ -17,8 +17,9 @@ fn gives_up_after(mut script: Script) -> u64 {
     script.now.as_millis() - begin
 }
 
-/// RFC 1122 section 4.2.3.5 counts retransmissions up to R2. Linux: net/ipv4/tcp_timer.c retransmits_timed_out takes the time that as
-/// many would take from TCP_RTO_MIN on, and counts it from the first retransmission, which leaves here after 300 ms.
+/// RFC 1122 section 4.2.3.5 counts retransmissions up to R2. Linux: net/ipv4/tcp_timer.c
+/// retransmits_timed_out uses the time of that many timeouts, the first of TCP_RTO_MIN, counted from the
+/// first retransmission, which is sent here after 300 ms.
 #[test]
 fn retries_are_counted_or_stand_for_the_time_that_they_take() {
     let after = |config: Config| {
@@ -27,10 +28,10 @@ fn retries_are_counted_or_stand_for_the_time_that_they_take() {
         gives_up_after(script)
     };
     let config = Config { tlp: false, ..linux() };
-    // 3 retries stand for 200 ms · 15 = 3 s: 300 ms · (1 + 2 + 4 + 8) are 4.5 s, of which 0.3 s do not count.
+    // 3 retries correspond to 200 ms · 15 = 3 s: 300 ms · (1 + 2 + 4 + 8) are 4.5 s, of which 0.3 s do not count.
     assert_eq!(after(Config { max_retries: 3, ..config }), 4500);
     assert_eq!(after(Config { max_retries: 3, max_retries_base: Duration::ZERO, ..config }), 4500);
-    // 4 stand for 6.2 s, and 9.3 s are the first timeout after those.
+    // 4 retries correspond to 6.2 s, and 9.3 s is the first timeout after that.
     assert_eq!(after(Config { max_retries: 4, ..config }), 9300);
     // 200 ms · 1023 and 6 · 120 s: 924.6 s.
     let timeouts = (0..).map(|count| (300u64 << count).min(120_000));
@@ -53,8 +54,8 @@ fn a_user_timeout_ends_the_connection_whatever_the_retries() {
     assert_eq!([after(1), after(1000), after(10_000)], [301, 1300, 10_300]);
 }
 
-/// Linux: tcp_write_timeout has syn_retries and syn_linear_timeouts, or the time that the former take; a user timeout counts from the
-/// first SYN (tcp_connect sets retrans_stamp).
+/// Linux: tcp_write_timeout uses syn_retries and syn_linear_timeouts, or the time of the former; a user
+/// timeout counts from the first SYN (tcp_connect sets retrans_stamp).
 #[test]
 fn a_syn_is_given_up_after_its_retries_or_the_user_timeout() {
     let after = |config: Config| {
@@ -67,7 +68,7 @@ fn a_syn_is_given_up_after_its_retries_or_the_user_timeout() {
     };
     // Five timeouts of 1 s, then 2 s, 4 s and so on to 64 s.
     assert_eq!(after(linux()), 131_000);
-    // One retry stands for 3 s, which pass before the four linear ones do.
+    // One retry corresponds to 3 s, which are shorter than the four linear ones.
     assert_eq!(after(Config { syn_retries: 1, ..linux() }), 3000);
     assert_eq!(after(Config { user_timeout: Duration::from_millis(2500), ..linux() }), 2500);
     assert_eq!(after(Config { syn_retries: 2, ..rfc() }), 7000);
@@ -111,11 +112,11 @@ fn an_idle_connection_is_probed_until_the_peer_answers_or_is_given_up() {
     assert_eq!(script.next_timer(), (20_200, probes));
     assert_eq!((script.next_timer().0, script.next_timer().0), (25_200, 30_200));
     assert_eq!(script.events.last(), Some(&Event::Failed { reason: Failure::TimedOut }));
-    // A user timeout takes the place of the number of probes.
+    // A user timeout replaces the number of probes.
     let user_timeout = Duration::from_secs(12);
     let script = Script::connected(Config { user_timeout, ..config }, 100);
     assert_eq!(gives_up_after(script), 15_000);
-    // What is under way is left to the retransmission timer.
+    // The retransmission timer covers data in flight.
     let mut script = Script::connected(Config { max_retries: 20, tlp: false, ..config }, 100);
     script.writes(100);
     let mut sent = 0;

@@ -1,4 +1,4 @@
-//! A peer that sends whatever it likes: no segment, command or time makes an endpoint panic, run for ever or talk without end.
+//! Tests a peer that sends anything: no segment, command or time makes an endpoint panic, loop or send forever.
 
 use crate::endpoint::{message, stack};
 use bytes::Bytes;
@@ -12,16 +12,16 @@ use proptest::prelude::*;
 const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
 const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
 
-/// The peer: what it has seen of the endpoint, so that most of what it sends is nearly right.
+/// The peer, which records the endpoint's segments, so that most of its own are nearly valid.
 struct Hostile {
     rng: Rng,
-    /// Where it thinks that its own octets and the endpoint's stand.
+    /// The sequence numbers that the peer assumes for its own octets and for the endpoint's.
     own: SeqNum,
     theirs: SeqNum,
 }
 
 impl Hostile {
-    /// Mostly small numbers, now and then any.
+    /// Returns `number` plus a mostly small, sometimes arbitrary offset.
     fn about(&mut self, number: SeqNum) -> SeqNum {
         match self.rng.below(8) {
             0 => SeqNum(self.rng.next_u32()),
@@ -90,7 +90,7 @@ impl Hostile {
         }
     }
 
-    /// What left: it may not go on for ever without an input.
+    /// Records the endpoint's segments, which must not continue forever without an input.
     fn watch(&mut self, endpoint: &mut Endpoint, now: Time) -> Option<Time> {
         let mut packets = 0;
         let deadline = drain(endpoint, now, |_, output| {

@@ -1,11 +1,11 @@
-//! Request and reply over a lossy path: how long a transaction takes, by stack.
+//! Tests the duration of a transaction over a lossy path, by stack.
 
 use crate::endpoint::{message, stack};
 use crate::pipe::{Path, Pipe};
 use hol_base::{Duration, Seed};
 use hol_transport::Endpoint as _;
 
-/// The mean transaction time in ms of `count` echoes of 64 octets, one every `period`.
+/// Returns the mean transaction time in ms of `count` echoes of 64 octets, one every `period`.
 fn mean_ms(name: &str, one_way_ms: u64, loss: f64, period_ms: u64, count: u64) -> (f64, Pipe) {
     let mut config = stack(name);
     config.nagle = hol_tcp::Nagle::Off;
@@ -52,14 +52,14 @@ fn without_loss_a_transaction_takes_a_round_trip_and_two_reads() {
 
 #[test]
 fn sparse_transactions_pay_a_timeout_for_a_loss() {
-    // One segment is out: the probe and RTO both come 220 ms to 228 ms later; E[T] = RTT + 2 RTO p / (1 - 2p).
+    // One segment is in flight: the probe and RTO both follow 220 ms to 228 ms later; E[T] = RTT + 2 RTO p / (1 - 2p).
     let (mean, _) = mean_ms("linux-6.12", 10, 0.01, 1000, 20_000);
     assert!((24.2..25.2).contains(&mean), "{mean} ms");
 }
 
 #[test]
 fn by_time_losses_are_found_sooner_than_by_count() {
-    // RFC 8985 section 1: at 100/s a later segment or a probe tells within about a round trip.
+    // RFC 8985 section 1: at 100/s a later segment or a probe reveals a loss within about a round trip.
     let (rack, _) = mean_ms("linux-6.12", 10, 0.01, 10, 20_000);
     let (count, _) = mean_ms("linux-2.6.16", 10, 0.01, 10, 20_000);
     assert!((20.9..22.5).contains(&rack), "{rack} ms");

@@ -1,4 +1,4 @@
-//! Rules of Linux 2.6.16 that later kernels do not have.
+//! Tests rules of Linux 2.6.16 that later kernels do not have.
 
 use hol_base::Duration;
 use hol_tcp::Config;
@@ -62,8 +62,8 @@ fn after_a_timeout_the_window_stays_at_one_segment() {
 
 #[test]
 fn rate_halving_takes_a_segment_off_with_every_second_acknowledgment() {
-    // Linux 2.6.16: net/ipv4/tcp_input.c tcp_cwnd_down: no more than one above what is in flight; the first acknowledgment is the one
-    // that begins the recovery. tcp_complete_cwr: at the end no more than ssthresh.
+    // Linux 2.6.16: net/ipv4/tcp_input.c tcp_cwnd_down: at most one more than are in flight; the first
+    // acknowledgment starts the recovery. tcp_complete_cwr: at the end at most ssthresh.
     let mut script =
         Script::connected(Config { initial_window: 10, cwnd_moderation: 0, ..linux_2_6_16() }, 20);
     script.writes(14_600);
@@ -121,7 +121,7 @@ fn by_distance_two_losses_in_a_row_are_found_one_report_sooner() {
 
 #[test]
 fn by_distance_a_lost_retransmission_is_found_by_what_was_sent_after_it() {
-    // Linux 2.6.16: net/ipv4/tcp_input.c tcp_sacktag_write_queue, event C. By count it waits for the timeout.
+    // Linux 2.6.16: net/ipv4/tcp_input.c tcp_sacktag_write_queue, event C. With detection by count the sender waits for the timeout.
     for (recovery, expected) in [(hol_tcp::Recovery::Fack, vec![0]), (hol_tcp::Recovery::Sack, vec![])] {
         let config = Config { initial_window: 10, recovery, ..linux_2_6_16() };
         let mut script = Script::connected(config, 20);

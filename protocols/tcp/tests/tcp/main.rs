@@ -1,4 +1,4 @@
-//! Two endpoints with a path between them, or one and a peer played by hand.
+//! Tests two endpoints with a path between them, and single endpoints whose peer is a script.
 
 mod endpoint;
 mod giving_up;

@@ -1,4 +1,4 @@
-//! Two endpoints and a path between them that loses, repeats, delays and reorders what a random stream tells.
+//! Two endpoints and a path between them that loses, duplicates, delays and reorders packets at random.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,12 +8,12 @@ use hol_tcp::{Config, Endpoint};
 use hol_transport::{Command, Endpoint as _, Event, Input, Output, drain};
 use hol_wire::Packet;
 
-/// What the path does to a packet.
+/// The faults of the path.
 #[derive(Debug, Clone, Copy)]
 pub struct Path {
-    /// One way.
+    /// One-way delay.
     pub delay: Duration,
-    /// Added at random, so packets overtake each other.
+    /// Maximum random delay in addition, so that packets overtake each other.
     pub jitter: Duration,
     /// Probability that a packet is lost.
     pub loss: f64,
@@ -21,7 +21,7 @@ pub struct Path {
     pub repeat: f64,
 }
 
-/// One end with what its application has seen.
+/// One end, and the events that its application has received.
 #[derive(Debug)]
 pub struct Side {
     pub endpoint: Endpoint,
@@ -30,7 +30,7 @@ pub struct Side {
     wait: Option<Time>,
 }
 
-/// Both ends, and what is on its way between them.
+/// Both ends, and the packets in transit.
 pub struct Pipe {
     pub now: Time,
     pub sides: [Side; 2],
@@ -53,7 +53,7 @@ impl Side {
 }
 
 impl Pipe {
-    /// A client and a server, not connected yet.
+    /// Creates a client and a server that are not yet connected.
     pub fn new(config: &Config, path: Path, seed: Seed) -> Self {
         let (client, server) = (([10, 0, 0, 1].into(), 1000), ([10, 0, 0, 2].into(), 80));
         let a = Endpoint::connect(config.clone(), client, server, seed.derive("client").rng());
@@ -74,7 +74,7 @@ impl Pipe {
         self.path.loss = loss;
     }
 
-    /// Gives `side` a command.
+    /// Passes a command to `side`.
     pub fn command(&mut self, side: usize, command: Command) {
         self.input(side, Input::Command(command));
     }
@@ -118,7 +118,7 @@ impl Pipe {
         }
     }
 
-    /// The next thing that happens up to `end`; `false` if nothing does.
+    /// Performs the next event up to `end`; returns `false` if there is none.
     pub fn step(&mut self, end: Time) -> bool {
         let arrival = self.flying.peek().map(|Reverse((at, ..))| *at);
         let timer = self.sides.iter().filter_map(|side| side.wait).min();
@@ -138,13 +138,13 @@ impl Pipe {
         true
     }
 
-    /// Lets `span` pass.
+    /// Runs for this time.
     pub fn run(&mut self, span: Duration) {
         let end = self.now + span;
         while self.step(end) {}
     }
 
-    /// Connects, and lets the handshake finish.
+    /// Connects, and completes the handshake.
     pub fn connect(&mut self) {
         self.command(0, Command::Connect);
         self.run(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! One rule a test: segments in, segments out, at exact times. The peer is played by hand.
+//! Tests one rule each: segments in, segments out, at exact times. The test plays the peer.
 
 use crate::endpoint::{message, stack};
 use bytes::Bytes;
@@ -24,13 +24,13 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// A client that has sent its SYN and had it answered `rtt_ms` later, without timestamps.
+    /// Returns a client whose SYN was answered after `rtt_ms`, without timestamps.
     pub(crate) fn connected(mut config: Config, rtt_ms: u64) -> Self {
         config.timestamps = false;
         Self::opened(config, rtt_ms)
     }
 
-    /// The same, with timestamps in the SYNs if the client offers them.
+    /// Returns a client whose SYN was answered after `rtt_ms`, with timestamps in the SYNs if the client offers them.
     pub(crate) fn opened(mut config: Config, rtt_ms: u64) -> Self {
         config.nagle = hol_tcp::Nagle::Off;
         let endpoint = Endpoint::connect(config, LOCAL, PEER, Seed(1).rng());
@@ -50,7 +50,7 @@ impl Script {
         script
     }
 
-    /// Lets time pass; nothing may be sent meanwhile.
+    /// Advances the time; no segment may be sent meanwhile.
     pub(crate) fn at(&mut self, ms: u64) {
         let time = Time::from_millis(ms);
         assert!(
@@ -61,7 +61,7 @@ impl Script {
         self.now = time;
     }
 
-    /// Everything that leaves now.
+    /// Returns all segments that are sent now.
     pub(crate) fn sent(&mut self) -> Vec<Segment> {
         let mut segments = Vec::new();
         loop {
@@ -79,7 +79,7 @@ impl Script {
         }
     }
 
-    /// Waits for the next timer, and returns when it was, in ms, and what it sent.
+    /// Waits for the next timer; returns its time in ms, and the segments that it sent.
     pub(crate) fn next_timer(&mut self) -> (u64, Vec<Segment>) {
         self.now = self.deadline.expect("a timer runs");
         (self.now.as_millis(), self.sent())
@@ -110,7 +110,8 @@ impl Script {
         self.sent()
     }
 
-    /// An acknowledgment of `acked` octets with SACK blocks, counted from the first octet of data.
+    /// Delivers an acknowledgment of `acked` octets with SACK blocks, counted from the first octet of data;
+    /// returns the segments sent in response.
     pub(crate) fn acked(&mut self, acked: u32, blocks: &[(u32, u32)]) -> Vec<Segment> {
         let mut ack = self.peer_segment(Flags::ACK, PEER_START, acked, 0);
         let block =
@@ -119,19 +120,19 @@ impl Script {
         self.arrives(ack)
     }
 
-    /// `length` octets of data from the peer, `offset` octets into its stream.
+    /// Delivers `length` octets of the peer's data, `offset` octets into its stream; returns the segments sent in response.
     pub(crate) fn data(&mut self, offset: u32, length: usize) -> Vec<Segment> {
         let data = self.peer_segment(Flags::ACK | Flags::PSH, PEER_START + offset, 0, length);
         self.arrives(data)
     }
 
-    /// Where in the stream these segments start.
+    /// Returns the offset of each segment in the stream.
     pub(crate) fn offsets(&self, segments: &[Segment]) -> Vec<u32> {
         segments.iter().map(|segment| segment.seq.distance_from(self.start)).collect()
     }
 }
 
-/// Exact clocks, so that times in a script are round.
+/// Returns the configuration of the RFCs with exact clocks, so that times in a script are round.
 pub(crate) fn rfc() -> Config {
     stack("rfc")
 }
@@ -142,7 +143,7 @@ pub(crate) fn linux() -> Config {
 
 #[test]
 fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
-    // RFC 8985 section 3.1 and 6.2. The window falls at once here, so that new data may follow the retransmission.
+    // RFC 8985 section 3.1 and 6.2. Here the window is reduced at once, so that new data may follow the retransmission.
     let mut script = Script::connected(Config { prr: false, ..linux() }, 20);
     script.writes(100);
     script.at(30);
@@ -159,7 +160,7 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 
 #[test]
 fn small_segments_go_again_as_one() {
-    // RFC 9293 section 3.10.8 leaves it open; Linux does it.
+    // RFC 9293 section 3.10.8 permits it; Linux does it.
     let mut script = Script::connected(linux(), 20);
     for _ in 0..3 {
         script.writes(100);
@@ -171,7 +172,7 @@ fn small_segments_go_again_as_one() {
 
 #[test]
 fn the_initial_window_lets_ten_segments_out() {
-    // RFC 6928 section 2; what waits is sent in full segments.
+    // RFC 6928 section 2; waiting data are sent in full segments.
     let mut script = Script::connected(linux(), 20);
     let sent: usize = (0..15).map(|_| script.writes(100).len()).sum();
     assert_eq!(sent, 10);
@@ -182,7 +183,7 @@ fn the_initial_window_lets_ten_segments_out() {
 
 #[test]
 fn behind_a_hole_three_segments_are_acknowledged_at_once_and_later_ones_together() {
-    // Linux since 4.18, against RFC 5681 section 4.2; the round trip is not measured yet, so only the slack is waited.
+    // Linux since 4.18, against RFC 5681 section 4.2; there is no round-trip sample yet, so only the slack delays it.
     let mut script = Script::connected(linux(), 20);
     for offset in [100, 200, 300] {
         assert_eq!(script.data(offset, 100).len(), 1);
@@ -197,7 +198,7 @@ fn behind_a_hole_three_segments_are_acknowledged_at_once_and_later_ones_together
 
 #[test]
 fn a_retransmission_that_covers_what_is_held_is_reported() {
-    // RFC 2883 section 4.2: what it brings for the second time.
+    // RFC 2883 section 4.2: the segment's duplicate data.
     let mut script = Script::connected(linux(), 20);
     script.data(100, 100);
     script.data(300, 100);
@@ -235,8 +236,7 @@ fn the_first_timeouts_of_a_syn_do_not_double() {
     assert_eq!(sent, [0, 1, 2, 3, 4, 5, 7, 11]);
 }
 
-/// RFC 9293 section 3.8.6: what the application has not read takes room of the window; section 3.8.6.2.2: it opens again by
-/// enough to be worth it.
+/// RFC 9293 section 3.8.6: unread data occupy the window; section 3.8.6.2.2: it opens again only by a useful amount.
 #[test]
 fn an_application_that_does_not_read_closes_the_window_and_opens_it_when_it_does() {
     let config = Config { receive_buffer: ByteCount(4000), receive_buffer_max: ByteCount(4000), ..rfc() };
@@ -256,7 +256,7 @@ fn an_application_that_does_not_read_closes_the_window_and_opens_it_when_it_does
     assert_eq!(script.events.len(), 5, "and then all that waits");
 }
 
-/// RFC 9293 section 3.10.7.4, first: where the window is closed, no octet is acceptable, also not behind one that came already.
+/// RFC 9293 section 3.10.7.4, first: while the window is closed, no octet is acceptable, not even after a duplicate one.
 #[test]
 fn a_closed_window_takes_nothing_of_a_segment_that_begins_before_it() {
     let config = Config { receive_buffer: ByteCount(4000), receive_buffer_max: ByteCount(4000), ..rfc() };
@@ -350,7 +350,7 @@ fn only_an_acknowledgment_without_data_and_news_is_a_duplicate() {
 
 #[test]
 fn a_window_that_stays_closed_is_probed_as_long_as_the_peer_answers() {
-    // RFC 9293 section 3.8.6.1: the connection stays open, however long that takes.
+    // RFC 9293 section 3.8.6.1: the connection stays open, however long the window is closed.
     let mut script = Script::connected(Config { max_retries: 3, ..rfc() }, 100);
     let closed = |script: &Script| Segment { window: 0, ..script.peer_segment(Flags::ACK, PEER_START, 0, 0) };
     let ack = closed(&script);
@@ -379,7 +379,7 @@ fn what_came_already_is_counted_and_not_read_twice() {
 
 #[test]
 fn a_retransmission_that_was_needless_is_taken_back() {
-    // RFC 3708 section 3, RFC 4015 section 3.2: the peer got twice all that was sent again.
+    // RFC 3708 section 3, RFC 4015 section 3.2: the peer received every retransmitted segment twice.
     let mut script = Script::connected(Config { tlp: false, ..linux() }, 20);
     (0..4).for_each(|_| drop(script.writes(100)));
     script.at(40);
@@ -394,7 +394,7 @@ fn a_retransmission_that_was_needless_is_taken_back() {
 
 #[test]
 fn more_duplicates_than_were_ever_sent_twice_are_the_networks() {
-    // RFC 3708 section 5: the network repeats packets, so a report proves nothing.
+    // RFC 3708 section 5: the network duplicates packets, so a report is no evidence.
     let mut script = Script::connected(Config { tlp: false, ..linux() }, 20);
     (0..4).for_each(|_| drop(script.writes(100)));
     script.at(40);
@@ -413,7 +413,7 @@ fn more_duplicates_than_were_ever_sent_twice_are_the_networks() {
 
 #[test]
 fn a_timeout_spares_what_was_sent_less_than_a_round_trip_ago() {
-    // RFC 8985 section 6.3; without RACK everything is taken for lost (RFC 6298 section 5.4).
+    // RFC 8985 section 6.3; without RACK every segment is considered lost (RFC 6298 section 5.4).
     for (recovery, expected) in [(hol_tcp::Recovery::Rack, vec![]), (hol_tcp::Recovery::Sack, vec![200])] {
         let mut script =
             Script::connected(Config { tlp: false, collapse_on_retransmit: false, recovery, ..linux() }, 100);
@@ -450,7 +450,7 @@ fn a_pause_is_counted_in_ticks() {
 
 #[test]
 fn after_a_pause_the_window_is_the_restart_window() {
-    // RFC 5681 section 4.1, RFC 2861 section 3: halved for each RTO of silence.
+    // RFC 5681 section 4.1, RFC 2861 section 3: halved for each RTO of idle time.
     let mut script = Script::connected(linux(), 20);
     script.writes(14_600);
     script.at(40);
@@ -502,7 +502,7 @@ fn a_config_that_no_endpoint_could_work_with_is_named() {
 
 #[test]
 fn the_acknowledgment_of_a_segment_outside_the_window_is_not_believed() {
-    // RFC 9293 section 3.10.7.4, first: it is answered and dropped, whichever side it lies on.
+    // RFC 9293 section 3.10.7.4, first: the segment is answered and dropped, on either side of the window.
     for outside in [PEER_START - 2, PEER_START + 65_536] {
         let mut script = Script::connected(rfc(), 20);
         script.writes(100);
@@ -515,7 +515,7 @@ fn the_acknowledgment_of_a_segment_outside_the_window_is_not_believed() {
     }
 }
 
-/// No RFC says what becomes of a connection whose address goes: Linux keeps it, a phone's system destroys its socket.
+/// No RFC specifies what happens to a connection whose address is removed: Linux keeps it, a phone's system destroys its socket.
 #[test]
 fn a_connection_without_its_address_goes_on_unless_the_system_destroys_it() {
     for aborts in [false, true] {
@@ -532,8 +532,8 @@ fn a_connection_without_its_address_goes_on_unless_the_system_destroys_it() {
     }
 }
 
-/// Linux: tcp_sndbuf_expand (2 × 10 frames of 2304 octets), and tcp_sendmsg_locked, which begins a block as long as there is room
-/// and fills it: half of the peer's window, in whole segments (tcp_xmit_size_goal).
+/// Linux: tcp_sndbuf_expand (2 × 10 frames of 2304 octets), and tcp_sendmsg_locked, which starts a block if
+/// there is any room, and fills it: half of the peer's window, in whole segments (tcp_xmit_size_goal).
 #[test]
 fn the_send_buffer_takes_whole_blocks_and_grows_with_the_congestion_window() {
     let mut script = Script::connected(stack("linux-6.12"), 20);
@@ -547,7 +547,7 @@ fn the_send_buffer_takes_whole_blocks_and_grows_with_the_congestion_window() {
         written += part;
         parts.push(part / 1460);
     }
-    // A block, the room of two segments that left with it, and of the eight that follow: more than 46,080 octets.
+    // A block, the room of the two segments that were sent with it, and of the next eight: more than 46,080 octets.
     assert_eq!((parts, written), (vec![22, 2, 8], 32 * 1460));
     script.at(40);
     assert_eq!(script.events, [Event::Connected]);
@@ -559,8 +559,9 @@ fn the_send_buffer_takes_whole_blocks_and_grows_with_the_congestion_window() {
     );
 }
 
-/// Linux: tcp_rcv_established, whose fast path looks for room (tcp_data_snd_check) only if a segment acknowledges something. It is
-/// not taken by a segment for which another page is to be charged: of 12 pages, 21 segments in flight leave 1020 octets.
+/// Linux: tcp_rcv_established, whose fast path checks for room (tcp_data_snd_check) only if a segment
+/// acknowledges data. A segment for which another page must be charged does not take that path: of 12 pages,
+/// 21 segments in flight leave 1020 octets.
 #[test]
 fn data_that_acknowledge_nothing_do_not_have_the_send_buffer_grow() {
     let mut script = Script::connected(Config { wakeup: Duration::ZERO, ..stack("linux-6.12") }, 20);
@@ -585,8 +586,9 @@ fn data_that_acknowledge_nothing_do_not_have_the_send_buffer_grow() {
     assert_eq!([hears(0, 100), hears(100, 188), hears(288, 189)], [false, false, true]);
 }
 
-/// Linux: ep_send_events (fs/eventpoll.c) polls a socket once more after the application has had its turn, and tcp_poll sets
-/// SOCK_NOSPACE, without which tcp_check_space does not let the buffer grow. No poll follows a write at another time.
+/// Linux: ep_send_events (fs/eventpoll.c) polls a socket once more after the application's turn, and tcp_poll
+/// sets SOCK_NOSPACE, without which tcp_check_space does not let the buffer grow. No poll follows a write at
+/// another time.
 #[test]
 fn a_send_buffer_that_a_turn_leaves_short_grows_with_the_next_acknowledgment() {
     let room_after_write = |ms| {
@@ -615,8 +617,8 @@ fn a_send_buffer_that_a_turn_leaves_short_grows_with_the_next_acknowledgment() {
     assert!(in_turn > 2 * by_itself, "{in_turn} and {by_itself} segments");
 }
 
-/// Linux: tcp_rcv_established, whose fast path for an acknowledgment does not call tcp_ack_snd_check, which takes 40 ms anew and finds
-/// that the timer is near. Another window leads to the slow path.
+/// Linux: tcp_rcv_established, whose fast path for an acknowledgment does not call tcp_ack_snd_check, which
+/// computes 40 ms again and finds that the timer is about to expire. Another window leads to the slow path.
 #[test]
 fn a_mere_acknowledgment_does_not_hasten_a_delayed_one() {
     let quiet =
@@ -670,7 +672,7 @@ fn a_compressed_acknowledgment_waits_for_a_share_of_the_round_trip() {
         let mut full = script.peer_segment(Flags::ACK, PEER_START, 100, 1448);
         full.options.timestamps = Some(Timestamps { value: 2, echo });
         script.arrives(full);
-        // So small that they do not enlarge the window, which would hasten the acknowledgment.
+        // Segments so small that they do not enlarge the window, which would hasten the acknowledgment.
         let acks = [2000, 2200, 2400, 2600].map(|offset| script.data(offset, 1).len());
         assert_eq!(acks, [1, 1, 1, 0]);
         let (ms, acks) = script.next_timer();
@@ -695,7 +697,7 @@ fn an_acknowledgment_that_was_overtaken_is_answered_or_dropped() {
         script.arrives(data);
         let data = stamped(&script, 100, 9, 100);
         script.arrives(data);
-        // A duplicate of the data is answered in any case.
+        // A duplicate of the data is always answered.
         for (length, expected) in [(0, usize::from(answers)), (100, 1)] {
             let old = stamped(&script, 0, 5, length);
             assert_eq!(script.arrives(old).len(), expected, "{length} octets, {answers}");
@@ -703,7 +705,7 @@ fn an_acknowledgment_that_was_overtaken_is_answered_or_dropped() {
     }
 }
 
-/// Linux: tcp_gso_segment copies the header. RFC 2883 section 4 has a duplicate reported once.
+/// Linux: tcp_gso_segment copies the header. By RFC 2883 section 4 a duplicate is reported once.
 #[test]
 fn all_segments_of_a_block_report_a_duplicate() {
     let quiet = Config { quickack_segments: 0, acknowledge_on_read: false, ..stack("linux-6.12") };
@@ -715,7 +717,7 @@ fn all_segments_of_a_block_report_a_duplicate() {
     assert_eq!(reports, [1, 1, 0, 0]);
 }
 
-/// Linux: recv() takes all that there is, up to the size of its buffer, and its memory is free then.
+/// Linux: recv() takes all available data, up to the size of its buffer, and their memory is free then.
 #[test]
 fn what_an_application_reads_before_it_is_busy_takes_no_room() {
     let mut script = Script::connected(Config { wakeup: Duration::ZERO, ..linux() }, 20);
@@ -745,7 +747,7 @@ fn blocks_end_with_psh_and_small_writes_share_one() {
     assert_eq!(pushed, [false, true, false, true, true]);
 }
 
-/// An endpoint that listens, the segments that it sends at `ms` in answer to `segments`, and when it wants to act next.
+/// Delivers `segments` at `ms` to a listening endpoint; returns the segments that it sends in response, and its next deadline.
 fn listener_hears(endpoint: &mut Endpoint, ms: u64, segments: &[Segment]) -> (Vec<Segment>, Option<Time>) {
     let now = Time::from_millis(ms);
     for segment in segments {
@@ -777,7 +779,7 @@ fn syn(flags: Flags) -> Segment {
     }
 }
 
-/// Linux: tcp_check_req starts the SYN-ACK's timer over with an answer to a SYN that came again.
+/// Linux: tcp_check_req restarts the SYN-ACK's timer when it answers a retransmitted SYN.
 #[test]
 fn a_syn_that_comes_again_puts_the_syn_ack_off() {
     let mut endpoint = Endpoint::listen(linux(), LOCAL, Seed(1).rng());
@@ -787,7 +789,7 @@ fn a_syn_that_comes_again_puts_the_syn_ack_off() {
     assert_eq!((again.len(), timer), (1, Some(Time::from_millis(1990))));
 }
 
-/// RFC 3168 section 6.1.1: not after a SYN without the offer, whoever sent it. Linux keeps to what it has agreed to.
+/// RFC 3168 section 6.1.1: no ECN after a SYN without the offer, from either end. Linux keeps ECN once it is negotiated.
 #[test]
 fn a_syn_that_does_not_offer_ecn_ends_it_by_the_rfc() {
     let offer = Flags(Flags::SYN.0 | Flags::ECE.0 | Flags::CWR.0);
@@ -801,7 +803,7 @@ fn a_syn_that_does_not_offer_ecn_ends_it_by_the_rfc() {
     }
 }
 
-/// Linux: tcp_init_transfer. One loss of the SYN is pardoned, RFC 6928 section 2.
+/// Linux: tcp_init_transfer. One loss of the SYN has no effect, RFC 6928 section 2.
 #[test]
 fn two_retransmissions_of_the_syn_begin_with_a_window_of_one_segment() {
     for (lost, window) in [(1, 10), (2, 1)] {
@@ -824,8 +826,8 @@ fn two_retransmissions_of_the_syn_begin_with_a_window_of_one_segment() {
     }
 }
 
-/// RFC 6582 section 4; Linux: tcp_is_non_sack_preventing_reopen. The acknowledgment of the recovery point itself lets out new data,
-/// and resends nothing.
+/// RFC 6582 section 4; Linux: tcp_is_non_sack_preventing_reopen. The acknowledgment of the recovery point
+/// itself allows new data, but no retransmission.
 #[test]
 fn without_sack_recovery_waits_for_more_than_its_end() {
     let config = Config { sack: false, segmentation_offload: false, ..linux() };
@@ -843,7 +845,7 @@ fn without_sack_recovery_waits_for_more_than_its_end() {
     assert!(!script.offsets(&more).contains(&end), "which is not sent again");
 }
 
-/// RFC 9293 section 3.10.7.4, fifth, and Linux' tcp_ack, which says nothing.
+/// RFC 9293 section 3.10.7.4, fifth; Linux' tcp_ack does not answer.
 #[test]
 fn an_acknowledgment_of_what_was_not_sent_is_answered_by_the_rfc() {
     for (name, answers) in [("rfc", 1), ("linux-6.12", 0)] {
@@ -852,7 +854,7 @@ fn an_acknowledgment_of_what_was_not_sent_is_answered_by_the_rfc() {
     }
 }
 
-/// Linux: tcp_synack_rtt_meas takes no round trip of a SYN-ACK that went again.
+/// Linux: tcp_synack_rtt_meas takes no round-trip sample from a retransmitted SYN-ACK.
 #[test]
 fn a_syn_ack_that_went_again_gives_no_round_trip() {
     let config = Config { timestamps: false, ..linux() };

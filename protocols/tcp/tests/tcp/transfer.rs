@@ -1,4 +1,4 @@
-//! Whatever the path does, the byte stream arrives once and in order, and the connection closes.
+//! Tests that the byte stream arrives once and in order on any path, and that the connection closes.
 
 use crate::endpoint::{message, stack};
 use crate::pipe::{Path, Pipe};
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 const STACKS: [&str; 3] = ["linux-6.12", "linux-2.6.16", "rfc"];
 
-/// Writes of both sides: when, who, how much.
+/// Writes of both sides: time, side and octets.
 type Writes = Vec<(u64, usize, usize)>;
 
 fn writes() -> impl Strategy<Value = Writes> {
@@ -115,14 +115,13 @@ fn bulk_data_fills_the_path_despite_loss() {
             pipe.run(Duration::from_millis(10));
             assert!(pipe.now < start + Duration::from_secs(60), "{name}: too slow");
         }
-        // The square root law (Mathis 1997): 1448 / 20 ms * 1.22 / sqrt(1 %) is 0.88 Mbyte/s in the long run. It starts faster:
-        // slow start alone takes seven round trips.
+        // The square root law (Mathis 1997): 1448 / 20 ms * 1.22 / sqrt(1 %) is 0.88 Mbyte/s on average. It starts faster: slow start alone takes seven round trips.
         let seconds = pipe.now.since(start).as_secs_f64();
         assert!((0.14..6.0).contains(&seconds), "{name}: {seconds} s");
     }
 }
 
-/// Segments a round trip that Reno carries in the long run when a share `loss` of them is lost.
+/// Returns the mean number of segments per round trip of Reno with a share `loss` of them lost.
 fn reno_window(loss: f64, seed: u64) -> f64 {
     const OCTETS: usize = 30_000_000;
     let mut config = stack("linux-6.12");
@@ -132,7 +131,7 @@ fn reno_window(loss: f64, seed: u64) -> f64 {
     let mut pipe = Pipe::new(&config, path, Seed(seed));
     pipe.connect();
     pipe.command(0, message(vec![7; OCTETS]));
-    // The first slow start overshoots far; what follows it counts.
+    // The first slow start overshoots far; only the time after it counts.
     let mut marks = Vec::new();
     for mark in [OCTETS / 3, OCTETS] {
         while pipe.sides[1].received.len() < mark {
@@ -147,8 +146,8 @@ fn reno_window(loss: f64, seed: u64) -> f64 {
 
 #[test]
 fn reno_follows_the_square_root_law() {
-    // Mathis et al. 1997: the mean window is C / sqrt(p), C between 0.87 (delayed acknowledgments) and 1.22; the law
-    // ignores timeouts, so the slope is a little steeper. Linux lies above it: a window that grows is told segment by segment.
+    // Mathis et al. 1997: the mean window is C / sqrt(p), C between 0.87 (delayed acknowledgments) and 1.22; the law ignores timeouts, so the slope is a
+    // little steeper. Linux exceeds it, because its window grows segment by segment.
     let losses = [0.002, 0.008];
     let windows = losses.map(|loss| (0..8).map(|seed| reno_window(loss, seed)).sum::<f64>() / 8.0);
     let exponent = (windows[1] / windows[0]).ln() / (losses[1] / losses[0]).ln();

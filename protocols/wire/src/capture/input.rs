@@ -16,12 +16,12 @@ pub(super) enum ByteOrder {
     Big,
 }
 
-/// Why there is no further packet, without its position.
+/// The reason for which there is no further packet, without its position.
 pub(super) enum StopReason {
-    /// The capture ends in order.
+    /// The capture ends after a complete packet.
     End,
     /// The input is truncated.
-    Cut,
+    Truncated,
     Broken(u64, &'static str),
     Read(io::Error),
 }
@@ -59,7 +59,7 @@ impl<R: Read> Input<R> {
         Ok(octets.try_into().expect("as many as were asked for"))
     }
 
-    /// Returns a number of octets given by the file; allocates no more memory than there are octets.
+    /// Returns a number of octets given by the file; allocates no more memory than the file has octets.
     pub fn octets(&mut self, count: usize) -> Result<Vec<u8>, StopReason> {
         let mut octets = Vec::new();
         let read =
@@ -68,13 +68,13 @@ impl<R: Read> Input<R> {
         match read {
             _ if read == count => Ok(octets),
             0 => Err(StopReason::End),
-            _ => Err(StopReason::Cut),
+            _ => Err(StopReason::Truncated),
         }
     }
 
-    /// Returns this many octets; an error if the file ends before.
+    /// Returns this many octets; an error if the file ends before them.
     pub fn rest(&mut self, count: usize) -> Result<Vec<u8>, StopReason> {
         self.octets(count)
-            .map_err(|halt| if matches!(halt, StopReason::End) { StopReason::Cut } else { halt })
+            .map_err(|halt| if matches!(halt, StopReason::End) { StopReason::Truncated } else { halt })
     }
 }

@@ -29,31 +29,31 @@ const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 /// Tags of IEEE 802.1Q and 802.1ad.
 const TAGS: [u16; 2] = [0x8100, 0x88a8];
-/// RFC 5332 section 3.
+/// Ethertypes of MPLS. RFC 5332 section 3.
 const MPLS: [u16; 2] = [0x8847, 0x8848];
-/// RFC 2516 section 4: the session stage.
+/// Ethertype of PPPoE, session stage. RFC 2516 section 4.
 const PPPOE: u16 = 0x8864;
-/// RFC 1701: Ethernet in GRE.
+/// Ethertype of Ethernet in GRE. RFC 1701.
 const BRIDGED: u16 = 0x6558;
-/// Headers within headers deeper than this are taken for damage.
-const DEEPEST: u32 = 8;
+/// Maximum nesting of headers; a packet with more is treated as damaged.
+const MAX_DEPTH: u32 = 8;
 
 impl LinkType {
     /// Returns the IP packet in these octets, without tunnels around it; `None` for another protocol, or too few octets.
     pub fn ip_packet(self, octets: &[u8]) -> Result<Option<&[u8]>, UnsupportedLinkType> {
         let typed = |at: usize, header: usize| network(half(octets, at)?, octets.get(header..)?, 0);
         Ok(match self.0 {
-            // Null and loopback: the address family, which the first digit of an IP packet gives too.
-            0 | 108 => octets.get(4..).and_then(|ip| untunnelled(ip, 0)),
+            // Null and loopback: the address family, which also follows from the first digit of an IP packet.
+            0 | 108 => octets.get(4..).and_then(|ip| innermost_ip(ip, 0)),
             1 => ethernet(octets, 0),
             9 | 50 => ppp(octets),
-            // A session of PPPoE without Ethernet, and PPP behind an octet for the direction.
+            // A session of PPPoE without Ethernet, and PPP after an octet for the direction.
             51 => octets.get(6..).and_then(ppp),
             166 => octets.get(1..).and_then(ppp),
-            105 => wireless(octets),
-            127 => octets.get(usize::from(half(octets, 2).unwrap_or(0).swap_bytes())..).and_then(wireless),
-            // Raw IP, under its names of several systems and of one version.
-            12 | 14 | 101 | 228 | 229 => untunnelled(octets, 0),
+            105 => ieee80211(octets),
+            127 => octets.get(usize::from(half(octets, 2).unwrap_or(0).swap_bytes())..).and_then(ieee80211),
+            // Raw IP, with the numbers of several systems and of one version.
+            12 | 14 | 101 | 228 | 229 => innermost_ip(octets, 0),
             113 => typed(14, 16),
             // Linux' second cooked header starts with the protocol.
             276 => typed(0, 20),
@@ -62,20 +62,20 @@ impl LinkType {
     }
 }
 
-/// Returns the IP packet behind a header that names its content by an Ethertype.
+/// Returns the IP packet after a header that identifies its content by an Ethertype.
 fn network(kind: u16, octets: &[u8], depth: u32) -> Option<&[u8]> {
     match kind {
-        _ if depth > DEEPEST => None,
-        IPV4 | IPV6 => untunnelled(octets, depth + 1),
+        _ if depth > MAX_DEPTH => None,
+        IPV4 | IPV6 => innermost_ip(octets, depth + 1),
         PPPOE => ppp(octets.get(6..)?),
         BRIDGED => ethernet(octets, depth + 1),
         kind if TAGS.contains(&kind) => network(half(octets, 2)?, octets.get(4..)?, depth + 1),
-        kind if MPLS.contains(&kind) => labelled(octets, depth),
+        kind if MPLS.contains(&kind) => mpls(octets, depth),
         _ => None,
     }
 }
 
-/// IEEE 802.3, with a length instead of an Ethertype before LLC.
+/// Returns the IP packet in an Ethernet frame; IEEE 802.3 has a length instead of an Ethertype before LLC.
 fn ethernet(octets: &[u8], depth: u32) -> Option<&[u8]> {
     const LONGEST: u16 = 1500;
     match half(octets, 12)? {
@@ -84,52 +84,52 @@ fn ethernet(octets: &[u8], depth: u32) -> Option<&[u8]> {
     }
 }
 
-/// LLC with SNAP, RFC 1042.
+/// Returns the IP packet after LLC with SNAP. RFC 1042.
 fn llc(octets: &[u8]) -> Option<&[u8]> {
     let rest = octets.strip_prefix(&[0xaa, 0xaa, 0x03, 0, 0, 0])?;
     network(half(rest, 0)?, rest.get(2..)?, 0)
 }
 
-/// PPP, with address and control or without (RFC 1661 section 2, RFC 1662 section 3.1).
+/// Returns the IP packet in PPP, with address and control or without (RFC 1661 section 2, RFC 1662 section 3.1).
 fn ppp(octets: &[u8]) -> Option<&[u8]> {
     let octets = octets.strip_prefix(&[0xff, 0x03]).unwrap_or(octets);
-    // A protocol whose first octet is odd is compressed to that.
+    // A protocol number whose first octet is odd is compressed to that octet.
     let (protocol, rest) = match *octets.first()? {
         short if short & 1 == 1 => (u16::from(short), octets.get(1..)?),
         _ => (half(octets, 0)?, octets.get(2..)?),
     };
     // RFC 1332 section 3, RFC 5072 section 3, RFC 3032 section 4.3.
     match protocol {
-        0x0021 | 0x0057 => untunnelled(rest, 0),
-        0x0281 => labelled(rest, 0),
+        0x0021 | 0x0057 => innermost_ip(rest, 0),
+        0x0281 => mpls(rest, 0),
         _ => None,
     }
 }
 
-/// Returns the IP packet behind the last MPLS label. RFC 3032 section 2.1; its first four bits are the IP version.
-fn labelled(octets: &[u8], depth: u32) -> Option<&[u8]> {
+/// Returns the IP packet after the last MPLS label. RFC 3032 section 2.1; its first four bits are the IP version.
+fn mpls(octets: &[u8], depth: u32) -> Option<&[u8]> {
     let last = octets.chunks_exact(4).position(|label| label[2] & 1 == 1)?;
     let rest = octets.get(4 * (last + 1)..)?;
-    matches!(rest.first()? >> 4, 4 | 6).then(|| untunnelled(rest, depth + 1)).flatten()
+    matches!(rest.first()? >> 4, 4 | 6).then(|| innermost_ip(rest, depth + 1)).flatten()
 }
 
-/// A data frame of IEEE 802.11 that is not encrypted.
-fn wireless(octets: &[u8]) -> Option<&[u8]> {
+/// Returns the IP packet in an unencrypted data frame of IEEE 802.11.
+fn ieee80211(octets: &[u8]) -> Option<&[u8]> {
     let (control, flags) = (*octets.first()?, *octets.get(1)?);
     const DATA: u8 = 0x08;
     const PROTECTED: u8 = 0x40;
-    // Quality of service has two octets more, and four addresses six.
+    // Quality of service adds two octets, and four addresses add six.
     let (has_quality, has_four) = (control & 0x80 != 0, flags & 0x03 == 0x03);
     let is_data = control & 0x0c == DATA && control & 0x40 == 0 && flags & PROTECTED == 0;
     let header = 24 + if has_four { 6 } else { 0 } + if has_quality { 2 } else { 0 };
     if is_data { llc(octets.get(header..)?) } else { None }
 }
 
-/// Returns the innermost IP packet of GRE and VXLAN; others are as they are.
-fn untunnelled(ip: &[u8], depth: u32) -> Option<&[u8]> {
+/// Returns the innermost IP packet of GRE and VXLAN; other packets are unchanged.
+fn innermost_ip(ip: &[u8], depth: u32) -> Option<&[u8]> {
     const GRE: u8 = 47;
     const UDP: u8 = 17;
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return None;
     }
     let (protocol, payload) = match ip.first()? >> 4 {
@@ -147,7 +147,7 @@ fn untunnelled(ip: &[u8], depth: u32) -> Option<&[u8]> {
     Some(inner.unwrap_or(ip))
 }
 
-/// RFC 2784 section 2, with RFC 2890's key and sequence number.
+/// Returns the IP packet in GRE. RFC 2784 section 2, with RFC 2890's key and sequence number.
 fn gre(payload: &[u8], depth: u32) -> Option<&[u8]> {
     let (flags, kind) = (half(payload, 0)?, half(payload, 2)?);
     let options = [0x8000_u16, 0x2000, 0x1000].iter().filter(|flag| flags & **flag != 0).count();
@@ -156,7 +156,7 @@ fn gre(payload: &[u8], depth: u32) -> Option<&[u8]> {
     network(kind, rest, depth + 1)
 }
 
-/// RFC 7348 section 5.
+/// Returns the IP packet in VXLAN. RFC 7348 section 5.
 fn vxlan(payload: &[u8], depth: u32) -> Option<&[u8]> {
     const PORT: u16 = 4789;
     const VALID: u8 = 0x08;
@@ -172,10 +172,10 @@ fn half(octets: &[u8], at: usize) -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// An IP packet of 20 octets, of no protocol that has an IP packet inside.
+    /// An IP packet of 20 octets, with a protocol that does not contain IP.
     const IP: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 99, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
 
-    /// IP with another protocol and payload.
+    /// Returns an IP packet with another protocol and payload.
     fn around(protocol: u8, payload: &[u8]) -> Vec<u8> {
         let mut packet = IP.to_vec();
         packet[9] = protocol;
@@ -246,7 +246,7 @@ mod tests {
         assert!(problem.starts_with("link type 189 (USB); supported are Ethernet"), "{problem}");
     }
 
-    /// Packets in packets without end are left.
+    /// Packets in packets without end are abandoned.
     #[test]
     fn tunnels_within_tunnels_end() {
         let mut packet = IP.to_vec();

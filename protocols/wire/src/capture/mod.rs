@@ -37,7 +37,7 @@ pub struct CaptureInterface {
     pub link: LinkType,
 }
 
-/// Why a capture cannot be read completely.
+/// The reason for which a capture cannot be read completely.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file is empty.
@@ -48,7 +48,7 @@ pub enum CaptureError {
     NotACapture([u8; 4]),
     /// The file ends inside a packet or block.
     #[error("is truncated at octet {offset}, after packet {packets}")]
-    Cut {
+    Truncated {
         /// Octets in the file.
         offset: u64,
         /// Complete packets before.
@@ -150,7 +150,7 @@ impl<R: Read> Iterator for CaptureReader<R> {
 
 fn explain(halt: StopReason, offset: u64, packets: u64) -> CaptureError {
     match halt {
-        StopReason::End | StopReason::Cut => CaptureError::Cut { offset, packets },
+        StopReason::End | StopReason::Truncated => CaptureError::Truncated { offset, packets },
         StopReason::Broken(offset, problem) => CaptureError::Broken { offset, packets, problem },
         StopReason::Read(error) => CaptureError::Read(error),
     }

@@ -5,7 +5,7 @@ use std::io::Read;
 use super::{ByteOrder, CaptureInterface, CapturedPacket, Input, LinkType, StopReason};
 
 /// Maximum octets of a record, as in libpcap.
-pub(super) const LONGEST: usize = 256 << 10;
+pub(super) const MAX_RECORD: usize = 256 << 10;
 
 #[derive(Debug)]
 /// Reads a pcap file.
@@ -32,7 +32,7 @@ impl Pcap {
     pub fn begin(input: &mut Input<impl Read>, order: ByteOrder, tick: u64) -> Result<Self, StopReason> {
         let header = input.rest(20)?;
         let [.., a, b, c, d] = header[..] else { unreachable!("20 octets") };
-        // The upper bits of the link type are the length of a frame check sequence and reserved.
+        // The upper bits of the link type are the length of a frame check sequence, and reserved.
         let link = LinkType(order.word([a, b, c, d]) & 0xffff);
         Ok(Self { order, tick, interface: [CaptureInterface { name: None, link }] })
     }
@@ -48,7 +48,7 @@ impl Pcap {
         let header = input.take::<16>()?;
         let (fields, _) = header.as_chunks::<4>();
         let [seconds, ticks, length, _] = [0, 1, 2, 3].map(|at| self.order.word(fields[at]));
-        if length as usize > LONGEST {
+        if length as usize > MAX_RECORD {
             return Err(StopReason::Broken(begin, "a packet of more than 256 KiB"));
         }
         let time = u64::from(seconds) * 1_000_000_000 + u64::from(ticks) * self.tick;

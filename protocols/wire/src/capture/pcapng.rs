@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::pcap::LONGEST;
+use super::pcap::MAX_RECORD;
 use super::{ByteOrder, CaptureInterface, CapturedPacket, Input, LinkType, StopReason};
 use crate::pcapng::{BYTE_ORDER_MAGIC, block_type, option};
 
@@ -12,7 +12,7 @@ pub(super) struct Pcapng {
     order: ByteOrder,
     interfaces: Vec<CaptureInterface>,
     clocks: Vec<Clock>,
-    /// Index of the section's first interface among all.
+    /// Number of the section's first interface among all interfaces.
     section: usize,
 }
 
@@ -21,12 +21,12 @@ pub(super) struct Pcapng {
 struct Clock {
     /// Ticks per second.
     ticks: u64,
-    /// Seconds to add.
+    /// Seconds to add to a time stamp.
     offset: u64,
 }
 
 /// Maximum octets of a block.
-const LONGEST_BLOCK: usize = 16 << 20;
+const MAX_BLOCK: usize = 16 << 20;
 
 impl Pcapng {
     /// Reads the rest of the first section header, after its type.
@@ -67,7 +67,7 @@ impl Pcapng {
         }
     }
 
-    /// Section 4.1: the type is the same in both byte orders; the magic number after the length tells which.
+    /// Reads a section header. Section 4.1: the type is the same in both byte orders, which follow from the magic number after the length.
     fn section_header(&mut self, input: &mut Input<impl Read>) -> Result<(), StopReason> {
         let length = take_rest(input)?;
         let begin = input.offset();
@@ -89,7 +89,7 @@ impl Pcapng {
         Ok(body)
     }
 
-    /// Section 4.2.
+    /// Reads an interface description. Section 4.2.
     fn interface(&mut self, body: &[u8]) -> Option<()> {
         let (fields, options) = body.split_first_chunk::<8>()?;
         let link = LinkType(self.order.half([fields[0], fields[1]]).into());
@@ -118,7 +118,7 @@ impl Pcapng {
         }
     }
 
-    /// Section 3.5.
+    /// Returns the options of a block. Section 3.5.
     fn options<'o>(&self, mut octets: &'o [u8]) -> impl Iterator<Item = (u16, &'o [u8])> {
         let order = self.order;
         std::iter::from_fn(move || {
@@ -130,7 +130,7 @@ impl Pcapng {
         })
     }
 
-    /// Section 4.3; the interface number has `width` octets.
+    /// Returns the packet of an Enhanced Packet Block, whose interface number has `width` octets. Section 4.3.
     fn enhanced(&self, body: &[u8], width: usize) -> Option<CapturedPacket> {
         let (head, rest) = body.split_first_chunk::<20>()?;
         let (fields, _) = head.as_chunks::<4>();
@@ -140,7 +140,7 @@ impl Pcapng {
         };
         let interface = self.section.checked_add(number as usize)?;
         let [high, low, length] = [1, 2, 3].map(|at| self.order.word(fields[at]));
-        let length = (length as usize).min(LONGEST);
+        let length = (length as usize).min(MAX_RECORD);
         let time = self.clocks.get(interface)?.nanoseconds(u64::from(high) << 32 | u64::from(low));
         let link = self.interfaces[interface].link;
         Some(CapturedPacket { time, interface, link, octets: rest.get(..length)?.to_vec() })
@@ -168,7 +168,7 @@ fn take_rest(input: &mut Input<impl Read>) -> Result<[u8; 4], StopReason> {
 fn block_length(length: u32, begin: u64) -> Result<usize, StopReason> {
     let length = length as usize;
     match length {
-        12..=LONGEST_BLOCK if length.is_multiple_of(4) => Ok(length),
+        12..=MAX_BLOCK if length.is_multiple_of(4) => Ok(length),
         _ => Err(StopReason::Broken(begin, "a block of an impossible length")),
     }
 }

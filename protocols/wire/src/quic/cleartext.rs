@@ -30,13 +30,13 @@ pub enum PacketNumberSpace {
     Data,
 }
 
-/// What an unencrypted packet has in place of an AEAD's tag: what a receiver derives from earlier packets,
-/// and a reader of a single packet cannot.
+/// The information that an unencrypted packet has instead of an AEAD's tag: a receiver derives it from
+/// earlier packets, which a reader of a single packet cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PacketNumber {
-    /// The complete packet number, of which the header has the last octets. RFC 9000 section 17.1.
+    /// The complete packet number, whose last octets are in the header. RFC 9000 section 17.1.
     pub number: u64,
-    /// The number of key updates so far, of which the header has the last bit. RFC 9001 section 6.
+    /// The number of key updates so far, whose last bit is in the header. RFC 9001 section 6.
     pub generation: u64,
 }
 
@@ -62,7 +62,7 @@ impl<'a> CleartextPacket<'a> {
         Frames::new(&self.octets[self.header..self.octets.len() - PacketNumber::TAG])
     }
 
-    /// Takes the first packet of a datagram. The fixed bit may have any value (RFC 9287).
+    /// Removes the first packet of a datagram. The fixed bit may have any value (RFC 9287).
     fn take(datagram: &mut &'a [u8]) -> Result<Self, ParseError> {
         const LONG: u8 = 0x80;
         let first = *datagram.first().ok_or(ParseError::Truncated)?;
@@ -84,7 +84,7 @@ fn short(datagram: &[u8]) -> (PacketNumberSpace, usize, usize) {
     (PacketNumberSpace::Data, 1 + CONNECTION_ID, datagram.len())
 }
 
-/// Parses a long header of version 1. RFC 9000 section 17.2.
+/// Parses a long header of version 1: space, offset of the packet number, and length of the packet. RFC 9000 section 17.2.
 fn long(first: u8, datagram: &[u8]) -> Result<(PacketNumberSpace, usize, usize), ParseError> {
     let mut rest = &datagram[1..];
     if skip(&mut rest, 4)? != [0, 0, 0, 1] {

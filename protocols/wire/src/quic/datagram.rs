@@ -47,14 +47,14 @@ impl Datagram {
     /// Appends the datagram with encrypted packets.
     ///
     /// # Panics
-    /// If the datagram is longer than its length field can say.
+    /// If the datagram is too long for its length field.
     pub(crate) fn emit(&self, source: Address, destination: Address, out: &mut Vec<u8>) {
         let Self { source_port, destination_port, .. } = *self;
         let (payload, stamp) = (self.protected(), SendTimes::default());
         udp::Datagram { source_port, destination_port, payload, stamp }.emit(source, destination, out);
     }
 
-    /// Returns its packets as on the wire; from the first malformed one on, unprotected.
+    /// Returns the packets as on the wire; unprotected from the first malformed one on.
     fn protected(&self) -> Bytes {
         let mut out = Vec::with_capacity(self.payload.len());
         for packet in packets(&self.payload).map_while(Result::ok) {

@@ -5,7 +5,7 @@ use std::fmt;
 use super::{CleartextPacket, Datagram, Frame, PacketNumberSpace, packets};
 
 impl fmt::Display for Datagram {
-    /// Each packet with its space, its number and its frames: `quic 1rtt 7 [ACK 4-6, STREAM 6 0:128 FIN]`.
+    /// Writes each packet with its number space, number and frames: `quic 1rtt 7 [ACK 4-6, STREAM 6 0:128 FIN]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("quic")?;
         for (packet, separator) in

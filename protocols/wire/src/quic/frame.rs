@@ -5,67 +5,67 @@ use smallvec::{SmallVec, smallvec};
 use super::varint::{skip, take};
 use crate::ParseError;
 
-/// A QUIC frame; the content is omitted where only an endpoint needs it.
+/// A QUIC frame, without content that only an endpoint needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// This many octets of PADDING. Section 19.1.
     Padding(usize),
-    /// Section 19.2.
+    /// PING. Section 19.2.
     Ping,
-    /// Section 19.3.
+    /// ACK. Section 19.3.
     Ack {
         /// The ranges of packet numbers, each with both ends, the largest first.
         ranges: SmallVec<[(u64, u64); 4]>,
     },
-    /// Section 19.4.
+    /// RESET_STREAM of a stream. Section 19.4.
     ResetStream(u64),
-    /// Section 19.5.
+    /// STOP_SENDING of a stream. Section 19.5.
     StopSending(u64),
-    /// Section 19.6.
+    /// CRYPTO. Section 19.6.
     Crypto {
-        /// Offset of its first octet.
+        /// Offset of the first octet.
         offset: u64,
         /// Length in octets.
         length: u64,
     },
-    /// Section 19.7.
+    /// NEW_TOKEN. Section 19.7.
     NewToken,
-    /// Section 19.8.
+    /// STREAM. Section 19.8.
     Stream {
         /// The stream.
         id: u64,
-        /// Offset of its first octet.
+        /// Offset of the first octet.
         offset: u64,
         /// Length in octets.
         length: u64,
-        /// It is the last of the stream.
+        /// Whether the stream ends with this frame.
         fin: bool,
     },
-    /// Section 19.9: the maximum.
+    /// MAX_DATA: the maximum. Section 19.9.
     MaxData(u64),
-    /// Section 19.10: stream and maximum.
+    /// MAX_STREAM_DATA: stream and maximum. Section 19.10.
     MaxStreamData(u64, u64),
-    /// Section 19.11: the maximum.
+    /// MAX_STREAMS: the maximum. Section 19.11.
     MaxStreams(u64),
-    /// Section 19.12: the limit.
+    /// DATA_BLOCKED: the limit. Section 19.12.
     DataBlocked(u64),
-    /// Section 19.13: stream and limit.
+    /// STREAM_DATA_BLOCKED: stream and limit. Section 19.13.
     StreamDataBlocked(u64, u64),
-    /// Section 19.14: the limit.
+    /// STREAMS_BLOCKED: the limit. Section 19.14.
     StreamsBlocked(u64),
-    /// Section 19.15: the sequence number.
+    /// NEW_CONNECTION_ID: the sequence number. Section 19.15.
     NewConnectionId(u64),
-    /// Section 19.16: the sequence number.
+    /// RETIRE_CONNECTION_ID: the sequence number. Section 19.16.
     RetireConnectionId(u64),
-    /// Section 19.17.
+    /// PATH_CHALLENGE. Section 19.17.
     PathChallenge,
-    /// Section 19.18.
+    /// PATH_RESPONSE. Section 19.18.
     PathResponse,
-    /// Section 19.19: the error code.
+    /// CONNECTION_CLOSE: the error code. Section 19.19.
     ConnectionClose(u64),
-    /// Section 19.20.
+    /// HANDSHAKE_DONE. Section 19.20.
     HandshakeDone,
-    /// RFC 9221 section 4: its length in octets.
+    /// DATAGRAM: its length in octets. RFC 9221 section 4.
     Datagram(u64),
     /// Asks the peer to acknowledge less often. draft-ietf-quic-ack-frequency section 4.
     AckFrequency {
@@ -185,7 +185,7 @@ fn padding(octets: &mut &[u8]) -> usize {
     zeros
 }
 
-/// RFC 9000 section 19.3.1: gaps and lengths count down from the largest.
+/// Parses an ACK. RFC 9000 section 19.3.1: gaps and lengths count down from the largest.
 fn ack(has_ecn: bool, octets: &mut &[u8]) -> Result<Frame, ParseError> {
     let [largest, _delay, count, first] = numbers(octets)?;
     let below = |high: u64, by: u64| high.checked_sub(by).ok_or(ParseError::Value);
@@ -203,7 +203,7 @@ fn ack(has_ecn: bool, octets: &mut &[u8]) -> Result<Frame, ParseError> {
     Ok(Frame::Ack { ranges })
 }
 
-/// RFC 9000 section 19.8: the type determines the fields.
+/// Parses a STREAM frame, whose type determines its fields. RFC 9000 section 19.8.
 fn stream(kind: u64, octets: &mut &[u8]) -> Result<Frame, ParseError> {
     const OFFSET: u64 = 4;
     const LENGTH: u64 = 2;
@@ -224,7 +224,7 @@ fn new_connection_id(octets: &mut &[u8]) -> Result<Frame, ParseError> {
     Ok(Frame::NewConnectionId(sequence))
 }
 
-/// RFC 9000 section 19.19: only the transport's variant has a frame type.
+/// Parses CONNECTION_CLOSE; only the transport's variant has a frame type. RFC 9000 section 19.19.
 fn connection_close(names_frame: bool, octets: &mut &[u8]) -> Result<Frame, ParseError> {
     let code = take(octets)?;
     if names_frame {
@@ -243,7 +243,7 @@ mod tests {
         Frames::new(octets).collect()
     }
 
-    /// RFC 9000 section 19.8: offset, length and fin are there as the type says.
+    /// RFC 9000 section 19.8: the type determines whether offset, length and fin are present.
     #[test]
     fn a_stream_frame_without_a_length_takes_the_rest() {
         let whole = Frame::Stream { id: 6, offset: 0, length: 3, fin: false };
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(read(&[0x02, 10, 0, 1, 2, 7, 0]), [Err(ParseError::Value)]);
     }
 
-    /// RFC 9000 section 12.4: a frame of no known type is an error.
+    /// RFC 9000 section 12.4: a frame of an unknown type is an error.
     #[test]
     fn an_unknown_frame_ends_the_packet() {
         assert_eq!(read(&[0, 0, 0x40, 0x2f, 1]), [Ok(Frame::Padding(2)), Err(ParseError::Value)]);

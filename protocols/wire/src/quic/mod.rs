@@ -1,7 +1,7 @@
 //! QUIC packets and frames. RFC 9000, RFC 9001, RFC 9221.
 //!
-//! Endpoints of the model world send unprotected packets: plain headers, and in place of the AEAD's tag [what
-//! a receiver of protected packets would know](PacketNumber). On the wire their octets are protected like any
+//! Endpoints of the model world send unprotected packets: plain headers, and instead of the AEAD's tag [the
+//! state of a receiver of protected packets](PacketNumber). On the wire their octets are protected like any
 //! other QUIC's, with secrets that a capture contains.
 
 mod cleartext;

@@ -2,7 +2,7 @@
 //!
 //! Endpoints of the model world protect nothing. Their packets are protected when they become octets, so that
 //! a capture with its key log is readable like that of any other QUIC. Keys of Initial packets are RFC
-//! 9001's; the others are derived from the same secret instead of a key exchange, so nothing is kept secret.
+//! 9001's; the others are derived from the same secret instead of a key exchange, so nothing is secret.
 //! Keys are never updated (section 6), whatever the endpoints do: a capture shows packets at both ends, and
 //! its reader cannot tell their order.
 
@@ -17,7 +17,7 @@ use sha2::Sha256;
 
 use super::{CONNECTION_ID, CleartextPacket, PacketNumber, PacketNumberSpace};
 
-/// What the keys of a datagram are derived from.
+/// The values from which the keys of a datagram are derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Secrets {
     /// The Destination Connection ID of the client's first Initial. RFC 9001 section 5.2.
@@ -29,7 +29,7 @@ pub struct Secrets {
 /// An end of a QUIC connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The side that opened it.
+    /// The side that opened the connection.
     Client,
     /// The other side.
     Server,
@@ -103,7 +103,7 @@ pub(super) fn protect(packet: &CleartextPacket<'_>, secrets: Secrets, out: &mut 
     mask_header(expand(&secret, "quic hp"), packet.number_at, &mut out[start..]);
 }
 
-/// RFC 9001 section 5.4: a sample of the ciphertext masks the packet number and bits of the first octet.
+/// Masks the packet number and bits of the first octet with a sample of the ciphertext. RFC 9001 section 5.4.
 fn mask_header(key: [u8; 16], number_at: usize, packet: &mut [u8]) {
     const LONG: u8 = 0x80;
     let length = 1 + usize::from(packet[0] & 3);
@@ -114,7 +114,7 @@ fn mask_header(key: [u8; 16], number_at: usize, packet: &mut [u8]) {
     packet[number_at..number_at + length].iter_mut().zip(&mask[1..]).for_each(|(octet, mask)| *octet ^= mask);
 }
 
-/// HKDF-Expand-Label with an empty context, to one block of SHA-256 at most. RFC 8446 section 7.1.
+/// Computes HKDF-Expand-Label with an empty context, to at most one block of SHA-256. RFC 8446 section 7.1.
 fn expand<const LENGTH: usize>(secret: &Secret, label: &str) -> [u8; LENGTH] {
     let length = [(LENGTH >> 8) as u8, LENGTH as u8, (6 + label.len()) as u8];
     let block = hmac(secret, &[&length, b"tls13 ", label.as_bytes(), &[0, 1]]);
@@ -145,7 +145,7 @@ mod tests {
         Secrets { origin: [0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08], sender }
     }
 
-    /// The packet with this header and these frames, as it is on the wire.
+    /// Returns the packet with this header and these frames, as on the wire.
     fn protected(sender: Side, header: &str, frames: Vec<u8>, number: u64) -> Vec<u8> {
         let tag = PacketNumber { number, generation: 0 }.to_tag();
         let clear = [octets(header), frames, tag.to_vec()].concat();

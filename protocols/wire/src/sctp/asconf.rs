@@ -62,11 +62,11 @@ pub enum AddressOperation {
     Delete(Address),
     /// Set Primary Address, section 4.2.4.
     SetPrimary(Address),
-    /// A parameter of unknown type, or about something other than an address.
+    /// A parameter of unknown type, or without an address.
     Unknown {
         /// Parameter type.
         kind: u16,
-        /// What follows the correlation ID.
+        /// The octets after the correlation ID.
         value: Bytes,
     },
 }
@@ -187,8 +187,8 @@ mod tests {
         Chunk::Asconf(Box::new(asconf)).assert_octets(&octets);
     }
 
-    /// RFC 5061 section 4.1.1: the address parameter is mandatory, and of either version. What is none is refused; what asks about it
-    /// is kept as it came.
+    /// RFC 5061 section 4.1.1: the address parameter is mandatory, of either version. A missing address is an
+    /// error; a request without an address is stored unparsed.
     #[test]
     fn what_is_no_address_of_either_version_is_refused_or_kept() {
         let parse = |octets: &'static [u8]| Asconf::parse_value(Bytes::from_static(octets));

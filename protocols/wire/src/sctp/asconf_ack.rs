@@ -39,12 +39,12 @@ pub struct AsconfAck {
 pub enum Response {
     /// Success Indication, section 4.2.5.
     Success {
-        /// That of the request.
+        /// The correlation ID of the request.
         correlation: u32,
     },
     /// Error Cause Indication, section 4.2.3.
     Error {
-        /// That of the request.
+        /// The correlation ID of the request.
         correlation: u32,
         /// The reasons.
         causes: Vec<Cause>,
@@ -97,7 +97,7 @@ impl Response {
         }
     }
 
-    /// Section 4.2: stops at invalid content, as a robust receiver does.
+    /// Parses a response, and stops at invalid content, as a robust receiver does. Section 4.2.
     fn parse(kind: u16, mut value: Bytes) -> Result<Self, ParseError> {
         let correlation = value.try_get_u32()?;
         match (kind, value.len()) {

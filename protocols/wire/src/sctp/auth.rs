@@ -4,7 +4,7 @@ use bytes::{Buf, BufMut, Bytes};
 
 use crate::ParseError;
 
-/// The AUTH chunk, which authenticates every chunk behind it in its packet. RFC 4895 section 5.1.
+/// The AUTH chunk, which authenticates every chunk after it in its packet. RFC 4895 section 5.1.
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+

@@ -49,7 +49,7 @@ pub enum Cause {
     IllegalAsconfAck,
     /// 261: an AUTH chunk with an HMAC that was not offered. RFC 4895 section 4.1.
     UnsupportedHmac(u16),
-    /// Any other.
+    /// Any other cause.
     Other {
         /// Cause code.
         code: u16,
@@ -112,8 +112,7 @@ impl Cause {
         });
     }
 
-    /// Parses a cause. A cause only informs, so a known one of wrong length is kept as
-    /// [`Other`](Self::Other).
+    /// Parses a cause. A cause is only information, so a known one of wrong length becomes [`Other`](Self::Other).
     pub(super) fn parse(code: u16, value: Bytes) -> Self {
         let mut fields = value.clone();
         match (code, value.len()) {

@@ -51,7 +51,7 @@ pub enum Chunk {
     CookieEcho(Bytes),
     /// Cookie acknowledgement, section 3.3.12.
     CookieAck,
-    /// Explicit congestion notification echo, with the first TSN of a packet that was marked. RFC 4960 appendix A.
+    /// Explicit congestion notification echo, with the first TSN of a marked packet. RFC 4960 appendix A.
     Ecne(Tsn),
     /// Congestion window reduced, with the TSN of the echo that it answers. RFC 4960 appendix A.
     Cwr(Tsn),
@@ -66,7 +66,7 @@ pub enum Chunk {
     ForwardTsn(Box<ForwardTsn>),
     /// User data of messages that may be interleaved. RFC 8260 section 2.1.
     IData(Box<IData>),
-    /// Forward cumulative TSN where messages are interleaved. RFC 8260 section 2.3.1.
+    /// Forward cumulative TSN for interleaved messages. RFC 8260 section 2.3.1.
     IForwardTsn(Box<IForwardTsn>),
     /// Address configuration change. RFC 5061 section 4.1.1.
     Asconf(Box<Asconf>),
@@ -74,9 +74,9 @@ pub enum Chunk {
     AsconfAck(Box<AsconfAck>),
     /// Stream resets, or additional streams. RFC 6525 section 3.1.
     Reconfig(Vec<Reconfig>),
-    /// A chunk of unknown type, kept to be reported. RFC 9260 section 3.2.
+    /// A chunk of unknown type, stored so that it can be reported. RFC 9260 section 3.2.
     Unknown {
-        /// Chunk type; its top two bits tell the receiver what to do.
+        /// Chunk type; its top two bits determine how the receiver handles it.
         kind: u8,
         /// Chunk flags.
         flags: u8,
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     impl Chunk {
-        /// The chunk is emitted as `octets` and parsed from them, with its padding and without.
+        /// Checks that the chunk is emitted as `octets` and parsed from them, with its padding and without.
         #[track_caller]
         pub(in crate::sctp) fn assert_octets(&self, octets: &[u8]) {
             let mut out = Vec::new();
@@ -327,14 +327,14 @@ mod tests {
         Chunk::Cwr(Tsn(9)).assert_octets(&[13, 0, 0, 8, 0, 0, 0, 9]);
     }
 
-    /// RFC 9260 section 3.2: the receiver may have to report it whole.
+    /// RFC 9260 section 3.2: the receiver may have to report the whole chunk.
     #[test]
     fn an_unknown_chunk_is_kept() {
         let unknown = Chunk::Unknown { kind: 0xfe, flags: 0x55, value: Bytes::from_static(&[1, 2]) };
         unknown.assert_octets(&[0xfe, 0x55, 0, 6, 1, 2, 0, 0]);
     }
 
-    /// RFC 9260 section 3.2: the length counts the header, so it is at least four.
+    /// RFC 9260 section 3.2: the length includes the header, so it is at least four.
     #[test]
     fn impossible_chunk_lengths_are_refused() {
         let parse = |octets: &'static [u8]| Chunk::parse(&mut Bytes::from_static(octets)).unwrap_err();

@@ -132,7 +132,7 @@ mod tests {
         Chunk::Data(data).assert_octets(&octets);
     }
 
-    /// RFC 9260 section 6.2: a chunk without user data parses, because the receiver has to answer it.
+    /// RFC 9260 section 6.2: a chunk without user data parses, because the receiver must answer it.
     #[test]
     fn a_chunk_without_user_data_is_still_a_chunk() {
         let mut octets = Bytes::from_static(&[0, 3, 0, 16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);

@@ -1,4 +1,4 @@
-//! SCTP packets as tcpdump prints them.
+//! Formats SCTP packets like tcpdump.
 
 use std::fmt;
 

@@ -16,8 +16,7 @@ serial_number!(
     Fsn, u32, i32
 );
 
-/// User data, or a fragment of it, with its position in the message, so that fragments of other messages may
-/// come between.
+/// User data, or a fragment of it, with its position in the message, so that fragments of other messages may lie between.
 ///
 /// ```text
 /// +---------------+-------+-+-+-+-+-------------------------------+
@@ -117,7 +116,7 @@ mod tests {
         }
     }
 
-    /// RFC 8260 section 2.1 by hand: the first fragment has the PPID where the others have their number.
+    /// RFC 8260 section 2.1 by hand: the first fragment has the PPID, the others have their number there.
     #[test]
     fn a_fragment_says_its_message_and_its_place_in_it() {
         let mut octets = vec![64, 0x02, 0, 25, 1, 2, 3, 4, 0, 7, 0, 0, 10, 11, 12, 13, 0, 0, 0, 15];
@@ -137,7 +136,7 @@ mod tests {
             let value = Bytes::copy_from_slice(&octets[..length]);
             assert_eq!(IData::parse_value(0, value), Err(ParseError::Truncated), "{length}");
         }
-        // A chunk without user data parses, because the receiver has to answer it.
+        // A chunk without user data parses, because the receiver must answer it.
         assert!(IData::parse_value(3, Bytes::copy_from_slice(&octets[..16])).unwrap().payload.is_empty());
     }
 

@@ -24,15 +24,15 @@ pub struct IForwardTsn {
     /// The new cumulative TSN: the receiver must treat everything up to it as received.
     pub new_cumulative_tsn: Tsn,
     /// The skipped messages; ordered and unordered messages of a stream have separate entries.
-    pub skipped: SmallVec<[Skipped; 2]>,
+    pub skipped: SmallVec<[SkippedMessages; 2]>,
 }
 
 /// The messages of a stream that are skipped, up to one message identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedMessages {
     /// Stream identifier.
     pub stream: u16,
-    /// Whether the entry is about unordered messages: the U bit.
+    /// Whether the entry is for unordered messages: the U bit.
     pub unordered: bool,
     /// The largest message identifier that is skipped.
     pub mid: Mid,
@@ -52,7 +52,7 @@ impl IForwardTsn {
 
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {
         out.put_u32(self.new_cumulative_tsn.0);
-        for Skipped { stream, unordered, mid } in &self.skipped {
+        for SkippedMessages { stream, unordered, mid } in &self.skipped {
             out.put_u16(*stream);
             out.put_u16(if *unordered { UNORDERED } else { 0 });
             out.put_u32(mid.0);
@@ -65,7 +65,7 @@ impl IForwardTsn {
         while value.has_remaining() {
             let (stream, flags) = (value.try_get_u16()?, value.try_get_u16()?);
             let (unordered, mid) = (flags & UNORDERED != 0, Mid(value.try_get_u32()?));
-            skipped.push(Skipped { stream, unordered, mid });
+            skipped.push(SkippedMessages { stream, unordered, mid });
         }
         Ok(Self { new_cumulative_tsn, skipped })
     }
@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn skipped_messages_follow_the_new_cumulative_tsn() {
         let skipped = smallvec![
-            Skipped { stream: 3, unordered: false, mid: Mid(0x0102_0304) },
-            Skipped { stream: 3, unordered: true, mid: Mid(5) },
+            SkippedMessages { stream: 3, unordered: false, mid: Mid(0x0102_0304) },
+            SkippedMessages { stream: 3, unordered: true, mid: Mid(5) },
         ];
         let octets = [194, 0, 0, 24, 0, 0, 1, 2, 0, 3, 0, 0, 1, 2, 3, 4, 0, 3, 0, 1, 0, 0, 0, 5];
         Chunk::IForwardTsn(Box::new(IForwardTsn { new_cumulative_tsn: Tsn(258), skipped }))
@@ -93,7 +93,7 @@ mod tests {
     fn half_an_entry_is_refused_and_reserved_bits_say_nothing() {
         let octets = [0, 0, 1, 2, 0, 3, 0xff, 0xfe, 0, 0, 0, 5];
         let whole = IForwardTsn::parse_value(Bytes::copy_from_slice(&octets)).unwrap();
-        assert_eq!(whole.skipped[..], [Skipped { stream: 3, unordered: false, mid: Mid(5) }]);
+        assert_eq!(whole.skipped[..], [SkippedMessages { stream: 3, unordered: false, mid: Mid(5) }]);
         for length in (0..4).chain(5..12) {
             let value = Bytes::copy_from_slice(&octets[..length]);
             assert_eq!(IForwardTsn::parse_value(value), Err(ParseError::Truncated), "{length}");

@@ -24,7 +24,7 @@ use crate::ParseError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Init {
-    /// The verification tag that the peer has to put into its packets; never zero.
+    /// The verification tag that the peer must put into its packets; never zero.
     pub initiate_tag: u32,
     /// Advertised receiver window credit in octets.
     pub a_rwnd: u32,
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     /// RFC 9260 section 3.3.3 by hand. Section 3.3.2: the chunk length counts the padding between parameters
-    /// (one octet behind the cookie's nine) but not behind the last (two octets behind the extensions' six).
+    /// (one octet after the cookie's nine) but not after the last (two octets after the extensions' six).
     #[test]
     fn the_chunk_length_leaves_out_the_last_padding() {
         let init = Chunk::InitAck(Box::new(Init {

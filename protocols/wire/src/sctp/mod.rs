@@ -25,7 +25,7 @@ pub use chunk::{Chunk, UserData};
 pub use data::{Data, DataFlags, Ssn, Tsn};
 pub use forward_tsn::ForwardTsn;
 pub use i_data::{Fsn, IData, Mid};
-pub use i_forward_tsn::{IForwardTsn, Skipped};
+pub use i_forward_tsn::{IForwardTsn, SkippedMessages};
 pub use init::Init;
 pub use packet::Packet;
 pub use parameter::Parameter;

@@ -33,7 +33,7 @@ pub struct Packet {
     pub chunks: SmallVec<[Chunk; 2]>,
 }
 
-/// Where the checksum lies in a packet.
+/// Position of the checksum in a packet.
 const CHECKSUM: std::ops::Range<usize> = 8..12;
 
 impl Packet {
@@ -104,8 +104,7 @@ mod tests {
     use super::*;
     use smallvec::smallvec;
 
-    /// A COOKIE ACK by hand from RFC 9260 sections 3.1 and 3.3.12. The checksum comes from a CRC32c written out bit
-    /// by bit below.
+    /// Returns a COOKIE ACK by hand from RFC 9260 sections 3.1 and 3.3.12. The checksum was computed bit by bit, as below.
     fn octets() -> Vec<u8> {
         let mut octets = vec![0x1d, 0xca, 0x9c, 0x40, 1, 2, 3, 4, 0, 0, 0, 0, 11, 0, 0, 4];
         let crc = crc32c_by_bits(&octets);
@@ -163,7 +162,7 @@ mod tests {
         assert_eq!(Packet::parse(left_out.to_bytes()), Ok(left_out));
     }
 
-    /// RFC 9653 section 3 has an INIT whose CRC32c is zero: its checksum is right.
+    /// RFC 9653 section 3 has an INIT whose CRC32c is zero: its checksum is valid.
     #[test]
     fn a_checksum_that_is_zero_is_not_left_out() {
         let octets = [

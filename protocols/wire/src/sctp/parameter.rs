@@ -18,9 +18,9 @@ use crate::{Address, ParseError};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Parameter {
-    /// An address of the sender's, section 3.3.2.1.1.
+    /// An IPv4 address of the sender, section 3.3.2.1.1.
     Ipv4Address(Ipv4Addr),
-    /// An address of the sender's, section 3.3.2.1.2.
+    /// An IPv6 address of the sender, section 3.3.2.1.2.
     Ipv6Address(Ipv6Addr),
     /// State cookie, section 3.3.3.1.1.
     StateCookie(Bytes),
@@ -49,7 +49,7 @@ pub enum Parameter {
     ZeroChecksumAcceptable(u32),
     /// A parameter of unknown type.
     Unknown {
-        /// Parameter type; its top two bits tell the receiver what to do.
+        /// Parameter type; its top two bits determine how the receiver handles it.
         kind: u16,
         /// Parameter value.
         value: Bytes,
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(emitted(&unknown), [0x81, 0x23, 0, 5, 9]);
     }
 
-    /// RFC 9260 section 3.2.1: each is padded but the last, whose padding the enclosing length does not count.
+    /// RFC 9260 section 3.2.1: each parameter is padded except for the last, whose padding the enclosing length does not include.
     #[test]
     fn a_list_is_padded_between_its_parameters() {
         let odd = Parameter::Unknown { kind: 0xc001, value: Bytes::from_static(&[9]) };

@@ -26,18 +26,18 @@ pub enum Reconfig {
     OutgoingReset {
         /// Number of this request.
         serial: ReconfigSerial,
-        /// Number of the answered incoming request, or else of the peer's last completed one.
+        /// Number of the answered incoming request, otherwise of the peer's last completed one.
         response: ReconfigSerial,
         /// The last TSN that the sender has assigned.
         last_tsn: Tsn,
-        /// Which streams; all if empty.
+        /// The streams; all if empty.
         streams: Vec<u16>,
     },
     /// Request to the peer to reset its outgoing streams, section 4.2.
     IncomingReset {
         /// Number of this request.
         serial: ReconfigSerial,
-        /// Which streams; all if empty.
+        /// The streams; all if empty.
         streams: Vec<u16>,
     },
     /// Reset of TSNs and stream sequence numbers of both directions, section 4.3.
@@ -58,14 +58,14 @@ pub enum Reconfig {
     AddOutgoing {
         /// Number of this request.
         serial: ReconfigSerial,
-        /// How many more.
+        /// Number of additional streams.
         streams: u16,
     },
     /// Request to the peer to add outgoing streams, section 4.6.
     AddIncoming {
         /// Number of this request.
         serial: ReconfigSerial,
-        /// How many more.
+        /// Number of additional streams.
         streams: u16,
     },
     /// A parameter of unknown type, or of wrong length.
@@ -94,7 +94,7 @@ impl ReconfigResult {
     pub const ALREADY_IN_PROGRESS: Self = Self(4);
     /// Error: the sequence number is neither the next one nor the last one.
     pub const BAD_SEQUENCE_NUMBER: Self = Self(5);
-    /// In progress; the requester has to send the request again.
+    /// In progress; the requester must send the request again.
     pub const IN_PROGRESS: Self = Self(6);
 
     /// Returns whether the request has taken effect.
@@ -232,7 +232,7 @@ mod tests {
         laid_out(vec![out, into], &add);
     }
 
-    /// RFC 6525 section 4: nothing is done with it; section 4.4: both TSNs or none.
+    /// RFC 6525 section 4: it is not performed; section 4.4: both TSNs or none.
     #[test]
     fn a_request_of_a_wrong_length_is_kept_as_an_unknown_one() {
         for (kind, length) in [(13, 10), (13, 13), (14, 5), (15, 8), (16, 4), (16, 12), (17, 4), (19, 4)] {

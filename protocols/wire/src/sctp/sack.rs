@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::Tsn;
 use crate::ParseError;
 
-/// The SACK chunk: which data has arrived, and the receiver window.
+/// The SACK chunk: the TSNs that have arrived, and the receiver window.
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+
@@ -25,7 +25,7 @@ use crate::ParseError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sack {
-    /// Cumulative TSN ack: everything up to this TSN has arrived.
+    /// Cumulative TSN ack: every TSN up to this one has arrived.
     pub cumulative_tsn: Tsn,
     /// Advertised receiver window credit in octets.
     pub a_rwnd: u32,
@@ -99,7 +99,7 @@ mod tests {
         0, 0, 0, 9,
     ];
 
-    /// RFC 9260 section 3.3.4 by hand: TSNs 12, 13 and 15 have arrived beyond 10, and 9 came twice.
+    /// RFC 9260 section 3.3.4 by hand: TSNs 12, 13 and 15 have arrived beyond 10, and 9 arrived twice.
     #[test]
     fn gap_ack_blocks_come_before_duplicates() {
         let sack = Sack {

@@ -51,7 +51,7 @@ pub(super) fn put(out: &mut Vec<u8>, head: u16, value: impl FnOnce(&mut Vec<u8>)
     out[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// Pads what was appended since `start` to a multiple of four.
+/// Pads the octets appended since `start` to a multiple of four.
 pub(super) fn pad(out: &mut Vec<u8>, start: usize) {
     out.put_bytes(0, padding(out.len() - start));
 }

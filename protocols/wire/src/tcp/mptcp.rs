@@ -1,5 +1,4 @@
-//! The MPTCP options: which connection a subflow belongs to, and the position of its octets in the
-//! connection's data. RFC 8684.
+//! The MPTCP options, which give the connection of a subflow, and the position of its octets in the connection's data. RFC 8684.
 
 use std::fmt;
 
@@ -16,16 +15,16 @@ pub enum Mptcp {
         sender_key: Option<u64>,
         /// The receiver's key, on the third packet of the handshake.
         receiver_key: Option<u64>,
-        /// Octets of data from the connection's first on that start here, next to both keys.
+        /// Octets of data in this segment, from the connection's first on, sent together with both keys.
         data_length: Option<u16>,
     },
     /// A further subflow, on its SYN. Section 3.2.
     Join {
-        /// Bit B: use only if no other subflow is left.
+        /// Bit B: use only if there is no other subflow.
         backup: bool,
         /// The sender's number for its address.
         address: u8,
-        /// Which connection: the first 32 bits of the SHA-256 of the receiver's key.
+        /// The connection: the first 32 bits of the SHA-256 of the receiver's key.
         token: u32,
         /// A random number against replays.
         nonce: u32,
@@ -41,7 +40,7 @@ pub enum Mptcp {
     },
 }
 
-/// Octets of a subflow as octets of the data. RFC 8684 section 3.3.1.
+/// Maps octets of a subflow to octets of the data. RFC 8684 section 3.3.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
     /// Position of the first octet in the data.
@@ -128,7 +127,7 @@ impl Mptcp {
                 receiver_key: (length >= 16).then(|| value.get_u64()),
                 data_length: (length >= 18).then(|| value.get_u16()),
             }),
-            // Section 3.2: longer ones belong to a SYN/ACK or ACK and identify no connection.
+            // Section 3.2: longer ones belong to a SYN/ACK or ACK and do not identify a connection.
             (JOIN, bits, 8) => Some(Self::Join {
                 backup: bits & BACKUP != 0,
                 address: flags,
@@ -200,7 +199,7 @@ impl DataSeq {
 }
 
 impl fmt::Display for Mptcp {
-    /// Prints similarly to tcpdump.
+    /// Formats the option similarly to tcpdump.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Capable { .. } => f.write_str("mptcp capable"),
@@ -289,7 +288,7 @@ mod tests {
         );
     }
 
-    /// RFC 8684 section 3.1: version 0 had another layout. Section 3.2: an ACK's MP_JOIN names no connection.
+    /// RFC 8684 section 3.1: version 0 had another layout. Section 3.2: MP_JOIN in an ACK does not identify a connection.
     #[test]
     fn other_kinds_and_what_is_cut_off_are_left_out() {
         for octets in [&[0, 1][..], &[0x10; 22], &[0x30, 0], &[0x20, 4, 1, 2, 3], &[0x20], &[]] {

@@ -107,7 +107,7 @@ impl Options {
             out.put_u32(value);
             out.put_u32(echo);
         }
-        // What is left of the counters takes the place of the NOPs before the next option.
+        // The rest of the counters replaces the NOPs before the next option.
         let mut spare = Spare::default();
         if let Some(counters) = &self.accurate_ecn {
             let start = out.len();
@@ -187,7 +187,7 @@ impl Options {
             (kind, _, _) if EcnCounters::KINDS.contains(&kind) => {
                 self.accurate_ecn = Some(Box::new(EcnCounters::parse(kind, value)));
             }
-            // Of several, the first about data.
+            // The first of several MPTCP options that assigns data counts.
             (kind::MPTCP, _, _) if self.mptcp.is_none() => {
                 self.mptcp = Mptcp::parse_value(value).map(Box::new);
             }
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(emitted(&options), [1, 1, 4, 2]);
     }
 
-    /// RFC 9768 section 3.2.3; the places are Linux' (tcp_options_write): what is left of the counters replaces NOPs.
+    /// RFC 9768 section 3.2.3; the positions are those of Linux (tcp_options_write): the rest of the counters replaces NOPs.
     #[test]
     fn counters_of_accurate_ecn_use_the_padding_of_others() {
         let counters = |values: &[u32]| {
@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(parse(&behind_the_end, true), Ok(Options::default()));
     }
 
-    /// RFC 9293 section 3.2 (MUST-7): illegal option lengths must not crash us.
+    /// RFC 9293 section 3.2 (MUST-7): illegal option lengths must not cause a crash.
     #[test]
     fn an_illegal_option_length_is_an_error() {
         assert_eq!(parse(&[2, 1, 0], true), Err(ParseError::Length));

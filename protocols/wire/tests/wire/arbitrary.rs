@@ -1,4 +1,4 @@
-//! Any packet that an endpoint could send.
+//! Generates any packet that an endpoint could send.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use hol_base::Time;
 use hol_wire::sctp::{
     AddressOperation, Asconf, AsconfAck, AsconfSerial, Auth, Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn,
     GapAckBlock, IData, IForwardTsn, Init, Mid, Packet as SctpPacket, Parameter, Reconfig, ReconfigResult,
-    ReconfigSerial, Request, Response, Sack, Skipped, Ssn, Tsn,
+    ReconfigSerial, Request, Response, Sack, SkippedMessages, Ssn, Tsn,
 };
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
@@ -28,7 +28,7 @@ pub fn packet() -> impl Strategy<Value = Packet> {
     })
 }
 
-/// Two of one family.
+/// Generates two addresses of one family.
 fn hosts() -> impl Strategy<Value = [Address; 2]> {
     prop_oneof![
         any::<[Ipv4Addr; 2]>().prop_map(|hosts| hosts.map(Address::from)),
@@ -186,7 +186,7 @@ fn i_data() -> impl Strategy<Value = IData> {
 }
 
 fn i_forward_tsn() -> impl Strategy<Value = IForwardTsn> {
-    let skipped = any::<(u16, bool, u32)>().prop_map(|(stream, unordered, mid)| Skipped {
+    let skipped = any::<(u16, bool, u32)>().prop_map(|(stream, unordered, mid)| SkippedMessages {
         stream,
         unordered,
         mid: Mid(mid),

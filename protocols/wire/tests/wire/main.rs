@@ -1,4 +1,4 @@
-//! Packets of every shape: to octets and back, and through Wireshark.
+//! Tests packets of every kind: encoding, parsing, and Wireshark's dissection.
 
 mod arbitrary;
 mod round_trip;

@@ -1,4 +1,4 @@
-//! The typed packet and its octets say the same.
+//! Tests that typed packets and their octets have the same content.
 
 use bytes::Bytes;
 use hol_wire::{Packet, ParseError, Transport, ip_header, sctp, tcp};
@@ -15,7 +15,7 @@ proptest! {
         prop_assert_eq!(Packet::parse(octets), Ok(packet.without_send_times()));
     }
 
-    /// RFC 9293 section 3.1, RFC 9260 section 6.8: a receiver drops it silently. RFC 9653: without a checksum, what is below does.
+    /// RFC 9293 section 3.1, RFC 9260 section 6.8: a receiver drops it silently. RFC 9653: without a checksum, the lower layer does.
     #[test]
     fn a_corrupted_packet_has_a_wrong_checksum(mut packet in packet()) {
         if let Transport::Sctp(sctp) = &mut packet.transport {
@@ -31,7 +31,7 @@ proptest! {
         prop_assert!(Packet::parse(octets.slice(..cut.index(octets.len()))).is_err());
     }
 
-    /// Octets behind valid checksums, so that the parsers see them: whatever is understood comes back.
+    /// Octets with valid checksums, which reach the parsers: everything parsed is emitted unchanged.
     #[test]
     fn any_octets_parse_to_a_packet_or_an_error(octets in vec(any::<u8>(), 0..200)) {
         let _ = Packet::parse(octets.clone().into());
@@ -39,7 +39,7 @@ proptest! {
         prop_assert_ne!(chunks_come_back(octets), Some(false));
     }
 
-    /// Octets at random are hardly ever chunks; those of a packet, a few of them changed, often are.
+    /// Random octets are hardly ever chunks; octets of a packet with a few changes often are.
     #[test]
     fn what_is_nearly_a_packet_parses_to_a_packet_or_an_error(
         packet in packet(),
@@ -60,7 +60,7 @@ proptest! {
     }
 }
 
-/// `None` for an error, otherwise whether the segment says the same again.
+/// Returns `None` for an error, otherwise whether the segment is emitted unchanged.
 fn segment_comes_back(octets: Vec<u8>) -> Option<bool> {
     let (source, destination) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
     let segment = tcp::Segment::parse(tcp_checksummed(octets), source, destination).ok()?;
@@ -68,13 +68,13 @@ fn segment_comes_back(octets: Vec<u8>) -> Option<bool> {
     Some(again == Ok(segment))
 }
 
-/// The same of an SCTP packet.
+/// Returns `None` for an error, otherwise whether the SCTP packet is emitted unchanged.
 fn chunks_come_back(octets: Vec<u8>) -> Option<bool> {
     let packet = sctp::Packet::parse(sctp_checksummed(octets)).ok()?;
     Some(sctp::Packet::parse(packet.to_bytes()) == Ok(packet))
 }
 
-/// Octets with the TCP checksum that they need between 10.0.0.1 and 10.0.0.2.
+/// Returns the octets with their TCP checksum between 10.0.0.1 and 10.0.0.2.
 fn tcp_checksummed(mut octets: Vec<u8>) -> Bytes {
     if octets.len() >= 18 {
         octets[16..18].fill(0);
@@ -90,7 +90,7 @@ fn tcp_checksummed(mut octets: Vec<u8>) -> Bytes {
     octets.into()
 }
 
-/// Octets with the SCTP checksum that they need.
+/// Returns the octets with their SCTP checksum.
 fn sctp_checksummed(mut octets: Vec<u8>) -> Bytes {
     if octets.len() >= 12 {
         octets[8..12].fill(0);

@@ -1,4 +1,4 @@
-//! What Wireshark says about our captures.
+//! Tests how Wireshark dissects our captures.
 
 use std::process::Command;
 
@@ -7,14 +7,14 @@ use hol_base::Time;
 use hol_wire::sctp::{
     AddressOperation, Asconf, AsconfAck, AsconfSerial, Auth, Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn,
     GapAckBlock, IData, IForwardTsn, Init, Mid, Packet as SctpPacket, Parameter, Reconfig, ReconfigResult,
-    ReconfigSerial, Request, Response, Sack, Skipped, Ssn, Tsn,
+    ReconfigSerial, Request, Response, Sack, SkippedMessages, Ssn, Tsn,
 };
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
 use hol_wire::{Packet, PcapngWriter, SendTimes, Transport};
 use smallvec::smallvec;
 
-/// One packet for every TCP option and every chunk kind, and a datagram.
+/// Returns one packet for every TCP option and every chunk kind, and a datagram.
 fn packets() -> Vec<Packet> {
     let transports = segments().into_iter().map(Transport::from);
     let bundles = chunks().into_iter().map(|chunk| {
@@ -141,8 +141,8 @@ fn chunks() -> Vec<Chunk> {
         Chunk::IForwardTsn(Box::new(IForwardTsn {
             new_cumulative_tsn: Tsn(9),
             skipped: smallvec![
-                Skipped { stream: 1, unordered: false, mid: Mid(2) },
-                Skipped { stream: 3, unordered: true, mid: Mid(4) },
+                SkippedMessages { stream: 1, unordered: false, mid: Mid(2) },
+                SkippedMessages { stream: 3, unordered: true, mid: Mid(4) },
             ],
         })),
         Chunk::Error(causes),
@@ -173,7 +173,7 @@ fn chunks() -> Vec<Chunk> {
     ]
 }
 
-/// An odd number of streams, so that it is padded.
+/// Returns a reset with an odd number of streams, so that it is padded.
 fn outgoing_reset() -> Reconfig {
     let (serial, response) = (ReconfigSerial(1), ReconfigSerial(9));
     Reconfig::OutgoingReset { serial, response, last_tsn: Tsn(8), streams: vec![1, 2, 3] }
@@ -184,7 +184,7 @@ fn i_data(flags: DataFlags, fsn: Fsn, ppid: u32) -> Chunk {
     Chunk::IData(Box::new(IData { flags, tsn: Tsn(2), stream: 3, mid: Mid(4), fsn, ppid, payload, stamp }))
 }
 
-/// Every change of addresses that can be asked for.
+/// Returns an ASCONF with every possible change of addresses.
 fn asconf() -> Asconf {
     let address = hol_wire::ipv4(10, 0, 1, 1);
     let changes = [
@@ -196,7 +196,7 @@ fn asconf() -> Asconf {
     Asconf { serial: AsconfSerial(1), lookup: hol_wire::ipv4(10, 0, 0, 1), requests: requests.collect() }
 }
 
-/// A success, and every refusal of RFC 5061.
+/// Returns an ASCONF-ACK with a success, and every refusal of RFC 5061.
 fn asconf_ack() -> AsconfAck {
     let request = asconf().requests[2].to_bytes();
     let causes = vec![Cause::DeleteLastAddress(request.clone()), Cause::DeleteSourceAddress(request)];
@@ -204,7 +204,7 @@ fn asconf_ack() -> AsconfAck {
     AsconfAck { serial: AsconfSerial(1), responses }
 }
 
-/// The chosen fields of every packet of a capture, by tshark.
+/// Returns the chosen fields of every packet of a capture, by tshark.
 fn dissect(packets: &[Packet], fields: &[&str]) -> Vec<Vec<String>> {
     let file = tempfile::Builder::new().suffix(".pcapng").tempfile().unwrap();
     let mut writer = PcapngWriter::new(file.as_file(), "experiment hello, seed 1", &["up", "down"]).unwrap();
@@ -276,7 +276,7 @@ fn wireshark_sees_corruption() {
     }
 }
 
-/// RFC 9293 section 3.2, RFC 2018, RFC 7323: what we meant is what Wireshark reads.
+/// RFC 9293 section 3.2, RFC 2018, RFC 7323: Wireshark reads the values that were written.
 #[test]
 #[ignore = "needs tshark"]
 fn wireshark_reads_the_tcp_options_that_we_wrote() {
@@ -306,7 +306,7 @@ fn wireshark_reads_the_tcp_options_that_we_wrote() {
     assert_eq!(rows, expected);
 }
 
-/// RFC 8684 sections 3.1 to 3.3: what we meant is what Wireshark reads.
+/// RFC 8684 sections 3.1 to 3.3: Wireshark reads the values that were written.
 #[test]
 #[ignore = "needs tshark"]
 fn wireshark_reads_the_options_of_mptcp_that_we_wrote() {
@@ -330,7 +330,7 @@ fn wireshark_reads_the_options_of_mptcp_that_we_wrote() {
     assert_eq!(filled.cloned().collect::<Vec<_>>(), expected);
 }
 
-/// RFC 9260 section 3.2: what we meant is what Wireshark reads.
+/// RFC 9260 section 3.2: Wireshark reads the values that were written.
 #[test]
 #[ignore = "needs tshark"]
 fn wireshark_reads_the_chunks_that_we_wrote() {
@@ -345,7 +345,7 @@ fn wireshark_reads_the_chunks_that_we_wrote() {
     assert_eq!(rows, kinds.map(|kind| [kind]));
 }
 
-/// RFC 4895 sections 3 and 5.1, RFC 5061 section 4: what we meant is what Wireshark reads.
+/// RFC 4895 sections 3 and 5.1, RFC 5061 section 4: Wireshark reads the values that were written.
 #[test]
 #[ignore = "needs tshark"]
 fn wireshark_reads_authentication_and_address_configuration() {
@@ -363,7 +363,7 @@ fn wireshark_reads_authentication_and_address_configuration() {
     let random = "07".repeat(32);
     let hmac = "09".repeat(32);
     let first = "0x00000001";
-    // An error cause quotes the request that it refuses, so its correlation ID is read again.
+    // An error cause contains the request that it refuses, so its correlation ID occurs twice.
     let expected = [
         ["3,1", "", "", "", "", &random],
         ["3,1", "", "", "", "", &random],

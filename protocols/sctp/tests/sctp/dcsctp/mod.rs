@@ -1,4 +1,4 @@
-//! Our SCTP and dcsctp's, WebRTC's, which nobody here wrote: who is server and who client, what is sent, who ends it and how.
+//! Tests our SCTP against dcsctp, a port of WebRTC's: as server and as client, with several workloads and ways to end.
 
 mod theirs;
 
@@ -11,8 +11,8 @@ use crate::sender;
 use crate::talks::{Side, Terms, every_talk_goes_well};
 use theirs::Theirs;
 
-/// It may send SHUTDOWN while messages still wait in its queues, though an association stays in SHUTDOWN-PENDING until all is acknowledged
-/// (RFC 9260 section 9.2).
+/// dcsctp may send SHUTDOWN while messages still wait in its queues, although an association stays in
+/// SHUTDOWN-PENDING until all data are acknowledged (RFC 9260 section 9.2).
 const LEAVES_UNSENT: bool = true;
 
 fn with_dcsctp(terms: Terms) {

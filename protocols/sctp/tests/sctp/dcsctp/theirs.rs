@@ -1,4 +1,4 @@
-//! dcsctp behind the contract that our endpoints keep.
+//! Implements our `Endpoint` trait for dcsctp.
 
 use bytes::Bytes;
 use dcsctp::api::{
@@ -18,12 +18,12 @@ pub struct Theirs {
     socket: Box<dyn DcSctpSocket>,
     streams: u16,
     statistics: Statistics,
-    /// Ours to tell: of a close at once it says that it has closed.
+    /// Whether we have aborted: after an abort the library reports a normal close.
     aborts: bool,
 }
 
 impl Theirs {
-    /// Octets that wait in its queues at most.
+    /// Maximum octets in its queues.
     const ROOM: usize = 1_000_000;
 
     pub fn new(side: Side, talk: &Talk, options: &Options) -> Self {
@@ -39,7 +39,7 @@ impl Theirs {
         Self::start(&options, talk.streams)
     }
 
-    /// As the library is without being told anything.
+    /// Returns an endpoint with the library's default options.
     pub fn with_defaults(side: Side) -> Self {
         let options =
             Options { local_port: side.port(), remote_port: side.other().port(), ..Options::default() };
@@ -147,7 +147,7 @@ impl Endpoint for Theirs {
             }
         }
         let due = self.socket.poll_timeout();
-        // What is due at once it does at the next nanosecond.
+        // A deadline that is due now is handled at the next nanosecond.
         let at = Time::from_nanos((due - SocketTime::zero()).as_nanos() as u64);
         Output::Wait(
             (due != SocketTime::infinite_future()).then(|| at.max(now + hol_base::Duration::from_nanos(1))),

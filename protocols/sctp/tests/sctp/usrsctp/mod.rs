@@ -1,4 +1,4 @@
-//! Our SCTP and usrsctp's, which nobody here wrote: who is server and who client, what is sent, who ends it and how.
+//! Tests our SCTP against usrsctp: as server and as client, with several workloads and ways to end.
 
 mod theirs;
 

@@ -1,4 +1,4 @@
-//! usrsctp behind the contract that our endpoints keep: a process that does what the frames on its standard input say.
+//! Implements our `Endpoint` trait for usrsctp: a process that executes the frames on its standard input.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufReader, Read, Write};
@@ -15,7 +15,7 @@ use hol_wire::{Packet, Transport, sctp};
 
 use crate::talks::{HERE, Side, Talk, Terms};
 
-/// As `peer.c` has them.
+/// The kind of a frame, as in `peer.c`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 enum Kind {
@@ -54,7 +54,7 @@ impl Kind {
     ];
 }
 
-/// What is to be done, and what came of it.
+/// A command to the process, or its result.
 struct Frame {
     kind: Kind,
     stream: u16,
@@ -109,13 +109,13 @@ pub struct Theirs {
     process: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
-    /// What it could not do when it was told: its send buffer is full, or streams are being reset.
+    /// Commands that could not be executed so far: the send buffer is full, or streams are being reset.
     waiting: VecDeque<Frame>,
     outputs: VecDeque<Output>,
-    /// Parts of messages that are not yet whole, by stream.
+    /// Parts of incomplete messages, by stream.
     parts: BTreeMap<u16, Vec<u8>>,
     connected: bool,
-    /// When it is to look at its timers.
+    /// When the process must check its timers.
     due: Time,
     statistics: Statistics,
 }
@@ -128,7 +128,7 @@ impl Theirs {
         Self::start(program, side, talk.streams, [terms.interleaving, talk.resets.is_some(), false])
     }
 
-    /// As the library is without being told anything.
+    /// Returns an endpoint with the library's default options.
     pub fn with_defaults(program: &Path, side: Side) -> Self {
         Self::start(program, side, 1, [false, false, true])
     }
@@ -154,7 +154,7 @@ impl Theirs {
         }
     }
 
-    /// Whether it could.
+    /// Returns whether the process could execute `what`.
     fn can_do(&mut self, now: Time, what: &Frame) -> bool {
         what.write(now, &mut self.to);
         loop {
@@ -188,7 +188,7 @@ impl Theirs {
         })
     }
 
-    /// The message that is whole with this part.
+    /// Returns the message that this part completes.
     fn part(&mut self, said: &Frame) -> Option<Event> {
         let parts = self.parts.entry(said.stream).or_default();
         parts.extend(&said.octets);
@@ -203,7 +203,7 @@ impl Theirs {
         })
     }
 
-    /// Does what waits, as far as it can.
+    /// Executes the waiting commands, as far as possible.
     fn go_on(&mut self, now: Time) {
         while let Some(first) = self.waiting.pop_front() {
             if !self.can_do(now, &first) {
