@@ -6,7 +6,7 @@
 //!    └───────────────────────── messages ◀────────────────────────┘
 //! ```
 //!
-//! One thread turns this wheel. [`Daemon`] is the loop; [`hol_simco::Middlebox`] knows the protocol.
+//! One thread runs this loop. [`Daemon`] is the loop; [`hol_simco::Middlebox`] knows the protocol.
 
 mod audit;
 mod clock;
@@ -21,7 +21,6 @@ mod line;
 mod listen;
 mod log;
 mod metrics;
-mod newcomers;
 mod outbox;
 mod port_mapping;
 mod privileges;
@@ -36,6 +35,7 @@ mod tcp;
 mod tls;
 mod token;
 mod turns;
+mod unauthenticated_connections;
 
 pub use daemon::Daemon;
 pub use error::DaemonError;

@@ -14,18 +14,18 @@ use crate::port_mapping::Answers;
 pub(crate) use histogram::Histogram;
 pub(crate) use text::MIME;
 
-/// The numbers of a daemon: written by the event loop, read by the [endpoint](crate::endpoint).
+/// The metrics of a daemon: written by the event loop, read by the [endpoint](crate::endpoint).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Metrics(Arc<Mutex<Numbers>>);
 
 impl Metrics {
-    /// Locks the numbers for access.
+    /// Locks the metrics for access.
     pub fn numbers(&self) -> MutexGuard<'_, Numbers> {
-        // Counters are consistent at any time.
+        // Counters are consistent at any time, even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns all of them as text for Prometheus.
+    /// Returns all metrics as text for Prometheus.
     pub fn text(&self) -> String {
         let numbers = self.numbers().clone();
         text::of(&numbers)
@@ -53,10 +53,10 @@ pub(crate) struct Numbers {
     pub usage: BTreeMap<String, Usage>,
     /// Ports that the NAT can assign for each protocol.
     pub ports: u64,
-    /// Mappings by PCP and NAT-PMP, and answers about them.
+    /// Mappings by PCP and NAT-PMP, and answers by operation and result.
     pub mappings: u64,
     pub mapping_answers: Answers,
-    /// 1 if there is a standby that has every rule.
+    /// 1 if a standby has every rule.
     pub standbys: u64,
     /// Octets from agents.
     pub received: u64,
@@ -70,8 +70,8 @@ pub(crate) struct Numbers {
     pub journal: Histogram,
     /// Batches that could not be applied as a whole.
     pub failures: u64,
-    /// Lines of the log that were left out because nobody read it.
-    pub lost_lines: u64,
+    /// Log lines dropped because the reader was too slow.
+    pub dropped_lines: u64,
     /// Time of turns, in nanoseconds.
     pub turns: Histogram,
     /// Cost of turns, in units of about a nanosecond.
@@ -101,7 +101,7 @@ impl Default for Numbers {
             filter: Histogram::of_times(),
             journal: Histogram::of_times(),
             failures: 0,
-            lost_lines: 0,
+            dropped_lines: 0,
             turns: Histogram::of_times(),
             work: Histogram::of_times(),
             most_work: 0,

@@ -9,15 +9,15 @@ use crate::ports::Block;
 /// The effect of an element on matching packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
-    /// Drops them, whatever else allows them.
+    /// Drops the packets, even if other elements allow them.
     Block,
-    /// Lets them pass to internal hosts.
+    /// Lets the packets pass to internal hosts.
     Inbound,
-    /// Lets them pass to external hosts.
+    /// Lets the packets pass to external hosts.
     Outbound,
     /// Changes the destination of a connection's first packet.
     Dnat,
-    /// Changes its source.
+    /// Changes the source of a connection's first packet.
     Snat,
 }
 

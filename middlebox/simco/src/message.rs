@@ -116,7 +116,7 @@ impl Message {
     }
 
     /// Few messages have more octets.
-    const USUAL: usize = 64;
+    const TYPICAL_LENGTH: usize = 64;
 
     /// Returns the octets on the wire.
     pub fn length(&self) -> usize {
@@ -128,7 +128,7 @@ impl Message {
     /// # Panics
     /// If the body is longer than its length field allows: 65,535 octets.
     pub fn to_bytes(&self) -> Bytes {
-        let mut out = Vec::with_capacity(Self::USUAL);
+        let mut out = Vec::with_capacity(Self::TYPICAL_LENGTH);
         self.append_to(&mut out);
         out.into()
     }

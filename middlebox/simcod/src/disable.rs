@@ -7,7 +7,7 @@ use hol_simco::{Lifetime, Request};
 use crate::enable::check_ports;
 use crate::failure::Failure;
 use crate::protocol::Protocol;
-use crate::{Order, span};
+use crate::{RequestCommand, span};
 
 /// Block a flow for a while: end rules that allow it, and refuse new ones.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub struct Disable {
     lifetime: Lifetime,
 }
 
-impl Order for Disable {
+impl RequestCommand for Disable {
     fn requests(&self) -> Result<Vec<Request>, Failure> {
         check_ports(&self.internal, &self.external)?;
         let has_ports = self.internal.port_count().or(self.external.port_count()).is_some();

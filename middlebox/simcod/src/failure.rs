@@ -1,4 +1,4 @@
-//! How a command fails.
+//! Failures of commands, and their exit codes.
 
 use std::fmt::{self, Display};
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Returns a failure that is not the command line's.
+    /// Returns a failure with exit code 1.
     pub(crate) fn failed(problem: impl Display) -> Self {
         Self::Failed(problem.to_string())
     }

@@ -4,7 +4,7 @@ use clap::Args;
 use hol_simco::{Pid, Request};
 
 use crate::failure::Failure;
-use crate::{Order, span};
+use crate::{RequestCommand, span};
 
 /// Change the lifetime of a rule, from now on.
 #[derive(Debug, Args)]
@@ -16,7 +16,7 @@ pub struct Lifetime {
     lifetime: hol_simco::Lifetime,
 }
 
-impl Order for Lifetime {
+impl RequestCommand for Lifetime {
     fn requests(&self) -> Result<Vec<Request>, Failure> {
         Ok(vec![Request::Plc { pid: Pid(self.pid), lifetime: self.lifetime }])
     }

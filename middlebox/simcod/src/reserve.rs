@@ -5,7 +5,7 @@ use hol_simco::{Gid, IpChoice, Lifetime, NatMode, PrrParameters, Request, Reserv
 
 use crate::failure::Failure;
 use crate::protocol::Protocol;
-use crate::{Order, span};
+use crate::{RequestCommand, span};
 
 /// Reserve an address and ports of a NAT, to announce them before data flows.
 ///
@@ -46,7 +46,7 @@ enum Version {
     Ipv6,
 }
 
-impl Order for Reserve {
+impl RequestCommand for Reserve {
     fn requests(&self) -> Result<Vec<Request>, Failure> {
         let parity = match self {
             Self { even: true, .. } => ReservedParity::Even,

@@ -2,7 +2,7 @@
 
 use crate::message::HEADER;
 
-/// linux/netlink.h
+/// Message types `NLMSG_ERROR` and `NLMSG_DONE` of linux/netlink.h.
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
 /// Flag of a message, `NLM_F_DUMP_INTR`.
@@ -59,7 +59,7 @@ pub fn attributes(octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
         .map(|(head, value)| (u16::from_ne_bytes([head[2], head[3]]) & !NESTED, value))
 }
 
-/// Splits octets into pieces that start with their length: head and rest.
+/// Splits octets into pieces that start with their length; returns the head and the rest of each.
 fn pieces(
     mut octets: &[u8],
     head: usize,
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_from_an_acknowledgment() {
+    fn an_error_is_distinguished_from_an_acknowledgment() {
         let answer = |kind, code: i32| {
             let octets = Message::new(kind, 0, &code.to_ne_bytes()).finish(0);
             messages(&octets).next().unwrap().outcome()
@@ -116,9 +116,10 @@ mod tests {
         assert_eq!(answer(16, 0), None);
     }
 
-    /// The kernel's list of a set that is deleted meanwhile ends like that, with what it had got to.
+    /// The kernel ends the list of a set that is deleted meanwhile with this error, after the entries listed
+    /// so far.
     #[test]
-    fn a_list_that_an_error_cut_short_is_told_from_a_whole_one() {
+    fn a_list_that_an_error_ends_is_incomplete() {
         let end = |code: &[u8]| {
             let octets = Message::new(DONE, 0, code).finish(0);
             messages(&octets).next().unwrap().outcome()
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_changed_meanwhile_says_so() {
+    fn a_list_that_changed_meanwhile_is_interrupted() {
         let is_interrupted = |flags| {
             let octets = Message::new(DONE, flags, &[0; 4]).finish(0);
             messages(&octets).next().unwrap().is_interrupted

@@ -15,7 +15,7 @@ pub struct Association {
     partial: BytesMut,
 }
 
-/// Names of `linux/sctp.h`.
+/// Constants of `linux/sctp.h`.
 const SOL_SCTP: i32 = libc::IPPROTO_SCTP;
 const NODELAY: i32 = 3;
 const STATUS: i32 = 14;

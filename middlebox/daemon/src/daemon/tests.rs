@@ -1,4 +1,5 @@
-//! Agents on real sockets and a daemon that the test turns by hand: one thread, and time passes when the test says so.
+//! Agents on real sockets and a daemon whose turns and time are controlled by the test: one thread, and time passes
+//! only when the test says so.
 
 mod filters;
 mod handshakes;
