@@ -52,7 +52,7 @@ pub enum CertificateError {
         problem: rustls::Error,
     },
     /// The file has no usable authority.
-    #[error("{}: {problem}; it has to contain the certificates of certification authorities", .path.display())]
+    #[error("{}: {problem}; use a file with the certificates of certification authorities", .path.display())]
     NoAuthority {
         /// The file of the authorities.
         path: PathBuf,
@@ -127,7 +127,7 @@ impl Tls {
 }
 
 impl PartialEq for Tls {
-    /// Equality is known only for configurations read together.
+    /// Compares by identity: configurations that were read separately count as different.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

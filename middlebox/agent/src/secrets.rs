@@ -20,7 +20,7 @@ pub enum SecretFileError {
         source: io::Error,
     },
     /// Users other than the owner can access the file.
-    #[error("{path}: others may access it (mode {mode:03o}); `chmod 600 {path}`, and change its secrets", path = .path.display())]
+    #[error("{path}: other users may access it (mode {mode:03o}); `chmod 600 {path}`, and change its secrets", path = .path.display())]
     Exposed {
         /// The file.
         path: PathBuf,

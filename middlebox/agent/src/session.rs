@@ -139,7 +139,7 @@ impl Session {
 }
 
 impl AsFd for Session {
-    /// Readable when the middlebox sends something; earlier events may already be in
+    /// Returns a file that is readable when the middlebox has sent data; earlier events may already be in
     /// [`next_event`](Self::next_event).
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.connection.socket().as_fd()

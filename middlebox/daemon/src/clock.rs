@@ -69,7 +69,7 @@ impl Clock {
 /// The file that contains the boot and the epoch of the stored clock.
 const FILE: &str = "clock";
 
-/// Identifies this boot of the machine: random(4). `None` if unknown.
+/// Returns the identifier of this boot of the machine, random(4); `None` if unknown.
 fn boot() -> Option<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|boot| boot.trim_end().to_owned())
 }

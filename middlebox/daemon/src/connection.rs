@@ -62,7 +62,7 @@ pub(crate) enum EndReason {
     Overdue,
     #[error("it had no session, and a new connection needed its slot")]
     Displaced,
-    #[error("no handshake: {0}")]
+    #[error("the TLS handshake failed: {0}")]
     HandshakeFailed(io::Error),
 }
 

@@ -19,7 +19,7 @@ use crate::connections::Connections;
 use crate::endpoint::Endpoint;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
-use crate::listen::Listeners;
+use crate::listeners::Listeners;
 use crate::log::{Field, Level, Log};
 use crate::metrics::Metrics;
 use crate::port_mapping::PortMapper;
@@ -27,7 +27,7 @@ use crate::standby::Event;
 use crate::systemd::Supervisor;
 use crate::token::Token;
 use crate::unauthenticated_connections::UnauthenticatedConnections;
-use crate::{DaemonError, LedgerError, Listen};
+use crate::{DaemonError, LedgerError, ListenAddress};
 use reload::Reload;
 
 /// A listening middlebox.
@@ -43,9 +43,9 @@ pub struct Daemon {
     poller: Poller<Token>,
     listeners: Option<Listeners>,
     connections: Connections,
-    /// Connections without a session; and those among them in a TLS handshake, each of which may occupy 64
-    /// KiB.
+    /// Connections without a session.
     without_session: UnauthenticatedConnections,
+    /// Connections in a TLS handshake, each of which may occupy 64 KiB.
     handshakes: UnauthenticatedConnections,
     middlebox: Middlebox,
     ledger: Ledger,
@@ -56,8 +56,9 @@ pub struct Daemon {
     endpoint: Option<Endpoint>,
     supervisor: Supervisor,
     reload: Option<Reload>,
-    /// The service for port mappings, if enabled, and its readable sockets.
+    /// The service for port mappings, if enabled.
     mapper: Option<PortMapper>,
+    /// The sockets of that service with data to read.
     readable_mappers: BTreeSet<u32>,
     /// The audit log, if enabled.
     audit: Option<Audit>,
@@ -105,13 +106,13 @@ impl Daemon {
     }
 
     /// Returns the addresses of its sockets for agents, with the actual ports.
-    pub fn addresses(&self) -> impl Iterator<Item = Listen> {
+    pub fn addresses(&self) -> impl Iterator<Item = ListenAddress> {
         self.listeners.iter().flat_map(Listeners::addresses)
     }
 
     /// Creates a middlebox with open sockets. The packet filter is unchanged until the daemon
     /// [begins](Self::begin).
-    #[expect(clippy::too_many_arguments, reason = "each is a part of it")]
+    #[expect(clippy::too_many_arguments, reason = "each is a part of the daemon")]
     pub(crate) fn new(
         clock: Clock,
         poller: Poller<Token>,

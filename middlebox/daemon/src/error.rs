@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use hol_journal::JournalError;
 
-use crate::{LedgerError, Listen, SetupError};
+use crate::{LedgerError, ListenAddress, SetupError};
 
 /// Errors that prevent the daemon from starting, or that stop it.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +14,7 @@ pub enum DaemonError {
     #[error("cannot listen on {at}: {source}{}", advice(.source))]
     Listen {
         /// The address.
-        at: Listen,
+        at: ListenAddress,
         /// The system's error.
         source: io::Error,
     },

@@ -30,8 +30,9 @@ pub(crate) struct Ledger {
     continue_at: Time,
     /// When to check whether another program has changed the filter, if that is possible.
     check_at: Time,
-    /// The directory in which the clock could not be stored yet, and when to try again.
+    /// The directory in which the clock could not be stored yet.
     unsaved_clock: Option<PathBuf>,
+    /// When to store the clock; [`Time::MAX`] if it is stored.
     save_clock_at: Time,
     /// When to sync the journal's mark.
     mark_at: Time,

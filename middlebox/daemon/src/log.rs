@@ -32,14 +32,14 @@ pub enum Level {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// `name=value`, with quotes where a value has other characters than a word.
+    /// `name=value`; a value is quoted unless it is a single word.
     #[default]
     Logfmt,
     /// An object of JSON; all values are strings.
     Json,
 }
 
-/// Writes events.
+/// The log, which writes events up to a level.
 pub struct Log {
     max_level: Level,
     format: Format,

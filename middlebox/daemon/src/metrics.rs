@@ -53,8 +53,9 @@ pub(crate) struct Numbers {
     pub usage: BTreeMap<String, Usage>,
     /// Ports that the NAT can assign for each protocol.
     pub ports: u64,
-    /// Mappings by PCP and NAT-PMP, and answers by operation and result.
+    /// Mappings by PCP and NAT-PMP.
     pub mappings: u64,
+    /// Answers to requests for mappings, by operation and result.
     pub mapping_answers: Answers,
     /// 1 if a standby has every rule.
     pub standbys: u64,
@@ -77,7 +78,7 @@ pub(crate) struct Numbers {
     /// Cost of turns, in units of about a nanosecond.
     pub work: Histogram,
     /// Maximum cost of a turn.
-    pub most_work: u64,
+    pub max_work: u64,
 }
 
 impl Default for Numbers {
@@ -104,7 +105,7 @@ impl Default for Numbers {
             dropped_lines: 0,
             turns: Histogram::of_times(),
             work: Histogram::of_times(),
-            most_work: 0,
+            max_work: 0,
         }
     }
 }
@@ -128,7 +129,7 @@ impl Numbers {
     /// Counts the cost of a turn.
     pub fn count_work(&mut self, work: u64) {
         self.work.count(work);
-        self.most_work = self.most_work.max(work);
+        self.max_work = self.max_work.max(work);
     }
 
     /// Counts an answered request.

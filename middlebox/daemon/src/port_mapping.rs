@@ -489,9 +489,8 @@ fn check_rights(
 
 /// Returns true if a requested outside address and port differ from an existing one. An unspecified address matches
 /// any.
-fn differs(mapping_request: SocketAddr, outside: SocketAddr) -> bool {
-    outside.port() != mapping_request.port()
-        || !mapping_request.ip().is_unspecified() && outside.ip() != mapping_request.ip()
+fn differs(requested: SocketAddr, outside: SocketAddr) -> bool {
+    outside.port() != requested.port() || !requested.ip().is_unspecified() && outside.ip() != requested.ip()
 }
 
 /// Returns the protocol, the operation and the result of an answer. RFC 6887 section 7.2, RFC 6886 section 3.3.

@@ -13,7 +13,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use crate::setup::{SetupError, read};
-use crate::{Format, Level, Limits, Listen, Transport, socket_address};
+use crate::{Format, Level, Limits, ListenAddress, Transport, socket_address};
 
 /// The daemon's settings.
 #[derive(Debug, Clone, Deserialize)]
@@ -53,11 +53,11 @@ pub struct Settings {
     /// The HTTP address of the metrics for Prometheus.
     #[serde(deserialize_with = "maybe_socket_address")]
     pub metrics: Option<SocketAddr>,
-    /// TLS.
+    /// The TLS settings.
     pub tls: TlsSettings,
     /// Sockets for traffic protected below IP.
     pub protected: ProtectedSettings,
-    /// nftables.
+    /// The nftables settings.
     pub nftables: NftablesSettings,
     /// The addresses of a NAT.
     pub nat: NatSettings,
@@ -323,7 +323,7 @@ impl Settings {
     }
 
     /// Returns every socket to open.
-    pub fn sockets(&self) -> Vec<Listen> {
+    pub fn sockets(&self) -> Vec<ListenAddress> {
         let ProtectedSettings { listen, listen_sctp, .. } = &self.protected;
         let all = [
             (Transport::Tcp, &self.listen, false),
@@ -333,7 +333,7 @@ impl Settings {
             (Transport::Sctp, listen_sctp, true),
         ];
         let over = |(transport, addresses, is_protected): (Transport, &Vec<SocketAddr>, bool)| {
-            let listen = |address: &SocketAddr| Listen { transport, address: *address, is_protected };
+            let listen = |address: &SocketAddr| ListenAddress { transport, address: *address, is_protected };
             addresses.iter().map(listen).collect::<Vec<_>>()
         };
         all.into_iter().flat_map(over).collect()

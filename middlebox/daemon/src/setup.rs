@@ -30,7 +30,7 @@ use crate::audit::{cause, write_end};
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
 use crate::ledger::Ledger;
-use crate::listen::Listeners;
+use crate::listeners::Listeners;
 use crate::port_mapping::{PortMapper, public_address};
 use crate::standby::{ReplicationThread, Replicator};
 use crate::{
@@ -684,9 +684,7 @@ mod tests {
         };
         let interfaces = "inside = 'in0'\noutside = 'out0'\n";
         assert_eq!(settings(interfaces, "10.0.0.0/8"), Ok(()));
-        assert!(
-            settings("", "10.0.0.0/8").unwrap_err().contains("name `inside` and `outside` in [nftables]")
-        );
+        assert!(settings("", "10.0.0.0/8").unwrap_err().contains("set `inside` and `outside` in [nftables]"));
         assert!(settings(interfaces, "fd00::/8").unwrap_err().contains("has the IP version of fd00::"));
     }
 

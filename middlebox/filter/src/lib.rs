@@ -13,9 +13,9 @@ mod error;
 mod flow;
 mod footprint;
 mod nftables;
-mod null;
+mod null_filter;
 mod ports;
-mod recording;
+mod recording_filter;
 mod required_elements;
 mod shape;
 
@@ -23,8 +23,8 @@ pub use config::{Config, ConfigError, DefaultPolicy, Interfaces, Masquerade, Poo
 pub use error::{FilterError, Unsupported};
 pub use footprint::{MAX_SHAPES, footprint};
 pub use nftables::Nftables;
-pub use null::NullFilter;
-pub use recording::RecordingFilter;
+pub use null_filter::NullFilter;
+pub use recording_filter::RecordingFilter;
 
 /// A packet filter that enforces rules.
 pub trait PacketFilter: Send {

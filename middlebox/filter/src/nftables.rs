@@ -5,7 +5,7 @@ mod kernel;
 mod listing;
 mod lookup;
 mod ownership;
-mod reconcile;
+mod reconciliation;
 mod ruleset;
 mod sets;
 mod steps;
@@ -18,7 +18,7 @@ use hol_simco::{Change, Rule};
 
 use self::kernel::{EXISTS, Kernel, NO_ENTRY, Refusal};
 use self::ownership::Ownership;
-use self::reconcile::Missing;
+use self::reconciliation::Missing;
 use self::sets::Sets;
 use self::steps::Steps;
 use self::survey::Survey;
@@ -136,7 +136,7 @@ impl Nftables {
         }
     }
 
-    /// Returns the error for a refusal, one of all, that cannot be handled.
+    /// Returns the error for `refusal`, one of `all`, which no repetition can avoid.
     fn reason(&self, refusal: Refusal, all: &[Refusal], steps: &Steps) -> FilterError {
         let is_avoidable = |one: &Refusal| *one != refusal && matches!(one.error, NO_ENTRY | EXISTS);
         let unavoidable: Vec<Refusal> = all.iter().copied().filter(|one| !is_avoidable(one)).collect();

@@ -37,7 +37,7 @@ pub(crate) struct ElementChange {
 }
 
 impl RequiredElements {
-    /// Returns the elements of these rules.
+    /// Returns the elements that these rules require.
     pub fn of<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Result<Self, FilterError> {
         let mut required = Self::default();
         for rule in rules {

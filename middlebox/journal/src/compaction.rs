@@ -9,8 +9,8 @@ use crate::frame::{self, FramePosition};
 use crate::lasting_entries::LastingEntries;
 use crate::segment::{self, Start};
 
-/// Octets of a frame at which the next starts. Each is synced by itself, so that a concurrent record does not
-/// wait for the whole segment.
+/// Size of a frame in octets at which the next one starts. Each frame is synced by itself, so that a
+/// concurrent record does not wait for the whole segment.
 const FRAME: usize = 1 << 18;
 
 /// Replaces the last of these segments by one that starts from nothing and has the meaning of all of them,

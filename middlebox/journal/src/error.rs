@@ -87,7 +87,7 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// For `map_err`: the attempted action and the file.
+    /// Returns a function for `map_err` that adds the attempted action and the file.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.to_owned(), source }
     }

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use hol_simco::{AgentId, Change, Owner, Pid, Recorded};
 
-use crate::append::Appender;
+use crate::appender::Appender;
 use crate::frame::{Format, FramePosition};
 use crate::lasting_entries::SegmentEnd;
 use crate::mark::{Mark, Position};

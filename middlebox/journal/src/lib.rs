@@ -55,7 +55,7 @@
 //! segment starts, and a thread merges the older ones into one that starts from nothing. It gets its name when
 //! it is on the disk; only then the older ones are removed.
 
-mod append;
+mod appender;
 mod bits;
 mod compaction;
 mod entry;

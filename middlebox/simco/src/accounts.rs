@@ -161,8 +161,8 @@ impl Accounts {
         self.agents.entry(agent).or_default().sessions -= 1;
     }
 
-    /// Releases what the change ends, and takes what it begins. Returns the elements that a packet filter has
-    /// to change.
+    /// Releases the resources that the change ends, and charges those that it begins. Returns the number of
+    /// elements that a packet filter has to change.
     pub fn apply(&mut self, change: &Change) -> usize {
         let is_same = |before: &Rule, after: &Rule| before.action == after.action;
         if let (Some(before), Some(after)) = (&change.before, &change.after)

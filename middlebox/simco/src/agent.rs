@@ -69,7 +69,7 @@ pub enum AgentError {
     #[error("the middlebox failed to authenticate; check the secret and the address of the middlebox")]
     NotAuthentic,
     /// The octets are not a message.
-    #[error("the middlebox sent no SIMCO message: {0}")]
+    #[error("the middlebox sent an invalid SIMCO message: {0}")]
     Malformed(#[from] ParseError),
     /// The message is a reply to no request, a reply of the wrong kind, or a request.
     #[error("the middlebox sent a reply that matches no request: TID {}", .0.0)]

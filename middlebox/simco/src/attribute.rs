@@ -77,7 +77,7 @@ pub(crate) trait Sink {
     }
 }
 
-/// Counts octets.
+/// A sink that counts octets.
 #[derive(Default)]
 pub(crate) struct Length(pub usize);
 

@@ -9,7 +9,7 @@ use crate::{AgentId, Body, ExhaustedResource, Message, Pid, PortMapping, Refusal
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionId(pub u32);
 
-/// A rule begins, is replaced or ends. A packet filter enforces it, a store records it.
+/// The begin, replacement or end of a rule, which a packet filter enforces and a store records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
     /// The rule before the change.
@@ -45,9 +45,9 @@ impl Change {
 /// An action on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Send the message.
+    /// Sends the message.
     Send(SessionId, Message),
-    /// Close the connection after everything sent before.
+    /// Closes the connection after all earlier messages.
     Close(SessionId),
 }
 

@@ -68,7 +68,7 @@ impl Nat {
         self.outside.addresses.len() + self.inside.addresses.len()
     }
 
-    /// Releases what the change ends, and takes what it begins.
+    /// Releases the addresses and ports that the change ends, and takes those that it begins.
     pub fn apply(&mut self, change: &Change) {
         if self.outside.addresses.is_empty() {
             return;

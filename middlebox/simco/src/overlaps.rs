@@ -308,7 +308,8 @@ mod tests {
     use super::*;
     use crate::{Addresses, IpVersion, Location};
 
-    /// Few addresses, so that many overlap. They differ in the first bits, some in the middle and in the last.
+    /// Generates few addresses, so that many overlap. They differ in the first bits, some in the middle and in
+    /// the last.
     fn addresses() -> impl Strategy<Value = Addresses> {
         let octet = || prop_oneof![Just(0), Just(1), Just(128), Just(255)];
         let address = prop_oneof![

@@ -14,7 +14,7 @@ use crate::{
 pub enum Request {
     /// Session establishment, section 5.2.1.
     Se {
-        /// The version that the agent speaks.
+        /// The version that the agent supports.
         version: Version,
         /// Requests authentication of the middlebox.
         challenge: Option<Challenge>,

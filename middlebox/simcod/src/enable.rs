@@ -6,7 +6,7 @@ use hol_simco::{Direction, Gid, Lifetime, PerParameters, Pid, PortParity, Reques
 
 use crate::failure::Failure;
 use crate::protocol::Protocol;
-use crate::{RequestCommand, span};
+use crate::{RequestCommand, lifetime_text};
 
 /// Let a flow pass for a while.
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub struct Enable {
     #[command(flatten)]
     way: DirectionOptions,
     /// Lifetime; the middlebox may grant less
-    #[arg(long, value_name = "5m", default_value = "5m", value_parser = span::parse)]
+    #[arg(long, value_name = "5m", default_value = "5m", value_parser = lifetime_text::parse)]
     lifetime: Lifetime,
     /// At a NAT: keep the parity of the port
     #[arg(long)]

@@ -10,7 +10,7 @@ use hol_terminal::note;
 pub enum Failure {
     /// The command line is wrong: exit code 2.
     Usage(String),
-    /// It failed: exit code 1.
+    /// The command failed: exit code 1.
     Failed(String),
     /// There is no session with a middlebox: exit code 3.
     NoSession(String),

@@ -4,7 +4,7 @@ use clap::Args;
 use hol_simco::{Pid, Request};
 
 use crate::failure::Failure;
-use crate::{RequestCommand, span};
+use crate::{RequestCommand, lifetime_text};
 
 /// Change the lifetime of a rule, from now on.
 #[derive(Debug, Args)]
@@ -12,7 +12,7 @@ pub struct Lifetime {
     /// PID of the rule
     pid: u32,
     /// New lifetime from now on, such as 5m; the middlebox may grant less
-    #[arg(value_parser = span::parse)]
+    #[arg(value_parser = lifetime_text::parse)]
     lifetime: hol_simco::Lifetime,
 }
 

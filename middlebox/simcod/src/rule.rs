@@ -11,10 +11,10 @@ use crate::protocol;
 pub struct Rule {
     pub(super) pid: u32,
     pub(super) gid: Option<u32>,
-    /// reserved, enabled, disabled or ended.
+    /// The state: reserved, enabled, disabled or ended.
     pub(super) state: Option<&'static str>,
     pub(super) protocol: Option<String>,
-    /// inbound, outbound or both.
+    /// The direction: inbound, outbound or both.
     pub(super) direction: Option<&'static str>,
     /// A0 to A3.
     pub(super) internal: Option<End>,
@@ -33,7 +33,7 @@ pub struct End {
     pub(super) text: String,
     pub(super) address: String,
     pub(super) prefix_length: u8,
-    /// Null: any.
+    /// The first port; null is any.
     pub(super) port: Option<u16>,
     /// Number of consecutive ports.
     pub(super) ports: u16,
@@ -58,7 +58,7 @@ impl Rule {
         Self { state: Some("ended"), ..Self::with_pid(pid) }
     }
 
-    /// Combines request and reply.
+    /// Returns the rule that a request and its reply describe.
     pub fn of(request: &Request, reply: &Reply) -> Self {
         match reply {
             Reply::Prr(rule) => Self::granted("reserved", rule),

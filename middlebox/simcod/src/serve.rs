@@ -12,7 +12,7 @@ use hol_daemon::{
 use hol_simco::Lifetime;
 
 use crate::failure::Failure;
-use crate::span;
+use crate::lifetime_text;
 use hol_terminal::say;
 
 const AFTER: &str = "\
@@ -67,7 +67,7 @@ pub struct Serve {
     #[arg(long, value_name = "FILE")]
     secrets: Option<PathBuf>,
     /// Maximum lifetime of a rule, such as 24h
-    #[arg(long, value_name = "TIME", value_parser = span::parse)]
+    #[arg(long, value_name = "TIME", value_parser = lifetime_text::parse)]
     max_lifetime: Option<Lifetime>,
     /// Only read and check the settings
     #[arg(long)]

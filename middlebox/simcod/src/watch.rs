@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use crate::client::{Client, close};
 use crate::failure::Failure;
+use crate::lifetime_text;
 use crate::rule::Rule;
-use crate::span;
 use hol_terminal::json;
 use hol_terminal::{note, say};
 
@@ -123,7 +123,7 @@ impl Event {
         let flow = self.rule.as_ref().map_or(String::new(), |rule| format!("  {}", rule.summary()));
         match self.lifetime_s {
             0 => format!("rule {} has ended\n", self.pid),
-            seconds => format!("rule {} has {}{flow}\n", self.pid, span::show(seconds)),
+            seconds => format!("rule {} has {}{flow}\n", self.pid, lifetime_text::show(seconds)),
         }
     }
 }

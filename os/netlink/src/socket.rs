@@ -10,7 +10,7 @@ use nix::sys::socket::{
 };
 
 use crate::message::{ACK, DUMP};
-use crate::{Message, Received, messages};
+use crate::{KernelMessage, Message, messages};
 
 /// Size of the receive buffer in octets, more than the kernel's maximum of 32 KiB per datagram.
 const BUFFER_SIZE: usize = 64 * 1024;
@@ -70,7 +70,7 @@ impl Socket {
     }
 
     /// Returns all waiting answers. If some were dropped for lack of room, returns `ENOBUFS` after them.
-    pub fn answers(&self, mut take: impl FnMut(Received<'_>)) -> io::Result<()> {
+    pub fn answers(&self, mut take: impl FnMut(KernelMessage<'_>)) -> io::Result<()> {
         let mut buffer = vec![0; BUFFER_SIZE];
         let mut lost = Ok(());
         loop {
@@ -114,7 +114,7 @@ impl Socket {
 
     /// Works as [`Self::list`], but passes entries on as they arrive, for long lists. Entries that change
     /// meanwhile may appear twice or not at all.
-    pub fn look_through(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
+    pub fn stream_list(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
         self.request(&message.with_flags(DUMP).finish(0), take).map(drop)
     }
 

@@ -74,7 +74,7 @@ impl Association {
     }
 }
 
-/// `struct sctp_sndinfo`: the parameters of a message. RFC 6458 section 5.3.4.
+/// Returns a `struct sctp_sndinfo`, the parameters of a message. RFC 6458 section 5.3.4.
 fn send_information(stream: u16, payload_protocol: u32) -> Vec<u8> {
     const IN_ORDER: u16 = 0;
     const CONTEXT_AND_ASSOCIATION: [u8; 8] = [0; 8];

@@ -41,13 +41,13 @@ pub fn json(value: &impl Serialize) -> String {
 }
 
 /// Returns whether standard output shows colours. <https://no-color.org>
-pub fn colourful() -> bool {
+pub fn shows_colours() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Returns `text` in the colour of the `index`-th series.
 pub fn colour(text: &str, index: usize) -> String {
-    if colourful() {
+    if shows_colours() {
         format!("\x1b[{}m{text}\x1b[0m", COLOURS[index % COLOURS.len()])
     } else {
         text.to_owned()

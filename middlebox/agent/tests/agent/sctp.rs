@@ -13,7 +13,7 @@ use hol_simco::{
 use hol_system::Association;
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// A listening socket.
+/// Opens a listening socket; returns its address, too.
 fn listen() -> (Socket, SocketAddr) {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::SCTP)).unwrap();
     let address: SocketAddr = "127.0.0.1:0".parse().unwrap();

@@ -50,7 +50,7 @@ pub const ALL: &[Attack] = &[
     Attack { name: "unread-audit", setup: Setup::UnreadAudit, run: unread_audit },
 ];
 
-/// No attack, for comparison.
+/// Performs no attack, for comparison.
 fn idle(_: &Server, scale: usize) -> String {
     rest(Duration::from_secs(10) / scale as u64);
     "no attack".to_owned()

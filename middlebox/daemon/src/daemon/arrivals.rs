@@ -9,7 +9,7 @@ use super::Daemon;
 use crate::Transport;
 use crate::connection::{Connection, EndReason};
 use crate::line::ReadOutcome;
-use crate::listen::Arrival;
+use crate::listeners::Arrival;
 use crate::log::{Field, Level};
 use crate::port_mapping::PortMapper;
 

@@ -1,4 +1,4 @@
-//! Dates as RFC 3339 writes them: `2023-11-14T22:13:20.042Z`.
+//! Dates in the format of RFC 3339: `2023-11-14T22:13:20.042Z`.
 
 use std::fmt;
 

@@ -15,7 +15,7 @@ pub(super) struct Process {
     pub resident: u64,
     pub virtual_memory: u64,
     pub files: u64,
-    pub most_files: u64,
+    pub max_files: u64,
 }
 
 impl Process {
@@ -39,7 +39,7 @@ impl Process {
             virtual_memory: number(23)?,
             resident: number(24)? * page_size() as u64,
             files,
-            most_files: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
+            max_files: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
         })
     }
 }

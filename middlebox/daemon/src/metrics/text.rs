@@ -114,9 +114,9 @@ impl Text {
         self.value(name, value);
     }
 
-    /// The metrics that Prometheus' own libraries have for each process.
+    /// Adds the metrics that Prometheus' own libraries have for each process.
     fn process(&mut self, process: &Process) {
-        let Process { cpu_seconds, start_seconds, resident, virtual_memory, files, most_files } = *process;
+        let Process { cpu_seconds, start_seconds, resident, virtual_memory, files, max_files } = *process;
         for (name, kind, help, value) in [
             ("process_cpu_seconds_total", "counter", "Processor time in user and system mode", cpu_seconds),
             ("process_start_time_seconds", "gauge", "Start of the process since 1970", start_seconds),
@@ -127,7 +127,7 @@ impl Text {
         self.one("process_resident_memory_bytes", "gauge", "Resident memory", resident);
         self.one("process_virtual_memory_bytes", "gauge", "Virtual memory", virtual_memory);
         self.one("process_open_fds", "gauge", "Open files", files);
-        self.one("process_max_fds", "gauge", "Maximum open files", most_files);
+        self.one("process_max_fds", "gauge", "Maximum open files", max_files);
     }
 
     /// Adds a histogram, whose values are multiples of `1 / unit`.

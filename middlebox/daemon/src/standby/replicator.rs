@@ -44,8 +44,9 @@ enum Phase {
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// The number of the last batch, and of the last one on the standby's disk.
+    /// The number of the last batch.
     last: u64,
+    /// The number of the last batch on the standby's disk.
     acknowledged: u64,
     /// Batches that have not been sent.
     queue: VecDeque<(u64, Vec<u8>)>,

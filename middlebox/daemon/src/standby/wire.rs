@@ -7,8 +7,9 @@ use hol_base::Time;
 
 /// The maximum interval between messages of the active side.
 pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a side may be silent; and, for the second, while a copy of all rules is written to the disk.
+/// How long a side may be silent.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a side may be silent while a copy of all rules is written to the disk.
 pub(super) const LONG_PATIENCE: Duration = Duration::from_secs(60);
 /// Maximum octets of the content of a message: more than a turn of a middlebox records.
 const MAX: u32 = 64 << 20;

@@ -9,7 +9,7 @@ use super::expression::VALUE;
 use super::transaction::{INET, Kind, Transaction, about};
 use crate::FilterError;
 
-/// The kernel's nftables.
+/// A connection to the kernel's nftables.
 #[derive(Debug)]
 pub(super) struct Kernel {
     socket: Socket,
@@ -17,7 +17,7 @@ pub(super) struct Kernel {
     can_destroy: bool,
 }
 
-/// A rejected message, with which its transaction failed.
+/// A rejected message, which made its transaction fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refusal {
     /// Its number in the transaction.
@@ -148,7 +148,7 @@ impl Kernel {
         let probe = about(table, Kind::GetElement, 0).with_name(2, set);
         Ok(self
             .socket
-            .look_through(probe, |body| elements_of(body).for_each(|(key, found)| take(key, found)))?)
+            .stream_list(probe, |body| elements_of(body).for_each(|(key, found)| take(key, found)))?)
     }
 }
 

@@ -50,21 +50,23 @@ enum End<'a> {
 /// The rules of a chain before its sets.
 #[derive(Debug, Clone, Copy)]
 enum Begin<'a> {
-    /// For all forwarded packets, which continue by direction.
+    /// The rules for all forwarded packets, which continue by direction.
     Forward(Option<&'a Interfaces>, &'a Masquerade, [&'static str; 2]),
-    /// Checks common to all packets.
+    /// The checks common to all packets.
     Checks,
-    /// For packets to the middlebox itself.
+    /// The rules for packets to the middlebox itself.
     Input(&'a Pool),
-    /// For packets of rules; replies go to the other chain, except those of masqueraded connections, which pass.
+    /// The rules for packets of permitted flows. Replies go to the other chain, except those of masqueraded
+    /// connections, which pass.
     Passage { replies: &'static str, masquerades: bool },
-    /// All packets pass, except translated ones whose binding has ended.
+    /// The rules of a NAT without a firewall: all packets pass, except translated ones whose binding has
+    /// ended.
     Translator,
-    /// None; packets come from other chains.
+    /// No rules; packets come from other chains.
     Nothing,
-    /// For the first packets of connections, before routing.
+    /// The rules for the first packets of connections, before routing.
     Prerouting,
-    /// For the first packets of connections, after routing.
+    /// The rules for the first packets of connections, after routing.
     Postrouting,
 }
 

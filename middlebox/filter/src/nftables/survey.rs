@@ -1,8 +1,8 @@
 //! Searches a large table for elements that no rule requires, in the background.
 //!
 //! The kernel walks a set from its beginning for every piece of its list, so a million elements take it two
-//! minutes. A thread reads that, [at least twice](super::listing); elements added meanwhile are remembered,
-//! since they are not surplus.
+//! minutes. A thread reads the list, [at least twice](super::listing); elements added meanwhile are
+//! remembered, since they are not surplus.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -56,7 +56,7 @@ impl Survey {
         Ok(Self { listing, added })
     }
 
-    /// Notes that an element is about to be added.
+    /// Records that an element is about to be added.
     pub fn note_added(&self, set: &str, key: &[u8]) {
         self.added.lock().expect(NOT_POISONED).insert((set.to_owned(), key.to_owned()));
     }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use hol_netlink::{Received, Socket};
+use hol_netlink::{KernelMessage, Socket};
 
 use super::kernel::is_about;
 use super::transaction::NFTABLES;
@@ -32,7 +32,7 @@ impl Watch {
 
     /// Reads pending events before they exceed the buffer.
     pub fn read_events(&self) {
-        let is_foreign = |event: &Received<'_>| {
+        let is_foreign = |event: &KernelMessage<'_>| {
             event.port != self.own_port && event.kind >> 8 == NFTABLES && is_about(event.body, &self.table)
         };
         let mut has_foreign_change = self.has_foreign_change.get();

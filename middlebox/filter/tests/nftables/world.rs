@@ -30,8 +30,9 @@ use Place::{Inside, Middlebox, Outside};
 const PATIENCE: Duration = Duration::from_millis(250);
 
 impl World {
-    /// 10.1.0.0/24 and fd01::/64 are inside, 10.2.0.0/24 and fd02::/64 outside; the middlebox is .1, the hosts are .2
-    /// and .3. To all other addresses hosts have a route to the middlebox, so it may assign any of them.
+    /// Creates the world: 10.1.0.0/24 and fd01::/64 are inside, 10.2.0.0/24 and fd02::/64 outside; the middlebox is
+    /// .1, the hosts are .2 and .3. To all other addresses hosts have a route to the middlebox, so it may assign any
+    /// of them.
     ///
     /// # Panics Without root, `ip` or `nft`.
     pub fn new() -> Self {

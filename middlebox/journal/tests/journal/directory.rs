@@ -258,7 +258,7 @@ fn a_file_that_is_no_journal_is_not_overwritten() {
     let store = Store::new();
     fs::write(store.segment(1), "a letter to somebody").unwrap();
     let error = message(store.try_open());
-    assert!(error.contains("octet 0: this is not a header of a journal"), "{error}");
+    assert!(error.contains("octet 0: this is not the header of a journal"), "{error}");
     assert_eq!(fs::read(store.segment(1)).unwrap(), b"a letter to somebody");
 }
 

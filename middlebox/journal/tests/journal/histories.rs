@@ -32,7 +32,8 @@ fn write(store: &Store, batches: &[Vec<Change>]) -> Vec<(Held, u64)> {
     states
 }
 
-/// Each case opens several files, and waits for the disk. `PROPTEST_CASES` is the number of cases.
+/// Returns a configuration with few cases, because each opens several files and waits for the disk.
+/// `PROPTEST_CASES` overrides their number.
 fn cases() -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok());
     ProptestConfig::with_cases(asked.unwrap_or(64))

@@ -221,7 +221,7 @@ fn an_agent_proves_who_it_is_with_a_secret_that_nobody_else_reads() {
     assert!(code == 3 && message.contains("0x0323 Authentication failed; give --secret FILE"), "{message}");
     write(SECRETS, 0o644);
     let (code, message) = bench.failure("list --secret secret --name caller");
-    assert!(code == 3 && message.contains("secret: others may access it (mode 644)"), "{message}");
+    assert!(code == 3 && message.contains("secret: other users may access it (mode 644)"), "{message}");
     write("caller = 'not the right secret'\n", 0o600);
     let (code, message) = bench.failure("list --secret secret --name caller");
     assert!(code == 3 && message.contains("failed to authenticate; check the secret"), "{message}");

@@ -19,7 +19,7 @@ use super::super::Daemon;
 use super::world::{Plan, World};
 use crate::{Limits, Settings, TlsSettings, Transport};
 
-/// A daemon that serves TLS and requires certificates, and the configuration of a client without one.
+/// Returns a daemon that serves TLS and requires certificates, and the configuration of a client without one.
 fn world() -> (World, Arc<ClientConfig>) {
     let directory = tempfile::tempdir().unwrap();
     let authority = Authority::new(directory.path(), "authority");
@@ -60,7 +60,7 @@ fn many_handshakes_at_once_are_done_a_few_each_turn() {
     world.settle();
     let mut answer = [0; 1 << 14];
     assert!(sockets.iter_mut().all(|socket| socket.read(&mut answer).unwrap() > 500), "each is answered");
-    let most = world.daemon.metrics.numbers().most_work;
+    let most = world.daemon.metrics.numbers().max_work;
     assert!((Limits::SHARE..=Limits::TURN_WORK + Limits::SHARE).contains(&most), "a turn of {most}");
 }
 

@@ -20,9 +20,9 @@ use rustls::ServerConfig;
 use super::super::Daemon;
 use crate::clock::Clock;
 use crate::ledger::Ledger;
-use crate::listen::Listeners;
+use crate::listeners::Listeners;
 use crate::token::Token;
-use crate::{Level, Limits, Listen, Log, Transport};
+use crate::{Level, Limits, ListenAddress, Log, Transport};
 
 /// A daemon on a port of the loopback interface.
 pub struct World {
@@ -71,7 +71,7 @@ impl Plan {
     /// Returns a daemon that has not begun.
     pub fn daemon(self) -> Daemon {
         let middlebox = Middlebox::new(self.config, self.policy, self.authentication).unwrap();
-        let listen = Listen {
+        let listen = ListenAddress {
             transport: self.transport,
             address: "127.0.0.1:0".parse().unwrap(),
             is_protected: false,

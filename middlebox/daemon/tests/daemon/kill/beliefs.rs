@@ -111,7 +111,7 @@ impl Beliefs {
 }
 
 impl PendingRequest {
-    /// The rule that it is about; one that is to begin has no PID yet.
+    /// Returns the PID of the request's rule; `None` for a rule that is to begin.
     pub fn pid(&self) -> Option<Pid> {
         match self {
             Self::Begin(_) => None,

@@ -18,7 +18,7 @@ const FEW_TURNS: usize = 3;
 /// Maximum cost of one request beyond a turn that is not full: the maximum elements of a rule, exchanged for as many.
 const MOST_ADDED: u64 = 2 * 512 * 10_000 + 1_000_000;
 
-/// A firewall that can block, with the footprints of nftables, and two agents that authenticate.
+/// Returns a firewall that can block, with the footprints of nftables, and two agents that authenticate.
 fn world_with(quota: &str, limits: Limits) -> World {
     let mut config = Config::firewall(Lifetime(3600));
     config.capabilities.middlebox_type |= Capabilities::PDR;
@@ -97,7 +97,7 @@ fn attack(world: &mut World, attacker: &mut Client, octets: &[u8]) {
         };
         innocent.ask(world, Request::Plc { pid, lifetime: Lifetime(0) }).unwrap();
     }
-    let most = world.daemon.metrics.numbers().most_work;
+    let most = world.daemon.metrics.numbers().max_work;
     assert!(most <= Limits::TURN_WORK + MOST_ADDED, "a turn of {most}");
 }
 
@@ -237,7 +237,7 @@ fn many_rules_that_end_together_of_which_many_are_told_hold_up_nobody() {
     attack(world, &mut attacker, &octets((0..8000).map(short)));
     let _listeners: Vec<Client> = (0..60).map(|_| world.agent_named("attacker")).collect();
     let mut innocent = world.agent_named("innocent");
-    world.daemon.metrics.numbers().most_work = 0;
+    world.daemon.metrics.numbers().max_work = 0;
     world.daemon.clock.skip(hol_base::Duration::from_secs(601));
     let mut turns = 0;
     while turns == 0 || world.daemon.middlebox.wake_at() == hol_base::Time::ZERO {
@@ -250,7 +250,7 @@ fn many_rules_that_end_together_of_which_many_are_told_hold_up_nobody() {
     }
     assert!(turns > 5, "{turns} turns");
     assert!(all_rules(world).len() < 8000);
-    let most = world.daemon.metrics.numbers().most_work;
+    let most = world.daemon.metrics.numbers().max_work;
     assert!(most <= Limits::TURN_WORK + Limits::SHARE, "a turn of {most}");
 }
 

@@ -86,7 +86,7 @@ impl Nftables {
         Ok((difference, found.into_keys().collect()))
     }
 
-    /// For a large table: adds all required elements again without listing, replacing existing ones, while a
+    /// Adds all required elements of a large table again without listing it, replacing existing ones, while a
     /// thread searches for surplus ones.
     fn assume_all_missing(&self, now: Time, sets: &Sets) -> Result<(Difference, Vec<String>), FilterError> {
         let required = self.required.all().filter(|(_, state)| state.end > now);

@@ -20,7 +20,7 @@ use crate::token::Token;
 
 /// The transport and address of a listening socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Listen {
+pub struct ListenAddress {
     /// The transport.
     pub transport: Transport,
     /// The address; port 0 takes any free port.
@@ -44,7 +44,7 @@ pub enum Transport {
 #[derive(Debug)]
 pub(crate) struct Arrival {
     /// The socket that accepted it.
-    pub listen: Listen,
+    pub listen: ListenAddress,
     pub line: Box<dyn Line>,
     pub peer: SocketAddr,
 }
@@ -78,7 +78,7 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
 /// The listening sockets.
 #[derive(Debug)]
 pub(crate) struct Listeners {
-    sockets: Vec<(Listen, Socket)>,
+    sockets: Vec<(ListenAddress, Socket)>,
     /// The TLS configuration, if TLS is used.
     tls: Option<Arc<ServerConfig>>,
     /// When to accept connections again after a pause, unless a connection closes before; [`Time::ZERO`]
@@ -94,12 +94,12 @@ impl Listeners {
 
     /// Opens and watches all sockets; protected ones are bound to this interface.
     pub fn open(
-        all: &[Listen],
+        all: &[ListenAddress],
         interface: Option<&str>,
         tls: Option<Arc<ServerConfig>>,
         poller: &Poller<Token>,
     ) -> Result<Self, DaemonError> {
-        let open = |listen: &Listen| {
+        let open = |listen: &ListenAddress| {
             let interface = interface.filter(|_| listen.is_protected);
             listen.open(interface).map_err(|source| DaemonError::Listen { at: *listen, source })
         };
@@ -110,7 +110,7 @@ impl Listeners {
     }
 
     /// Returns their addresses, with the actual ports.
-    pub fn addresses(&self) -> impl Iterator<Item = Listen> {
+    pub fn addresses(&self) -> impl Iterator<Item = ListenAddress> {
         self.sockets.iter().map(|(listen, _)| *listen)
     }
 
@@ -182,7 +182,7 @@ impl Listeners {
     }
 }
 
-impl Listen {
+impl ListenAddress {
     /// Opens a listening socket; returns its actual address too.
     fn open(&self, interface: Option<&str>) -> io::Result<(Self, Socket)> {
         let kind = Type::STREAM.nonblocking().cloexec();
@@ -211,8 +211,8 @@ impl Transport {
     }
 }
 
-impl fmt::Display for Listen {
-    /// Such as `tcp 127.0.0.1:7626`.
+impl fmt::Display for ListenAddress {
+    /// Formats the transport and the address, as in `tcp 127.0.0.1:7626`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let transport = match self.transport {
             Transport::Tcp => "tcp",
