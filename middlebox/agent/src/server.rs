@@ -169,6 +169,6 @@ mod tests {
             assert!(error.contains(&format!("`{text}`")), "{error}");
         }
         let error = "::1:7626".parse::<Server>().unwrap_err().to_string();
-        assert!(error.contains("write [::1]:7626, or [::1:7626] if"), "{error}");
+        assert!(error.contains("write [::1]:7626, or [::1:7626] without"), "{error}");
     }
 }

@@ -13,7 +13,7 @@ pub fn with_advice(what: &str, refusal: Refusal) -> String {
 fn advice(refusal: Refusal) -> &'static str {
     match refusal {
         Refusal::AuthenticationFailed => {
-            "check --secret FILE and --name AGENT against the secrets of the middlebox"
+            "give --secret FILE and --name AGENT; both must match the secrets of the middlebox"
         }
         Refusal::NoAuthorization => "add the agent to the policy file of the middlebox",
         Refusal::InsufficientSecurity => {

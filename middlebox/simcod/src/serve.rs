@@ -93,7 +93,7 @@ impl Serve {
             let restarts = settings.restarts(&Settings::default()).join(", ");
             if !restarts.is_empty() {
                 say(&format!(
-                    "settings that need a restart after a change (all others a reload): {restarts}\n"
+                    "these settings need a restart after a change, all others only a reload: {restarts}\n"
                 ));
             }
             say("the settings are valid\n");

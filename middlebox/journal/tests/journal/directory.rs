@@ -221,7 +221,7 @@ fn a_flipped_bit_in_the_last_record_is_damage_and_half_a_record_is_not() {
         octets[bit / 8] ^= 1 << (bit % 8);
         fs::write(store.segment(1), &octets).unwrap();
         let error = message(store.try_open());
-        assert!(error.contains(&format!("octet {last}: a bit of this record")), "bit {bit}: {error}");
+        assert!(error.contains(&format!("octet {last}: one bit of this record")), "bit {bit}: {error}");
     }
     for end in last + 1..whole.len() {
         fs::write(store.segment(1), &whole[..end]).unwrap();

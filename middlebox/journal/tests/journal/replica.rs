@@ -63,10 +63,10 @@ fn a_copy_that_is_not_complete_leaves_the_one_before() {
     replica.begin();
     replica.add(&whole[..whole.len() - 1]);
     let error = message(replica.finish());
-    assert!(error.contains("something that is no record"), "{error}");
+    assert!(error.contains("data that is not a record"), "{error}");
     assert!(!error.contains(dir.path().to_str().unwrap()), "the copy is as good as before: {error}");
     assert_eq!(held(&dir), before);
-    assert!(message(replica.record(&whole[1..])).contains("something that is no record"));
+    assert!(message(replica.record(&whole[1..])).contains("data that is not a record"));
     replica.begin();
     replica.add(&whole);
     replica.finish().unwrap();

@@ -196,7 +196,7 @@ fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
     let check = ["serve", "--check", "--policy", "policy.toml", "--secrets", "mine.toml"];
     let warned = program::ok(dir.path(), &check);
     let warning =
-        "warning: [limits] connections = 10000: the agent web alone may open 7500 sessions, and a quarter";
+        "warning: [limits] connections = 10000: the agent web alone may open 7500 sessions, which leaves";
     assert!(warned.starts_with(warning), "{warned}");
 }
 
