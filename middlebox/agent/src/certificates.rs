@@ -24,27 +24,27 @@ pub enum CertificateError {
         /// The system's error.
         source: io::Error,
     },
-    /// It is not PEM, or has no certificate.
-    #[error("{}: there is no certificate in it ({problem}); it has to be PEM: -----BEGIN CERTIFICATE-----", .path.display())]
+    /// The file is not PEM, or has no certificate.
+    #[error("{}: contains no certificate ({problem}); use PEM, which starts with -----BEGIN CERTIFICATE-----", .path.display())]
     NoCertificate {
         /// The file.
         path: PathBuf,
         /// The problem.
         problem: pem::Error,
     },
-    /// It is not PEM, or has no key.
-    #[error("{}: there is no private key in it ({problem}); it has to be PEM: -----BEGIN PRIVATE KEY-----", .path.display())]
+    /// The file is not PEM, or has no key.
+    #[error("{}: contains no private key ({problem}); use PEM, which starts with -----BEGIN PRIVATE KEY-----", .path.display())]
     NoKey {
         /// The file.
         path: PathBuf,
         /// The problem.
         problem: pem::Error,
     },
-    /// Other users may know the key.
+    /// The file of the key cannot be read, or other users can access it.
     #[error(transparent)]
     Key(#[from] SecretFileError),
     /// The certificate and the key do not match, or are of an unsupported kind.
-    #[error("{}: {problem}; is the key that of the first certificate?", .path.display())]
+    #[error("{}: {problem}; does the key belong to the first certificate?", .path.display())]
     Unusable {
         /// The file of the certificates.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum CertificateError {
         problem: rustls::Error,
     },
     /// The file has no usable authority.
-    #[error("{}: {problem}; it has to contain the certificates of certification authorities", .path.display())]
+    #[error("{}: {problem}; use a file with the certificates of certification authorities", .path.display())]
     NoAuthority {
         /// The file of the authorities.
         path: PathBuf,
@@ -61,12 +61,12 @@ pub enum CertificateError {
     },
 }
 
-/// Returns the cryptography of `ring`, for TLS 1.3 (RFC 8446).
+/// Returns the TLS 1.3 (RFC 8446) cryptography of `ring`.
 pub fn cryptography() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// Reads a file of certificates, in PEM; the first is that of its owner.
+/// Reads a PEM file of certificates, of which the first is the owner's.
 pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
     let text =
         fs::read(path).map_err(|source| CertificateError::Unreadable { path: path.to_owned(), source })?;
@@ -94,7 +94,7 @@ pub fn read_authorities(path: &Path) -> Result<RootCertStore, CertificateError> 
     Ok(roots)
 }
 
-/// What an agent needs for TLS.
+/// The TLS configuration of an agent.
 #[derive(Debug, Clone)]
 pub struct Tls(Arc<ClientConfig>);
 
@@ -118,7 +118,7 @@ impl Tls {
 impl Tls {
     /// Returns the client of a handshake with this host.
     pub fn client(&self, host: &str) -> io::Result<ClientConnection> {
-        // A certificate names the address, not the link on which it is.
+        // Certificates contain the address without its zone (`%eth0`).
         let host = host.split('%').next().unwrap_or_default().to_owned();
         let name = ServerName::try_from(host).map_err(io::Error::other)?;
         ClientConnection::new(self.0.clone(), name)
@@ -127,7 +127,7 @@ impl Tls {
 }
 
 impl PartialEq for Tls {
-    /// Equality is known only for configurations read together.
+    /// Compares by identity: configurations that were read separately count as different.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -13,14 +13,14 @@ use rustix::io::Errno;
 use rustls::ClientConnection;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
-use crate::deadline::{Deadline, standard};
+use crate::deadline::{Deadline, to_std};
 use crate::{Server, SessionError, Tls, Transport};
 
 /// Octets that are read at a time.
 const PIECE: usize = 1 << 16;
-/// A silent middlebox is probed after this time, and again after the next.
+/// Idle time before TCP probes the middlebox, and the interval of further probes.
 const KEEPALIVE: Duration = Duration::from_secs(30);
-const KEEPALIVE_AGAIN: Duration = Duration::from_secs(10);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A connection to a middlebox.
 #[derive(Debug)]
@@ -32,11 +32,11 @@ pub(crate) struct Connection {
 /// The transport of messages. RFC 4540 section 3.
 #[derive(Debug)]
 enum Carrier {
-    /// A byte stream, cut by the length of messages.
+    /// A byte stream, split into messages by their lengths.
     Tcp { socket: Socket, framer: Framer },
-    /// An encrypted byte stream.
+    /// An encrypted byte stream, split in the same manner.
     Tls { socket: Socket, session: Box<ClientConnection>, framer: Framer },
-    /// A user message is a message. Messages use the streams in turn.
+    /// Each SCTP user message is one SIMCO message. Messages use the streams in turn.
     Sctp { association: Association, streams: u16 },
 }
 
@@ -47,8 +47,8 @@ impl Connection {
         for address in server.addresses()? {
             match Carrier::connect(server, address) {
                 Ok(carrier) => return Ok(Self { carrier, piece: vec![0; PIECE] }),
-                Err(error) if is_missing(&error) => return Err(SessionError::NoSctp),
-                // A wrong identity will not be right at another address.
+                Err(error) if is_protocol_missing(&error) => return Err(SessionError::NoSctp),
+                // Another address would not correct a wrong identity.
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(error.into()),
                 Err(error) => failure = error,
             }
@@ -108,8 +108,7 @@ impl Connection {
                     if session.read_tls(socket)? == 0 {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
-                    let length =
-                        session.process_new_packets().map_err(unsafe_line)?.plaintext_bytes_to_read();
+                    let length = session.process_new_packets().map_err(tls_error)?.plaintext_bytes_to_read();
                     let mut octets = vec![0; length];
                     session.reader().read_exact(&mut octets)?;
                     framer.push(octets.into(), DeliveryTimes::default());
@@ -126,7 +125,7 @@ impl Carrier {
             Transport::Sctp => Protocol::SCTP,
         };
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))?;
-        let patience = standard(server.patience);
+        let patience = to_std(server.patience);
         socket.connect_timeout(&address.into(), patience)?;
         socket.set_write_timeout(Some(patience))?;
         if server.transport == Transport::Sctp {
@@ -135,8 +134,8 @@ impl Carrier {
             return Ok(Self::Sctp { association, streams });
         }
         socket.set_tcp_nodelay(true)?;
-        let keepalive = TcpKeepalive::new().with_time(standard(KEEPALIVE));
-        socket.set_tcp_keepalive(&keepalive.with_interval(standard(KEEPALIVE_AGAIN)))?;
+        let keepalive = TcpKeepalive::new().with_time(to_std(KEEPALIVE));
+        socket.set_tcp_keepalive(&keepalive.with_interval(to_std(KEEPALIVE_INTERVAL)))?;
         let framer = Framer::new(|octets| Ok(length_of(octets)));
         match &server.tls {
             None => Ok(Self::Tcp { socket, framer }),
@@ -155,7 +154,7 @@ impl Carrier {
 /// Performs the handshake, and checks the server's identity.
 fn protect(server: &Server, tls: &Tls, mut socket: &Socket) -> io::Result<ClientConnection> {
     let mut session = tls.client(&server.host)?;
-    socket.set_read_timeout(Some(standard(server.patience)))?;
+    socket.set_read_timeout(Some(to_std(server.patience)))?;
     while session.is_handshaking() {
         session.complete_io(&mut socket).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
@@ -166,7 +165,7 @@ fn protect(server: &Server, tls: &Tls, mut socket: &Socket) -> io::Result<Client
     Ok(session)
 }
 
-fn unsafe_line(problem: rustls::Error) -> io::Error {
+fn tls_error(problem: rustls::Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, problem)
 }
 
@@ -181,7 +180,7 @@ fn wait(socket: &Socket, deadline: Deadline) -> io::Result<bool> {
     }
 }
 
-/// Returns true if the kernel lacks the protocol.
-fn is_missing(error: &io::Error) -> bool {
+/// Returns whether the kernel lacks the protocol.
+fn is_protocol_missing(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::PROTONOSUPPORT | Errno::SOCKTNOSUPPORT))
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use hol_base::Duration;
 
-/// A time, or never.
+/// A point in time, or never.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline(Option<Instant>);
 
@@ -15,7 +15,7 @@ impl Deadline {
     }
 
     pub fn after(patience: Duration) -> Self {
-        Self(Instant::now().checked_add(standard(patience)))
+        Self(Instant::now().checked_add(to_std(patience)))
     }
 
     /// Returns the remaining time, zero if it is over; `None` if never.
@@ -25,6 +25,6 @@ impl Deadline {
 }
 
 /// Converts to the type of the standard library.
-pub(crate) fn standard(time: Duration) -> std::time::Duration {
+pub(crate) fn to_std(time: Duration) -> std::time::Duration {
     std::time::Duration::from_nanos(time.as_nanos())
 }

@@ -19,7 +19,7 @@ pub enum SessionError {
         /// The system's error.
         source: io::Error,
     },
-    /// Nobody answers there.
+    /// The server does not accept a connection.
     #[error("cannot connect to {server}: {source}; does the middlebox run there, and listen?")]
     Connect {
         /// Its address.
@@ -28,7 +28,7 @@ pub enum SessionError {
         source: io::Error,
     },
     /// TLS rejects the identity of the other side, or the other side rejects ours.
-    #[error("TLS: {0}; {cure}", cure = cure(.0))]
+    #[error("TLS: {0}; {advice}", advice = advice(.0))]
     Tls(rustls::Error),
     /// The kernel lacks SCTP.
     #[error("this kernel has no SCTP; load its module (modprobe sctp), or use TCP")]
@@ -40,16 +40,20 @@ pub enum SessionError {
     #[error("the middlebox refuses: {0}")]
     Refused(Refusal),
     /// The middlebox could not parse our message. RFC 4540 section 5.1.1.
-    #[error("the middlebox says that it got a badly formed message; is that a SIMCO 3.0 middlebox?")]
+    #[error(
+        "the middlebox could not parse our message (badly formed, RFC 4540 section 5.1.1); check that it supports SIMCO 3.0"
+    )]
     BadlyFormed,
     /// The middlebox ended the session. RFC 4540 section 7.5.
-    #[error("the middlebox has ended the session; rules live on until their lifetimes end")]
+    #[error("the middlebox has ended the session; its rules stay in force until their lifetimes end")]
     Ended,
     /// The connection broke.
-    #[error("the connection to the middlebox is lost: {0}; rules live on until their lifetimes end")]
+    #[error(
+        "the connection to the middlebox is lost: {0}; its rules stay in force until their lifetimes end"
+    )]
     Lost(io::Error),
-    /// No answer in time.
-    #[error("the middlebox has not answered for {0}; allow more time, or look after it")]
+    /// The middlebox did not answer within this time.
+    #[error("no answer from the middlebox within {0}; increase the timeout, or check the middlebox")]
     Silent(Duration),
 }
 
@@ -62,13 +66,13 @@ impl From<io::Error> for SessionError {
     }
 }
 
-fn cure(problem: &rustls::Error) -> &'static str {
+fn advice(problem: &rustls::Error) -> &'static str {
     match problem {
         rustls::Error::InvalidCertificate(_) => {
-            "is that the middlebox, by the name in its certificate, and does the file of authorities have the one that has certified it?"
+            "check that the certificate names this middlebox, and that the file of authorities contains the one that signed it"
         }
         rustls::Error::AlertReceived(_) => {
-            "the middlebox says so: does it want a certificate, and know who has certified this one?"
+            "the middlebox sent this alert: does it require a certificate, and does it trust the authority that signed this one?"
         }
         _ => "does the middlebox listen for TLS there?",
     }

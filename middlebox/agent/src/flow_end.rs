@@ -18,7 +18,7 @@ pub struct FlowEnd {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hosts {
-    /// Of the same IP version as the other end.
+    /// Every host of the other end's IP version.
     Any,
     Prefix(IpAddr, u8),
 }
@@ -38,8 +38,8 @@ pub struct FlowEndError {
 }
 
 impl FlowEnd {
-    /// Returns the content of a tuple, without protocol and location.
-    pub fn of(tuple: &AddressTuple) -> Self {
+    /// Returns the hosts and ports of a tuple.
+    pub fn from_tuple(tuple: &AddressTuple) -> Self {
         match tuple.addresses {
             Addresses::ProtocolsOnly(version) => Self { hosts: every(version), ports: Ports::Any },
             Addresses::Full { address, port, port_range } => {
@@ -109,10 +109,11 @@ fn is_any(text: &str) -> bool {
     [ANY, "*"].contains(&text)
 }
 
-/// Hosts and ports.
+/// Splits a text into hosts and ports.
 fn split(text: &str) -> Result<(&str, &str), &'static str> {
     if let Some(rest) = text.strip_prefix('[') {
-        let (hosts, ports) = rest.split_once(']').ok_or("a bracket is open; write [2001:db8::1]:5004")?;
+        let (hosts, ports) =
+            rest.split_once(']').ok_or("the closing bracket is missing; write [2001:db8::1]:5004")?;
         let is_v6 = hosts.contains(':');
         let ports = if ports.is_empty() { Some(ANY) } else { ports.strip_prefix(':') };
         return ports.filter(|_| is_v6).map(|ports| (hosts, ports)).ok_or("write [2001:db8::1]:5004");
@@ -125,9 +126,11 @@ fn split(text: &str) -> Result<(&str, &str), &'static str> {
 }
 
 fn parse_hosts(text: &str) -> Result<Hosts, &'static str> {
-    const PROBLEM: &str = "the host is no IP address; write 10.0.0.5, 10.0.0.0/8, [2001:db8::1] or any";
+    const PROBLEM: &str = "the host is not an IP address; write 10.0.0.5, 10.0.0.0/8, [2001:db8::1] or any";
     if text.contains('%') {
-        return Err("addresses of one link (%eth0) are not forwarded, so there are no rules about them");
+        return Err(
+            "packets with link-local addresses (%eth0) are not forwarded, so no rule applies to them",
+        );
     }
     if is_any(text) {
         return Ok(Hosts::Any);
@@ -137,11 +140,11 @@ fn parse_hosts(text: &str) -> Result<Hosts, &'static str> {
     let all = IpVersion::of(address).address_bits();
     let bits = bits.map_or(Ok(all), str::parse).ok().filter(|bits| *bits <= all);
     bits.map(|bits| Hosts::Prefix(address, bits))
-        .ok_or("the prefix has a length from 0 to 32, or 128 for IPv6")
+        .ok_or("the prefix length must be 0 to 32 for IPv4, or 0 to 128 for IPv6")
 }
 
 fn parse_ports(text: &str) -> Result<Ports, &'static str> {
-    const PROBLEM: &str = "ports are from 1 to 65535; write 5004, 5004-5007, 5004+4 (four ports) or any";
+    const PROBLEM: &str = "ports must be 1 to 65535; write 5004, 5004-5007, 5004+4 (four ports) or any";
     if is_any(text) {
         return Ok(Ports::Any);
     }
@@ -213,7 +216,7 @@ mod tests {
         ] {
             assert_eq!(end(text).to_string(), shown, "{text}");
             let (internal, _) = tuples(&end(text), &end("any"), 17);
-            assert_eq!(FlowEnd::of(&internal).to_string(), shown, "{text}");
+            assert_eq!(FlowEnd::from_tuple(&internal).to_string(), shown, "{text}");
         }
     }
 
@@ -234,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_is_no_end_of_a_flow_is_named_with_its_cure() {
-        for (text, cure) in [
+        for (text, advice) in [
             ("", "10.0.0.5"),
             ("fw1:80", "10.0.0.5"),
             ("10.0.0.5:0", "5004"),
@@ -251,7 +254,7 @@ mod tests {
             ("[fe80::1%eth0]:5004", "not forwarded"),
         ] {
             let error = text.parse::<FlowEnd>().unwrap_err().to_string();
-            assert!(error.starts_with(&format!("`{text}`: ")) && error.contains(cure), "{error}");
+            assert!(error.starts_with(&format!("`{text}`: ")) && error.contains(advice), "{error}");
         }
     }
 }

@@ -11,7 +11,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 /// Why a file of secrets is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: {source}", .path.display())]
     Unreadable {
         /// The file.
@@ -19,16 +19,16 @@ pub enum SecretFileError {
         /// The system's error.
         source: io::Error,
     },
-    /// Other users may know its secrets.
-    #[error("{path}: others may access it (mode {mode:03o}); `chmod 600 {path}`, and change its secrets", path = .path.display())]
+    /// Users other than the owner can access the file.
+    #[error("{path}: other users may access it (mode {mode:03o}); `chmod 600 {path}`, and change its secrets", path = .path.display())]
     Exposed {
         /// The file.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
     },
-    /// Its owner can change it.
-    #[error("{path}: it belongs to another user (uid {owner}); `chown` it to the one who reads it", path = .path.display())]
+    /// The file belongs to another user, who can change it.
+    #[error("{path}: owned by another user (uid {owner}); `chown` it to the user that runs this program", path = .path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -37,12 +37,12 @@ pub enum SecretFileError {
     },
 }
 
-/// Reads a file that belongs to this user, or to root, and that nobody else may access.
+/// Reads a file that belongs to this user or to root, and that no other user may access.
 pub fn read_secrets(path: &Path) -> Result<String, SecretFileError> {
     let path = path.to_owned();
     let read = || {
         let mut file = File::open(&path)?;
-        // Of the open file, since the name may be replaced meanwhile.
+        // The open file is checked, because its name may be replaced meanwhile.
         let metadata = file.metadata()?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
@@ -60,8 +60,8 @@ pub fn read_secrets(path: &Path) -> Result<String, SecretFileError> {
     }
 }
 
-/// Returns true if others than the owner and root may access it. systemd grants a service its credentials by
-/// an access list, which appears as the right of root's group to read a file of root's.
+/// Returns whether users other than the owner and root may access the file. systemd grants a service its
+/// credentials by an access control list, which appears as read permission of root's group on a file of root.
 fn is_exposed(mode: u32, owner: u32, group: u32) -> bool {
     let roots_group_reads = if (owner, group) == (0, 0) { 0o040 } else { 0 };
     mode & 0o077 & !roots_group_reads != 0
@@ -72,7 +72,7 @@ pub fn nonces() -> Nonces {
     Box::new(|| {
         let mut nonce = [0; 32];
         let length = getrandom(&mut nonce, GetRandomFlags::empty());
-        assert_eq!(length, Ok(nonce.len()), "up to 256 octets come whole, once there are any");
+        assert_eq!(length, Ok(nonce.len()), "getrandom returns up to 256 octets completely");
         nonce
     })
 }

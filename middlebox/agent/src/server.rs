@@ -12,13 +12,13 @@ use crate::{SessionError, Tls};
 /// A middlebox that an agent can connect to, written `HOST`, `HOST:PORT` or `[IPV6]:PORT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// A name or an IP address.
+    /// The name or IP address of the middlebox.
     pub host: String,
-    /// Its port.
+    /// The port of the middlebox.
     pub port: u16,
     /// The transport of the session.
     pub transport: Transport,
-    /// TLS settings, over TCP.
+    /// The TLS settings of a TCP connection; `None` without TLS.
     pub tls: Option<Tls>,
     /// Timeout of the connection, and then of each answer.
     pub patience: Duration,
@@ -36,12 +36,12 @@ pub enum Transport {
 /// Why a text is not a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerError {
-    /// Invalid.
+    /// The text is not a server.
     #[error("`{0}` is not a server; write HOST, HOST:PORT or [IPV6]:PORT")]
-    NoServer(String),
+    Invalid(String),
     /// An IPv6 address whose last part could be a port.
     #[error(
-        "`{address}:{port}` may have a port or not; write [{address}]:{port}, or [{address}:{port}] if it has none"
+        "`{address}:{port}` is ambiguous; write [{address}]:{port}, or [{address}:{port}] without a port"
     )]
     Ambiguous {
         /// The address before the possible port.
@@ -53,7 +53,7 @@ pub enum ServerError {
 
 impl Server {
     /// Returns the middlebox on this host: port 7626 of the loopback interface, over TCP.
-    pub fn here() -> Self {
+    pub fn local() -> Self {
         Self::new("127.0.0.1", PORT)
     }
 
@@ -91,7 +91,7 @@ impl FromStr for Server {
             return Err(ambiguous);
         }
         let is_possible = |server: &Self| !server.host.is_empty() && server.port != 0;
-        parse().filter(is_possible).ok_or_else(|| ServerError::NoServer(text.to_owned()))
+        parse().filter(is_possible).ok_or_else(|| ServerError::Invalid(text.to_owned()))
     }
 }
 
@@ -101,7 +101,8 @@ fn address_of(text: &str) -> Option<Ipv6Addr> {
     address.parse().ok().filter(|_| !zone.is_empty() && !zone.contains([':', '%', '/']))
 }
 
-/// `::1:7626` is a valid address, but probably meant as another one with a port.
+/// Returns an error for texts such as `::1:7626`, which are valid addresses but were probably meant to have a
+/// port.
 fn ambiguous(text: &str) -> Option<ServerError> {
     text.parse::<Ipv6Addr>().ok()?;
     let (address, port) = text.rsplit_once(':')?;
@@ -168,6 +169,6 @@ mod tests {
             assert!(error.contains(&format!("`{text}`")), "{error}");
         }
         let error = "::1:7626".parse::<Server>().unwrap_err().to_string();
-        assert!(error.contains("write [::1]:7626, or [::1:7626] if"), "{error}");
+        assert!(error.contains("write [::1]:7626, or [::1:7626] without"), "{error}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use hol_base::Duration;
-use hol_simco::{Agent, Capabilities, Credentials, Heard, Lifetime, Pid, Refusal, Reply, Request, Tid};
+use hol_simco::{Agent, AgentEvent, Capabilities, Credentials, Lifetime, Pid, Refusal, Reply, Request, Tid};
 
 use crate::connection::Connection;
 use crate::deadline::Deadline;
@@ -29,7 +29,7 @@ pub struct Session {
     agent: Agent,
     capabilities: Capabilities,
     patience: Duration,
-    /// Answers not yet taken.
+    /// Answers that the program has not taken yet.
     answers: BTreeMap<Tid, Answer>,
     events: VecDeque<RuleEvent>,
 }
@@ -37,8 +37,8 @@ pub struct Session {
 impl Session {
     /// Maximum pending requests; low enough that neither side blocks on the other's reads.
     pub const WINDOW: usize = 256;
-    /// Maximum events kept; the oldest are dropped.
-    pub const MOST_EVENTS: usize = 1 << 16;
+    /// Maximum events that wait for [`next_event`](Self::next_event); the oldest are dropped.
+    pub const MAX_EVENTS: usize = 1 << 16;
 
     /// Connects, and establishes a session: SE, and SA if either side authenticates the other.
     pub fn open(server: &Server, credentials: Box<dyn Credentials>) -> Result<Self, SessionError> {
@@ -63,7 +63,7 @@ impl Session {
     /// Sends a request about rules; waits only if [`WINDOW`](Self::WINDOW) are pending.
     pub fn send(&mut self, request: Request) -> Result<Tid, SessionError> {
         while self.agent.pending() >= Self::WINDOW {
-            self.hear_in_time()?;
+            self.receive_in_time()?;
         }
         let message = self.agent.ask(request)?;
         self.connection.send(&message)?;
@@ -80,7 +80,7 @@ impl Session {
                 return Ok(answer);
             }
             assert!(self.agent.awaits(tid), "request {} was not sent, or its answer was taken before", tid.0);
-            self.hear_in_time()?;
+            self.receive_in_time()?;
         }
     }
 
@@ -88,7 +88,7 @@ impl Session {
     pub fn next_event(&mut self, patience: Option<Duration>) -> Result<Option<RuleEvent>, SessionError> {
         let deadline = patience.map_or(Deadline::never(), Deadline::after);
         while self.events.is_empty() {
-            if !self.hear(deadline)? {
+            if !self.receive_next(deadline)? {
                 return Ok(None);
             }
         }
@@ -100,7 +100,7 @@ impl Session {
         let message = self.agent.terminate()?;
         self.connection.send(&message)?;
         loop {
-            match self.hear_in_time() {
+            match self.receive_in_time() {
                 Ok(()) => {}
                 Err(SessionError::Ended) => return Ok(()),
                 Err(error) => return Err(error),
@@ -108,28 +108,30 @@ impl Session {
         }
     }
 
-    fn hear_in_time(&mut self) -> Result<(), SessionError> {
-        let heard = self.hear(Deadline::after(self.patience))?;
-        if heard { Ok(()) } else { Err(SessionError::Silent(self.patience)) }
+    fn receive_in_time(&mut self) -> Result<(), SessionError> {
+        let was_received = self.receive_next(Deadline::after(self.patience))?;
+        if was_received { Ok(()) } else { Err(SessionError::Silent(self.patience)) }
     }
 
-    /// Takes the next message of the middlebox; returns false at the deadline.
-    fn hear(&mut self, deadline: Deadline) -> Result<bool, SessionError> {
+    /// Processes the next message of the middlebox; returns false at the deadline.
+    fn receive_next(&mut self, deadline: Deadline) -> Result<bool, SessionError> {
         let Some(message) = self.connection.receive(deadline)? else { return Ok(false) };
         match self.agent.receive(&message)? {
-            Heard::Answer(tid, answer) => {
+            AgentEvent::Answer(tid, answer) => {
                 self.answers.insert(tid, answer);
             }
-            Heard::RuleEvent(pid, lifetime) => self.note(RuleEvent { pid, lifetime }),
-            Heard::BadlyFormed => return Err(SessionError::BadlyFormed),
-            Heard::Closed => return Err(SessionError::Ended),
-            Heard::Open(_) | Heard::Authenticate(_) => unreachable!("the session was established before"),
+            AgentEvent::RuleEvent(pid, lifetime) => self.queue_event(RuleEvent { pid, lifetime }),
+            AgentEvent::BadlyFormed => return Err(SessionError::BadlyFormed),
+            AgentEvent::Closed => return Err(SessionError::Ended),
+            AgentEvent::Open(_) | AgentEvent::Authenticate(_) => {
+                unreachable!("the session was established before")
+            }
         }
         Ok(true)
     }
 
-    fn note(&mut self, event: RuleEvent) {
-        if self.events.len() == Self::MOST_EVENTS {
+    fn queue_event(&mut self, event: RuleEvent) {
+        if self.events.len() == Self::MAX_EVENTS {
             self.events.pop_front();
         }
         self.events.push_back(event);
@@ -137,7 +139,7 @@ impl Session {
 }
 
 impl AsFd for Session {
-    /// Readable when the middlebox sends something; earlier events may already be in
+    /// Returns a file that is readable when the middlebox has sent data; earlier events may already be in
     /// [`next_event`](Self::next_event).
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.connection.socket().as_fd()
@@ -154,12 +156,12 @@ fn establish(
     loop {
         let message = connection.receive(deadline)?.ok_or(SessionError::Silent(patience))?;
         match agent.receive(&message)? {
-            Heard::Open(capabilities) => return Ok(capabilities),
-            Heard::Authenticate(message) => connection.send(&message)?,
-            Heard::BadlyFormed => return Err(SessionError::BadlyFormed),
-            Heard::Closed => return Err(SessionError::Ended),
-            Heard::RuleEvent(..) => {}
-            Heard::Answer(..) => unreachable!("no request about rules has been sent"),
+            AgentEvent::Open(capabilities) => return Ok(capabilities),
+            AgentEvent::Authenticate(message) => connection.send(&message)?,
+            AgentEvent::BadlyFormed => return Err(SessionError::BadlyFormed),
+            AgentEvent::Closed => return Err(SessionError::Ended),
+            AgentEvent::RuleEvent(..) => {}
+            AgentEvent::Answer(..) => unreachable!("no request about rules has been sent"),
         }
     }
 }

@@ -1,7 +1,8 @@
-//! The audit log: who asked for what, which addresses and ports that gave to whom, and when it ended.
+//! The audit log: which agent requested what, which addresses and ports it was granted, and when rules ended.
 //!
-//! It says who had an outside address and port at what time, except for what an agent does beyond a rate. Without a rate an agent
-//! could fill a disk: it may change the lifetime of its own rule, or begin and end one, any number of times.
+//! The log shows who had an outside address and port at what time, except for lines of an agent beyond a rate. Without
+//! a rate an agent could fill a disk, because it may change the lifetime of its own rule, or begin and end one, any
+//! number of times.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -10,58 +11,58 @@ use std::net::SocketAddr;
 use hol_agent::FlowEnd;
 use hol_base::{Duration, Time};
 use hol_simco::{
-    Action, AddressTuple, AgentId, Answered, Body, Change, Direction, Lifetime, Pid, Policy, Reply, Request,
-    Rule,
+    Action, AddressTuple, AgentId, AnsweredRequest, Body, Change, Direction, Lifetime, Pid, Policy, Reply,
+    Request, Rule,
 };
 
 use crate::log::{Field, Log};
 use crate::metrics::name;
 
-/// What agents have logged.
+/// The audit log's accounts of all agents.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
-    /// The end of this second.
+    /// The end of the current second.
     until: Time,
     accounts: BTreeMap<AgentId, Account>,
 }
 
-/// The lines of an agent.
+/// The lines that an agent has caused.
 #[derive(Debug, Default)]
 struct Account {
-    /// Lines that the rate does not account for yet.
+    /// Lines in excess of the rate so far.
     lines: u64,
-    /// Refused requests and questions in this second.
-    questions: u64,
-    /// Requests and ends of rules left out in this second.
+    /// Refused requests and queries in this second.
+    queries: u64,
+    /// Requests and ends of rules that were not logged in this second.
     requests: u64,
     ends: u64,
 }
 
 impl Account {
     /// Returns true if a line may be written.
-    fn takes_line(&mut self) -> bool {
+    fn may_write_line(&mut self) -> bool {
         let has_room = self.lines < Audit::BURST;
         self.lines += u64::from(has_room);
         has_room
     }
 
     /// Returns true if a request may be logged.
-    fn takes_request(&mut self, is_granted: bool) -> bool {
-        self.questions += u64::from(!is_granted);
-        let is_logged = (is_granted || self.questions <= Audit::QUESTIONS) && self.takes_line();
+    fn may_log_request(&mut self, is_granted: bool) -> bool {
+        self.queries += u64::from(!is_granted);
+        let is_logged = (is_granted || self.queries <= Audit::MAX_QUERIES) && self.may_write_line();
         self.requests += u64::from(!is_logged);
         is_logged
     }
 
     /// Returns true if the end of a rule may be logged.
-    fn takes_end(&mut self) -> bool {
-        let is_logged = self.takes_line();
+    fn may_log_end(&mut self) -> bool {
+        let is_logged = self.may_write_line();
         self.ends += u64::from(!is_logged);
         is_logged
     }
 }
 
-/// What a request and its answer say about a rule.
+/// The content of a request and its answer about a rule.
 #[derive(Debug, Default)]
 struct Record {
     pid: Option<Pid>,
@@ -75,23 +76,23 @@ struct Record {
 }
 
 impl Audit {
-    /// Maximum refused requests and questions logged per agent and second.
-    const QUESTIONS: u64 = 100;
+    /// Maximum refused requests and queries logged per agent and second.
+    const MAX_QUERIES: u64 = 100;
     /// Maximum lines per agent and second in the long run.
     const RATE: u64 = 1000;
-    /// Maximum lines per agent at once: many rules may begin and end together.
+    /// Maximum lines per agent in a burst: many rules may begin and end together.
     const BURST: u64 = 100_000;
 
     /// Logs a request of this peer and its answer.
     pub fn write(
         &mut self,
         now: Time,
-        answered: &Answered<'_>,
+        answered: &AnsweredRequest<'_>,
         peer: Option<SocketAddr>,
         policy: &Policy,
         log: &mut Log,
     ) {
-        if self.account(now, answered.agent, policy, log).takes_request(is_granted(answered)) {
+        if self.account(now, answered.agent, policy, log).may_log_request(is_granted(answered)) {
             write(now, answered, peer, policy.agent_name(answered.agent), log);
         }
     }
@@ -100,14 +101,14 @@ impl Audit {
     pub fn write_ends(&mut self, now: Time, changes: &[Change], policy: &Policy, log: &mut Log) {
         for change in changes {
             if let Change { before: Some(rule), after: None } = change
-                && self.account(now, rule.owner, policy, log).takes_end()
+                && self.account(now, rule.owner, policy, log).may_log_end()
             {
                 write_end(now, rule, policy.agent_name(rule.owner), cause(now, rule), log);
             }
         }
     }
 
-    /// Returns the account of an agent, after the end of a second if that is due.
+    /// Returns the account of an agent, after closing the second if it has ended.
     fn account(&mut self, now: Time, agent: AgentId, policy: &Policy, log: &mut Log) -> &mut Account {
         if self.until <= now {
             self.close(now, policy, log);
@@ -115,7 +116,7 @@ impl Audit {
         self.accounts.entry(agent).or_default()
     }
 
-    /// Logs the number of lines left out of the past second.
+    /// Logs how many lines were omitted in the past second.
     fn close(&mut self, now: Time, policy: &Policy, log: &mut Log) {
         let seconds = 1 + now.saturating_since(self.until).as_millis() / 1000;
         for (agent, account) in &mut self.accounts {
@@ -146,13 +147,13 @@ pub(crate) fn write_end(now: Time, rule: &Rule, agent: &str, cause: &'static str
 }
 
 /// Returns true if the request has changed something.
-fn is_granted(answered: &Answered<'_>) -> bool {
+fn is_granted(answered: &AnsweredRequest<'_>) -> bool {
     let is_question = matches!(answered.request, Request::Prs { .. } | Request::Prl);
     !is_question && !matches!(answered.answer, Body::Refusal(_))
 }
 
-fn write(now: Time, answered: &Answered<'_>, peer: Option<SocketAddr>, agent: &str, log: &mut Log) {
-    let Answered { session, request, answer, .. } = answered;
+fn write(now: Time, answered: &AnsweredRequest<'_>, peer: Option<SocketAddr>, agent: &str, log: &mut Log) {
+    let AnsweredRequest { session, request, answer, .. } = answered;
     let result = match answer {
         Body::Refusal(refusal) => format!("0x03{:02X}", refusal.code()),
         _ => "ok".to_owned(),
@@ -215,7 +216,7 @@ impl Record {
     }
 
     fn write(&self, now: Time, agent: AgentId, event: &'static str, first: &[Field<'_>], log: &mut Log) {
-        let end = |tuple: &Option<AddressTuple>| text(tuple.as_ref().map(FlowEnd::of));
+        let end = |tuple: &Option<AddressTuple>| text(tuple.as_ref().map(FlowEnd::from_tuple));
         let protocol = self.internal.or(self.outside).map(|tuple| tuple.protocol);
         let direction = self.direction.map(|direction| match direction {
             Direction::Inbound => "inbound",
@@ -250,7 +251,9 @@ mod tests {
     use std::io::{self, Write};
     use std::sync::{Arc, Mutex};
 
-    use hol_simco::{Binding, Enable, Gid, Granted, Location, PerParameters, PortParity, Refusal, SessionId};
+    use hol_simco::{
+        Binding, Enable, Gid, GrantedRule, Location, PerParameters, PortParity, Refusal, SessionId,
+    };
 
     use super::*;
     use crate::log::Level;
@@ -270,11 +273,11 @@ mod tests {
 
     const START: Time = Time::from_nanos(1_700_000_000_000_000_000);
 
-    /// What is written, without the time and the level.
+    /// Returns the written lines without the time and the level.
     fn written(write: impl FnOnce(&Policy, &mut Log)) -> Vec<String> {
         let policy = Policy::of_agents(["call-server"]).unwrap();
         let lines = Lines::default();
-        // The level does not concern it.
+        // The audit log ignores the level.
         write(&policy, &mut Log::new(Level::Error, Box::new(lines.clone())));
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
         text.lines().map(|line| line.split_once(" level=info ").unwrap().1.to_owned()).collect()
@@ -292,10 +295,11 @@ mod tests {
         let outside = tuple(Location::Outside, "192.0.2.1:40000");
         let (pid, gid, lifetime) = (Pid(7), Gid(7), Lifetime(60));
         let request = Request::Per { enable: Enable { parameters, internal, external, lifetime }, gid: None };
-        let answer = Body::Reply(Reply::Per(Granted { pid, gid, lifetime, outside, inside: None }));
+        let answer = Body::Reply(Reply::Per(GrantedRule { pid, gid, lifetime, outside, inside: None }));
         let written = written(|policy, log| {
             let agent = policy.agent("call-server").unwrap();
-            let answered = Answered { session: SessionId(3), agent, request: &request, answer: &answer };
+            let answered =
+                AnsweredRequest { session: SessionId(3), agent, request: &request, answer: &answer };
             let peer = Some("10.9.0.2:33000".parse().unwrap());
             let mut audit = Audit::default();
             audit.write(START, &answered, peer, policy, log);
@@ -337,7 +341,7 @@ mod tests {
             let rule = Rule { pid: Pid(7), owner: agent, expires: START, action };
             let ends = Change { before: Some(rule), after: None };
             let mut write = |seconds, answer: &Body, count: u64| {
-                let answered = Answered { session: SessionId(3), agent, request: &request, answer };
+                let answered = AnsweredRequest { session: SessionId(3), agent, request: &request, answer };
                 let now = START + Duration::from_secs(seconds);
                 (0..count).for_each(|_| audit.write(now, &answered, None, policy, log));
                 audit.write_ends(now, &[ends], policy, log);
@@ -355,7 +359,7 @@ mod tests {
         let of = |event: &str| {
             written.iter().filter(|line| line.starts_with(&format!("event={event} "))).count() as u64
         };
-        // In the long run as many as the rate allows: a second has passed, and then three.
+        // In the long run the rate limits the lines: one second has passed, and then three.
         let allowed = Audit::BURST + Audit::RATE + 2 * Audit::RATE + 1;
         assert_eq!(of("asked") - 100 + of("rule-ended") - 1, allowed);
         let more: Vec<&String> = written.iter().filter(|line| line.starts_with("event=asked-more")).collect();

@@ -18,40 +18,40 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub fn start() -> Self {
-        // The wall clock is read between two readings, since a reading takes time too.
+        // The wall clock is read between two readings of the monotonic clock, because a reading takes time.
         let before = nanos(ClockId::Monotonic);
         let wall = nanos(ClockId::Realtime);
         Self { epoch: wall.saturating_sub(before.midpoint(nanos(ClockId::Monotonic))) }
     }
 
-    /// Returns the clock for the rules in this directory: that of an earlier daemon until the machine
-    /// reboots, whatever the wall clock has been set to meanwhile.
+    /// Returns the clock for the rules in this directory: that of the previous daemon until the machine
+    /// reboots, even if the wall clock was set meanwhile.
     pub fn of(directory: &Path) -> Self {
-        let kept = fs::read_to_string(directory.join(FILE)).ok();
-        kept.zip(boot()).and_then(|(kept, boot)| Self::parse(&kept, &boot)).unwrap_or_else(Self::start)
+        let stored = fs::read_to_string(directory.join(FILE)).ok();
+        stored.zip(boot()).and_then(|(stored, boot)| Self::parse(&stored, &boot)).unwrap_or_else(Self::start)
     }
 
-    /// Returns the clock that shows this now: that of a middlebox whose rules are copied.
+    /// Returns the clock that shows `now` at this moment, such as that of a middlebox whose rules are copied.
     pub fn showing(now: Time) -> Self {
         Self { epoch: now.as_nanos().saturating_sub(nanos(ClockId::Monotonic)) }
     }
 
-    /// Returns how far this clock and another are apart.
+    /// Returns the difference between this clock and another.
     pub fn abs_diff(self, other: Self) -> Duration {
         Duration::from_nanos(self.epoch.abs_diff(other.epoch))
     }
 
-    fn parse(kept: &str, boot: &str) -> Option<Self> {
-        let (its_boot, epoch) = kept.trim_end().split_once(' ')?;
+    fn parse(stored: &str, boot: &str) -> Option<Self> {
+        let (its_boot, epoch) = stored.trim_end().split_once(' ')?;
         Some(Self { epoch: epoch.parse().ok().filter(|_| its_boot == boot)? })
     }
 
-    /// Stores this clock for a later daemon, unless it is there.
-    pub fn keep(self, directory: &Path) -> Result<(), SetupError> {
+    /// Stores this clock for the next daemon, unless it is stored already.
+    pub fn save(self, directory: &Path) -> Result<(), SetupError> {
         let Some(boot) = boot() else { return Ok(()) };
         let (path, unfinished) = (directory.join(FILE), directory.join(format!("{FILE}.new")));
         let text = format!("{boot} {}\n", self.epoch);
-        if fs::read_to_string(&path).is_ok_and(|kept| kept == text) {
+        if fs::read_to_string(&path).is_ok_and(|stored| stored == text) {
             return Ok(());
         }
         let write = || {
@@ -66,10 +66,10 @@ impl Clock {
     }
 }
 
-/// The file with the boot of the stored clock, and its epoch.
+/// The file that contains the boot and the epoch of the stored clock.
 const FILE: &str = "clock";
 
-/// Identifies this boot of the machine: random(4). `None` if unknown.
+/// Returns the identifier of this boot of the machine, random(4); `None` if unknown.
 fn boot() -> Option<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|boot| boot.trim_end().to_owned())
 }
@@ -95,7 +95,7 @@ mod tests {
     fn a_clock_that_was_kept_goes_on_whatever_the_wall_clock_shows() {
         let directory = tempfile::tempdir().unwrap();
         let set_back = Clock { epoch: 42 };
-        set_back.keep(directory.path()).unwrap();
+        set_back.save(directory.path()).unwrap();
         let expected = if boot().is_some() { 42 } else { Clock::start().epoch };
         assert_eq!(Clock::of(directory.path()).epoch, expected);
     }
@@ -103,8 +103,8 @@ mod tests {
     #[test]
     fn the_clock_of_another_boot_or_none_is_not_gone_on_with() {
         assert!(Clock::parse("this 42\n", "this").is_some());
-        for kept in ["that 42\n", "this\n", "this x\n", "", "this -1"] {
-            assert!(Clock::parse(kept, "this").is_none(), "{kept}");
+        for stored in ["that 42\n", "this\n", "this x\n", "", "this -1"] {
+            assert!(Clock::parse(stored, "this").is_none(), "{stored}");
         }
     }
 }

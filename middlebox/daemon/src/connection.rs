@@ -1,4 +1,4 @@
-//! One connection: read while nothing waits to be sent, closed after the last message is sent.
+//! One connection: not read while messages wait to be sent, and closed after the last message is sent.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,27 +9,27 @@ use hol_simco::Message;
 use hol_system::Interest;
 
 use crate::limits::Limits;
-use crate::line::{Heard, Line};
+use crate::line::{Line, ReadOutcome};
 use crate::log::Level;
-use crate::turns::Party;
+use crate::turns::TurnAgent;
 
 /// A connection to an agent.
 #[derive(Debug)]
 pub(crate) struct Connection {
     line: Box<dyn Line>,
     pub peer: SocketAddr,
-    /// The agent at the other end.
-    pub party: Party,
+    /// The agent of the connection, which takes turns with others.
+    pub agent: TurnAgent,
     stage: Stage,
-    /// The events it is watched for.
+    /// The events for which the poller watches it.
     pub interest: Interest,
-    /// It waits for its turn to be read.
+    /// True if it waits for its turn to be read.
     pub is_queued: bool,
-    /// Its data exceeded a turn: it must be processed again even without new data.
-    pub is_behind: bool,
-    /// It gets others' notifications in its next turn.
-    pub is_told: bool,
-    /// When it is closed for inactivity.
+    /// True if its data exceeded a turn, so that it must be processed again even without new data.
+    pub has_waiting_messages: bool,
+    /// True if it has notifications of others' changes, which are sent in its next turn.
+    pub has_notifications: bool,
+    /// When the connection is closed for inactivity.
     pub deadline: Option<Time>,
 }
 
@@ -37,69 +37,70 @@ pub(crate) struct Connection {
 enum Stage {
     /// Messages are exchanged.
     Open,
-    /// Queued messages are still sent.
+    /// Queued messages are sent, and no more are read.
     Closing,
-    /// Everything is sent and our side is shut down. Closing the socket before the other side has read it
-    /// might lose the last messages: TCP resets a connection with unread data (RFC 1122 section 4.2.2.13).
+    /// Everything is sent and our sending side is shut down. Closing the socket before the peer has read
+    /// everything might lose the last messages: TCP resets a connection with unread data (RFC 1122 section
+    /// 4.2.2.13).
     Lingering,
 }
 
 /// Why a connection ends.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Over {
+pub(crate) enum EndReason {
     #[error("closed")]
     Closed,
     #[error("lost: {0}")]
     Lost(#[from] io::Error),
-    #[error("{0} octets that it has not read exceed `output` of [limits]")]
+    #[error("its {0} unread octets exceed `output` of [limits]")]
     Flooded(usize),
     #[error(
-        "the octets that all agents have not read exceed `backlog` of [limits], and its {0} are among the most"
+        "the unread octets of all agents exceed `backlog` of [limits], and this connection has {0} of them"
     )]
     Slowest(usize),
-    #[error("it did not read in time")]
+    #[error("the agent did not read in time")]
     Overdue,
-    #[error("it had opened no session, and another wanted its place")]
+    #[error("it had no session, and a new connection needed its slot")]
     Displaced,
-    #[error("no handshake: {0}")]
-    Unproved(io::Error),
+    #[error("the TLS handshake failed: {0}")]
+    HandshakeFailed(io::Error),
 }
 
-impl Over {
+impl EndReason {
     /// Returns its log level.
     pub fn level(&self) -> Level {
         match self {
-            Self::Closed | Self::Lost(_) | Self::Displaced | Self::Unproved(_) => Level::Debug,
+            Self::Closed | Self::Lost(_) | Self::Displaced | Self::HandshakeFailed(_) => Level::Debug,
             Self::Flooded(_) | Self::Slowest(_) | Self::Overdue => Level::Warn,
         }
     }
 }
 
 impl Connection {
-    /// How long to wait for the other side to close.
+    /// How long to wait for the peer to close.
     const LINGER: Duration = Duration::from_secs(2);
 
     pub fn new(line: Box<dyn Line>, peer: SocketAddr) -> Self {
         Self {
             line,
             peer,
-            party: None,
+            agent: None,
             stage: Stage::Open,
             interest: Interest::Read,
             is_queued: false,
-            is_behind: false,
-            is_told: false,
+            has_waiting_messages: false,
+            has_notifications: false,
             deadline: None,
         }
     }
 
     /// Reads data for the middlebox.
-    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<Heard> {
+    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
         match (self.stage, self.line.read(buffer)?) {
             (Stage::Open, heard) => Ok(heard),
-            (_, Heard::End) => Ok(Heard::End),
-            // Requests now come too late.
-            (_, _) => Ok(Heard::Nothing),
+            (_, ReadOutcome::End) => Ok(ReadOutcome::End),
+            // Requests are ignored while the connection closes.
+            (_, _) => Ok(ReadOutcome::Nothing),
         }
     }
 
@@ -119,34 +120,34 @@ impl Connection {
     }
 
     /// Returns true if buffered data remain that no socket event will report.
-    pub fn has_rest(&self) -> bool {
-        self.is_open() && self.line.has_rest()
+    pub fn has_buffered_data(&self) -> bool {
+        self.is_open() && self.line.has_buffered_data()
     }
 
-    /// Returns true if the transport itself has data to send.
+    /// Returns true if the transport has data to send, such as of a handshake.
     pub fn is_to_write(&self) -> bool {
         self.line.is_to_write()
     }
 
-    /// Returns the octets queued for it.
+    /// Returns the octets queued for the agent.
     pub fn waiting(&self) -> usize {
         self.line.waiting()
     }
 
-    /// Returns why it is closed at its deadline.
-    pub fn overdue(&self) -> Over {
-        if self.stage == Stage::Lingering { Over::Closed } else { Over::Overdue }
+    /// Returns the reason for closing the connection at its deadline.
+    pub fn overdue(&self) -> EndReason {
+        if self.stage == Stage::Lingering { EndReason::Closed } else { EndReason::Overdue }
     }
 
-    /// Sends what it can, and sets the events and the deadline to wait for.
-    pub fn settle(&mut self, now: Time, limits: &Limits) -> Result<(), Over> {
+    /// Sends what the kernel takes, and updates the watched events and the deadline.
+    pub fn flush(&mut self, now: Time, limits: &Limits) -> Result<(), EndReason> {
         if self.stage == Stage::Lingering {
             return Ok(());
         }
         let flushed = self.line.flush()?;
         let waiting = self.waiting();
         if waiting > limits.output {
-            return Err(Over::Flooded(waiting));
+            return Err(EndReason::Flooded(waiting));
         }
         self.interest = if self.line.is_to_write() { Interest::Write } else { Interest::Read };
         if waiting == 0 {

@@ -9,7 +9,7 @@ use hol_base::Time;
 use hol_simco::{AgentId, Body, Message, Notification, SessionId};
 use hol_system::{Interest, Poller};
 
-use crate::connection::{Connection, Over};
+use crate::connection::{Connection, EndReason};
 use crate::limits::Limits;
 use crate::token::Token;
 use crate::turns::Turns;
@@ -19,12 +19,12 @@ use crate::turns::Turns;
 pub(crate) struct Connections {
     all: BTreeMap<SessionId, Connection>,
     deadlines: BTreeSet<(Time, SessionId)>,
-    /// Those to flush before the turn ends.
-    touched: BTreeSet<SessionId>,
-    /// Those with others' notifications, of which some are sent each turn: writing to thousands of sockets
-    /// takes too long.
-    told: VecDeque<SessionId>,
-    /// Those to read.
+    /// Connections to flush before the turn ends.
+    changed: BTreeSet<SessionId>,
+    /// Connections with pending notifications, of which some are sent each turn: writing to thousands of
+    /// sockets takes too long.
+    notified: VecDeque<SessionId>,
+    /// Connections to read.
     turns: Turns,
     /// Octets queued on all of them.
     waiting: usize,
@@ -32,7 +32,7 @@ pub(crate) struct Connections {
 
 impl Connections {
     /// Maximum connections that get notifications per turn.
-    const MOST_TOLD: usize = 128;
+    const MAX_NOTIFIED: usize = 128;
 
     pub fn len(&self) -> usize {
         self.all.len()
@@ -53,31 +53,31 @@ impl Connections {
         self.all.get_mut(&id)
     }
 
-    /// Notes that the connection has data to send other than a message.
+    /// Marks the connection as having data to send other than messages.
     pub fn note_to_write(&mut self, id: SessionId) {
         if self.all.get(&id).is_some_and(Connection::is_to_write) {
-            self.touched.insert(id);
+            self.changed.insert(id);
         }
     }
 
     /// Sets the agent of a connection.
     pub fn set_agent(&mut self, id: SessionId, agent: AgentId) {
         if let Some(connection) = self.all.get_mut(&id) {
-            connection.party = Some(agent);
+            connection.agent = Some(agent);
         }
     }
 
     /// Handles a writable or readable connection: sends what is queued, or else queues it for reading.
     pub fn note_ready(&mut self, id: SessionId) {
         match self.all.get_mut(&id) {
-            Some(connection) if connection.interest == Interest::Write => drop(self.touched.insert(id)),
+            Some(connection) if connection.interest == Interest::Write => drop(self.changed.insert(id)),
             Some(connection) => queue_up(&mut self.turns, id, connection),
             None => {}
         }
     }
 
-    /// Returns the connection to read next. One with data to be sent to it first is skipped.
-    pub fn next_speaker(&mut self) -> Option<SessionId> {
+    /// Returns the connection to read next, skipping those with data to send.
+    pub fn next_to_read(&mut self) -> Option<SessionId> {
         while let Some(id) = self.turns.next() {
             if let Some(connection) = self.all.get_mut(&id) {
                 connection.is_queued = false;
@@ -89,28 +89,28 @@ impl Connections {
         None
     }
 
-    /// Queues a message for an agent, unless it has gone.
+    /// Queues a message for an agent, unless its connection is gone.
     pub fn push(&mut self, id: SessionId, message: &Message) {
         let Some(connection) = self.all.get_mut(&id) else { return };
         let before = connection.waiting();
         connection.push(message);
         self.waiting += connection.waiting() - before;
         if !matches!(message.body, Body::Notification(Notification::Are { .. })) {
-            self.touched.insert(id);
-        } else if !std::mem::replace(&mut connection.is_told, true) {
-            self.told.push_back(id);
+            self.changed.insert(id);
+        } else if !std::mem::replace(&mut connection.has_notifications, true) {
+            self.notified.push_back(id);
         }
     }
 
-    /// Closes the connection after what is queued.
+    /// Closes the connection after its queued messages are sent.
     pub fn close(&mut self, id: SessionId) {
         if let Some(connection) = self.all.get_mut(&id) {
             connection.close();
-            self.touched.insert(id);
+            self.changed.insert(id);
         }
     }
 
-    /// Closes the connection at once; its socket leaves the poller by itself.
+    /// Closes the connection at once; closing its socket also removes it from the poller.
     pub fn remove(&mut self, id: SessionId) -> Option<Connection> {
         let connection = self.all.remove(&id)?;
         self.waiting -= connection.waiting();
@@ -120,28 +120,34 @@ impl Connections {
         Some(connection)
     }
 
-    /// Flushes the touched connections, and some of those with notifications. Returns ended ones, which the
-    /// caller must remove.
-    pub fn settle(&mut self, now: Time, limits: &Limits, poller: &Poller<Token>) -> Vec<(SessionId, Over)> {
+    /// Sends what is queued on the connections that changed in this turn and on some with notifications, and
+    /// updates their deadlines and watched events. Returns the connections that have ended, which the caller
+    /// must remove.
+    pub fn flush(
+        &mut self,
+        now: Time,
+        limits: &Limits,
+        poller: &Poller<Token>,
+    ) -> Vec<(SessionId, EndReason)> {
         let mut over = Vec::new();
-        let mut to_settle = std::mem::take(&mut self.touched);
-        to_settle.extend(self.told.drain(..self.told.len().min(Self::MOST_TOLD)));
+        let mut to_settle = std::mem::take(&mut self.changed);
+        to_settle.extend(self.notified.drain(..self.notified.len().min(Self::MAX_NOTIFIED)));
         for id in to_settle {
             let Some(connection) = self.all.get_mut(&id) else { continue };
             let (interest, deadline, before) =
                 (connection.interest, connection.deadline, connection.waiting());
-            connection.is_told = false;
-            let mut settled = connection.settle(now, limits);
+            connection.has_notifications = false;
+            let mut settled = connection.flush(now, limits);
             self.waiting -= before - connection.waiting();
             if connection.interest != interest {
                 let changed = poller.change(&*connection, Token::Connection(id), connection.interest);
-                settled = settled.and(changed.map_err(Over::from));
+                settled = settled.and(changed.map_err(EndReason::from));
             }
             if connection.deadline != deadline {
                 deadline.map(|deadline| self.deadlines.remove(&(deadline, id)));
                 self.deadlines.extend(connection.deadline.map(|deadline| (deadline, id)));
             }
-            if connection.is_behind && connection.interest == Interest::Read {
+            if connection.has_waiting_messages && connection.interest == Interest::Read {
                 queue_up(&mut self.turns, id, connection);
             }
             over.extend(settled.err().map(|why| (id, why)));
@@ -149,39 +155,39 @@ impl Connections {
         over
     }
 
-    /// If too much is queued, returns the connections with the most, which the caller must remove.
-    pub fn slowest(&self, limits: &Limits) -> Vec<(SessionId, Over)> {
+    /// If too much is queued, returns the connections with the longest queues, which the caller must remove.
+    pub fn slowest(&self, limits: &Limits) -> Vec<(SessionId, EndReason)> {
         let mut slowest = Vec::new();
         if self.waiting > limits.backlog {
             let mut all: Vec<_> =
                 self.all.iter().map(|(id, connection)| (connection.waiting(), *id)).collect();
             all.sort_unstable_by_key(|connection| Reverse(*connection));
             let mut rest = self.waiting;
-            // Well below the limit, so that this does not run every turn.
+            // The target is well below the limit, so that this does not run every turn.
             while rest > limits.backlog / 4 * 3
                 && let Some((waiting, id)) = all.get(slowest.len())
             {
                 rest -= waiting;
-                slowest.push((*id, Over::Slowest(*waiting)));
+                slowest.push((*id, EndReason::Slowest(*waiting)));
             }
         }
         slowest
     }
 
     /// Returns connections past their deadline, which the caller must remove.
-    pub fn overdue(&self, now: Time) -> Vec<(SessionId, Over)> {
+    pub fn overdue(&self, now: Time) -> Vec<(SessionId, EndReason)> {
         let late = self.deadlines.iter().take_while(|(deadline, _)| *deadline <= now);
         late.filter_map(|&(_, id)| Some((id, self.all.get(&id)?.overdue()))).collect()
     }
 
-    /// Returns when to act without a socket event: at once if a connection waits to be read or notified;
-    /// [`Time::MAX`] if never.
+    /// Returns when to act without a socket event: at once if a connection waits to be read or to be
+    /// notified; [`Time::MAX`] if never.
     pub fn wake_at(&self) -> Time {
         let deadline = self.deadlines.first().map_or(Time::MAX, |(deadline, _)| *deadline);
-        if self.turns.is_empty() && self.told.is_empty() { deadline } else { Time::ZERO }
+        if self.turns.is_empty() && self.notified.is_empty() { deadline } else { Time::ZERO }
     }
 
-    /// Returns the octets queued on all of them.
+    /// Returns the octets queued on all connections.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.waiting
@@ -190,6 +196,6 @@ impl Connections {
 
 fn queue_up(turns: &mut Turns, id: SessionId, connection: &mut Connection) {
     if !std::mem::replace(&mut connection.is_queued, true) {
-        turns.push(connection.party, id);
+        turns.push(connection.agent, id);
     }
 }

@@ -14,27 +14,27 @@ use hol_system::{Events, Interest, Poller};
 
 use crate::audit::Audit;
 use crate::clock::Clock;
-use crate::connection::Over;
+use crate::connection::EndReason;
 use crate::connections::Connections;
 use crate::endpoint::Endpoint;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
-use crate::listen::Listeners;
+use crate::listeners::Listeners;
 use crate::log::{Field, Level, Log};
 use crate::metrics::Metrics;
-use crate::newcomers::Newcomers;
 use crate::port_mapping::PortMapper;
 use crate::standby::Event;
 use crate::systemd::Supervisor;
 use crate::token::Token;
-use crate::{DaemonError, LedgerError, Listen};
+use crate::unauthenticated_connections::UnauthenticatedConnections;
+use crate::{DaemonError, LedgerError, ListenAddress};
 use reload::Reload;
 
 /// A listening middlebox.
 ///
-/// In every turn it reads what has arrived, within bounds, applies all resulting changes together, and only
-/// then answers. Data that arrive meanwhile belong to the next turn: the slower the disk, the larger the
-/// batches.
+/// In every turn it reads the data that have arrived, up to limits, applies all resulting changes together,
+/// and only then answers. Data that arrive meanwhile belong to the next turn, so a slower disk leads to
+/// larger batches.
 #[derive(Debug)]
 pub struct Daemon {
     clock: Clock,
@@ -43,9 +43,10 @@ pub struct Daemon {
     poller: Poller<Token>,
     listeners: Option<Listeners>,
     connections: Connections,
-    /// Connections without a session; and those among them in a TLS handshake, each of which may hold 64 KiB.
-    unopened: Newcomers,
-    handshakes: Newcomers,
+    /// Connections without a session.
+    without_session: UnauthenticatedConnections,
+    /// Connections in a TLS handshake, each of which may occupy 64 KiB.
+    handshakes: UnauthenticatedConnections,
     middlebox: Middlebox,
     ledger: Ledger,
     batch: Batch,
@@ -55,43 +56,44 @@ pub struct Daemon {
     endpoint: Option<Endpoint>,
     supervisor: Supervisor,
     reload: Option<Reload>,
-    /// The service for port mappings, if enabled, and its readable sockets.
+    /// The service for port mappings, if enabled.
     mapper: Option<PortMapper>,
-    asking: BTreeSet<u32>,
+    /// The sockets of that service with data to read.
+    readable_mappers: BTreeSet<u32>,
     /// The audit log, if enabled.
     audit: Option<Audit>,
-    /// When to update the gauges of agents, [`Time::MAX`] if nothing has changed; `None` if nobody reads them.
+    /// When to update the gauges of agents, [`Time::MAX`] if nothing has changed; `None` without metrics.
     gauges_at: Option<Time>,
-    /// When to ask after the standby; [`Time::MAX`] if there is to be none.
+    /// When to check the state of the standby; [`Time::MAX`] without one.
     standby_at: Time,
-    /// When it ends even if agents have not read everything; [`Time::MAX`] until it is to stop.
+    /// When the daemon ends even if agents have not read everything; [`Time::MAX`] until it stops.
     end: Time,
-    /// Why it has to stop, other than by request.
+    /// Why the daemon has to stop, other than by request.
     failure: Option<LedgerError>,
 }
 
 impl Daemon {
     /// Maximum sockets handled per turn.
-    const MOST_READY: usize = 256;
+    const MAX_READY: usize = 256;
     /// Octets per read.
     const PIECE: usize = 4096;
-    /// How old the gauges of agents may be: there may be thousands.
-    const GAUGING: Duration = Duration::from_secs(1);
-    /// Time for agents to receive the end of their session.
-    const FAREWELL: Duration = Duration::from_secs(5);
+    /// Maximum age of the gauges of agents, of which there may be thousands.
+    const GAUGE_INTERVAL: Duration = Duration::from_secs(1);
+    /// Time for agents to receive the end of their sessions.
+    const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-    /// Serves until `stop` becomes readable; then it ends the sessions, and waits until their agents have
-    /// been told. `tell` is called when agents can connect and the packet filter passes only what rules
-    /// allow.
-    pub fn run(&mut self, stop: impl AsFd, tell: impl FnOnce(&Self)) -> Result<(), DaemonError> {
+    /// Serves until `stop` becomes readable; then ends the sessions, and waits until their agents are
+    /// notified. Calls `on_ready` when agents can connect and the packet filter passes only packets that
+    /// rules allow.
+    pub fn run(&mut self, stop: impl AsFd, on_ready: impl FnOnce(&Self)) -> Result<(), DaemonError> {
         self.poller.add(&stop, Token::Stop, Interest::Read)?;
         self.begin()?;
-        // The thread has no more privileges than this one.
-        self.log.write_beside()?;
-        tell(self);
-        let mut ready = Events::with_capacity(Self::MOST_READY);
+        // The log's thread is started after privileges were dropped, so it has no more of them.
+        self.log.write_in_background()?;
+        on_ready(self);
+        let mut ready = Events::with_capacity(Self::MAX_READY);
         while !self.is_over() {
-            self.poller.wait(self.patience(), &mut ready)?;
+            self.poller.wait(self.time_to_next_action(), &mut ready)?;
             self.turn(&ready, &stop)?;
         }
         self.log.write(self.clock.now(), Level::Info, "stopped", &[]);
@@ -103,14 +105,14 @@ impl Daemon {
         !is_served || self.clock.now() >= self.end
     }
 
-    /// Returns its addresses, with the actual ports.
-    pub fn addresses(&self) -> impl Iterator<Item = Listen> {
+    /// Returns the addresses of its sockets for agents, with the actual ports.
+    pub fn addresses(&self) -> impl Iterator<Item = ListenAddress> {
         self.listeners.iter().flat_map(Listeners::addresses)
     }
 
     /// Creates a middlebox with open sockets. The packet filter is unchanged until the daemon
     /// [begins](Self::begin).
-    #[expect(clippy::too_many_arguments, reason = "each is a part of it")]
+    #[expect(clippy::too_many_arguments, reason = "each is a part of the daemon")]
     pub(crate) fn new(
         clock: Clock,
         poller: Poller<Token>,
@@ -131,16 +133,16 @@ impl Daemon {
             supervisor: Supervisor::from_environment()?,
             reload: None,
             mapper: None,
-            asking: BTreeSet::new(),
+            readable_mappers: BTreeSet::new(),
             audit: None,
             listeners: Some(listeners),
             poller,
             connections: Connections::default(),
-            unopened: Newcomers::default(),
-            handshakes: Newcomers::default(),
+            without_session: UnauthenticatedConnections::default(),
+            handshakes: UnauthenticatedConnections::default(),
             middlebox,
             ledger,
-            batch: Batch::with_room(limits.turn()).with_work_limit(Limits::TURN_WORK, Limits::SHARE),
+            batch: Batch::with_room(limits.turn_octets()).with_work_limit(Limits::TURN_WORK, Limits::SHARE),
             limits,
             buffer: vec![0; Self::PIECE].into(),
             gauges_at,
@@ -151,10 +153,10 @@ impl Daemon {
     }
 
     /// Makes the filter contain exactly the rules of the middlebox, except missing ones, which follow
-    /// gradually; then reports that agents can connect. From then on nothing else passes.
+    /// gradually; then reports that agents can connect. From now on the filter passes no other packets.
     pub(crate) fn begin(&mut self) -> Result<(), DaemonError> {
         let now = self.clock.now();
-        let Corrections { missing, surplus } = self.ledger.mend(now, &self.middlebox)?;
+        let Corrections { missing, surplus } = self.ledger.repair(now, &self.middlebox)?;
         self.log.write(now, Level::Info, "mended", &[("missing", &missing), ("surplus", &surplus)]);
         for at in self.listeners.iter().flat_map(Listeners::addresses) {
             self.log.write(self.clock.now(), Level::Info, "listening", &[("at", &at)]);
@@ -185,33 +187,33 @@ impl Daemon {
                 }
                 Token::Reload => self.reload(now)?,
                 Token::Listener(number) => self.accept(now, number)?,
-                Token::PortMapper(number) => drop(self.asking.insert(number)),
+                Token::PortMapper(number) => drop(self.readable_mappers.insert(number)),
                 Token::Connection(id) => self.connections.note_ready(id),
             }
         }
         self.middlebox.advance(now, &mut self.batch);
-        self.hear(now);
-        self.hear_hosts(now)?;
+        self.read_connections(now);
+        self.read_datagrams(now)?;
         if let Some(at) = &mut self.gauges_at
             && (!ready.is_empty() || !self.batch.changes().is_empty())
         {
-            *at = (*at).min(now + Self::GAUGING);
+            *at = (*at).min(now + Self::GAUGE_INTERVAL);
         }
         self.commit(now);
         self.answer(now);
-        self.give_up(now);
+        self.close_overdue(now);
         self.supervisor.alive(now);
-        self.try_again(now)?;
-        self.gauge(now);
+        self.retry_failed(now)?;
+        self.update_gauges(now);
         let mut numbers = self.metrics.numbers();
         numbers.connections = self.connections.len() as u64;
-        numbers.lost_lines = self.log.lost();
+        numbers.dropped_lines = self.log.dropped_lines();
         numbers.count_turn(self.clock.now().since(now));
         Ok(())
     }
 
-    /// Updates the gauges of agents and of port mappings, if that is due.
-    fn gauge(&mut self, now: Time) {
+    /// Updates the gauges of agents and of port mappings, if due.
+    fn update_gauges(&mut self, now: Time) {
         let Some(at) = self.gauges_at.as_mut().filter(|at| **at <= now) else { return };
         *at = Time::MAX;
         let policy = self.middlebox.policy();
@@ -240,8 +242,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// Returns how long nothing has to be done.
-    fn patience(&self) -> Option<Duration> {
+    /// Returns the time until the next action; `None` if only events cause any.
+    fn time_to_next_action(&self) -> Option<Duration> {
         let listeners = self.listeners.as_ref().map_or(Time::MAX, Listeners::wake_at);
         let others = self.connections.wake_at().min(self.ledger.wake_at()).min(self.supervisor.wake_at());
         let next = self.middlebox.wake_at().min(others).min(listeners).min(self.end);
@@ -254,16 +256,16 @@ impl Daemon {
         self.supervisor.stopping();
         self.log.write(now, Level::Info, "stopping", &[("connections", &self.connections.len())]);
         self.listeners = None;
-        self.end = now + Self::FAREWELL;
+        self.end = now + Self::SHUTDOWN_TIMEOUT;
         self.middlebox.end_sessions(&mut self.batch);
     }
 
-    /// Applies the changes of this turn's requests.
+    /// Applies the changes that this turn's requests cause.
     fn commit(&mut self, now: Time) {
         let failures = self.ledger.commit(now, &mut self.middlebox, &mut self.batch);
         if let Some(worst) = failures.iter().min_by_key(|failure| failure.level()) {
             let fields: [Field<'_>; 1] = [("reason", worst)];
-            self.log.write_seldom(now, worst.level(), "refused", &fields);
+            self.log.write_limited(now, worst.level(), "refused", &fields);
         }
         if let Some(failure) = failures.into_iter().find(LedgerError::is_final)
             && self.failure.is_none()
@@ -284,24 +286,24 @@ impl Daemon {
         }
     }
 
-    /// Sends the answers, which are now true.
+    /// Sends the answers, after the changes that they promise were made.
     fn answer(&mut self, now: Time) {
         self.count_answers();
-        self.take_notice(now);
+        self.log_notices(now);
         for output in self.batch.release() {
             let mapper = self.mapper.as_mut();
             match output {
-                Output::Send(id, message) if mapper.as_ref().is_some_and(|mapper| mapper.has(id)) => {
-                    mapper.into_iter().for_each(|mapper| mapper.learn(now, message.clone()));
+                Output::Send(id, message) if mapper.as_ref().is_some_and(|mapper| mapper.has_session(id)) => {
+                    mapper.into_iter().for_each(|mapper| mapper.handle_reply(now, message.clone()));
                 }
-                Output::Close(id) if mapper.as_ref().is_some_and(|mapper| mapper.has(id)) => {
+                Output::Close(id) if mapper.as_ref().is_some_and(|mapper| mapper.has_session(id)) => {
                     mapper.into_iter().for_each(|mapper| mapper.close(id));
                 }
                 Output::Send(id, message) => self.connections.push(id, &message),
                 Output::Close(id) => self.connections.close(id),
             }
         }
-        for (id, why) in self.connections.settle(now, &self.limits, &self.poller) {
+        for (id, why) in self.connections.flush(now, &self.limits, &self.poller) {
             self.remove(now, id, &why);
         }
         for (id, why) in self.connections.slowest(&self.limits) {
@@ -317,11 +319,11 @@ impl Daemon {
     }
 
     /// Logs sessions, refusals, shortages, and requests.
-    fn take_notice(&mut self, now: Time) {
+    fn log_notices(&mut self, now: Time) {
         for notice in self.batch.notices() {
             match *notice {
                 Notice::Opened(id, agent) => {
-                    self.unopened.remove(id);
+                    self.without_session.remove(id);
                     self.connections.set_agent(id, agent);
                 }
                 Notice::NotOpened(id, refusal) => {
@@ -330,13 +332,13 @@ impl Daemon {
                         continue;
                     };
                     let fields: [Field<'_>; 2] = [("peer", &peer.ip()), ("reason", &refusal)];
-                    self.log.write_seldom(now, Level::Warn, "session-refused", &fields);
+                    self.log.write_limited(now, Level::Warn, "session-refused", &fields);
                 }
-                Notice::Short(agent, shortage) => {
+                Notice::Exhausted(agent, shortage) => {
                     self.metrics.numbers().count_shortage(shortage);
                     let name = self.middlebox.policy().agent_name(agent);
                     let fields: [Field<'_>; 2] = [("agent", &name), ("what", &shortage.name())];
-                    self.log.write_seldom(now, Level::Warn, "quota", &fields);
+                    self.log.write_limited(now, Level::Warn, "quota", &fields);
                 }
             }
         }
@@ -351,19 +353,19 @@ impl Daemon {
     }
 
     /// Closes connections past their deadline.
-    fn give_up(&mut self, now: Time) {
+    fn close_overdue(&mut self, now: Time) {
         for (id, why) in self.connections.overdue(now) {
             self.remove(now, id, &why);
         }
     }
 
     /// Retries failed operations when due.
-    fn try_again(&mut self, now: Time) -> io::Result<()> {
-        if self.ledger.look(now) {
+    fn retry_failed(&mut self, now: Time) -> io::Result<()> {
+        if self.ledger.check_foreign_changes(now) {
             self.log.write(now, Level::Warn, "changed-by-others", &[("what", &"packet filter")]);
         }
-        if self.ledger.is_doubtful(now) {
-            match self.ledger.mend(now, &self.middlebox) {
+        if self.ledger.needs_repair(now) {
+            match self.ledger.repair(now, &self.middlebox) {
                 Ok(Corrections { missing, surplus }) => {
                     self.log.write(
                         now,
@@ -373,24 +375,24 @@ impl Daemon {
                     );
                 }
                 Err(failure) => {
-                    self.log.write_seldom(now, Level::Error, "not-mended", &[("reason", &failure)]);
+                    self.log.write_limited(now, Level::Error, "not-mended", &[("reason", &failure)]);
                 }
             }
         }
-        match self.ledger.go_on(now) {
+        match self.ledger.continue_repair(now) {
             Ok(true) => self.log.write(now, Level::Info, "in-force", &[("what", &"all rules")]),
             Ok(false) => {}
-            Err(failure) => self.log.write_seldom(now, Level::Error, "not-mended", &[("reason", &failure)]),
+            Err(failure) => self.log.write_limited(now, Level::Error, "not-mended", &[("reason", &failure)]),
         }
-        if self.ledger.keep_clock(now) {
+        if self.ledger.save_clock(now) {
             self.log.write(now, Level::Info, "room-again", &[("what", &"clock")]);
         }
-        self.hear_of_standby(now);
+        self.log_standby_events(now);
         if let Err(failure) = self.ledger.sync_mark(now) {
-            self.log.write_seldom(now, Level::Error, "mark-behind", &[("reason", &failure)]);
+            self.log.write_limited(now, Level::Error, "mark-behind", &[("reason", &failure)]);
         }
-        if let Err(failure) = self.ledger.tidy(now) {
-            self.log.write_seldom(now, Level::Error, "journal-grows", &[("reason", &failure)]);
+        if let Err(failure) = self.ledger.compact(now) {
+            self.log.write_limited(now, Level::Error, "journal-grows", &[("reason", &failure)]);
         }
         match &mut self.listeners {
             Some(listeners) if listeners.wake_at() <= now => listeners.resume(&self.poller),
@@ -398,12 +400,12 @@ impl Daemon {
         }
     }
 
-    /// Logs that there is a standby, or none any more.
-    fn hear_of_standby(&mut self, now: Time) {
+    /// Logs changes of the standby.
+    fn log_standby_events(&mut self, now: Time) {
         let Some(standby) = self.ledger.standby() else { return };
         self.metrics.numbers().standbys = standby.is_synchronized().into();
         for event in standby.take_events() {
-            // The last line says whether there is one, so a change is always written.
+            // The last line of the log shows the current state, so every change is logged.
             match event {
                 Event::Synchronized(at) => {
                     self.log.write(now, Level::Info, "standby-synchronized", &[("at", &at)]);
@@ -412,28 +414,28 @@ impl Daemon {
                     self.log.write(now, Level::Warn, "standby-lost", &[("reason", &why)]);
                 }
                 Event::Lost { why, was_synchronized: false } => {
-                    self.log.write_seldom(now, Level::Warn, "standby-lost", &[("reason", &why)]);
+                    self.log.write_limited(now, Level::Warn, "standby-lost", &[("reason", &why)]);
                 }
                 Event::Refused { peer, why } => {
                     self.metrics.numbers().refused_handshakes += 1;
                     let fields: [Field<'_>; 2] = [("peer", &peer), ("reason", &why)];
-                    self.log.write_seldom(now, Level::Warn, "standby-refused", &fields);
+                    self.log.write_limited(now, Level::Warn, "standby-refused", &fields);
                 }
             }
         }
-        self.standby_at = now + Self::GAUGING;
+        self.standby_at = now + Self::GAUGE_INTERVAL;
     }
 
     /// Closes a connection at once. Its session ends, its rules stay. RFC 3989 section 2.2.4.
-    fn remove(&mut self, now: Time, id: SessionId, why: &Over) {
+    fn remove(&mut self, now: Time, id: SessionId, why: &EndReason) {
         self.middlebox.disconnect(id);
-        self.unopened.remove(id);
+        self.without_session.remove(id);
         self.handshakes.remove(id);
         let Some(connection) = self.connections.remove(id) else { return };
         let fields: [Field<'_>; 3] = [("session", &id.0), ("peer", &connection.peer), ("reason", why)];
         self.log.write(now, why.level(), "disconnected", &fields);
         if let Some(listeners) = &mut self.listeners {
-            listeners.room_again(now);
+            listeners.resume_soon(now);
         }
     }
 }

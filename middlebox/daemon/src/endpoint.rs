@@ -1,7 +1,7 @@
-//! The endpoint for Prometheus: HTTP/1.1 as far as `GET /metrics` needs it. RFC 9112.
+//! The HTTP/1.1 endpoint for Prometheus, which supports only `GET /metrics`. RFC 9112.
 //!
-//! It accepts readers on its own thread and serves each on another for a second, so that none blocks the
-//! event loop or another reader.
+//! It accepts readers on its own thread and serves each on another for at most a second, so that none blocks
+//! the event loop or another reader.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,41 +14,41 @@ use crate::metrics::{MIME, Metrics};
 /// Maximum time for each piece received, and for sending.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// Maximum concurrent readers; further ones are rejected.
-const MOST_READERS: usize = 64;
-/// Maximum octets of a request, and of a piece.
-const MOST: usize = 4096;
-const MOST_PIECES: usize = 4;
+const MAX_READERS: usize = 64;
+/// Maximum octets of a request and of a piece, and maximum pieces.
+const MAX_OCTETS: usize = 4096;
+const MAX_PIECES: usize = 4;
 
 /// The listening socket.
 #[derive(Debug)]
 pub(crate) struct Endpoint(TcpListener);
 
 impl Endpoint {
-    /// Opens the socket; port 0 is any that is free.
+    /// Opens the socket; port 0 takes any free port.
     pub fn open(address: SocketAddr) -> io::Result<Self> {
         TcpListener::bind(address).map(Self)
     }
 
-    /// Where it is.
+    /// Returns its address with the actual port.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.0.local_addr()
     }
 
-    /// Serves these metrics as long as the process lives.
+    /// Serves these metrics until the process ends.
     pub fn serve(self, metrics: Metrics) -> io::Result<()> {
         let serve = move || {
             let readers = Arc::new(());
             for reader in self.0.incoming().flatten() {
-                if Arc::strong_count(&readers) > MOST_READERS {
+                if Arc::strong_count(&readers) > MAX_READERS {
                     continue;
                 }
                 let (metrics, place) = (metrics.clone(), Arc::clone(&readers));
                 let answer = move || {
-                    // A reader that has gone needs no answer.
+                    // An answer to a reader that is gone fails, which is irrelevant.
                     let _ = answer(reader, &metrics);
                     drop(place);
                 };
-                // If no thread can be started, this reader is rejected, too.
+                // If no thread can be started, the reader gets no answer.
                 let _ = thread::Builder::new().name("metrics".into()).spawn(answer);
             }
         };
@@ -62,7 +62,7 @@ fn answer(mut reader: TcpStream, metrics: &Metrics) -> io::Result<()> {
     let (status, body) = match request_line(&mut reader)?.as_str() {
         "GET /metrics HTTP/1.1" | "GET /metrics HTTP/1.0" => ("200 OK", metrics.text()),
         line if line.starts_with("GET /") => ("404 Not Found", "try /metrics\n".to_owned()),
-        _ => ("400 Bad Request", "GET /metrics is all there is\n".to_owned()),
+        _ => ("400 Bad Request", "this server only answers GET /metrics\n".to_owned()),
     };
     let length = body.len();
     let head = format!("HTTP/1.1 {status}\r\nContent-Type: {MIME}\r\nContent-Length: {length}\r\n");
@@ -71,8 +71,8 @@ fn answer(mut reader: TcpStream, metrics: &Metrics) -> io::Result<()> {
 
 /// Returns the first line of a complete request; empty if it is too long or too slow.
 fn request_line(reader: &mut TcpStream) -> io::Result<String> {
-    let (mut octets, mut length) = ([0; MOST], 0);
-    for _ in 0..MOST_PIECES {
+    let (mut octets, mut length) = ([0; MAX_OCTETS], 0);
+    for _ in 0..MAX_PIECES {
         length += match reader.read(&mut octets[length..])? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             count => count,
@@ -81,7 +81,7 @@ fn request_line(reader: &mut TcpStream) -> io::Result<String> {
             let head = String::from_utf8_lossy(&octets[..length]);
             return Ok(head.lines().next().unwrap_or_default().to_owned());
         }
-        if length == MOST {
+        if length == MAX_OCTETS {
             break;
         }
     }
@@ -116,9 +116,9 @@ mod tests {
         assert!(body.contains("\nsimco_rules 42\n"), "{body}");
         assert!(ask(at, &["GET / HTTP/1.1\r\n\r\n"]).starts_with("HTTP/1.1 404 "));
         assert!(ask(at, &["POST /metrics HTTP/1.1\r\n\r\n"]).starts_with("HTTP/1.1 400 "));
-        let _silent: Vec<_> = (0..MOST_READERS / 2).map(|_| TcpStream::connect(at).unwrap()).collect();
+        let _silent: Vec<_> = (0..MAX_READERS / 2).map(|_| TcpStream::connect(at).unwrap()).collect();
         assert!(ask(at, &["GET /metrics HTTP/1.1\r\n\r\n"]).contains("simco_rules 42"), "beside silent ones");
-        let endless = "x".repeat(MOST);
+        let endless = "x".repeat(MAX_OCTETS);
         assert!(!ask(at, &[&endless]).contains("200 OK"));
         assert!(ask(at, &["GET /metrics HTTP/1.0\r\n\r\n"]).contains("simco_rules 42"));
     }

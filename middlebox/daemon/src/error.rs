@@ -5,47 +5,47 @@ use std::net::SocketAddr;
 
 use hol_journal::JournalError;
 
-use crate::{LedgerError, Listen, SetupError};
+use crate::{LedgerError, ListenAddress, SetupError};
 
 /// Errors that prevent the daemon from starting, or that stop it.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
     /// A socket cannot be opened.
-    #[error("cannot listen on {at}: {source}{}", cure(.source))]
+    #[error("cannot listen on {at}: {source}{}", advice(.source))]
     Listen {
-        /// Where.
-        at: Listen,
+        /// The address.
+        at: ListenAddress,
         /// The system's error.
         source: io::Error,
     },
     /// The socket for metrics cannot be opened.
-    #[error("cannot show metrics at {at}: {source}{}", cure(.source))]
+    #[error("cannot serve metrics on {at}: {source}{}", advice(.source))]
     Metrics {
-        /// Where.
+        /// The address.
         at: SocketAddr,
         /// The system's error.
         source: io::Error,
     },
     /// The socket for port mappings cannot be opened.
-    #[error("cannot hear hosts (PCP) at {at}: {source}{}", cure(.source))]
+    #[error("cannot listen for PCP requests on {at}: {source}{}", advice(.source))]
     PortMapper {
-        /// Where.
+        /// The address.
         at: SocketAddr,
         /// The system's error.
         source: io::Error,
     },
     /// The socket for the standby cannot be opened.
-    #[error("cannot listen for the standby at {at}: {source}{}", cure(.source))]
+    #[error("cannot listen for the standby on {at}: {source}{}", advice(.source))]
     Standby {
-        /// Where.
+        /// The address.
         at: SocketAddr,
         /// The system's error.
         source: io::Error,
     },
-    /// Invalid settings.
+    /// The settings are invalid.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The packet filter cannot take the rules.
+    /// The packet filter cannot enforce the rules.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     /// The recorded rules cannot be restored.
@@ -56,9 +56,9 @@ pub enum DaemonError {
     System(#[from] io::Error),
 }
 
-fn cure(error: &io::Error) -> &'static str {
+fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::AddrInUse => "; stop the program that has it, or choose another port",
+        io::ErrorKind::AddrInUse => "; stop the program that uses the port, or choose another port",
         io::ErrorKind::AddrNotAvailable => "; choose an address of this host",
         io::ErrorKind::PermissionDenied => "; ports below 1024 need CAP_NET_BIND_SERVICE",
         // EPROTONOSUPPORT has no kind of its own.

@@ -12,46 +12,48 @@ use hol_simco::{Batch, Change, Middlebox, Policy, Refusal, Rule};
 use crate::clock::Clock;
 use crate::log::Level;
 use crate::metrics::Metrics;
-use crate::standby::Shipper;
+use crate::standby::Replicator;
 
 /// The packet filter and the journal.
 pub(crate) struct Ledger {
     filter: Box<dyn PacketFilter>,
     journal: Option<Journal>,
-    /// Ends of rules, and changes taken back, that could not be recorded: recorded with the next changes. A rule
-    /// that replaces one of them is never recorded before that end.
-    owed: Vec<Change>,
+    /// Changes that the journal has not recorded yet: ends of rules, and reversals of changes. They are recorded
+    /// before the next changes, so a rule that takes the place of an ended one is never recorded before that
+    /// end.
+    unrecorded: Vec<Change>,
     clock: Clock,
     metrics: Metrics,
     /// When to repair the filter, if its content may be wrong.
-    mend_at: Time,
-    /// When to continue the repair; [`Time::MAX`] if finished.
-    go_on_at: Time,
-    /// When to check whether somebody else has changed the filter, if possible.
-    look_at: Time,
-    /// Where the clock is to be stored, when there is room, and when to try.
-    unkept: Option<PathBuf>,
-    keep_at: Time,
+    repair_at: Time,
+    /// When to continue the repair; [`Time::MAX`] if it is finished.
+    continue_at: Time,
+    /// When to check whether another program has changed the filter, if that is possible.
+    check_at: Time,
+    /// The directory in which the clock could not be stored yet.
+    unsaved_clock: Option<PathBuf>,
+    /// When to store the clock; [`Time::MAX`] if it is stored.
+    save_clock_at: Time,
     /// When to sync the journal's mark.
     mark_at: Time,
     /// When to compact the journal again, if necessary.
-    tidy_at: Time,
-    /// The second middlebox that gets every record.
-    standby: Option<Shipper>,
+    compact_at: Time,
+    /// The standby, which gets every record.
+    standby: Option<Replicator>,
 }
 
 /// Why a change could not be applied.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// It is not in force.
+    /// The packet filter failed, so the change is not in force.
     #[error("packet filter: {0}")]
     Filter(#[from] FilterError),
-    /// It is not recorded.
+    /// The journal failed, so the change is not recorded.
     #[error("journal: {0}")]
     Journal(#[from] JournalError),
-    /// It is not recorded by the standby.
+    /// The standby has not recorded the change.
     #[error(
-        "the standby has not recorded the change, which [standby] required = true demands; start the standby, or set required = false"
+        "the standby has not recorded the change, as required = true in [standby] demands; start the standby, or set required = false"
     )]
     Standby,
 }
@@ -65,7 +67,7 @@ impl LedgerError {
         }
     }
 
-    /// Returns the changes that it is due to; `None` if it concerns all.
+    /// Returns the changes that caused it; `None` if all did.
     fn changes(&self, all: &[Change]) -> Option<Vec<usize>> {
         match self {
             Self::Filter(FilterError::Refused { changes, .. }) => Some(changes.clone()),
@@ -78,8 +80,8 @@ impl LedgerError {
         }
     }
 
-    /// Returns the answer to a request that it is due to. RFC 4540 sections 4.2.3 and 8.3.2: what may work later
-    /// lacks resources.
+    /// Returns the answer to the request that caused it. RFC 4540 sections 4.2.3 and 8.3.2: a request that may
+    /// succeed later lacks resources.
     fn refusal(&self) -> Refusal {
         match self {
             Self::Filter(FilterError::Refused { is_transient: true, .. }) => Refusal::NoResources,
@@ -87,7 +89,7 @@ impl LedgerError {
         }
     }
 
-    /// Returns true if it is unknown what is recorded, so that only a restart helps.
+    /// Returns true if it is unknown what is recorded, so that only a restart can continue.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Journal(JournalError::Broken { .. }))
     }
@@ -95,51 +97,52 @@ impl LedgerError {
 
 impl Ledger {
     /// Interval between attempts to repair the filter.
-    const MENDING: Duration = Duration::from_secs(1);
+    const REPAIR_INTERVAL: Duration = Duration::from_secs(1);
     /// How often a batch is repeated without the requests whose changes were rejected.
-    const MOST_REPEATS: usize = 2;
+    const MAX_REPEATS: usize = 2;
     /// Cost of a rejected batch, in units of about a nanosecond: the kernel waits for a grace period.
     const ATTEMPT: u64 = 5_000_000;
-    /// How long the journal's mark may be behind. A turn that syncs it waits for the disk once more.
-    const MARKING: Duration = Duration::from_secs(1);
-    /// Interval between attempts to compact the journal that fail.
-    const TIDYING: Duration = Duration::from_secs(60);
-    /// Interval between checks for others' changes to it.
-    const LOOKING: Duration = Duration::from_secs(1);
+    /// Maximum time before the journal's mark is synced. A turn that syncs it waits for the disk once more.
+    const MARK_DELAY: Duration = Duration::from_secs(1);
+    /// Interval between attempts to compact the journal after a failure.
+    const COMPACTION_RETRY: Duration = Duration::from_secs(60);
+    /// Interval between checks for changes by other programs.
+    const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
     pub fn new(clock: Clock, filter: Box<dyn PacketFilter>, journal: Option<Journal>) -> Self {
-        let look_at = if filter.is_guarded() { Time::MAX } else { Time::ZERO };
+        let check_at = if filter.is_guarded() { Time::MAX } else { Time::ZERO };
         Self {
             filter,
             journal,
-            owed: Vec::new(),
+            unrecorded: Vec::new(),
             clock,
             metrics: Metrics::default(),
-            mend_at: Time::MAX,
-            go_on_at: Time::MAX,
-            look_at,
-            unkept: None,
-            keep_at: Time::MAX,
+            repair_at: Time::MAX,
+            continue_at: Time::MAX,
+            check_at,
+            unsaved_clock: None,
+            save_clock_at: Time::MAX,
             mark_at: Time::MAX,
-            tidy_at: Time::ZERO,
+            compact_at: Time::ZERO,
             standby: None,
         }
     }
 
     /// Returns the ledger with a standby that gets every record.
-    pub fn with_standby(self, standby: Option<Shipper>) -> Self {
+    pub fn with_standby(self, standby: Option<Replicator>) -> Self {
         Self { standby, ..self }
     }
 
-    /// Returns the standby, if there is to be one.
-    pub fn standby(&mut self) -> Option<&mut Shipper> {
+    /// Returns the standby, if one is configured.
+    pub fn standby(&mut self) -> Option<&mut Replicator> {
         self.standby.as_mut()
     }
 
-    /// Returns the ledger with ends of rules to record, and a directory for the clock, which a full disk did not take.
-    pub fn with_debts(self, owed: Vec<Change>, unkept: Option<PathBuf>) -> Self {
-        let keep_at = if unkept.is_some() { Time::ZERO } else { Time::MAX };
-        Self { owed, unkept, keep_at, ..self }
+    /// Returns the ledger with changes to record, and a directory in which the clock must be stored, which failed
+    /// because the disk was full.
+    pub fn with_unrecorded(self, unrecorded: Vec<Change>, unsaved_clock: Option<PathBuf>) -> Self {
+        let save_clock_at = if unsaved_clock.is_some() { Time::ZERO } else { Time::MAX };
+        Self { unrecorded, unsaved_clock, save_clock_at, ..self }
     }
 
     /// Returns its counters.
@@ -147,18 +150,18 @@ impl Ledger {
         &self.metrics
     }
 
-    /// Applies the changes of a batch together. If some of them are rejected, it refuses the requests that caused
-    /// these, and applies the others together; after a few attempts, or if all are rejected, it refuses all
-    /// requests that change anything. So nobody waits long for what others ask in vain. Returns the reasons.
+    /// Applies the changes of a batch together. If some are rejected, refuses the requests that caused them, and
+    /// applies the others together; after a few attempts, or if all are rejected, refuses all requests that
+    /// change anything. Thus agents do not wait long for failing requests of others. Returns the reasons.
     pub fn commit(&mut self, now: Time, middlebox: &mut Middlebox, batch: &mut Batch) -> Vec<LedgerError> {
         let mut failures: Vec<LedgerError> = Vec::new();
-        while let Err(failure) = self.make(now, batch.changes(), middlebox.policy()) {
+        while let Err(failure) = self.apply(now, batch.changes(), middlebox.policy()) {
             self.metrics.numbers().failures += 1;
             batch.count(Self::ATTEMPT);
-            let changes = failure.changes(batch.changes()).filter(|_| failures.len() < Self::MOST_REPEATS);
-            // For want of a standby the filter was not asked, or was put back.
+            let changes = failure.changes(batch.changes()).filter(|_| failures.len() < Self::MAX_REPEATS);
+            // Without a standby the filter was not changed, or its change was reversed.
             if changes.is_none() && !matches!(failure, LedgerError::Standby) {
-                self.doubt(now);
+                self.schedule_repair(now);
             }
             let mut refuse =
                 |changes: Option<&[usize]>| refuse(now, middlebox, batch, changes, failure.refusal());
@@ -166,21 +169,21 @@ impl Ledger {
             failures.push(failure);
             if !is_less {
                 // Rules that have ended stay ended, even if the filter cannot remove them.
-                self.owe(batch.changes());
-                self.doubt(now);
+                self.defer_record(batch.changes());
+                self.schedule_repair(now);
                 break;
             }
         }
         failures
     }
 
-    /// Applies all of the changes, or none.
-    fn make(&mut self, now: Time, changes: &[Change], policy: &Policy) -> Result<(), LedgerError> {
+    /// Applies all changes, or none.
+    fn apply(&mut self, now: Time, changes: &[Change], policy: &Policy) -> Result<(), LedgerError> {
         if changes.is_empty() {
             return Ok(());
         }
         let begin = self.clock.now();
-        if self.is_refused() {
+        if self.refuses_changes() {
             return self.end_without_standby(now, changes);
         }
         self.filter.apply(now, changes)?;
@@ -188,24 +191,24 @@ impl Ledger {
         if let Err(failure) = self.record(changes, policy) {
             let inverses: Vec<Change> = changes.iter().rev().map(|change| change.inverse()).collect();
             if self.filter.apply(now, &inverses).is_err() {
-                self.doubt(now);
+                self.schedule_repair(now);
             }
             return Err(failure);
         }
         if self.is_mark_behind() {
-            self.mark_at = self.mark_at.min(now + Self::MARKING);
+            self.mark_at = self.mark_at.min(now + Self::MARK_DELAY);
         }
         let spans = (filtered.since(begin), self.clock.now().since(filtered));
         self.metrics.numbers().count_batch(changes, spans);
         Ok(())
     }
 
-    /// Returns true if nothing may be recorded.
-    fn is_refused(&self) -> bool {
-        self.journal.is_some() && self.standby.as_ref().is_some_and(Shipper::refuses)
+    /// Returns true if the ledger must not record changes, for lack of a standby.
+    fn refuses_changes(&self) -> bool {
+        self.journal.is_some() && self.standby.as_ref().is_some_and(Replicator::refuses)
     }
 
-    /// Ends rules whose lifetimes are over, which is nobody's decision, and refuses everything else.
+    /// Applies ends of expired rules, which need no decision, and refuses all other changes.
     fn end_without_standby(&mut self, now: Time, changes: &[Change]) -> Result<(), LedgerError> {
         let is_over = |change: &Change| {
             change.after.is_none() && change.before.is_some_and(|rule| !rule.is_in_force(now))
@@ -214,103 +217,107 @@ impl Ledger {
             return Err(LedgerError::Standby);
         }
         self.filter.apply(now, changes)?;
-        self.owe(changes);
+        self.defer_record(changes);
         Ok(())
     }
 
-    fn owe(&mut self, ends: &[Change]) {
+    fn defer_record(&mut self, ends: &[Change]) {
         if self.journal.is_some() {
-            self.owed.extend_from_slice(ends);
+            self.unrecorded.extend_from_slice(ends);
         }
     }
 
-    /// Records the changes, after those still owed.
+    /// Records the changes, after those that are still unrecorded.
     fn record(&mut self, changes: &[Change], policy: &Policy) -> Result<(), LedgerError> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         let name = |agent| policy.name(agent);
-        if self.owed.is_empty() {
+        if self.unrecorded.is_empty() {
             journal.record(changes, name)?;
         } else {
-            journal.record(&[&self.owed, changes].concat(), name)?;
-            self.owed.clear();
+            journal.record(&[&self.unrecorded, changes].concat(), name)?;
+            self.unrecorded.clear();
         }
         let Some(standby) = &self.standby else { return Ok(()) };
-        if !standby.ship(journal.last_entries()) {
-            // It may have them or not, as with a reply that was not sent. Here they are taken back.
+        if !standby.replicate(journal.last_entries()) {
+            // The standby may have recorded the changes or not, as if the connection had broken. Here they
+            // are reversed.
             let inverses: Vec<Change> = changes.iter().rev().map(|change| change.inverse()).collect();
             if let Err(failure) = journal.record(&inverses, name) {
-                self.owed.extend(inverses);
+                self.unrecorded.extend(inverses);
                 return Err(failure.into());
             }
-            // Another standby may have begun meanwhile. If not, this one begins with the journal.
-            standby.ship(journal.last_entries());
+            // Another standby may have connected meanwhile, and needs them. Otherwise the next one begins
+            // with a copy of the journal.
+            standby.replicate(journal.last_entries());
             return Err(LedgerError::Standby);
         }
         Ok(())
     }
 
-    fn doubt(&mut self, now: Time) {
-        self.mend_at = self.mend_at.min(now + Self::MENDING);
+    fn schedule_repair(&mut self, now: Time) {
+        self.repair_at = self.repair_at.min(now + Self::REPAIR_INTERVAL);
     }
 
-    /// Returns when to [`look`](Self::look), to [`mend`](Self::mend) or to [continue](Self::go_on);
-    /// [`Time::MAX`] if the filter is correct.
+    /// Returns when to [check](Self::check_foreign_changes), to [repair](Self::repair) or to
+    /// [continue](Self::continue_repair); [`Time::MAX`] if the filter is correct.
     pub fn wake_at(&self) -> Time {
-        self.mend_at.min(self.look_at).min(self.go_on_at).min(self.keep_at).min(self.mark_at)
+        self.repair_at.min(self.check_at).min(self.continue_at).min(self.save_clock_at).min(self.mark_at)
     }
 
-    /// Returns true if it is time to [`mend`](Self::mend).
-    pub fn is_doubtful(&self, now: Time) -> bool {
-        self.mend_at <= now
+    /// Returns true if a [repair](Self::repair) is due.
+    pub fn needs_repair(&self, now: Time) -> bool {
+        self.repair_at <= now
     }
 
-    /// Returns true if the check is due and somebody else has changed the filter, which makes a repair due.
-    pub fn look(&mut self, now: Time) -> bool {
-        if self.look_at > now {
+    /// Checks the filter, if due; returns true if another program has changed it, which makes a repair due.
+    pub fn check_foreign_changes(&mut self, now: Time) -> bool {
+        if self.check_at > now {
             return false;
         }
-        self.look_at = now + Self::LOOKING;
-        let is_touched = self.filter.is_touched();
-        if is_touched {
-            self.mend_at = now;
+        self.check_at = now + Self::CHECK_INTERVAL;
+        let has_foreign_change = self.filter.has_foreign_change();
+        if has_foreign_change {
+            self.repair_at = now;
         }
-        is_touched
+        has_foreign_change
     }
 
     /// Makes the filter contain exactly the rules of the middlebox.
-    pub fn mend(&mut self, now: Time, middlebox: &Middlebox) -> Result<Corrections, LedgerError> {
-        self.mend_at = now + Self::MENDING;
+    pub fn repair(&mut self, now: Time, middlebox: &Middlebox) -> Result<Corrections, LedgerError> {
+        self.repair_at = now + Self::REPAIR_INTERVAL;
         let rules: Vec<Rule> = middlebox.rules(now).copied().collect();
-        let mended = self.filter.reconcile(now, &rules)?;
-        self.mend_at = Time::MAX;
-        self.go_on_at = Time::ZERO;
-        Ok(mended)
+        let corrections = self.filter.reconcile(now, &rules)?;
+        self.repair_at = Time::MAX;
+        self.continue_at = Time::ZERO;
+        Ok(corrections)
     }
 
-    /// Continues the repair in a small step; returns true if it is finished.
-    pub fn go_on(&mut self, now: Time) -> Result<bool, LedgerError> {
-        if self.go_on_at > now {
+    /// Continues the repair in a small step; returns true if it finishes.
+    pub fn continue_repair(&mut self, now: Time) -> Result<bool, LedgerError> {
+        if self.continue_at > now {
             return Ok(false);
         }
-        self.go_on_at = Time::MAX;
-        match self.filter.go_on(now) {
-            Ok(Progress::GoesOn) => self.go_on_at = Time::ZERO,
-            Ok(Progress::Waits) => self.go_on_at = now + Self::MENDING,
+        self.continue_at = Time::MAX;
+        match self.filter.continue_reconciliation(now) {
+            Ok(Progress::AddingMissing) => self.continue_at = Time::ZERO,
+            Ok(Progress::SearchingSurplus) => self.continue_at = now + Self::REPAIR_INTERVAL,
             Ok(Progress::Done) => return Ok(true),
             Err(failure) => {
-                self.doubt(now);
+                self.schedule_repair(now);
                 return Err(failure.into());
             }
         }
         Ok(false)
     }
 
-    /// Tries to store the clock, if that is due; returns true if it is stored at last.
-    pub fn keep_clock(&mut self, now: Time) -> bool {
-        let Some(directory) = self.unkept.as_deref().filter(|_| self.keep_at <= now) else { return false };
-        let is_kept = self.clock.keep(directory).is_ok();
-        self.keep_at = if is_kept { Time::MAX } else { now + Self::MENDING };
-        is_kept
+    /// Tries to store the clock, if due; returns true if it succeeds.
+    pub fn save_clock(&mut self, now: Time) -> bool {
+        let Some(directory) = self.unsaved_clock.as_deref().filter(|_| self.save_clock_at <= now) else {
+            return false;
+        };
+        let is_saved = self.clock.save(directory).is_ok();
+        self.save_clock_at = if is_saved { Time::MAX } else { now + Self::REPAIR_INTERVAL };
+        is_saved
     }
 
     /// Returns true if the journal's mark is not synced.
@@ -318,27 +325,28 @@ impl Ledger {
         self.journal.as_ref().is_some_and(Journal::is_mark_behind)
     }
 
-    /// Syncs the journal's mark when that is due.
+    /// Syncs the journal's mark, if due.
     pub fn sync_mark(&mut self, now: Time) -> Result<(), LedgerError> {
         let Some(journal) = self.journal.as_mut().filter(|_| self.mark_at <= now) else { return Ok(()) };
         let synced = journal.sync_mark();
-        self.mark_at = if synced.is_ok() { Time::MAX } else { now + Self::MENDING };
+        self.mark_at = if synced.is_ok() { Time::MAX } else { now + Self::REPAIR_INTERVAL };
         Ok(synced?)
     }
 
-    /// Lets the journal drop superseded entries, if there are many. After a failure it waits a while.
-    pub fn tidy(&mut self, now: Time) -> Result<(), LedgerError> {
-        let Some(journal) = self.journal.as_mut().filter(|_| self.tidy_at <= now) else { return Ok(()) };
-        let tidied = journal.tidy();
-        if tidied.is_err() {
-            self.tidy_at = now + Self::TIDYING;
+    /// Lets the journal drop superseded entries, if there are many. After a failure, waits before the next
+    /// attempt.
+    pub fn compact(&mut self, now: Time) -> Result<(), LedgerError> {
+        let Some(journal) = self.journal.as_mut().filter(|_| self.compact_at <= now) else { return Ok(()) };
+        let compacted = journal.compact_if_due();
+        if compacted.is_err() {
+            self.compact_at = now + Self::COMPACTION_RETRY;
         }
-        Ok(tidied?)
+        Ok(compacted?)
     }
 }
 
-/// Repeats a batch without the requests that caused these changes, or without all that change anything, which are
-/// refused. Returns false if there are none.
+/// Repeats a batch without the requests that caused these changes, or, with `None`, without all requests that
+/// change anything. Those are refused. Returns false if there are none.
 fn refuse(
     now: Time,
     middlebox: &mut Middlebox,
@@ -364,7 +372,7 @@ fn refuse(
 
 impl fmt::Debug for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ledger").field("mend_at", &self.mend_at).finish_non_exhaustive()
+        f.debug_struct("Ledger").field("mend_at", &self.repair_at).finish_non_exhaustive()
     }
 }
 

@@ -6,7 +6,7 @@
 //!    └───────────────────────── messages ◀────────────────────────┘
 //! ```
 //!
-//! One thread turns this wheel. [`Daemon`] is the loop; [`hol_simco::Middlebox`] knows the protocol.
+//! One thread runs this loop. [`Daemon`] is the loop; [`hol_simco::Middlebox`] knows the protocol.
 
 mod audit;
 mod clock;
@@ -18,10 +18,9 @@ mod error;
 mod ledger;
 mod limits;
 mod line;
-mod listen;
+mod listeners;
 mod log;
 mod metrics;
-mod newcomers;
 mod outbox;
 mod port_mapping;
 mod privileges;
@@ -36,12 +35,13 @@ mod tcp;
 mod tls;
 mod token;
 mod turns;
+mod unauthenticated_connections;
 
 pub use daemon::Daemon;
 pub use error::DaemonError;
 pub use ledger::LedgerError;
 pub use limits::Limits;
-pub use listen::{Listen, Transport, socket_address};
+pub use listeners::{ListenAddress, Transport, socket_address};
 pub use log::{Format, Level, Log};
 pub use privileges::drop_privileges;
 pub use rules::recorded_rules;

@@ -1,4 +1,4 @@
-//! Limits of the resources that others can make the daemon use.
+//! Limits of the resources that agents and hosts can make the daemon use.
 
 use std::io;
 
@@ -7,18 +7,18 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::{DaemonError, SetupError};
 
-/// Limits of the resources that others can make the daemon use.
+/// Limits of the resources that agents and hosts can make the daemon use.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Maximum connections. A further one replaces the oldest without a session, or else waits in the
     /// kernel's queue.
     pub connections: usize,
-    /// Maximum octets queued for an agent that does not read. It is read again only when none are, so these
-    /// are replies of one turn, which get half of them, and notifications.
+    /// Maximum octets queued for an agent that does not read. The agent is read again only when none are
+    /// queued, so these are the replies of one turn, for which half is reserved, and notifications.
     pub output: usize,
     /// Maximum octets queued for all agents together. Beyond that, those with the most are disconnected.
     pub backlog: usize,
-    /// How long an agent may read nothing of what is queued for it.
+    /// How long an agent may read none of its queued octets.
     pub patience: Duration,
 }
 
@@ -31,19 +31,19 @@ impl Default for Limits {
 impl Limits {
     /// Open files besides connections: listeners, journal, packet filter and the like.
     const OTHER_FILES: u64 = 64;
-    /// A turn ends after this many octets of answers, so that others do not wait longer.
-    const LONGEST_TURN: usize = 1 << 20;
-    /// The cost of a turn before its requests are answered, in units of about a nanosecond; and the share of
-    /// one agent before others get their turn.
+    /// Octets of answers that end a turn, so that other agents need not wait longer.
+    const MAX_TURN_OCTETS: usize = 1 << 20;
+    /// Cost after which the requests of a turn are answered, in units of about a nanosecond.
     pub(crate) const TURN_WORK: u64 = 10_000_000;
+    /// The share of one agent before others get their turn, in the same units.
     pub(crate) const SHARE: u64 = 1_000_000;
     /// Minimum of `output`: half of it holds the longest list, which is the longest reply.
-    pub(crate) const LEAST_OUTPUT: u64 = 2 << 16;
+    pub(crate) const MIN_OUTPUT: u64 = 2 << 16;
 
     /// Returns the octets of answers that end a turn. The other half of `output` holds the longest answer and
     /// notifications, so no agent is disconnected for the volume of its own requests.
-    pub(crate) fn turn(&self) -> usize {
-        (self.output / 2).min(Self::LONGEST_TURN)
+    pub(crate) fn turn_octets(&self) -> usize {
+        (self.output / 2).min(Self::MAX_TURN_OCTETS)
     }
 
     /// Raises the limit of open files to the maximum; fails if it is too low for the connections.

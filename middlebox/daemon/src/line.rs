@@ -1,4 +1,4 @@
-//! A connection's socket with its send queue, for any protocol.
+//! A connection's socket with its send queue, for any transport.
 
 use std::fmt;
 use std::io;
@@ -13,10 +13,10 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
     fn framing(&self) -> Framing;
 
     /// Reads once. `buffer` is scratch space.
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Heard>;
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome>;
 
-    /// Returns true if buffered data remain that the socket will not report.
-    fn has_rest(&self) -> bool {
+    /// Returns true if buffered data remain that the poller will not report.
+    fn has_buffered_data(&self) -> bool {
         false
     }
 
@@ -26,12 +26,12 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
     /// Returns the queued octets.
     fn waiting(&self) -> usize;
 
-    /// Returns true if it has something to send, possibly other than messages.
+    /// Returns true if there is something to send, including data of the transport itself.
     fn is_to_write(&self) -> bool {
         self.waiting() > 0
     }
 
-    /// Sends what the kernel takes; returns the number of octets.
+    /// Sends as much as the kernel takes; returns the number of octets.
     fn flush(&mut self) -> io::Result<usize>;
 
     /// Shuts down the sending side.
@@ -40,16 +40,16 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
 
 /// The result of a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Heard {
-    /// Octets, framed as the protocol does.
+pub(crate) enum ReadOutcome {
+    /// Octets, framed as the transport does.
     Octets(Bytes),
-    /// Nothing yet, at this cost in units of about a nanosecond.
+    /// No octets yet, but this cost in units of about a nanosecond.
     Work(u64),
-    /// The connection is now encrypted, and the other side has authenticated with these names; `None` without a
+    /// The connection is now encrypted, and the peer has authenticated with these names; `None` without a
     /// certificate.
     Names(Option<Vec<String>>),
-    /// Nothing complete yet.
+    /// No complete data yet.
     Nothing,
-    /// The other side sends no more.
+    /// The peer has closed its sending side.
     End,
 }

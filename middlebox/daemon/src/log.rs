@@ -14,11 +14,11 @@ use hol_simco::AgentId;
 use self::date::Date;
 use self::writer::Writer;
 
-/// The level of an event. At `info` and above agents cannot cause a line per request.
+/// The level of an event. At `info` and above agents cannot cause a line for each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Something does not work.
+    /// Something failed.
     Error,
     /// Something was refused or closed.
     Warn,
@@ -32,34 +32,39 @@ pub enum Level {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// `name=value`, with quotes where a value has other characters than a word.
+    /// `name=value`; a value is quoted unless it is a single word.
     #[default]
     Logfmt,
     /// An object of JSON; all values are strings.
     Json,
 }
 
-/// Writes events.
+/// The log, which writes events up to a level.
 pub struct Log {
-    most: Level,
+    max_level: Level,
     format: Format,
-    seldom: Seldom,
+    repeated: RepeatedEvents,
     out: Outlet,
 }
 
-/// Where lines go.
+/// The destination of the lines.
 enum Outlet {
     Direct(Box<dyn Write + Send>),
-    Beside(Writer),
+    Background(Writer),
 }
 
 /// A field of an event.
 pub(crate) type Field<'a> = (&'static str, &'a dyn Display);
 
 impl Log {
-    /// Creates a log of events up to the level `most`.
-    pub fn new(most: Level, out: Box<dyn Write + Send>) -> Self {
-        Self { most, format: Format::default(), seldom: Seldom::default(), out: Outlet::Direct(out) }
+    /// Creates a log of events up to the level `max`.
+    pub fn new(max_level: Level, out: Box<dyn Write + Send>) -> Self {
+        Self {
+            max_level,
+            format: Format::default(),
+            repeated: RepeatedEvents::default(),
+            out: Outlet::Direct(out),
+        }
     }
 
     /// Returns the log with another format.
@@ -67,29 +72,29 @@ impl Log {
         Self { format, ..self }
     }
 
-    /// Changes the level and the format of what follows.
-    pub(crate) fn change(&mut self, most: Level, format: Format) {
-        (self.most, self.format) = (most, format);
+    /// Changes the level and the format from now on.
+    pub(crate) fn change(&mut self, max_level: Level, format: Format) {
+        (self.max_level, self.format) = (max_level, format);
     }
 
-    /// Writes from now on without waiting for whoever reads the log: what exceeds a bounded queue is left out.
-    pub(crate) fn write_beside(&mut self) -> io::Result<()> {
+    /// Switches to a bounded queue that does not wait for the reader; lines that do not fit are dropped.
+    pub(crate) fn write_in_background(&mut self) -> io::Result<()> {
         if let Outlet::Direct(out) = &mut self.out {
-            self.out = Outlet::Beside(Writer::start(std::mem::replace(out, Box::new(io::sink())))?);
+            self.out = Outlet::Background(Writer::start(std::mem::replace(out, Box::new(io::sink())))?);
         }
         Ok(())
     }
 
-    /// Returns the number of lines that were left out.
-    pub(crate) fn lost(&self) -> u64 {
-        if let Outlet::Beside(writer) = &self.out { writer.lost() } else { 0 }
+    /// Returns the number of dropped lines.
+    pub(crate) fn dropped_lines(&self) -> u64 {
+        if let Outlet::Background(writer) = &self.out { writer.dropped_lines() } else { 0 }
     }
 
     pub(crate) fn writes(&self, level: Level) -> bool {
-        level <= self.most
+        level <= self.max_level
     }
 
-    /// Writes an event. Failures cannot be reported.
+    /// Writes an event. Failures are ignored, because the log is where they would be reported.
     pub(crate) fn write(&mut self, now: Time, level: Level, event: &str, fields: &[Field<'_>]) {
         if !self.writes(level) {
             return;
@@ -97,8 +102,8 @@ impl Log {
         self.put(now, None, level, event, fields);
     }
 
-    /// Writes a line of the audit log, whatever the level. This agent has brought it about, so it is left out where the agent's
-    /// lines would leave others no room.
+    /// Writes a line of the audit log, regardless of the level. The line counts for the agent that caused it, and is
+    /// dropped if the agent's lines would leave no room for others.
     pub(crate) fn write_record(
         &mut self,
         now: Time,
@@ -114,7 +119,7 @@ impl Log {
         let text = line(level, event, fields);
         match &mut self.out {
             Outlet::Direct(out) => drop(out.write_all(text.as_bytes())),
-            Outlet::Beside(writer) => {
+            Outlet::Background(writer) => {
                 writer.push(agent, &text, |lines| line(Level::Warn, "log-incomplete", &[("lines", &lines)]));
             }
         }
@@ -122,16 +127,16 @@ impl Log {
 }
 
 impl Log {
-    /// Writes an event that others can cause at will: once a minute with the same fields, with the number of
-    /// occurrences since.
-    pub(crate) fn write_seldom(
+    /// Writes an event that clients can cause at will, once a minute for equal fields, with the number of
+    /// occurrences.
+    pub(crate) fn write_limited(
         &mut self,
         now: Time,
         level: Level,
         event: &'static str,
         fields: &[Field<'_>],
     ) {
-        if let Some(times) = self.seldom.note(now, event, fields).filter(|_| self.writes(level)) {
+        if let Some(times) = self.repeated.note(now, event, fields).filter(|_| self.writes(level)) {
             let times: Field<'_> = ("times", &times);
             self.write(now, level, event, &[fields, &[times]].concat());
         }
@@ -140,19 +145,19 @@ impl Log {
 
 /// Events of the last minute.
 #[derive(Debug, Default)]
-struct Seldom(BTreeMap<(&'static str, String), (Time, u64)>);
+struct RepeatedEvents(BTreeMap<(&'static str, String), (Time, u64)>);
 
-impl Seldom {
+impl RepeatedEvents {
     const PERIOD: Duration = Duration::from_secs(60);
-    /// Maximum different ones; beyond that all others of an event count as the same.
-    const MOST: usize = 256;
+    /// Maximum distinct events; beyond that all further ones of a name count as equal.
+    const MAX: usize = 256;
 
-    /// Returns how often the event has happened, if it is to be written now.
+    /// Returns the number of occurrences if the event must be written now.
     fn note(&mut self, now: Time, event: &'static str, fields: &[Field<'_>]) -> Option<u64> {
         let mut key = (event, fields.iter().map(|(_, value)| format!("{value} ")).collect());
-        if self.0.len() >= Self::MOST && !self.0.contains_key(&key) {
+        if self.0.len() >= Self::MAX && !self.0.contains_key(&key) {
             self.0.retain(|_, (written, _)| *written + Self::PERIOD > now);
-            if self.0.len() >= Self::MOST {
+            if self.0.len() >= Self::MAX {
                 key.1 = String::new();
             }
         }
@@ -168,7 +173,7 @@ impl Seldom {
 
 impl fmt::Debug for Log {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Log").field("most", &self.most).finish_non_exhaustive()
+        f.debug_struct("Log").field("most", &self.max_level).finish_non_exhaustive()
     }
 }
 
@@ -203,7 +208,7 @@ fn logfmt<'a>(fields: impl Iterator<Item = &'a Field<'a>>) -> String {
         if !value.is_empty() && value.chars().all(is_plain) {
             let _ = write!(line, "{space}{name}={value}");
         } else {
-            // Names come from outside: quoted, so that none can fake a line.
+            // Names come from clients; quotes prevent them from forging a line.
             let _ = write!(line, "{space}{name}={value:?}");
         }
     }
@@ -265,9 +270,9 @@ mod tests {
 
     #[test]
     fn what_others_can_bring_about_is_written_once_a_minute() {
-        let (mut seldom, start) = (Seldom::default(), Time::from_millis(1_700_000_000_000));
+        let (mut repeated, start) = (RepeatedEvents::default(), Time::from_millis(1_700_000_000_000));
         let mut note = |second, peer: u32| {
-            seldom.note(start + Duration::from_secs(second), "session-refused", &[("peer", &peer)])
+            repeated.note(start + Duration::from_secs(second), "session-refused", &[("peer", &peer)])
         };
         assert_eq!(
             [note(0, 1), note(1, 1), note(2, 2), note(59, 1), note(60, 1)],
@@ -276,7 +281,7 @@ mod tests {
         for peer in 0..10_000 {
             note(61, peer);
         }
-        assert!(seldom.0.len() <= Seldom::MOST + 1, "{}", seldom.0.len());
+        assert!(repeated.0.len() <= RepeatedEvents::MAX + 1, "{}", repeated.0.len());
     }
 
     #[test]

@@ -14,18 +14,18 @@ use crate::port_mapping::Answers;
 pub(crate) use histogram::Histogram;
 pub(crate) use text::MIME;
 
-/// The numbers of a daemon: written by the event loop, read by the [endpoint](crate::endpoint).
+/// The metrics of a daemon: written by the event loop, read by the [endpoint](crate::endpoint).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Metrics(Arc<Mutex<Numbers>>);
 
 impl Metrics {
-    /// Locks the numbers for access.
+    /// Locks the metrics for access.
     pub fn numbers(&self) -> MutexGuard<'_, Numbers> {
-        // Counters are consistent at any time.
+        // Counters are consistent at any time, even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns all of them as text for Prometheus.
+    /// Returns all metrics as text for Prometheus.
     pub fn text(&self) -> String {
         let numbers = self.numbers().clone();
         text::of(&numbers)
@@ -53,10 +53,11 @@ pub(crate) struct Numbers {
     pub usage: BTreeMap<String, Usage>,
     /// Ports that the NAT can assign for each protocol.
     pub ports: u64,
-    /// Mappings by PCP and NAT-PMP, and answers about them.
+    /// Mappings by PCP and NAT-PMP.
     pub mappings: u64,
+    /// Answers to requests for mappings, by operation and result.
     pub mapping_answers: Answers,
-    /// 1 if there is a standby that has every rule.
+    /// 1 if a standby has every rule.
     pub standbys: u64,
     /// Octets from agents.
     pub received: u64,
@@ -70,14 +71,14 @@ pub(crate) struct Numbers {
     pub journal: Histogram,
     /// Batches that could not be applied as a whole.
     pub failures: u64,
-    /// Lines of the log that were left out because nobody read it.
-    pub lost_lines: u64,
+    /// Log lines dropped because the reader was too slow.
+    pub dropped_lines: u64,
     /// Time of turns, in nanoseconds.
     pub turns: Histogram,
     /// Cost of turns, in units of about a nanosecond.
     pub work: Histogram,
     /// Maximum cost of a turn.
-    pub most_work: u64,
+    pub max_work: u64,
 }
 
 impl Default for Numbers {
@@ -101,10 +102,10 @@ impl Default for Numbers {
             filter: Histogram::of_times(),
             journal: Histogram::of_times(),
             failures: 0,
-            lost_lines: 0,
+            dropped_lines: 0,
             turns: Histogram::of_times(),
             work: Histogram::of_times(),
-            most_work: 0,
+            max_work: 0,
         }
     }
 }
@@ -128,7 +129,7 @@ impl Numbers {
     /// Counts the cost of a turn.
     pub fn count_work(&mut self, work: u64) {
         self.work.count(work);
-        self.most_work = self.most_work.max(work);
+        self.max_work = self.max_work.max(work);
     }
 
     /// Counts an answered request.

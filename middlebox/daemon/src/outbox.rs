@@ -10,8 +10,8 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Memory kept when all is sent: little, since there may be ten thousand connections.
-    const KEPT: usize = 4096;
+    /// Memory that an empty queue keeps: little, since there may be ten thousand connections.
+    const IDLE_CAPACITY: usize = 4096;
 
     /// Queues a message.
     pub fn push(&mut self, message: &Message) {
@@ -22,8 +22,8 @@ impl Outbox {
         message.append_to(&mut self.octets);
     }
 
-    /// Returns what is queued.
-    pub fn rest(&self) -> &[u8] {
+    /// Returns the unsent octets.
+    pub fn unsent(&self) -> &[u8] {
         &self.octets[self.sent..]
     }
 
@@ -32,7 +32,7 @@ impl Outbox {
         self.sent += octets;
         if self.sent == self.octets.len() {
             self.octets.clear();
-            self.octets.shrink_to(Self::KEPT);
+            self.octets.shrink_to(Self::IDLE_CAPACITY);
             self.sent = 0;
         }
     }

@@ -1,10 +1,11 @@
 //! PCP and NAT-PMP: internal hosts request port mappings, each of which is a rule. RFC 6887, RFC 6886.
 //!
-//! This is an agent within the daemon, with a session for each agent of the policy that owns hosts, so its
-//! requests are limited, recorded and enforced like all others. Hosts are identified by their address.
+//! The port mapper is an agent within the daemon, with a session for each agent of the policy that owns
+//! hosts, so its requests are limited, recorded and enforced like all others. Hosts are identified by their
+//! addresses.
 
+mod mapping_request;
 mod table;
-mod wanted;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,8 +20,8 @@ use hol_simco::{
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
-use table::{Granted, Key, Table, host_of};
-use wanted::Wanted;
+use mapping_request::MappingRequest;
+use table::{GrantedMapping, Key, Table, host_of};
 
 /// The sockets for hosts, and their mappings.
 #[derive(Debug)]
@@ -29,12 +30,12 @@ pub(crate) struct PortMapper {
     /// The gateway's outside address, for NAT-PMP.
     address: Option<Ipv4Addr>,
     /// Maximum mappings per host.
-    most: usize,
-    /// Start of its epoch.
+    max_mappings: usize,
+    /// The start of its epoch.
     start: Time,
     table: Table,
     sessions: BTreeMap<AgentId, SessionId>,
-    asked: BTreeMap<Tid, Asked>,
+    pending: BTreeMap<Tid, PendingRequest>,
     last_tid: u32,
     /// Sent answers.
     answers: Answers,
@@ -43,7 +44,7 @@ pub(crate) struct PortMapper {
 /// The number of answers by protocol, operation and result code.
 pub(crate) type Answers = BTreeMap<(&'static str, &'static str, u16), u64>;
 
-/// A host to answer.
+/// The host that gets an answer, and the socket for it.
 #[derive(Debug, Clone, Copy)]
 struct Host {
     socket: u32,
@@ -52,10 +53,10 @@ struct Host {
 
 /// A pending request to the middlebox.
 #[derive(Debug)]
-struct Asked {
-    /// `None` if nobody waits for it.
+struct PendingRequest {
+    /// The host that waits for the answer; `None` if none does.
     host: Option<Host>,
-    wanted: Wanted,
+    mapping_request: MappingRequest,
     octets: Vec<u8>,
     agent: AgentId,
 }
@@ -63,29 +64,39 @@ struct Asked {
 /// The immediate result of a request.
 enum Outcome {
     Answer(Vec<u8>),
-    /// The middlebox has been asked.
-    Asked,
+    /// The middlebox has been asked, and answers later.
+    Pending,
 }
 
 impl PortMapper {
     /// Maximum datagrams read per turn.
-    pub const MOST_HEARD: usize = 32;
+    pub const MAX_DATAGRAMS: usize = 32;
 
-    /// Opens the sockets, on this interface if given.
+    /// Opens the sockets, bound to this interface if given.
     pub fn open(
         addresses: &[SocketAddr],
         interface: Option<&str>,
         address: Option<Ipv4Addr>,
-        most: usize,
+        max_mappings: usize,
     ) -> Result<Self, (SocketAddr, io::Error)> {
         let open = |at: &SocketAddr| open(*at, interface).map_err(|error| (*at, error));
         let sockets = addresses.iter().map(open).collect::<Result<_, _>>()?;
-        let (table, sessions, asked) = Default::default();
+        let (table, sessions, pending) = Default::default();
         let answers = Answers::new();
-        Ok(Self { sockets, address, most, start: Time::ZERO, table, sessions, asked, last_tid: 0, answers })
+        Ok(Self {
+            sockets,
+            address,
+            max_mappings,
+            start: Time::ZERO,
+            table,
+            sessions,
+            pending,
+            last_tid: 0,
+            answers,
+        })
     }
 
-    /// Starts with the mappings of restored rules.
+    /// Starts the epoch, with the mappings of restored rules.
     pub fn begin(&mut self, now: Time, middlebox: &Middlebox) {
         self.start = now;
         let policy = middlebox.policy();
@@ -106,8 +117,8 @@ impl PortMapper {
         self.sockets.iter().filter_map(|socket| socket.local_addr().ok())
     }
 
-    /// Reads a datagram of this socket; returns false if there is none.
-    pub fn hear(
+    /// Processes a datagram of this socket; returns false if there is none.
+    pub fn receive(
         &mut self,
         now: Time,
         socket: u32,
@@ -121,12 +132,12 @@ impl PortMapper {
             Err(error) => return Err(error),
         };
         let ip = address.ip().to_canonical();
-        self.take(now, (Host { socket, address }, ip), &buffer[..length], middlebox, batch);
+        self.handle(now, (Host { socket, address }, ip), &buffer[..length], middlebox, batch);
         Ok(true)
     }
 
-    /// Answers a host's request, or passes it to the middlebox.
-    fn take(
+    /// Answers the request of a host, or passes it to the middlebox.
+    fn handle(
         &mut self,
         now: Time,
         (host, ip): (Host, IpAddr),
@@ -135,17 +146,17 @@ impl PortMapper {
         batch: &mut Batch,
     ) {
         batch.count(Self::DATAGRAM);
-        match self.understand(now, (host, ip), octets, middlebox, batch) {
-            Ok(Some(Outcome::Answer(answer))) => self.say(host, &answer),
-            Ok(Some(Outcome::Asked) | None) => {}
+        match self.parse_and_handle(now, (host, ip), octets, middlebox, batch) {
+            Ok(Some(Outcome::Answer(answer))) => self.send(host, &answer),
+            Ok(Some(Outcome::Pending) | None) => {}
             Err(refusal) => self.refuse(now, host, octets, refusal),
         }
     }
 
-    /// Cost to parse and answer a datagram, in units of about a nanosecond.
+    /// Cost of parsing and answering a datagram, in units of about a nanosecond.
     const DATAGRAM: u64 = 10_000;
 
-    fn understand(
+    fn parse_and_handle(
         &mut self,
         now: Time,
         (host, ip): (Host, IpAddr),
@@ -154,76 +165,91 @@ impl PortMapper {
         batch: &mut Batch,
     ) -> Result<Option<Outcome>, Refusal> {
         let epoch = self.epoch(now);
-        let wanted = match hear(octets)? {
+        let mapping_request = match hear(octets)? {
             None => return Ok(None),
             Some(Heard::NatPmp(nat_pmp::Request::Address)) => {
                 let address = self.address.ok_or(Refusal::NetworkFailure)?;
                 return Ok(Some(Outcome::Answer(nat_pmp::address(address, epoch))));
             }
             Some(Heard::NatPmp(nat_pmp::Request::Map { protocol, port, external, lifetime })) => {
-                Wanted::by_nat_pmp(ip, protocol, port, external, lifetime)
+                MappingRequest::from_nat_pmp(ip, protocol, port, external, lifetime)
             }
-            Some(Heard::Pcp(request)) => match Wanted::by_pcp(request, ip)? {
-                Some(wanted) => wanted,
+            Some(Heard::Pcp(request)) => match MappingRequest::from_pcp(request, ip)? {
+                Some(mapping_request) => mapping_request,
                 None => {
                     return Ok(Some(Outcome::Answer(reply::grant(&hol_pcp::Operation::Announce, 0, epoch))));
                 }
             },
         };
         let agent = middlebox.policy().agent_at(ip).ok_or(Refusal::NotAuthorized)?;
-        if self.asked.values().any(|asked| asked.host.is_some() && asked.wanted.key == wanted.key) {
+        if self
+            .pending
+            .values()
+            .any(|pending| pending.host.is_some() && pending.mapping_request.key == mapping_request.key)
+        {
             // The same request is pending; its answer serves both.
             return Ok(None);
         }
-        let asked = Asked { host: Some(host), wanted, octets: octets.to_vec(), agent };
-        self.want(now, asked, middlebox, batch).map(Some)
+        let pending = PendingRequest { host: Some(host), mapping_request, octets: octets.to_vec(), agent };
+        self.handle_mapping(now, pending, middlebox, batch).map(Some)
     }
 
-    /// Fulfils a request, or passes it to the middlebox.
-    fn want(
+    /// Answers a mapping request, or passes it to the middlebox.
+    fn handle_mapping(
         &mut self,
         now: Time,
-        asked: Asked,
+        pending: PendingRequest,
         middlebox: &mut Middlebox,
         batch: &mut Batch,
     ) -> Result<Outcome, Refusal> {
-        let (wanted, epoch) = (&asked.wanted, self.epoch(now));
-        let key = wanted.key;
-        if wanted.lifetime == 0 && (key.port == 0 || key.protocol == 0) {
-            let answer = wanted.given_back(epoch);
-            self.give_all_back(now, &asked, middlebox, batch)?;
+        let (mapping_request, epoch) = (&pending.mapping_request, self.epoch(now));
+        let key = mapping_request.key;
+        if mapping_request.lifetime == 0 && (key.port == 0 || key.protocol == 0) {
+            let answer = mapping_request.confirm_deletion(epoch);
+            self.delete_mappings(now, &pending, middlebox, batch)?;
             return Ok(Outcome::Answer(answer));
         }
-        if !wanted.is_one_port() {
+        if !mapping_request.is_one_port() {
             return Err(Refusal::UnsupportedProtocol);
         }
-        let had = self.table.get(&key).copied();
-        if had.is_some_and(|had| had.nonce.is_some() && had.nonce != wanted.nonce) {
+        let existing = self.table.get(&key).copied();
+        if existing
+            .is_some_and(|existing| existing.nonce.is_some() && existing.nonce != mapping_request.nonce)
+        {
             return Err(Refusal::NotAuthorized);
         }
-        match had {
-            None if wanted.lifetime == 0 => Ok(Outcome::Answer(wanted.given_back(epoch))),
-            None => self.begin_mapping(now, asked, middlebox, batch),
-            Some(Granted { pid, .. }) if wanted.lifetime == 0 => {
-                self.change(now, asked, pid, Lifetime(0), middlebox, batch)
+        match existing {
+            None if mapping_request.lifetime == 0 => {
+                Ok(Outcome::Answer(mapping_request.confirm_deletion(epoch)))
             }
-            Some(had) if wanted.outside.is_exact && is_other(wanted.outside.outside, had.outside) => {
+            None => self.begin_mapping(now, pending, middlebox, batch),
+            Some(GrantedMapping { pid, .. }) if mapping_request.lifetime == 0 => {
+                self.change(now, pending, pid, Lifetime(0), middlebox, batch)
+            }
+            Some(existing)
+                if mapping_request.outside.is_exact
+                    && differs(mapping_request.outside.outside, existing.outside) =>
+            {
                 Err(Refusal::CannotProvideExternal)
             }
-            Some(had) if had.filter == wanted.filter => {
-                let lifetime = wanted.seconds();
-                self.change(now, asked, had.pid, lifetime, middlebox, batch)
+            Some(existing) if existing.filter == mapping_request.filter => {
+                let lifetime = mapping_request.seconds();
+                self.change(now, pending, existing.pid, lifetime, middlebox, batch)
             }
-            Some(had) => {
-                // Another rule with the same port. It takes no more than the one that it replaces, which ends only if
-                // nothing is in its way.
-                check_rights(&asked, middlebox)?;
-                let gone =
-                    Asked { host: None, wanted: wanted.clone(), octets: Vec::new(), agent: asked.agent };
-                self.change(now, gone, had.pid, Lifetime(0), middlebox, batch)?;
-                let mut asked = asked;
-                asked.wanted.outside.outside = had.outside;
-                self.enable(now, asked, middlebox, batch)
+            Some(existing) => {
+                // The new rule has the same port and needs no more than the previous one, which ends only if the
+                // policy permits the new one.
+                check_rights(&pending, middlebox)?;
+                let replaced = PendingRequest {
+                    host: None,
+                    mapping_request: mapping_request.clone(),
+                    octets: Vec::new(),
+                    agent: pending.agent,
+                };
+                self.change(now, replaced, existing.pid, Lifetime(0), middlebox, batch)?;
+                let mut pending = pending;
+                pending.mapping_request.outside.outside = existing.outside;
+                self.enable(now, pending, middlebox, batch)
             }
         }
     }
@@ -231,99 +257,101 @@ impl PortMapper {
     fn begin_mapping(
         &mut self,
         now: Time,
-        asked: Asked,
+        pending: PendingRequest,
         middlebox: &mut Middlebox,
         batch: &mut Batch,
     ) -> Result<Outcome, Refusal> {
-        let (wanted, key) = (&asked.wanted, asked.wanted.key);
-        // A port that is mapped for everybody already lets this flow pass. RFC 6887 section 12.3.
+        let (mapping_request, key) = (&pending.mapping_request, pending.mapping_request.key);
+        // A port that is mapped for all hosts already passes this flow. RFC 6887 section 12.3.
         if key.remote.is_some()
             && let Some(mapped) = self.table.get(&Key { remote: None, ..key })
         {
-            return Ok(Outcome::Answer(wanted.grant(mapped, now, self.epoch(now))));
+            return Ok(Outcome::Answer(mapping_request.grant(mapped, now, self.epoch(now))));
         }
-        let under_way = self.asked.values().filter(|other| other.wanted.key.host == key.host).count();
-        let has = self.table.of(key.host).count() + under_way;
-        if has >= self.most {
+        let pending_count =
+            self.pending.values().filter(|other| other.mapping_request.key.host == key.host).count();
+        let count = self.table.of(key.host).count() + pending_count;
+        if count >= self.max_mappings {
             return Err(Refusal::UserExceedsQuota);
         }
-        if has >= Self::FEW && self.is_scarce(asked.agent, middlebox) {
+        if count >= Self::FEW_MAPPINGS && self.is_scarce(pending.agent, middlebox) {
             return Err(Refusal::NoResources);
         }
-        check_rights(&asked, middlebox)?;
-        self.enable(now, asked, middlebox, batch)
+        check_rights(&pending, middlebox)?;
+        self.enable(now, pending, middlebox, batch)
     }
 
     fn enable(
         &mut self,
         now: Time,
-        asked: Asked,
+        pending: PendingRequest,
         middlebox: &mut Middlebox,
         batch: &mut Batch,
     ) -> Result<Outcome, Refusal> {
-        let (enable, mapping) = (asked.wanted.enable(), asked.wanted.outside);
-        let session = self.session(now, asked.agent, middlebox, batch)?;
-        let tid = self.note(asked);
+        let (enable, mapping) = (pending.mapping_request.enable(), pending.mapping_request.outside);
+        let session = self.session(now, pending.agent, middlebox, batch)?;
+        let tid = self.add_pending(pending);
         middlebox.ask(now, session, tid, Request::Per { enable, gid: None }, Some(mapping), batch);
-        Ok(Outcome::Asked)
+        Ok(Outcome::Pending)
     }
 
-    /// Mappings that a host gets even when few are left: those are reserved for hosts with fewer.
-    const FEW: usize = 4;
+    /// Mappings that a host gets even when few are free: the last quarter is reserved for hosts with fewer.
+    const FEW_MAPPINGS: usize = 4;
 
-    /// Returns true if only a quarter is left of what all hosts of this agent may map together.
+    /// Returns true if no more than a quarter of the agent's mappings is free.
     fn is_scarce(&self, agent: AgentId, middlebox: &Middlebox) -> bool {
         let quota = middlebox.policy().quota(agent);
         let is_nat = middlebox.capabilities().include(Capabilities::NAT);
-        let most = if is_nat { quota.ports.min(quota.rules) } else { quota.rules };
-        let under_way = self.asked.values().filter(|asked| asked.agent == agent).count();
-        self.table.count_of(agent) + under_way >= most - most / 4
+        let max_mappings = if is_nat { quota.ports.min(quota.rules) } else { quota.rules };
+        let pending_count = self.pending.values().filter(|pending| pending.agent == agent).count();
+        self.table.count_of(agent) + pending_count >= max_mappings - max_mappings / 4
     }
 
     fn change(
         &mut self,
         now: Time,
-        asked: Asked,
+        pending: PendingRequest,
         pid: Pid,
         lifetime: Lifetime,
         middlebox: &mut Middlebox,
         batch: &mut Batch,
     ) -> Result<Outcome, Refusal> {
-        let session = self.session(now, asked.agent, middlebox, batch)?;
-        let tid = self.note(asked);
+        let session = self.session(now, pending.agent, middlebox, batch)?;
+        let tid = self.add_pending(pending);
         middlebox.ask(now, session, tid, Request::Plc { pid, lifetime }, None, batch);
-        Ok(Outcome::Asked)
+        Ok(Outcome::Pending)
     }
 
-    /// Deletes all mappings of the host, or those of a protocol, that it may delete. RFC 6887 section 15.1,
-    /// RFC 6886 section 3.4.
-    fn give_all_back(
+    /// Deletes the mappings of the host, or those of a protocol, except those that another nonce protects.
+    /// RFC 6887 section 15.1, RFC 6886 section 3.4.
+    fn delete_mappings(
         &mut self,
         now: Time,
-        asked: &Asked,
+        pending: &PendingRequest,
         middlebox: &mut Middlebox,
         batch: &mut Batch,
     ) -> Result<(), Refusal> {
-        let wanted = &asked.wanted;
-        let is_meant = |(key, granted): &(&Key, &Granted)| {
+        let mapping_request = &pending.mapping_request;
+        let is_to_delete = |(key, granted): &(&Key, &GrantedMapping)| {
             key.remote.is_none()
-                && (wanted.key.protocol == 0 || wanted.key.protocol == key.protocol)
-                && (granted.nonce.is_none() || granted.nonce == wanted.nonce)
+                && (mapping_request.key.protocol == 0 || mapping_request.key.protocol == key.protocol)
+                && (granted.nonce.is_none() || granted.nonce == mapping_request.nonce)
         };
-        let meant = self.table.of(wanted.key.host).filter(is_meant);
-        let meant: Vec<(Key, Pid)> = meant.map(|(key, granted)| (*key, granted.pid)).collect();
-        for (key, pid) in meant {
-            let wanted = Wanted { key, ..wanted.clone() };
-            let one = Asked { host: None, wanted, octets: Vec::new(), agent: asked.agent };
+        let to_delete = self.table.of(mapping_request.key.host).filter(is_to_delete);
+        let to_delete: Vec<(Key, Pid)> = to_delete.map(|(key, granted)| (*key, granted.pid)).collect();
+        for (key, pid) in to_delete {
+            let mapping_request = MappingRequest { key, ..mapping_request.clone() };
+            let one =
+                PendingRequest { host: None, mapping_request, octets: Vec::new(), agent: pending.agent };
             self.change(now, one, pid, Lifetime(0), middlebox, batch)?;
         }
         Ok(())
     }
 
-    fn note(&mut self, asked: Asked) -> Tid {
+    fn add_pending(&mut self, pending: PendingRequest) -> Tid {
         self.last_tid = self.last_tid.wrapping_add(1);
         let tid = Tid(self.last_tid);
-        self.asked.insert(tid, asked);
+        self.pending.insert(tid, pending);
         tid
     }
 
@@ -343,7 +371,7 @@ impl PortMapper {
             ConnectionInfo { is_secure: true, agent: Some(name), ..ConnectionInfo::plain(Framing::Messages) };
         let session = middlebox.connect(now, underlay);
         let establish = Request::Se { version: Version::SIMCO_3_0, challenge: None };
-        // Registered before its first message arrives.
+        // The session is registered before its first message arrives.
         self.sessions.insert(agent, session);
         middlebox.receive(now, session, Message::request(Tid(0), establish).to_bytes(), batch);
         if middlebox.agent(session).is_none() {
@@ -354,7 +382,7 @@ impl PortMapper {
     }
 
     /// Returns true if this is one of its sessions.
-    pub fn has(&self, session: SessionId) -> bool {
+    pub fn has_session(&self, session: SessionId) -> bool {
         self.sessions.values().any(|ours| *ours == session)
     }
 
@@ -363,17 +391,19 @@ impl PortMapper {
         self.sessions.retain(|_, ours| *ours != session);
     }
 
-    /// Handles a committed message of the middlebox, and answers the host.
-    pub fn learn(&mut self, now: Time, Message { tid, body }: Message) {
+    /// Processes a committed message of the middlebox, and answers the host.
+    pub fn handle_reply(&mut self, now: Time, Message { tid, body }: Message) {
         if let Body::Notification(Notification::Are { pid, lifetime }) = body {
             return match lifetime {
                 Lifetime(0) => self.table.end(pid),
-                lifetime => self.table.prolong(pid, lifetime.end(now)),
+                lifetime => self.table.extend(pid, lifetime.end(now)),
             };
         }
-        let Some(Asked { host, wanted, octets, agent }) = self.asked.remove(&tid) else { return };
-        match (self.outcome(now, &wanted, agent, &body), host) {
-            (Ok(answer), Some(host)) => self.say(host, &answer),
+        let Some(PendingRequest { host, mapping_request, octets, agent }) = self.pending.remove(&tid) else {
+            return;
+        };
+        match (self.outcome(now, &mapping_request, agent, &body), host) {
+            (Ok(answer), Some(host)) => self.send(host, &answer),
             (Err(refusal), Some(host)) => self.refuse(now, host, &octets, refusal),
             (_, None) => {}
         }
@@ -382,35 +412,36 @@ impl PortMapper {
     fn outcome(
         &mut self,
         now: Time,
-        wanted: &Wanted,
+        mapping_request: &MappingRequest,
         agent: AgentId,
         body: &Body,
     ) -> Result<Vec<u8>, Refusal> {
-        let (key, epoch) = (wanted.key, self.epoch(now));
+        let (key, epoch) = (mapping_request.key, self.epoch(now));
         let granted = match body {
             Body::Reply(Reply::Per(rule)) => {
                 let outside = host_of(&rule.outside).ok_or(Refusal::NetworkFailure)?;
-                let (nonce, filter, until) = (wanted.nonce, wanted.filter, rule.lifetime.end(now));
-                Granted { pid: rule.pid, nonce, outside, filter, until, agent }
+                let (nonce, filter, until) =
+                    (mapping_request.nonce, mapping_request.filter, rule.lifetime.end(now));
+                GrantedMapping { pid: rule.pid, nonce, outside, filter, until, agent }
             }
             Body::Reply(Reply::Plc { lifetime }) => {
-                let had = self.table.get(&key).ok_or(Refusal::NetworkFailure)?;
-                Granted { nonce: wanted.nonce, until: lifetime.end(now), ..*had }
+                let existing = self.table.get(&key).ok_or(Refusal::NetworkFailure)?;
+                GrantedMapping { nonce: mapping_request.nonce, until: lifetime.end(now), ..*existing }
             }
             Body::Reply(_) => {
                 self.table.remove(&key);
-                return Ok(wanted.given_back(epoch));
+                return Ok(mapping_request.confirm_deletion(epoch));
             }
             Body::Refusal(refusal) => {
                 if *refusal == hol_simco::Refusal::NoSuchRule {
                     self.table.remove(&key);
                 }
-                return Err(in_pcp(*refusal, wanted.outside.is_exact));
+                return Err(to_pcp(*refusal, mapping_request.outside.is_exact));
             }
             _ => return Err(Refusal::NetworkFailure),
         };
         self.table.insert(key, granted);
-        Ok(wanted.grant(&granted, now, epoch))
+        Ok(mapping_request.grant(&granted, now, epoch))
     }
 
     fn refuse(&mut self, now: Time, host: Host, octets: &[u8], refusal: Refusal) {
@@ -419,11 +450,11 @@ impl PortMapper {
             Some(0) => nat_pmp::refusal(octets, refusal, epoch),
             _ => reply::refusal(octets, refusal, epoch),
         };
-        self.say(host, &answer);
+        self.send(host, &answer);
     }
 
-    /// Sends an answer; a host that does not get it asks again.
-    fn say(&mut self, host: Host, octets: &[u8]) {
+    /// Sends an answer. Failures are ignored: a host that does not receive it asks again.
+    fn send(&mut self, host: Host, octets: &[u8]) {
         if let Some(kind) = kind_of(octets) {
             *self.answers.entry(kind).or_default() += 1;
         }
@@ -446,22 +477,26 @@ impl PortMapper {
     }
 }
 
-/// Fails if the policy does not let the agent have what one of its hosts wants.
-fn check_rights(Asked { wanted, agent, .. }: &Asked, middlebox: &Middlebox) -> Result<(), Refusal> {
-    let enable = wanted.enable();
+/// Fails if the policy does not permit the agent what one of its hosts requests.
+fn check_rights(
+    PendingRequest { mapping_request, agent, .. }: &PendingRequest,
+    middlebox: &Middlebox,
+) -> Result<(), Refusal> {
+    let enable = mapping_request.enable();
     let is_covered = middlebox.policy().covers(*agent, &enable.internal, &enable.external);
     if is_covered { Ok(()) } else { Err(Refusal::NotAuthorized) }
 }
 
-/// Returns true if this is not the outside address and port that are wanted. Any address will do for an unspecified one.
-fn is_other(wanted: SocketAddr, outside: SocketAddr) -> bool {
-    outside.port() != wanted.port() || !wanted.ip().is_unspecified() && outside.ip() != wanted.ip()
+/// Returns true if a requested outside address and port differ from an existing one. An unspecified address matches
+/// any.
+fn differs(requested: SocketAddr, outside: SocketAddr) -> bool {
+    outside.port() != requested.port() || !requested.ip().is_unspecified() && outside.ip() != requested.ip()
 }
 
 /// Returns the protocol, the operation and the result of an answer. RFC 6887 section 7.2, RFC 6886 section 3.3.
 fn kind_of(octets: &[u8]) -> Option<(&'static str, &'static str, u16)> {
     let &[version, operation, high, low, ..] = octets else { return None };
-    // Hosts can ask for any operation: those that are none count as one.
+    // Hosts may send any operation number, so all invalid ones count as one.
     Some(match version {
         0 => ("nat-pmp", nat_pmp_name(operation), u16::from_be_bytes([high, low])),
         _ => ("pcp", pcp_name(operation), u16::from(low)),
@@ -498,8 +533,8 @@ fn open(at: SocketAddr, interface: Option<&str>) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// Converts a refusal of SIMCO to PCP.
-fn in_pcp(refusal: hol_simco::Refusal, is_exact: bool) -> Refusal {
+/// Converts a SIMCO refusal to PCP.
+fn to_pcp(refusal: hol_simco::Refusal, is_exact: bool) -> Refusal {
     use hol_simco::Refusal as Simco;
     match refusal {
         Simco::LackOfAddresses | Simco::LackOfPorts if is_exact => Refusal::CannotProvideExternal,

@@ -8,10 +8,11 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-/// Drops every capability except CAP_NET_ADMIN, which the packet filter needs, and without `filters` that one
-/// too. Child programs cannot regain any.
+/// Drops every capability except CAP_NET_ADMIN, and without `filters`, for which the packet filter needs it,
+/// that one too. Child processes cannot regain any.
 ///
-/// Applies to this thread and those that it starts: call it when everything is open, before there are others.
+/// Applies to this thread and those that it starts: call it when everything is open, before there are other
+/// threads.
 pub fn drop_privileges(filters: bool) -> io::Result<()> {
     let needed = if filters { CapabilitySet::NET_ADMIN } else { CapabilitySet::empty() };
     set_no_new_privs(true)?;
@@ -24,13 +25,14 @@ pub fn drop_privileges(filters: bool) -> io::Result<()> {
     )?)
 }
 
-/// Removes all others from the bounding set; a thread with few capabilities may not, and need not.
+/// Removes all other capabilities from the bounding set. A thread without CAP_SETPCAP may not do so, and need
+/// not.
 fn bound(needed: CapabilitySet) -> io::Result<()> {
     let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
     for capability in all.filter(|capability| !needed.contains(*capability)) {
         match remove_capability_from_bounding_set(capability) {
             Ok(()) => {}
-            // Beyond the last one that the kernel knows, or without CAP_SETPCAP.
+            // The capability is beyond the last one that the kernel knows, or CAP_SETPCAP is missing.
             Err(Errno::INVAL | Errno::PERM) => return Ok(()),
             Err(error) => return Err(error.into()),
         }
@@ -43,7 +45,7 @@ mod tests {
     use super::*;
     use rustix::thread::{capability_is_in_bounding_set, no_new_privs};
 
-    /// Capabilities belong to a thread, so others do not notice.
+    /// Runs in a thread of its own, because capabilities belong to a thread.
     fn after_dropping(filters: bool) -> CapabilitySets {
         let before = capabilities(None).unwrap();
         let after = std::thread::spawn(move || {

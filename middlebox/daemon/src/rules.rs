@@ -1,4 +1,4 @@
-//! The recorded rules of a daemon, running or not.
+//! Reads the recorded rules of a daemon, running or not.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use hol_simco::{Owner, Reply};
 
 use crate::clock::Clock;
 
-/// Returns the rules in force recorded in this directory, by PID, each as the reply to PRS. There is no
-/// limit, whereas a reply to PRL has at most 8,191 (RFC 4540 section 8.7).
+/// Returns the rules in force recorded in this directory, by PID, each as the reply to PRS. Their number is
+/// unlimited, whereas a reply to PRL has at most 8,191 (RFC 4540 section 8.7).
 ///
-/// A running daemon does not notice. Lifetimes are relative to its clock.
+/// A running daemon is not disturbed. Lifetimes are relative to its clock.
 pub fn recorded_rules(state: &Path) -> Result<Vec<Reply>, JournalError> {
     let now = Clock::of(state).now();
     let recorded = hol_journal::read(state)?.into_iter();

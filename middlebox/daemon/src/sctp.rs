@@ -1,4 +1,4 @@
-//! SCTP: a user message is a message; its stream follows from its TID.
+//! SCTP: each user message is one SIMCO message, whose stream follows from its TID.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,7 +10,7 @@ use hol_simco::{Framing, Header, Message, PAYLOAD_PROTOCOL};
 use hol_system::Association;
 use socket2::Socket;
 
-use crate::line::{Heard, Line};
+use crate::line::{Line, ReadOutcome};
 
 /// An SCTP association.
 #[derive(Debug)]
@@ -34,16 +34,16 @@ impl Line for Sctp {
         Framing::Messages
     }
 
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Heard> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
         match self.association.receive(buffer) {
-            Ok(Some(message)) => Ok(Heard::Octets(message)),
-            // An empty message is invalid, and so is one that never ends.
+            Ok(Some(message)) => Ok(ReadOutcome::Octets(message)),
+            // An empty message is invalid, and so is an endless one.
             Ok(None) if self.association.partial() > Header::LONGEST_REQUEST => {
-                Ok(Heard::Octets(Bytes::new()))
+                Ok(ReadOutcome::Octets(Bytes::new()))
             }
-            Ok(None) => Ok(Heard::Nothing),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Heard::Nothing),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Heard::End),
+            Ok(None) => Ok(ReadOutcome::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(ReadOutcome::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(ReadOutcome::End),
             Err(error) => Err(error),
         }
     }

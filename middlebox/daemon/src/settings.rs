@@ -13,7 +13,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use crate::setup::{SetupError, read};
-use crate::{Format, Level, Limits, Listen, Transport, socket_address};
+use crate::{Format, Level, Limits, ListenAddress, Transport, socket_address};
 
 /// The daemon's settings.
 #[derive(Debug, Clone, Deserialize)]
@@ -28,7 +28,7 @@ pub struct Settings {
     /// TLS addresses.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_tls: Vec<SocketAddr>,
-    /// How rules are enforced.
+    /// The packet filter that enforces rules.
     pub filter: FilterKind,
     /// True if data without a rule is dropped.
     pub firewall: bool,
@@ -37,7 +37,8 @@ pub struct Settings {
     /// True if a rule is on the disk before its reply is sent; otherwise a crash of the machine may lose
     /// some.
     pub sync: bool,
-    /// The policy file; without it, everybody with a secret may do anything, and without secrets anybody.
+    /// The policy file; without it, every agent with a secret has all rights, and without secrets every
+    /// agent.
     pub policy: Option<PathBuf>,
     /// The file of the agents' secrets for authentication.
     pub secrets: Option<PathBuf>,
@@ -52,29 +53,29 @@ pub struct Settings {
     /// The HTTP address of the metrics for Prometheus.
     #[serde(deserialize_with = "maybe_socket_address")]
     pub metrics: Option<SocketAddr>,
-    /// TLS.
+    /// The TLS settings.
     pub tls: TlsSettings,
     /// Sockets for traffic protected below IP.
     pub protected: ProtectedSettings,
-    /// nftables.
+    /// The nftables settings.
     pub nftables: NftablesSettings,
     /// The addresses of a NAT.
     pub nat: NatSettings,
     /// Port mappings for internal hosts.
     pub pcp: PcpSettings,
-    /// The second middlebox that has every rule.
+    /// The standby, which has every rule.
     pub standby: StandbySettings,
-    /// Limits of the resources that others can make the daemon use.
+    /// Limits of the resources that agents and hosts can make the daemon use.
     pub limits: LimitSettings,
 }
 
-/// How rules are enforced.
+/// The packet filter that enforces rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FilterKind {
-    /// Not at all: rules are granted, but what passes is decided elsewhere. For measurements.
+    /// No filter: rules are granted but not enforced. For measurements.
     None,
-    /// By Linux' packet filter.
+    /// nftables in the Linux kernel.
     Nftables,
 }
 
@@ -84,7 +85,7 @@ pub enum FilterKind {
 pub struct TlsSettings {
     /// The middlebox' certificate chain, up to an authority that agents trust.
     pub certificate: Option<PathBuf>,
-    /// Its private key, which no other user may access.
+    /// The private key, which no other user may access.
     pub key: Option<PathBuf>,
     /// The authorities that certify agents, which then must have a certificate with their name. Without it
     /// agents authenticate with their secrets.
@@ -95,7 +96,7 @@ pub struct TlsSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ProtectedSettings {
-    /// The interface; traffic of others does not reach these sockets.
+    /// The interface; these sockets accept no traffic from others.
     pub interface: Option<String>,
     /// TCP addresses.
     #[serde(deserialize_with = "socket_addresses")]
@@ -141,25 +142,25 @@ pub struct NatSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PcpSettings {
-    /// Addresses of the inside interface where hosts send requests.
+    /// Addresses of the inside interface to which hosts send requests.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen: Vec<SocketAddr>,
     /// Maximum mappings per host.
     pub mappings: usize,
 }
 
-/// Where the standby connects, which has every rule on its disk before an agent gets its reply.
+/// The listener for the standby, which has every rule on its disk before an agent gets its reply.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StandbySettings {
-    /// The TCP address, on which TLS is spoken as `[tls]` says; nowhere without it.
+    /// The TCP address, with TLS as in `[tls]`; without it there is no standby.
     #[serde(deserialize_with = "maybe_socket_address")]
     pub listen: Option<SocketAddr>,
     /// The DNS name in the standby's certificate.
     pub name: String,
-    /// How long a reply waits for it; after that it counts as lost.
+    /// How long a reply waits for the standby; after that the standby counts as lost.
     pub patience: Duration,
-    /// True if nothing may change without it.
+    /// True if changes need a connected standby.
     pub required: bool,
 }
 
@@ -175,7 +176,7 @@ impl Default for PcpSettings {
     }
 }
 
-/// Limits of the resources that others can make the daemon use.
+/// Limits of the resources that agents and hosts can make the daemon use.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
@@ -189,7 +190,7 @@ pub struct LimitSettings {
     pub output: ByteCount,
     /// Maximum octets queued for all agents together.
     pub backlog: ByteCount,
-    /// How long such an agent may read nothing.
+    /// How long an agent may read none of its queued octets.
     pub patience: Duration,
 }
 
@@ -274,7 +275,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Returns the names of the settings that differ and that only a restart applies.
+    /// Returns the names of the settings that differ and take effect only after a restart.
     pub fn restarts(&self, other: &Self) -> Vec<&'static str> {
         let Self {
             listen,
@@ -293,7 +294,7 @@ impl Settings {
             pcp,
             standby,
             limits,
-            // These are reloaded.
+            // A reload applies these.
             policy: _,
             secrets: _,
             log: _,
@@ -322,7 +323,7 @@ impl Settings {
     }
 
     /// Returns every socket to open.
-    pub fn sockets(&self) -> Vec<Listen> {
+    pub fn sockets(&self) -> Vec<ListenAddress> {
         let ProtectedSettings { listen, listen_sctp, .. } = &self.protected;
         let all = [
             (Transport::Tcp, &self.listen, false),
@@ -332,7 +333,7 @@ impl Settings {
             (Transport::Sctp, listen_sctp, true),
         ];
         let over = |(transport, addresses, is_protected): (Transport, &Vec<SocketAddr>, bool)| {
-            let listen = |address: &SocketAddr| Listen { transport, address: *address, is_protected };
+            let listen = |address: &SocketAddr| ListenAddress { transport, address: *address, is_protected };
             addresses.iter().map(listen).collect::<Vec<_>>()
         };
         all.into_iter().flat_map(over).collect()

@@ -1,4 +1,4 @@
-//! Creates a daemon from settings: reads their files, and rejects what cannot work.
+//! Creates a daemon from settings: reads the files, and rejects settings that cannot work.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +12,7 @@ use hol_agent::{
 };
 use hol_base::{ByteCount, Duration, plain_words};
 use hol_filter::{
-    Interfaces, MOST_SHAPES, Masquerade, Nftables, NullFilter, PacketFilter, Pool, Unmatched, footprint,
+    DefaultPolicy, Interfaces, MAX_SHAPES, Masquerade, Nftables, NullFilter, PacketFilter, Pool, footprint,
 };
 use hol_journal::{Durability, Journal, JournalError, Recorded};
 use hol_simco::{
@@ -30,9 +30,9 @@ use crate::audit::{cause, write_end};
 use crate::clock::Clock;
 use crate::endpoint::Endpoint;
 use crate::ledger::Ledger;
-use crate::listen::Listeners;
+use crate::listeners::Listeners;
 use crate::port_mapping::{PortMapper, public_address};
-use crate::standby::{Shipper, Shipping};
+use crate::standby::{ReplicationThread, Replicator};
 use crate::{
     Daemon, DaemonError, FilterKind, LedgerError, Level, LimitSettings, Limits, Log, NatSettings,
     NftablesSettings, PcpSettings, ProtectedSettings, Settings, StandbySettings, TlsSettings,
@@ -73,14 +73,14 @@ pub enum SetupError {
         /// The problem.
         source: SecretError,
     },
-    /// The secrets may be known to others.
+    /// Other users can access the secrets.
     #[error(transparent)]
     SecretFile(#[from] SecretFileError),
     /// Certificates or keys are unusable.
     #[error("[tls]: {0}")]
     Certificate(#[from] CertificateError),
-    /// TLS needs certificate and key.
-    #[error("[tls]: listen-tls takes `certificate` and `key`, two files in PEM")]
+    /// TLS needs a certificate and a key.
+    #[error("[tls]: listen-tls needs `certificate` and `key`, two PEM files")]
     NoCertificate,
     /// The certificates of agents cannot be checked.
     #[error("[tls] agents: {}: {problem}", .path.display())]
@@ -90,93 +90,93 @@ pub enum SetupError {
         /// The problem.
         problem: VerifierBuilderError,
     },
-    /// Certificates name agents, but no policy gives them rights.
+    /// Certificates name agents, but without a policy no agent has rights.
     #[error(
-        "[tls] agents: names in certificates are agents of a policy; set policy = FILE, with a table [agents.NAME] for each"
+        "[tls] agents: without a policy no certificate has rights; set policy = FILE, with a table [agents.NAME] for each name in a certificate"
     )]
     NamesWithoutPolicy,
-    /// Without an interface everything would count as protected.
+    /// Without an interface, all traffic would count as protected.
     #[error(
-        "[protected]: set interface = \"NAME\", the one of WireGuard or IPsec that the addresses belong to"
+        "[protected]: set interface = \"NAME\", the WireGuard or IPsec interface that has these addresses"
     )]
     NoProtectedInterface,
-    /// Nobody could request a port mapping.
+    /// No host could request a port mapping.
     #[error(
-        "[pcp]: no agent of the policy has hosts, so nobody could request a mapping; give one of them hosts = [\"192.168.1.0/24\"]"
+        "[pcp]: no host may request a mapping, because no agent of the policy has `hosts`; add hosts = [\"192.168.1.0/24\"] to one"
     )]
     NoHosts,
-    /// Twice NAT does not fit port mappings.
-    #[error("[pcp]: a twice NAT has no port mappings; leave out `inside` of [nat], or `listen` of [pcp]")]
-    MappedTwice,
-    /// Contradictory settings of the middlebox.
+    /// Port mappings do not work with a twice NAT.
+    #[error(
+        "[pcp]: port mappings do not work with a twice NAT; remove `inside` from [nat], or `listen` from [pcp]"
+    )]
+    MappingsWithTwiceNat,
+    /// The settings of the middlebox are contradictory.
     #[error("{0}; see `firewall` and [nat] of the settings")]
     Middlebox(#[from] ConfigError),
-    /// Invalid settings of the packet filter.
+    /// The settings of the packet filter are invalid.
     #[error("[nftables]: {0}")]
     Filter(#[from] hol_filter::ConfigError),
-    /// One of two interfaces, or the same twice.
+    /// Only one interface is set, or both are the same.
     #[error(
-        "[nftables]: `inside` and `outside` are two interfaces that belong together; name both, or none for all that is forwarded"
+        "[nftables]: only one of `inside` and `outside` is set, or both name the same interface; set two interfaces, or neither to filter all forwarded packets"
     )]
     OneInterface,
-    /// Nothing would be masqueraded.
-    #[error(
-        "[nat] masquerade and hairpin are about flows from one interface to another; name `inside` and `outside` in [nftables]"
-    )]
+    /// Masquerading needs both interfaces.
+    #[error("[nat] masquerade and hairpin need the two interfaces; set `inside` and `outside` in [nftables]")]
     MasqueradeWithoutInterfaces,
-    /// No address to represent these hosts.
+    /// No outside address can represent these hosts.
     #[error(
-        "[nat] masquerade: no address of `outside` has the IP version of {0}; add one, or leave these hosts out"
+        "[nat] masquerade: no address of `outside` has the IP version of {0}; add one, or remove {0} from `masquerade`"
     )]
     MasqueradeWithoutAddress(IpAddr),
-    /// Masqueraded flows could get a port that a rule has.
+    /// A masqueraded flow could get the port of a rule.
     #[error(
-        "[nat] masquerade-ports: {} to {} is to be a range without the ports of rules, {} to {}; set masquerade-ports and ports to ranges \
-         that do not overlap",
+        "[nat] masquerade-ports: {} to {} must be a valid range without the ports of rules, {} to {}; set masquerade-ports and ports \
+         to ranges that do not overlap",
         .ports.start(), .ports.end(), .pool.start(), .pool.end()
     )]
     MasqueradePorts {
         /// The ports of masqueraded flows.
         ports: RangeInclusive<u16>,
-        /// Those of rules.
+        /// The ports of rules.
         pool: RangeInclusive<u16>,
     },
-    /// The standby could not be told from others, or there is nothing to copy.
+    /// The standby could not be authenticated, or there is nothing to copy.
     #[error(
-        "[standby]: the rules are copied from `state`, with sync, over TLS to who has a certificate for `name`; set state = DIR, \
-         name in [standby], and certificate, key and agents in [tls]"
+        "[standby]: a standby needs a journal with sync, and TLS; set state = DIR, name in [standby] (the name in the standby's \
+         certificate), and certificate, key and agents in [tls]"
     )]
-    StandbyLacks,
-    /// Strangers could open the firewall.
+    IncompleteStandby,
+    /// Any host could open the firewall.
     #[error(
-        "{0} is open to other hosts, and without policy and secrets anybody may do anything; set policy = FILE, secrets = FILE, or both"
+        "{0} is reachable from other hosts, and without policy and secrets any host could change all rules; set policy = FILE, secrets = FILE, or both"
     )]
     OpenToAll(SocketAddr),
-    /// Nobody could open a session.
-    #[error("{}: every agent has to prove who it is, but there are no secrets; set secrets = FILE, or `anonymous`", .0.display())]
-    NobodyCanProve(PathBuf),
-    /// Nobody could open a session, because without a policy an agent needs a secret.
-    #[error("{}: there is no secret; add a line NAME = \"SECRET\" for each agent", .0.display())]
+    /// No agent could open a session: all must authenticate, but there are no secrets.
+    #[error("{}: agents must authenticate, but there are no secrets; set secrets = FILE, or `anonymous` in the policy", .0.display())]
+    NoAuthentication(PathBuf),
+    /// No agent could open a session: without a policy each needs a secret, and the file has none.
+    #[error("{}: contains no secret; add a line NAME = \"SECRET\" for each agent", .0.display())]
     NoSecrets(PathBuf),
-    /// Nobody could open a session: no agent has a secret.
+    /// No agent could open a session: none of the policy has a secret.
     #[error("{}: none of these agents has a secret in {}; add a line NAME = \"SECRET\" there, or set `anonymous`", .policy.display(), .secrets.display())]
-    NobodyHasASecret {
+    NoAgentHasSecret {
         /// The file that names the agents.
         policy: PathBuf,
         /// The file of the secrets.
         secrets: PathBuf,
     },
     /// The clock of recorded rules cannot be stored.
-    #[error("{}: {source}; the directory of rules has to be writable", .path.display())]
+    #[error("{}: {source}; the directory of rules must be writable", .path.display())]
     Clock {
         /// The file.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
     },
-    /// Connections would fail when there are many.
+    /// Many connections would exceed the limit of open files.
     #[error(
-        "[limits] connections = {connections}: this process may open {files} files, which is too few; raise that (systemd: \
+        "[limits] connections = {connections}: this process may open only {files} files; raise the limit (systemd: \
          LimitNOFILE={needed}, a shell: ulimit -n {needed}), or set connections = {most}"
     )]
     TooFewFiles {
@@ -186,33 +186,33 @@ pub enum SetupError {
         files: u64,
         /// Files needed.
         needed: u64,
-        /// Possible connections.
+        /// Maximum connections under this limit.
         most: u64,
     },
-    /// A limit that is too small to work.
-    #[error("{key}: it has to be {least} at least")]
-    TooLittle {
+    /// A limit is too small to work.
+    #[error("{key}: must be at least {least}")]
+    BelowMinimum {
         /// The setting.
         key: &'static str,
         /// Its minimum.
         least: &'static str,
     },
-    /// A limit that has no effect, because another is smaller.
-    #[error("{key}: it may be {most} at most")]
-    TooMuch {
+    /// A limit has no effect, because another is smaller.
+    #[error("{key}: must be at most {most}")]
+    AboveMaximum {
         /// The setting.
         key: &'static str,
         /// Its maximum.
         most: &'static str,
     },
-    /// No socket for agents.
-    #[error("listen: no addresses; name one, as in listen = [\"127.0.0.1:7626\"]")]
-    ListensNowhere,
+    /// There is no socket for agents.
+    #[error("listen: no addresses; add one, as in listen = [\"127.0.0.1:7626\"]")]
+    NoListener,
 }
 
 impl SetupError {
-    /// Returns true if it ends by itself when there is room on the disk.
-    pub(crate) fn lacks_room(&self) -> bool {
+    /// Returns true if free space on the disk resolves the error.
+    pub(crate) fn is_disk_full(&self) -> bool {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         let is_room =
             |source: &io::Error| matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge);
@@ -225,13 +225,13 @@ impl SetupError {
     }
 }
 
-/// What a directory of rules has, and what could not be written to it.
-struct Restored {
+/// The content of a directory of rules, and what could not be written to it.
+struct RestoredState {
     journal: Journal,
-    /// Ends of rules.
+    /// Ends of rules that could not be recorded.
     unrecorded: Vec<Change>,
-    /// The directory, if the clock is not in it.
-    unkept: Option<PathBuf>,
+    /// The directory, if the clock could not be stored there.
+    unsaved_clock: Option<PathBuf>,
 }
 
 fn open_endpoint(at: SocketAddr) -> Result<Endpoint, DaemonError> {
@@ -246,7 +246,7 @@ impl Settings {
     /// Creates the middlebox without rules.
     pub fn middlebox(&self) -> Result<Middlebox, SetupError> {
         if self.sockets().is_empty() && self.pcp.listen.is_empty() {
-            return Err(SetupError::ListensNowhere);
+            return Err(SetupError::NoListener);
         }
         self.check_limits()?;
         let filter = self.nftables()?;
@@ -257,22 +257,21 @@ impl Settings {
         Ok(Middlebox::new(self.config(filter.masquerade()), policy, authentication)?)
     }
 
-    /// Returns what works, but hardly as intended.
+    /// Returns warnings about settings that work, but hardly as intended.
     pub fn warnings(&self, policy: &Policy) -> Vec<String> {
         let connections = self.limits.connections;
         let most = connections - connections / 4;
         let quota = |name: &&str| policy.agent(name).map_or(0, |agent| policy.quota(agent).sessions);
         let greedy: Vec<&str> = policy.names().filter(|name| quota(name) >= most).collect();
-        // Who is the only agent takes nothing from others.
+        // A single agent takes nothing from others.
         let [first, rest @ ..] = greedy.as_slice() else { return Vec::new() };
         if policy.names().nth(1).is_none() {
             return Vec::new();
         }
-        let others =
-            if rest.is_empty() { String::new() } else { format!(" (and so may {} others)", rest.len()) };
+        let others = if rest.is_empty() { String::new() } else { format!(" (as may {} others)", rest.len()) };
         vec![format!(
-            "[limits] connections = {connections}: the agent {first} alone may open {most} sessions{others}, and a quarter is \
-             left for the rest; raise it, or set quota = {{ sessions = N }} in the policy"
+            "[limits] connections = {connections}: the agent {first} alone may open {most} sessions{others}, which leaves a \
+             quarter for all others; raise connections, or set quota = {{ sessions = N }} in the policy"
         )]
     }
 
@@ -288,20 +287,20 @@ impl Settings {
         })
     }
 
-    /// Opens everything.
+    /// Opens all files and sockets.
     pub fn open(&self, log: Log) -> Result<Daemon, DaemonError> {
         let mut log = log.with_format(self.format);
         let mut middlebox = self.middlebox()?;
         let clock = self.state.as_deref().map_or_else(Clock::start, Clock::of);
         let poller = Poller::new()?;
-        // Everything that may fail comes before the packet filter is touched: a firewall that does not start
-        // must not drop everything.
+        // Everything that may fail comes before the first change of the packet filter: a firewall that does
+        // not start must not drop all packets.
         let limits = self.limits().within_open_files()?;
         let tls = self.tls()?;
         let listeners = Listeners::open(&self.sockets(), self.protected.interface.as_deref(), tls, &poller)?;
         let endpoint = self.metrics.map(open_endpoint).transpose()?;
         let mapper = self.open_mapper()?;
-        let shipper = self.open_shipper(clock)?;
+        let replicator = self.open_replicator(clock)?;
         let restore = |directory| self.restore(directory, &mut middlebox, clock, &mut log);
         let restored = self.state.as_deref().map(restore).transpose()?;
         let filter: Box<dyn PacketFilter> = match self.filter {
@@ -310,17 +309,17 @@ impl Settings {
                 Box::new(NullFilter)
             }
             FilterKind::Nftables => {
-                self.look_for_interfaces(clock, &mut log);
+                self.warn_of_missing_interfaces(clock, &mut log);
                 let mut filter = Nftables::open(self.nftables()?).map_err(LedgerError::from)?;
                 if !filter.is_guarded() {
                     filter.watch().map_err(LedgerError::from)?;
                     let why =
-                        "before Linux 6.9 others can change our table; what they do is mended within 1 s";
+                        "before Linux 6.9 other programs can change the table; simcod repairs it within 1 s";
                     log.write(clock.now(), Level::Warn, "table-unguarded", &[("reason", &why)]);
                 }
-                for table in filter.others().map_err(LedgerError::from)? {
-                    let why = "it is another middlebox': what both filter passes only if both let it; simcod clear removes one \
-                               that is left over";
+                for table in filter.other_tables().map_err(LedgerError::from)? {
+                    let why = "the table belongs to another middlebox: packets that both filter pass only if both accept them; \
+                               `simcod clear` removes a table that is no longer used";
                     log.write(
                         clock.now(),
                         Level::Warn,
@@ -336,11 +335,11 @@ impl Settings {
         }
         let ledger = match restored {
             None => Ledger::new(clock, filter, None),
-            Some(Restored { journal, unrecorded, unkept }) => {
-                Ledger::new(clock, filter, Some(journal)).with_debts(unrecorded, unkept)
+            Some(RestoredState { journal, unrecorded, unsaved_clock }) => {
+                Ledger::new(clock, filter, Some(journal)).with_unrecorded(unrecorded, unsaved_clock)
             }
         };
-        let ledger = ledger.with_standby(shipper);
+        let ledger = ledger.with_standby(replicator);
         let mut daemon = Daemon::new(clock, poller, listeners, endpoint, middlebox, ledger, limits, log)?;
         if self.audit {
             daemon.audit();
@@ -402,7 +401,7 @@ impl Settings {
         if self.pcp.listen.is_empty() {
             Ok(())
         } else if !self.nat.inside.is_empty() {
-            Err(SetupError::MappedTwice)
+            Err(SetupError::MappingsWithTwiceNat)
         } else if !policy.knows_hosts() {
             Err(SetupError::NoHosts)
         } else {
@@ -415,21 +414,21 @@ impl Settings {
         let is_possible = self.state.is_some() && self.sync && !self.standby.name.is_empty();
         let is_secure = certificate.is_some() && key.is_some() && agents.is_some();
         let is_unused = self.standby.listen.is_none();
-        if is_unused || is_possible && is_secure { Ok(()) } else { Err(SetupError::StandbyLacks) }
+        if is_unused || is_possible && is_secure { Ok(()) } else { Err(SetupError::IncompleteStandby) }
     }
 
-    /// Listens for the standby, if there is to be one.
-    fn open_shipper(&self, clock: Clock) -> Result<Option<Shipper>, DaemonError> {
+    /// Listens for the standby, if one is configured.
+    fn open_replicator(&self, clock: Clock) -> Result<Option<Replicator>, DaemonError> {
         let StandbySettings { listen: Some(at), name, patience, required } = &self.standby else {
             return Ok(None);
         };
         let (Some(state), Some(tls)) = (&self.state, self.tls()?) else {
-            return Err(SetupError::StandbyLacks.into());
+            return Err(SetupError::IncompleteStandby.into());
         };
-        let shipping = Shipping::open(*at, tls, name.clone(), state.clone(), clock)
+        let thread_part = ReplicationThread::open(*at, tls, name.clone(), state.clone(), clock)
             .map_err(|source| DaemonError::Standby { at: *at, source })?;
         let patience = std::time::Duration::from_nanos(patience.as_nanos());
-        Ok(Some(Shipper::new(shipping, patience, *required)))
+        Ok(Some(Replicator::new(thread_part, patience, *required)))
     }
 
     fn check_protected(&self) -> Result<(), SetupError> {
@@ -445,19 +444,19 @@ impl Settings {
         Limits { connections, output, backlog, patience: self.limits.patience }
     }
 
-    /// Restores recorded rules. One that is no longer possible under the current settings ends. A disk without room
-    /// is no obstacle: what cannot be written now is later.
+    /// Restores the recorded rules. One that the current settings do not permit ends. A full disk does not prevent
+    /// the start: what cannot be written now is written later.
     fn restore(
         &self,
         directory: &Path,
         middlebox: &mut Middlebox,
         clock: Clock,
         log: &mut Log,
-    ) -> Result<Restored, DaemonError> {
+    ) -> Result<RestoredState, DaemonError> {
         let (journal, recorded) = Journal::open(directory)?;
-        let unkept = match clock.keep(directory) {
+        let unsaved_clock = match clock.save(directory) {
             Ok(()) => None,
-            Err(error) if error.lacks_room() => {
+            Err(error) if error.is_disk_full() => {
                 log.write(clock.now(), Level::Error, "disk-full", &[("reason", &error)]);
                 Some(directory.to_owned())
             }
@@ -466,8 +465,8 @@ impl Settings {
         let mut ends = Vec::new();
         let mut journal =
             journal.with_durability(if self.sync { Durability::Synced } else { Durability::Buffered });
-        if let Some(torn) = journal.torn() {
-            log.write(clock.now(), Level::Warn, "journal-torn", &[("what", torn)]);
+        if let Some(truncated_tail) = journal.truncated_tail() {
+            log.write(clock.now(), Level::Warn, "journal-torn", &[("what", truncated_tail)]);
         }
         let (now, rules) = (clock.now(), recorded.len());
         for Recorded { rule, owner } in recorded {
@@ -479,7 +478,7 @@ impl Settings {
                 ends.push(Change { before: Some(rule), after: None });
             }
         }
-        journal.take_ended().into_iter().for_each(|pid| middlebox.rest(pid));
+        journal.take_ended().into_iter().for_each(|pid| middlebox.delay_pid_reuse(pid));
         let end = |rule| Change { before: Some(rule), after: None };
         let overruled: Vec<Change> = middlebox.end_overruled(now).into_iter().map(end).collect();
         for rule in overruled.iter().filter_map(|change| change.before.as_ref()).filter(|_| self.audit) {
@@ -495,14 +494,14 @@ impl Settings {
                 ends
             }
         };
-        Ok(Restored { journal, unrecorded, unkept })
+        Ok(RestoredState { journal, unrecorded, unsaved_clock })
     }
 
-    /// Warns of missing interfaces: one may appear later, but with a misspelt name a firewall lets everything
-    /// pass.
-    fn look_for_interfaces(&self, clock: Clock, log: &mut Log) {
+    /// Warns of missing interfaces. One may appear later, but with a misspelt name a firewall passes all
+    /// packets.
+    fn warn_of_missing_interfaces(&self, clock: Clock, log: &mut Log) {
         let NftablesSettings { inside, outside, .. } = &self.nftables;
-        // Not /sys/class/net, which may be that of another network namespace.
+        // /sys/class/net may be that of another network namespace.
         let missing = |name: &&String| if_nametoindex(name.as_str()).is_err();
         for name in [inside, outside].into_iter().flatten().filter(missing) {
             log.write(clock.now(), Level::Warn, "no-such-interface", &[("name", name)]);
@@ -511,10 +510,11 @@ impl Settings {
 
     fn nftables(&self) -> Result<hol_filter::Config, SetupError> {
         let NftablesSettings { table, inside, outside } = &self.nftables;
-        let unmatched = if self.firewall { Unmatched::Drop } else { Unmatched::Accept };
+        let default_policy = if self.firewall { DefaultPolicy::Drop } else { DefaultPolicy::Accept };
         let addresses = [&self.nat.outside[..], &self.nat.inside[..]].concat();
         let pool = Pool { addresses, ports: self.nat.pool_ports() };
-        let config = hol_filter::Config::new().with_table(table)?.with_unmatched(unmatched).with_pool(pool);
+        let config =
+            hol_filter::Config::new().with_table(table)?.with_default_policy(default_policy).with_pool(pool);
         let config = config.with_masquerade(self.masquerade()?);
         match (inside.clone(), outside.clone()) {
             (None, None) => Ok(config),
@@ -556,7 +556,7 @@ impl Settings {
         }
         capabilities.flags |= Capabilities::IPV6;
         if !self.firewall {
-            // A translator alone serves what it has addresses of.
+            // A translator without firewall supports the versions of its addresses.
             let lacks = |version| !self.nat.outside.iter().any(|address| IpVersion::of(*address) == version);
             for (version, flags) in [(IpVersion::V4, Capabilities::IPV4), (IpVersion::V6, Capabilities::IPV6)]
             {
@@ -580,7 +580,7 @@ impl Settings {
             shared: masquerade.sources().filter(|_| masquerade.is_used()).collect(),
             most_rules: self.limits.rules,
             most_elements: self.limits.elements,
-            most_shapes: MOST_SHAPES,
+            most_shapes: MAX_SHAPES,
             measure: (self.filter == FilterKind::Nftables).then_some(footprint),
             most_sessions: self.limits.connections,
             announces: true,
@@ -588,7 +588,8 @@ impl Settings {
         }
     }
 
-    /// Without a policy, everybody with a secret may do anything; without secrets, anybody.
+    /// Reads the policy. Without one, every agent with a secret has all rights, and without secrets every
+    /// agent.
     fn read_policy(&self, secrets: Option<&SharedSecrets>) -> Result<Policy, SetupError> {
         let (path, policy) = match (&self.policy, &self.secrets, secrets) {
             (Some(path), ..) => (path, Policy::parse(&read(path)?)),
@@ -608,7 +609,7 @@ impl Settings {
         secrets.map(Some).map_err(|source| SetupError::Secrets { path: path.clone(), source })
     }
 
-    /// Rejects a policy under which nobody could open a session.
+    /// Rejects a policy under which no agent could open a session.
     fn check_agents(&self, policy: &Policy, secrets: Option<&SharedSecrets>) -> Result<(), SetupError> {
         let is_known = |name| secrets.is_some_and(|secrets| secrets.knows(name));
         // A certificate with the name of an agent authenticates it.
@@ -619,8 +620,8 @@ impl Settings {
             return Ok(());
         }
         Err(match (self.policy.clone(), self.secrets.clone()) {
-            (Some(policy), Some(secrets)) => SetupError::NobodyHasASecret { policy, secrets },
-            (Some(policy), None) => SetupError::NobodyCanProve(policy),
+            (Some(policy), Some(secrets)) => SetupError::NoAgentHasSecret { policy, secrets },
+            (Some(policy), None) => SetupError::NoAuthentication(policy),
             (None, secrets) => SetupError::NoSecrets(secrets.unwrap_or_default()),
         })
     }
@@ -634,16 +635,16 @@ impl Settings {
             ("[limits] rules", "1", *rules == 0),
             ("[limits] elements", "1", *elements == 0),
             ("[limits] backlog", "1MiB", backlog.0 < 1 << 20),
-            ("[limits] output", "128KiB", output.0 < Limits::LEAST_OUTPUT),
+            ("[limits] output", "128KiB", output.0 < Limits::MIN_OUTPUT),
             ("[limits] patience", "1s", *patience < second),
             ("[standby] patience", "1ms", self.standby.patience < Duration::from_millis(1)),
         ];
         let first = too_little.into_iter().find(|(_, _, is_too_little)| *is_too_little);
         match first {
-            Some((key, least, _)) => Err(SetupError::TooLittle { key, least }),
-            // After that a silent connection is over in any case.
+            Some((key, least, _)) => Err(SetupError::BelowMinimum { key, least }),
+            // After that time a silent connection ends anyway.
             None if self.standby.patience > Duration::from_secs(5) => {
-                Err(SetupError::TooMuch { key: "[standby] patience", most: "5s" })
+                Err(SetupError::AboveMaximum { key: "[standby] patience", most: "5s" })
             }
             None => Ok(()),
         }
@@ -654,7 +655,7 @@ impl Settings {
 mod tests {
     use super::*;
 
-    /// RFC 4540 section 4.3.3: IIV and EIV.
+    /// RFC 4540 section 4.3.3 defines IIV and EIV.
     #[test]
     fn a_translator_alone_serves_the_versions_of_its_addresses() {
         let flags = |firewall, outside: &[&str]| {
@@ -683,9 +684,7 @@ mod tests {
         };
         let interfaces = "inside = 'in0'\noutside = 'out0'\n";
         assert_eq!(settings(interfaces, "10.0.0.0/8"), Ok(()));
-        assert!(
-            settings("", "10.0.0.0/8").unwrap_err().contains("name `inside` and `outside` in [nftables]")
-        );
+        assert!(settings("", "10.0.0.0/8").unwrap_err().contains("set `inside` and `outside` in [nftables]"));
         assert!(settings(interfaces, "fd00::/8").unwrap_err().contains("has the IP version of fd00::"));
     }
 
@@ -700,8 +699,8 @@ mod tests {
         };
         assert_eq!(check(Duration::from_secs(5)), Ok(()));
         let error = check(Duration::from_secs(6)).unwrap_err();
-        assert_eq!(error, "[standby] patience: it may be 5s at most");
-        assert!(check(Duration::ZERO).unwrap_err().contains("1ms at least"));
+        assert_eq!(error, "[standby] patience: must be at most 5s");
+        assert!(check(Duration::ZERO).unwrap_err().contains("at least 1ms"));
     }
 
     #[test]

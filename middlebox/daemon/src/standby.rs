@@ -1,4 +1,4 @@
-//! The standby: a second middlebox that has every rule on its disk before an agent hears of it.
+//! The standby: a second middlebox that has every rule on its disk before the agent gets its reply.
 //!
 //! The journal is copied as it is written, over TLS, in which both sides have a certificate:
 //!
@@ -10,12 +10,12 @@
 //! standby to active   number 8                                    everything up to this number is on its disk
 //! ```
 //!
-//! There is no election and no agreement: one side writes, and whoever has the floating address is that side.
+//! There is no election and no agreement: one side writes, and that is the side with the floating address.
 
-mod follow;
+mod follower;
 mod handshake;
-mod ship;
+mod replicator;
 mod wire;
 
-pub use follow::follow;
-pub(crate) use ship::{Event, Shipper, Shipping};
+pub use follower::follow;
+pub(crate) use replicator::{Event, ReplicationThread, Replicator};

@@ -28,7 +28,7 @@ impl Supervisor {
         Self::at(env::var_os("NOTIFY_SOCKET").as_deref(), watchdog)
     }
 
-    /// Returns the manager at this socket; a name that starts with @ is in the abstract namespace.
+    /// Returns the manager behind this socket; a name that starts with @ is in the abstract namespace.
     fn at(socket: Option<&OsStr>, watchdog: Option<Duration>) -> io::Result<Self> {
         let connect = |name: &OsStr| {
             let address = match name.as_bytes() {
@@ -46,12 +46,12 @@ impl Supervisor {
 
     /// Reports that agents can connect.
     pub fn ready(&self) {
-        self.tell("READY=1");
+        self.notify("READY=1");
     }
 
     /// Reports that the daemon stops as requested.
     pub fn stopping(&self) {
-        self.tell("STOPPING=1");
+        self.notify("STOPPING=1");
     }
 
     /// Reports that the event loop runs. A turn must take less than half of the watchdog's time.
@@ -59,7 +59,7 @@ impl Supervisor {
         if let Some(watchdog) = self.watchdog
             && self.alive_at <= now
         {
-            self.tell("WATCHDOG=1");
+            self.notify("WATCHDOG=1");
             self.alive_at = now + watchdog / 2;
         }
     }
@@ -69,8 +69,8 @@ impl Supervisor {
         if self.watchdog.is_some() { self.alive_at } else { Time::MAX }
     }
 
-    /// A manager that does not listen is no reason to stop serving.
-    fn tell(&self, state: &str) {
+    /// Sends a state. Errors are ignored: a manager that does not read must not stop the service.
+    fn notify(&self, state: &str) {
         if let Some(socket) = &self.socket {
             let _ = socket.send(state.as_bytes());
         }
@@ -81,8 +81,8 @@ impl Supervisor {
 mod tests {
     use super::*;
 
-    /// What the supervisor has heard, without waiting for more.
-    fn heard(socket: &UnixDatagram) -> Vec<String> {
+    /// Returns what the manager has received so far.
+    fn received(socket: &UnixDatagram) -> Vec<String> {
         socket.set_nonblocking(true).unwrap();
         let mut buffer = [0; 64];
         let next = || {
@@ -104,7 +104,7 @@ mod tests {
         }
         assert_eq!(supervisor.wake_at(), start + Duration::from_secs(15));
         supervisor.stopping();
-        assert_eq!(heard(&socket), ["READY=1", "WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1", "STOPPING=1"]);
+        assert_eq!(received(&socket), ["READY=1", "WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1", "STOPPING=1"]);
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
         let name = format!("hol-test-{}", std::process::id());
         let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
         Supervisor::at(Some(format!("@{name}").as_ref()), None).unwrap().ready();
-        assert_eq!(heard(&socket), ["READY=1"]);
+        assert_eq!(received(&socket), ["READY=1"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hol_simco::{Framing, Message};
 use socket2::{Socket, TcpKeepalive};
 
-use crate::line::{Heard, Line};
+use crate::line::{Line, ReadOutcome};
 use crate::outbox::Outbox;
 
 /// A TCP connection.
@@ -25,8 +25,8 @@ impl Tcp {
     }
 }
 
-/// Sets options: replies to pipelined requests are not delayed, and vanished agents are detected after four
-/// minutes instead of the kernel's default of more than two hours.
+/// Sets socket options: replies to pipelined requests are not delayed, and vanished agents are detected after
+/// four minutes instead of the kernel's default of more than two hours.
 pub(crate) fn prepare(socket: &Socket) -> io::Result<()> {
     let seconds = std::time::Duration::from_secs;
     socket.set_tcp_nodelay(true)?;
@@ -39,11 +39,11 @@ impl Line for Tcp {
         Framing::Stream
     }
 
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Heard> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
         match self.socket.read(buffer) {
-            Ok(0) => Ok(Heard::End),
-            Ok(count) => Ok(Heard::Octets(Bytes::copy_from_slice(&buffer[..count]))),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Heard::Nothing),
+            Ok(0) => Ok(ReadOutcome::End),
+            Ok(count) => Ok(ReadOutcome::Octets(Bytes::copy_from_slice(&buffer[..count]))),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(ReadOutcome::Nothing),
             Err(error) => Err(error),
         }
     }
@@ -53,13 +53,13 @@ impl Line for Tcp {
     }
 
     fn waiting(&self) -> usize {
-        self.outbox.rest().len()
+        self.outbox.unsent().len()
     }
 
     fn flush(&mut self) -> io::Result<usize> {
         let before = self.waiting();
         while self.waiting() > 0 {
-            match self.socket.write(self.outbox.rest()) {
+            match self.socket.write(self.outbox.unsent()) {
                 Ok(octets) => self.outbox.take(octets),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),

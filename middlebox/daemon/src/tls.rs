@@ -12,7 +12,7 @@ use hol_simco::{Framing, Message};
 use rustls::{ServerConfig, ServerConnection};
 use socket2::Socket;
 
-use crate::line::{Heard, Line};
+use crate::line::{Line, ReadOutcome};
 use crate::outbox::Outbox;
 use crate::tcp;
 
@@ -22,18 +22,18 @@ pub(crate) struct Tls {
     session: ServerConnection,
     outbox: Outbox,
     /// Octets of the outbox in the record being sent.
-    under_way: usize,
-    /// Decrypted octets that have not been read.
-    rest: usize,
-    /// The agent's names have been reported.
-    is_told: bool,
+    octets_in_record: usize,
+    /// Decrypted octets that have not been returned yet.
+    decrypted: usize,
+    /// True if the agent's names have been returned.
+    has_reported_names: bool,
 }
 
 impl Tls {
     /// Cost of a handshake step, in units of about a nanosecond: a signature and two verifications of ECDSA,
     /// or one of RSA, and the key exchange.
     const STEP: u64 = 1_000_000;
-    /// Cost of an octet without content: a record may have only 22 of them, and request new keys.
+    /// Cost of an octet without content: a record may have only 22 octets, and request new keys.
     const EMPTY_OCTET: u64 = 200;
     /// Octets of a record. RFC 8446 section 5.1.
     const RECORD: usize = 1 << 14;
@@ -41,30 +41,37 @@ impl Tls {
     pub fn new(socket: Socket, config: Arc<ServerConfig>) -> io::Result<Self> {
         tcp::prepare(&socket)?;
         let session = ServerConnection::new(config).map_err(io::Error::other)?;
-        Ok(Self { socket, session, outbox: Outbox::default(), under_way: 0, rest: 0, is_told: false })
+        Ok(Self {
+            socket,
+            session,
+            outbox: Outbox::default(),
+            octets_in_record: 0,
+            decrypted: 0,
+            has_reported_names: false,
+        })
     }
 
-    /// Reads octets from the socket and decrypts complete records; `None` if there is something to read.
-    fn open(&mut self) -> io::Result<Option<Heard>> {
+    /// Reads octets from the socket and decrypts complete records; `None` if decrypted octets can be read.
+    fn open(&mut self) -> io::Result<Option<ReadOutcome>> {
         let was_handshaking = self.session.is_handshaking();
         let taken = match self.session.read_tls(&mut self.socket) {
-            Ok(0) => return Ok(Some(Heard::End)),
+            Ok(0) => return Ok(Some(ReadOutcome::End)),
             Ok(taken) => taken,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Some(Heard::Nothing)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Some(ReadOutcome::Nothing)),
             Err(error) => return Err(error),
         };
         let opened = self.session.process_new_packets();
         let says_something = self.session.wants_write();
-        // The answer of a handshake, or its failure: sent now, or with the next data.
+        // The answer of a handshake, or the alert about its failure, is sent now, or with the next data.
         let sent = self.send_records();
-        self.rest = opened
+        self.decrypted = opened
             .map_err(|problem| io::Error::new(io::ErrorKind::InvalidData, problem))?
             .plaintext_bytes_to_read();
         sent?;
         if was_handshaking && (says_something || !self.session.is_handshaking()) {
-            return Ok(Some(Heard::Work(Self::STEP)));
+            return Ok(Some(ReadOutcome::Work(Self::STEP)));
         }
-        Ok((self.rest == 0).then_some(Heard::Work(Self::EMPTY_OCTET * taken as u64)))
+        Ok((self.decrypted == 0).then_some(ReadOutcome::Work(Self::EMPTY_OCTET * taken as u64)))
     }
 
     /// Sends encrypted records; returns false if the kernel does not take all.
@@ -80,7 +87,7 @@ impl Tls {
     }
 }
 
-/// Returns the names in the authenticated certificate of the other side, if it has one.
+/// Returns the names in the authenticated certificate of the peer, if it has one.
 pub(crate) fn names_of(session: &ServerConnection) -> Option<Vec<String>> {
     let certificate = session.peer_certificates()?.first()?;
     let parsed = webpki::EndEntityCert::try_from(certificate).ok();
@@ -92,20 +99,20 @@ impl Line for Tls {
         Framing::Stream
     }
 
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Heard> {
-        if !self.is_told && !self.session.is_handshaking() {
-            self.is_told = true;
-            return Ok(Heard::Names(names_of(&self.session)));
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
+        if !self.has_reported_names && !self.session.is_handshaking() {
+            self.has_reported_names = true;
+            return Ok(ReadOutcome::Names(names_of(&self.session)));
         }
         match self.session.reader().read(buffer) {
-            Ok(0) => return Ok(Heard::End),
+            Ok(0) => return Ok(ReadOutcome::End),
             Ok(count) => {
-                self.rest -= count;
-                return Ok(Heard::Octets(Bytes::copy_from_slice(&buffer[..count])));
+                self.decrypted -= count;
+                return Ok(ReadOutcome::Octets(Bytes::copy_from_slice(&buffer[..count])));
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // It closed without notice. Its messages are complete, or the session sees that they are not.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Heard::End),
+            // The peer closed without a TLS alert. SIMCO's lengths show whether its messages are complete.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(ReadOutcome::End),
             Err(error) => return Err(error),
         }
         match self.open()? {
@@ -114,8 +121,8 @@ impl Line for Tls {
         }
     }
 
-    fn has_rest(&self) -> bool {
-        self.rest > 0 || !self.is_told && !self.session.is_handshaking()
+    fn has_buffered_data(&self) -> bool {
+        self.decrypted > 0 || !self.has_reported_names && !self.session.is_handshaking()
     }
 
     fn push(&mut self, message: &Message) {
@@ -123,21 +130,21 @@ impl Line for Tls {
     }
 
     fn waiting(&self) -> usize {
-        self.outbox.rest().len()
+        self.outbox.unsent().len()
     }
 
     fn is_to_write(&self) -> bool {
         self.waiting() > 0 || self.session.wants_write()
     }
 
-    /// One record at a time, so that at most one is stored besides the messages themselves.
+    /// Sends one record at a time, so that at most one is stored besides the messages themselves.
     fn flush(&mut self) -> io::Result<usize> {
         let before = self.waiting();
         while self.send_records()? {
-            self.outbox.take(self.under_way);
-            let rest = self.outbox.rest();
-            self.under_way = self.session.writer().write(&rest[..rest.len().min(Self::RECORD)])?;
-            if self.under_way == 0 {
+            self.outbox.take(self.octets_in_record);
+            let unsent = self.outbox.unsent();
+            self.octets_in_record = self.session.writer().write(&unsent[..unsent.len().min(Self::RECORD)])?;
+            if self.octets_in_record == 0 {
                 break;
             }
         }

@@ -5,41 +5,41 @@ use std::collections::{BTreeMap, VecDeque};
 use hol_simco::{AgentId, SessionId};
 
 /// The agent of a connection. All unauthenticated ones count as one.
-pub(crate) type Party = Option<AgentId>;
+pub(crate) type TurnAgent = Option<AgentId>;
 
-/// Connections waiting to be read.
+/// Connections that wait to be read.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     /// Agents with waiting connections, longest waiting first.
-    parties: VecDeque<Party>,
-    waiting: BTreeMap<Party, VecDeque<SessionId>>,
+    agents: VecDeque<TurnAgent>,
+    waiting: BTreeMap<TurnAgent, VecDeque<SessionId>>,
 }
 
 impl Turns {
     /// Adds a connection behind the others of its agent.
-    pub fn push(&mut self, party: Party, id: SessionId) {
-        let waiting = self.waiting.entry(party).or_default();
+    pub fn push(&mut self, agent: TurnAgent, id: SessionId) {
+        let waiting = self.waiting.entry(agent).or_default();
         if waiting.is_empty() {
-            self.parties.push_back(party);
+            self.agents.push_back(agent);
         }
         waiting.push_back(id);
     }
 
     /// Removes the next connection; its agent is now behind the others.
     pub fn next(&mut self) -> Option<SessionId> {
-        let party = self.parties.pop_front()?;
-        let waiting = self.waiting.get_mut(&party)?;
+        let agent = self.agents.pop_front()?;
+        let waiting = self.waiting.get_mut(&agent)?;
         let id = waiting.pop_front();
         if waiting.is_empty() {
-            self.waiting.remove(&party);
+            self.waiting.remove(&agent);
         } else {
-            self.parties.push_back(party);
+            self.agents.push_back(agent);
         }
         id
     }
 
     pub fn is_empty(&self) -> bool {
-        self.parties.is_empty()
+        self.agents.is_empty()
     }
 }
 

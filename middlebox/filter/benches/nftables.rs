@@ -34,7 +34,7 @@ fn begin(n: u32) -> Change {
     Change { before: None, after: Some(Rule { pid: Pid(n), owner: AgentId::NOBODY, expires, action }) }
 }
 
-/// The same for `nft -f`.
+/// Returns the same change as a script for `nft -f`.
 fn script(command: &str, rules: std::ops::Range<u32>) -> String {
     let mut script = format!("{command} element inet simco inbound4_proto_saddr_sport_daddr_dport {{ ");
     let timeout = if command == "add" { " timeout 1h" } else { "" };
@@ -71,7 +71,7 @@ fn rules(c: &mut Criterion) {
                 });
             });
         }
-        // The filter is gone, and its table has no owner.
+        // The filter is gone, so its table has no owner.
         if has_nft {
             let [add, delete] = ["add", "delete"].map(|command| script(command, HELD..HELD + size));
             group.sample_size(20).bench_function("nft -f", |b| {
@@ -84,7 +84,7 @@ fn rules(c: &mut Criterion) {
     }
 }
 
-/// The memory of a million elements, here and in the kernel.
+/// Measures the memory of a million elements, in this process and in the kernel.
 fn million(c: &mut Criterion) {
     const RULES: u32 = 1_000_000;
     const BATCH: u32 = 1000;
@@ -106,7 +106,7 @@ fn million(c: &mut Criterion) {
     });
 }
 
-/// One in a new network namespace.
+/// Returns a filter in a new network namespace.
 fn filter() -> Option<Nftables> {
     if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
         eprintln!("skipped: no network namespace: {error}");
@@ -115,12 +115,12 @@ fn filter() -> Option<Nftables> {
     Some(Nftables::open(Config::new()).unwrap())
 }
 
-/// Returns the megabytes of this process.
+/// Returns the memory of this process in megabytes.
 fn resident() -> u64 {
     megabytes("/proc/self/status", &["VmRSS:"])
 }
 
-/// Returns the megabytes of the kernel.
+/// Returns the memory of the kernel in megabytes.
 fn kernel() -> u64 {
     megabytes("/proc/meminfo", &["SUnreclaim:", "VmallocUsed:"])
 }

@@ -5,18 +5,18 @@ use std::ops::RangeInclusive;
 
 use hol_simco::{IpVersion, Prefix};
 
-/// How nftables is used.
+/// The configuration of [`Nftables`](crate::Nftables): the table, the interfaces and the NAT.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     table: String,
     interfaces: Option<Interfaces>,
-    unmatched: Unmatched,
+    default_policy: DefaultPolicy,
     pool: Pool,
     masquerade: Masquerade,
     is_guarded: bool,
 }
 
-/// Flows without a rule that a NAT translates all the same. Needs [`Interfaces`].
+/// The flows that a NAT translates although no rule covers them. Needs [`Interfaces`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Masquerade {
     /// Internal hosts that may open flows to the outside without a rule.
@@ -25,36 +25,38 @@ pub struct Masquerade {
     pub hairpin: bool,
     /// The addresses that represent these hosts: the first of each IP version.
     pub addresses: Vec<IpAddr>,
-    /// Their source ports, none of the [pool's](Pool::ports): the kernel knows which ports connections have, but not which
-    /// are bound.
+    /// Source ports of these flows, outside the [pool's](Pool::ports), because the kernel knows which ports connections
+    /// use, but not which ones rules reserve.
     pub ports: RangeInclusive<u16>,
 }
 
-/// The addresses of a NAT. Datagrams to them are for nobody else, not even for the middlebox itself.
+/// The addresses of a NAT. New datagrams to them that match no rule are dropped; the middlebox itself does
+/// not receive them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
-    /// A2 and A1.
+    /// The addresses for A2 and A1 of rules.
     pub addresses: Vec<IpAddr>,
-    /// Ports of all of them.
+    /// The ports of each address.
     pub ports: RangeInclusive<u16>,
 }
 
-/// The interfaces of the middlebox, by name. Data over other interfaces is not filtered.
+/// The interfaces of the middlebox, by name. Packets over other interfaces are not filtered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interfaces {
-    /// To internal hosts.
+    /// The interface to internal hosts.
     pub inside: String,
-    /// To external hosts.
+    /// The interface to external hosts.
     pub outside: String,
 }
 
-/// What happens to forwarded data without a rule.
+/// What happens to forwarded packets without a rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Unmatched {
-    /// It is dropped: a firewall.
+pub enum DefaultPolicy {
+    /// Packets without a rule are dropped: a firewall.
     #[default]
     Drop,
-    /// It passes: a NAT without a firewall. Only connections translated by a rule end with the rule.
+    /// Packets without a rule pass: a NAT without a firewall. Only connections translated by a rule end with
+    /// the rule.
     Accept,
 }
 
@@ -62,10 +64,12 @@ pub enum Unmatched {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// nftables would reject the name, or `nft` could not parse it.
-    #[error("`{0}` is not a name for a table; use a letter, then letters, digits and `_`, 64 at most")]
+    #[error(
+        "`{0}` is not a valid table name; use a letter, then letters, digits and `_`, at most 64 characters"
+    )]
     Table(String),
     /// Not a valid interface name in the kernel.
-    #[error("`{0}` is not a name of an interface; `ip link` lists those that there are")]
+    #[error("`{0}` is not a valid interface name; `ip link` lists the interfaces")]
     Interface(String),
 }
 
@@ -75,7 +79,7 @@ impl Config {
         Self {
             table: "simco".into(),
             interfaces: None,
-            unmatched: Unmatched::Drop,
+            default_policy: DefaultPolicy::Drop,
             pool: Pool::default(),
             masquerade: Masquerade::default(),
             is_guarded: true,
@@ -101,9 +105,9 @@ impl Config {
         Ok(Self { interfaces: Some(interfaces), ..self })
     }
 
-    /// Sets what happens to data without a rule.
-    pub fn with_unmatched(self, unmatched: Unmatched) -> Self {
-        Self { unmatched, ..self }
+    /// Sets what happens to packets without a rule.
+    pub fn with_default_policy(self, default_policy: DefaultPolicy) -> Self {
+        Self { default_policy, ..self }
     }
 
     /// Sets the addresses of a NAT; a firewall has none.
@@ -116,7 +120,7 @@ impl Config {
         Self { masquerade, ..self }
     }
 
-    /// Lets others change the table, which kernels before Linux 6.9 allow in any case. For tests.
+    /// Lets other programs change the table, which kernels before Linux 6.9 allow in any case. For tests.
     pub fn unguarded(self) -> Self {
         Self { is_guarded: false, ..self }
     }
@@ -126,14 +130,14 @@ impl Config {
         &self.table
     }
 
-    /// Returns the interfaces, if they matter.
+    /// Returns the interfaces; `None` if all forwarded packets are filtered.
     pub fn interfaces(&self) -> Option<&Interfaces> {
         self.interfaces.as_ref()
     }
 
-    /// Returns what happens to data without a rule.
-    pub fn unmatched(&self) -> Unmatched {
-        self.unmatched
+    /// Returns what happens to packets without a rule.
+    pub fn default_policy(&self) -> DefaultPolicy {
+        self.default_policy
     }
 
     /// Returns the addresses of a NAT.
@@ -146,7 +150,7 @@ impl Config {
         &self.masquerade
     }
 
-    /// Returns true if others must not change the table, where the kernel can enforce that.
+    /// Returns whether other programs must not change the table, where the kernel can enforce that.
     pub fn is_guarded(&self) -> bool {
         self.is_guarded
     }
@@ -161,7 +165,7 @@ impl Pool {
 }
 
 impl Masquerade {
-    /// Returns true if some flow is translated without a rule.
+    /// Returns true if any flow is translated without a rule.
     pub fn is_used(&self) -> bool {
         self.hairpin || !self.hosts.is_empty()
     }

@@ -9,15 +9,15 @@ use crate::ports::Block;
 /// The effect of an element on matching packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
-    /// Drops them, whatever else allows them.
+    /// Drops the packets, even if other elements allow them.
     Block,
-    /// Lets them pass to internal hosts.
+    /// Lets the packets pass to internal hosts.
     Inbound,
-    /// Lets them pass to external hosts.
+    /// Lets the packets pass to external hosts.
     Outbound,
     /// Changes the destination of a connection's first packet.
     Dnat,
-    /// Changes its source.
+    /// Changes the source of a connection's first packet.
     Snat,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct End {
     pub address: IpAddr,
     /// Bits of the prefix.
     pub length: u8,
-    /// `None` is any.
+    /// Port or block of ports; `None` is any.
     pub port: Option<Block>,
 }
 
@@ -77,12 +77,12 @@ impl End {
     }
 }
 
-/// Returns `length` ones, then zeros.
+/// Returns the IPv4 mask of `length` ones.
 pub(crate) fn mask_v4(length: u8) -> u32 {
     u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0)
 }
 
-/// Returns `length` ones, then zeros.
+/// Returns the IPv6 mask of `length` ones.
 pub(crate) fn mask_v6(length: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0)
 }

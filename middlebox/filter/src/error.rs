@@ -4,33 +4,33 @@ use std::io;
 
 use hol_simco::Pid;
 
-/// Why no change was made.
+/// Why the filter was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
     /// The process has no permission.
     #[error(
-        "the kernel lets nobody change nftables without CAP_NET_ADMIN; run as root, or give the capability \
+        "changing nftables needs CAP_NET_ADMIN; run as root, or grant the capability \
          (systemd: AmbientCapabilities=CAP_NET_ADMIN, a file: setcap cap_net_admin+ep)"
     )]
     NotPermitted,
-    /// A kernel without nftables, or without a part of it.
+    /// The kernel has no nftables, or lacks a part of it.
     #[error(
         "this kernel lacks a part of nftables ({0}); load the modules nf_tables, nft_ct, nft_nat and nft_chain_nat"
     )]
     Lacking(io::Error),
-    /// It belongs to another socket.
+    /// The table belongs to another socket.
     #[error(
-        "the table inet {table} belongs to another process, which `nft list table inet {table}` names: stop that, or \
-         take another table ([nftables] table = NAME)"
+        "the table inet {table} belongs to another process, which `nft list table inet {table}` names: stop that \
+         process, or use another table ([nftables] table = NAME)"
     )]
     Owned {
-        /// Its name.
+        /// The name of the table.
         table: String,
     },
-    /// Somebody else deleted the table, or changes it as fast as we do.
-    #[error("somebody else changed or deleted the table inet {table}; reconcile mends it")]
+    /// Another program deleted the table, or changes it as fast as this one.
+    #[error("another program changed or deleted the table inet {table}; the next reconciliation repairs it")]
     Changed {
-        /// Its name.
+        /// The name of the table.
         table: String,
     },
     /// The filter does not support a rule.
@@ -41,10 +41,10 @@ pub enum FilterError {
         /// The reason.
         why: Unsupported,
     },
-    /// Too many combinations of wildcards.
+    /// Rules use too many combinations of prefix lengths and wildcards.
     #[error(
-        "rules with {0} different combinations of prefix lengths and wildcards are in force, and each costs every \
-         packet a look; use fewer prefix lengths"
+        "rules with {0} different combinations of prefix lengths and wildcards are in force, and each \
+         costs every packet a lookup; use fewer prefix lengths"
     )]
     TooManyShapes(usize),
     /// The kernel refused changes for another reason.
@@ -66,19 +66,19 @@ pub enum FilterError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     /// nftables has no NAT64.
-    #[error("nftables do not translate between IPv4 and IPv6")]
+    #[error("nftables does not translate between IPv4 and IPv6")]
     ProtocolTranslation,
     /// Each pair of ports is an element, in each direction.
     #[error(
-        "{flows} pairs of ports are more than the {most} that such a rule may have; use a wildcard port at one end"
+        "a rule of this kind may have {most} pairs of ports, not {flows}; use a wildcard port at one end"
     )]
     TooManyPorts {
-        /// Pairs of ports, or of blocks of ports.
+        /// Number of pairs of ports, or of blocks of ports.
         flows: usize,
-        /// Their maximum.
+        /// The maximum number of pairs.
         most: usize,
     },
-    /// Middleboxes refuse these themselves.
-    #[error("its port ranges do not fit each other")]
+    /// The port ranges of both ends differ in length. Middleboxes refuse such rules themselves.
+    #[error("its port ranges have different lengths")]
     PortRanges,
 }

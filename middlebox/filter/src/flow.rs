@@ -8,8 +8,8 @@ use crate::element::{Element, End, Role, Target};
 use crate::error::Unsupported;
 use crate::ports::Block;
 
-/// Maximum elements of one rule, which limits what a request may ask of the kernel at once.
-pub(crate) const MOST_ELEMENTS: usize = 512;
+/// Maximum elements of one rule, so that no request changes more in the kernel.
+pub(crate) const MAX_ELEMENTS: usize = 512;
 
 /// Data between two ends, and their translation.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,7 @@ struct Flow {
     inside: Option<Target>,
 }
 
-/// The flows of a rule, before they are listed.
+/// The flows of a rule, in compact form.
 struct Flows<'a> {
     internal: &'a AddressTuple,
     external: &'a AddressTuple,
@@ -41,11 +41,11 @@ enum Effect {
     Block,
 }
 
-/// How the ports of both ends belong together.
+/// How the ports of both ends are combined.
 enum Pairs {
-    /// The first with the first, the second with the second.
+    /// This many pairs: each port with the one at the same position in the other range.
     Parallel(usize),
-    /// Each with each.
+    /// Each block of one end with each block of the other.
     Crossed(Vec<Option<Block>>, Vec<Option<Block>>),
 }
 
@@ -57,8 +57,8 @@ pub(crate) fn elements(rule: &Rule) -> Result<Vec<(Element, Option<Target>)>, Un
     Ok(elements)
 }
 
-/// Returns the number of a rule's elements, and some of them: at least one of each shape. That is less work than
-/// to list all.
+/// Returns the number of a rule's elements, and at least one element of each shape, which is less work than
+/// listing all.
 pub(crate) fn sample(rule: &Rule) -> Result<(usize, Vec<Element>), Unsupported> {
     let Some(flows) = Flows::of(rule)? else { return Ok((0, Vec::new())) };
     let mut elements = Vec::new();
@@ -95,7 +95,7 @@ impl<'a> Flows<'a> {
         check_versions(internal, external)?;
         let pairs = Pairs::of(internal, external, &binding, effect)?;
         let flows = Self { internal, external, binding, effect, pairs };
-        check_count(flows.len(), MOST_ELEMENTS / flows.elements_each())?;
+        check_count(flows.len(), MAX_ELEMENTS / flows.elements_per_flow())?;
         Ok(Some(flows))
     }
 
@@ -106,7 +106,7 @@ impl<'a> Flows<'a> {
         }
     }
 
-    fn elements_each(&self) -> usize {
+    fn elements_per_flow(&self) -> usize {
         match self.effect {
             Effect::Pass { inbound, outbound } => {
                 let translations = [self.binding.outside, self.binding.inside].iter().flatten().count();
@@ -117,7 +117,7 @@ impl<'a> Flows<'a> {
     }
 
     fn elements(&self) -> usize {
-        self.len() * self.elements_each()
+        self.len() * self.elements_per_flow()
     }
 
     fn list(&self, mut take: impl FnMut(Flow)) {
@@ -163,9 +163,9 @@ impl<'a> Flows<'a> {
 }
 
 impl Pairs {
-    /// Port ranges of an enabled rule run in parallel, which is why section 8.3.1 requires equal lengths. A range
-    /// without a partner is taken in blocks. Of a disabled rule each port goes with each, as section 8.8.1 defines
-    /// overlaps.
+    /// Returns the pairs of ports of a rule. Port ranges of an enabled rule run in parallel, which is why section
+    /// 8.3.1 requires equal lengths; a range opposite a wildcard is split into blocks. In a disabled rule each
+    /// port is combined with each, as section 8.8.1 defines overlaps.
     fn of(
         a0: &AddressTuple,
         a3: &AddressTuple,
@@ -197,7 +197,7 @@ fn one_of_each_size(blocks: &[Option<Block>]) -> Vec<Option<Block>> {
 }
 
 impl Flow {
-    /// Protocol 0 is any.
+    /// Returns the flow between two ends without a translation. Protocol 0 is any.
     fn between(internal: End, external: End, protocol: u8) -> Self {
         let protocol = (protocol != 0).then_some(protocol);
         Self { protocol, internal, external, outside: None, inside: None }
@@ -224,7 +224,8 @@ impl Flow {
         both.map(|(source, destination)| (self.element(Role::Block, source, destination), None))
     }
 
-    /// Redirects from anybody to an address of the middlebox, which stands for `end`.
+    /// Returns the element that redirects packets from any host to `end` if they are sent to this address of
+    /// the middlebox.
     fn redirect(&self, address: Target, end: End) -> (Element, Option<Target>) {
         let element = self.element(Role::Dnat, End::any(address.address), End::host(address));
         (element, Some(Target { address: end.address, port: end.port.map(Block::first) }))
@@ -243,7 +244,8 @@ struct Ports {
 }
 
 impl Ports {
-    /// RFC 4540 section 8.3.1: without a protocol or a first port, ports are wildcards, and the range is irrelevant.
+    /// Returns the ports of a tuple. RFC 4540 section 8.3.1: without a protocol or a first port, ports are
+    /// wildcards, and the range is irrelevant.
     fn of(tuple: &AddressTuple) -> Self {
         match tuple.addresses {
             Addresses::Full { port, port_range, .. } if tuple.protocol != 0 && port != 0 => {
@@ -263,7 +265,7 @@ impl Ports {
         self.first.map_or(vec![None], blocks)
     }
 
-    /// The middlebox refuses ports beyond 65,535.
+    /// Returns the `n`th port; `None` for a wildcard. The middlebox refuses ports beyond 65,535.
     fn nth(self, n: usize) -> Option<u16> {
         Some(self.first? + n as u16)
     }
@@ -277,7 +279,8 @@ fn end(tuple: &AddressTuple, port: Option<Block>) -> End {
     }
 }
 
-/// Returns the replacement of an end with this port in the `n`th flow. A wholly bound address keeps ports.
+/// Returns the replacement of an end with this port in the `n`th flow. Ports stay if a whole address is
+/// bound.
 fn target(tuple: &AddressTuple, n: usize, port: Option<u16>) -> Option<Target> {
     let Addresses::Full { address, .. } = tuple.addresses else { return None };
     Some(Target { address, port: port.map(|port| Ports::of(tuple).nth(n).unwrap_or(port)) })
@@ -344,7 +347,7 @@ mod tests {
         assert_eq!(elements(&rule).unwrap().len(), 2 * 3 * 2);
     }
 
-    /// What is counted before anything is listed is what is listed.
+    /// `sample` must agree with the full list of elements.
     #[test]
     fn a_sample_has_the_number_and_the_shapes_of_all_elements() {
         let bound = Some(tuple(Location::Outside, "192.0.2.1:40000", 300));
@@ -380,7 +383,7 @@ mod tests {
         let v6 = refusal(a0("10.0.0.1:5004", 1), a3("[2001:db8::1]:6004", 1));
         assert_eq!(v6, Unsupported::ProtocolTranslation);
         let long = refusal(a0("10.0.0.1:1024", 5000), a3("198.51.100.7:1024", 5000));
-        assert_eq!(long, Unsupported::TooManyPorts { flows: 5000, most: MOST_ELEMENTS });
+        assert_eq!(long, Unsupported::TooManyPorts { flows: 5000, most: MAX_ELEMENTS });
         let uneven = refusal(a0("10.0.0.1:5004", 2), a3("198.51.100.7:6004", 3));
         assert_eq!(uneven, Unsupported::PortRanges);
     }

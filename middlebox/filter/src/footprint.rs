@@ -6,7 +6,7 @@ use crate::flow::sample;
 use crate::shape::Shape;
 
 /// Maximum sets, because each costs a lookup per packet.
-pub const MOST_SHAPES: usize = 64;
+pub const MAX_SHAPES: usize = 64;
 
 /// Returns the elements of a rule and their sets. RFC 4540 section 8.3.2: a rule that cannot be enforced is
 /// refused.

@@ -12,43 +12,43 @@ mod element;
 mod error;
 mod flow;
 mod footprint;
-mod holds;
 mod nftables;
-mod null;
+mod null_filter;
 mod ports;
-mod recording;
+mod recording_filter;
+mod required_elements;
 mod shape;
 
-pub use config::{Config, ConfigError, Interfaces, Masquerade, Pool, Unmatched};
+pub use config::{Config, ConfigError, DefaultPolicy, Interfaces, Masquerade, Pool};
 pub use error::{FilterError, Unsupported};
-pub use footprint::{MOST_SHAPES, footprint};
+pub use footprint::{MAX_SHAPES, footprint};
 pub use nftables::Nftables;
-pub use null::NullFilter;
-pub use recording::RecordingFilter;
+pub use null_filter::NullFilter;
+pub use recording_filter::RecordingFilter;
 
 /// A packet filter that enforces rules.
 pub trait PacketFilter: Send {
-    /// Applies all changes at once, or none. The end of a lifetime is a change too; without it a rule ends by
-    /// itself at most five seconds after [`Rule::expires`] on the clock of `now`.
+    /// Applies all changes at once, or none. The end of a lifetime is a change too; without it the filter
+    /// ends a rule at most five seconds after [`Rule::expires`] on the clock of `now`.
     fn apply(&mut self, now: Time, changes: &[Change]) -> Result<(), FilterError>;
 
     /// Makes exactly these rules apply, and returns the necessary corrections. If it takes long, some
-    /// elements are missing until [`go_on`](Self::go_on) reports completion.
+    /// elements are missing until [`continue_reconciliation`](Self::continue_reconciliation) reports completion.
     fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Corrections, FilterError>;
 
     /// Continues a reconciliation for a few milliseconds. Changes may be applied in between.
-    fn go_on(&mut self, now: Time) -> Result<Progress, FilterError> {
+    fn continue_reconciliation(&mut self, now: Time) -> Result<Progress, FilterError> {
         let _ = now;
         Ok(Progress::Done)
     }
 
-    /// Returns true if nobody else can change the filter.
+    /// Returns true if no other program can change the filter.
     fn is_guarded(&self) -> bool {
         true
     }
 
-    /// Returns true if somebody else has changed it since the last call.
-    fn is_touched(&mut self) -> bool {
+    /// Returns true if another program has changed the filter since the last call.
+    fn has_foreign_change(&mut self) -> bool {
         false
     }
 }
@@ -57,14 +57,14 @@ pub trait PacketFilter: Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// Some required elements are missing.
-    GoesOn,
-    /// All required elements are present. A search for surplus ones continues: call again in a second.
-    Waits,
+    AddingMissing,
+    /// All required elements are present. A search for surplus ones continues; call again in a second.
+    SearchingSurplus,
     /// Exactly the required elements are present.
     Done,
 }
 
-/// The corrections of a filter; none if it was right.
+/// The corrections of a filter; all zero if it was correct.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Corrections {
     /// Elements added: a rule has one per direction and port.

@@ -1,11 +1,11 @@
-//! Linux' own packet filter, through its netlink interface.
+//! The packet filter of Linux, controlled by netlink messages.
 
 mod expression;
 mod kernel;
 mod listing;
-mod look;
+mod lookup;
 mod ownership;
-mod reconcile;
+mod reconciliation;
 mod ruleset;
 mod sets;
 mod steps;
@@ -18,17 +18,17 @@ use hol_simco::{Change, Rule};
 
 use self::kernel::{EXISTS, Kernel, NO_ENTRY, Refusal};
 use self::ownership::Ownership;
-use self::reconcile::Missing;
+use self::reconciliation::Missing;
 use self::sets::Sets;
 use self::steps::Steps;
 use self::survey::Survey;
 use self::transaction::Transaction;
 use self::watch::Watch;
-use crate::holds::Holds;
+use crate::required_elements::RequiredElements;
 use crate::{Config, Corrections, FilterError, PacketFilter, Progress};
 
-/// Rules as elements of sets, in a table of their own. The kernel ends their lifetimes, even without this
-/// process.
+/// Represents rules as elements of sets, in a table of their own. The kernel ends their lifetimes, even
+/// without this process.
 #[derive(Debug)]
 pub struct Nftables {
     config: Config,
@@ -36,7 +36,7 @@ pub struct Nftables {
     ownership: Ownership,
     watch: Option<Watch>,
     /// The required elements.
-    holds: Holds,
+    required: RequiredElements,
     /// The sets of the table.
     sets: Sets,
     /// True if the table is known to match, except for missing elements.
@@ -48,7 +48,7 @@ pub struct Nftables {
 }
 
 impl Nftables {
-    /// Maximum transactions for the same changes. Each that the kernel rejects takes it a grace period of
+    /// Maximum transactions for the same changes. Each rejected one costs the kernel a grace period of
     /// several milliseconds (net/netfilter/nf_tables_api.c `__nf_tables_abort`).
     const ATTEMPTS: usize = 2;
 
@@ -57,14 +57,14 @@ impl Nftables {
     /// belongs to this filter.
     pub fn open(config: Config) -> Result<Self, FilterError> {
         let kernel = Kernel::open()?;
-        let ownership = if config.is_guarded() { Ownership::ask(&kernel)? } else { Ownership::Everybodys };
+        let ownership = if config.is_guarded() { Ownership::detect(&kernel)? } else { Ownership::Shared };
         ownership.check(&kernel, config.table())?;
         Ok(Self {
             config,
             kernel,
             ownership,
             watch: None,
-            holds: Holds::default(),
+            required: RequiredElements::default(),
             sets: Sets::default(),
             is_known: false,
             missing: Vec::new(),
@@ -72,14 +72,16 @@ impl Nftables {
         })
     }
 
-    /// Makes [`is_touched`](PacketFilter::is_touched) report others' changes, where the table is not guarded.
+    /// Makes [`has_foreign_change`](PacketFilter::has_foreign_change) report changes by other programs if the table is not
+    /// guarded.
     pub fn watch(&mut self) -> Result<(), FilterError> {
         self.watch = Some(Watch::open(self.config.table(), self.kernel.port()?)?);
         Ok(())
     }
 
-    /// Returns the tables of other middleboxes, running or not: a packet that both filter passes only if both let it.
-    pub fn others(&self) -> Result<Vec<String>, FilterError> {
+    /// Returns the tables of other middleboxes, running or not. A packet that several filter passes only if all
+    /// accept it.
+    pub fn other_tables(&self) -> Result<Vec<String>, FilterError> {
         self.kernel.tables_with(&ruleset::COMMON, self.config.table())
     }
 
@@ -106,17 +108,17 @@ impl Nftables {
         for _ in 0..Self::ATTEMPTS {
             let mut transaction = Transaction::new(self.config.table());
             begin(&mut transaction);
-            steps.put(now, sets, self.kernel.destroys(), &mut transaction);
+            steps.put(now, sets, self.kernel.can_destroy(), &mut transaction);
             refusals = self.kernel.commit(&transaction.finish())?;
-            self.watch.iter().for_each(Watch::listen);
+            self.watch.iter().for_each(Watch::read_events);
             if refusals.is_empty() {
                 return Ok(());
             }
-            let cure = steps.adjust(&refusals);
+            let adjusted = steps.adjust(&refusals);
             if self.is_known && !self.kernel.has_table(self.config.table())? {
                 return Err(self.changed());
             }
-            if let Err(refusal) = cure {
+            if let Err(refusal) = adjusted {
                 return Err(self.reason(refusal, &refusals, &steps));
             }
         }
@@ -134,11 +136,11 @@ impl Nftables {
         }
     }
 
-    /// Returns the error for a refusal, one of all, that cannot be handled.
+    /// Returns the error for `refusal`, one of `all`, which no repetition can avoid.
     fn reason(&self, refusal: Refusal, all: &[Refusal], steps: &Steps) -> FilterError {
-        let is_curable = |one: &Refusal| *one != refusal && matches!(one.error, NO_ENTRY | EXISTS);
-        let incurable: Vec<Refusal> = all.iter().copied().filter(|one| !is_curable(one)).collect();
-        match (steps.changes_of(&incurable), refusal.reason(self.config.table())) {
+        let is_avoidable = |one: &Refusal| *one != refusal && matches!(one.error, NO_ENTRY | EXISTS);
+        let unavoidable: Vec<Refusal> = all.iter().copied().filter(|one| !is_avoidable(one)).collect();
+        match (steps.changes_of(&unavoidable), refusal.reason(self.config.table())) {
             (Some(_), _) if refusal.error == NO_ENTRY => self.changed(),
             (Some(changes), FilterError::Lacking(source)) => {
                 FilterError::Refused { changes, is_transient: refusal.is_transient(), source }
@@ -155,15 +157,15 @@ impl Nftables {
 impl PacketFilter for Nftables {
     fn apply(&mut self, now: Time, changes: &[Change]) -> Result<(), FilterError> {
         if !self.is_known {
-            let holds = std::mem::take(&mut self.holds);
-            self.mend(now, holds)?;
+            let required = std::mem::take(&mut self.required);
+            self.repair(now, required)?;
         }
-        let touched = self.holds.apply(changes)?;
-        let steps = Steps::of(now, &touched, &self.holds);
+        let changed = self.required.apply(changes)?;
+        let steps = Steps::of(now, &changed, &self.required);
         if steps.is_empty() {
             return Ok(());
         }
-        let made = self.sets.with(&steps, &self.holds).and_then(|sets| {
+        let made = self.sets.with(&steps, &self.required).and_then(|sets| {
             self.note_added(&sets, &steps);
             self.commit(now, &sets, steps, |transaction| self.sets.change(&sets, transaction, &self.config))?;
             Ok(sets)
@@ -171,8 +173,8 @@ impl PacketFilter for Nftables {
         match made {
             Ok(sets) => self.sets = sets,
             Err(error) => {
-                self.holds.undo(changes);
-                // The result is unknown.
+                self.required.undo(changes);
+                // It is unknown whether the kernel has made the changes.
                 self.is_known = !matches!(error, FilterError::Socket(_));
                 return Err(error);
             }
@@ -181,27 +183,27 @@ impl PacketFilter for Nftables {
     }
 
     fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Corrections, FilterError> {
-        self.mend(now, Holds::of(rules.iter().filter(|rule| rule.is_in_force(now)))?)
+        self.repair(now, RequiredElements::of(rules.iter().filter(|rule| rule.is_in_force(now)))?)
     }
 
-    fn go_on(&mut self, now: Time) -> Result<Progress, FilterError> {
+    fn continue_reconciliation(&mut self, now: Time) -> Result<Progress, FilterError> {
         if self.is_known && !self.missing.is_empty() {
             self.add_missing(now)?;
         }
         if !self.missing.is_empty() {
-            Ok(Progress::GoesOn)
+            Ok(Progress::AddingMissing)
         } else if self.survey.is_none() || self.finish_survey(now)? {
             Ok(Progress::Done)
         } else {
-            Ok(Progress::Waits)
+            Ok(Progress::SearchingSurplus)
         }
     }
 
     fn is_guarded(&self) -> bool {
-        self.ownership == Ownership::Ours
+        self.ownership == Ownership::Exclusive
     }
 
-    fn is_touched(&mut self) -> bool {
-        self.watch.as_ref().is_some_and(Watch::is_touched)
+    fn has_foreign_change(&mut self) -> bool {
+        self.watch.as_ref().is_some_and(Watch::has_foreign_change)
     }
 }

@@ -1,8 +1,8 @@
-//! Ranges of ports as blocks for hash tables: a port is a number of four hexadecimal digits, and a block is a
-//! prefix of them, like a prefix of addresses.
+//! Splits ranges of ports into blocks for hash tables: a port is a number of four hexadecimal digits, and a
+//! block is a prefix of them, like a prefix of addresses.
 //!
 //! A range of 4,096 ports is one block or at most 76, never 4,096 elements. Blocks of all sixteen sizes would
-//! be fewer, but each size is a table in which every packet is looked up.
+//! be fewer, but each packet would be looked up in a table for each size.
 
 /// A power of 16 consecutive ports, aligned to their number: all with the same first bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,7 +11,7 @@ pub(crate) struct Block {
     bits: u8,
 }
 
-/// Shorter ranges are taken port by port, without tables of blocks.
+/// Shorter ranges are split into single ports, which need no tables of blocks.
 const SHORT: u32 = 16;
 
 impl Block {

@@ -113,7 +113,7 @@ impl Shape {
                 Field::Port(side, Block::PORT) => write!(name, "_{}port", side.letter()),
                 Field::Port(side, bits) => write!(name, "_{}port{bits}", side.letter()),
             };
-            written.expect("a string takes everything");
+            written.expect("writing to a string does not fail");
         }
         name
     }
@@ -171,7 +171,7 @@ pub(crate) fn key(element: &Element) -> Vec<u8> {
     octets
 }
 
-/// Returns the octets of what a map gives.
+/// Returns the octets of a map's value.
 pub(crate) fn data(target: &Target) -> Vec<u8> {
     let mut octets = Vec::with_capacity(20);
     put_address(&mut octets, target.address);

@@ -3,14 +3,14 @@
 use hol_simco::{AgentId, Change, Owner, Pid, Recorded};
 
 /// The kinds of entries.
-const HOLDS: u8 = 1;
+const CURRENT: u8 = 1;
 const ENDED: u8 = 2;
 
 /// The content of an entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// The new form of the rule, whether it is new or replaces one with its PID.
-    Holds(Recorded),
+    /// The current state of a new or changed rule.
+    Current(Recorded),
     /// The rule has ended.
     Ended(Pid),
 }
@@ -18,18 +18,20 @@ pub(crate) enum Entry {
 /// Appends the entry of a change.
 pub(crate) fn write(change: &Change, owner: &impl Fn(AgentId) -> Owner, out: &mut Vec<u8>) {
     match (&change.before, &change.after) {
-        (_, Some(rule)) => write_as(HOLDS, out, |out| rule.record(&owner(rule.owner), out)),
-        (Some(rule), None) => write_as(ENDED, out, |out| out.extend_from_slice(&rule.pid.0.to_be_bytes())),
+        (_, Some(rule)) => write_with_length(CURRENT, out, |out| rule.record(&owner(rule.owner), out)),
+        (Some(rule), None) => {
+            write_with_length(ENDED, out, |out| out.extend_from_slice(&rule.pid.0.to_be_bytes()));
+        }
         (None, None) => {}
     }
 }
 
-/// Appends the entry of a rule as it is.
+/// Appends the entry of a current rule.
 pub(crate) fn write_rule(recorded: &Recorded, out: &mut Vec<u8>) {
-    write_as(HOLDS, out, |out| recorded.rule.record(&Owner::new(recorded.owner.clone()), out));
+    write_with_length(CURRENT, out, |out| recorded.rule.record(&Owner::new(recorded.owner.clone()), out));
 }
 
-fn write_as(kind: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+fn write_with_length(kind: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(&[kind, 0, 0]);
     let begin = out.len();
     write(out);
@@ -56,7 +58,7 @@ fn parse(octets: &[u8]) -> Option<(Entry, &[u8], &[u8])> {
     let length = usize::from(u16::from_be_bytes([*l0, *l1]));
     let (body, rest) = rest.split_at_checked(length)?;
     let entry = match *kind {
-        HOLDS => Entry::Holds(Recorded::parse(body).ok()?),
+        CURRENT => Entry::Current(Recorded::parse(body).ok()?),
         ENDED => Entry::Ended(Pid(u32::from_be_bytes(body.try_into().ok()?))),
         _ => return None,
     };

@@ -11,8 +11,8 @@ pub enum JournalError {
     #[error("{0}: another process records its rules there; stop it, or give this one a directory of its own")]
     Locked(PathBuf),
     /// There is no journal.
-    #[error("{0}: no rules are recorded there; name the directory that a middlebox has for its state")]
-    None(PathBuf),
+    #[error("{0}: contains no journal; give the `state` directory of a middlebox")]
+    NotFound(PathBuf),
     /// A file or directory cannot be opened, read or created.
     #[error("{path}: cannot {action}: {source}")]
     Io {
@@ -32,10 +32,10 @@ pub enum JournalError {
         /// Its format.
         version: u8,
     },
-    /// The content is not what was written.
+    /// The content differs from what was written.
     #[error(
-        "{path}: octet {offset}: {what}; what is recorded behind it is not to be trusted: restore the directory \
-         from a copy, or move it away to begin without rules"
+        "{path}: octet {offset}: {what}; later records are unreliable: restore the directory from a copy, or \
+         move it away to start without rules"
     )]
     Damaged {
         /// The file.
@@ -47,8 +47,8 @@ pub enum JournalError {
     },
     /// The end of the journal is missing: there are fewer acknowledged records than its mark counts.
     #[error(
-        "{path}: octet {offset}: {what}; restore the directory from a copy, or remove {mark} to go on without them (a copy that was \
-         made while a middlebox recorded there lacks the end if its mark was copied last)"
+        "{path}: octet {offset}: {what}; restore the directory from a copy, or remove {mark} to continue without these \
+         records (a copy made while a middlebox was recording lacks the end if the mark was copied last)"
     )]
     Missing {
         /// The file.
@@ -60,12 +60,12 @@ pub enum JournalError {
         /// The file of the mark.
         mark: PathBuf,
     },
-    /// A copy was sent something else than entries.
+    /// The other middlebox sent data that is not an entry.
     #[error(
-        "the other middlebox has sent something that is no record: both need the same version of this program; the copy is unchanged"
+        "the other middlebox sent data that is not a record; install the same version on both. The copy is unchanged"
     )]
     Unreadable,
-    /// There is no room. Nothing was recorded; the journal is usable again when there is room.
+    /// The file cannot grow. Nothing was recorded; the next record can succeed when there is space.
     #[error("{path}: nothing was recorded: {source}; make room on the disk")]
     Refused {
         /// The file.
@@ -73,10 +73,10 @@ pub enum JournalError {
         /// Why it could not grow.
         source: io::Error,
     },
-    /// A write-back has failed, so it is unknown whether the changes are on the disk. The kernel reports this
-    /// once, and a second fsync would succeed without having written anything, so there is none.
+    /// A write-back failed, so it is unknown whether the changes are on the disk. The kernel reports this
+    /// once; a second fsync would succeed without writing anything, so the journal does not try one.
     #[error(
-        "{path}: what is on the disk is unknown, since {why}; check the disk, then start anew to read what it holds"
+        "{path}: the content of the disk is unknown because {why}; check the disk, then restart the middlebox, which reads the journal again"
     )]
     Broken {
         /// The file.
@@ -87,7 +87,7 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// For `map_err`: the attempted action and the file.
+    /// Returns a function for `map_err` that adds the attempted action and the file.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.to_owned(), source }
     }

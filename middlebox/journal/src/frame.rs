@@ -11,7 +11,7 @@ use std::io::{self, Read};
 
 use crate::bits;
 
-/// Starts each frame, so that frames after damage can be found. 0xF5 is in no name.
+/// Starts each frame, so that frames after damage can be found. UTF-8 names cannot contain 0xF5.
 const MARK: [u8; 4] = *b"\xF5hol";
 /// Offset of the length, where the checksummed part starts.
 const LENGTH: usize = 8;
@@ -21,15 +21,15 @@ const HEADER: usize = Format::Chained.header();
 /// The frame format of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// Of earlier versions: without a position.
-    Loose,
+    /// The format of earlier versions, whose frames do not contain their position.
+    Unchained,
     Chained,
 }
 
 impl Format {
     const fn header(self) -> usize {
         match self {
-            Self::Loose => 12,
+            Self::Unchained => 12,
             Self::Chained => 24,
         }
     }
@@ -37,20 +37,20 @@ impl Format {
 
 /// The position of a frame in its segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct FramePosition {
     /// Counted from 1.
     sequence: u64,
     /// The checksum of the previous frame; for the first, that of the segment's number.
     before: u32,
 }
 
-impl Place {
+impl FramePosition {
     /// Returns the first position of a segment.
     pub fn first(segment: u64) -> Self {
         Self { sequence: 1, before: crc32c::crc32c(&segment.to_be_bytes()) }
     }
 
-    fn behind(self, checksum: u32) -> Self {
+    fn following(self, checksum: u32) -> Self {
         Self { sequence: self.sequence + 1, before: checksum }
     }
 
@@ -92,21 +92,21 @@ pub(crate) fn entries(frame: &[u8]) -> &[u8] {
 }
 
 /// Completes a frame for its position; returns the next position.
-pub(crate) fn seal(frame: &mut [u8], place: Place) -> Place {
+pub(crate) fn seal(frame: &mut [u8], frame_position: FramePosition) -> FramePosition {
     let length = u32::try_from(frame.len() - HEADER).expect("no batch has 4 GiB of changes");
     frame[LENGTH..LENGTH + 4].copy_from_slice(&length.to_be_bytes());
-    frame[LENGTH + 4..HEADER].copy_from_slice(&place.to_octets());
+    frame[LENGTH + 4..HEADER].copy_from_slice(&frame_position.to_octets());
     let checksum = crc32c::crc32c(&frame[LENGTH..]);
     frame[4..LENGTH].copy_from_slice(&checksum.to_be_bytes());
     frame[..4].copy_from_slice(&MARK);
-    place.behind(checksum)
+    frame_position.following(checksum)
 }
 
-/// Returns a frame without entries, the last of its segment, so that a missing end is detected.
-pub(crate) fn close(place: Place) -> Vec<u8> {
+/// Returns the last frame of a segment, which has no entries; with it, a missing end is detected.
+pub(crate) fn close(frame_position: FramePosition) -> Vec<u8> {
     let mut frame = Vec::new();
     begin(&mut frame);
-    seal(&mut frame, place);
+    seal(&mut frame, frame_position);
     frame
 }
 
@@ -119,15 +119,15 @@ fn parse_header(octets: &[u8]) -> Option<(u32, u32)> {
 }
 
 /// The next item of a segment.
-pub(crate) enum Next<'a> {
+pub(crate) enum SegmentItem<'a> {
     /// The entries of a complete frame, and its offset.
     Frame(u64, &'a [u8]),
     /// A complete frame at this offset that does not follow the previous one.
-    Elsewhere(u64),
+    OutOfSequence(u64),
     /// The end.
     End,
     /// An incomplete frame.
-    Broken,
+    Incomplete,
 }
 
 /// Reads the frames of a segment, one at a time.
@@ -137,15 +137,15 @@ pub(crate) struct Frames<R> {
     /// Offsets of the next frame and of the end of the segment.
     offset: u64,
     end: u64,
-    place: Place,
+    frame_position: FramePosition,
     is_closed: bool,
     octets: Vec<u8>,
 }
 
 impl<R: Read> Frames<R> {
     /// Creates a reader of a source at `offset` of `end` octets.
-    pub fn new(source: R, offset: u64, end: u64, format: Format, place: Place) -> Self {
-        Self { source, format, offset, end, place, is_closed: false, octets: Vec::new() }
+    pub fn new(source: R, offset: u64, end: u64, format: Format, frame_position: FramePosition) -> Self {
+        Self { source, format, offset, end, frame_position, is_closed: false, octets: Vec::new() }
     }
 
     /// Returns the octets up to the end of the last complete frame.
@@ -154,8 +154,8 @@ impl<R: Read> Frames<R> {
     }
 
     /// Returns the position of the next frame.
-    pub fn place(&self) -> Place {
-        self.place
+    pub fn frame_position(&self) -> FramePosition {
+        self.frame_position
     }
 
     pub fn format(&self) -> Format {
@@ -169,42 +169,44 @@ impl<R: Read> Frames<R> {
 
     /// Returns true if the last frame marks the end. Earlier versions have no such frames.
     pub fn are_closed(&self) -> bool {
-        self.is_closed || self.format == Format::Loose
+        self.is_closed || self.format == Format::Unchained
     }
 
-    /// Returns the next frame. After [`Next::Broken`] there is none.
-    pub fn next(&mut self) -> io::Result<Next<'_>> {
+    /// Returns the next frame. After [`SegmentItem::Incomplete`] there is none.
+    pub fn next(&mut self) -> io::Result<SegmentItem<'_>> {
         let (left, header) = (self.end - self.offset, self.format.header());
         if left == 0 {
-            return Ok(Next::End);
+            return Ok(SegmentItem::End);
         }
         if left < header as u64 {
-            return Ok(Next::Broken);
+            return Ok(SegmentItem::Incomplete);
         }
         self.octets.resize(header, 0);
         self.source.read_exact(&mut self.octets)?;
         // A length is used only if it fits into the file.
         let promised =
             parse_header(&self.octets).filter(|(_, length)| u64::from(*length) <= left - header as u64);
-        let Some((expected, length)) = promised else { return Ok(Next::Broken) };
+        let Some((expected, length)) = promised else { return Ok(SegmentItem::Incomplete) };
         self.octets.resize(header + length as usize, 0);
         self.source.read_exact(&mut self.octets[header..])?;
         if crc32c::crc32c(&self.octets[LENGTH..]) != expected {
-            return Ok(Next::Broken);
+            return Ok(SegmentItem::Incomplete);
         }
         let begin = self.offset;
-        if self.format == Format::Chained && self.octets[LENGTH + 4..header] != self.place.to_octets() {
-            return Ok(Next::Elsewhere(begin));
+        if self.format == Format::Chained
+            && self.octets[LENGTH + 4..header] != self.frame_position.to_octets()
+        {
+            return Ok(SegmentItem::OutOfSequence(begin));
         }
         self.offset += self.octets.len() as u64;
-        self.place = self.place.behind(expected);
+        self.frame_position = self.frame_position.following(expected);
         self.is_closed = length == 0;
-        Ok(Next::Frame(begin, &self.octets[header..]))
+        Ok(SegmentItem::Frame(begin, &self.octets[header..]))
     }
 }
 
 /// Returns true if there is a complete frame anywhere in these octets.
-pub(crate) fn any_in(octets: &[u8], format: Format) -> bool {
+pub(crate) fn contains_frame(octets: &[u8], format: Format) -> bool {
     let marks = octets.windows(MARK.len()).enumerate().filter(|(_, window)| *window == MARK);
     marks.map(|(at, _)| &octets[at..]).any(|frame| {
         let Some((expected, length)) = parse_header(frame) else { return false };
@@ -245,28 +247,30 @@ pub(crate) fn is_one_bit_off(octets: &[u8], format: Format) -> bool {
 mod tests {
     use super::*;
 
-    const FIRST: Place = Place { sequence: 1, before: 7 };
+    const FIRST: FramePosition = FramePosition { sequence: 1, before: 7 };
 
     fn frame(entries: &[u8]) -> Vec<u8> {
         frame_at(FIRST, entries).0
     }
 
-    fn frame_at(place: Place, entries: &[u8]) -> (Vec<u8>, Place) {
+    fn frame_at(frame_position: FramePosition, entries: &[u8]) -> (Vec<u8>, FramePosition) {
         let mut out = Vec::new();
         begin(&mut out);
         out.extend_from_slice(entries);
-        let next = seal(&mut out, place);
+        let next = seal(&mut out, frame_position);
         (out, next)
     }
 
-    /// How many frames are whole, up to which octet, and whether the rest is none.
+    /// Returns the number of complete frames, their end, and whether nothing follows.
     fn read(octets: &[u8]) -> (usize, u64, bool) {
         let mut frames = Frames::new(octets, 0, octets.len() as u64, Format::Chained, FIRST);
         for count in 0.. {
             match frames.next().unwrap() {
-                Next::Frame(..) => {}
-                Next::End => return (count, frames.offset(), false),
-                Next::Broken | Next::Elsewhere(_) => return (count, frames.offset(), true),
+                SegmentItem::Frame(..) => {}
+                SegmentItem::End => return (count, frames.offset(), false),
+                SegmentItem::Incomplete | SegmentItem::OutOfSequence(_) => {
+                    return (count, frames.offset(), true);
+                }
             }
         }
         unreachable!()
@@ -301,18 +305,18 @@ mod tests {
     fn a_frame_is_found_behind_octets_that_are_none() {
         let (mut damaged, whole) = (frame(b"damaged"), frame(b"whole"));
         damaged[HEADER] ^= 1;
-        assert!(!any_in(&damaged, Format::Chained));
-        assert!(any_in(&[&damaged[..], &whole].concat(), Format::Chained));
-        assert!(!any_in(&[&damaged[..], &whole[..whole.len() - 1]].concat(), Format::Chained));
-        assert!(!any_in(&[0; 100], Format::Chained));
+        assert!(!contains_frame(&damaged, Format::Chained));
+        assert!(contains_frame(&[&damaged[..], &whole].concat(), Format::Chained));
+        assert!(!contains_frame(&[&damaged[..], &whole[..whole.len() - 1]].concat(), Format::Chained));
+        assert!(!contains_frame(&[0; 100], Format::Chained));
     }
 
     #[test]
     fn frames_that_are_removed_repeated_or_exchanged_are_in_the_wrong_place() {
-        let mut place = FIRST;
+        let mut frame_position = FIRST;
         let frames = [b"one", b"two", b"six", b"ten"].map(|entries| {
-            let (octets, next) = frame_at(place, entries);
-            place = next;
+            let (octets, next) = frame_at(frame_position, entries);
+            frame_position = next;
             octets
         });
         let [a, b, c, d] = [0, 1, 2, 3].map(|n: usize| &frames[n][..]);

@@ -1,4 +1,4 @@
-//! The journal: opened, appended to, compacted.
+//! Opens, appends to and compacts a journal.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::os::unix::fs::DirBuilderExt;
@@ -7,21 +7,21 @@ use std::thread::{self, JoinHandle};
 
 use hol_simco::{AgentId, Change, Owner, Pid, Recorded};
 
-use crate::append::Appender;
-use crate::frame::{Format, Place};
-use crate::lasting::SegmentEnd;
+use crate::appender::Appender;
+use crate::frame::{Format, FramePosition};
+use crate::lasting_entries::SegmentEnd;
 use crate::mark::{Mark, Position};
-use crate::recovery::{Recovered, recover};
-use crate::room::{self, Usage};
+use crate::recovery::{RecoveredState, recover};
 use crate::segment::{self, Start};
+use crate::usage::{self, Usage};
 use crate::{JournalError, TruncatedTail, compaction, entry, frame};
 
 /// When a record is safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// On the disk: it survives a crash of the machine.
+    /// On the disk: the record survives a crash of the machine.
     Synced,
-    /// In the kernel: it survives any end of the process.
+    /// In the kernel: the record survives any end of the process.
     Buffered,
 }
 
@@ -38,12 +38,12 @@ pub struct Journal {
     /// The high-water mark; `None` if it could not be written.
     mark: Option<Mark>,
     usage: Usage,
-    /// The running compaction, and what there was when it began.
+    /// The running compaction, and the usage when it began.
     compaction: Option<(JoinHandle<Result<(), JournalError>>, Usage)>,
-    torn: Option<TruncatedTail>,
-    /// Known PIDs of rules that had ended when it was opened.
+    truncated_tail: Option<TruncatedTail>,
+    /// Known PIDs of rules that had ended when the journal was opened.
     ended: Vec<Pid>,
-    /// The frame being written, kept for its memory.
+    /// The frame being written; its memory is reused.
     frame: Vec<u8>,
 }
 
@@ -57,11 +57,11 @@ impl Journal {
         let appender = match recovered.segments.last() {
             Some(last) => {
                 let (last, end) = (*last, recovered.end.expect("a segment has an end"));
-                let appender = resume(segment::path(dir, last), &end, recovered.torn.is_some())?;
+                let appender = resume(segment::path(dir, last), &end, recovered.truncated_tail.is_some())?;
                 match end.format {
                     Format::Chained => appender,
                     // Segments of an earlier version stay unchanged.
-                    Format::Loose => {
+                    Format::Unchained => {
                         recovered.segments.push(last + 1);
                         begin(dir, last + 1, Start::Before)?
                     }
@@ -72,8 +72,8 @@ impl Journal {
                 begin(dir, 1, Start::Nothing)?
             }
         };
-        let Recovered { rules, ended, entries, segments, torn, .. } = recovered;
-        let held = rules.len() as u64;
+        let RecoveredState { rules, ended, entries, segments, truncated_tail, .. } = recovered;
+        let current = rules.len() as u64;
         let octets = octets_of(dir, &segments)?;
         let mut journal = Self {
             dir: dir.to_owned(),
@@ -82,15 +82,16 @@ impl Journal {
             segments,
             appender,
             mark: None,
-            usage: Usage { held, superseded: entries - held, octets },
+            usage: Usage { current, superseded: entries - current, octets },
             compaction: None,
-            torn,
+            truncated_tail,
             ended,
             frame: Vec::new(),
         };
-        // What was read may not be on the disk yet.
+        // The records may not be on the disk yet.
         journal.appender.sync()?;
-        // Without room for the mark there is none for records either. It is created with the first of them.
+        // An error is ignored: if the disk has no space for the mark, it has none for records either, and the
+        // first record creates the mark.
         let _ = journal.sync_mark();
         Ok((journal, rules))
     }
@@ -104,8 +105,8 @@ impl Journal {
     }
 
     /// Returns what was cut off at the end when the journal was opened.
-    pub fn torn(&self) -> Option<&TruncatedTail> {
-        self.torn.as_ref()
+    pub fn truncated_tail(&self) -> Option<&TruncatedTail> {
+        self.truncated_tail.as_ref()
     }
 
     /// Returns the PIDs of rules that had ended when the journal was opened, the latest last, without old
@@ -130,7 +131,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Appends the frame.
+    /// Appends the frame under construction, and moves the mark.
     fn append(&mut self) -> Result<(), JournalError> {
         self.appender.append(&mut self.frame, self.durability)?;
         if self.durability == Durability::Synced {
@@ -145,13 +146,13 @@ impl Journal {
         frame::entries(&self.frame)
     }
 
-    /// Records entries, of which so many begin a rule, and so many supersede another.
+    /// Records entries, after which there are this many current rules and superseded entries.
     pub(crate) fn record_entries(&mut self, entries: &[u8], usage: Usage) -> Result<(), JournalError> {
         frame::begin(&mut self.frame);
         self.frame.extend_from_slice(entries);
         self.append()?;
-        let Usage { held, superseded, .. } = usage;
-        self.usage = Usage { held, superseded, ..self.usage };
+        let Usage { current, superseded, .. } = usage;
+        self.usage = Usage { current, superseded, ..self.usage };
         Ok(())
     }
 
@@ -164,27 +165,27 @@ impl Journal {
         &self.dir
     }
 
-    /// Replaces everything by these rules, each an entry: all or, on an error, nothing.
+    /// Replaces the whole journal by these entries, one per rule; an error changes nothing.
     pub(crate) fn replace(&mut self, entries: &[&[u8]]) -> Result<(), JournalError> {
-        // A failure has left what is replaced now.
+        // A failure is irrelevant, because it leaves only segments that are replaced now.
         let _ = self.finish_compaction();
         let number = self.segments[self.segments.len() - 1] + 1;
-        let (mut place, mut end) = (Place::first(number), segment::HEADER as u64);
+        let (mut frame_position, mut end) = (FramePosition::first(number), segment::HEADER as u64);
         let path = segment::path(&self.dir, number);
         let file = segment::create(&self.dir, number, Start::Nothing, |file| {
-            (place, end) = compaction::write(entries.iter().copied(), place, file)
+            (frame_position, end) = compaction::write(entries.iter().copied(), frame_position, file)
                 .map_err(JournalError::io("write", &path))?;
             Ok(())
         })?;
-        self.appender = Appender::new(file, path, end, place);
+        self.appender = Appender::new(file, path, end, frame_position);
         let superseded = std::mem::replace(&mut self.segments, vec![number]);
-        self.usage = Usage { held: entries.len() as u64, superseded: 0, octets: end };
+        self.usage = Usage { current: entries.len() as u64, superseded: 0, octets: end };
         self.mark_position();
         superseded.iter().try_for_each(|number| segment::remove(&segment::path(&self.dir, *number)))
     }
 
-    /// Moves the mark to the end, all of which is on the disk. Where that fails the mark proves less, but the record
-    /// is safe: [`sync_mark`](Self::sync_mark) reports it.
+    /// Moves the mark to the end, all of which is on the disk. If that fails, the mark proves less but the record is
+    /// safe; [`sync_mark`](Self::sync_mark) reports the error.
     fn mark_position(&mut self) {
         let position = self.position();
         if self.mark.as_mut().is_some_and(|mark| mark.advance(position).is_err()) {
@@ -194,7 +195,7 @@ impl Journal {
 
     fn position(&self) -> Position {
         let segment = self.segments[self.segments.len() - 1];
-        Position::new(segment, self.appender.place(), self.durability)
+        Position::new(segment, self.appender.frame_position(), self.durability)
     }
 
     /// Returns true if a crash of the machine may set the mark back, so that the loss of the last records would not
@@ -203,7 +204,7 @@ impl Journal {
         self.mark.as_ref().is_none_or(|mark| !mark.is_synced())
     }
 
-    /// Syncs the mark, which waits for the disk. An error costs no record; try again later.
+    /// Syncs the mark, which waits for the disk. An error loses no record; try again later.
     pub fn sync_mark(&mut self) -> Result<(), JournalError> {
         match &mut self.mark {
             Some(mark) => mark.sync(),
@@ -213,10 +214,10 @@ impl Journal {
 
     fn count(&mut self, change: &Change) {
         match (&change.before, &change.after) {
-            (None, Some(_)) => self.usage.held += 1,
+            (None, Some(_)) => self.usage.current += 1,
             (Some(_), Some(_)) => self.usage.superseded += 1,
             (Some(_), None) => {
-                self.usage.held -= 1;
+                self.usage.current -= 1;
                 self.usage.superseded += 2;
             }
             (None, None) => {}
@@ -234,14 +235,15 @@ impl Journal {
     }
 
     /// Compacts the segments if most of their entries are superseded and occupy 8 MiB or a quarter of the free space,
-    /// on a thread while recording continues; call it now and then. An error is that of the last compaction: it costs
-    /// room and time at the next opening, but no record. The next call tries again, so wait a while.
-    pub fn tidy(&mut self) -> Result<(), JournalError> {
+    /// on a thread while recording continues; call it regularly. An error means that the last compaction failed,
+    /// which costs space and time at the next opening, but loses no record. The next call tries again, so wait a
+    /// while.
+    pub fn compact_if_due(&mut self) -> Result<(), JournalError> {
         if self.compaction.as_ref().is_some_and(|(thread, _)| !thread.is_finished()) {
             return Ok(());
         }
         self.finish_compaction()?;
-        if !self.usage.is_worth_compaction(|| room::free(&self.dir)) {
+        if !self.usage.is_worth_compaction(|| usage::free(&self.dir)) {
             return Ok(());
         }
         self.begin_compaction()
@@ -261,7 +263,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Waits for the thread, if there is one.
+    /// Waits for the compaction thread, if there is one.
     fn finish_compaction(&mut self) -> Result<(), JournalError> {
         if let Some((thread, before)) = self.compaction.take() {
             thread.join().expect("compaction does not panic")?;
@@ -273,15 +275,15 @@ impl Journal {
 }
 
 impl Drop for Journal {
-    /// Nothing may use the directory after the lock is released.
+    /// Waits for the compaction, because nothing may use the directory after the lock is released.
     fn drop(&mut self) {
         // The next compaction cleans up after this one.
         let _ = self.finish_compaction();
     }
 }
 
-/// Two processes would overwrite each other's records. The kernel releases the lock when its holder ends, for
-/// any reason.
+/// Locks the directory, because two processes would overwrite each other's records. The kernel releases the
+/// lock when its holder ends, for any reason.
 fn lock(dir: &Path) -> Result<File, JournalError> {
     let lock = File::open(dir).map_err(JournalError::io("open", dir))?;
     lock.try_lock().map_err(|error| match error {
@@ -301,15 +303,15 @@ fn octets_of(dir: &Path, segments: &[u64]) -> Result<u64, JournalError> {
 }
 
 /// Continues after the complete frames of a segment, and cuts off the rest.
-fn resume(path: PathBuf, end: &SegmentEnd, is_torn: bool) -> Result<Appender, JournalError> {
+fn resume(path: PathBuf, end: &SegmentEnd, is_truncated: bool) -> Result<Appender, JournalError> {
     let file = File::options().write(true).open(&path).map_err(JournalError::io("open", &path))?;
-    if is_torn {
+    if is_truncated {
         file.set_len(end.offset).and_then(|()| file.sync_all()).map_err(JournalError::io("cut", &path))?;
     }
-    Ok(Appender::new(file, path, end.offset, end.place))
+    Ok(Appender::new(file, path, end.offset, end.frame_position))
 }
 
 fn begin(dir: &Path, number: u64, start: Start) -> Result<Appender, JournalError> {
     let file = segment::create(dir, number, start, |_| Ok(()))?;
-    Ok(Appender::new(file, segment::path(dir, number), segment::HEADER as u64, Place::first(number)))
+    Ok(Appender::new(file, segment::path(dir, number), segment::HEADER as u64, FramePosition::first(number)))
 }

@@ -9,11 +9,11 @@
 //!
 //! let dir = tempfile::tempdir()?;
 //! let (mut journal, rules) = Journal::open(dir.path())?;
-//! assert!(rules.is_empty() && journal.torn().is_none());
+//! assert!(rules.is_empty() && journal.truncated_tail().is_none());
 //! // For each batch of a middlebox, between the packet filter and `Batch::release`:
 //! # let (changes, policy) = (&[], hol_simco::Policy::open());
 //! journal.record(changes, |agent| policy.name(agent))?;
-//! journal.tidy()?;
+//! journal.compact_if_due()?;
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -38,7 +38,7 @@
 //!
 //! ```text
 //! segment   "hol:rule" | version 1 | start 1 | 0 2 | crc32c 4     start: from nothing, or from the segment before
-//! frame     mark 4 | crc32c 4 | length 4 | entries                the checksum is of all behind it
+//! frame     mark 4 | crc32c 4 | length 4 | entries                the checksum covers all that follows
 //! entry     kind 1 | length 2 | a rule as it now is, or the PID of one that has ended
 //! mark      the segment, number and checksum of the last frame that was on the disk
 //! ```
@@ -55,23 +55,23 @@
 //! segment starts, and a thread merges the older ones into one that starts from nothing. It gets its name when
 //! it is on the disk; only then the older ones are removed.
 
-mod append;
+mod appender;
 mod bits;
 mod compaction;
 mod entry;
 mod error;
 mod frame;
 mod journal;
-mod lasting;
+mod lasting_entries;
 mod mark;
-mod reading;
+mod reader;
 mod recovery;
 mod replica;
-mod room;
 mod segment;
+mod usage;
 
 pub use error::{JournalError, TruncatedTail};
 pub use hol_simco::Recorded;
 pub use journal::{Durability, Journal};
-pub use reading::read;
-pub use replica::{Replica, entry_of};
+pub use reader::read;
+pub use replica::{Replica, write_entry};

@@ -1,6 +1,6 @@
 //! The high-water mark: the end of the journal when its last batch was on the disk.
 //!
-//! Without it a journal that lacks its end looks like one that has never had more. The mark is a file of its own,
+//! Without it, a journal that lost its end would look complete. The mark is a file of its own,
 //! written after each sync, so it is never ahead of the journal:
 //!
 //! ```text
@@ -15,8 +15,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::frame::Place;
-use crate::lasting::SegmentEnd;
+use crate::frame::FramePosition;
+use crate::lasting_entries::SegmentEnd;
 use crate::segment::{self, sync_directory};
 use crate::{Durability, JournalError};
 
@@ -32,7 +32,7 @@ pub(crate) struct Position {
     /// The growing segment.
     pub segment: u64,
     /// The position of its next frame.
-    pub place: Place,
+    pub frame_position: FramePosition,
     /// True if every acknowledged batch is before it.
     pub is_exact: bool,
 }
@@ -90,11 +90,11 @@ impl Mark {
 }
 
 impl Position {
-    pub fn new(segment: u64, place: Place, durability: Durability) -> Self {
-        Self { segment, place, is_exact: durability == Durability::Synced }
+    pub fn new(segment: u64, frame_position: FramePosition, durability: Durability) -> Self {
+        Self { segment, frame_position, is_exact: durability == Durability::Synced }
     }
 
-    /// Fails if the journal ends before this position. `end` is the last segment's, and `has_tail` says whether
+    /// Fails if the journal ends before this position. `end` is the last segment's, and `has_tail` is true if
     /// anything follows its complete frames.
     pub fn check(
         &self,
@@ -108,13 +108,13 @@ impl Position {
         match end {
             Some((last, _)) if last > self.segment => Ok(()),
             Some((last, end)) if last == self.segment => {
-                let (found, expected) = (end.place.sequence(), self.place.sequence());
+                let (found, expected) = (end.frame_position.sequence(), self.frame_position.sequence());
                 if found < expected && has_tail {
                     missing(last, end.offset, "an acknowledged record is incomplete or overwritten")
                 } else if found < expected {
                     missing(last, end.offset, "the file ends here, but acknowledged records followed")
-                } else if found == expected && end.place != self.place {
-                    missing(last, end.offset, "the last record is another than the one that was acknowledged")
+                } else if found == expected && end.frame_position != self.frame_position {
+                    missing(last, end.offset, "the last record differs from the one that was acknowledged")
                 } else {
                     Ok(())
                 }
@@ -171,7 +171,7 @@ fn slot(count: u64, position: Position) -> [u8; SLOT] {
     octets[..8].copy_from_slice(&MAGIC);
     octets[8..16].copy_from_slice(&count.to_be_bytes());
     octets[16..24].copy_from_slice(&position.segment.to_be_bytes());
-    octets[24..36].copy_from_slice(&position.place.to_octets());
+    octets[24..36].copy_from_slice(&position.frame_position.to_octets());
     octets[36] = u8::from(position.is_exact);
     let checksum = crc32c::crc32c(&octets[..SLOT - 4]);
     octets[SLOT - 4..].copy_from_slice(&checksum.to_be_bytes());
@@ -181,8 +181,8 @@ fn slot(count: u64, position: Position) -> [u8; SLOT] {
 /// Parses the count and the position of a slot; `None` if it is incomplete.
 fn parse(octets: &[u8]) -> Option<(u64, Position)> {
     let number = |at: usize| Some(u64::from_be_bytes(octets.get(at..at + 8)?.try_into().ok()?));
-    let place = Place::from_octets(octets.get(24..36)?.try_into().ok()?);
-    let position = Position { segment: number(16)?, place, is_exact: octets.get(36)? == &1 };
+    let frame_position = FramePosition::from_octets(octets.get(24..36)?.try_into().ok()?);
+    let position = Position { segment: number(16)?, frame_position, is_exact: octets.get(36)? == &1 };
     let count = number(8)?;
     (slot(count, position) == octets).then_some((count, position))
 }
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     fn position(segment: u64) -> Position {
-        Position::new(segment, Place::first(segment), Durability::Synced)
+        Position::new(segment, FramePosition::first(segment), Durability::Synced)
     }
 
     #[test]
@@ -215,10 +215,10 @@ mod tests {
             mark.advance(position(segment)).unwrap();
             assert_eq!(read(dir.path()).unwrap(), Some(position(segment)));
             let whole = fs::read(path(dir.path())).unwrap();
-            let mut torn = whole.clone();
+            let mut truncated_tail = whole.clone();
             let at = if mark.count.is_multiple_of(2) { 0 } else { SECTOR };
-            torn[at + 20] ^= 0xFF;
-            fs::write(path(dir.path()), &torn).unwrap();
+            truncated_tail[at + 20] ^= 0xFF;
+            fs::write(path(dir.path()), &truncated_tail).unwrap();
             assert_eq!(read(dir.path()).unwrap(), Some(position(segment - 1)));
             fs::write(path(dir.path()), &whole).unwrap();
         }

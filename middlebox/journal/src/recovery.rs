@@ -7,12 +7,12 @@ use std::path::Path;
 use hol_simco::{Pid, Recorded};
 
 use crate::frame;
-use crate::lasting::{Lasting, SegmentEnd};
-use crate::segment::{self, Listed, Reader, Start};
+use crate::lasting_entries::{LastingEntries, SegmentEnd};
+use crate::segment::{self, Reader, SegmentList, Start};
 use crate::{JournalError, TruncatedTail, mark};
 
 /// The result of a complete history.
-pub(crate) struct Recovered {
+pub(crate) struct RecoveredState {
     /// The current rules.
     pub rules: Vec<Recorded>,
     /// PIDs of ended rules.
@@ -23,58 +23,65 @@ pub(crate) struct Recovered {
     pub segments: Vec<u64>,
     /// The end of the last one's complete frames; `None` if there is none.
     pub end: Option<SegmentEnd>,
-    /// What follows them.
-    pub torn: Option<TruncatedTail>,
+    /// The incomplete data after those frames.
+    pub truncated_tail: Option<TruncatedTail>,
 }
 
 /// Reads all relevant segments, and removes the others.
-pub(crate) fn recover(dir: &Path) -> Result<Recovered, JournalError> {
+pub(crate) fn recover(dir: &Path) -> Result<RecoveredState, JournalError> {
     let mark = mark::read(dir)?;
-    let Listed { numbers, unfinished } = segment::list(dir)?;
-    let counting = segments_that_count(dir, &numbers)?;
-    let segments: Vec<u64> = counting.into_iter().map(|(number, _)| number).collect();
+    let SegmentList { numbers, unfinished } = segment::list(dir)?;
+    let relevant = relevant_segments(dir, &numbers)?;
+    let segments: Vec<u64> = relevant.into_iter().map(|(number, _)| number).collect();
     let superseded = numbers.iter().filter(|number| !segments.contains(number));
     let superseded = superseded.map(|number| segment::path(dir, *number));
     superseded.chain(unfinished).try_for_each(|path| segment::remove(&path))?;
-    let lasting = Lasting::of(dir, &segments)?;
-    let mut torn: Option<TruncatedTail> = None;
-    for (at, (number, end)) in segments.iter().zip(&lasting.ends).enumerate() {
+    let lasting_entries = LastingEntries::of(dir, &segments)?;
+    let mut truncated_tail: Option<TruncatedTail> = None;
+    for (at, (number, end)) in segments.iter().zip(&lasting_entries.ends).enumerate() {
         let path = segment::path(dir, *number);
         // Only the last data written can be torn: a new segment starts when the previous one is on the disk.
-        if let Some(TruncatedTail { path, offset, .. }) = &torn {
+        if let Some(TruncatedTail { path, offset, .. }) = &truncated_tail {
             return Err(damaged(path, *offset, NO_FRAME));
         }
-        torn = torn_tail(&path, end)?;
-        if torn.is_none() && !end.is_closed && at + 1 < segments.len() {
+        truncated_tail = truncated_tail_of(&path, end)?;
+        if truncated_tail.is_none() && !end.is_closed && at + 1 < segments.len() {
             return Err(damaged(&path, end.offset, "the last records are missing"));
         }
     }
-    let end = lasting.ends.last().copied();
+    let end = lasting_entries.ends.last().copied();
     if let Some(mark) = &mark {
         let last = segments.last().copied().zip(end.as_ref());
-        mark.check(dir, last, torn.is_some())?;
+        mark.check(dir, last, truncated_tail.is_some())?;
     }
-    if let Some(torn) = &mut torn {
-        torn.is_unacknowledged = mark.is_some_and(|mark| mark.is_exact);
+    if let Some(truncated_tail) = &mut truncated_tail {
+        truncated_tail.is_unacknowledged = mark.is_some_and(|mark| mark.is_exact);
     }
-    let mut rules = Vec::with_capacity(lasting.len());
-    lasting.for_each(dir, &segments, |recorded, _| rules.push(recorded))?;
-    Ok(Recovered { rules, ended: lasting.ended, entries: lasting.entries, segments, end, torn })
+    let mut rules = Vec::with_capacity(lasting_entries.len());
+    lasting_entries.for_each(dir, &segments, |recorded, _| rules.push(recorded))?;
+    Ok(RecoveredState {
+        rules,
+        ended: lasting_entries.ended,
+        entries: lasting_entries.entries,
+        segments,
+        end,
+        truncated_tail,
+    })
 }
 
-pub(crate) const NO_FRAME: &str = "these octets are no record, but there are more behind them";
+pub(crate) const NO_FRAME: &str = "these octets are not a record, but records follow them";
 
 pub(crate) fn damaged(path: &Path, offset: u64, what: &'static str) -> JournalError {
     JournalError::Damaged { path: path.to_owned(), offset, what }
 }
 
 /// Opens the last segment that starts from nothing and those after it.
-pub(crate) fn segments_that_count(dir: &Path, numbers: &[u64]) -> Result<Vec<(u64, Reader)>, JournalError> {
-    let mut counting = Vec::new();
+pub(crate) fn relevant_segments(dir: &Path, numbers: &[u64]) -> Result<Vec<(u64, Reader)>, JournalError> {
+    let mut relevant = Vec::new();
     for (at, number) in numbers.iter().enumerate().rev() {
         let path = segment::path(dir, *number);
         let (start, frames) = segment::read(&path, *number)?;
-        counting.push((*number, frames));
+        relevant.push((*number, frames));
         if start == Start::Nothing {
             break;
         }
@@ -82,13 +89,13 @@ pub(crate) fn segments_that_count(dir: &Path, numbers: &[u64]) -> Result<Vec<(u6
             return Err(damaged(&path, 0, "the segment before this one is missing"));
         }
     }
-    counting.reverse();
-    Ok(counting)
+    relevant.reverse();
+    Ok(relevant)
 }
 
 /// Returns what follows the complete frames of a segment, if it can be torn: one batch is written at a time,
 /// so a complete frame after it means another kind of damage.
-fn torn_tail(path: &Path, end: &SegmentEnd) -> Result<Option<TruncatedTail>, JournalError> {
+fn truncated_tail_of(path: &Path, end: &SegmentEnd) -> Result<Option<TruncatedTail>, JournalError> {
     let &SegmentEnd { offset: end, format, .. } = end;
     let read = || {
         let mut file = File::open(path)?;
@@ -98,11 +105,11 @@ fn torn_tail(path: &Path, end: &SegmentEnd) -> Result<Option<TruncatedTail>, Jou
         Ok(tail)
     };
     let tail = read().map_err(JournalError::io("read", path))?;
-    if frame::any_in(&tail, format) {
+    if frame::contains_frame(&tail, format) {
         return Err(damaged(path, end, NO_FRAME));
     }
     if frame::is_one_bit_off(&tail, format) {
-        return Err(damaged(path, end, "a bit of this record is another than was written"));
+        return Err(damaged(path, end, "one bit of this record has changed since it was written"));
     }
     let octets = tail.len() as u64;
     let path = path.to_owned();

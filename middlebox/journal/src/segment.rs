@@ -6,14 +6,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::JournalError;
-use crate::frame::{Format, Frames, Place};
+use crate::frame::{Format, FramePosition, Frames};
 
 /// Octets before the first frame.
 pub(crate) const HEADER: usize = 16;
 /// The version of the format.
 pub(crate) const VERSION: u8 = 2;
 /// The previous version, which can still be read.
-const LOOSE: u8 = 1;
+const UNCHAINED: u8 = 1;
 
 const MAGIC: [u8; 8] = *b"hol:rule";
 const PREFIX: &str = "journal.";
@@ -23,9 +23,9 @@ const UNFINISHED: &str = ".new";
 /// The rules before a segment's first frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// None: earlier segments are obsolete.
+    /// No rules: earlier segments are obsolete.
     Nothing,
-    /// Those at the end of the previous segment.
+    /// The rules at the end of the previous segment.
     Before,
 }
 
@@ -33,17 +33,17 @@ pub(crate) fn path(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("{PREFIX}{number:010}"))
 }
 
-/// The segments in a directory.
+/// The segment files of a directory.
 #[derive(Debug, Default)]
-pub(crate) struct Listed {
-    /// Their numbers, in order.
+pub(crate) struct SegmentList {
+    /// Numbers of the segments, in ascending order.
     pub numbers: Vec<u64>,
     /// Files that are not on the disk yet.
     pub unfinished: Vec<PathBuf>,
 }
 
-pub(crate) fn list(dir: &Path) -> Result<Listed, JournalError> {
-    let mut listed = Listed::default();
+pub(crate) fn list(dir: &Path) -> Result<SegmentList, JournalError> {
+    let mut listed = SegmentList::default();
     for file in fs::read_dir(dir).map_err(JournalError::io("read", dir))? {
         let file = file.map_err(JournalError::io("read", dir))?;
         let name = file.file_name();
@@ -75,7 +75,7 @@ pub(crate) fn create(
     let path = path(dir, number);
     let unfinished = dir.join(format!("{PREFIX}{number:010}{UNFINISHED}"));
     let file = create_unfinished(&unfinished, start, fill).inspect_err(|_| {
-        // It may occupy room that others need. Opening the journal removes it, too.
+        // The partial file may occupy space that others need. Opening the journal removes it, too.
         let _ = fs::remove_file(&unfinished);
     })?;
     fs::rename(&unfinished, &path).map_err(JournalError::io("create", &path))?;
@@ -96,7 +96,7 @@ fn create_unfinished(
     Ok(file)
 }
 
-/// A name is on the disk only when its directory is.
+/// Syncs the directory: a file's name is on the disk only after that.
 pub(crate) fn sync_directory(dir: &Path) -> Result<(), JournalError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(JournalError::io("sync", dir))
 }
@@ -113,10 +113,10 @@ pub(crate) fn read(path: &Path, number: u64) -> Result<(Start, Reader), JournalE
     file.read_exact(&mut octets).map_err(|_| damaged("the file ends within its header"))?;
     let (start, format) = parse_header(octets).map_err(|error| match error {
         HeaderError::Version(version) => JournalError::Version { path: path.to_owned(), version },
-        HeaderError::Malformed => damaged("this is not a header of a journal"),
+        HeaderError::Malformed => damaged("this is not the header of a journal"),
     })?;
     let reader = BufReader::with_capacity(1 << 16, file);
-    Ok((start, Frames::new(reader, HEADER as u64, length, format, Place::first(number))))
+    Ok((start, Frames::new(reader, HEADER as u64, length, format, FramePosition::first(number))))
 }
 
 fn header(start: Start, version: u8) -> [u8; HEADER] {
@@ -141,7 +141,7 @@ enum HeaderError {
 fn parse_header(octets: [u8; HEADER]) -> Result<(Start, Format), HeaderError> {
     // Other versions may have other checksums, but this is where they state their version.
     let format = match octets[8] {
-        LOOSE => Format::Loose,
+        UNCHAINED => Format::Unchained,
         VERSION => Format::Chained,
         version if octets.starts_with(&MAGIC) => return Err(HeaderError::Version(version)),
         _ => return Err(HeaderError::Malformed),
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_header_says_which_version_wrote_it_and_is_otherwise_whole() {
         for start in [Start::Nothing, Start::Before] {
-            assert_eq!(parse_header(header(start, LOOSE)), Ok((start, Format::Loose)));
+            assert_eq!(parse_header(header(start, UNCHAINED)), Ok((start, Format::Unchained)));
             let good = header(start, VERSION);
             assert_eq!(parse_header(good), Ok((start, Format::Chained)));
             for octet in 0..HEADER {

@@ -88,7 +88,7 @@ pub fn mapped(protocol: u8, port: u16, external: u16, lifetime: u32, epoch: u32)
     out
 }
 
-/// Returns the refusal of a request. NAT-PMP has fewer codes of its own. RFC 6886 section 3.5.
+/// Returns the refusal of a request. NAT-PMP has fewer codes than PCP. RFC 6886 section 3.5.
 pub fn refusal(request: &[u8], refusal: Refusal, epoch: u32) -> Vec<u8> {
     let code = match refusal {
         Refusal::UnsupportedVersion => 1,

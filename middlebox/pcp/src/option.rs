@@ -34,7 +34,7 @@ impl Options {
     pub fn parse(mut rest: &[u8], is_map: bool) -> Result<Self, Refusal> {
         let mut options = Self::default();
         while !rest.is_empty() {
-            let (code, value) = take_one(&mut rest)?;
+            let (code, value) = parse_next(&mut rest)?;
             match code {
                 PREFER_FAILURE if is_map => {
                     if !value.is_empty() || std::mem::replace(&mut options.prefer_failure, true) {
@@ -50,7 +50,7 @@ impl Options {
         Ok(options)
     }
 
-    /// A filter of length zero removes earlier ones.
+    /// Adds a filter; one of prefix length zero removes earlier ones.
     fn filter(&mut self, mut value: &[u8]) -> Result<(), Refusal> {
         if value.len() != Filter::LENGTH {
             return Err(Refusal::MalformedOption);
@@ -91,7 +91,7 @@ impl Filter {
 }
 
 /// Takes the next option's code and value. Its length excludes the padding to four octets.
-fn take_one<'a>(rest: &mut &'a [u8]) -> Result<(u8, &'a [u8]), Refusal> {
+fn parse_next<'a>(rest: &mut &'a [u8]) -> Result<(u8, &'a [u8]), Refusal> {
     let ([code, _, high, low], others) = rest.split_first_chunk().ok_or(Refusal::MalformedOption)?;
     let length = usize::from(u16::from_be_bytes([*high, *low]));
     let padded = length.next_multiple_of(4);

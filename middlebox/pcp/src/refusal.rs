@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Refusal {
-    /// Neither 2 nor, for NAT-PMP, 0.
+    /// The version is neither 2 nor, for NAT-PMP, 0.
     UnsupportedVersion = 1,
     /// The host is not authorized.
     NotAuthorized = 2,

@@ -16,7 +16,7 @@ pub fn grant(operation: &Operation, lifetime: u32, epoch: u32) -> Vec<u8> {
     out
 }
 
-/// Returns the refusal of a request, with as much of it as a message may contain.
+/// Returns the refusal of a request, with as much of the request as fits into a message.
 pub fn refusal(request: &[u8], refusal: Refusal, epoch: u32) -> Vec<u8> {
     let operation = request.get(1).copied().unwrap_or_default();
     let mut out = header(operation, refusal.code(), refusal.lifetime(), epoch);

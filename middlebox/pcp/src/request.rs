@@ -21,7 +21,7 @@ const PEER: usize = 20;
 pub struct Request {
     /// Lifetime in seconds; 0 deletes the mapping.
     pub lifetime: u32,
-    /// The host's address, as it knows it.
+    /// The host's address according to the host itself, which detects a NAT in between.
     pub client: IpAddr,
     /// The operation.
     pub operation: Operation,
@@ -30,20 +30,20 @@ pub struct Request {
 /// An operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// Asks whether the gateway has lost its state. RFC 6887 section 14.1.
+    /// Requests the age of the gateway's state, which shows whether it was lost. RFC 6887 section 14.1.
     Announce,
-    /// Makes one of its ports reachable. RFC 6887 section 11.
+    /// Makes a port of the host reachable. RFC 6887 section 11.
     Map {
-        /// Which.
+        /// The mapping.
         mapping: Mapping,
         /// Fail if the suggested address and port are not available. RFC 6887 section 13.2.
         prefer_failure: bool,
-        /// Who may use it; everybody if empty.
+        /// The hosts that may use the mapping; all if empty.
         filters: Vec<Filter>,
     },
     /// Keeps a flow to a peer open. RFC 6887 section 12.
     Peer {
-        /// Which.
+        /// The mapping.
         mapping: Mapping,
         /// The peer.
         remote: SocketAddr,
@@ -113,7 +113,7 @@ impl Operation {
         }
     }
 
-    /// Appends what follows the header, in a request as in its answer.
+    /// Appends the part after the header, which has the same format in a request and its answer.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         match self {
             Self::Announce => {}

@@ -1,4 +1,4 @@
-//! The figures of RFC 6887 and RFC 6886, filled in by hand, and datagrams that are none.
+//! The figures of RFC 6887 and RFC 6886, filled in by hand, and invalid datagrams.
 
 use hol_pcp::{Filter, Heard, Mapping, Operation, Refusal, Request, hear, nat_pmp, reply};
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ fn hear_pcp(octets: &[u8]) -> Result<Request, Refusal> {
 fn the_layouts_are_those_of_the_figures() {
     assert_eq!(hear_pcp(&MAP), Ok(map(false, Vec::new())));
     assert_eq!(map(false, Vec::new()).to_bytes(), MAP);
-    // Figure 10: the answer has what was assigned in the place of what was suggested.
+    // Figure 10: the answer contains the assigned address instead of the suggested one.
     let assigned = Mapping { external: "203.0.113.9:40001".parse().unwrap(), ..mapping() };
     let operation = Operation::Map { mapping: assigned, prefer_failure: false, filters: Vec::new() };
     let answer = reply::grant(&operation, 1800, 77);
@@ -41,7 +41,7 @@ fn the_layouts_are_those_of_the_figures() {
     assert_eq!(answer[54..], [0xff, 0xff, 203, 0, 113, 9]);
 }
 
-/// RFC 6887 sections 13.2 and 13.3: for IPv4 a prefix has the 96 bits of the mapping as well.
+/// RFC 6887 sections 13.2 and 13.3: an IPv4 prefix includes the 96 bits of the mapped address.
 #[test]
 fn options_are_read_and_written() {
     let filter = [
@@ -89,7 +89,7 @@ fn what_is_no_request_is_refused_by_its_code() {
     assert_eq!(hear(&peer), Err(Refusal::MalformedRequest), "PEER has 20 octets more");
 }
 
-/// RFC 6887 section 7.2: the request comes back, as far as there is room, and its version is ours.
+/// RFC 6887 section 7.2: the answer repeats the request, as far as there is room, with our version.
 #[test]
 fn a_refusal_has_the_request_in_it() {
     let refused = reply::refusal(&MAP, Refusal::NoResources, 5);
@@ -117,7 +117,7 @@ fn the_layouts_of_nat_pmp() {
 }
 
 proptest! {
-    /// What is taken is written so that it is taken for the same.
+    /// A parsed datagram is emitted so that it parses to the same value.
     #[test]
     fn what_is_heard_can_be_said(octets in prop::collection::vec(any::<u8>(), 0..120), version in 0_u8..3, operation in 0_u8..4) {
         let mut octets = octets;

@@ -27,7 +27,7 @@ fn per_of(host: [u8; 4], lifetime: u32) -> Message {
     Message::request(Tid(1), Request::Per { enable, gid: None })
 }
 
-/// UDP between a host and all hosts outside.
+/// Returns a PDR for UDP between a host and all external hosts.
 fn pdr(host: [u8; 4], lifetime: u32) -> Message {
     let external = AddressTuple::of_host(Location::External, UDP, ([0, 0, 0, 0], 0).into());
     let request = Request::Pdr {
@@ -55,7 +55,7 @@ impl World {
         Self::with(0)
     }
 
-    /// With functions beyond a packet filter.
+    /// Adds functions beyond a packet filter.
     fn with(functions: u8) -> Self {
         let mut config = Config { most_rules: usize::MAX, ..Config::firewall(Lifetime(u32::MAX)) };
         config.capabilities.middlebox_type |= functions;
@@ -67,7 +67,7 @@ impl World {
         world
     }
 
-    /// Octets in, octets out.
+    /// Passes octets to the middlebox; returns the octets of its answer.
     fn ask(&mut self, now: Time, octets: Bytes) -> &[u8] {
         self.middlebox.receive(now, self.session, octets, &mut self.batch);
         self.out.clear();
@@ -93,7 +93,7 @@ fn codec(c: &mut Criterion) {
     c.bench_function("PER reply, decode", |b| b.iter(|| Message::parse(black_box(&reply_octets))));
 }
 
-/// From octets to octets, a request per millisecond: each adds a rule, and one expires.
+/// Measures from octets to octets, with a request per millisecond: each adds a rule, and one expires.
 fn transactions(c: &mut Criterion) {
     let mut group = c.benchmark_group("PER transactions");
     for seconds in [1, 10, 1000] {
@@ -112,11 +112,12 @@ fn transactions(c: &mut Criterion) {
     group.finish();
 }
 
-/// The same with PDR supported, each rule for another host; and a PDR that overlaps with one of the rules.
+/// Measures the same with PDR supported, each rule for another host; and a PDR that overlaps with one of the
+/// rules.
 fn blocking(c: &mut Criterion) {
     const HELD: u32 = 1_000_000;
     let (mut world, mut now, mut count) = (World::with(Capabilities::PDR), Time::ZERO, 0_u32);
-    // Consecutive hosts are far apart.
+    // Consecutive hosts have distant addresses.
     let host = |count: u32| {
         let [.., b, c, d] = (count % HELD).wrapping_mul(0x9E_3779).to_be_bytes();
         [10, b, c, d]
@@ -141,7 +142,7 @@ fn blocking(c: &mut Criterion) {
     group.finish();
 }
 
-/// Life cycles of rules, 32 at a time on one connection: enable; change lifetime; delete.
+/// Measures life cycles of rules, 32 at a time on one connection: enable, change lifetime, delete.
 fn pipelined(c: &mut Criterion) {
     let mut world = World::new();
     let enable = per(60);

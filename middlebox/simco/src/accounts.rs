@@ -12,7 +12,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Accounts {
     measure: Option<Measure>,
-    most: Most,
+    limits: ResourceLimits,
     agents: BTreeMap<AgentId, Account>,
     sessions: usize,
     elements: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Accounts {
 
 /// The limits for all agents together.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Most {
+pub(crate) struct ResourceLimits {
     pub sessions: usize,
     pub elements: usize,
     pub shapes: usize,
@@ -63,13 +63,13 @@ pub(crate) struct Claim {
 }
 
 impl Accounts {
-    /// Shapes that an agent gets even when few are left: those are reserved for agents with fewer.
+    /// Shapes that an agent gets even when few are free: the last quarter is reserved for agents with fewer.
     const FEW_SHAPES: usize = 4;
-    /// Sessions that an agent gets even when few are left.
+    /// Sessions that an agent gets even when few are free.
     const FEW_SESSIONS: usize = 4;
 
-    pub fn new(measure: Option<Measure>, most: Most) -> Self {
-        Self { measure, most, agents: BTreeMap::new(), sessions: 0, elements: 0, shapes: BTreeMap::new() }
+    pub fn new(measure: Option<Measure>, limits: ResourceLimits) -> Self {
+        Self { measure, limits, agents: BTreeMap::new(), sessions: 0, elements: 0, shapes: BTreeMap::new() }
     }
 
     /// Returns what each agent uses.
@@ -84,11 +84,12 @@ impl Accounts {
     pub fn claim(&self, rule: &Rule) -> Result<Claim, Refusal> {
         let footprint = self.measure.map_or(Ok(Footprint::default()), |measure| measure(rule))?;
         let Binding { outside, inside } = rule.binding();
-        let (addresses, ports) = [outside, inside].iter().flatten().map(taken).fold((0, 0), add);
+        let (addresses, ports) = [outside, inside].iter().flatten().map(resources_of).fold((0, 0), add);
         Ok(Claim { footprint, addresses, ports })
     }
 
-    /// Checks that the agent may have `more` in exchange for `less`; the error says which resource is short.
+    /// Checks that the agent may have `more` in exchange for `less`; the error is the resource of which there
+    /// is too little.
     pub fn check(
         &self,
         agent: AgentId,
@@ -97,37 +98,37 @@ impl Accounts {
         less: &Claim,
     ) -> Result<(), ExhaustedResource> {
         let nothing = Account::default();
-        let has = self.agents.get(&agent).unwrap_or(&nothing);
+        let account = self.agents.get(&agent).unwrap_or(&nothing);
         let is_within =
-            |has: usize, more: usize, less: usize, most: usize| more <= less || has - less + more <= most;
+            |used: usize, more: usize, less: usize, most: usize| more <= less || used - less + more <= most;
         let (elements, given) = (more.footprint.elements, less.footprint.elements);
-        if !is_within(has.elements, elements, given, quota.elements)
-            || !is_within(self.elements, elements, given, self.most.elements)
+        if !is_within(account.elements, elements, given, quota.elements)
+            || !is_within(self.elements, elements, given, self.limits.elements)
         {
             Err(ExhaustedResource::Elements)
-        } else if !is_within(has.addresses, more.addresses, less.addresses, quota.addresses) {
+        } else if !is_within(account.addresses, more.addresses, less.addresses, quota.addresses) {
             Err(ExhaustedResource::Addresses)
-        } else if !is_within(has.ports, more.ports, less.ports, quota.ports) {
+        } else if !is_within(account.ports, more.ports, less.ports, quota.ports) {
             Err(ExhaustedResource::Ports)
         } else {
-            self.check_shapes(has, quota, &more.footprint.shapes)
+            self.check_shapes(account, quota, &more.footprint.shapes)
         }
     }
 
-    /// Reserves a quarter of all shapes for agents that have few.
+    /// Checks the limits of shapes, of which the last quarter is reserved for agents that have few.
     fn check_shapes(
         &self,
-        has: &Account,
+        account: &Account,
         quota: &Quota,
-        wanted: &[ShapeId],
+        required: &[ShapeId],
     ) -> Result<(), ExhaustedResource> {
-        let more = wanted.iter().filter(|shape| !has.shapes.contains_key(shape)).count();
-        let new = wanted.iter().filter(|shape| !self.shapes.contains_key(shape)).count();
-        let after = has.shapes.len() + more;
+        let more = required.iter().filter(|shape| !account.shapes.contains_key(shape)).count();
+        let new = required.iter().filter(|shape| !self.shapes.contains_key(shape)).count();
+        let after = account.shapes.len() + more;
         let most = if after <= Self::FEW_SHAPES || quota.shapes == usize::MAX {
-            self.most.shapes
+            self.limits.shapes
         } else {
-            self.most.shapes - self.most.shapes / 4
+            self.limits.shapes - self.limits.shapes / 4
         };
         if more > 0 && after > quota.shapes || new > 0 && self.shapes.len() + new > most {
             Err(ExhaustedResource::Shapes)
@@ -143,10 +144,11 @@ impl Accounts {
 
     /// Returns true if the agent may have another session. A quarter of all is reserved for agents that have few.
     pub fn has_room_for_session(&self, agent: AgentId, quota: &Quota) -> bool {
-        let has = self.agents.get(&agent).map_or(0, |account| account.sessions);
-        let has_few = has < Self::FEW_SESSIONS || quota.sessions == usize::MAX;
-        let most = if has_few { self.most.sessions } else { self.most.sessions - self.most.sessions / 4 };
-        has < quota.sessions && self.sessions < most
+        let sessions = self.agents.get(&agent).map_or(0, |account| account.sessions);
+        let has_few = sessions < Self::FEW_SESSIONS || quota.sessions == usize::MAX;
+        let most =
+            if has_few { self.limits.sessions } else { self.limits.sessions - self.limits.sessions / 4 };
+        sessions < quota.sessions && self.sessions < most
     }
 
     pub fn begin_session(&mut self, agent: AgentId) {
@@ -159,8 +161,8 @@ impl Accounts {
         self.agents.entry(agent).or_default().sessions -= 1;
     }
 
-    /// Releases what the change ends, and takes what it begins. Returns the elements that a packet filter has
-    /// to change.
+    /// Releases the resources that the change ends, and charges those that it begins. Returns the number of
+    /// elements that a packet filter has to change.
     pub fn apply(&mut self, change: &Change) -> usize {
         let is_same = |before: &Rule, after: &Rule| before.action == after.action;
         if let (Some(before), Some(after)) = (&change.before, &change.after)
@@ -170,12 +172,12 @@ impl Accounts {
                 .measure
                 .map_or(0, |measure| measure(after).map_or(0, |footprint| footprint.elements));
         }
-        let before = change.before.as_ref().map_or(0, |rule| self.give_back(rule));
-        before + change.after.as_ref().map_or(0, |rule| self.take(rule))
+        let before = change.before.as_ref().map_or(0, |rule| self.release(rule));
+        before + change.after.as_ref().map_or(0, |rule| self.charge(rule))
     }
 
-    fn take(&mut self, rule: &Rule) -> usize {
-        // A restored rule may be more than can be enforced; it then uses nothing.
+    fn charge(&mut self, rule: &Rule) -> usize {
+        // A restored rule may exceed what can be enforced; it then counts as using nothing.
         let Claim { footprint, addresses, ports } = self.claim(rule).unwrap_or_default();
         let account = self.agents.entry(rule.owner).or_default();
         account.rules += 1;
@@ -190,24 +192,24 @@ impl Accounts {
         footprint.elements
     }
 
-    fn give_back(&mut self, rule: &Rule) -> usize {
+    fn release(&mut self, rule: &Rule) -> usize {
         let Claim { footprint, addresses, ports } = self.claim(rule).unwrap_or_default();
-        let account = self.agents.get_mut(&rule.owner).expect("who has a rule has an account");
+        let account = self.agents.get_mut(&rule.owner).expect("each owner of a rule has an account");
         account.rules -= 1;
         account.elements -= footprint.elements;
         account.addresses -= addresses;
         account.ports -= ports;
         self.elements -= footprint.elements;
         for shape in footprint.shapes {
-            take_one(&mut account.shapes, shape);
-            take_one(&mut self.shapes, shape);
+            release_shape(&mut account.shapes, shape);
+            release_shape(&mut self.shapes, shape);
         }
         footprint.elements
     }
 }
 
-fn take_one(shapes: &mut BTreeMap<ShapeId, usize>, shape: ShapeId) {
-    let count = shapes.get_mut(&shape).expect("it was counted");
+fn release_shape(shapes: &mut BTreeMap<ShapeId, usize>, shape: ShapeId) {
+    let count = shapes.get_mut(&shape).expect("each shape in use is counted");
     *count -= 1;
     if *count == 0 {
         shapes.remove(&shape);
@@ -218,8 +220,8 @@ fn add(one: (usize, usize), other: (usize, usize)) -> (usize, usize) {
     (one.0 + other.0, one.1 + other.1)
 }
 
-/// Returns the addresses and ports of a NAT.
-fn taken(tuple: &AddressTuple) -> (usize, usize) {
+/// Returns the whole addresses and the ports that a tuple takes from a NAT.
+fn resources_of(tuple: &AddressTuple) -> (usize, usize) {
     let (first, last) = tuple.ports();
     if tuple.has_protocol_wildcard() || tuple.has_port_wildcard() {
         (1, 0)

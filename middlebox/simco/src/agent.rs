@@ -18,7 +18,7 @@ pub struct Agent {
     pending: BTreeMap<Tid, u8>,
 }
 
-/// Figure 41 from the agent's side.
+/// The states of RFC 4540 figure 41, from the agent's side.
 #[derive(Debug)]
 enum State {
     Closed,
@@ -29,9 +29,9 @@ enum State {
     Terminating,
 }
 
-/// The meaning of a message of the middlebox.
+/// The content of a message from the middlebox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum AgentEvent {
     /// The session is open.
     Open(Capabilities),
     /// The middlebox requests authentication: send this message.
@@ -43,17 +43,17 @@ pub enum Heard {
     RuleEvent(Pid, Lifetime),
     /// The middlebox could not parse our message; it closes the connection. RFC 4540 section 5.1.1.
     BadlyFormed,
-    /// The session has ended, by ST or by the middlebox.
+    /// The session has ended, after ST or by decision of the middlebox.
     Closed,
 }
 
 /// Why a session or an operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AgentError {
-    /// Requests need an open session, SE a closed one.
+    /// The session is not open, as requests require, or not closed, as SE requires.
     #[error("the session is not {0}")]
     State(&'static str),
-    /// SE, SA and ST have their own functions.
+    /// The request is SE, SA or ST, which have their own functions.
     #[error("session control is not a request about rules")]
     SessionControl,
     /// All TIDs have been used; a session uses each once. RFC 4540 section 4.2.5.
@@ -62,17 +62,17 @@ pub enum AgentError {
     /// The middlebox refuses the session.
     #[error("the middlebox refuses the session: {0}")]
     Refused(Refusal),
-    /// The middlebox speaks another version.
-    #[error("the middlebox speaks SIMCO {}.{}, not 3.0", .0.major, .0.minor)]
+    /// The middlebox supports another version.
+    #[error("the middlebox supports SIMCO {}.{}, not 3.0", .0.major, .0.minor)]
     Version(Version),
     /// The middlebox failed to authenticate.
-    #[error("the middlebox did not authenticate itself; check the secret, and whom you are connected to")]
-    Impostor,
+    #[error("the middlebox failed to authenticate; check the secret and the address of the middlebox")]
+    NotAuthentic,
     /// The octets are not a message.
-    #[error("the middlebox sent no SIMCO message: {0}")]
+    #[error("the middlebox sent an invalid SIMCO message: {0}")]
     Malformed(#[from] ParseError),
-    /// A reply to no request, of the wrong kind, or a request.
-    #[error("the middlebox sent a message that answers nothing: TID {}", .0.0)]
+    /// The message is a reply to no request, a reply of the wrong kind, or a request.
+    #[error("the middlebox sent a reply that matches no request: TID {}", .0.0)]
     Unexpected(Tid),
 }
 
@@ -82,7 +82,7 @@ impl Agent {
         Self { state: State::Closed, credentials, last_tid: 0, pending: BTreeMap::new() }
     }
 
-    /// Returns an SE.
+    /// Returns an SE message, which begins the session.
     pub fn establish(&mut self) -> Result<Message, AgentError> {
         let State::Closed = self.state else { return Err(AgentError::State("closed")) };
         let challenge = self.credentials.challenge();
@@ -92,7 +92,7 @@ impl Agent {
         Ok(se)
     }
 
-    /// Returns a request about rules. Any number may be pending.
+    /// Returns the message of a request about rules. Any number of requests may be pending.
     pub fn ask(&mut self, request: Request) -> Result<Message, AgentError> {
         match (&self.state, &request) {
             (_, Request::Se { .. } | Request::Sa { .. } | Request::St) => Err(AgentError::SessionControl),
@@ -101,7 +101,7 @@ impl Agent {
         }
     }
 
-    /// Returns an ST. Pending requests are still answered.
+    /// Returns an ST message, which ends the session. Pending requests are still answered.
     pub fn terminate(&mut self) -> Result<Message, AgentError> {
         let (State::Open | State::Establishing(_)) = self.state else {
             return Err(AgentError::State("open"));
@@ -121,68 +121,76 @@ impl Agent {
         self.pending.contains_key(&tid)
     }
 
-    /// Takes a whole message of the middlebox. After an error or [`Heard::Closed`] close the connection.
-    pub fn receive(&mut self, octets: &[u8]) -> Result<Heard, AgentError> {
+    /// Processes a whole message of the middlebox. After an error or [`AgentEvent::Closed`] close the
+    /// connection.
+    pub fn receive(&mut self, octets: &[u8]) -> Result<AgentEvent, AgentError> {
         let Message { tid, body } = Message::parse(octets)?;
         let body = match body {
-            Body::Notification(notification) => return Ok(self.notice(notification)),
+            Body::Notification(notification) => return Ok(self.handle_notification(notification)),
             Body::Request(_) => return Err(AgentError::Unexpected(tid)),
             body => body,
         };
-        let asked = self.pending.remove(&tid).ok_or(AgentError::Unexpected(tid))?;
+        let request_type = self.pending.remove(&tid).ok_or(AgentError::Unexpected(tid))?;
         match body {
-            Body::VersionMismatch(version) if asked == sub_type::SE => Err(AgentError::Version(version)),
-            Body::Refusal(refusal) if is_session_control(asked) => Err(AgentError::Refused(refusal)),
-            Body::Refusal(refusal) => Ok(Heard::Answer(tid, Err(refusal))),
-            Body::Reply(reply) if answers(&reply, asked) => self.granted(tid, reply),
+            Body::VersionMismatch(version) if request_type == sub_type::SE => {
+                Err(AgentError::Version(version))
+            }
+            Body::Refusal(refusal) if is_session_control(request_type) => Err(AgentError::Refused(refusal)),
+            Body::Refusal(refusal) => Ok(AgentEvent::Answer(tid, Err(refusal))),
+            Body::Reply(reply) if is_reply_to(&reply, request_type) => self.handle_reply(tid, reply),
             _ => Err(AgentError::Unexpected(tid)),
         }
     }
 
-    fn notice(&mut self, notification: Notification) -> Heard {
+    fn handle_notification(&mut self, notification: Notification) -> AgentEvent {
         match notification {
-            Notification::Are { pid, lifetime } => Heard::RuleEvent(pid, lifetime),
-            Notification::Bfm => Heard::BadlyFormed,
+            Notification::Are { pid, lifetime } => AgentEvent::RuleEvent(pid, lifetime),
+            Notification::Bfm => AgentEvent::BadlyFormed,
             Notification::Ast => {
                 self.state = State::Closed;
-                Heard::Closed
+                AgentEvent::Closed
             }
         }
     }
 
-    fn granted(&mut self, tid: Tid, reply: Reply) -> Result<Heard, AgentError> {
+    fn handle_reply(&mut self, tid: Tid, reply: Reply) -> Result<AgentEvent, AgentError> {
         match reply {
-            Reply::Se { capabilities } => self.opened(tid, capabilities),
+            Reply::Se { capabilities } => self.finish_establishing(tid, capabilities),
             Reply::Sa { challenge, token } => {
                 let State::Establishing(exchange) = &mut self.state else {
                     return Err(AgentError::Unexpected(tid));
                 };
                 exchange.of_middlebox = challenge;
                 check_middlebox(&*self.credentials, exchange, token.as_ref())?;
-                // It has authenticated already, so the SE reply need not.
+                // The middlebox has authenticated in this reply, so the SE reply need not authenticate it
+                // again.
                 let challenged = exchange.of_middlebox.is_some();
                 let token = challenged.then(|| self.credentials.prove(exchange));
                 exchange.of_agent = None;
-                self.send(Request::Sa { token }).map(Heard::Authenticate)
+                self.send(Request::Sa { token }).map(AgentEvent::Authenticate)
             }
             Reply::St => {
                 self.state = State::Closed;
-                Ok(Heard::Closed)
+                Ok(AgentEvent::Closed)
             }
-            reply => Ok(Heard::Answer(tid, Ok(reply))),
+            reply => Ok(AgentEvent::Answer(tid, Ok(reply))),
         }
     }
 
-    /// Opens the session, unless the requested authentication is missing.
-    fn opened(&mut self, tid: Tid, capabilities: Capabilities) -> Result<Heard, AgentError> {
+    /// Opens the session, unless the middlebox owes an authentication.
+    fn finish_establishing(
+        &mut self,
+        tid: Tid,
+        capabilities: Capabilities,
+    ) -> Result<AgentEvent, AgentError> {
         match &self.state {
             State::Establishing(exchange) if exchange.of_agent.is_none() => {
                 self.state = State::Open;
-                Ok(Heard::Open(capabilities))
+                Ok(AgentEvent::Open(capabilities))
             }
-            State::Establishing(_) => Err(AgentError::Impostor),
-            // ST overtook it.
-            State::Terminating => Ok(Heard::Open(capabilities)),
+            State::Establishing(_) => Err(AgentError::NotAuthentic),
+            // The SE reply arrived after ST was sent.
+            State::Terminating => Ok(AgentEvent::Open(capabilities)),
             State::Closed | State::Open => Err(AgentError::Unexpected(tid)),
         }
     }
@@ -200,18 +208,18 @@ fn check_middlebox(
     exchange: &Exchange,
     token: Option<&Token>,
 ) -> Result<(), AgentError> {
-    let is_ours =
+    let is_authentic =
         exchange.of_agent.is_none() || token.is_some_and(|token| credentials.recognizes(exchange, token));
-    if is_ours { Ok(()) } else { Err(AgentError::Impostor) }
+    if is_authentic { Ok(()) } else { Err(AgentError::NotAuthentic) }
 }
 
-fn is_session_control(asked: u8) -> bool {
-    matches!(asked, sub_type::SE | sub_type::SA | sub_type::ST)
+fn is_session_control(request_type: u8) -> bool {
+    matches!(request_type, sub_type::SE | sub_type::SA | sub_type::ST)
 }
 
 /// Returns whether a request of this sub-type may have this reply. RFC 4540 sections 7 and 8.
-fn answers(reply: &Reply, asked: u8) -> bool {
-    match asked {
+fn is_reply_to(reply: &Reply, request_type: u8) -> bool {
+    match request_type {
         sub_type::SE => matches!(reply, Reply::Se { .. } | Reply::Sa { .. }),
         sub_type::SA => matches!(reply, Reply::Se { .. }),
         sub_type::PEA => matches!(reply, Reply::Per(_)),

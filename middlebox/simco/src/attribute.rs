@@ -1,7 +1,7 @@
 //! Attributes: type, length, value. RFC 4540 section 4.3.
 //!
-//! A body is a fixed sequence of attributes (section 5). Each message lists its sequence once to parse it and
-//! once to emit it; length and octets come from the same place.
+//! A body is a fixed sequence of attributes (section 5). Each message lists its sequence once for parsing and
+//! once for emitting; the latter yields both length and octets.
 
 use bytes::{BufMut, Bytes};
 
@@ -51,7 +51,7 @@ impl<'a> Attributes<'a> {
         if self.0.starts_with(&A::KIND.to_be_bytes()) { self.next().map(Some) } else { Ok(None) }
     }
 
-    /// Fails if attributes are left.
+    /// Fails if attributes remain.
     pub fn finish(self) -> Result<(), ParseError> {
         if self.is_empty() { Ok(()) } else { Err(ParseError::SurplusAttribute) }
     }
@@ -77,7 +77,7 @@ pub(crate) trait Sink {
     }
 }
 
-/// Counts octets.
+/// A sink that counts octets.
 #[derive(Default)]
 pub(crate) struct Length(pub usize);
 
@@ -142,10 +142,9 @@ macro_rules! opaque {
             /// Maximum octets.
             pub const LIMIT: usize = $limit;
 
-            /// Wraps the octets.
+            /// Creates the attribute of these octets.
             ///
-            /// # Panics
-            /// If there are more than [`LIMIT`](Self::LIMIT).
+            /// # Panics If there are more than [`LIMIT`](Self::LIMIT).
             pub fn new(octets: impl Into<Bytes>) -> Self {
                 let octets = octets.into();
                 assert!(octets.len() <= Self::LIMIT, "{} octets of {}", octets.len(), stringify!($name));

@@ -10,13 +10,13 @@ use crate::{Challenge, Token};
 /// The challenges of one session establishment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exchange {
-    /// In the SE request.
+    /// The agent's challenge, in the SE request.
     pub of_agent: Option<Challenge>,
-    /// In the SA reply.
+    /// The middlebox' challenge, in the SA reply.
     pub of_middlebox: Option<Challenge>,
 }
 
-/// How a middlebox authenticates itself and agents.
+/// Authenticates a middlebox and its agents, on the side of the middlebox.
 pub trait Authentication: fmt::Debug + Send {
     /// Returns a challenge that was never used before.
     fn challenge(&mut self) -> Challenge;
@@ -28,7 +28,7 @@ pub trait Authentication: fmt::Debug + Send {
     fn recognize(&self, exchange: &Exchange, token: &Token) -> Option<String>;
 }
 
-/// How an agent authenticates itself and its middlebox.
+/// Authenticates an agent and its middlebox, on the side of the agent.
 pub trait Credentials: fmt::Debug + Send {
     /// Returns a challenge that was never used before; `None` if the agent does not authenticate the
     /// middlebox.

@@ -1,4 +1,5 @@
-//! The result of requests before it takes effect: changes to apply, and messages that wait for them.
+//! The result of requests before it takes effect: changes to apply, and messages that must be sent after
+//! them.
 
 use std::collections::VecDeque;
 
@@ -8,7 +9,7 @@ use crate::{AgentId, Body, ExhaustedResource, Message, Pid, PortMapping, Refusal
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionId(pub u32);
 
-/// A rule begins, is replaced or ends. A packet filter enforces it, a store records it.
+/// The begin, replacement or end of a rule, which a packet filter enforces and a store records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
     /// The rule before the change.
@@ -35,18 +36,18 @@ impl Change {
         Self { before: self.after, after: self.before }
     }
 
-    /// Returns the rule in its latest form.
+    /// Returns the rule after the change, or before it if the rule ends.
     pub(crate) fn rule(&self) -> &Rule {
-        self.after.as_ref().or(self.before.as_ref()).expect("a change is about a rule")
+        self.after.as_ref().or(self.before.as_ref()).expect("a change has a rule")
     }
 }
 
 /// An action on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Send the message.
+    /// Sends the message.
     Send(SessionId, Message),
-    /// Close the connection after everything sent before.
+    /// Closes the connection after all earlier messages.
     Close(SessionId),
 }
 
@@ -57,13 +58,13 @@ pub enum Notice {
     Opened(SessionId, AgentId),
     /// A session was refused.
     NotOpened(SessionId, Refusal),
-    /// An agent requested more than its quota, or than there is.
-    Short(AgentId, ExhaustedResource),
+    /// An agent requested more than its quota or the available resources.
+    Exhausted(AgentId, ExhaustedResource),
 }
 
 /// A request about rules, and its answer.
 #[derive(Debug, Clone, Copy)]
-pub struct Answered<'a> {
+pub struct AnsweredRequest<'a> {
     /// The session.
     pub session: SessionId,
     /// The agent.
@@ -93,21 +94,21 @@ pub struct Batch {
     pub(crate) steps: Vec<Step>,
     pub(crate) changes: Vec<Change>,
     pub(crate) outputs: Vec<Output>,
-    /// Causes of the undone steps that are to be repeated, and their outputs.
+    /// Causes of undone steps that must be repeated, and their outputs.
     pub(crate) undone: VecDeque<(Cause, Vec<Output>)>,
     notices: Vec<Notice>,
     octets: usize,
     room: usize,
     work: u64,
-    most_work: u64,
+    max_work: u64,
     share: u64,
     /// The work at which the current session's share is used up.
     share_end: u64,
-    /// The work for expired rules.
+    /// The work spent on expired rules.
     ended: u64,
 }
 
-/// Start of a step's changes and outputs; they end where those of the next start.
+/// The start of a step's changes and outputs, which end at the start of the next step.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub cause: Cause,
@@ -119,7 +120,7 @@ pub(crate) struct Step {
 #[derive(Debug, Clone)]
 pub(crate) enum Cause {
     /// A request of an open session.
-    Asked(Asked),
+    Request(SessionRequest),
     /// A rule expired.
     Expired(Pid),
     /// The end of an expired rule of this owner was announced.
@@ -132,12 +133,12 @@ pub(crate) enum Cause {
 
 /// A request of an open session.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct SessionRequest {
     pub session: SessionId,
     pub agent: AgentId,
     pub tid: Tid,
     pub request: Request,
-    /// Extensions beyond the protocol.
+    /// An extension of the request, for port mappings.
     pub mapping: Option<PortMapping>,
 }
 
@@ -153,7 +154,7 @@ impl Batch {
     pub fn with_room(octets: usize) -> Self {
         let (steps, changes, outputs, notices) = Default::default();
         let undone = VecDeque::new();
-        let (work, most_work, share, share_end) = (0, u64::MAX, u64::MAX, u64::MAX);
+        let (work, max_work, share, share_end) = (0, u64::MAX, u64::MAX, u64::MAX);
         Self {
             steps,
             changes,
@@ -163,7 +164,7 @@ impl Batch {
             octets: 0,
             room: octets,
             work,
-            most_work,
+            max_work,
             share,
             share_end,
             ended: 0,
@@ -173,7 +174,7 @@ impl Batch {
     /// Returns the batch with a limit of [work](Self::work), of which each session gets at most `share`
     /// before others get their turn.
     pub fn with_work_limit(self, most: u64, share: u64) -> Self {
-        Self { most_work: most, share, share_end: share, ..self }
+        Self { max_work: most, share, share_end: share, ..self }
     }
 
     /// Returns the cost of the batch in units of about a nanosecond of processor time.
@@ -203,16 +204,17 @@ impl Batch {
     }
 
     /// Returns the requests about rules with their answers.
-    pub fn answers(&self) -> impl Iterator<Item = Answered<'_>> {
+    pub fn answers(&self) -> impl Iterator<Item = AnsweredRequest<'_>> {
         self.steps.iter().filter_map(|step| match (&step.cause, self.outputs.get(step.first_output)) {
-            (Cause::Asked(Asked { session, agent, request, .. }), Some(Output::Send(_, answer))) => {
-                Some(Answered { session: *session, agent: *agent, request, answer: &answer.body })
-            }
+            (
+                Cause::Request(SessionRequest { session, agent, request, .. }),
+                Some(Output::Send(_, answer)),
+            ) => Some(AnsweredRequest { session: *session, agent: *agent, request, answer: &answer.body }),
             _ => None,
         })
     }
 
-    /// Returns events worth reporting besides changes and messages.
+    /// Returns events for the log besides changes and messages.
     pub fn notices(&self) -> &[Notice] {
         &self.notices
     }
@@ -225,7 +227,7 @@ impl Batch {
     /// Returns true if further messages must wait for the next batch: a reply can be eight thousand times as
     /// long as its request, and one request a thousand times the work of another.
     pub fn is_full(&self) -> bool {
-        self.octets >= self.room || self.work >= self.most_work
+        self.octets >= self.room || self.work >= self.max_work
     }
 
     /// Returns true while the current session may continue.
@@ -233,10 +235,10 @@ impl Batch {
         !self.is_full() && self.work < self.share_end
     }
 
-    /// Returns true while expired rules may end: they get half of a batch, so requests go on meanwhile, and
+    /// Returns true while expired rules may end. They get half of a batch, so that requests continue, and
     /// rules cannot begin faster than they end.
     pub(crate) fn has_room_for_ends(&self) -> bool {
-        !self.is_full() && self.ended < self.most_work.div_ceil(2)
+        !self.is_full() && self.ended < self.max_work.div_ceil(2)
     }
 
     /// Counts the work since `before` as work for expired rules.
@@ -244,8 +246,8 @@ impl Batch {
         self.ended += self.work - before;
     }
 
-    /// Returns what to send and close, in order, after every change is in force and recorded. Empties the
-    /// batch.
+    /// Returns the messages and closings in order, and empties the batch. Call it when every change is in
+    /// force and recorded.
     pub fn release(&mut self) -> impl Iterator<Item = Output> {
         self.steps.clear();
         self.changes.clear();
@@ -255,17 +257,17 @@ impl Batch {
     }
 
     /// Starts a step; everything added from now on belongs to it.
-    pub(crate) fn begin(&mut self, cause: Cause) {
-        self.end_step(self.here(), cause);
+    pub(crate) fn begin_step(&mut self, cause: Cause) {
+        self.end_step(self.positions(), cause);
     }
 
-    /// Ends a step that started [here](Self::here).
+    /// Ends a step that started at these [positions](Self::positions).
     pub(crate) fn end_step(&mut self, (first_change, first_output): (usize, usize), cause: Cause) {
         self.steps.push(Step { cause, first_change, first_output });
     }
 
-    /// Returns the ends of the changes and of the outputs.
-    pub(crate) fn here(&self) -> (usize, usize) {
+    /// Returns the number of changes and of outputs so far.
+    pub(crate) fn positions(&self) -> (usize, usize) {
         (self.changes.len(), self.outputs.len())
     }
 
@@ -273,32 +275,32 @@ impl Batch {
     pub(crate) fn pop_step(&mut self) -> Option<(Cause, Vec<Output>)> {
         let Step { cause, first_change, first_output } = self.steps.pop()?;
         self.changes.truncate(first_change);
-        let said = self.outputs.split_off(first_output);
-        self.octets -= said.iter().map(Output::octets).sum::<usize>();
-        Some((cause, said))
+        let outputs = self.outputs.split_off(first_output);
+        self.octets -= outputs.iter().map(Output::octets).sum::<usize>();
+        Some((cause, outputs))
     }
 
-    /// Adds work done here or by the layers below for a session.
+    /// Adds work for a session, also that of the layers below.
     pub fn count(&mut self, work: u64) {
         self.work = self.work.saturating_add(work);
     }
 
-    pub(crate) fn note(&mut self, notice: Notice) {
-        self.count(work::NOTICE);
+    pub(crate) fn add_notice(&mut self, notice: Notice) {
+        self.count(work::REFUSAL_LINE);
         self.notices.push(notice);
     }
 
     pub(crate) fn send(&mut self, session: SessionId, message: Message) {
-        self.say(Output::Send(session, message));
+        self.push_output(Output::Send(session, message));
     }
 
     /// Adds an output.
-    pub(crate) fn say(&mut self, output: Output) {
+    pub(crate) fn push_output(&mut self, output: Output) {
         self.octets += output.octets();
         self.outputs.push(output);
     }
 
     pub(crate) fn close(&mut self, session: SessionId) {
-        self.say(Output::Close(session));
+        self.push_output(Output::Close(session));
     }
 }

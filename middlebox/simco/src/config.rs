@@ -25,38 +25,38 @@ pub struct Config {
     pub most_elements: usize,
     /// Maximum shapes of elements. A quarter is reserved for agents that have few.
     pub most_shapes: usize,
-    /// Computes what a rule uses in the packet filter, if there is one.
+    /// Computes the footprint of a rule in the packet filter, if there is one.
     pub measure: Option<Measure>,
     /// Maximum sessions; more are refused. A quarter is reserved for agents that have few.
     pub most_sessions: usize,
-    /// Sessions are notified of each other's rules, as required by RFC 4540 section 8.9. Each change costs
-    /// work for every session, which is wasted where nobody listens.
+    /// True if sessions are notified of each other's rules, as required by RFC 4540 section 8.9. Each change
+    /// costs work for every session, which is wasted if no agent needs it.
     pub announces: bool,
-    /// Requests and ends of rules are logged, which is counted as work.
+    /// True if requests and ends of rules are logged, which is counted as work.
     pub audits: bool,
 }
 
 /// Why a [`Config`] is contradictory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// Neither filter nor translator.
+    /// The middlebox is neither a filter nor a translator.
     #[error("the middlebox type is neither a packet filter nor a NAT; set PACKET_FILTER, NAT or both")]
     NoFunction,
-    /// RFC 4540 section 4.3.3.
+    /// A kind of NAT is set without NAT. RFC 4540 section 4.3.3.
     #[error("twice NAT, protocol and port translation are kinds of NAT; set NAT as well")]
     NatKindWithoutNat,
-    /// No addresses to assign.
+    /// There are no addresses to assign.
     #[error("a NAT needs outside addresses, and a twice NAT inside ones; add some")]
     NoAddresses,
-    /// Not a host address.
-    #[error("{0} is not an address of a host; name one that is the middlebox's own, or leave it out")]
+    /// The address is not that of a host.
+    #[error("{0} is not a host address; use one of the middlebox's own addresses, or remove it")]
     NoHost(IpAddr),
-    /// Its ports would be assigned twice.
-    #[error("the address {0} is named twice; leave one out")]
+    /// The address is listed twice, so its ports would be assigned twice.
+    #[error("the address {0} is listed twice; remove one")]
     NamedTwice(IpAddr),
-    /// An invalid port range.
+    /// The port range is invalid.
     #[error(
-        "the ports {0} to {1} are none that a NAT can give; start at 1 or above and end behind the start"
+        "a NAT cannot assign the ports {0} to {1}; the range must start at 1 or above, and end at or above its start"
     )]
     Ports(u16, u16),
 }

@@ -89,7 +89,7 @@ impl Header {
         Self::LENGTH + usize::from(self.body_length)
     }
 
-    /// Returns false if it is too long for any request.
+    /// Returns false if the message is longer than any request.
     pub fn may_be_request(&self) -> bool {
         self.message_length() <= Self::LONGEST_REQUEST
     }

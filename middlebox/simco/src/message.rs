@@ -50,8 +50,8 @@ pub enum Notification {
 /// Why octets are not a SIMCO message. RFC 4540 section 6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// More or fewer octets than in the header, or not even a header.
-    #[error("the message's length is not what its header says")]
+    /// The octets are more or fewer than the header says, or not even a header.
+    #[error("the length of the message differs from its header")]
     Length,
     /// The basic message type is not defined.
     #[error("unknown basic message type {0:#04x}")]
@@ -66,7 +66,7 @@ pub enum ParseError {
     #[error("attributes are missing")]
     MissingAttribute,
     /// There are more attributes than allowed.
-    #[error("more attributes than the message has")]
+    #[error("more attributes than this kind of message may have")]
     SurplusAttribute,
 }
 
@@ -115,8 +115,8 @@ impl Message {
         Ok(Self { tid: header.tid, body })
     }
 
-    /// Few messages have more octets.
-    const USUAL: usize = 64;
+    /// Size of most messages in octets.
+    const TYPICAL_LENGTH: usize = 64;
 
     /// Returns the octets on the wire.
     pub fn length(&self) -> usize {
@@ -128,7 +128,7 @@ impl Message {
     /// # Panics
     /// If the body is longer than its length field allows: 65,535 octets.
     pub fn to_bytes(&self) -> Bytes {
-        let mut out = Vec::with_capacity(Self::USUAL);
+        let mut out = Vec::with_capacity(Self::TYPICAL_LENGTH);
         self.append_to(&mut out);
         out.into()
     }

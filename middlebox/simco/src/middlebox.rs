@@ -1,15 +1,15 @@
-//! The middlebox: takes sessions and requests, returns changes and messages. RFC 4540 sections 6 to 8.
+//! The middlebox: processes sessions and requests; returns changes and messages. RFC 4540 sections 6 to 8.
 //!
 //! One [`Middlebox`] serves all sessions, one request after the other, so requests are atomic (RFC 3989
 //! section 2.1.4). It has no socket, packet filter or disk; its outputs go into a [`Batch`].
 
 mod disable;
 mod enable;
-mod existing;
+mod existing_rules;
 mod receipt;
 mod reserve;
 mod session;
-mod sweeping;
+mod sweep;
 mod transaction;
 mod tuples;
 
@@ -21,7 +21,7 @@ use hol_transport::Framer;
 
 pub use session::{ConnectionInfo, Framing};
 
-use crate::accounts::{Accounts, Most};
+use crate::accounts::{Accounts, ResourceLimits};
 use crate::batch::Cause;
 use crate::nat::{Nat, Pool};
 use crate::overlaps::Sweep;
@@ -43,9 +43,9 @@ pub struct Middlebox {
     established: usize,
     last_session: u32,
     /// Sessions with a deadline.
-    impatient: BTreeSet<(Time, SessionId)>,
+    deadlines: BTreeSet<(Time, SessionId)>,
     /// Open sessions whose agent may access an owner's rules.
-    listeners: BTreeMap<AgentId, BTreeSet<SessionId>>,
+    subscribers: BTreeMap<AgentId, BTreeSet<SessionId>>,
     rules: Rules,
     nat: Nat,
     accounts: Accounts,
@@ -59,26 +59,26 @@ pub struct Middlebox {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
     /// Another rule has its PID.
-    #[error("policy rule {}: there is another with this identifier", .0.0)]
+    #[error("policy rule {}: another rule has this identifier", .0.0)]
     PidInUse(Pid),
     /// Its group has another owner. RFC 3989 section 2.1.5.
     #[error("policy rule {}: its group {} belongs to another agent", .0.0, .1.0)]
     GroupOfAnother(Pid, Gid),
-    /// Another rule has its addresses.
-    #[error("policy rule {}: its addresses or ports at the middlebox are taken, or are none", .0.0)]
+    /// Its addresses are in use or invalid.
+    #[error("policy rule {}: its addresses or ports at the middlebox are in use or invalid", .0.0)]
     AddressesInUse(Pid),
 }
 
 impl Middlebox {
-    /// How long to wait for the rest of a message, or for a session on a new connection. RFC 4540 section 6,
-    /// step 2.
+    /// Timeout of the rest of a message, and of the session on a new connection. RFC 4540 section 6, step 2.
     pub const PATIENCE: Duration = Duration::from_secs(60);
-    /// Maximum rules that a sweep ends at once, so that one disable rule blocks nobody.
-    const MOST_ENDS: usize = 64;
+    /// Maximum rules that a sweep ends at once, so that other sessions need not wait.
+    const MAX_ENDS: usize = 64;
     /// Maximum notifications at once for the rules that a sweep ends.
-    const MOST_TOLD: usize = 16_384;
-    /// Maximum ends that wait to be announced. Beyond that they are announced before others end.
-    const MOST_UNANNOUNCED: usize = 1 << 18;
+    const MAX_NOTIFICATIONS: usize = 16_384;
+    /// Maximum ends that wait to be announced. Beyond that, waiting ends are announced before further rules
+    /// end.
+    const MAX_UNANNOUNCED: usize = 1 << 18;
 
     /// Creates a middlebox without sessions and rules.
     pub fn new(
@@ -88,10 +88,10 @@ impl Middlebox {
     ) -> Result<Self, ConfigError> {
         config.check()?;
         let pool = |location, addresses: &[_]| Pool::new(location, addresses, config.ports.clone());
-        let outside = pool(Location::Outside, &config.outside).sharing(&config.shared);
+        let outside = pool(Location::Outside, &config.outside).with_shared(&config.shared);
         let nat = Nat { outside, inside: pool(Location::Inside, &config.inside) };
         let Config { most_sessions: sessions, most_elements: elements, most_shapes: shapes, .. } = config;
-        let most = Most { sessions, elements, shapes };
+        let most = ResourceLimits { sessions, elements, shapes };
         let accounts = Accounts::new(config.measure, most);
         let mut middlebox = Self {
             config,
@@ -100,8 +100,8 @@ impl Middlebox {
             sessions: BTreeMap::new(),
             established: 0,
             last_session: 0,
-            impatient: BTreeSet::new(),
-            listeners: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            subscribers: BTreeMap::new(),
             rules: Rules::new(),
             nat,
             accounts,
@@ -114,25 +114,25 @@ impl Middlebox {
 
     /// Replaces the policy and the authentication. Sessions and rules stay. An agent that the new policy does
     /// not know has no rights; its rules stay until they expire.
-    pub fn rule_by(
+    pub fn replace_policy(
         &mut self,
         policy: Policy,
         authentication: Box<dyn Authentication>,
     ) -> Result<(), PolicyError> {
-        self.policy = policy.in_place_of(&self.policy)?;
+        self.policy = policy.as_successor_of(&self.policy)?;
         self.authentication = authentication;
         self.expect_disabling();
-        self.listeners.clear();
+        self.subscribers.clear();
         let open = self.sessions.iter().filter_map(|(id, session)| Some((*id, session.agent()?)));
         for (id, agent) in open.collect::<Vec<_>>() {
-            self.listen(id, agent);
+            self.subscribe(id, agent);
         }
         Ok(())
     }
 
     fn expect_disabling(&mut self) {
         let has_pdr = self.config.capabilities.include(Capabilities::PDR);
-        self.rules.expect_disabling(has_pdr && self.policy.permits_anybody(Right::Disable));
+        self.rules.expect_disabling(has_pdr && self.policy.permitted_to_any(Right::Disable));
     }
 
     /// Creates a pure firewall without authentication, for measurements.
@@ -142,10 +142,10 @@ impl Middlebox {
     }
 
     /// Adds a connection of an agent.
-    pub fn connect(&mut self, now: Time, underlay: ConnectionInfo) -> SessionId {
+    pub fn connect(&mut self, now: Time, connection_info: ConnectionInfo) -> SessionId {
         let id = self.unused_session();
-        self.sessions.insert(id, Session::new(underlay));
-        self.watch(now, id);
+        self.sessions.insert(id, Session::new(connection_info));
+        self.update_deadline(now, id);
         id
     }
 
@@ -159,8 +159,8 @@ impl Middlebox {
         }
     }
 
-    /// Sets the agent that the layers below have authenticated, before the first message: TLS does so after
-    /// the connection is open.
+    /// Sets the agent that the layers below have authenticated. Call it before the first message; TLS
+    /// authenticates after the connection is open.
     pub fn set_agent(&mut self, id: SessionId, agent: String) {
         if let Some(session) = self.sessions.get_mut(&id) {
             session.set_agent(agent);
@@ -171,20 +171,20 @@ impl Middlebox {
     pub fn disconnect(&mut self, id: SessionId) {
         let Some(session) = self.sessions.remove(&id) else { return };
         if let Some(deadline) = session.deadline {
-            self.impatient.remove(&(deadline, id));
+            self.deadlines.remove(&(deadline, id));
         }
         self.established -= usize::from(session.is_established());
         if let Some(agent) = session.agent() {
             self.accounts.end_session(agent);
             for owner in self.policy.accessible(agent) {
-                if let Some(listeners) = self.listeners.get_mut(&owner) {
-                    listeners.remove(&id);
+                if let Some(subscribers) = self.subscribers.get_mut(&owner) {
+                    subscribers.remove(&id);
                 }
             }
         }
     }
 
-    /// Takes received octets: any part of the stream, or one whole message, depending on the connection's
+    /// Processes received octets: any part of the stream, or one whole message, depending on the connection's
     /// [`Framing`].
     ///
     /// Messages of a stream wait if the batch is [full](Batch::is_full); call [`resume`](Self::resume) before
@@ -199,18 +199,18 @@ impl Middlebox {
                 self.take_messages(now, id, batch);
             }
         }
-        self.watch(now, id);
+        self.update_deadline(now, id);
     }
 
-    /// Processes the messages of a connection that [wait](Self::is_behind).
+    /// Processes the messages of a connection that [wait](Self::has_waiting_messages).
     pub fn resume(&mut self, now: Time, id: SessionId, batch: &mut Batch) {
         self.end_rules(now, batch);
         self.take_messages(now, id, batch);
-        self.watch(now, id);
+        self.update_deadline(now, id);
     }
 
     /// Returns true if octets of the connection wait because a batch was full.
-    pub fn is_behind(&self, id: SessionId) -> bool {
+    pub fn has_waiting_messages(&self, id: SessionId) -> bool {
         let framer = self.sessions.get(&id).and_then(|session| session.framer.as_ref());
         framer.is_some_and(Framer::has_rest)
     }
@@ -225,7 +225,7 @@ impl Middlebox {
             match framer.next() {
                 Ok(Some(framed)) => self.take_message(now, id, &framed.payload, batch),
                 Ok(None) => return,
-                Err(_) => self.report_broken(id, batch),
+                Err(_) => self.report_malformed(id, batch),
             }
         }
     }
@@ -235,10 +235,10 @@ impl Middlebox {
         self.end_rules(now, batch);
         batch.begin_share();
         self.sweep(now, batch);
-        while let Some(&(deadline, id)) = self.impatient.first()
+        while let Some(&(deadline, id)) = self.deadlines.first()
             && deadline <= now
         {
-            self.give_up(id, batch);
+            self.time_out(id, batch);
         }
     }
 
@@ -249,11 +249,11 @@ impl Middlebox {
             return Time::ZERO;
         }
         let ends = self.rules.first_to_end().map(|(end, _)| end);
-        let patience = self.impatient.first().map(|(deadline, _)| *deadline);
+        let patience = self.deadlines.first().map(|(deadline, _)| *deadline);
         ends.into_iter().chain(patience).min().unwrap_or(Time::MAX)
     }
 
-    /// Returns what each agent uses that has used anything.
+    /// Returns the resources of each agent that has used any.
     pub fn usage(&self) -> impl Iterator<Item = (AgentId, Usage)> {
         self.accounts.usage()
     }
@@ -281,7 +281,7 @@ impl Middlebox {
     /// Ends every session, as before a shutdown; rules stay. RFC 4540 section 7.5.
     pub fn end_sessions(&mut self, batch: &mut Batch) {
         while let Some((&id, session)) = self.sessions.first_key_value() {
-            batch.begin(Cause::Session);
+            batch.begin_step(Cause::Session);
             if session.is_established() {
                 self.notify(id, Notification::Ast, batch);
             }
@@ -293,7 +293,7 @@ impl Middlebox {
     /// [`advance`](Self::advance) ends it. `owner` replaces [`Rule::owner`], which is invalid after a
     /// restart.
     ///
-    /// The lifetime is limited to the maximum from now on, whatever clock recorded its end.
+    /// The remaining lifetime is limited to the maximum, in case another clock recorded its end.
     pub fn restore(&mut self, now: Time, rule: Rule, owner: &str) -> Result<(), RestoreError> {
         let latest = self.config.capabilities.max_lifetime.end(now);
         let rule = Rule { owner: self.policy.owner(owner), expires: rule.expires.min(latest), ..rule };
@@ -312,10 +312,9 @@ impl Middlebox {
         Ok(())
     }
 
-    /// Reserves the PID of a rule that ended before a restart for a while, like that of one that ends
-    /// afterwards.
-    pub fn rest(&mut self, pid: Pid) {
-        self.rules.rest(pid);
+    /// Delays the reuse of the PID of a rule that ended before a restart, as if it had ended after it.
+    pub fn delay_pid_reuse(&mut self, pid: Pid) {
+        self.rules.delay_pid_reuse(pid);
     }
 
     /// Returns every rule in force, in no particular order.
@@ -333,12 +332,12 @@ impl Middlebox {
         self.config.capabilities
     }
 
-    /// Ends expired rules, and announces their ends, as far as the batch has room for that: ends first, so that
-    /// no rule outlives its lifetime because many sessions must be notified of others.
+    /// Ends expired rules, and announces their ends, as far as the batch has room. Ends come first, so that no
+    /// rule outlives its lifetime while many sessions are notified of others.
     fn end_rules(&mut self, now: Time, batch: &mut Batch) {
         while batch.has_room_for_ends() {
             let before = batch.work();
-            let must_announce = self.unannounced.len() >= Self::MOST_UNANNOUNCED;
+            let must_announce = self.unannounced.len() >= Self::MAX_UNANNOUNCED;
             if (must_announce || !self.end_next(now, batch)) && !self.announce_next(now, batch) {
                 return;
             }
@@ -357,8 +356,8 @@ impl Middlebox {
 
     /// Removes an expired rule; returns its owner.
     fn expire(&mut self, pid: Pid, batch: &mut Batch) -> Option<AgentId> {
-        batch.begin(Cause::Expired(pid));
-        let rule = *self.rules.lingering(pid)?;
+        batch.begin_step(Cause::Expired(pid));
+        let rule = *self.rules.get_or_expired(pid)?;
         batch.count(work::MESSAGE);
         self.change(Change::end(rule), batch);
         Some(rule.owner)
@@ -371,23 +370,23 @@ impl Middlebox {
         true
     }
 
-    /// Notifies all sessions that may access an expired rule, unless it has been given another end.
+    /// Notifies all sessions that may access an expired rule, unless its end has been postponed meanwhile.
     fn announce_end(&mut self, now: Time, pid: Pid, owner: AgentId, batch: &mut Batch) {
-        batch.begin(Cause::Announced(pid, owner));
+        batch.begin_step(Cause::Announced(pid, owner));
         if self.rules.get(now, pid).is_none() {
             self.announce(pid, owner, Lifetime(0), None, batch);
         }
     }
 
     /// Returns how many rules a sweep may end at once: fewer if many sessions must be notified of each.
-    fn most_ends(&self) -> usize {
-        (Self::MOST_TOLD / self.established.max(1)).clamp(1, Self::MOST_ENDS)
+    fn max_ends(&self) -> usize {
+        (Self::MAX_NOTIFICATIONS / self.established.max(1)).clamp(1, Self::MAX_ENDS)
     }
 
     /// Ends a rule without a request and notifies all sessions that may access it. RFC 4540 section 8.9.
     fn end(&mut self, pid: Pid, batch: &mut Batch) {
-        batch.begin(Cause::Ended(pid));
-        if let Some(&rule) = self.rules.lingering(pid) {
+        batch.begin_step(Cause::Ended(pid));
+        if let Some(&rule) = self.rules.get_or_expired(pid) {
             batch.count(work::MESSAGE);
             self.change(Change::end(rule), batch);
             self.announce(pid, rule.owner, Lifetime(0), None, batch);
@@ -399,12 +398,12 @@ impl Middlebox {
         let elements = self.apply(&change);
         batch.count(work::ELEMENT * elements as u64);
         if self.config.audits && change.after.is_none() {
-            batch.count(work::LINE);
+            batch.count(work::AUDIT_LINE);
         }
         batch.changes.push(change);
     }
 
-    /// Returns the elements that a packet filter has to change.
+    /// Applies a change; returns the number of elements that a packet filter has to change.
     fn apply(&mut self, change: &Change) -> usize {
         self.rules.apply(change);
         self.nat.apply(change);

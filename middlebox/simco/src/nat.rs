@@ -24,51 +24,51 @@ pub(crate) struct Pool {
     location: Location,
     ports: RangeInclusive<u16>,
     addresses: Vec<(IpAddr, Address)>,
-    /// Where each of them is.
-    places: BTreeMap<IpAddr, usize>,
+    /// Indices into `addresses`.
+    indices: BTreeMap<IpAddr, usize>,
 }
 
-/// What is taken of an address: all of it, or ports of protocols.
+/// The taken resources of an address: all of it, or ports of protocols.
 #[derive(Debug, Default)]
 struct Address {
-    whole: bool,
-    /// True if its other ports are for flows without a rule.
+    is_taken: bool,
+    /// True if its other ports serve flows without a rule, so that it is not assigned as a whole.
     is_shared: bool,
     protocols: BTreeMap<u8, Ports>,
 }
 
-/// What a rule needs from a pool.
+/// A rule's request for an address and ports.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct PoolRequest {
     pub version: IpVersion,
     /// IP protocol number; 0 takes the whole address.
     pub protocol: u8,
-    pub ports: WantedPorts,
+    pub ports: RequestedPorts,
 }
 
-/// Ports that a rule needs.
+/// The ports that a rule requests.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum WantedPorts {
+pub(crate) enum RequestedPorts {
     /// All ports of the protocol.
     All,
     /// This many consecutive ports, the first of this parity.
     Range(u16, ReservedParity),
 }
 
-impl Wanted {
-    /// Returns true if it takes a whole address, for all protocols or for one.
-    fn is_address(&self) -> bool {
-        self.protocol == 0 || matches!(self.ports, WantedPorts::All)
+impl PoolRequest {
+    /// Returns true if the request is for a whole address, for all protocols or for one.
+    fn takes_address(&self) -> bool {
+        self.protocol == 0 || matches!(self.ports, RequestedPorts::All)
     }
 }
 
 impl Nat {
-    /// Returns the number of addresses that a search may look at.
+    /// Returns the number of addresses that a search may examine.
     pub fn len(&self) -> usize {
         self.outside.addresses.len() + self.inside.addresses.len()
     }
 
-    /// Releases what the change ends, and takes what it begins.
+    /// Releases the addresses and ports that the change ends, and takes those that it begins.
     pub fn apply(&mut self, change: &Change) {
         if self.outside.addresses.is_empty() {
             return;
@@ -76,15 +76,15 @@ impl Nat {
         let binding = |rule: Option<Rule>| rule.map_or(Binding::default(), |rule| rule.binding());
         let (before, after) = (binding(change.before), binding(change.after));
         if before != after {
-            before.outside.iter().for_each(|tuple| self.outside.mark(tuple, false));
-            before.inside.iter().for_each(|tuple| self.inside.mark(tuple, false));
-            after.outside.iter().for_each(|tuple| self.outside.mark(tuple, true));
-            after.inside.iter().for_each(|tuple| self.inside.mark(tuple, true));
+            before.outside.iter().for_each(|tuple| self.outside.set_taken(tuple, false));
+            before.inside.iter().for_each(|tuple| self.inside.set_taken(tuple, false));
+            after.outside.iter().for_each(|tuple| self.outside.set_taken(tuple, true));
+            after.inside.iter().for_each(|tuple| self.inside.set_taken(tuple, true));
         }
     }
 
-    /// Returns true if no rule has any of these addresses and ports; addresses that are no longer ours are
-    /// free.
+    /// Returns true if no rule has any of these addresses and ports. Addresses that are no longer the NAT's
+    /// are free.
     pub fn is_free(&self, binding: &Binding) -> bool {
         let is_free =
             |pool: &Pool, tuple: &Option<AddressTuple>| tuple.as_ref().is_none_or(|t| pool.is_free(t));
@@ -94,13 +94,13 @@ impl Nat {
 
 impl Pool {
     pub fn new(location: Location, addresses: &[IpAddr], ports: RangeInclusive<u16>) -> Self {
-        let places = addresses.iter().copied().zip(0..).collect();
+        let indices = addresses.iter().copied().zip(0..).collect();
         let addresses = addresses.iter().map(|address| (*address, Address::default())).collect();
-        Self { location, ports, addresses, places }
+        Self { location, ports, addresses, indices }
     }
 
-    /// Returns the pool without the other ports of these addresses.
-    pub fn sharing(mut self, addresses: &[IpAddr]) -> Self {
+    /// Returns the pool with these addresses shared: their other ports serve flows without a rule.
+    pub fn with_shared(mut self, addresses: &[IpAddr]) -> Self {
         for (address, state) in &mut self.addresses {
             state.is_shared = addresses.contains(address);
         }
@@ -108,62 +108,67 @@ impl Pool {
     }
 
     /// Returns free addresses and ports. RFC 4540 lists "lack of IP addresses" and "lack of port numbers"
-    /// without saying when: here ports are lacking if some address has ports at all.
-    pub fn find(&self, wanted: Wanted) -> Result<AddressTuple, Refusal> {
+    /// without their conditions: here ports are lacking if any address has some for this protocol.
+    pub fn find(&self, request: PoolRequest) -> Result<AddressTuple, Refusal> {
         let mut refusal = Refusal::LackOfAddresses;
         for (address, taken) in &self.addresses {
-            if IpVersion::of(*address) != wanted.version || taken.whole {
+            if IpVersion::of(*address) != request.version || taken.is_taken {
                 continue;
             }
-            if let Some((port, port_range)) = taken.find(wanted, &self.ports) {
+            if let Some((port, port_range)) = taken.find(request, &self.ports) {
                 let addresses = Addresses::Full { address: *address, port, port_range };
-                let (location, protocol) = (self.location, wanted.protocol);
-                let prefix_length = wanted.version.address_bits();
+                let (location, protocol) = (self.location, request.protocol);
+                let prefix_length = request.version.address_bits();
                 return Ok(AddressTuple { location, protocol, prefix_length, addresses });
             }
-            if !wanted.is_address() {
+            if !request.takes_address() {
                 refusal = Refusal::LackOfPorts;
             }
         }
         Err(refusal)
     }
 
-    /// Returns the address and port that a mapping requests, if free; otherwise any, unless it requires them.
-    pub fn find_for(&self, mapping: Option<PortMapping>, wanted: Wanted) -> Result<AddressTuple, Refusal> {
-        let Some(mapping) = mapping else { return self.find(wanted) };
-        match self.suggested(mapping.outside, wanted) {
+    /// Returns the address and port that a mapping requests. If they are taken, returns free ones, or refuses
+    /// if the mapping requires exactly these.
+    pub fn find_for(
+        &self,
+        mapping: Option<PortMapping>,
+        request: PoolRequest,
+    ) -> Result<AddressTuple, Refusal> {
+        let Some(mapping) = mapping else { return self.find(request) };
+        match self.find_suggested(mapping.outside, request) {
             Some(tuple) => Ok(tuple),
             None if mapping.is_exact => Err(Refusal::LackOfPorts),
-            None => self.find(wanted),
+            None => self.find(request),
         }
     }
 
-    fn suggested(&self, outside: SocketAddr, wanted: Wanted) -> Option<AddressTuple> {
-        let WantedPorts::Range(1, ReservedParity::Any) = wanted.ports else { return None };
-        let is_wanted = |address: IpAddr| {
-            IpVersion::of(address) == wanted.version
+    fn find_suggested(&self, outside: SocketAddr, request: PoolRequest) -> Option<AddressTuple> {
+        let RequestedPorts::Range(1, ReservedParity::Any) = request.ports else { return None };
+        let matches_request = |address: IpAddr| {
+            IpVersion::of(address) == request.version
                 && (outside.ip().is_unspecified() || outside.ip() == address)
         };
         let addresses =
-            self.addresses.iter().map(|(address, _)| *address).filter(|address| is_wanted(*address));
+            self.addresses.iter().map(|(address, _)| *address).filter(|address| matches_request(*address));
         let mut tuples = addresses.map(|address| {
-            AddressTuple::of_host(self.location, wanted.protocol, SocketAddr::new(address, outside.port()))
+            AddressTuple::of_host(self.location, request.protocol, SocketAddr::new(address, outside.port()))
         });
         tuples.find(|tuple| self.ports.contains(&outside.port()) && self.is_free(tuple))
     }
 
-    /// Returns true if it has an address of this version, taken or not.
+    /// Returns true if the pool has an address of this version, taken or not.
     pub fn has(&self, version: IpVersion) -> bool {
         self.addresses.iter().any(|(address, _)| IpVersion::of(*address) == version)
     }
 
     fn is_free(&self, tuple: &AddressTuple) -> bool {
         let Addresses::Full { address, .. } = tuple.addresses else { return false };
-        let Some(place) = self.places.get(&address) else { return true };
-        let (_, state) = &self.addresses[*place];
+        let Some(index) = self.indices.get(&address) else { return true };
+        let (_, state) = &self.addresses[*index];
         let (first, last) = tuple.ports();
         let is_ours = first >= u32::from(*self.ports.start()) && last <= u32::from(*self.ports.end());
-        !state.whole
+        !state.is_taken
             && (is_ours || !state.is_shared)
             && last <= u32::from(u16::MAX)
             && match state.protocols.get(&tuple.protocol) {
@@ -172,12 +177,12 @@ impl Pool {
             }
     }
 
-    fn mark(&mut self, tuple: &AddressTuple, taken: bool) {
+    fn set_taken(&mut self, tuple: &AddressTuple, taken: bool) {
         let Addresses::Full { address, .. } = tuple.addresses else { return };
-        let Some(place) = self.places.get(&address) else { return };
-        let (_, state) = &mut self.addresses[*place];
+        let Some(index) = self.indices.get(&address) else { return };
+        let (_, state) = &mut self.addresses[*index];
         if tuple.has_protocol_wildcard() {
-            state.whole = taken;
+            state.is_taken = taken;
             return;
         }
         let ports = state.protocols.entry(tuple.protocol).or_insert_with(|| Ports::new(&self.ports));
@@ -192,18 +197,18 @@ impl Address {
     }
 
     /// Returns the first port and the number of ports; port 0 means all.
-    fn find(&self, wanted: Wanted, usable: &RangeInclusive<u16>) -> Option<(u16, u16)> {
+    fn find(&self, request: PoolRequest, usable: &RangeInclusive<u16>) -> Option<(u16, u16)> {
         const ALL: (u16, u16) = (0, 1);
-        if wanted.is_address() && self.is_shared {
+        if request.takes_address() && self.is_shared {
             return None;
         }
-        if wanted.protocol == 0 {
+        if request.protocol == 0 {
             return self.is_free().then_some(ALL);
         }
-        let ports = self.protocols.get(&wanted.protocol);
-        match wanted.ports {
-            WantedPorts::All => ports.is_none_or(Ports::are_free).then_some(ALL),
-            WantedPorts::Range(count, parity) => {
+        let ports = self.protocols.get(&request.protocol);
+        match request.ports {
+            RequestedPorts::All => ports.is_none_or(Ports::are_free).then_some(ALL),
+            RequestedPorts::Range(count, parity) => {
                 let first = match ports {
                     Some(ports) => ports.find(count, parity),
                     None => Ports::new(usable).find(count, parity),
@@ -222,13 +227,13 @@ mod tests {
         Pool::new(Location::Outside, &["192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap()], ports)
     }
 
-    fn udp(count: u16, parity: ReservedParity) -> Wanted {
-        Wanted { version: IpVersion::V4, protocol: 17, ports: WantedPorts::Range(count, parity) }
+    fn udp(count: u16, parity: ReservedParity) -> PoolRequest {
+        PoolRequest { version: IpVersion::V4, protocol: 17, ports: RequestedPorts::Range(count, parity) }
     }
 
-    fn take(pool: &mut Pool, wanted: Wanted) -> Result<String, Refusal> {
-        let tuple = pool.find(wanted)?;
-        pool.mark(&tuple, true);
+    fn take(pool: &mut Pool, request: PoolRequest) -> Result<String, Refusal> {
+        let tuple = pool.find(request)?;
+        pool.set_taken(&tuple, true);
         let Addresses::Full { address, port, .. } = tuple.addresses else { unreachable!() };
         Ok(format!("{address}:{port}"))
     }
@@ -249,29 +254,29 @@ mod tests {
     fn what_is_lacking_is_told_apart() {
         let mut pool = pool(1..=2);
         assert_eq!(take(&mut pool, udp(3, ReservedParity::Any)), Err(Refusal::LackOfPorts));
-        let v6 = Wanted { version: IpVersion::V6, ..udp(1, ReservedParity::Any) };
+        let v6 = PoolRequest { version: IpVersion::V6, ..udp(1, ReservedParity::Any) };
         assert_eq!(take(&mut pool, v6), Err(Refusal::LackOfAddresses));
-        let whole = Wanted { protocol: 0, ..udp(1, ReservedParity::Any) };
-        assert_eq!(take(&mut pool, whole), Ok("192.0.2.1:0".into()));
-        let all_ports = Wanted { ports: WantedPorts::All, ..udp(1, ReservedParity::Any) };
+        let is_taken = PoolRequest { protocol: 0, ..udp(1, ReservedParity::Any) };
+        assert_eq!(take(&mut pool, is_taken), Ok("192.0.2.1:0".into()));
+        let all_ports = PoolRequest { ports: RequestedPorts::All, ..udp(1, ReservedParity::Any) };
         assert_eq!(take(&mut pool, all_ports), Ok("192.0.2.2:0".into()));
-        assert_eq!(take(&mut pool, whole), Err(Refusal::LackOfAddresses));
+        assert_eq!(take(&mut pool, is_taken), Err(Refusal::LackOfAddresses));
         assert_eq!(take(&mut pool, all_ports), Err(Refusal::LackOfAddresses));
         assert_eq!(take(&mut pool, udp(1, ReservedParity::Any)), Err(Refusal::LackOfPorts));
     }
 
-    /// Its other ports are those of flows without a rule.
+    /// The other ports of the address serve flows without a rule.
     #[test]
     fn an_address_that_is_shared_is_not_given_as_a_whole() {
-        let mut pool = pool(1001..=1010).sharing(&["192.0.2.1".parse().unwrap()]);
-        let whole = Wanted { protocol: 0, ..udp(1, ReservedParity::Any) };
-        let all_ports = Wanted { ports: WantedPorts::All, ..udp(1, ReservedParity::Any) };
+        let mut pool = pool(1001..=1010).with_shared(&["192.0.2.1".parse().unwrap()]);
+        let is_taken = PoolRequest { protocol: 0, ..udp(1, ReservedParity::Any) };
+        let all_ports = PoolRequest { ports: RequestedPorts::All, ..udp(1, ReservedParity::Any) };
         let [of_shared, other] = ["192.0.2.1:1000", "192.0.2.2:1000"]
             .map(|host| AddressTuple::of_host(Location::Outside, 17, host.parse().unwrap()));
         assert!(!pool.is_free(&of_shared), "recorded when the pool was larger");
         assert!(pool.is_free(&other));
-        for wanted in [whole, all_ports] {
-            let tuple = pool.find(wanted).unwrap();
+        for request in [is_taken, all_ports] {
+            let tuple = pool.find(request).unwrap();
             let Addresses::Full { address, .. } = tuple.addresses else { unreachable!() };
             assert_eq!(address.to_string(), "192.0.2.2");
             let on_shared = Addresses::Full { address: "192.0.2.1".parse().unwrap(), port: 0, port_range: 1 };
@@ -289,7 +294,7 @@ mod tests {
             take(&mut pool, one).unwrap();
         }
         assert_eq!(take(&mut pool, one), Err(Refusal::LackOfPorts));
-        pool.mark(&first, false);
+        pool.set_taken(&first, false);
         assert_eq!(take(&mut pool, one), Ok("192.0.2.1:60000".into()));
     }
 }

@@ -11,10 +11,10 @@ use std::ops::{Bound, RangeInclusive};
 
 use crate::{AddressTuple, Pid, Prefix};
 
-/// PIDs by A0 and A3.
+/// The PIDs of rules, ordered by A0 and by A3.
 #[derive(Debug, Default)]
 pub(crate) struct Overlaps {
-    /// Most rules have IPv4 at both ends; here they take a third of the memory.
+    /// Most rules have IPv4 addresses at both ends, which take a third of the memory in this table.
     v4: Tables<Ipv4Addr>,
     others: Tables<IpAddr>,
 }
@@ -39,7 +39,7 @@ struct Table<A> {
 /// The first addresses of a rule's prefixes at both ends, and the rule.
 type Key<A> = (A, A, Pid);
 
-/// The first and last port at A0 and at A3, stored here so that few rules must be looked up.
+/// The first and last port at A0 and at A3. They are stored here so that few rules must be looked up.
 #[derive(Debug, Clone, Copy)]
 struct Ports([(u16, u16); 2]);
 
@@ -77,69 +77,70 @@ impl Overlaps {
         self.v4.is_empty() && self.others.is_empty()
     }
 
-    /// Returns all rules that overlap with these tuples at both ends, perhaps others too, and some more than
+    /// Returns all rules that overlap with these tuples at both ends, possibly others too, and some more than
     /// once. Each item stands for two examined rules.
     pub fn candidates(
         &self,
         internal: &AddressTuple,
         external: &AddressTuple,
     ) -> impl Iterator<Item = [Option<Pid>; 2]> {
-        let wanted = Wanted::of(internal, external);
-        wanted.candidates(&self.v4, of_v4).chain(wanted.candidates(&self.others, Some))
+        let search = SearchTuples::of(internal, external);
+        search.candidates(&self.v4, of_v4).chain(search.candidates(&self.others, Some))
     }
 }
 
-/// An interruptible search: all rules that overlapped at its start and still exist when it reaches them.
+/// An interruptible search: finds all rules that overlapped at its start and still exist when it reaches
+/// them.
 ///
-/// So one request cannot make everybody wait while a million rules are examined.
+/// Thus one request does not make all others wait while a million rules are examined.
 #[derive(Debug)]
 pub(crate) struct Sweep {
-    /// Its disable rule.
+    /// The disable rule for which it searches.
     pub pid: Pid,
     internal: AddressTuple,
     external: AddressTuple,
-    v4: Place<Ipv4Addr>,
-    others: Place<IpAddr>,
+    v4: SweepPosition<Ipv4Addr>,
+    others: SweepPosition<IpAddr>,
 }
 
-/// The progress of a search.
+/// The position of a search.
 #[derive(Debug)]
-enum Place<A> {
-    Beginning,
-    /// After these keys of the orders by A0 and by A3.
-    Behind(Shape, Key<A>, Key<A>),
+enum SweepPosition<A> {
+    Start,
+    /// After these keys in the order by A0 and in the order by A3.
+    After(Shape, Key<A>, Key<A>),
     End,
 }
 
 impl Sweep {
     pub fn new(pid: Pid, internal: AddressTuple, external: AddressTuple) -> Self {
-        Self { pid, internal, external, v4: Place::Beginning, others: Place::Beginning }
+        Self { pid, internal, external, v4: SweepPosition::Start, others: SweepPosition::Start }
     }
 
-    /// Returns the tuples with which rules must overlap.
+    /// Returns the tuples that rules must overlap.
     pub fn ends(&self) -> (&AddressTuple, &AddressTuple) {
         (&self.internal, &self.external)
     }
 
-    /// Returns true if the rules not yet reached may include one with these ends.
-    pub fn is_about(&self, internal: &AddressTuple, external: &AddressTuple) -> bool {
+    /// Returns true if the search may find a rule with these ends.
+    pub fn may_find(&self, internal: &AddressTuple, external: &AddressTuple) -> bool {
         self.internal.overlaps(internal) && self.external.overlaps(external)
     }
 
-    pub fn is_over(&self) -> bool {
-        matches!((&self.v4, &self.others), (Place::End, Place::End))
+    pub fn is_finished(&self) -> bool {
+        matches!((&self.v4, &self.others), (SweepPosition::End, SweepPosition::End))
     }
 
-    pub fn end(&mut self) {
-        (self.v4, self.others) = (Place::End, Place::End);
+    pub fn finish(&mut self) {
+        (self.v4, self.others) = (SweepPosition::End, SweepPosition::End);
     }
 
     /// Examines `most` rules, or one more, and returns those that may overlap; some more than once.
-    pub fn go_on(&mut self, rules: &Overlaps, most: usize) -> Vec<Pid> {
-        let wanted = Wanted::of(&self.internal, &self.external);
-        let (mut looks, mut found) = (0, Vec::new());
-        wanted.walk(&rules.v4, of_v4, &mut self.v4, most, &mut looks, &mut found);
-        wanted.walk(&rules.others, Some, &mut self.others, most, &mut looks, &mut found);
+    pub fn next_overlaps(&mut self, rules: &Overlaps, most: usize) -> Vec<Pid> {
+        let search = SearchTuples::of(&self.internal, &self.external);
+        let (mut examined, mut found) = (0, Vec::new());
+        search.walk(&rules.v4, of_v4, &mut self.v4, most, &mut examined, &mut found);
+        search.walk(&rules.others, Some, &mut self.others, most, &mut examined, &mut found);
         found
     }
 }
@@ -151,7 +152,7 @@ fn insert<A: Ord + Copy>(tables: &mut Tables<A>, shape: Shape, (a0, a3, pid): Ke
 }
 
 fn remove<A: Ord + Copy>(tables: &mut Tables<A>, shape: Shape, (a0, a3, pid): Key<A>) {
-    let table = tables.get_mut(&shape).expect("its shape has a table");
+    let table = tables.get_mut(&shape).expect("the shape of each rule has a table");
     table.by_internal.remove(&(a0, a3, pid));
     table.by_external.remove(&(a3, a0, pid));
     if table.by_internal.is_empty() {
@@ -166,22 +167,23 @@ fn of_v4(range: RangeInclusive<IpAddr>) -> Option<RangeInclusive<Ipv4Addr>> {
     }
 }
 
-/// The tuples searched for.
+/// The tuples for which a search looks.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct SearchTuples {
     protocol: u8,
     a0: Prefix,
     a3: Prefix,
     ports: Ports,
 }
 
-impl Wanted {
+impl SearchTuples {
     fn of(internal: &AddressTuple, external: &AddressTuple) -> Self {
         let ports = Ports::of(&(*internal, *external));
         Self { protocol: internal.protocol, a0: internal.prefix(), a3: external.prefix(), ports }
     }
 
-    /// `narrow` returns `None` for addresses that no rule in these tables has.
+    /// Returns pairs of rules that may overlap. `narrow` returns `None` for addresses that no rule in these
+    /// tables has.
     fn candidates<A: Ord + Copy>(
         self,
         tables: &Tables<A>,
@@ -198,50 +200,53 @@ impl Wanted {
     }
 }
 
-impl Wanted {
-    /// Continues from `place` until there are `most`.
+impl SearchTuples {
+    /// Continues from `position` until `most` rules have been examined.
     fn walk<A: Ord + Copy>(
         self,
         tables: &Tables<A>,
         narrow: fn(RangeInclusive<IpAddr>) -> Option<RangeInclusive<A>>,
-        place: &mut Place<A>,
+        position: &mut SweepPosition<A>,
         most: usize,
-        looks: &mut usize,
+        examined: &mut usize,
         found: &mut Vec<Pid>,
     ) {
-        let (shape, mut behind) = match place {
-            Place::Beginning => (Shape::FIRST, None),
-            Place::Behind(shape, by_internal, by_external) => (*shape, Some((*by_internal, *by_external))),
-            Place::End => return,
+        let (shape, mut after) = match position {
+            SweepPosition::Start => (Shape::FIRST, None),
+            SweepPosition::After(shape, by_internal, by_external) => {
+                (*shape, Some((*by_internal, *by_external)))
+            }
+            SweepPosition::End => return,
         };
         for (shape, table) in tables.range(shape..) {
-            let from = behind.take().filter(|_| matches!(place, Place::Behind(at, ..) if at == shape));
+            let from =
+                after.take().filter(|_| matches!(position, SweepPosition::After(at, ..) if at == shape));
             let Some((internal, external)) = self.ranges(shape, narrow) else { continue };
             for [one, other] in table.pairs(&internal, &external, from) {
-                if *looks >= most {
+                if *examined >= most {
                     return;
                 }
-                *looks += 2;
+                *examined += 2;
                 found.extend(self.overlapping([one, other]).into_iter().flatten());
-                *place = Place::Behind(*shape, one.0, other.0);
+                *position = SweepPosition::After(*shape, one.0, other.0);
             }
         }
-        *place = Place::End;
+        *position = SweepPosition::End;
     }
 
-    /// Returns those of the pair whose ports overlap with the wanted ones.
+    /// Returns the PIDs of those rules of the pair whose ports overlap.
     fn overlapping<A>(self, pair: [(Key<A>, Ports); 2]) -> [Option<Pid>; 2] {
         pair.map(|((_, _, pid), ports)| ports.overlap(&self.ports).then_some(pid))
     }
 
-    /// Returns the prefixes of a table that overlap at both ends; `None` if there are none.
+    /// Returns the ranges of a table's prefixes that overlap at both ends; `None` if there are none.
     fn ranges<A>(
         self,
         shape: &Shape,
         narrow: fn(RangeInclusive<IpAddr>) -> Option<RangeInclusive<A>>,
     ) -> Option<(RangeInclusive<A>, RangeInclusive<A>)> {
-        let is_wanted = self.protocol == 0 || [0, self.protocol].contains(&shape.protocol);
-        let internal = is_wanted.then(|| narrow(self.a0.overlapping(shape.internal_length)))??;
+        let has_protocol = self.protocol == 0 || [0, self.protocol].contains(&shape.protocol);
+        let internal = has_protocol.then(|| narrow(self.a0.overlapping(shape.internal_length)))??;
         Some((internal, narrow(self.a3.overlapping(shape.external_length))?))
     }
 }
@@ -265,15 +270,16 @@ impl<A> Default for Table<A> {
 }
 
 impl<A: Ord + Copy> Table<A> {
-    /// Both orders contain all results, so they are walked in step until the one with fewer other rules ends.
-    /// If a range is a single prefix, the order that starts with it has no others.
+    /// Returns the rules in these ranges in both orders, side by side. Each order contains all results, so
+    /// the search ends with the order that has fewer other rules. If a range is a single prefix, the order
+    /// that starts with it has no others.
     fn pairs(
         &self,
         internal: &RangeInclusive<A>,
         external: &RangeInclusive<A>,
-        behind: Option<(Key<A>, Key<A>)>,
+        after: Option<(Key<A>, Key<A>)>,
     ) -> impl Iterator<Item = [(Key<A>, Ports); 2]> + use<'_, A> {
-        let (one, other) = behind.unzip();
+        let (one, other) = after.unzip();
         let by_internal = self.by_internal.range(rest(keys(internal, external), one));
         let by_external = self.by_external.range(rest(keys(external, internal), other));
         let copied = |(key, ports): (&Key<A>, &Ports)| (*key, *ports);
@@ -285,10 +291,10 @@ fn keys<A: Copy>(major: &RangeInclusive<A>, minor: &RangeInclusive<A>) -> RangeI
     (*major.start(), *minor.start(), Pid(0))..=(*major.end(), *minor.end(), Pid(u32::MAX))
 }
 
-/// Returns the part of a range after a key in it.
-fn rest<K: Copy>(range: RangeInclusive<K>, behind: Option<K>) -> (Bound<K>, Bound<K>) {
+/// Returns the part of a range after this key.
+fn rest<K: Copy>(range: RangeInclusive<K>, after: Option<K>) -> (Bound<K>, Bound<K>) {
     let (first, last) = range.into_inner();
-    (behind.map_or(Bound::Included(first), Bound::Excluded), Bound::Included(last))
+    (after.map_or(Bound::Included(first), Bound::Excluded), Bound::Included(last))
 }
 
 #[cfg(test)]
@@ -302,7 +308,8 @@ mod tests {
     use super::*;
     use crate::{Addresses, IpVersion, Location};
 
-    /// Few addresses, so that many overlap; they differ in the first bits, some in the middle and in the last.
+    /// Generates few addresses, so that many overlap. They differ in the first bits, some in the middle and in
+    /// the last.
     fn addresses() -> impl Strategy<Value = Addresses> {
         let octet = || prop_oneof![Just(0), Just(1), Just(128), Just(255)];
         let address = prop_oneof![
@@ -337,11 +344,12 @@ mod tests {
     }
 
     proptest! {
-        /// What the index leaves out does not overlap; the rest is compared. Also when some rules have ended.
+        /// Rules that the index omits do not overlap; the caller compares the others. This also holds after
+        /// some rules have ended.
         #[test]
         fn the_index_finds_what_a_look_at_every_rule_finds(
             rules in vec((pairs(), any::<bool>()), 1..60),
-            wanted in vec(pairs(), 1..10),
+            search in vec(pairs(), 1..10),
         ) {
             let mut index = Overlaps::default();
             let all = || (0..).map(Pid).zip(&rules);
@@ -351,30 +359,33 @@ mod tests {
                 let (a0, a3) = rules[pid.0 as usize].0;
                 a0.overlaps(internal) && a3.overlaps(external)
             };
-            for wanted in &wanted {
-                let candidates: BTreeSet<Pid> = index.candidates(&wanted.0, &wanted.1).flatten().flatten().collect();
-                let found: Vec<Pid> = candidates.into_iter().filter(|pid| overlaps(*pid, wanted)).collect();
+            for search in &search {
+                let candidates: BTreeSet<Pid> = index.candidates(&search.0, &search.1).flatten().flatten().collect();
+                let found: Vec<Pid> = candidates.into_iter().filter(|pid| overlaps(*pid, search)).collect();
                 let held = all().filter(|(_, (_, has_ended))| !has_ended).map(|(pid, _)| pid);
-                prop_assert_eq!(&found, &held.filter(|pid| overlaps(*pid, wanted)).collect::<Vec<_>>());
-                prop_assert_eq!(swept(&mut index, &rules, wanted), found);
+                prop_assert_eq!(&found, &held.filter(|pid| overlaps(*pid, search)).collect::<Vec<_>>());
+                prop_assert_eq!(swept(&mut index, &rules, search), found);
             }
             all().filter(|(_, (_, has_ended))| !has_ended).for_each(|(pid, (ends, _))| index.remove(pid, ends));
             prop_assert!(index.v4.is_empty() && index.others.is_empty());
         }
     }
 
-    /// What a sweep comes upon step by step, when what it has come upon is taken out meanwhile. All is as it was in the end.
+    /// Returns the rules that a sweep finds step by step, while the found ones are removed. The rules are restored at
+    /// the end.
     fn swept(
         index: &mut Overlaps,
         rules: &[((AddressTuple, AddressTuple), bool)],
-        wanted: &(AddressTuple, AddressTuple),
+        search: &(AddressTuple, AddressTuple),
     ) -> Vec<Pid> {
         let ends = |pid: Pid| &rules[pid.0 as usize].0;
-        let mut sweep = Sweep::new(Pid(u32::MAX), wanted.0, wanted.1);
+        let mut sweep = Sweep::new(Pid(u32::MAX), search.0, search.1);
         let mut found = BTreeSet::new();
-        while !sweep.is_over() {
-            for pid in
-                sweep.go_on(index, 2).into_iter().filter(|pid| sweep.is_about(&ends(*pid).0, &ends(*pid).1))
+        while !sweep.is_finished() {
+            for pid in sweep
+                .next_overlaps(index, 2)
+                .into_iter()
+                .filter(|pid| sweep.may_find(&ends(*pid).0, &ends(*pid).1))
             {
                 if found.insert(pid) {
                     index.remove(pid, ends(pid));
@@ -385,7 +396,7 @@ mod tests {
         found.into_iter().collect()
     }
 
-    /// Of a thousand rules about a host, and a thousand about an attacker, none is about both.
+    /// Of a thousand rules about a host and a thousand about an attacker, none is about both.
     #[test]
     fn rules_that_share_one_end_with_what_is_wanted_are_not_looked_at() {
         let at = |location, last: u16| {

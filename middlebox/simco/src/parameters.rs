@@ -6,7 +6,7 @@ use crate::attribute::Attribute;
 use crate::codes::codes;
 
 codes!(
-    /// Which way the enabled data flows. RFC 4540 section 4.3.10.
+    /// The direction of the enabled data. RFC 4540 section 4.3.10.
     Direction {
         /// From the external to the internal host.
         Inbound = 0x01,
@@ -20,7 +20,7 @@ codes!(
 codes!(
     /// Whether a translated port keeps its parity. RFC 4540 section 4.3.10.
     PortParity {
-        /// It need not.
+        /// The port may have any parity.
         Any = 0x00,
         /// Odd stays odd, even stays even.
         Same = 0x03,
@@ -40,7 +40,7 @@ codes!(
 );
 
 codes!(
-    /// How addresses are to be translated. RFC 4540 section 4.3.9.
+    /// The kind of address translation. RFC 4540 section 4.3.9.
     NatMode {
         /// On one side.
         Traditional = 0b01,
@@ -61,7 +61,7 @@ codes!(
     }
 );
 
-/// What a PER or PEA request wants beyond its addresses.
+/// The parameters of a PER or PEA request beyond its addresses.
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+
@@ -91,7 +91,7 @@ impl Attribute for PerParameters {
     }
 }
 
-/// What a PRR request wants.
+/// The parameters of a PRR request.
 ///
 /// ```text
 /// +---+---+---+---+---------------+-------------------------------+
@@ -100,9 +100,9 @@ impl Attribute for PerParameters {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrrParameters {
-    /// NM.
+    /// NM: the kind of address translation.
     pub nat_mode: NatMode,
-    /// PP.
+    /// PP: the parity of the first port.
     pub parity: ReservedParity,
     /// IPi: the IP version at the inside.
     pub inside: IpChoice,

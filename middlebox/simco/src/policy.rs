@@ -38,25 +38,25 @@ pub enum Right {
     List,
 }
 
-/// Which agents there are, what they may request, and whose rules they may touch.
+/// The agents, the requests that each may send, and the rules that it may access.
 ///
 /// ```toml
 /// secure-only = true              # refuse sessions without TLS or IPsec; default false
-/// anonymous = "guest"             # whom a session without authentication acts as; default: it must authenticate
+/// anonymous = "guest"             # the agent of sessions without authentication; default: each must authenticate
 ///
-/// [agents.call-server]            # reserves, enables, changes, asks and lists; its own rules only
-/// internal = ["10.0.0.0/8"]       # hosts that its rules may be about; default: all
+/// [agents.call-server]            # may reserve, enable, change, query and list; its own rules only
+/// internal = ["10.0.0.0/8"]       # hosts that its rules may cover; default: all
 ///
 /// [agents.operator]
 /// may = ["disable", "lifetime", "status", "list"]
-/// access = "all"                  # or a list of agents, beside itself
+/// access = "all"                  # or a list of agents, in addition to itself
 ///
 /// [agents.lan]
-/// hosts = ["192.168.1.0/24"]      # who asks by PCP from there is this agent; default: nobody
+/// hosts = ["192.168.1.0/24"]      # hosts whose PCP requests belong to this agent; default: none
 ///
 /// [agents.guest]
 /// may = ["list"]
-/// quota = { rules = 100 }         # beside what `[quota]` says for every agent, and the defaults of `Quota`
+/// quota = { rules = 100 }         # overrides `[quota]` for every agent, and the defaults of `Quota`
 /// ```
 #[derive(Debug, Clone)]
 pub struct Policy {
@@ -91,7 +91,7 @@ pub enum PolicyError {
     /// The text is not TOML, or has unknown keys.
     #[error("{0}")]
     Syntax(String),
-    /// A name that no `[agents.…]` defines.
+    /// The policy names an agent that no `[agents.…]` defines.
     #[error("{place}: unknown agent `{name}`{hint}", hint = hint(.nearest))]
     UnknownAgent {
         /// The key that names it.
@@ -101,7 +101,7 @@ pub enum PolicyError {
         /// The agent that was probably meant.
         nearest: Option<String>,
     },
-    /// More agents than there are identifiers.
+    /// There are more agents than identifiers.
     #[error("{0} agents are too many; the maximum is {most}", most = u16::MAX)]
     TooManyAgents(usize),
     /// The name does not fit into an owner attribute.
@@ -164,16 +164,17 @@ impl TryFrom<String> for PrefixText {
     }
 }
 
-/// The default rights: everything except blocking others.
-const USUAL: [Right; 5] = [Right::Reserve, Right::Enable, Right::Lifetime, Right::Status, Right::List];
+/// The default rights: everything except blocking data of others.
+const DEFAULT_RIGHTS: [Right; 5] =
+    [Right::Reserve, Right::Enable, Right::Lifetime, Right::Status, Right::List];
 
-/// Returns the location and the line as shown by the parser, with the problem in plain words.
-fn told(error: &toml::de::Error) -> String {
+/// Returns the location and the line from the parser's message, and the problem in plain words.
+fn describe_error(error: &toml::de::Error) -> String {
     error.to_string().trim_end().replace(error.message(), &plain_words(error.message()))
 }
 
 impl Policy {
-    /// Returns a policy that allows everything to everybody without authentication, without distinguishing
+    /// Returns a policy that gives every agent all rights without authentication, and does not distinguish
     /// agents.
     pub fn open() -> Self {
         let quota = Quota::UNLIMITED;
@@ -181,7 +182,7 @@ impl Policy {
         Self { agents: vec![anybody], anonymous: Some(AgentId(0)), secure_only: false }
     }
 
-    /// Returns a policy that allows everything to these agents once authenticated, and nothing to others.
+    /// Returns a policy that gives these agents all rights after authentication, and others none.
     pub fn of_agents<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, PolicyError> {
         let permit =
             |name: &str| Permit { may: everything(), accesses: Accesses::All, ..Permit::nothing(name) };
@@ -192,7 +193,8 @@ impl Policy {
 
     /// Parses a policy file.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
-        let file: PolicyFile = toml::from_str(text).map_err(|error| PolicyError::Syntax(told(&error)))?;
+        let file: PolicyFile =
+            toml::from_str(text).map_err(|error| PolicyError::Syntax(describe_error(&error)))?;
         check_count(file.agents.len())?;
         let names: Vec<&str> = file.agents.keys().map(String::as_str).collect();
         let id = |place: &str, name: &str| find(&names, place, name);
@@ -221,7 +223,7 @@ impl Policy {
         })
     }
 
-    /// Returns the agent of a host by its address, by longest prefix.
+    /// Returns the agent to which a host belongs by the longest matching prefix.
     pub fn agent_at(&self, host: IpAddr) -> Option<AgentId> {
         let host = Prefix::new(host, IpVersion::of(host).address_bits())?;
         let covers = |agent: &AgentId| self.permit(*agent).hosts.iter().filter(|hosts| hosts.covers(&host));
@@ -229,7 +231,7 @@ impl Policy {
         self.ids().filter(|agent| covers(agent).next().is_some()).max_by_key(longest)
     }
 
-    /// Returns true if some host is an agent by its address.
+    /// Returns true if the policy assigns any hosts to agents.
     pub fn knows_hosts(&self) -> bool {
         self.ids().any(|agent| !self.permit(agent).hosts.is_empty())
     }
@@ -254,13 +256,13 @@ impl Policy {
         self.secure_only
     }
 
-    /// Returns true if the agent may request such transactions.
+    /// Returns true if the agent may request this kind of transaction.
     pub fn permits(&self, agent: AgentId, right: Right) -> bool {
         self.permit(agent).may.contains(&right)
     }
 
-    /// Returns true if some agent may request it.
-    pub(crate) fn permits_anybody(&self, right: Right) -> bool {
+    /// Returns true if any agent may request this kind of transaction.
+    pub(crate) fn permitted_to_any(&self, right: Right) -> bool {
         self.ids().any(|agent| self.permits(agent, right))
     }
 
@@ -344,7 +346,7 @@ impl AgentTable {
             |list: &Option<Vec<PrefixText>>| Some(list.as_ref()?.iter().map(|text| text.0).collect());
         Ok(Permit {
             name: name.to_owned(),
-            may: self.may.clone().unwrap_or(USUAL.to_vec()),
+            may: self.may.clone().unwrap_or(DEFAULT_RIGHTS.to_vec()),
             accesses,
             internal: prefixes(&self.internal),
             external: prefixes(&self.external),
@@ -355,7 +357,7 @@ impl AgentTable {
 }
 
 fn everything() -> Vec<Right> {
-    USUAL.into_iter().chain([Right::Disable]).collect()
+    DEFAULT_RIGHTS.into_iter().chain([Right::Disable]).collect()
 }
 
 fn check_count(agents: usize) -> Result<(), PolicyError> {

@@ -13,7 +13,7 @@ pub struct Prefix {
     length: u8,
 }
 
-/// Not a prefix.
+/// The text is not a prefix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not an address prefix; write an address, a slash and a number of bits: 10.0.0.0/8, 2001:db8::/32"

@@ -11,7 +11,8 @@ pub struct Quota {
     pub rules: usize,
     /// Elements of its rules in the packet filter.
     pub elements: usize,
-    /// Shapes (combinations of wildcards and prefix lengths), of which a packet filter has few.
+    /// Shapes of these elements (combinations of wildcards and prefix lengths), of which a packet filter has
+    /// few.
     pub shapes: usize,
     /// Whole addresses of a NAT, or all ports of a protocol.
     pub addresses: usize,
@@ -32,7 +33,7 @@ impl Quota {
 }
 
 impl Default for Quota {
-    /// A third of a middlebox's defaults, or less; and no whole address, since there may be only one.
+    /// Returns a third of a middlebox's defaults, or less, and no whole address, since there may be only one.
     fn default() -> Self {
         Self { sessions: 64, rules: 100_000, elements: 100_000, shapes: 16, addresses: 0, ports: 8192 }
     }
@@ -66,17 +67,17 @@ impl QuotaTable {
 /// The resource that was exhausted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExhaustedResource {
-    /// [`Quota::sessions`]
+    /// The agent's open sessions.
     Sessions,
-    /// [`Quota::rules`]
+    /// The agent's policy rules.
     Rules,
-    /// [`Quota::elements`]
+    /// Elements of the agent's rules in the packet filter.
     Elements,
-    /// [`Quota::shapes`]
+    /// Shapes of these elements.
     Shapes,
-    /// [`Quota::addresses`]
+    /// Whole addresses of a NAT.
     Addresses,
-    /// [`Quota::ports`]
+    /// Ports of a NAT.
     Ports,
 }
 

@@ -80,7 +80,7 @@ codes!(
     }
 );
 
-/// The RFC's number for it and what it means: "0x0343 Specified policy rule does not exist".
+/// Formats the RFC's number and its meaning: "0x0343 Specified policy rule does not exist".
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "0x03{:02X} {}", self.code(), self.meaning())

@@ -24,10 +24,10 @@ pub enum Reply {
     /// The session ends, section 5.2.5.
     St,
     /// A rule is reserved, section 5.3.9.
-    Prr(Granted),
+    Prr(GrantedRule),
     /// A rule is enabled, by PER or PEA, section 5.3.10. Section 8.3.3 says that a traditional NAT omits the
     /// inside tuple, section 5.3.10 requires it: both are accepted.
-    Per(Granted),
+    Per(GrantedRule),
     /// The lifetime was changed, section 5.3.11.
     Plc {
         /// The remaining lifetime.
@@ -38,7 +38,7 @@ pub enum Reply {
     /// Status of a reserved rule, section 5.3.13.
     Prs {
         /// The rule.
-        rule: Granted,
+        rule: GrantedRule,
         /// Its owner.
         owner: Owner,
     },
@@ -59,7 +59,7 @@ pub enum Reply {
 
 /// A granted rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Granted {
+pub struct GrantedRule {
     /// The rule.
     pub pid: Pid,
     /// Its group.
@@ -118,11 +118,11 @@ impl Reply {
             sub_type::SA if body.is_empty() => return Err(ParseError::MissingAttribute),
             sub_type::SA => Self::Sa { challenge: body.next_if()?, token: body.next_if()? },
             sub_type::ST => Self::St,
-            sub_type::PRR => Self::Prr(Granted::parse(&mut body)?),
-            sub_type::PER => Self::Per(Granted::parse(&mut body)?),
+            sub_type::PRR => Self::Prr(GrantedRule::parse(&mut body)?),
+            sub_type::PER => Self::Per(GrantedRule::parse(&mut body)?),
             sub_type::PLC => Self::Plc { lifetime: body.next()? },
             sub_type::PRD => Self::Prd,
-            sub_type::PRS => Self::Prs { rule: Granted::parse(&mut body)?, owner: body.next()? },
+            sub_type::PRS => Self::Prs { rule: GrantedRule::parse(&mut body)?, owner: body.next()? },
             sub_type::PES => Self::Pes(Box::new(EnabledRule::parse(&mut body)?)),
             sub_type::PDS => Self::Pds(Box::new(DisabledRule::parse(&mut body)?)),
             sub_type::PRL => {
@@ -181,7 +181,7 @@ impl Reply {
     }
 }
 
-impl Granted {
+impl GrantedRule {
     fn parse(body: &mut Attributes<'_>) -> Result<Self, ParseError> {
         Ok(Self {
             pid: body.next()?,

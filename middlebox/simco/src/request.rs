@@ -14,7 +14,7 @@ use crate::{
 pub enum Request {
     /// Session establishment, section 5.2.1.
     Se {
-        /// The version that the agent speaks.
+        /// The version that the agent supports.
         version: Version,
         /// Requests authentication of the middlebox.
         challenge: Option<Challenge>,
@@ -28,23 +28,23 @@ pub enum Request {
     St,
     /// Policy reserve rule, section 5.3.2.
     Prr {
-        /// What to reserve.
+        /// The parameters of the reservation.
         parameters: PrrParameters,
-        /// For how long.
+        /// The requested lifetime.
         lifetime: Lifetime,
         /// The group that the rule joins; if absent, it starts one.
         gid: Option<Gid>,
     },
     /// Policy enable rule, section 5.3.3.
     Per {
-        /// What to enable.
+        /// The data to enable.
         enable: Enable,
         /// The group that the rule joins; if absent, it starts one.
         gid: Option<Gid>,
     },
     /// Policy enable rule after reservation, section 5.3.4.
     Pea {
-        /// What to enable.
+        /// The data to enable.
         enable: Enable,
         /// The reservation.
         pid: Pid,
@@ -55,7 +55,7 @@ pub enum Request {
         internal: AddressTuple,
         /// The external host.
         external: AddressTuple,
-        /// For how long.
+        /// The requested lifetime.
         lifetime: Lifetime,
     },
     /// Policy rule lifetime change, section 5.3.5.
@@ -83,7 +83,7 @@ pub struct Enable {
     pub internal: AddressTuple,
     /// The external host.
     pub external: AddressTuple,
-    /// For how long.
+    /// The requested lifetime.
     pub lifetime: Lifetime,
 }
 
@@ -93,12 +93,12 @@ pub struct Enable {
 pub struct PortMapping {
     /// The requested outside address and port, used if free; port 0 and the unspecified address mean any.
     pub outside: SocketAddr,
-    /// Fail if it is not free.
+    /// True if the request fails when that address and port are taken.
     pub is_exact: bool,
 }
 
 impl PortMapping {
-    /// Returns true if this tuple matches the requested address, or any is allowed.
+    /// Returns true if this tuple has the requested address, or any address is allowed.
     pub(crate) fn admits(&self, tuple: &AddressTuple) -> bool {
         let Addresses::Full { address, port, .. } = tuple.addresses else { return false };
         let (wanted, wanted_port) = (self.outside.ip(), self.outside.port());

@@ -3,8 +3,8 @@
 use hol_base::{Duration, Time};
 
 use crate::{
-    AddressTuple, Addresses, AgentId, DisabledRule, EnabledRule, Gid, Granted, IpChoice, IpVersion, Lifetime,
-    Location, Owner, PerParameters, Pid, PrrParameters, Reply,
+    AddressTuple, Addresses, AgentId, DisabledRule, EnabledRule, Gid, GrantedRule, IpChoice, IpVersion,
+    Lifetime, Location, Owner, PerParameters, Pid, PrrParameters, Reply,
 };
 
 /// A policy rule in force.
@@ -136,7 +136,7 @@ impl Rule {
         }
     }
 
-    fn granted(&self, lifetime: Lifetime) -> Granted {
+    fn granted(&self, lifetime: Lifetime) -> GrantedRule {
         let gid = self.gid().expect("a granted rule has a group");
         let Binding { outside, inside } = self.binding();
         let (outside, inside) = match (self.action, outside) {
@@ -146,12 +146,12 @@ impl Rule {
                 (internal.seen_from(Location::Outside), Some(external.seen_from(Location::Inside)))
             }
         };
-        Granted { pid: self.pid, gid, lifetime, outside, inside }
+        GrantedRule { pid: self.pid, gid, lifetime, outside, inside }
     }
 }
 
-/// Returns the reservation of a pure firewall. RFC 4540 section 8.2.2. The tuple has no code for "any IP
-/// version": IPv4.
+/// Returns the reservation of a pure firewall. RFC 4540 section 8.2.2. A tuple has no code for "any IP
+/// version", so it gets IPv4.
 fn nothing_reserved(parameters: &PrrParameters) -> AddressTuple {
     let version = if parameters.outside == IpChoice::V6 { IpVersion::V6 } else { IpVersion::V4 };
     AddressTuple {

@@ -14,10 +14,10 @@ use crate::{Action, AddressTuple, AgentId, Change, Gid, Pid, Rule};
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     slots: Vec<Slot>,
-    /// Slots that may be empty, longest unused first.
-    resting: VecDeque<usize>,
-    held: usize,
-    /// By the tick in which they end.
+    /// Slots that may be free, in the order of release.
+    free_slots: VecDeque<usize>,
+    count: usize,
+    /// PIDs of rules by the tick in which they end.
     ends: BTreeMap<u64, Vec<Pid>>,
     owned: BTreeMap<AgentId, Vec<Pid>>,
     /// Groups that have or had more than one member. A single rule is in the group with the number of its
@@ -30,7 +30,7 @@ pub(crate) struct Rules {
 
 #[derive(Debug)]
 struct Slot {
-    /// Its last PID.
+    /// The PID that used the slot last.
     pid: Pid,
     entry: Option<Entry>,
 }
@@ -39,38 +39,39 @@ struct Slot {
 #[derive(Debug)]
 struct Entry {
     rule: Rule,
-    place_in_tick: u32,
-    place_at_owner: u32,
+    index_in_tick: u32,
+    index_at_owner: u32,
 }
 
-/// All members have one owner. RFC 3989 section 2.1.5.
+/// A group of rules, whose members have one owner. RFC 3989 section 2.1.5.
 #[derive(Debug)]
 struct Group {
     owner: AgentId,
     members: u32,
 }
 
-/// Distance between the PIDs of one slot.
+/// The number of slots, and so the distance between the PIDs of one slot.
 const SLOTS: u32 = 1 << 24;
-/// A slot is reused only after this many others are free, so that the PID of an ended rule is not reused
+/// A slot is reused only when more than this many are free, so that the PID of an ended rule is not reused
 /// soon.
-const RESTING: usize = 64;
+const MIN_FREE_SLOTS: usize = 64;
 
 fn slot_of(pid: Pid) -> usize {
     (pid.0 % SLOTS) as usize
 }
 
-/// How late a rule may end: the ends of a million rules one by one would be a million keys.
+/// The resolution of ends, and so the maximum delay of an end. Exact ends of a million rules would be a
+/// million keys.
 const TICK: Duration = Duration::from_millis(125);
 
-/// Returns the tick at whose start a rule has ended.
+/// Returns the tick at whose start the rule has ended.
 fn tick_of(end: Time) -> u64 {
     end.as_nanos().div_ceil(TICK.as_nanos())
 }
 
 impl Rules {
     /// Maximum rules in a table.
-    pub const MOST: usize = SLOTS as usize - RESTING - 2;
+    pub const MAX: usize = SLOTS as usize - MIN_FREE_SLOTS - 2;
 
     /// Creates an empty table.
     pub fn new() -> Self {
@@ -98,11 +99,11 @@ impl Rules {
 
     /// Returns the rule if it is in force.
     pub fn get(&self, now: Time, pid: Pid) -> Option<&Rule> {
-        self.lingering(pid).filter(|rule| rule.is_in_force(now))
+        self.get_or_expired(pid).filter(|rule| rule.is_in_force(now))
     }
 
     /// Returns the rule even if its lifetime has ended, while it is in the table.
-    pub fn lingering(&self, pid: Pid) -> Option<&Rule> {
+    pub fn get_or_expired(&self, pid: Pid) -> Option<&Rule> {
         self.entry(pid).map(|entry| &entry.rule)
     }
 
@@ -113,7 +114,7 @@ impl Rules {
 
     /// Returns the number of rules in the table, including ended ones that have not been removed.
     pub fn len(&self) -> usize {
-        self.held
+        self.count
     }
 
     /// Returns every rule in force.
@@ -141,10 +142,10 @@ impl Rules {
     /// rules. RFC 4540 section 8.8.1.
     pub fn sweep(&self, now: Time, sweep: &mut Sweep, most: usize) -> Vec<Rule> {
         let Some(enabling) = &self.enabling else {
-            sweep.end();
+            sweep.finish();
             return Vec::new();
         };
-        let candidates = sweep.go_on(enabling, most);
+        let candidates = sweep.next_overlaps(enabling, most);
         let (internal, external) = sweep.ends();
         let pids: BTreeSet<Pid> =
             candidates.into_iter().filter(|pid| self.overlaps(now, *pid, internal, external)).collect();
@@ -157,11 +158,11 @@ impl Rules {
         if self.disabling.is_empty() {
             return (false, 0);
         }
-        let mut looks = 0;
-        let candidates = self.disabling.candidates(internal, external).inspect(|_| looks += 2);
+        let mut examined = 0;
+        let candidates = self.disabling.candidates(internal, external).inspect(|_| examined += 2);
         let is_disabled =
             candidates.flatten().flatten().any(|pid| self.overlaps(now, pid, internal, external));
-        (is_disabled, looks)
+        (is_disabled, examined)
     }
 
     fn overlaps(&self, now: Time, pid: Pid, internal: &AddressTuple, external: &AddressTuple) -> bool {
@@ -172,12 +173,11 @@ impl Rules {
     /// Returns the owner of a group's members; `None` if it has none. RFC 3989 section 2.3.3.
     pub fn owner_of_group(&self, gid: Gid) -> Option<AgentId> {
         let alone =
-            || self.lingering(Pid(gid.0)).filter(|rule| rule.gid() == Some(gid)).map(|rule| rule.owner);
+            || self.get_or_expired(Pid(gid.0)).filter(|rule| rule.gid() == Some(gid)).map(|rule| rule.owner);
         self.groups.get(&gid).map(|group| group.owner).or_else(alone)
     }
 
-    /// Returns a rule that ends before those of later ticks, and the start of the tick in which it has
-    /// ended.
+    /// Returns a rule that ends in the earliest tick, and the start of the tick in which it has ended.
     pub fn first_to_end(&self) -> Option<(Time, Pid)> {
         let (tick, pids) = self.ends.first_key_value()?;
         Some((Time::ZERO + TICK * *tick, *pids.last()?))
@@ -186,21 +186,22 @@ impl Rules {
     /// Returns a PID in the state UNUSED, for a rule that is added at once. No group has its number.
     pub fn unused_pid(&mut self) -> Pid {
         loop {
-            let slot = if self.resting.len() > RESTING { self.resting.pop_front() } else { None };
+            let slot =
+                if self.free_slots.len() > MIN_FREE_SLOTS { self.free_slots.pop_front() } else { None };
             let slot = slot.unwrap_or_else(|| self.add_slot());
             let Slot { pid, entry } = &self.slots[slot];
             let pid = Pid(pid.0.wrapping_add(SLOTS));
             match entry {
                 None if !self.groups.contains_key(&Gid(pid.0)) => return pid,
-                None => self.resting.push_back(slot),
-                // A rule has returned to it.
+                None => self.free_slots.push_back(slot),
+                // A recorded rule has taken the slot again.
                 Some(_) => {}
             }
         }
     }
 
-    /// Delays reuse of the PID of a recorded rule that has ended, as if it had ended here.
-    pub fn rest(&mut self, pid: Pid) {
+    /// Delays the reuse of the PID of a recorded rule that has ended, as if it had ended now.
+    pub fn delay_pid_reuse(&mut self, pid: Pid) {
         let slot = slot_of(pid);
         self.add_slots_to(slot);
         if self.slots[slot].entry.is_none() {
@@ -208,23 +209,23 @@ impl Rules {
         }
     }
 
-    /// Returns a PID that was not used after all: the next rule gets it.
-    pub fn give_back(&mut self, pid: Pid) {
-        self.resting.push_front(slot_of(pid));
+    /// Returns an unused PID, which the next rule gets.
+    pub fn return_pid(&mut self, pid: Pid) {
+        self.free_slots.push_front(slot_of(pid));
     }
 
-    /// Adds slots as unused.
+    /// Adds slots up to this one, as free ones.
     fn add_slots_to(&mut self, last: usize) {
         while self.slots.len() <= last {
             let slot = self.add_slot();
-            self.resting.push_back(slot);
+            self.free_slots.push_back(slot);
         }
     }
 
     fn add_slot(&mut self) -> usize {
         let slot = self.slots.len();
-        assert!(slot < SLOTS as usize, "no more rules than there are slots");
-        // Its first PID is one round later: its number.
+        assert!(slot < SLOTS as usize, "the table has no more slots");
+        // The slot's first PID is its number, one round after this one.
         let pid = Pid((slot as u32).wrapping_sub(SLOTS));
         self.slots.push(Slot { pid, entry: None });
         slot
@@ -244,81 +245,81 @@ impl Rules {
         let slot = slot_of(rule.pid);
         if slot >= self.slots.len() {
             self.add_slots_to(slot);
-            self.resting.pop_back();
+            self.free_slots.pop_back();
         }
         let owned = self.owned.entry(rule.owner).or_default();
         owned.push(rule.pid);
-        let entry = Entry { rule: *rule, place_at_owner: owned.len() as u32 - 1, place_in_tick: 0 };
+        let entry = Entry { rule: *rule, index_at_owner: owned.len() as u32 - 1, index_in_tick: 0 };
         let replaced = self.slots[slot].entry.replace(entry);
-        assert!(replaced.is_none(), "{:?} begins while another has its slot", rule.pid);
+        assert!(replaced.is_none(), "{:?} begins while another rule occupies its slot", rule.pid);
         self.slots[slot].pid = rule.pid;
-        self.held += 1;
-        self.put_into_tick(rule);
+        self.count += 1;
+        self.add_to_tick(rule);
         self.join_group(rule);
-        self.put_at_ends(rule);
+        self.add_to_overlaps(rule);
     }
 
     fn remove(&mut self, rule: &Rule) {
-        self.take_out_of_tick(rule);
+        self.remove_from_tick(rule);
         let slot = slot_of(rule.pid);
-        let place_at_owner = self.entry_mut(rule.pid).place_at_owner;
+        let index_at_owner = self.entry_mut(rule.pid).index_at_owner;
         debug_assert_eq!(
-            self.lingering(rule.pid),
+            self.get_or_expired(rule.pid),
             Some(rule),
             "the rule that ends is the one that was in force"
         );
         self.slots[slot].entry = None;
-        self.resting.push_back(slot);
-        self.held -= 1;
-        let owned = self.owned.get_mut(&rule.owner).expect("its owner has it");
-        owned.swap_remove(place_at_owner as usize);
-        if let Some(&moved) = owned.get(place_at_owner as usize) {
-            self.entry_mut(moved).place_at_owner = place_at_owner;
+        self.free_slots.push_back(slot);
+        self.count -= 1;
+        let owned = self.owned.get_mut(&rule.owner).expect("the owner's list contains the rule");
+        owned.swap_remove(index_at_owner as usize);
+        if let Some(&moved) = owned.get(index_at_owner as usize) {
+            self.entry_mut(moved).index_at_owner = index_at_owner;
         }
         self.leave_group(rule);
-        self.take_from_ends(rule);
+        self.remove_from_overlaps(rule);
     }
 
     /// Replaces a rule with the same PID, owner and group; only its effect and end may differ.
     fn replace(&mut self, before: &Rule, after: &Rule) {
         debug_assert_eq!((before.pid, before.owner, before.gid()), (after.pid, after.owner, after.gid()));
-        self.take_out_of_tick(before);
+        self.remove_from_tick(before);
         let entry = self.entry_mut(after.pid);
         debug_assert_eq!(entry.rule, *before, "the rule that is replaced is the one that was in force");
         entry.rule = *after;
-        self.put_into_tick(after);
+        self.add_to_tick(after);
         if before.action != after.action {
-            self.take_from_ends(before);
-            self.put_at_ends(after);
+            self.remove_from_overlaps(before);
+            self.add_to_overlaps(after);
         }
     }
 
-    fn put_into_tick(&mut self, rule: &Rule) {
+    fn add_to_tick(&mut self, rule: &Rule) {
         let ending = self.ends.entry(tick_of(rule.expires)).or_default();
         ending.push(rule.pid);
         let place = ending.len() as u32 - 1;
-        self.entry_mut(rule.pid).place_in_tick = place;
+        self.entry_mut(rule.pid).index_in_tick = place;
     }
 
-    fn take_out_of_tick(&mut self, rule: &Rule) {
-        let place = self.entry_mut(rule.pid).place_in_tick;
+    fn remove_from_tick(&mut self, rule: &Rule) {
+        let place = self.entry_mut(rule.pid).index_in_tick;
         let tick = tick_of(rule.expires);
-        let ending = self.ends.get_mut(&tick).expect("its tick has it");
+        let ending = self.ends.get_mut(&tick).expect("the tick's list contains the rule");
         ending.swap_remove(place as usize);
         match ending.get(place as usize) {
-            Some(&moved) => self.entry_mut(moved).place_in_tick = place,
+            Some(&moved) => self.entry_mut(moved).index_in_tick = place,
             None if ending.is_empty() => drop(self.ends.remove(&tick)),
             None => {}
         }
     }
 
-    fn put_at_ends(&mut self, rule: &Rule) {
+    fn add_to_overlaps(&mut self, rule: &Rule) {
         if let (Some(overlaps), Some(ends)) = (self.overlaps_of(&rule.action), rule.ends()) {
             overlaps.insert(rule.pid, &ends);
         }
     }
 
-    fn take_from_ends(&mut self, rule: &Rule) {
+    fn remove_from_overlaps(&mut self, rule: &Rule) {
         if let (Some(overlaps), Some(ends)) = (self.overlaps_of(&rule.action), rule.ends()) {
             overlaps.remove(rule.pid, &ends);
         }
@@ -337,7 +338,7 @@ impl Rules {
         if let Some(group) = self.groups.get_mut(&gid) {
             group.members += 1;
         } else if gid.0 != rule.pid.0 {
-            let founder = self.lingering(Pid(gid.0)).filter(|founder| founder.gid() == Some(gid));
+            let founder = self.get_or_expired(Pid(gid.0)).filter(|founder| founder.gid() == Some(gid));
             let members = if founder.is_some() { 2 } else { 1 };
             self.groups.insert(gid, Group { owner: rule.owner, members });
         }
@@ -360,6 +361,6 @@ impl Rules {
 
     fn entry_mut(&mut self, pid: Pid) -> &mut Entry {
         let entry = self.slots[slot_of(pid)].entry.as_mut();
-        entry.filter(|entry| entry.rule.pid == pid).expect("the lists name rules that there are")
+        entry.filter(|entry| entry.rule.pid == pid).expect("the lists contain existing rules")
     }
 }

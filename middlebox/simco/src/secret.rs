@@ -33,7 +33,7 @@ pub struct Secret(Vec<u8>);
 /// The secrets of all agents, for the middlebox.
 pub struct SharedSecrets {
     secrets: BTreeMap<String, Secret>,
-    /// Used for unknown agents, so that nobody learns which agents exist.
+    /// A secret for unknown agents, so that an attacker cannot learn which agents exist.
     decoy: Secret,
     nonces: Nonces,
 }
@@ -49,15 +49,15 @@ pub struct SharedSecret {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
     /// The file is not a TOML table of strings.
-    #[error("line {line}: {message}; write a line an agent: name = \"secret\"")]
+    #[error("line {line}: {message}; write one line for each agent: name = \"secret\"")]
     Syntax {
         /// The line.
         line: usize,
         /// The problem, without the secret.
         message: String,
     },
-    /// The secret is too easy to guess.
-    #[error("the secret of `{name}` has {octets} octets; {least} or more random ones are needed", least = Secret::LEAST)]
+    /// The secret is short enough to be guessed.
+    #[error("the secret of `{name}` has {octets} octets; use {least} or more random ones", least = Secret::MIN_LENGTH)]
     TooShort {
         /// The agent.
         name: String,
@@ -74,13 +74,13 @@ pub enum SecretError {
 
 impl Secret {
     /// Minimum octets of a secret.
-    pub const LEAST: usize = 16;
+    pub const MIN_LENGTH: usize = 16;
 
     /// Creates the secret of the agent with this name.
     pub fn new(name: &str, octets: &[u8]) -> Result<Self, SecretError> {
         if name.is_empty() || name.len() > Owner::LIMIT {
             Err(SecretError::Name(name.to_owned()))
-        } else if octets.len() < Self::LEAST {
+        } else if octets.len() < Self::MIN_LENGTH {
             Err(SecretError::TooShort { name: name.to_owned(), octets: octets.len() })
         } else {
             Ok(Self(octets.to_vec()))
@@ -91,7 +91,7 @@ impl Secret {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");
         mac.update(role.label());
         for challenge in [&exchange.of_agent, &exchange.of_middlebox] {
-            // A challenge has at most 4096 octets, so this length means that there is none.
+            // A challenge has at most 4096 octets, so this length means that there is no challenge.
             let length = challenge.as_ref().map_or(u16::MAX, |challenge| challenge.octets().len() as u16);
             mac.update(&length.to_be_bytes());
             mac.update(challenge.as_ref().map_or(&[], Challenge::octets));
@@ -104,14 +104,14 @@ impl Secret {
         self.mac(role, exchange, name).finalize().into_bytes().to_vec()
     }
 
-    /// Takes the same time for a wrong token as for a right one.
+    /// Checks a MAC in a time that does not depend on whether it is right.
     fn verify(&self, role: Role, exchange: &Exchange, name: &str, mac: &[u8]) -> bool {
         self.mac(role, exchange, name).verify_slice(mac).is_ok()
     }
 }
 
 impl SecretError {
-    /// The parser's own message would show the line.
+    /// Describes a syntax error without the line, which the parser's own message would show.
     fn syntax(text: &str, error: &toml::de::Error) -> Self {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         Self::Syntax { line: 1 + before.matches('\n').count(), message: plain_words(error.message()) }
@@ -243,7 +243,7 @@ mod tests {
 
     const FILE: &str = "call-server = '0123456789abcdef'\nbackup = 'fedcba9876543210'";
 
-    /// Nonces that can be told apart, which is all that a test needs of them.
+    /// Returns nonces that differ, which suffices for a test.
     fn nonces(mut next: u8) -> Nonces {
         Box::new(move || {
             next += 1;
@@ -291,7 +291,8 @@ mod tests {
         assert_eq!(middlebox.recognize(&exchange, &Token::empty()), None);
     }
 
-    /// RFC 4540 section 7.2: the empty token says "cannot"; but which agents there are is not for strangers.
+    /// RFC 4540 section 7.2: an empty token means "cannot authenticate", but unauthenticated peers must not
+    /// learn which agents exist.
     #[test]
     fn a_stranger_gets_a_token_that_proves_nothing() {
         let mut middlebox = SharedSecrets::parse(FILE, nonces(100)).unwrap();

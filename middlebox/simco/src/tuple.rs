@@ -57,7 +57,7 @@ codes!(
     }
 );
 
-/// Which addresses, ports and protocols a rule is about, seen from one side.
+/// The addresses, ports and protocols of a rule, seen from one side.
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -229,7 +229,7 @@ impl Attribute for AddressTuple {
             prefix_length: *prefix_length,
             addresses,
         };
-        // Ignored without an address.
+        // The port fields are ignored without an address.
         let is_irrelevant = matches!(addresses, Addresses::ProtocolsOnly(_));
         (is_irrelevant || *prefix_length <= version.address_bits()).then_some(tuple)
     }
@@ -253,7 +253,7 @@ impl Attribute for AddressTuple {
         let Addresses::Full { address, port, port_range } = self.addresses else {
             return out.put_slice(&head);
         };
-        // In one piece, because each append has the same cost.
+        // Written in one piece, because each append has the same cost.
         let (head, ports) = (u32::from_be_bytes(head), u32::from(port) << 16 | u32::from(port_range));
         match address {
             IpAddr::V4(address) => {

@@ -1,21 +1,21 @@
-//! The cost of requests: a turn ends after a certain cost, and another session is next.
+//! Counts the cost of requests: a turn of a session ends after a certain cost.
 //!
 //! A unit is about a nanosecond of processor time. It is counted, not measured, so turns are the same on
 //! every machine.
 
-/// A message is processed and answered.
+/// Cost of processing and answering a message.
 pub const MESSAGE: u64 = 600;
-/// A rule is examined.
-pub const LOOK: u64 = 150;
-/// The elements of a rule are counted, and compared with the quota.
+/// Cost of examining a rule.
+pub const EXAMINATION: u64 = 150;
+/// Cost of counting the elements of a rule and comparing them with the quota.
 pub const MEASURE: u64 = 300;
-/// The ports of an address are searched for free ones.
+/// Cost of searching the ports of an address for free ones.
 pub const SEARCH: u64 = 500;
-/// The operator is told of a refusal.
-pub const NOTICE: u64 = 2_500;
-/// A line of an audit log is written.
-pub const LINE: u64 = 5_000;
-/// An element of a packet filter is added or removed.
+/// Cost of logging a refusal.
+pub const REFUSAL_LINE: u64 = 2_500;
+/// Cost of writing a line of an audit log.
+pub const AUDIT_LINE: u64 = 5_000;
+/// Cost of adding or removing an element of a packet filter.
 pub const ELEMENT: u64 = 10_000;
-/// A session is notified of a rule.
-pub const TOLD: u64 = 600;
+/// Cost of notifying a session of a rule.
+pub const NOTIFICATION: u64 = 600;

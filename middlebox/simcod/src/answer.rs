@@ -1,10 +1,10 @@
-//! Shows the middlebox's answers: what was granted, and what was refused and why.
+//! Shows the answers of the middlebox: granted rules, and refusals with advice.
 
 use hol_agent::{Answer, FlowEnd};
 use hol_simco::{AddressTuple, Enable, Pid, Refusal, Request};
 use serde::Serialize;
 
-use crate::cure::with_cure;
+use crate::advice::with_advice;
 use crate::failure::Failure;
 use crate::rule::{Rule, pid};
 use crate::table::table;
@@ -21,7 +21,7 @@ pub struct LabelledRequest {
 
 /// A refused request.
 #[derive(Debug, Serialize)]
-struct Refused {
+struct RefusedRequest {
     /// The rule of the request.
     pid: Option<u32>,
     /// The code of RFC 4540 section 4.2.3: 0x0343.
@@ -38,7 +38,9 @@ impl LabelledRequest {
 
 impl From<Request> for LabelledRequest {
     fn from(request: Request) -> Self {
-        let flow = |a0: &AddressTuple, a3: &AddressTuple| format!("{} {}", FlowEnd::of(a0), FlowEnd::of(a3));
+        let flow = |a0: &AddressTuple, a3: &AddressTuple| {
+            format!("{} {}", FlowEnd::from_tuple(a0), FlowEnd::from_tuple(a3))
+        };
         let about = match &request {
             Request::Per { enable: Enable { internal, external, .. }, .. }
             | Request::Pdr { internal, external, .. } => flow(internal, external),
@@ -48,7 +50,7 @@ impl From<Request> for LabelledRequest {
     }
 }
 
-/// Shows what was granted and which rules ended for it; fails if anything was refused.
+/// Shows the granted rules and those that ended because of them; fails if any request was refused.
 pub fn show(
     answers: impl Iterator<Item = (LabelledRequest, Answer)>,
     overruled: &[Pid],
@@ -63,9 +65,9 @@ pub fn show(
             }
             Err(refusal) => {
                 if as_json {
-                    say(&json(&Refused::of(&request, refusal)));
+                    say(&json(&RefusedRequest::of(&request, refusal)));
                 }
-                problems.push(with_cure(&format!("{about}: the middlebox refuses"), refusal));
+                problems.push(with_advice(&format!("{about}: the middlebox refuses"), refusal));
             }
         }
     }
@@ -79,7 +81,7 @@ pub fn show(
     if problems.is_empty() { Ok(()) } else { Err(Failure::Failed(problems.join("\nerror: "))) }
 }
 
-impl Refused {
+impl RefusedRequest {
     fn of(request: &Request, refusal: Refusal) -> Self {
         let pid = pid(request).map(|pid| pid.0);
         Self { pid, refused: format!("0x03{:02X}", refusal.code()), meaning: refusal.meaning() }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser};
 
-use crate::What;
+use crate::SimcodCommand;
 use crate::answer::LabelledRequest;
 use crate::client::Client;
 use crate::failure::Failure;
@@ -28,7 +28,7 @@ pub struct Batch {
 #[command(no_binary_name = true, disable_help_flag = true, disable_help_subcommand = true)]
 struct Line {
     #[command(subcommand)]
-    what: What,
+    command: SimcodCommand,
 }
 
 impl Batch {
@@ -54,18 +54,20 @@ fn read(file: &Path) -> io::Result<String> {
     if file == Path::new("-") { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) }
 }
 
-/// Parses a line. The grammar is that of [`Line`], which takes longer to build than to use.
+/// Parses a line with the grammar of [`Line`], which is passed in because building it takes longer than using it.
 fn parse(grammar: &mut Command, line: &str) -> Result<Vec<LabelledRequest>, String> {
     let parsed = grammar.try_get_matches_from_mut(line.split_whitespace());
-    let Line { what } =
+    let Line { command } =
         parsed.and_then(|words| Line::from_arg_matches(&words)).map_err(|error| problem(&error))?;
-    let Some((order, client)) = what.order() else {
-        return Err("list, rules, watch, batch and serve are no orders; use them alone".to_owned());
+    let Some((command, client)) = command.request_command() else {
+        return Err(
+            "list, rules, watch, batch and serve cannot be in a batch file; run them separately".to_owned()
+        );
     };
     if *client != Client::default() {
-        return Err("how to reach the middlebox, and --json, go behind `batch FILE`".to_owned());
+        return Err("options that select the middlebox, and --json, belong after `batch FILE`".to_owned());
     }
-    let requests = order.requests().map_err(|failure| failure.to_string())?;
+    let requests = command.requests().map_err(|failure| failure.to_string())?;
     Ok(requests.into_iter().map(LabelledRequest::from).collect())
 }
 

@@ -8,9 +8,9 @@ use hol_agent::{Answer, RuleEvent, Server, Session, SessionError, Tls, Transport
 use hol_base::{Duration, ParseUnitError};
 use hol_simco::{Credentials, Lifetime, Pid, Reply, Request, SharedSecret, Unauthenticated};
 
-use crate::Order;
+use crate::RequestCommand;
+use crate::advice::with_advice;
 use crate::answer::{LabelledRequest, show};
-use crate::cure::with_cure;
 use crate::failure::Failure;
 
 /// The environment variable with the middlebox, if there is no `--server`.
@@ -25,7 +25,7 @@ pub struct Client {
     server: Option<String>,
     /// Transport of the session [default: tcp]
     #[arg(long, value_name = "PROTOCOL")]
-    over: Option<Over>,
+    over: Option<TransportChoice>,
     /// File with a line NAME = "SECRET", accessible only to its owner
     #[arg(long, value_name = "FILE", requires = "name")]
     secret: Option<PathBuf>,
@@ -50,24 +50,24 @@ pub struct Client {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
-enum Over {
+enum TransportChoice {
     Tcp,
     Sctp,
 }
 
-/// A command, and where to send it.
+/// A command that is sent to a middlebox.
 #[derive(Debug, Args)]
-pub struct Asking<A: Args> {
+pub struct RemoteCommand<A: Args> {
     #[command(flatten)]
-    order: A,
+    command: A,
     #[command(flatten)]
     client: Client,
 }
 
-impl<A: Args + Order> Asking<A> {
-    /// Returns the command, and how to reach the middlebox.
-    pub fn parts(&self) -> (&dyn Order, &Client) {
-        (&self.order, &self.client)
+impl<A: Args + RequestCommand> RemoteCommand<A> {
+    /// Returns the command, and the options that select the middlebox.
+    pub fn parts(&self) -> (&dyn RequestCommand, &Client) {
+        (&self.command, &self.client)
     }
 }
 
@@ -94,14 +94,16 @@ impl Client {
             (Some(text), _) => (Some(text), "--server"),
             (None, variable) => (variable.as_ref(), SERVER_VARIABLE),
         };
-        let server = text.map_or(Ok(Server::here()), |text| text.parse());
+        let server = text.map_or(Ok(Server::local()), |text| text.parse());
         let server = server.map_err(|error| Failure::Usage(format!("{origin}: {error}")))?;
         let transport = match self.over {
-            None | Some(Over::Tcp) => Transport::Tcp,
-            Some(Over::Sctp) => Transport::Sctp,
+            None | Some(TransportChoice::Tcp) => Transport::Tcp,
+            Some(TransportChoice::Sctp) => Transport::Sctp,
         };
         if transport == Transport::Sctp && self.tls.is_some() {
-            return Err(Failure::Usage("--tls is over TCP; protect SCTP by WireGuard or IPsec".to_owned()));
+            return Err(Failure::Usage(
+                "--tls needs --over tcp; protect SCTP with WireGuard or IPsec".to_owned(),
+            ));
         }
         let identity = self.certificate.as_deref().zip(self.key.as_deref());
         let read = |authorities: &PathBuf| Tls::read(authorities, identity);
@@ -125,13 +127,13 @@ impl Client {
 fn patience(text: &str) -> Result<Duration, String> {
     let patience: Duration = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
     if patience == Duration::ZERO {
-        Err("nobody answers in no time; write 10s".to_owned())
+        Err("must be longer than 0, such as 10s".to_owned())
     } else {
         Ok(patience)
     }
 }
 
-/// Sends everything before it waits. Answers that arrived before the session broke are kept.
+/// Sends all requests before it waits for answers. Answers that arrived before the session broke are kept.
 pub fn ask_all(
     session: &mut Session,
     requests: impl Iterator<Item = Request>,
@@ -175,9 +177,9 @@ pub fn close(session: Session) {
 impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Self {
         match error {
-            SessionError::Refused(refusal) => Self::Failed(with_cure("the middlebox refuses", refusal)),
+            SessionError::Refused(refusal) => Self::Failed(with_advice("the middlebox refuses", refusal)),
             SessionError::Protocol(hol_simco::AgentError::Refused(refusal)) => {
-                Self::NoSession(with_cure("the middlebox refuses the session", refusal))
+                Self::NoSession(with_advice("the middlebox refuses the session", refusal))
             }
             error => Self::NoSession(error.to_string()),
         }

@@ -7,7 +7,7 @@ use hol_simco::{Lifetime, Request};
 use crate::enable::check_ports;
 use crate::failure::Failure;
 use crate::protocol::Protocol;
-use crate::{Order, span};
+use crate::{RequestCommand, lifetime_text};
 
 /// Block a flow for a while: end rules that allow it, and refuse new ones.
 #[derive(Debug, Args)]
@@ -19,11 +19,11 @@ pub struct Disable {
     #[command(flatten)]
     protocol: Protocol,
     /// Lifetime; the middlebox may grant less
-    #[arg(long, value_name = "5m", default_value = "5m", value_parser = span::parse)]
+    #[arg(long, value_name = "5m", default_value = "5m", value_parser = lifetime_text::parse)]
     lifetime: Lifetime,
 }
 
-impl Order for Disable {
+impl RequestCommand for Disable {
     fn requests(&self) -> Result<Vec<Request>, Failure> {
         check_ports(&self.internal, &self.external)?;
         let has_ports = self.internal.port_count().or(self.external.port_count()).is_some();

@@ -3,7 +3,7 @@
 use clap::Args;
 use hol_simco::{Lifetime, Pid, Request};
 
-use crate::Order;
+use crate::RequestCommand;
 use crate::failure::Failure;
 
 /// End rules now, before their lifetime is over.
@@ -14,7 +14,7 @@ pub struct Disallow {
     pids: Vec<u32>,
 }
 
-impl Order for Disallow {
+impl RequestCommand for Disallow {
     fn requests(&self) -> Result<Vec<Request>, Failure> {
         Ok(self.pids.iter().map(|pid| Request::Plc { pid: Pid(*pid), lifetime: Lifetime(0) }).collect())
     }

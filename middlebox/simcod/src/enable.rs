@@ -6,7 +6,7 @@ use hol_simco::{Direction, Gid, Lifetime, PerParameters, Pid, PortParity, Reques
 
 use crate::failure::Failure;
 use crate::protocol::Protocol;
-use crate::{Order, span};
+use crate::{RequestCommand, lifetime_text};
 
 /// Let a flow pass for a while.
 #[derive(Debug, Args)]
@@ -18,9 +18,9 @@ pub struct Enable {
     #[command(flatten)]
     protocol: Protocol,
     #[command(flatten)]
-    way: Way,
+    way: DirectionOptions,
     /// Lifetime; the middlebox may grant less
-    #[arg(long, value_name = "5m", default_value = "5m", value_parser = span::parse)]
+    #[arg(long, value_name = "5m", default_value = "5m", value_parser = lifetime_text::parse)]
     lifetime: Lifetime,
     /// At a NAT: keep the parity of the port
     #[arg(long)]
@@ -36,7 +36,7 @@ pub struct Enable {
 /// The direction of the data.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
-struct Way {
+struct DirectionOptions {
     /// From outside to inside (default)
     #[arg(long)]
     inbound: bool,
@@ -48,7 +48,7 @@ struct Way {
     both_ways: bool,
 }
 
-impl Order for Enable {
+impl RequestCommand for Enable {
     fn requests(&self) -> Result<Vec<Request>, Failure> {
         check_ports(&self.internal, &self.external)?;
         let has_ports = self.internal.port_count().or(self.external.port_count()).is_some();
@@ -63,7 +63,7 @@ impl Order for Enable {
     }
 }
 
-impl Way {
+impl DirectionOptions {
     fn direction(&self) -> Direction {
         match self {
             Self { both_ways: true, .. } => Direction::BiDirectional,
@@ -73,12 +73,12 @@ impl Way {
     }
 }
 
-/// RFC 4540 section 8.3.1: each internal port has its external one, unless one side is any port.
+/// Checks that both ends have the same number of ports, or one has any port. RFC 4540 section 8.3.1.
 pub fn check_ports(internal: &FlowEnd, external: &FlowEnd) -> Result<(), Failure> {
     match (internal.port_count(), external.port_count()) {
         (Some(inside), Some(outside)) if inside != outside => {
-            let cure = "give both ends as many, or any at one of them";
-            Err(Failure::Usage(format!("{internal} has {inside} ports, {external} has {outside}; {cure}")))
+            let advice = "use the same number at both ends, or `any` at one";
+            Err(Failure::Usage(format!("{internal} has {inside} ports, {external} has {outside}; {advice}")))
         }
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! How a command fails.
+//! Failures of commands, and their exit codes.
 
 use std::fmt::{self, Display};
 use std::process::ExitCode;
@@ -10,14 +10,14 @@ use hol_terminal::note;
 pub enum Failure {
     /// The command line is wrong: exit code 2.
     Usage(String),
-    /// It failed: exit code 1.
+    /// The command failed: exit code 1.
     Failed(String),
     /// There is no session with a middlebox: exit code 3.
     NoSession(String),
 }
 
 impl Failure {
-    /// Returns a failure that is not the command line's.
+    /// Returns a failure with exit code 1.
     pub(crate) fn failed(problem: impl Display) -> Self {
         Self::Failed(problem.to_string())
     }

@@ -4,7 +4,7 @@ use clap::Args;
 use hol_simco::{Pid, Request};
 
 use crate::failure::Failure;
-use crate::{Order, span};
+use crate::{RequestCommand, lifetime_text};
 
 /// Change the lifetime of a rule, from now on.
 #[derive(Debug, Args)]
@@ -12,11 +12,11 @@ pub struct Lifetime {
     /// PID of the rule
     pid: u32,
     /// New lifetime from now on, such as 5m; the middlebox may grant less
-    #[arg(value_parser = span::parse)]
+    #[arg(value_parser = lifetime_text::parse)]
     lifetime: hol_simco::Lifetime,
 }
 
-impl Order for Lifetime {
+impl RequestCommand for Lifetime {
     fn requests(&self) -> Result<Vec<Request>, Failure> {
         Ok(vec![Request::Plc { pid: Pid(self.pid), lifetime: self.lifetime }])
     }

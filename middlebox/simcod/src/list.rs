@@ -20,7 +20,7 @@ impl List {
     pub fn run(&self) -> Result<(), Failure> {
         let mut session = self.client.open()?;
         let Reply::Prl(mut pids) = session.ask(Request::Prl)? else {
-            unreachable!("a session hands out answers that fit")
+            unreachable!("a session returns only fitting answers")
         };
         pids.sort();
         let (answers, ended) = ask_all(&mut session, pids.iter().map(|pid| Request::Prs { pid: *pid }));
@@ -33,12 +33,12 @@ impl List {
     }
 }
 
-/// Returns what is known of a rule; nothing if it has ended since it was listed.
+/// Returns the rule; `None` if it has ended since it was listed.
 fn rule(pid: Pid, answer: Result<Reply, Refusal>) -> Option<Rule> {
     match answer {
         Ok(status) => Some(Rule::of(&Request::Prs { pid }, &status)),
         Err(Refusal::NoSuchRule) => None,
         // An agent may have the right to list, but not to request the status.
-        Err(_) => Some(Rule::numbered(pid)),
+        Err(_) => Some(Rule::with_pid(pid)),
     }
 }

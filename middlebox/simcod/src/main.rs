@@ -1,16 +1,17 @@
 //! `simcod`: a SIMCO middlebox (RFC 4540), and its agent for the command line and scripts.
-#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic when the reader went away: `say` and `note!` do not.
+#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic if the pipe is closed; `say` and `note!` do not.
 
+mod advice;
 mod answer;
 mod batch;
 mod clear;
 mod client;
-mod cure;
 mod disable;
 mod disallow;
 mod enable;
 mod failure;
 mod lifetime;
+mod lifetime_text;
 mod list;
 mod manual;
 mod protocol;
@@ -18,7 +19,6 @@ mod reserve;
 mod rule;
 mod rules;
 mod serve;
-mod span;
 mod standby;
 mod status;
 mod table;
@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use hol_simco::Request;
 
-use client::{Asking, Client};
+use client::{Client, RemoteCommand};
 use failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -53,23 +53,23 @@ Exit codes: 0 done, 1 the middlebox refused, 2 usage, 3 no session: no connectio
 #[command(max_term_width = 100, after_help = EXAMPLES)]
 struct Simcod {
     #[command(subcommand)]
-    what: What,
+    command: SimcodCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum SimcodCommand {
     /// Let a flow pass (PER, PEA)
-    Enable(Asking<enable::Enable>),
+    Enable(RemoteCommand<enable::Enable>),
     /// Reserve addresses and ports of a NAT for a later rule (PRR)
-    Reserve(Asking<reserve::Reserve>),
+    Reserve(RemoteCommand<reserve::Reserve>),
     /// Block a flow, and end the rules that allow it (PDR)
-    Disable(Asking<disable::Disable>),
+    Disable(RemoteCommand<disable::Disable>),
     /// Change the lifetime of a rule, from now on (PLC)
-    Lifetime(Asking<lifetime::Lifetime>),
+    Lifetime(RemoteCommand<lifetime::Lifetime>),
     /// End rules now (PLC)
-    Disallow(Asking<disallow::Disallow>),
+    Disallow(RemoteCommand<disallow::Disallow>),
     /// Show rules (PRS)
-    Status(Asking<status::Status>),
+    Status(RemoteCommand<status::Status>),
     /// Show all rules that this agent may access (PRL, PRS)
     List(list::List),
     /// Show all rules recorded by a middlebox of this host
@@ -97,39 +97,39 @@ fn main() -> ExitCode {
 
 impl Simcod {
     fn run(&self) -> Result<(), Failure> {
-        if let Some((order, client)) = self.what.order() {
-            return client.ask(order.requests()?.into_iter().map(Into::into).collect());
+        if let Some((command, client)) = self.command.request_command() {
+            return client.ask(command.requests()?.into_iter().map(Into::into).collect());
         }
-        match &self.what {
-            What::List(list) => list.run(),
-            What::Rules(rules) => rules.run(),
-            What::Watch(watch) => watch.run(),
-            What::Batch(batch) => batch.run(),
-            What::Serve(serve) => serve.run(),
-            What::Standby(standby) => standby.run(),
-            What::Clear(clear) => clear.run(),
-            What::Manual(manual) => manual.run(),
-            order => unreachable!("{order:?} is an order"),
+        match &self.command {
+            SimcodCommand::List(list) => list.run(),
+            SimcodCommand::Rules(rules) => rules.run(),
+            SimcodCommand::Watch(watch) => watch.run(),
+            SimcodCommand::Batch(batch) => batch.run(),
+            SimcodCommand::Serve(serve) => serve.run(),
+            SimcodCommand::Standby(standby) => standby.run(),
+            SimcodCommand::Clear(clear) => clear.run(),
+            SimcodCommand::Manual(manual) => manual.run(),
+            command => unreachable!("{command:?} consists of requests"),
         }
     }
 }
 
 /// A command that consists of independent requests.
-trait Order {
+trait RequestCommand {
     /// Returns its requests; a [`Failure`] if the command is contradictory.
     fn requests(&self) -> Result<Vec<Request>, Failure>;
 }
 
-impl What {
-    /// Returns the requests of the command, if it has any, and how to reach the middlebox.
-    fn order(&self) -> Option<(&dyn Order, &Client)> {
+impl SimcodCommand {
+    /// Returns the command and its connection options, if it consists of requests.
+    fn request_command(&self) -> Option<(&dyn RequestCommand, &Client)> {
         match self {
-            Self::Enable(asking) => Some(asking.parts()),
-            Self::Reserve(asking) => Some(asking.parts()),
-            Self::Disable(asking) => Some(asking.parts()),
-            Self::Lifetime(asking) => Some(asking.parts()),
-            Self::Disallow(asking) => Some(asking.parts()),
-            Self::Status(asking) => Some(asking.parts()),
+            Self::Enable(command) => Some(command.parts()),
+            Self::Reserve(command) => Some(command.parts()),
+            Self::Disable(command) => Some(command.parts()),
+            Self::Lifetime(command) => Some(command.parts()),
+            Self::Disallow(command) => Some(command.parts()),
+            Self::Status(command) => Some(command.parts()),
             Self::List(_)
             | Self::Rules(_)
             | Self::Watch(_)

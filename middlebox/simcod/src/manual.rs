@@ -16,7 +16,7 @@ pub struct Manual {
 }
 
 impl Manual {
-    /// Writes it.
+    /// Writes the pages.
     pub fn run(&self) -> Result<(), Failure> {
         let directory = self.directory.as_path();
         let failed = |error| Failure::failed(format!("{}: {error}", directory.display()));

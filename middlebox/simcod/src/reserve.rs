@@ -5,7 +5,7 @@ use hol_simco::{Gid, IpChoice, Lifetime, NatMode, PrrParameters, Request, Reserv
 
 use crate::failure::Failure;
 use crate::protocol::Protocol;
-use crate::{Order, span};
+use crate::{RequestCommand, lifetime_text};
 
 /// Reserve an address and ports of a NAT, to announce them before data flows.
 ///
@@ -33,7 +33,7 @@ pub struct Reserve {
     #[arg(long, value_name = "VERSION")]
     outside: Option<Version>,
     /// Lifetime; the middlebox may grant less
-    #[arg(long, value_name = "5m", default_value = "5m", value_parser = span::parse)]
+    #[arg(long, value_name = "5m", default_value = "5m", value_parser = lifetime_text::parse)]
     lifetime: Lifetime,
     /// Join the group with this GID
     #[arg(long, value_name = "GID")]
@@ -46,7 +46,7 @@ enum Version {
     Ipv6,
 }
 
-impl Order for Reserve {
+impl RequestCommand for Reserve {
     fn requests(&self) -> Result<Vec<Request>, Failure> {
         let parity = match self {
             Self { even: true, .. } => ReservedParity::Even,

@@ -1,7 +1,7 @@
 //! A rule as a JSON object.
 
 use hol_agent::FlowEnd;
-use hol_simco::{AddressTuple, Addresses, Direction, Granted, Owner, Pid, Reply, Request};
+use hol_simco::{AddressTuple, Addresses, Direction, GrantedRule, Owner, Pid, Reply, Request};
 use serde::Serialize;
 
 use crate::protocol;
@@ -11,10 +11,10 @@ use crate::protocol;
 pub struct Rule {
     pub(super) pid: u32,
     pub(super) gid: Option<u32>,
-    /// reserved, enabled, disabled or ended.
+    /// The state: reserved, enabled, disabled or ended.
     pub(super) state: Option<&'static str>,
     pub(super) protocol: Option<String>,
-    /// inbound, outbound or both.
+    /// The direction: inbound, outbound or both.
     pub(super) direction: Option<&'static str>,
     /// A0 to A3.
     pub(super) internal: Option<End>,
@@ -28,14 +28,14 @@ pub struct Rule {
 /// One end of a flow. RFC 4540 section 4.3.8.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct End {
-    /// As users write it.
+    /// The text that users write.
     #[serde(skip)]
     pub(super) text: String,
     pub(super) address: String,
     pub(super) prefix_length: u8,
-    /// Null: any.
+    /// The first port; null is any.
     pub(super) port: Option<u16>,
-    /// Number of ports from there on.
+    /// Number of consecutive ports.
     pub(super) ports: u16,
 }
 
@@ -49,16 +49,16 @@ pub fn pid(request: &Request) -> Option<Pid> {
 
 impl Rule {
     /// Returns a rule of which only the PID is known.
-    pub fn numbered(pid: Pid) -> Self {
+    pub fn with_pid(pid: Pid) -> Self {
         Self { pid: pid.0, ..Self::default() }
     }
 
     /// Returns an ended rule.
     pub fn ended(pid: Pid) -> Self {
-        Self { state: Some("ended"), ..Self::numbered(pid) }
+        Self { state: Some("ended"), ..Self::with_pid(pid) }
     }
 
-    /// Combines request and reply.
+    /// Returns the rule that a request and its reply describe.
     pub fn of(request: &Request, reply: &Reply) -> Self {
         match reply {
             Reply::Prr(rule) => Self::granted("reserved", rule),
@@ -67,7 +67,7 @@ impl Rule {
             Reply::Prd => Self { state: Some("ended"), ..Self::asked_for(request) },
             Reply::Pdr { pid, lifetime } => {
                 let rule =
-                    Self { state: Some("disabled"), lifetime_s: Some(lifetime.0), ..Self::numbered(*pid) };
+                    Self { state: Some("disabled"), lifetime_s: Some(lifetime.0), ..Self::with_pid(*pid) };
                 rule.enabled_by(request)
             }
             status => Self::of_status(status),
@@ -86,24 +86,24 @@ impl Rule {
                     inside: Some(End::of(&rule.inside)),
                     outside: Some(End::of(&rule.outside)),
                     lifetime_s: Some(rule.lifetime.0),
-                    ..Self::numbered(rule.pid)
+                    ..Self::with_pid(rule.pid)
                 };
                 enabled.between(&rule.internal, &rule.external).owned_by(&rule.owner)
             }
             Reply::Pds(rule) => {
                 let (state, lifetime_s) = (Some("disabled"), Some(rule.lifetime.0));
-                let disabled = Self { state, lifetime_s, ..Self::numbered(rule.pid) };
+                let disabled = Self { state, lifetime_s, ..Self::with_pid(rule.pid) };
                 disabled.between(&rule.internal, &rule.external).owned_by(&rule.owner)
             }
-            reply => unreachable!("{reply:?} is no status of a rule"),
+            reply => unreachable!("{reply:?} is not the status of a rule"),
         }
     }
 
     fn asked_for(request: &Request) -> Self {
-        Self::numbered(pid(request).expect("PLC is about a rule"))
+        Self::with_pid(pid(request).expect("PLC names a rule"))
     }
 
-    fn granted(state: &'static str, rule: &Granted) -> Self {
+    fn granted(state: &'static str, rule: &GrantedRule) -> Self {
         Self {
             gid: Some(rule.gid.0),
             state: Some(state),
@@ -111,7 +111,7 @@ impl Rule {
             inside: rule.inside.as_ref().map(End::of),
             outside: Some(End::of(&rule.outside)),
             lifetime_s: Some(rule.lifetime.0),
-            ..Self::numbered(rule.pid)
+            ..Self::with_pid(rule.pid)
         }
     }
 
@@ -144,7 +144,7 @@ impl End {
             Addresses::ProtocolsOnly(_) => (None, 1),
         };
         let (address, prefix_length) = (tuple.prefix().address().to_string(), tuple.prefix().length());
-        Self { text: FlowEnd::of(tuple).to_string(), address, prefix_length, port, ports }
+        Self { text: FlowEnd::from_tuple(tuple).to_string(), address, prefix_length, port, ports }
     }
 }
 

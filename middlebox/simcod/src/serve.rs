@@ -12,7 +12,7 @@ use hol_daemon::{
 use hol_simco::Lifetime;
 
 use crate::failure::Failure;
-use crate::span;
+use crate::lifetime_text;
 use hol_terminal::say;
 
 const AFTER: &str = "\
@@ -30,13 +30,13 @@ pub struct Serve {
     /// Settings file; flags override it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// TCP address to listen at, may be repeated; port 0 takes any free port
+    /// TCP address to listen on; may be repeated; port 0 takes any free port
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen: Vec<SocketAddr>,
-    /// SCTP address to listen at, if the kernel supports SCTP
+    /// SCTP address to listen on, if the kernel supports SCTP
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen_sctp: Vec<SocketAddr>,
-    /// TLS address to listen at; needs --certificate and --key, or `[tls]` of --config
+    /// TLS address to listen on; needs --certificate and --key, or `[tls]` of --config
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen_tls: Vec<SocketAddr>,
     /// The middlebox' certificate (PEM), for TLS
@@ -48,7 +48,7 @@ pub struct Serve {
     /// Authorities that certify agents (PEM): over TLS each agent needs a certificate with its name
     #[arg(long, value_name = "FILE")]
     agents: Option<PathBuf>,
-    /// How rules are enforced
+    /// Packet filter that enforces the rules
     #[arg(long, value_enum)]
     filter: Option<Filter>,
     /// Interface to internal hosts, for --filter nftables; needs --outside
@@ -67,7 +67,7 @@ pub struct Serve {
     #[arg(long, value_name = "FILE")]
     secrets: Option<PathBuf>,
     /// Maximum lifetime of a rule, such as 24h
-    #[arg(long, value_name = "TIME", value_parser = span::parse)]
+    #[arg(long, value_name = "TIME", value_parser = lifetime_text::parse)]
     max_lifetime: Option<Lifetime>,
     /// Only read and check the settings
     #[arg(long)]
@@ -76,14 +76,14 @@ pub struct Serve {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Filter {
-    /// Not at all: for measurements
+    /// Do not filter; for measurements
     None,
-    /// By Linux' packet filter, in a table of its own
+    /// Use nftables, with a table of its own
     Nftables,
 }
 
 impl Serve {
-    /// Serves until a signal comes.
+    /// Serves until SIGTERM or SIGINT arrives.
     pub fn run(&self) -> Result<(), Failure> {
         let settings = self.settings().map_err(DaemonError::from)?;
         if self.check {
@@ -92,9 +92,11 @@ impl Serve {
             warnings.iter().for_each(|warning| say(&format!("warning: {warning}\n")));
             let restarts = settings.restarts(&Settings::default()).join(", ");
             if !restarts.is_empty() {
-                say(&format!("a change of these needs a restart, all others a reload: {restarts}\n"));
+                say(&format!(
+                    "these settings need a restart after a change, all others only a reload: {restarts}\n"
+                ));
             }
-            say("the settings are fine\n");
+            say("the settings are valid\n");
             return Ok(());
         }
         let stop = Signals::stop().map_err(Failure::failed)?;

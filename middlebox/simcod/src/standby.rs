@@ -1,4 +1,4 @@
-//! `simcod standby`: a copy of another middlebox' rules, to go on from.
+//! `simcod standby`: a copy of another middlebox' rules, to take over from.
 
 use std::path::PathBuf;
 

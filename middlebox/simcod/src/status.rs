@@ -3,7 +3,7 @@
 use clap::Args;
 use hol_simco::{Pid, Request};
 
-use crate::Order;
+use crate::RequestCommand;
 use crate::failure::Failure;
 
 /// Show rules with their addresses, state, owner and remaining lifetime.
@@ -14,7 +14,7 @@ pub struct Status {
     pids: Vec<u32>,
 }
 
-impl Order for Status {
+impl RequestCommand for Status {
     fn requests(&self) -> Result<Vec<Request>, Failure> {
         Ok(self.pids.iter().map(|pid| Request::Prs { pid: Pid(*pid) }).collect())
     }

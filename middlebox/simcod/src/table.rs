@@ -1,7 +1,7 @@
 //! Rules as a table.
 
+use crate::lifetime_text;
 use crate::rule::{End, Rule};
-use crate::span;
 use hol_terminal::json;
 use hol_terminal::{aligned, say};
 
@@ -40,7 +40,8 @@ impl Rule {
         cells.into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Empty if unknown or redundant: a firewall does not translate addresses.
+    /// Returns the cells of the rule's row. A cell is empty if it is unknown or redundant: a firewall does
+    /// not translate addresses.
     fn cells(&self) -> [String; 11] {
         let number = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
         let end = |end: &Option<End>| end.as_ref().map(|end| end.text.clone()).unwrap_or_default();
@@ -64,7 +65,7 @@ impl Rule {
             end(&self.external),
             other(&self.outside, &self.internal),
             other(&self.inside, &self.external),
-            self.lifetime_s.map(span::show).unwrap_or_default(),
+            self.lifetime_s.map(lifetime_text::show).unwrap_or_default(),
             // A name may contain any octets.
             self.owner.as_deref().unwrap_or_default().escape_debug().to_string(),
         ]

@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use crate::client::{Client, close};
 use crate::failure::Failure;
+use crate::lifetime_text;
 use crate::rule::Rule;
-use crate::span;
 use hol_terminal::json;
 use hol_terminal::{note, say};
 
@@ -34,9 +34,9 @@ pub struct Watch {
 #[derive(Debug, Serialize)]
 struct Event {
     pid: u32,
-    /// Zero: it has ended.
+    /// Remaining lifetime; zero if the rule has ended.
     lifetime_s: u32,
-    /// Null if it has ended, or must not be requested.
+    /// Null if the rule has ended, or the agent may not request its status.
     rule: Option<Rule>,
 }
 
@@ -44,11 +44,11 @@ impl Watch {
     /// Watches until the middlebox ends the session, the count is reached, or Ctrl-C.
     pub fn run(&self) -> Result<(), Failure> {
         let mut session = self.client.open()?;
-        let attention = Attention::to(&session).map_err(Failure::failed)?;
+        let waiter = EventWaiter::to(&session).map_err(Failure::failed)?;
         note!("watching {}", self.client.server()?);
         let mut seen = 0;
         while self.count.is_none_or(|count| seen < count)
-            && let Some(event) = self.next(&mut session, &attention)?
+            && let Some(event) = self.next(&mut session, &waiter)?
         {
             seen += 1;
             let event = describe(&mut session, event)?;
@@ -59,12 +59,12 @@ impl Watch {
     }
 
     /// Returns the next event; `None` after the last.
-    fn next(&self, session: &mut Session, attention: &Attention) -> Result<Option<RuleEvent>, Failure> {
+    fn next(&self, session: &mut Session, waiter: &EventWaiter) -> Result<Option<RuleEvent>, Failure> {
         loop {
             if let Some(event) = session.next_event(Some(Duration::ZERO))? {
                 return Ok(Some(event));
             }
-            if !attention.is_called(self.quiet).map_err(Failure::failed)? {
+            if !waiter.wait(self.quiet).map_err(Failure::failed)? {
                 return Ok(None);
             }
         }
@@ -72,19 +72,19 @@ impl Watch {
 }
 
 /// Waits for the middlebox and for Ctrl-C at the same time.
-struct Attention {
+struct EventWaiter {
     poller: Poller<u64>,
     /// Readable after Ctrl-C.
     _interrupted: UnixStream,
 }
 
-impl Attention {
+impl EventWaiter {
     const SESSION: u64 = 0;
     const INTERRUPT: u64 = 1;
 
     fn to(session: &Session) -> io::Result<Self> {
         let (interrupted, mut interrupt) = UnixStream::pair()?;
-        // After the end no interruption is needed.
+        // A failure is irrelevant: it means that watching has ended.
         let tell = move || drop(interrupt.write_all(b"!"));
         ctrlc::set_handler(tell).map_err(io::Error::other)?;
         let poller = Poller::new()?;
@@ -94,7 +94,7 @@ impl Attention {
     }
 
     /// Returns true if the middlebox has sent something, false after Ctrl-C or a timeout.
-    fn is_called(&self, quiet: Option<Duration>) -> io::Result<bool> {
+    fn wait(&self, quiet: Option<Duration>) -> io::Result<bool> {
         let mut events = Events::with_capacity(2);
         self.poller.wait(quiet, &mut events)?;
         let is_interrupted = events.iter().any(|one| one.token == Self::INTERRUPT);
@@ -123,7 +123,7 @@ impl Event {
         let flow = self.rule.as_ref().map_or(String::new(), |rule| format!("  {}", rule.summary()));
         match self.lifetime_s {
             0 => format!("rule {} has ended\n", self.pid),
-            seconds => format!("rule {} has {}{flow}\n", self.pid, span::show(seconds)),
+            seconds => format!("rule {} has {}{flow}\n", self.pid, lifetime_text::show(seconds)),
         }
     }
 }

@@ -10,5 +10,5 @@ mod socket;
 
 pub use address::parts;
 pub use message::{CREATE, EXCLUSIVE, Message, REPLACE};
-pub use parse::{Received, attributes, messages};
+pub use parse::{KernelMessage, attributes, messages};
 pub use socket::Socket;

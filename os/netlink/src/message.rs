@@ -1,16 +1,16 @@
 //! Builds netlink messages.
 
-/// linux/netlink.h
+/// Flag that marks a request (`NLM_F_REQUEST` of linux/netlink.h).
 const REQUEST: u16 = 1;
-/// Request an acknowledgement.
+/// Flag that requests an acknowledgement (`NLM_F_ACK`).
 pub(crate) const ACK: u16 = 4;
-/// Request a list.
+/// Flags that request a list (`NLM_F_DUMP`).
 pub(crate) const DUMP: u16 = 0x300;
-/// Create the described object.
+/// Flag that creates the described object (`NLM_F_CREATE`).
 pub const CREATE: u16 = 0x400;
-/// Replace an existing object.
+/// Flag that replaces an existing object (`NLM_F_REPLACE`).
 pub const REPLACE: u16 = 0x100;
-/// Fail if the object exists.
+/// Flag that makes the request fail if the object exists (`NLM_F_EXCL`).
 pub const EXCLUSIVE: u16 = 0x200;
 /// Octets of a message header.
 pub(crate) const HEADER: usize = 16;
@@ -79,7 +79,7 @@ impl Message {
     }
 
     /// Adds flags to the header.
-    pub(crate) fn flagged(mut self, flags: u16) -> Self {
+    pub(crate) fn with_flags(mut self, flags: u16) -> Self {
         let all = u16::from_ne_bytes([self.octets[6], self.octets[7]]) | flags;
         self.octets[6..8].copy_from_slice(&all.to_ne_bytes());
         self

@@ -2,7 +2,7 @@
 
 use crate::message::HEADER;
 
-/// linux/netlink.h
+/// Message types `NLMSG_ERROR` and `NLMSG_DONE` of linux/netlink.h.
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
 /// Flag of a message, `NLM_F_DUMP_INTR`.
@@ -12,7 +12,7 @@ const NESTED: u16 = 0x8000;
 
 /// A message from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Received<'a> {
+pub struct KernelMessage<'a> {
     /// Type of the message.
     pub kind: u16,
     /// Whether the message belongs to a list that changed while the kernel sent it, so that the list may be
@@ -26,7 +26,7 @@ pub struct Received<'a> {
     pub body: &'a [u8],
 }
 
-impl Received<'_> {
+impl KernelMessage<'_> {
     /// Returns the result of a request as an error number, 0 for success; `None` if the message is not a
     /// result. The end of a list reports an error that cut it short (net/netlink/af_netlink.c,
     /// `netlink_dump_done`).
@@ -41,9 +41,9 @@ impl Received<'_> {
 }
 
 /// Returns the messages of a datagram.
-pub fn messages(octets: &[u8]) -> impl Iterator<Item = Received<'_>> {
+pub fn messages(octets: &[u8]) -> impl Iterator<Item = KernelMessage<'_>> {
     pieces(octets, HEADER, |head| u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize).map(
-        |(head, body)| Received {
+        |(head, body)| KernelMessage {
             kind: u16::from_ne_bytes([head[4], head[5]]),
             is_interrupted: u16::from_ne_bytes([head[6], head[7]]) & INTERRUPTED != 0,
             sequence: u32::from_ne_bytes([head[8], head[9], head[10], head[11]]),
@@ -59,7 +59,7 @@ pub fn attributes(octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
         .map(|(head, value)| (u16::from_ne_bytes([head[2], head[3]]) & !NESTED, value))
 }
 
-/// Splits octets into pieces that start with their length: head and rest.
+/// Splits octets into pieces that start with their length; returns the head and the rest of each.
 fn pieces(
     mut octets: &[u8],
     head: usize,
@@ -85,7 +85,7 @@ mod tests {
             .with_name(3, "up")
             .with_nested(18, &[], |inner| inner.with(1, b"veth").with_number(2, 7));
         let octets = message.finish(5);
-        let Received { kind, sequence, body, .. } = messages(&octets).next().unwrap();
+        let KernelMessage { kind, sequence, body, .. } = messages(&octets).next().unwrap();
         assert_eq!((kind, sequence, octets.len()), (16, 5, octets[0].into()));
         let outer: Vec<_> = attributes(&body[16..]).collect();
         assert_eq!(outer[0], (3, &b"up\0"[..]));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_from_an_acknowledgment() {
+    fn an_error_is_distinguished_from_an_acknowledgment() {
         let answer = |kind, code: i32| {
             let octets = Message::new(kind, 0, &code.to_ne_bytes()).finish(0);
             messages(&octets).next().unwrap().outcome()
@@ -116,9 +116,10 @@ mod tests {
         assert_eq!(answer(16, 0), None);
     }
 
-    /// The kernel's list of a set that is deleted meanwhile ends like that, with what it had got to.
+    /// The kernel ends the list of a set that is deleted meanwhile with this error, after the entries listed
+    /// so far.
     #[test]
-    fn a_list_that_an_error_cut_short_is_told_from_a_whole_one() {
+    fn a_list_that_an_error_ends_is_incomplete() {
         let end = |code: &[u8]| {
             let octets = Message::new(DONE, 0, code).finish(0);
             messages(&octets).next().unwrap().outcome()
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_changed_meanwhile_says_so() {
+    fn a_list_that_changed_meanwhile_is_interrupted() {
         let is_interrupted = |flags| {
             let octets = Message::new(DONE, flags, &[0; 4]).finish(0);
             messages(&octets).next().unwrap().is_interrupted

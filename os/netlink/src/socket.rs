@@ -10,10 +10,10 @@ use nix::sys::socket::{
 };
 
 use crate::message::{ACK, DUMP};
-use crate::{Message, Received, messages};
+use crate::{KernelMessage, Message, messages};
 
-/// More than the kernel's maximum of 32 KiB per datagram.
-const LONGEST_DATAGRAM: usize = 64 * 1024;
+/// Size of the receive buffer in octets, more than the kernel's maximum of 32 KiB per datagram.
+const BUFFER_SIZE: usize = 64 * 1024;
 
 /// A socket to one subsystem of the kernel, in the network namespace of the thread that created it.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Socket {
         Self::open(SockProtocol::NetlinkNetFilter, groups)
     }
 
-    /// The kernel chooses its port.
+    /// Opens a socket whose port the kernel chooses.
     fn open(protocol: SockProtocol, groups: u32) -> io::Result<Self> {
         let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, groups))?;
@@ -57,21 +57,21 @@ impl Socket {
         Ok(getsockname::<NetlinkAddr>(self.0.as_raw_fd())?.pid())
     }
 
-    /// Sets the maximum octets of sent datagrams and of waiting answers. Needs `CAP_NET_ADMIN`.
+    /// Sets the buffer sizes, in octets, for sent datagrams and for waiting answers. Needs `CAP_NET_ADMIN`.
     pub fn set_buffers(&self, sent: usize, waiting: usize) -> io::Result<()> {
         setsockopt(&self.0, SndBufForce, &sent)?;
         Ok(setsockopt(&self.0, RcvBufForce, &waiting)?)
     }
 
-    /// Sends messages to the kernel; on return they have been processed, and answers wait.
+    /// Sends messages to the kernel, which has processed them on return; its answers wait in the socket.
     pub fn send(&self, octets: &[u8]) -> io::Result<()> {
         sendto(self.0.as_raw_fd(), octets, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
         Ok(())
     }
 
     /// Returns all waiting answers. If some were dropped for lack of room, returns `ENOBUFS` after them.
-    pub fn answers(&self, mut take: impl FnMut(Received<'_>)) -> io::Result<()> {
-        let mut buffer = vec![0; LONGEST_DATAGRAM];
+    pub fn answers(&self, mut take: impl FnMut(KernelMessage<'_>)) -> io::Result<()> {
+        let mut buffer = vec![0; BUFFER_SIZE];
         let mut lost = Ok(());
         loop {
             match recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
@@ -90,16 +90,16 @@ impl Socket {
 
     /// Sends one request; `take` gets the body of its answer.
     pub fn get(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
-        self.ask(&message.flagged(ACK).finish(0), take).map(drop)
+        self.request(&message.with_flags(ACK).finish(0), take).map(drop)
     }
 
     /// Requests a list; `take` gets the body of each entry. A list that changed meanwhile is requested again.
     pub fn list(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
         const ATTEMPTS: usize = 16;
-        let question = message.flagged(DUMP).finish(0);
+        let request = message.with_flags(DUMP).finish(0);
         for _ in 0..ATTEMPTS {
             let mut entries = Vec::new();
-            if self.ask(&question, |body| entries.push(body.to_vec()))? == Answer::Whole {
+            if self.request(&request, |body| entries.push(body.to_vec()))? == Answer::Complete {
                 entries.iter().map(Vec::as_slice).for_each(take);
                 return Ok(());
             }
@@ -107,19 +107,19 @@ impl Socket {
         Err(io::Error::new(
             io::ErrorKind::Interrupted,
             format!(
-                "what the kernel was to list changed each of {ATTEMPTS} times; try again when less changes"
+                "the list changed during each of {ATTEMPTS} attempts to read it; try again when fewer changes occur"
             ),
         ))
     }
 
     /// Works as [`Self::list`], but passes entries on as they arrive, for long lists. Entries that change
     /// meanwhile may appear twice or not at all.
-    pub fn look_through(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
-        self.ask(&message.flagged(DUMP).finish(0), take).map(drop)
+    pub fn stream_list(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
+        self.request(&message.with_flags(DUMP).finish(0), take).map(drop)
     }
 
-    fn ask(&self, question: &[u8], mut take: impl FnMut(&[u8])) -> io::Result<Answer> {
-        self.send(question)?;
+    fn request(&self, request: &[u8], mut take: impl FnMut(&[u8])) -> io::Result<Answer> {
+        self.send(request)?;
         let (mut outcome, mut is_interrupted) = (None, false);
         self.answers(|answer| {
             is_interrupted |= answer.is_interrupted;
@@ -130,7 +130,7 @@ impl Socket {
         })?;
         match outcome {
             Some(0) if is_interrupted => Ok(Answer::Interrupted),
-            Some(0) => Ok(Answer::Whole),
+            Some(0) => Ok(Answer::Complete),
             Some(error) => Err(io::Error::from_raw_os_error(error)),
             None => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the kernel's answer is incomplete")),
         }
@@ -140,7 +140,7 @@ impl Socket {
 /// An answer to a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
-    Whole,
+    Complete,
     /// The list changed after it started.
     Interrupted,
 }

@@ -15,7 +15,7 @@ pub struct Association {
     partial: BytesMut,
 }
 
-/// Names of `linux/sctp.h`.
+/// Constants of `linux/sctp.h`.
 const SOL_SCTP: i32 = libc::IPPROTO_SCTP;
 const NODELAY: i32 = 3;
 const STATUS: i32 = 14;
@@ -74,7 +74,7 @@ impl Association {
     }
 }
 
-/// `struct sctp_sndinfo`: the parameters of a message. RFC 6458 section 5.3.4.
+/// Returns a `struct sctp_sndinfo`, the parameters of a message. RFC 6458 section 5.3.4.
 fn send_information(stream: u16, payload_protocol: u32) -> Vec<u8> {
     const IN_ORDER: u16 = 0;
     const CONTEXT_AND_ASSOCIATION: [u8; 8] = [0; 8];

@@ -9,7 +9,7 @@ use socket2::Socket;
 
 /// The result of `recvmsg`.
 #[derive(Debug, Clone, Copy)]
-pub struct Read {
+pub struct ReceiveResult {
     /// Octets of data.
     pub length: usize,
     /// Octets of ancillary data.
@@ -41,7 +41,7 @@ pub fn option(socket: &Socket, level: c_int, name: c_int, value: &mut [u8]) -> i
 
 /// Reads a message, or a part of one, with its ancillary data.
 #[expect(unsafe_code, reason = "recvmsg with SCTP's ancillary data and flags has no safe wrapper")]
-pub fn receive(socket: &Socket, data: &mut [u8], control: &mut [u8]) -> io::Result<Read> {
+pub fn receive(socket: &Socket, data: &mut [u8], control: &mut [u8]) -> io::Result<ReceiveResult> {
     let mut parts = iovec { iov_base: data.as_mut_ptr().cast::<c_void>(), iov_len: data.len() };
     // SAFETY: all zeros is a valid msghdr, one without buffers.
     let mut header: msghdr = unsafe { zeroed() };
@@ -52,12 +52,15 @@ pub fn receive(socket: &Socket, data: &mut [u8], control: &mut [u8]) -> io::Resu
     // SAFETY: the header names two slices by their true lengths, and both outlive the call.
     let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, 0) };
     let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
-    Ok(Read { length, control_length: header.msg_controllen as _, flags: header.msg_flags })
+    Ok(ReceiveResult { length, control_length: header.msg_controllen as _, flags: header.msg_flags })
 }
 
 /// Branches an association off a one-to-many SCTP socket to its own non-blocking socket. RFC 6458 section
 /// 9.2.
-#[expect(unsafe_code, reason = "a socket comes as the number of a file, which nobody else owns")]
+#[expect(
+    unsafe_code,
+    reason = "the kernel returns the socket as a file descriptor, which no other value owns"
+)]
 pub fn peel_off(socket: &Socket, association: u32) -> io::Result<Socket> {
     const SOL_SCTP: c_int = 132;
     const PEELOFF_FLAGS: c_int = 122;

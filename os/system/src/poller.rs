@@ -20,11 +20,11 @@ pub struct Poller<T> {
 /// The events for which a file is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
-    /// That there is something to read.
+    /// Wait until the file can be read.
     Read,
-    /// That there is room to write.
+    /// Wait until the file can be written.
     Write,
-    /// Either.
+    /// Wait until the file can be read or written.
     ReadWrite,
 }
 
@@ -39,7 +39,7 @@ pub struct Ready<T> {
     pub writable: bool,
 }
 
-/// Room for the events of one wait.
+/// A buffer for the events of one wait.
 pub struct Events<T> {
     events: Vec<Event>,
     tokens: PhantomData<T>,
@@ -82,7 +82,7 @@ impl<T: From<u64> + Into<u64>> Poller<T> {
 }
 
 impl<T: From<u64>> Events<T> {
-    /// Creates room for this many events.
+    /// Creates a buffer for this many events.
     pub fn with_capacity(most: usize) -> Self {
         Self { events: Vec::with_capacity(most), tokens: PhantomData }
     }

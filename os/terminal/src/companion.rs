@@ -7,24 +7,24 @@ use std::process::Command;
 /// Why a companion program cannot be started.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompanionError {
-    /// It is neither beside this program nor on PATH.
-    #[error("{name}: not found (looked beside this program and on PATH)")]
+    /// The program is neither in the directory of this program nor on PATH.
+    #[error("{name}: not found (looked next to this program and on PATH)")]
     NotFound {
         /// The file name of the program.
         name: String,
     },
-    /// It does not print its version.
+    /// The program cannot be run, or does not print its version.
     #[error("{}: {problem}", .program.display())]
     Unusable {
-        /// Where it is.
+        /// The path of the program.
         program: PathBuf,
         /// The problem.
         problem: String,
     },
-    /// It was built from another version.
-    #[error("{}: version {theirs}, but this program is {ours}", .program.display())]
+    /// The program has another version than this one.
+    #[error("{}: version {theirs}, but this program has version {ours}; install both from the same release", .program.display())]
     Version {
-        /// Where it is.
+        /// The path of the program.
         program: PathBuf,
         /// The version that it prints.
         theirs: String,
@@ -46,7 +46,9 @@ pub fn companion(name: &str, version: &str) -> Result<PathBuf, CompanionError> {
         .map(str::trim)
         .filter(|theirs| output.status.success() && !theirs.contains(char::is_whitespace))
     else {
-        return Err(unusable("`--version` does not print its version".to_owned()));
+        return Err(unusable(format!(
+            "`{name} --version` does not print `{name} VERSION`; install it again from the release of this program"
+        )));
     };
     if theirs == version {
         return Ok(program);
@@ -69,7 +71,7 @@ mod tests {
         let error = companion("hol-no-such-program", "1.0").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "hol-no-such-program: not found (looked beside this program and on PATH)"
+            "hol-no-such-program: not found (looked next to this program and on PATH)"
         );
     }
 

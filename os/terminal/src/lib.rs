@@ -1,6 +1,6 @@
 //! Output shared by the command-line programs: tables, grouped numbers and colours for people, lines of JSON
 //! for programs, and the search for companion programs.
-#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic when the reader went away: `say` and `note!` do not.
+#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic if the pipe is closed; `say` and `note!` do not.
 
 mod companion;
 
@@ -29,7 +29,7 @@ pub fn say(text: &str) {
         Ok(()) => (),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => {
-            note!("error: standard output: cannot write: {error}; write it to another place");
+            note!("error: standard output: cannot write: {error}; redirect the output to another file");
             std::process::exit(1);
         }
     }
@@ -37,17 +37,17 @@ pub fn say(text: &str) {
 
 /// Formats a value as one line of JSON.
 pub fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("what is said is JSON") + "\n"
+    serde_json::to_string(value).expect("every printed value can be serialised") + "\n"
 }
 
 /// Returns whether standard output shows colours. <https://no-color.org>
-pub fn colourful() -> bool {
+pub fn shows_colours() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Returns `text` in the colour of the `index`-th series.
 pub fn colour(text: &str, index: usize) -> String {
-    if colourful() {
+    if shows_colours() {
         format!("\x1b[{}m{text}\x1b[0m", COLOURS[index % COLOURS.len()])
     } else {
         text.to_owned()

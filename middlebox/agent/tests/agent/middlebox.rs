@@ -1,4 +1,4 @@
-//! A middlebox behind a TCP port of this machine, whose time passes when a test says so.
+//! A middlebox behind a TCP port of this machine, whose time is controlled by the test.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -36,7 +36,7 @@ impl Server {
         server
     }
 
-    /// Lets time pass.
+    /// Advances the middlebox' clock.
     pub fn pass(&self, time: Duration) {
         let mut state = self.state.lock().unwrap();
         state.now += time;
@@ -44,7 +44,7 @@ impl Server {
         state.act(|middlebox, batch| middlebox.advance(now, batch));
     }
 
-    /// Shuts down in order.
+    /// Ends all sessions as before a shutdown.
     pub fn end_sessions(&self) {
         self.state.lock().unwrap().act(|middlebox, batch| middlebox.end_sessions(batch));
     }
@@ -56,7 +56,7 @@ impl Server {
         let id = state.middlebox.connect(now, ConnectionInfo::plain(Framing::Stream));
         state.connections.insert(id, stream.try_clone().unwrap());
         thread::spawn(move || {
-            // Small pieces cut messages anywhere.
+            // Small pieces split messages at any octet.
             let mut piece = [0; 37];
             while let Ok(length @ 1..) = stream.read(&mut piece) {
                 let mut state = server.state.lock().unwrap();
@@ -76,7 +76,7 @@ impl State {
         for output in batch.release() {
             match output {
                 Output::Send(id, message) => {
-                    // Whoever has gone does not read it.
+                    // An agent that is gone reads no message.
                     (&self.connections[&id]).write_all(&message.to_bytes()).unwrap_or_default();
                 }
                 Output::Close(id) => {

@@ -13,7 +13,7 @@ use hol_simco::{
 use hol_system::Association;
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// A listening socket.
+/// Opens a listening socket; returns its address, too.
 fn listen() -> (Socket, SocketAddr) {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::SCTP)).unwrap();
     let address: SocketAddr = "127.0.0.1:0".parse().unwrap();
@@ -23,13 +23,13 @@ fn listen() -> (Socket, SocketAddr) {
     (socket, address)
 }
 
-/// Serves one association until it ends; how many messages came.
+/// Serves one association until it ends; returns the number of received messages.
 fn serve(listener: Socket) -> JoinHandle<u64> {
     thread::spawn(move || {
         let mut association = Association::new(listener.accept().unwrap().0).unwrap();
         let mut middlebox = Middlebox::firewall(Lifetime(3600));
         let id = middlebox.connect(Time::ZERO, ConnectionInfo::plain(Framing::Messages));
-        // So small that long messages come in parts.
+        // The buffer is so small that long messages arrive in parts.
         let (mut buffer, mut count) = ([0; 24], 0);
         loop {
             let message = match association.receive(&mut buffer) {

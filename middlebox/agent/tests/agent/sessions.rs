@@ -90,7 +90,7 @@ fn an_answer_is_taken_once() {
     let _ = session.answer(tid);
 }
 
-/// RFC 4540 section 7.2: both sides prove who they are.
+/// RFC 4540 section 7.2: both sides authenticate.
 #[test]
 fn agents_authenticate_and_are_told_of_rules_that_they_may_access() {
     let middlebox = guarded_middlebox();
@@ -121,7 +121,7 @@ fn events_wait_while_answers_are_taken() {
 fn a_wrong_secret_is_found_out_by_the_agent_first() {
     let middlebox = guarded_middlebox();
     let error = connect_as("caller", "caller = 'not the same secret'", &middlebox).unwrap_err();
-    assert!(matches!(error, SessionError::Protocol(AgentError::Impostor)), "{error}");
+    assert!(matches!(error, SessionError::Protocol(AgentError::NotAuthentic)), "{error}");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_server_that_speaks_something_else_is_told_by_what_it_says() {
     for (says, expected) in [
         (b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), "lost"),
         (Message::notification(Tid(1), Notification::Bfm).to_bytes().to_vec(), "badly formed"),
-        (Message::reply(Tid(9), Reply::Prd).to_bytes().to_vec(), "answers nothing: TID 9"),
+        (Message::reply(Tid(9), Reply::Prd).to_bytes().to_vec(), "matches no request: TID 9"),
         (vec![9; 0x0909 + 8], "unknown basic message type 0x09"),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

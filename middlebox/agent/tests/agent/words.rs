@@ -1,10 +1,10 @@
-//! Text from nowhere as what people write for an agent.
+//! Random texts as ends of flows.
 
 use hol_agent::{FlowEnd, Server, tuples};
 use proptest::prelude::*;
 
 proptest! {
-    /// Made of what the ends of flows are made of, so that many are some.
+    /// The texts consist of the characters of flow ends, so that many are valid.
     #[test]
     fn an_end_of_a_flow_is_shown_as_it_can_be_written(
         text in r"\[?(any|\*|[0-9a-f.:]{1,20}|10\.0\.0\.[0-9]{1,3}|2001:db8::[0-9a-f]{0,4})(/[0-9]{1,3})?\]?(:([0-9]{1,5}([-+][0-9]{1,5})?|any|\*))?"
@@ -12,7 +12,7 @@ proptest! {
         match text.parse::<FlowEnd>() {
             Ok(end) => {
                 let both = tuples(&end, &end, 17);
-                let shown = FlowEnd::of(&both.0).to_string();
+                let shown = FlowEnd::from_tuple(&both.0).to_string();
                 let again: FlowEnd = shown.parse().unwrap();
                 prop_assert_eq!(tuples(&again, &again, 17), both, "{}", shown);
             }

@@ -50,13 +50,13 @@ pub const ALL: &[Attack] = &[
     Attack { name: "unread-audit", setup: Setup::UnreadAudit, run: unread_audit },
 ];
 
-/// Nobody attacks: the control.
+/// Performs no attack, for comparison.
 fn idle(_: &Server, scale: usize) -> String {
     rest(Duration::from_secs(10) / scale as u64);
     "no attack".to_owned()
 }
 
-/// 10.x.y.z, so that each number is another host.
+/// Returns the host 10.x.y.z for a number.
 fn host(number: usize) -> [u8; 4] {
     let [_, b, c, d] = (number as u32).to_be_bytes();
     [10, b, c, d]
@@ -70,7 +70,7 @@ fn external(port: u16, ports: u16) -> AddressTuple {
     tuple(Location::External, ([198, 51, 100, 7], port), ports)
 }
 
-/// Sends all requests, a number at a time, and counts those granted.
+/// Sends all requests, pipelined in groups, and counts the granted ones.
 fn ask(peer: &mut Peer, requests: impl Iterator<Item = Vec<u8>>) -> usize {
     let mut granted = 0;
     let mut requests = requests.peekable();
@@ -82,21 +82,21 @@ fn ask(peer: &mut Peer, requests: impl Iterator<Item = Vec<u8>>) -> usize {
     granted
 }
 
-/// 9,600 times 4,096 ports at one end.
+/// Enables 9,600 rules with 4,096 ports at one end.
 fn port_ranges(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let granted = ask(peer, (0..9600 / scale).map(|n| per(internal(n, 1025, 4096), external(0, 1))));
     format!("{granted} rules of 4,096 ports")
 }
 
-/// The same at both ends.
+/// Enables 960 rules with 512 ports at both ends.
 fn parallel_ranges(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let granted = ask(peer, (0..960 / scale).map(|n| per(internal(n, 1025, 512), external(2049, 512))));
     format!("{granted} rules of 512 pairs of ports")
 }
 
-/// A new combination of prefix lengths each; then another agent requests one more.
+/// Uses a new combination of prefix lengths for each rule; then another agent requests one more.
 fn shapes(server: &Server, _: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let shaped = |n: usize| {
@@ -111,7 +111,7 @@ fn shapes(server: &Server, _: usize) -> String {
     format!("{granted} combinations of prefix lengths; another agent got its own")
 }
 
-/// 16 MB of PRL, with more rules than a list can have.
+/// Sends 16 MB of PRL, with more rules than a list can have.
 fn lists(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let held = ask(peer, (0..9000).map(|n| per(internal(n, 5004, 1), external(0, 1))));
@@ -121,12 +121,12 @@ fn lists(server: &Server, scale: usize) -> String {
         let lists = octets(Request::Prl).repeat(10_000);
         (0..count / 10_000).for_each(|_| writer.write_all(&lists).expect("it listens"));
     });
-    peer.swallow(count / 10_000 * 10_000 * 8);
+    peer.skip_octets(count / 10_000 * 10_000 * 8);
     writing.join().expect("all is said");
     format!("{count} lists of {held} rules refused")
 }
 
-/// Wide PERs, with 49,000 PDRs about other ports: as many as the quota of elements allows.
+/// Enables wide rules beside 49,000 PDRs about other ports, as many as the quota of elements allows.
 fn wide_beside_blocks(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let blocked = ask(peer, (0..49_000 / scale).map(|n| pdr(internal(n, 9, 1), external(9, 1))));
@@ -138,7 +138,7 @@ fn wide_beside_blocks(server: &Server, scale: usize) -> String {
     format!("{granted} wide rules beside {blocked} disable rules")
 }
 
-/// One PDR that ends 99,000 rules, of which 400 sessions are notified; half of them do not read.
+/// Sends one PDR that ends 99,000 rules, of which 400 sessions are notified; half of them do not read.
 fn fan_out(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let held = ask(peer, (0..99_000 / scale).map(|n| per(internal(n, 5004, 1), external(0, 1))));
@@ -149,13 +149,13 @@ fn fan_out(server: &Server, scale: usize) -> String {
     let all = AddressTuple { prefix_length: 8, ..internal(0, 0, 1) };
     peer.say(&pdr(all, AddressTuple { prefix_length: 0, ..external(0, 1) }));
     assert!(matches!(peer.answer(), Body::Reply(_)));
-    // Until everybody has been notified, and sessions that do not read have been closed.
-    (0..held).for_each(|_| drop(peer.hear()));
+    // Waits until all sessions have been notified, and those that do not read have been closed.
+    (0..held).for_each(|_| drop(peer.receive()));
     drop(reading);
     format!("one disable rule over {held} rules, {count} sessions told")
 }
 
-/// A session that reads its notifications, or does not.
+/// Opens a session that reads its notifications, or does not.
 fn listen(mut peer: Peer, listens: bool) -> Option<Peer> {
     if !listens {
         return Some(peer);
@@ -167,7 +167,7 @@ fn listen(mut peer: Peer, listens: bool) -> Option<Peer> {
     None
 }
 
-/// PERs of which 4,000 sessions are notified.
+/// Sends PERs of which 4,000 sessions are notified.
 fn listeners(server: &Server, scale: usize) -> String {
     let sessions: Vec<Peer> = (0..4000 / scale).map(|_| Peer::connect(server.address, "watcher")).collect();
     let peer = &mut Peer::connect(server.address, "attacker");
@@ -175,7 +175,7 @@ fn listeners(server: &Server, scale: usize) -> String {
     format!("{granted} rules that {} sessions are told of", sessions.len())
 }
 
-/// Unfinished TLS handshakes, 64 at a time.
+/// Leaves TLS handshakes unfinished, 64 at a time.
 fn handshakes(server: &Server, scale: usize) -> String {
     let hello = server.client_hello();
     let (mut open, mut answer) = (Vec::new(), [0; 1 << 14]);
@@ -191,7 +191,7 @@ fn handshakes(server: &Server, scale: usize) -> String {
     format!("{} handshakes begun", open.len())
 }
 
-/// Sends all requests without waiting for answers, which are read beside.
+/// Sends all requests without waiting for answers, which another thread reads.
 fn flood(peer: &mut Peer, requests: impl Iterator<Item = Vec<u8>>) -> usize {
     let mut reader = peer.socket.try_clone().expect("a socket");
     let reading = thread::spawn(move || {
@@ -209,7 +209,7 @@ fn flood(peer: &mut Peer, requests: impl Iterator<Item = Vec<u8>>) -> usize {
     reading.join().expect("it reads to the end")
 }
 
-/// 50,000 rules of one flow and one second each, again and again for 20 s.
+/// Repeats 50,000 rules of one flow and one second each for 20 s.
 fn short_lives(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let all: Vec<Vec<u8>> =
@@ -224,7 +224,7 @@ fn short_lives(server: &Server, scale: usize) -> String {
     format!("{} rules of 1 s, {} rounds", all.len(), rounds - 1)
 }
 
-/// 99,000 rules that end together after 10 s, of which 360 sessions are notified.
+/// Enables 99,000 rules that end together after 10 s, of which 360 sessions are notified.
 fn common_end(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let lifetime = Lifetime(if scale > 1 { 1 } else { 10 });
@@ -233,12 +233,12 @@ fn common_end(server: &Server, scale: usize) -> String {
     let sessions: Vec<Peer> = (0..360 / scale).map(|_| Peer::connect(server.address, "watcher")).collect();
     let count = sessions.len();
     sessions.into_iter().for_each(|peer| drop(listen(peer, true)));
-    (0..held).for_each(|_| drop(peer.hear()));
+    (0..held).for_each(|_| drop(peer.receive()));
     format!("{held} rules that end together, {count} sessions told")
 }
 
-/// Reservations of more ports than the quota allows, and mappings of more ports than a rule may have, at a NAT that
-/// has assigned none yet.
+/// Requests more ports than the quota allows, and mappings of more ports than a rule may have, at a NAT that has
+/// assigned none yet.
 fn port_searches(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let count = 400_000 / scale;
@@ -250,7 +250,7 @@ fn port_searches(server: &Server, scale: usize) -> String {
     format!("{count} searches for 60,000 ports")
 }
 
-/// Every second port of the first address is reserved; then ranges of two ports.
+/// Reserves every second port of the first address, then ranges of two ports.
 fn fragmented_ports(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let pids: Vec<Pid> = (0..8000 / scale).filter_map(|_| reserve(peer, 1)).collect();
@@ -281,7 +281,7 @@ fn prr(ports: u16, parity: ReservedParity) -> Vec<u8> {
     octets(Request::Prr { parameters, lifetime: Lifetime(3600), gid: None })
 }
 
-/// Rules of 511 pairs of ports when the quota of elements is used up.
+/// Requests rules of 511 pairs of ports when the quota of elements is exhausted.
 fn beyond_quota(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let pairs = |n| per(internal(n, 1025, 511), external(2049, 511));
@@ -291,7 +291,7 @@ fn beyond_quota(server: &Server, scale: usize) -> String {
     format!("{count} rules of 511 pairs of ports beside {held}")
 }
 
-/// Lifetimes of 1,000 rules, changed without a pause.
+/// Changes the lifetimes of 1,000 rules without a pause.
 fn lifetimes(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let pids: Vec<Pid> = (0..1000 / scale).filter_map(|n| enable(peer, n)).collect();
@@ -314,7 +314,7 @@ fn enable(peer: &mut Peer, n: usize) -> Option<Pid> {
     }
 }
 
-/// Sessions with a wrong secret, one after the other on 16 connections at a time.
+/// Opens sessions with a wrong secret, one after the other on 16 connections at a time.
 fn wrong_secrets(server: &Server, scale: usize) -> String {
     let address = server.address;
     let guess = move || (0..1000 / scale).filter(|_| Peer::is_refused(address)).count();
@@ -323,7 +323,7 @@ fn wrong_secrets(server: &Server, scale: usize) -> String {
     format!("{refused} sessions refused")
 }
 
-/// Requests while nobody reads the log that has a line of each.
+/// Sends requests while the audit log is not read.
 fn unread_audit(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let end = now() + Duration::from_secs(20) / scale as u64;

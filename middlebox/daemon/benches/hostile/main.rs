@@ -19,11 +19,11 @@ use hol_base::Duration;
 use server::Server;
 use victim::Victim;
 
-/// Maximum time for 99 of a hundred requests of an innocent agent, without waits for a processor.
-const LONGEST: Duration = Duration::from_millis(50);
+/// Maximum 99th percentile of an innocent agent's response times, without waits for a processor.
+const MAX_P99: Duration = Duration::from_millis(50);
 /// Maximum memory of the daemon, in octets.
-const MOST_MEMORY: u64 = 256 << 20;
-/// Other load on the machine causes delays too, but not each time.
+const MAX_MEMORY: u64 = 256 << 20;
+/// Attempts, because other load on the machine sometimes causes delays too.
 const ATTEMPTS: usize = 3;
 
 fn main() {
@@ -31,7 +31,7 @@ fn main() {
     if arguments.iter().any(|argument| argument == server::ROLE) {
         return server::run(&arguments);
     }
-    // `--test` only checks that everything works, not how fast.
+    // `--test` only checks function, not speed.
     let is_test = arguments.iter().any(|argument| argument == "--test");
     if let Err(why) = network::enter_another() {
         return println!("nothing without a network namespace of our own: {why}");
@@ -43,7 +43,7 @@ fn main() {
     let attempts = if is_test { 1 } else { ATTEMPTS };
     let are_held = attacks::ALL.iter().filter(wanted);
     let are_held = are_held.map(|attack| (0..attempts).any(|_| suffer(attack, is_test)));
-    // Runs all, whatever the first result.
+    // All attacks run, regardless of the first result.
     let are_held: Vec<bool> = are_held.collect();
     assert!(is_test || are_held.into_iter().all(|is_held| is_held), "an attack holds up others");
 }
@@ -57,5 +57,5 @@ fn suffer(attack: &Attack, is_test: bool) -> bool {
     let (times, memory) = (victim.stop(), server.peak_memory());
     println!("{}: {outcome}, over after {passed}", attack.name);
     println!("  the other agent's round trips: {times}; the daemon had {} MiB at most", memory >> 20);
-    times.p99() < LONGEST && memory < MOST_MEMORY
+    times.p99() < MAX_P99 && memory < MAX_MEMORY
 }

@@ -1,4 +1,4 @@
-//! An agent that authenticates, and then sends anything.
+//! An agent that authenticates, and then sends arbitrary octets.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,7 +7,7 @@ use std::thread;
 use hol_agent::nonces;
 use hol_base::{Duration, Time};
 use hol_simco::{
-    AddressTuple, Addresses, Agent, Body, Direction, Enable, Header, Heard, Lifetime, Location, Message,
+    AddressTuple, Addresses, Agent, AgentEvent, Body, Direction, Enable, Header, Lifetime, Location, Message,
     PerParameters, PortParity, Request, SharedSecret, Tid, Token, Version,
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -42,10 +42,10 @@ impl Peer {
         let mut say = agent.establish().expect("the session is closed");
         loop {
             peer.say(&say.to_bytes());
-            let answer = peer.hear().expect("an answer");
+            let answer = peer.receive().expect("an answer");
             match agent.receive(&answer.to_bytes()).expect("what the protocol has") {
-                Heard::Authenticate(sa) => say = sa,
-                Heard::Open(_) => return peer,
+                AgentEvent::Authenticate(sa) => say = sa,
+                AgentEvent::Open(_) => return peer,
                 other => panic!("{other:?}"),
             }
         }
@@ -56,11 +56,11 @@ impl Peer {
         let socket = TcpStream::connect(address).expect("the daemon listens");
         let mut peer = Self { socket, heard: Vec::new() };
         peer.say(&octets(Request::Se { version: Version::SIMCO_3_0, challenge: None }));
-        if peer.hear().is_none() {
+        if peer.receive().is_none() {
             return true;
         }
         peer.say(&octets(Request::Sa { token: Some(Token::new(vec![0; 32])) }));
-        !matches!(peer.hear(), Some(Message { body: Body::Reply(_), .. }))
+        !matches!(peer.receive(), Some(Message { body: Body::Reply(_), .. }))
     }
 
     pub fn say(&mut self, octets: &[u8]) {
@@ -68,7 +68,7 @@ impl Peer {
     }
 
     /// Returns the next message; `None` after the last.
-    pub fn hear(&mut self) -> Option<Message> {
+    pub fn receive(&mut self) -> Option<Message> {
         let mut piece = [0; 1 << 16];
         loop {
             if let Some(length) = Header::parse(&self.heard).map(|header| header.message_length())
@@ -90,15 +90,15 @@ impl Peer {
     /// Returns the answer to the last request, skipping notifications.
     pub fn answer(&mut self) -> Body {
         loop {
-            match self.hear().expect("an answer").body {
+            match self.receive().expect("an answer").body {
                 Body::Notification(_) => {}
                 body => return body,
             }
         }
     }
 
-    /// Reads octets until that many have come, without parsing them.
-    pub fn swallow(&mut self, mut octets: usize) {
+    /// Reads this many octets without parsing them.
+    pub fn skip_octets(&mut self, mut octets: usize) {
         let mut piece = [0; 1 << 16];
         while octets > 0 {
             let count = self.socket.read(&mut piece).expect("answers");

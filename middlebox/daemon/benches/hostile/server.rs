@@ -29,13 +29,13 @@ access = 'all'
 quota = { sessions = 5000 }
 ";
 
-/// What the daemon is.
+/// The configuration of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setup {
     Firewall,
-    /// With 64 addresses.
+    /// A NAT with 64 addresses.
     Nat,
-    /// A firewall that logs all requests into a pipe that nobody reads.
+    /// A firewall that logs all requests into a pipe that is not read.
     UnreadAudit,
 }
 
@@ -103,7 +103,7 @@ impl Clocks {
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
-    /// Where it listens for TLS.
+    /// The address for TLS.
     pub protected: SocketAddr,
 }
 
@@ -134,7 +134,7 @@ impl Server {
         octets
     }
 
-    /// Returns what reads the clocks of its thread that serves.
+    /// Returns a function that reads the clocks of the serving thread.
     pub fn clocks(&self) -> impl Fn() -> Clocks + Send + 'static {
         let path = format!("/proc/{}/schedstat", self.child.id());
         move || Clocks::read(&path)
@@ -151,7 +151,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be busy with an attack; do not wait for it.
+        // The daemon may be busy with an attack, so it is killed.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let table = ["delete", "table", "inet", "simco"];

@@ -20,8 +20,8 @@ pub struct Victim {
     asking: JoinHandle<Times>,
 }
 
-/// Times from due to answered, sorted; the same without waits for a processor, of which the machine's other load is
-/// the cause; and the daemon's processor time.
+/// Response times from the due time, sorted; the same without waits for a processor, which other load on the
+/// machine causes; and the daemon's processor time.
 pub struct Times {
     spans: Vec<Duration>,
     own: Vec<Duration>,
@@ -70,8 +70,8 @@ fn ask(peer: &mut Peer, is_over: &AtomicBool, clocks: &dyn Fn() -> Clocks) -> Ti
         processor.push(used);
         let waited = after.delay.saturating_sub(before.delay)
             + Clocks::of_this_thread().delay.saturating_sub(mine.delay);
-        // As if requests had come due meanwhile: a long wait is many late answers.
-        // Both may have waited at the same time.
+        // A long wait counts as many late answers, one for each request that would have become due. Both
+        // processes may have waited at the same time.
         let mut late = passed.saturating_sub(waited).max(used);
         own.push(late);
         while late > PERIOD {
@@ -81,7 +81,7 @@ fn ask(peer: &mut Peer, is_over: &AtomicBool, clocks: &dyn Fn() -> Clocks) -> Ti
         spans.push(now().since(due));
         due += PERIOD;
     }
-    // Requests that were due while an answer was late.
+    // Requests that became due while an answer was late.
     while due < now() {
         spans.push(now().since(due));
         due += PERIOD;

@@ -89,7 +89,7 @@ impl Daemon {
         self.kill();
     }
 
-    /// proc(5)
+    /// Returns the peak memory from proc(5).
     fn peak_memory(&self) -> String {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
         status.lines().find(|line| line.starts_with("VmHWM")).expect("Linux tells it").to_owned()

@@ -1,4 +1,4 @@
-//! A minimal agent that only counts.
+//! A minimal agent, whose own cost is small.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -23,7 +23,7 @@ pub struct Client {
     host: u16,
 }
 
-/// How long transactions took.
+/// Durations of transactions.
 pub struct Times(Vec<u64>);
 
 pub fn now() -> Time {
@@ -41,7 +41,7 @@ impl Client {
         client
     }
 
-    /// Life cycles of rules, this many at a time: enable, change, delete.
+    /// Performs life cycles of rules, this many at a time: enable, change, delete.
     pub fn live(&mut self, at_a_time: u32, transactions: usize) {
         let mut asked = 0;
         let mut answered = 0;
@@ -78,7 +78,7 @@ impl Client {
         }
     }
 
-    /// Enable, change, ask and delete, one at a time, timed by this clock.
+    /// Measures enable, change, status and delete, one at a time, with this clock.
     pub fn times(&mut self, transactions: usize, clock: &dyn Fn() -> Time) -> Times {
         let mut times = Vec::with_capacity(transactions);
         let mut pid = Pid(0);
@@ -101,7 +101,7 @@ impl Client {
         Times(times)
     }
 
-    /// One PDR.
+    /// Measures one PDR.
     pub fn time_to_block(&mut self) -> Duration {
         let at =
             |location, address: [u8; 4]| AddressTuple::of_host(location, UDP, SocketAddr::from((address, 0)));
@@ -138,8 +138,8 @@ impl Client {
         Message::request(Tid(1), request).append_to(&mut self.to_say);
     }
 
-    /// Sends what is queued, and handles what has arrived; blocks until something has.
-    fn exchange(&mut self, hear: &mut dyn FnMut(&mut Self, Reply)) {
+    /// Sends the queued requests, and handles arrived replies; blocks until one arrives.
+    fn exchange(&mut self, receive: &mut dyn FnMut(&mut Self, Reply)) {
         self.socket.write_all(&self.to_say).expect("the daemon is there");
         self.to_say.clear();
         let mut piece = [0; 1 << 16];
@@ -152,7 +152,7 @@ impl Client {
             && length <= rest.len()
         {
             match Message::parse(&rest[..length]).expect("a message").body {
-                Body::Reply(reply) => hear(self, reply),
+                Body::Reply(reply) => receive(self, reply),
                 other => panic!("no positive reply: {other:?}"),
             }
             rest = &rest[length..];

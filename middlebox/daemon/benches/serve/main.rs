@@ -11,7 +11,7 @@ mod server;
 
 use client::Client;
 use hol_base::{Duration, Time};
-use server::{Making, Server};
+use server::{DaemonParts, Server};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -20,22 +20,22 @@ fn main() {
     }
     let is_test = arguments.iter().any(|argument| argument == "--test");
     let scaled = |count: usize| if is_test { count / 100 } else { count };
-    let null = Making { filter: false, journal: false };
+    let null = DaemonParts { filter: false, journal: false };
     pipelined(null, scaled(3_000_000));
     single(null, scaled(200_000));
     many_rules(scaled(1_000_000), scaled(200_000));
     if let Err(why) = network::enter_another() {
         return println!("no more without a network namespace of our own: {why}");
     }
-    for making in [Making { filter: true, journal: false }, Making { filter: true, journal: true }] {
-        pipelined(making, scaled(300_000));
-        single(making, scaled(20_000));
+    for parts in [DaemonParts { filter: true, journal: false }, DaemonParts { filter: true, journal: true }] {
+        pipelined(parts, scaled(300_000));
+        single(parts, scaled(20_000));
     }
 }
 
-/// Enable, change of lifetime and delete, 256 rules' lives at a time.
-fn pipelined(making: Making, transactions: usize) {
-    let server = Server::start(making);
+/// Measures enable, lifetime change and delete, 256 life cycles of rules at a time.
+fn pipelined(parts: DaemonParts, transactions: usize) {
+    let server = Server::start(parts);
     let mut client = Client::connect(server.address);
     client.live(256, transactions / 10);
     let (cpu, start) = (server.processor_time(), client::now());
@@ -43,7 +43,7 @@ fn pipelined(making: Making, transactions: usize) {
     let (cpu, passed) = (server.processor_time().saturating_sub(cpu), client::now().since(start));
     let per_second = |span: Duration| transactions as f64 * 1e9 / span.as_nanos() as f64;
     println!(
-        "{making}, pipelined: {transactions} transactions, enable, change of lifetime and delete in equal shares"
+        "{parts}, pipelined: {transactions} transactions, enable, change of lifetime and delete in equal shares"
     );
     println!("  {:>9.0} transactions/s beside the agent on this machine", per_second(passed));
     println!(
@@ -53,17 +53,17 @@ fn pipelined(making: Making, transactions: usize) {
     );
 }
 
-/// One at a time.
-fn single(making: Making, singles: usize) {
-    let server = Server::start(making);
+/// Measures transactions one at a time.
+fn single(parts: DaemonParts, singles: usize) {
+    let server = Server::start(parts);
     let mut client = Client::connect(server.address);
-    println!("{making}, one at a time: {singles} transactions, enable, change, status and delete");
+    println!("{parts}, one at a time: {singles} transactions, enable, change, status and delete");
     report(&server, &mut client, singles);
 }
 
-/// With many rules in force.
+/// Measures transactions while many rules are in force.
 fn many_rules(rules: usize, singles: usize) {
-    let server = Server::start(Making { filter: false, journal: false });
+    let server = Server::start(DaemonParts { filter: false, journal: false });
     let mut client = Client::connect(server.address);
     let before = server.memory();
     let start = client::now();

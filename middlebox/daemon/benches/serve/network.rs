@@ -1,11 +1,11 @@
-//! A network namespace of our own, whose packet filter is nobody else's.
+//! A network namespace of the benchmark, with its own packet filter.
 
 use std::io;
 use std::process::Command;
 
 use nix::sched::{CloneFlags, unshare};
 
-/// Moves this process to a new one, with a loopback interface.
+/// Moves this process to a new network namespace with a loopback interface.
 pub fn enter_another() -> io::Result<()> {
     unshare(CloneFlags::CLONE_NEWNET)?;
     let status = Command::new("ip").args(["link", "set", "lo", "up"]).status()?;

@@ -14,9 +14,9 @@ pub const ROLE: &str = "be-the-daemon";
 const FILTER: &str = "with-nftables";
 const JOURNAL: &str = "with-journal";
 
-/// What the daemon applies before it answers.
+/// Whether the daemon applies changes to nftables and a journal.
 #[derive(Debug, Clone, Copy)]
-pub struct Making {
+pub struct DaemonParts {
     pub filter: bool,
     pub journal: bool,
 }
@@ -40,7 +40,7 @@ pub fn run(arguments: &[String]) {
     daemon.run(std::io::stdin(), tell).expect("it serves");
 }
 
-impl fmt::Display for Making {
+impl fmt::Display for DaemonParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.filter, self.journal) {
             (false, false) => "no filter",
@@ -51,18 +51,18 @@ impl fmt::Display for Making {
     }
 }
 
-/// A daemon, as long as it lasts.
+/// A running daemon.
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
 }
 
 impl Server {
-    pub fn start(making: Making) -> Self {
+    pub fn start(parts: DaemonParts) -> Self {
         let program = std::env::current_exe().expect("this program has a path");
         let command = &mut Command::new(program);
         command.args(
-            [(making.filter, FILTER), (making.journal, JOURNAL)]
+            [(parts.filter, FILTER), (parts.journal, JOURNAL)]
                 .iter()
                 .filter(|(is_so, _)| *is_so)
                 .map(|(_, word)| word),

@@ -7,41 +7,41 @@ use hol_simco::{ConnectionInfo, SessionId};
 
 use super::Daemon;
 use crate::Transport;
-use crate::connection::{Connection, Over};
-use crate::line::Heard;
-use crate::listen::Arrival;
+use crate::connection::{Connection, EndReason};
+use crate::line::ReadOutcome;
+use crate::listeners::Arrival;
 use crate::log::{Field, Level};
 use crate::port_mapping::PortMapper;
 
 impl Daemon {
     /// Maximum octets read from a connection per turn.
-    const MOST_HEARD: usize = 16 * Self::PIECE;
-    /// Cost of a failed handshake, in units of about a nanosecond.
+    const MAX_READ: usize = 16 * Self::PIECE;
+    /// Cost of a failed handshake, in units of about a nanosecond of processor time.
     const REFUSED_HANDSHAKE: u64 = 500_000;
     /// Maximum agents accepted per turn.
-    const MOST_ACCEPTED: usize = 64;
+    const MAX_ACCEPTED: usize = 64;
 
     /// Maximum handshakes in progress.
-    pub(super) const MOST_HANDSHAKES: usize = 512;
+    pub(super) const MAX_HANDSHAKES: usize = 512;
 
-    /// Accepts waiting agents. If there is no room, a connection without a session is closed: the oldest from the
-    /// address that has most of them.
+    /// Accepts waiting agents. If there are too many connections, one without a session is closed: the oldest
+    /// from the address that has most of them.
     pub(super) fn accept(&mut self, now: Time, number: u32) -> io::Result<()> {
-        for _ in 0..Self::MOST_ACCEPTED {
+        for _ in 0..Self::MAX_ACCEPTED {
             let Some(listeners) = &mut self.listeners else { return Ok(()) };
             let is_full = self.connections.len() >= self.limits.connections;
-            let idle = self.unopened.to_displace().filter(|_| is_full);
+            let idle = self.without_session.next_to_displace().filter(|_| is_full);
             if is_full && idle.is_none() {
                 return listeners.pause(now, &self.poller);
             }
             match listeners.accept(number) {
                 Ok(Some(arrival)) => {
-                    idle.into_iter().for_each(|id| self.remove(now, id, &Over::Displaced));
+                    idle.into_iter().for_each(|id| self.remove(now, id, &EndReason::Displaced));
                     self.admit(now, arrival);
                 }
                 Ok(None) => return Ok(()),
                 Err(error) => {
-                    // Too many files, or no memory: retrying at once would fail.
+                    // There are too many open files, or no memory; an immediate retry would fail.
                     self.log.write(now, Level::Warn, "not-accepted", &[("reason", &error)]);
                     return listeners.pause(now, &self.poller);
                 }
@@ -62,98 +62,99 @@ impl Daemon {
             self.middlebox.disconnect(id);
             return;
         }
-        self.unopened.add(id, peer.ip());
+        self.without_session.add(id, peer.ip());
         if listen.transport == Transport::Tls {
             self.handshakes.add(id, peer.ip());
-            let is_crowded = self.handshakes.len() > Self::MOST_HANDSHAKES;
-            if let Some(other) = self.handshakes.to_displace().filter(|_| is_crowded) {
-                self.remove(now, other, &Over::Displaced);
+            let is_crowded = self.handshakes.len() > Self::MAX_HANDSHAKES;
+            if let Some(other) = self.handshakes.next_to_displace().filter(|_| is_crowded) {
+                self.remove(now, other, &EndReason::Displaced);
             }
         }
     }
 
-    /// Reads one connection after the other, until there is enough to answer. A connection with a running
-    /// sweep is read after it.
-    pub(super) fn hear(&mut self, now: Time) {
+    /// Reads one connection after the other, until a batch is full. A connection whose sweep is running is
+    /// read after it.
+    pub(super) fn read_connections(&mut self, now: Time) {
         let mut to_wait = Vec::new();
         while !self.batch.is_full()
-            && let Some(id) = self.connections.next_speaker()
+            && let Some(id) = self.connections.next_to_read()
         {
             if self.middlebox.is_sweeping_for(id) {
                 to_wait.push(id);
                 continue;
             }
             self.batch.begin_share();
-            self.hear_one(now, id);
+            self.read_connection(now, id);
             self.connections.note_to_write(id);
-            let is_behind = self.middlebox.is_behind(id);
+            let has_waiting_messages = self.middlebox.has_waiting_messages(id);
             let Some(connection) = self.connections.get_mut(id) else { continue };
-            connection.is_behind = is_behind || connection.has_rest();
-            let has_rest = connection.has_rest();
+            connection.has_waiting_messages = has_waiting_messages || connection.has_buffered_data();
+            let has_buffered_data = connection.has_buffered_data();
             if self.batch.is_full() {
-                // Requests are answered first; buffered data are processed then.
-                to_wait.extend(has_rest.then_some(id));
-            } else if is_behind || has_rest {
-                // It has used its share, and gets another after the others.
+                // Requests are answered first; buffered data are processed after that.
+                to_wait.extend(has_buffered_data.then_some(id));
+            } else if has_waiting_messages || has_buffered_data {
+                // The session has used its share, and gets another after the others.
                 self.connections.note_ready(id);
             }
         }
         to_wait.into_iter().for_each(|id| self.connections.note_ready(id));
     }
 
-    /// Reads requests for port mappings, together as much as of an agent per turn. Further datagrams wait in
-    /// the kernel.
-    pub(super) fn hear_hosts(&mut self, now: Time) -> io::Result<()> {
+    /// Reads requests for port mappings, up to the share of an agent per turn. Further datagrams wait in the
+    /// kernel.
+    pub(super) fn read_datagrams(&mut self, now: Time) -> io::Result<()> {
         let Some(mapper) = &mut self.mapper else { return Ok(()) };
         self.batch.begin_share();
         let mut count = 0;
-        while count < PortMapper::MOST_HEARD
+        while count < PortMapper::MAX_DATAGRAMS
             && self.batch.has_room()
-            && let Some(&number) = self.asking.first()
+            && let Some(&number) = self.readable_mappers.first()
         {
             count += 1;
-            let heard = mapper.hear(now, number, &mut self.buffer, &mut self.middlebox, &mut self.batch);
-            // Errors about unreachable hosts also arrive here, and are ignored.
+            let heard = mapper.receive(now, number, &mut self.buffer, &mut self.middlebox, &mut self.batch);
+            // ICMP errors about unreachable hosts also arrive here, and are ignored.
             if !heard.unwrap_or(true) {
-                self.asking.remove(&number);
+                self.readable_mappers.remove(&number);
             }
         }
-        // The poller reports those with more data.
-        self.asking.clear();
+        // The poller reports sockets with more data again.
+        self.readable_mappers.clear();
         Ok(())
     }
 
     /// Processes buffered and new data of a connection.
-    fn hear_one(&mut self, now: Time, id: SessionId) {
+    fn read_connection(&mut self, now: Time, id: SessionId) {
         self.middlebox.resume(now, id, &mut self.batch);
         let mut count = 0;
-        while count < Self::MOST_HEARD && self.batch.has_room() && !self.middlebox.is_sweeping_for(id) {
+        while count < Self::MAX_READ && self.batch.has_room() && !self.middlebox.is_sweeping_for(id) {
             let Some(connection) = self.connections.get_mut(id) else { return };
             match connection.read(&mut self.buffer) {
-                Ok(Heard::Octets(octets)) => {
+                Ok(ReadOutcome::Octets(octets)) => {
                     count += octets.len();
                     self.metrics.numbers().received += octets.len() as u64;
                     self.middlebox.receive(now, id, octets, &mut self.batch);
                 }
-                Ok(Heard::Work(work)) => self.batch.count(work),
-                Ok(Heard::Names(Some(names))) if names.is_empty() => {
-                    let why = "the certificate has no DNS name; give it one (subjectAltName=DNS:AGENT)";
+                Ok(ReadOutcome::Work(work)) => self.batch.count(work),
+                Ok(ReadOutcome::Names(Some(names))) if names.is_empty() => {
+                    let why = "the certificate has no DNS name; issue it with one (subjectAltName=DNS:AGENT)";
                     return self.refuse_handshake(now, id, io::Error::new(io::ErrorKind::InvalidData, why));
                 }
-                Ok(Heard::Names(names)) => self.identify(id, names.unwrap_or_default()),
-                Ok(Heard::Nothing) => return,
-                Ok(Heard::End) if connection.is_open() => {
+                Ok(ReadOutcome::Names(names)) => self.identify(id, names.unwrap_or_default()),
+                Ok(ReadOutcome::Nothing) => return,
+                Ok(ReadOutcome::End) if connection.is_open() => {
                     self.middlebox.disconnect(id);
                     return self.connections.close(id);
                 }
-                Ok(Heard::End) => return self.remove(now, id, &Over::Closed),
+                Ok(ReadOutcome::End) => return self.remove(now, id, &EndReason::Closed),
                 Err(error) if self.handshakes.has(id) => return self.refuse_handshake(now, id, error),
                 Err(error) => return self.remove(now, id, &error.into()),
             }
         }
     }
 
-    /// Handles the end of a handshake. Of the authenticated names, the first that the policy knows counts.
+    /// Handles the end of a handshake. The agent is the first of the authenticated names that the policy
+    /// knows.
     fn identify(&mut self, id: SessionId, mut names: Vec<String>) {
         self.handshakes.remove(id);
         let policy = self.middlebox.policy();
@@ -168,8 +169,8 @@ impl Daemon {
         self.metrics.numbers().refused_handshakes += 1;
         if let Some(peer) = self.connections.get_mut(id).map(|connection| connection.peer) {
             let fields: [Field<'_>; 2] = [("peer", &peer.ip()), ("reason", &error)];
-            self.log.write_seldom(now, Level::Warn, "handshake-refused", &fields);
+            self.log.write_limited(now, Level::Warn, "handshake-refused", &fields);
         }
-        self.remove(now, id, &Over::Unproved(error));
+        self.remove(now, id, &EndReason::HandshakeFailed(error));
     }
 }

@@ -11,7 +11,7 @@ use crate::log::Level;
 use crate::token::Token;
 use crate::{Settings, SetupError, Signals};
 
-/// When to reload which files.
+/// The signals and settings of a reload.
 pub(super) struct Reload {
     signals: Signals,
     /// The settings with which the daemon was started.
@@ -27,7 +27,7 @@ impl fmt::Debug for Reload {
 
 impl Daemon {
     /// Reads the settings again at each signal, and reloads the policy, the secrets, the certificates and the log's
-    /// format and level. It logs which of the other settings have changed since the start, for which it needs a restart.
+    /// format and level. Logs which other settings have changed since the start, which take effect after a restart.
     pub fn reload_on(
         &mut self,
         signals: Signals,
@@ -39,7 +39,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Reloads the files; if one is invalid, nothing changes.
+    /// Reloads the files; if any is invalid, nothing changes.
     pub(super) fn reload(&mut self, now: Time) -> io::Result<()> {
         let Some(Reload { signals, settings: first, read }) = &mut self.reload else { return Ok(()) };
         signals.take()?;
@@ -50,9 +50,9 @@ impl Daemon {
         });
         let reloaded = ready.and_then(|(settings, tls, (policy, authentication))| {
             let path = settings.policy.clone().or(settings.secrets.clone()).unwrap_or_default();
-            let ruled = self.middlebox.rule_by(policy, authentication);
+            let ruled = self.middlebox.replace_policy(policy, authentication);
             ruled.map_err(|source| SetupError::Policy { path, source })?;
-            self.listeners.iter_mut().for_each(|listeners| listeners.speak(tls.clone()));
+            self.listeners.iter_mut().for_each(|listeners| listeners.set_tls(tls.clone()));
             self.log.change(settings.log, settings.format);
             Ok(first.restarts(&settings).join(", "))
         });

@@ -1,9 +1,10 @@
-//! Agents on real sockets and a daemon that the test turns by hand: one thread, and time passes when the test says so.
+//! Agents on real sockets and a daemon whose turns and time are controlled by the test: one thread, and time passes
+//! only when the test says so.
 
+mod attacks;
+mod faulty_clients;
 mod filters;
 mod handshakes;
-mod harm;
-mod hostility;
 mod sctp;
 mod serving;
 mod world;

@@ -1,4 +1,4 @@
-//! A journal whose standby is silent, absent, or has just begun.
+//! A journal whose standby is silent, absent, or has just connected.
 
 #[path = "../../../journal/tests/limit/mod.rs"]
 mod limit;
@@ -27,12 +27,12 @@ fn recorded(directory: &Path) -> Vec<u32> {
     hol_journal::read(directory).unwrap().iter().map(|recorded| recorded.rule.pid.0).collect()
 }
 
-fn ledger(directory: &Path, standby: Shipper) -> Ledger {
+fn ledger(directory: &Path, standby: Replicator) -> Ledger {
     let (journal, _) = Journal::open(directory).unwrap();
     Ledger::new(Clock::start(), Box::new(NullFilter), Some(journal)).with_standby(Some(standby))
 }
 
-/// A standby that records nothing, and a disk that takes the change, but not that it is taken back.
+/// The standby records nothing, and the disk has space for the change, but not for its reversal.
 #[test]
 fn what_was_refused_for_want_of_a_standby_is_not_recorded_in_the_end_though_the_disk_was_full() {
     const TEST: &str = "ledger::tests::\
@@ -43,31 +43,31 @@ fn what_was_refused_for_want_of_a_standby_is_not_recorded_in_the_end_though_the_
     let directory = tempfile::tempdir().unwrap();
     let (policy, now) = (Policy::open(), Time::from_millis(1_700_000_000_000));
     let later = now + Duration::from_secs(60);
-    let mut ledger = ledger(directory.path(), Shipper::silent());
+    let mut ledger = ledger(directory.path(), Replicator::silent());
     let size = || std::fs::metadata(directory.path().join("journal.0000000001")).unwrap().len();
     let before = size();
-    let failure = ledger.make(now, &[begin(rule(7, later))], &policy).unwrap_err();
+    let failure = ledger.apply(now, &[begin(rule(7, later))], &policy).unwrap_err();
     assert!(matches!(failure, LedgerError::Standby), "{failure}");
     assert!(recorded(directory.path()).is_empty());
-    // Begun and taken back: of the first, and a part of the second.
+    // The sizes of a change and its reversal: of the first rule, and a part of the second.
     let both = size() - before;
-    ledger.standby = Some(Shipper::silent());
+    ledger.standby = Some(Replicator::silent());
     limit_files(Some(size() + both - 1));
-    let failure = ledger.make(now, &[begin(rule(8, later))], &policy).unwrap_err();
+    let failure = ledger.apply(now, &[begin(rule(8, later))], &policy).unwrap_err();
     assert!(matches!(failure, LedgerError::Journal(_)), "{failure}");
     limit_files(None);
     assert_eq!(recorded(directory.path()), [8], "it is still to be taken back");
     ledger.standby = None;
-    ledger.make(now, &[begin(rule(9, later))], &policy).unwrap();
+    ledger.apply(now, &[begin(rule(9, later))], &policy).unwrap();
     assert_eq!(recorded(directory.path()), [9]);
 }
 
-/// The one before is lost and another begins while a change is recorded.
+/// The previous standby is lost and another connects while a change is recorded.
 #[test]
 fn a_standby_that_has_begun_gets_what_is_taken_back() {
     let directory = tempfile::tempdir().unwrap();
     let (policy, now) = (Policy::open(), Time::from_millis(1_700_000_000_000));
-    let mut ledger = ledger(directory.path(), Shipper::copying());
+    let mut ledger = ledger(directory.path(), Replicator::copying());
     let change = begin(rule(7, now + Duration::from_secs(60)));
     let failure = ledger.record(&[change], &policy).unwrap_err();
     assert!(matches!(failure, LedgerError::Standby), "{failure}");
@@ -78,26 +78,26 @@ fn a_standby_that_has_begun_gets_what_is_taken_back() {
     assert!(replica.is_empty());
 }
 
-/// An end is recorded later; it is no failure, after which the whole packet filter would be repaired.
+/// The end is recorded later. That is not a failure, after which the whole packet filter would be repaired.
 #[test]
 fn lifetimes_end_without_the_standby_that_changes_need() {
     let directory = tempfile::tempdir().unwrap();
     let (policy, now) = (Policy::open(), Time::from_millis(1_700_000_000_000));
     let [over, held, next] =
         [(7, 0), (8, 60), (9, 60)].map(|(pid, left)| rule(pid, now + Duration::from_secs(left)));
-    let mut ledger = ledger(directory.path(), Shipper::absent());
+    let mut ledger = ledger(directory.path(), Replicator::absent());
     let standby = ledger.standby.take();
-    ledger.make(now, &[begin(over), begin(held)], &policy).unwrap();
+    ledger.apply(now, &[begin(over), begin(held)], &policy).unwrap();
     ledger.standby = standby;
     let [over, held] = [over, held].map(|rule| Change { before: Some(rule), after: None });
-    ledger.make(now, &[over], &policy).unwrap();
+    ledger.apply(now, &[over], &policy).unwrap();
     for refused in [&[held][..], &[over, held], &[begin(next)]] {
-        let failure = ledger.make(now, refused, &policy).unwrap_err();
+        let failure = ledger.apply(now, refused, &policy).unwrap_err();
         assert!(matches!(failure, LedgerError::Standby), "{failure}");
     }
-    assert_eq!(ledger.mend_at, Time::MAX);
+    assert_eq!(ledger.repair_at, Time::MAX);
     assert_eq!(recorded(directory.path()), [7, 8]);
     ledger.standby = None;
-    ledger.make(now, &[begin(next)], &policy).unwrap();
+    ledger.apply(now, &[begin(next)], &policy).unwrap();
     assert_eq!(recorded(directory.path()), [8, 9]);
 }

@@ -1,10 +1,10 @@
-//! Dates as RFC 3339 writes them: `2023-11-14T22:13:20.042Z`.
+//! Dates in the format of RFC 3339: `2023-11-14T22:13:20.042Z`.
 
 use std::fmt;
 
 use hol_base::Time;
 
-/// A time since 1970, as a date in UTC.
+/// A time since 1970, formatted as a date in UTC.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Date(pub Time);
 
@@ -36,7 +36,7 @@ fn date(day: u64) -> (u64, u64, u64) {
 mod tests {
     use super::*;
 
-    /// From `date -u -d @SECONDS +%FT%TZ`.
+    /// Expected values are from `date -u -d @SECONDS +%FT%TZ`.
     #[test]
     fn dates_are_those_of_the_calendar() {
         for (seconds, expected) in [

@@ -1,4 +1,4 @@
-//! Writes the log on a thread of its own: whoever reads it may be slow, and agents must not wait for that.
+//! Writes the log on a thread of its own, because its reader may be slow and agents must not wait.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hol_simco::AgentId;
 
-/// Lines that wait for the thread.
+/// The handle of the thread that writes the log.
 #[derive(Debug)]
 pub(super) struct Writer(Arc<Shared>);
 
@@ -21,21 +21,21 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Queue {
     octets: Vec<u8>,
-    /// Octets of each agent's among them.
+    /// Octets of each agent in the queue.
     shares: BTreeMap<AgentId, usize>,
-    /// Lines left out since the last one that waits.
-    left_out: u64,
-    /// Lines left out in all.
-    lost: u64,
+    /// Lines dropped since the last one in the queue.
+    dropped: u64,
+    /// Lines dropped since the start.
+    dropped_in_all: u64,
     is_closed: bool,
     is_done: bool,
 }
 
 impl Writer {
-    /// Maximum octets that wait.
-    const MOST: usize = 1 << 20;
-    /// How long to wait at the end until everything is written.
-    const FAREWELL: Duration = Duration::from_secs(1);
+    /// Maximum octets in the queue.
+    const MAX: usize = 1 << 20;
+    /// How long to wait at the end for the queue to empty.
+    const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
     /// Starts the thread.
     pub fn start(mut out: Box<dyn Write + Send>) -> io::Result<Self> {
@@ -51,18 +51,19 @@ impl Writer {
         Ok(Self(shared))
     }
 
-    /// Queues a line, if there is room. `note` returns the line that tells how many before it are missing. Of an agent at most
-    /// as much waits as there is room for, so that others find some (Choudhury and Hahne 1998: dynamic queue length thresholds).
+    /// Queues a line, if there is room. `note` returns a line with the number of dropped lines before it. An agent's
+    /// queued octets may not exceed the free space, so that others find room (Choudhury and Hahne 1998: dynamic queue
+    /// length thresholds).
     pub fn push(&self, agent: Option<AgentId>, line: &str, note: impl FnOnce(u64) -> String) {
         let mut queue = self.0.lock();
         let share = agent.and_then(|agent| queue.shares.get(&agent)).copied().unwrap_or(0);
-        if queue.octets.len() + line.len() + share > Self::MOST {
-            queue.left_out += 1;
-            queue.lost += 1;
+        if queue.octets.len() + line.len() + share > Self::MAX {
+            queue.dropped += 1;
+            queue.dropped_in_all += 1;
             return;
         }
-        if queue.left_out > 0 {
-            let note = note(std::mem::take(&mut queue.left_out));
+        if queue.dropped > 0 {
+            let note = note(std::mem::take(&mut queue.dropped));
             queue.octets.extend_from_slice(note.as_bytes());
         }
         if let Some(agent) = agent {
@@ -72,9 +73,9 @@ impl Writer {
         self.0.changed.notify_all();
     }
 
-    /// Returns the number of lines that were left out.
-    pub fn lost(&self) -> u64 {
-        self.0.lock().lost
+    /// Returns the number of dropped lines.
+    pub fn dropped_lines(&self) -> u64 {
+        self.0.lock().dropped_in_all
     }
 }
 
@@ -83,18 +84,18 @@ impl Drop for Writer {
         let mut queue = self.0.lock();
         queue.is_closed = true;
         self.0.changed.notify_all();
-        let done = self.0.changed.wait_timeout_while(queue, Self::FAREWELL, |queue| !queue.is_done);
+        let done = self.0.changed.wait_timeout_while(queue, Self::FLUSH_TIMEOUT, |queue| !queue.is_done);
         drop(done);
     }
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // Whole lines are added at once.
+        // The queue contains only whole lines, even after a panic.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for lines; `None` at the end.
+    /// Waits for lines; returns `None` at the end.
     fn next(&self) -> Option<Vec<u8>> {
         let is_idle = |queue: &mut Queue| queue.octets.is_empty() && !queue.is_closed;
         let waiting = self.changed.wait_while(self.lock(), is_idle);
@@ -118,29 +119,29 @@ mod tests {
 
     use super::*;
 
-    /// A pipe takes 64 KiB, this socket somewhat more.
+    /// A pipe holds 64 KiB, this socket somewhat more.
     #[test]
     fn a_log_that_nobody_reads_loses_lines_and_says_how_many() {
         let (mut reader, out) = UnixStream::pair().unwrap();
         let writer = Writer::start(Box::new(out)).unwrap();
         let line = format!("{}\n", "x".repeat(99));
-        let note = |lost| format!("lost={lost}\n");
+        let note = |dropped_in_all| format!("lost={dropped_in_all}\n");
         (0..40_000).for_each(|_| writer.push(None, &line, note));
-        let lost = writer.lost();
-        assert!(lost > 10_000, "{lost} lines are more than there is room for");
+        let dropped_in_all = writer.dropped_lines();
+        assert!(dropped_in_all > 10_000, "{dropped_in_all} lines exceed the room");
         let reading = thread::spawn(move || {
             let mut text = String::new();
             reader.read_to_string(&mut text).map(|_| text)
         });
-        while writer.0.lock().octets.len() > Writer::MOST / 2 {
+        while writer.0.lock().octets.len() > Writer::MAX / 2 {
             thread::yield_now();
         }
         writer.push(None, "last\n", note);
         drop(writer);
         let text = reading.join().unwrap().unwrap();
-        assert_eq!(text.lines().filter(|line| line.starts_with('x')).count() as u64, 40_000 - lost);
+        assert_eq!(text.lines().filter(|line| line.starts_with('x')).count() as u64, 40_000 - dropped_in_all);
         let told = text.lines().filter_map(|line| line.strip_prefix("lost=")?.parse::<u64>().ok());
-        assert_eq!(told.sum::<u64>(), lost);
+        assert_eq!(told.sum::<u64>(), dropped_in_all);
         assert!(text.ends_with("\nlast\n"));
     }
 
@@ -152,13 +153,13 @@ mod tests {
         let writer = Writer::start(Box::new(out)).unwrap();
         let line = "x".repeat(100);
         let push = |agent| writer.push(agent, &line, |_| String::new());
-        // More than the thread has taken, and than may wait.
+        // More lines than the thread has taken and the queue can hold.
         (0..40_000).for_each(|_| push(attacker));
-        let lost = writer.lost();
-        assert!(lost > 10_000);
+        let dropped_in_all = writer.dropped_lines();
+        assert!(dropped_in_all > 10_000);
         (0..1000).for_each(|_| push(innocent));
         (0..100).for_each(|_| push(None));
-        assert_eq!(writer.lost(), lost, "nothing of others is left out");
+        assert_eq!(writer.dropped_lines(), dropped_in_all, "nothing of others is left out");
     }
 
     #[test]

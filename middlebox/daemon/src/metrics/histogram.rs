@@ -54,7 +54,7 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
-    /// Returns for each bound how many values were not larger.
+    /// Returns for each bound the number of values that do not exceed it.
     pub fn cumulative(&self) -> impl Iterator<Item = (u64, u64)> {
         let sums = self.counts.iter().scan(0, |sum, count| {
             *sum += count;

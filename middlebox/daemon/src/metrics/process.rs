@@ -1,4 +1,4 @@
-//! What Linux says of this process. proc(5).
+//! The resources that Linux reports for this process. proc(5).
 
 use std::fs;
 
@@ -9,17 +9,17 @@ use rustix::process::{Resource, getrlimit};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Process {
     pub cpu_seconds: f64,
-    /// Since 1970.
+    /// Start of the process in seconds since 1970.
     pub start_seconds: f64,
-    /// In octets.
+    /// Resident memory in octets.
     pub resident: u64,
     pub virtual_memory: u64,
     pub files: u64,
-    pub most_files: u64,
+    pub max_files: u64,
 }
 
 impl Process {
-    /// Returns them; `None` without /proc.
+    /// Reads the resources; `None` without /proc.
     pub fn read() -> Option<Self> {
         let stat = fs::read_to_string("/proc/self/stat").ok()?;
         let boot = fs::read_to_string("/proc/stat").ok()?;
@@ -39,7 +39,7 @@ impl Process {
             virtual_memory: number(23)?,
             resident: number(24)? * page_size() as u64,
             files,
-            most_files: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
+            max_files: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
         })
     }
 }

@@ -21,19 +21,23 @@ pub(super) fn of(numbers: &Numbers) -> String {
         let result = refusal.map_or("ok".to_owned(), |sub_type| format!("0x03{sub_type:02X}"));
         text.value(&format!("simco_requests_total{{type=\"{name}\",result=\"{result}\"}}"), *count);
     }
-    text.head("simco_refused_sessions_total", "counter", "Sessions that were refused, by code");
+    text.head("simco_refused_sessions_total", "counter", "Refused sessions, by code");
     for (sub_type, count) in &numbers.refused_sessions {
         text.value(&format!("simco_refused_sessions_total{{result=\"0x03{sub_type:02X}\"}}"), *count);
     }
-    let handshakes = "TLS handshakes that came to nothing";
+    let handshakes = "Failed TLS handshakes";
     text.one("simco_refused_handshakes_total", "counter", handshakes, numbers.refused_handshakes);
-    text.head("simco_shortages_total", "counter", "Requests beyond a quota, or beyond what there is");
+    text.head(
+        "simco_shortages_total",
+        "counter",
+        "Requests that exceeded a quota or the available resources",
+    );
     for (what, count) in &numbers.shortages {
         text.value(&format!("simco_shortages_total{{what=\"{what}\"}}"), *count);
     }
-    text.one("simco_connections", "gauge", "Connections that are open", numbers.connections);
-    text.one("simco_connections_total", "counter", "Connections that were accepted", numbers.accepted);
-    text.one("simco_rules", "gauge", "Policy rules that are held", numbers.rules);
+    text.one("simco_connections", "gauge", "Open connections", numbers.connections);
+    text.one("simco_connections_total", "counter", "Accepted connections", numbers.accepted);
+    text.one("simco_rules", "gauge", "Policy rules", numbers.rules);
     for (name, help, value) in USAGE {
         text.head(name, "gauge", help);
         for (agent, usage) in &numbers.usage {
@@ -54,18 +58,18 @@ pub(super) fn of(numbers: &Numbers) -> String {
     text.one("simco_standby_synchronized", "gauge", "1 if a standby has every rule", numbers.standbys);
     text.one("simco_received_bytes_total", "counter", "Octets from agents", numbers.received);
     text.one("simco_sent_bytes_total", "counter", "Octets to agents", numbers.sent);
-    let failures = "Batches that packet filter, journal or the lack of a standby refused as a whole";
+    let failures = "Batches refused as a whole by packet filter or journal, or for lack of a standby";
     text.one("simco_failures_total", "counter", failures, numbers.failures);
-    let lost = "Lines of the log that were left out because they were not read in time";
-    text.one("simco_log_lost_lines_total", "counter", lost, numbers.lost_lines);
+    let lost = "Log lines dropped because they were not read in time";
+    text.one("simco_log_lost_lines_total", "counter", lost, numbers.dropped_lines);
     text.histogram("simco_turn_seconds", "Time of a turn", &numbers.turns, SECOND);
-    let work = "Counted work of a turn, about seconds of a processor";
+    let work = "Estimated processor time of a turn";
     text.histogram("simco_turn_work_seconds", work, &numbers.work, SECOND);
-    text.histogram("simco_batch_changes", "Changes made in one go", &numbers.batches, 1.0);
+    text.histogram("simco_batch_changes", "Changes per batch", &numbers.batches, 1.0);
     text.histogram("simco_filter_seconds", "Time of the packet filter for a batch", &numbers.filter, SECOND);
     text.histogram(
         "simco_journal_seconds",
-        "Time of the journal for a batch, with the wait for the standby",
+        "Time of the journal for a batch, including the standby",
         &numbers.journal,
         SECOND,
     );
@@ -77,7 +81,7 @@ pub(super) fn of(numbers: &Numbers) -> String {
     text.0
 }
 
-/// A name, what it is, and its value.
+/// The name of a gauge, its description, and its value.
 type Gauge = (&'static str, &'static str, fn(&Usage) -> usize);
 
 /// The gauges of each agent.
@@ -85,8 +89,8 @@ const USAGE: [Gauge; 5] = [
     ("simco_agent_sessions", "Open sessions of an agent", |usage| usage.sessions),
     ("simco_agent_rules", "Policy rules of an agent", |usage| usage.rules),
     ("simco_agent_elements", "Elements of an agent's rules in the packet filter", |usage| usage.elements),
-    ("simco_agent_nat_addresses", "Whole addresses of the NAT that an agent has", |usage| usage.addresses),
-    ("simco_agent_nat_ports", "Ports of the NAT that an agent has", |usage| usage.ports),
+    ("simco_agent_nat_addresses", "Whole addresses of the NAT that an agent uses", |usage| usage.addresses),
+    ("simco_agent_nat_ports", "Ports of the NAT that an agent uses", |usage| usage.ports),
 ];
 
 /// Escapes the value of a label.
@@ -110,16 +114,11 @@ impl Text {
         self.value(name, value);
     }
 
-    /// The metrics that Prometheus' own libraries have for each process.
+    /// Adds the metrics that Prometheus' own libraries have for each process.
     fn process(&mut self, process: &Process) {
-        let Process { cpu_seconds, start_seconds, resident, virtual_memory, files, most_files } = *process;
+        let Process { cpu_seconds, start_seconds, resident, virtual_memory, files, max_files } = *process;
         for (name, kind, help, value) in [
-            (
-                "process_cpu_seconds_total",
-                "counter",
-                "Time of processors in user and system mode",
-                cpu_seconds,
-            ),
+            ("process_cpu_seconds_total", "counter", "Processor time in user and system mode", cpu_seconds),
             ("process_start_time_seconds", "gauge", "Start of the process since 1970", start_seconds),
         ] {
             self.head(name, kind, help);
@@ -128,10 +127,10 @@ impl Text {
         self.one("process_resident_memory_bytes", "gauge", "Resident memory", resident);
         self.one("process_virtual_memory_bytes", "gauge", "Virtual memory", virtual_memory);
         self.one("process_open_fds", "gauge", "Open files", files);
-        self.one("process_max_fds", "gauge", "Maximum open files", most_files);
+        self.one("process_max_fds", "gauge", "Maximum open files", max_files);
     }
 
-    /// Its values are multiples of `1 / unit`.
+    /// Adds a histogram, whose values are multiples of `1 / unit`.
     fn histogram(&mut self, name: &str, help: &str, values: &Histogram, unit: f64) {
         self.head(name, "histogram", help);
         for (bound, count) in values.cumulative() {
@@ -166,7 +165,7 @@ mod tests {
             "# TYPE simco_requests_total counter",
             "simco_requests_total{type=\"PLC\",result=\"ok\"} 2",
             "simco_requests_total{type=\"PRS\",result=\"0x0343\"} 1",
-            "# HELP simco_rules Policy rules that are held.",
+            "# HELP simco_rules Policy rules.",
             "simco_rules 3",
             "simco_agent_rules{agent=\"a \\\"lan\\\"\"} 3",
             "simco_agent_nat_ports{agent=\"a \\\"lan\\\"\"} 2",
@@ -182,7 +181,7 @@ mod tests {
         }
     }
 
-    /// https://prometheus.io/docs/practices/naming: base units, and `_total` for what only grows.
+    /// https://prometheus.io/docs/practices/naming: base units, and `_total` for counters.
     #[test]
     fn names_follow_the_conventions() {
         let text = of(&Numbers::default());

@@ -1,4 +1,4 @@
-//! Granted port mappings, each a rule.
+//! Granted port mappings. Each is a rule.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -17,37 +17,37 @@ pub(crate) struct Key {
     pub remote: Option<SocketAddr>,
 }
 
-/// A mapping.
+/// A granted mapping.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Granted {
+pub(crate) struct GrantedMapping {
     pub pid: Pid,
-    /// Required to change the mapping; `None` until one is given: NAT-PMP has none, and the journal does not
-    /// record them.
+    /// The nonce required to change the mapping. `None` until a request has one: NAT-PMP has none, and the
+    /// journal does not record nonces.
     pub nonce: Option<[u8; 12]>,
     /// The outside address and port of the mapping.
     pub outside: SocketAddr,
-    /// Who may use it, unless everybody.
+    /// The hosts that may use the mapping; `None` is all.
     pub filter: Option<Filter>,
     pub until: Time,
-    /// The agent to which its host belongs.
+    /// The agent that owns the host.
     pub agent: AgentId,
 }
 
-/// The mappings by key and by rule.
+/// All mappings, by key and by rule.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
-    mappings: BTreeMap<Key, Granted>,
+    mappings: BTreeMap<Key, GrantedMapping>,
     keys: BTreeMap<Pid, Key>,
-    /// Number of mappings of all hosts of an agent.
+    /// Number of mappings of each agent's hosts.
     counts: BTreeMap<AgentId, usize>,
 }
 
 impl Table {
-    pub fn get(&self, key: &Key) -> Option<&Granted> {
+    pub fn get(&self, key: &Key) -> Option<&GrantedMapping> {
         self.mappings.get(key)
     }
 
-    pub fn insert(&mut self, key: Key, granted: Granted) {
+    pub fn insert(&mut self, key: Key, granted: GrantedMapping) {
         self.remove(&key);
         self.keys.insert(granted.pid, key);
         *self.counts.entry(granted.agent).or_default() += 1;
@@ -57,7 +57,7 @@ impl Table {
     pub fn remove(&mut self, key: &Key) {
         if let Some(granted) = self.mappings.remove(key) {
             self.keys.remove(&granted.pid);
-            *self.counts.get_mut(&granted.agent).expect("it was counted") -= 1;
+            *self.counts.get_mut(&granted.agent).expect("each mapping is counted") -= 1;
         }
     }
 
@@ -68,15 +68,15 @@ impl Table {
         }
     }
 
-    /// Sets the end of a rule.
-    pub fn prolong(&mut self, pid: Pid, until: Time) {
+    /// Updates the end of a rule.
+    pub fn extend(&mut self, pid: Pid, until: Time) {
         if let Some(granted) = self.keys.get(&pid).and_then(|key| self.mappings.get_mut(key)) {
             granted.until = until;
         }
     }
 
     /// Returns the mappings of a host.
-    pub fn of(&self, host: IpAddr) -> impl Iterator<Item = (&Key, &Granted)> {
+    pub fn of(&self, host: IpAddr) -> impl Iterator<Item = (&Key, &GrantedMapping)> {
         let first = Key { host, protocol: 0, port: 0, remote: None };
         self.mappings.range(first..).take_while(move |(key, _)| key.host == host)
     }
@@ -85,12 +85,12 @@ impl Table {
         self.mappings.len()
     }
 
-    /// Returns the number of mappings of all hosts of an agent.
+    /// Returns the number of mappings of an agent's hosts.
     pub fn count_of(&self, agent: AgentId) -> usize {
         self.counts.get(&agent).copied().unwrap_or_default()
     }
 
-    /// Restores the mapping of a recorded rule; other rules have none.
+    /// Restores the mapping of a recorded rule, if it is one.
     pub fn restore(&mut self, rule: &Rule) {
         if let Some((key, granted)) = mapping_of(rule) {
             self.insert(key, granted);
@@ -98,7 +98,7 @@ impl Table {
     }
 }
 
-fn mapping_of(rule: &Rule) -> Option<(Key, Granted)> {
+fn mapping_of(rule: &Rule) -> Option<(Key, GrantedMapping)> {
     let Action::Enable { internal, external, binding, .. } = rule.action else { return None };
     let inner = host_of(&internal)?;
     let outside = host_of(&binding.outside.unwrap_or(internal))?;
@@ -107,11 +107,18 @@ fn mapping_of(rule: &Rule) -> Option<(Key, Granted)> {
     let key = Key { host: inner.ip(), protocol: internal.protocol, port: inner.port(), remote };
     Some((
         key,
-        Granted { pid: rule.pid, nonce: None, outside, filter, until: rule.expires, agent: rule.owner },
+        GrantedMapping {
+            pid: rule.pid,
+            nonce: None,
+            outside,
+            filter,
+            until: rule.expires,
+            agent: rule.owner,
+        },
     ))
 }
 
-/// Returns the single port of a single host, if the tuple is one.
+/// Returns the host and port, if the tuple has one of each.
 pub(crate) fn host_of(tuple: &AddressTuple) -> Option<SocketAddr> {
     match tuple.addresses {
         Addresses::Full { address, port: port @ 1.., port_range: 1 } if !tuple.has_address_wildcard() => {

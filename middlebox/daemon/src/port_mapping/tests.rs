@@ -1,4 +1,4 @@
-//! A middlebox, and hosts whose datagrams the test brings.
+//! A middlebox, and hosts whose datagrams the test passes to it.
 
 use hol_base::Duration;
 use hol_pcp::{Filter, Mapping, Operation};
@@ -11,7 +11,7 @@ const TELLY: &str = "10.0.0.6";
 const POLICY: &str = "[agents.lan]\nhosts = ['10.0.0.0/24']\nquota = { ports = 20 }\n\
                       [agents.guests]\nhosts = ['10.0.0.128/25', 'fd00::/64']\nexternal = ['198.51.100.0/24', 'fd01::/64']";
 
-/// The network inside.
+/// The internal network.
 struct Lan {
     mapper: PortMapper,
     middlebox: Middlebox,
@@ -21,7 +21,7 @@ struct Lan {
 }
 
 impl Lan {
-    /// With a NAT that has ports 40000 to 40999.
+    /// Creates a network behind a NAT that has ports 40000 to 40999.
     fn behind_nat() -> Self {
         let mut config = Config::firewall(Lifetime(3600));
         config.capabilities.middlebox_type |= Capabilities::NAT | Capabilities::PORT_TRANSLATION;
@@ -42,7 +42,7 @@ impl Lan {
         Self { mapper, middlebox, batch: Batch::default(), socket, now }
     }
 
-    /// The middlebox and its front end begin anew; rules are there.
+    /// Restarts the middlebox and its port mapper; rules survive.
     fn restart(self) -> Self {
         let outside = self.mapper.address.map(IpAddr::from).into_iter().collect::<Vec<_>>();
         let mut anew = if outside.is_empty() { Self::firewall() } else { Self::behind_nat() };
@@ -60,7 +60,7 @@ impl Lan {
         Self::behind(Config::firewall(Lifetime(3600)))
     }
 
-    /// What is answered to a datagram; nothing if that is empty.
+    /// Returns the answer to a datagram; empty if there is none.
     fn say(&mut self, host: &str, octets: &[u8]) -> Vec<u8> {
         self.put(host, octets);
         self.settle()
@@ -68,16 +68,16 @@ impl Lan {
 
     fn put(&mut self, host: &str, octets: &[u8]) {
         let from = (Host { socket: 0, address: self.socket.local_addr().unwrap() }, host.parse().unwrap());
-        self.mapper.take(self.now, from, octets, &mut self.middlebox, &mut self.batch);
+        self.mapper.handle(self.now, from, octets, &mut self.middlebox, &mut self.batch);
     }
 
-    /// What was asked for is done, and said.
+    /// Applies the requests, and returns the answer.
     fn settle(&mut self) -> Vec<u8> {
         let outputs: Vec<Output> = self.batch.release().collect();
         for output in outputs {
             match output {
-                Output::Send(session, message) if self.mapper.has(session) => {
-                    self.mapper.learn(self.now, message);
+                Output::Send(session, message) if self.mapper.has_session(session) => {
+                    self.mapper.handle_reply(self.now, message);
                 }
                 Output::Close(session) => self.mapper.close(session),
                 Output::Send(..) => {}
@@ -94,7 +94,7 @@ impl Lan {
         assert!(self.settle().is_empty());
     }
 
-    /// Address and port outside and the lifetime; or the result code.
+    /// Returns the outside address and port and the lifetime; or the result code.
     fn ask(&mut self, host: &str, lifetime: u32, operation: Operation) -> Result<(String, u32), u8> {
         let request = hol_pcp::Request { lifetime, client: host.parse().unwrap(), operation };
         let answer = self.say(host, &request.to_bytes());
@@ -112,7 +112,7 @@ impl Lan {
         self.ask(host, lifetime, map(port, external))
     }
 
-    /// The rules of all hosts: A0, A2, A3 and the direction.
+    /// Returns the rules of all hosts.
     fn rules(&self) -> Vec<hol_simco::Rule> {
         self.middlebox.rules(self.now).copied().collect()
     }
@@ -159,7 +159,7 @@ fn a_mapping_is_granted_prolonged_and_given_back() {
     assert_eq!(lan.map(PHONE, 5004, 5, 0).unwrap().1, 120, "nothing is granted for less");
 }
 
-/// RFC 6887 section 11.3: whoever does not know the nonce cannot change a mapping.
+/// RFC 6887 section 11.3: a host without the nonce cannot change a mapping.
 #[test]
 fn a_mapping_is_whose_nonce_it_is() {
     let lan = &mut Lan::behind_nat();
@@ -216,7 +216,7 @@ fn a_filter_says_who_may_use_a_mapping_and_may_be_changed() {
     assert_eq!(lan.ask(PHONE, 600, mapped(&[filter(0), filter(1)])), Err(13));
 }
 
-/// A new filter is another rule, which may be refused: only if it is not, the one before ends.
+/// A new filter needs another rule, which may be refused; then the previous one continues.
 #[test]
 fn a_filter_is_changed_or_the_mapping_stays_as_it_was() {
     let lan = &mut Lan::behind_nat();
@@ -224,7 +224,7 @@ fn a_filter_is_changed_or_the_mapping_stays_as_it_was() {
         let filter = Filter { prefix_length: 32, address: address.parse().unwrap(), port: 0 };
         Operation::Map { mapping: mapping(port, external), prefer_failure, filters: vec![filter] }
     };
-    // Of 20 ports 18 are taken, so hosts with four get no more.
+    // 18 of 20 ports are taken, so hosts with four mappings get no more.
     for (host, count) in [(PHONE, 3), (TELLY, 8), ("10.0.0.7", 4), ("10.0.0.8", 3)] {
         (0..count).for_each(|n| drop(lan.map(host, 5000 + n, 600, 40_100 + n).unwrap()));
     }
@@ -235,7 +235,7 @@ fn a_filter_is_changed_or_the_mapping_stays_as_it_was() {
     assert_eq!(lan.ask(TELLY, 600, filtered(5001, "198.51.100.7", false, 0)), given(&outside, 600));
     assert_eq!(lan.ask(TELLY, 600, filtered(5002, "198.51.100.7", true, 40_999)), Err(11), "another port");
     assert_eq!(lan.rules().len(), 18);
-    // Guests may reach some networks.
+    // Guests may reach some networks only.
     let lan = &mut Lan::behind_nat();
     let guest = "10.0.0.200";
     let (outside, _) = lan.ask(guest, 600, filtered(5004, "198.51.100.7", false, 0)).unwrap();
@@ -260,7 +260,7 @@ fn a_flow_to_a_peer_is_let_pass_and_one_of_a_mapped_port_is_already() {
     assert_eq!(lan.ask(PHONE, 600, peer(5004, "[fd01::1]:6000")), Err(9));
 }
 
-/// RFC 6887 section 7.4, and 18.1 for what an address is worth.
+/// RFC 6887 section 7.4, and 18.1 about trust in addresses.
 #[test]
 fn what_may_not_be_is_refused() {
     let lan = &mut Lan::behind_nat();
@@ -313,7 +313,7 @@ fn answers_are_counted_by_kind() {
     assert_eq!(lan.mapper.mappings(), 1);
 }
 
-/// What is restored counts, and what ends does not.
+/// Restored mappings count, and ended ones do not.
 #[test]
 fn the_share_of_a_host_outlasts_a_restart() {
     let mut lan = Lan::behind_nat();
@@ -338,7 +338,7 @@ fn what_is_asked_twice_at_once_is_done_once() {
     assert_eq!(lan.settle()[3], 0);
     assert!(lan.settle().is_empty());
     assert_eq!(lan.rules().len(), 1);
-    assert_eq!(lan.mapper.asked.len(), 0);
+    assert_eq!(lan.mapper.pending.len(), 0);
 }
 
 /// RFC 6886 sections 3.2 to 3.4.
@@ -361,7 +361,7 @@ fn nat_pmp_has_the_address_and_maps() {
     assert_eq!(Lan::firewall().say(PHONE, &[0, 0])[..4], [0, 128, 0, 3], "there is no address");
 }
 
-/// RFC 6887 section 8.5: the epoch tells that something may have been forgotten; here that is the nonce.
+/// RFC 6887 section 8.5: the epoch shows that the gateway may have lost state; here that is the nonce.
 #[test]
 fn mappings_survive_a_restart_and_their_hosts_take_them_up_again() {
     let mut lan = Lan::behind_nat();
@@ -381,7 +381,7 @@ fn mappings_survive_a_restart_and_their_hosts_take_them_up_again() {
     assert_eq!(lan.ask(PHONE, 600, others), Err(2));
 }
 
-/// RFC 6887 section 5: a firewall of IPv6 has mappings as well.
+/// RFC 6887 section 5: an IPv6 firewall has mappings as well.
 #[test]
 fn a_host_of_ipv6_is_reached_at_its_own_address() {
     let lan = &mut Lan::firewall();

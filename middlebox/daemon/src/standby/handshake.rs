@@ -1,4 +1,4 @@
-//! TLS handshakes with whoever connects, none of which can keep the standby out.
+//! Performs TLS handshakes with all peers at once, so that none can keep the standby out.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,43 +9,43 @@ use hol_simco::SessionId;
 use rustls::ServerConnection;
 
 use crate::clock::Clock;
-use crate::newcomers::Newcomers;
+use crate::unauthenticated_connections::UnauthenticatedConnections;
 
 /// The handshakes in progress. Each has a thread, which ends when its socket is shut down.
 #[derive(Debug, Default)]
 pub(super) struct Handshakes {
-    newcomers: Newcomers,
+    connections: UnauthenticatedConnections,
     sockets: BTreeMap<SessionId, TcpStream>,
     last: u32,
 }
 
 impl Handshakes {
     /// Maximum handshakes in progress; a further one replaces the oldest from the address that has most of them.
-    const MOST: usize = 16;
+    const MAX: usize = 16;
 
     pub fn add(&mut self, socket: TcpStream, from: IpAddr) -> SessionId {
         self.last = self.last.wrapping_add(1);
         let id = SessionId(self.last);
-        self.newcomers.add(id, from);
+        self.connections.add(id, from);
         self.sockets.insert(id, socket);
-        if self.newcomers.len() > Self::MOST
-            && let Some(other) = self.newcomers.to_displace()
+        if self.connections.len() > Self::MAX
+            && let Some(other) = self.connections.next_to_displace()
             && let Some(socket) = self.remove(other)
         {
-            // It may have ended by itself.
+            // The handshake may have ended by itself.
             let _ = socket.shutdown(Shutdown::Both);
         }
         id
     }
 
     pub fn remove(&mut self, id: SessionId) -> Option<TcpStream> {
-        self.newcomers.remove(id);
+        self.connections.remove(id);
         self.sockets.remove(&id)
     }
 }
 
-/// Completes a handshake within this time, however slowly the octets of the other side trickle.
-pub(super) fn shake_hands(
+/// Performs a handshake, which must end within this time even if the peer's octets arrive slowly.
+pub(super) fn perform_handshake(
     session: &mut ServerConnection,
     socket: &mut TcpStream,
     clock: Clock,
@@ -67,14 +67,14 @@ pub(super) fn shake_hands(
         match session.read_tls(socket) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(_) => {}
-            // A socket says so when its time is over.
+            // The socket reports its timeout like this.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             Err(error) => return Err(error),
         }
         if let Err(problem) = session.process_new_packets() {
-            // The other side learns why.
+            // The peer gets the TLS alert.
             let _ = session.write_tls(socket);
             return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
         }
@@ -109,7 +109,7 @@ mod tests {
         let mut session = ServerConnection::new(Arc::new(config)).unwrap();
         let (mut client, mut server) = pair();
         let trickle = thread::spawn(move || {
-            // A record of 1,024 octets, which a handshake begins with.
+            // The start of a record of 1,024 octets, with which a handshake begins.
             let octets = [0x16, 3, 1, 4, 0, 1, 0, 3, 0xfc].into_iter().chain([3; 100]);
             for octet in octets {
                 let _ = client.write_all(&[octet]);
@@ -117,7 +117,7 @@ mod tests {
             }
         });
         let patience = Duration::from_millis(200);
-        let ended = shake_hands(&mut session, &mut server, Clock::start(), patience);
+        let ended = perform_handshake(&mut session, &mut server, Clock::start(), patience);
         assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::TimedOut);
         trickle.join().unwrap();
     }
@@ -128,12 +128,12 @@ mod tests {
         let [attacker, standby] = ["192.0.2.66", "10.9.0.2"].map(|address| address.parse().unwrap());
         let (_client, server) = pair();
         let theirs = handshakes.add(server, standby);
-        for _ in 0..3 * Handshakes::MOST {
+        for _ in 0..3 * Handshakes::MAX {
             let (client, server) = pair();
             handshakes.add(server, attacker);
             drop(client);
         }
-        assert_eq!(handshakes.sockets.len(), Handshakes::MOST);
+        assert_eq!(handshakes.sockets.len(), Handshakes::MAX);
         assert!(handshakes.remove(theirs).is_some());
     }
 }

@@ -5,43 +5,45 @@ use std::time::Duration;
 
 use hol_base::Time;
 
-/// The active side says something at this interval.
-pub(super) const BEAT: Duration = Duration::from_secs(1);
-/// How long a side may be silent, and how long a copy of all rules may take to be on the disk.
+/// The maximum interval between messages of the active side.
+pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a side may be silent.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a side may be silent while a copy of all rules is written to the disk.
 pub(super) const LONG_PATIENCE: Duration = Duration::from_secs(60);
-/// Octets of the content of a message, at most: more than a turn of a middlebox records.
-const MOST: u32 = 64 << 20;
+/// Maximum octets of the content of a message: more than a turn of a middlebox records.
+const MAX: u32 = 64 << 20;
 
-/// The version of this protocol, the first octet that the active side sends. Before there were versions, that was a
-/// [`Kind`], of which none is 5.
+/// The version of this protocol, the first octet that the active side sends. Before versions were introduced, that
+/// was the kind of a message, of which none is 5.
 const VERSION: u8 = 5;
 
-/// What the active side sends.
+/// The kinds of messages that the active side sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Entries of rules, of a new copy.
-    Whole = 1,
-    /// The new copy is complete. Has the active side's time, by which rules end.
+pub(super) enum MessageKind {
+    /// Entries of the rules of a new copy.
+    Snapshot = 1,
+    /// The new copy is complete. Contains the active side's time, by which rules end.
     Complete = 2,
     /// Entries of a batch.
     Batch = 3,
-    /// The standby has everything: when that has come about, and once a second. Has the time, too.
-    Beat = 4,
+    /// The standby has all batches. Sent when that becomes true, and then once a second; contains the time,
+    /// too.
+    Heartbeat = 4,
 }
 
-/// Begins a copy.
+/// Sends the version, which begins a copy.
 pub(super) fn send_version(out: &mut impl Write) -> io::Result<()> {
     out.write_all(&[VERSION])
 }
 
-/// Fails if the active side does not have the version of this one.
+/// Receives the version; fails if it differs from this one.
 pub(super) fn receive_version(from: &mut impl Read) -> io::Result<()> {
     let mut version = [0];
     from.read_exact(&mut version)?;
     let other = |version| {
         format!(
-            "the other middlebox copies its journal by version {version} of the protocol, this one knows {VERSION}: both need the same version of simcod"
+            "the other middlebox uses version {version} of the replication protocol, this one version {VERSION}; install the same version of simcod on both"
         )
     };
     match version {
@@ -50,8 +52,8 @@ pub(super) fn receive_version(from: &mut impl Read) -> io::Result<()> {
     }
 }
 
-pub(super) fn send(out: &mut impl Write, kind: Kind, number: u64, content: &[u8]) -> io::Result<()> {
-    let length = u32::try_from(content.len()).ok().filter(|length| *length <= MOST);
+pub(super) fn send(out: &mut impl Write, kind: MessageKind, number: u64, content: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(content.len()).ok().filter(|length| *length <= MAX);
     let length = length.ok_or_else(|| io::Error::other("a batch is too large to be copied"))?;
     let mut head = [0; 13];
     head[0] = kind as u8;
@@ -61,33 +63,36 @@ pub(super) fn send(out: &mut impl Write, kind: Kind, number: u64, content: &[u8]
     out.write_all(content)
 }
 
-/// Sends a message that has the time.
-pub(super) fn send_time(out: &mut impl Write, kind: Kind, number: u64, now: Time) -> io::Result<()> {
+/// Sends a message that contains the time.
+pub(super) fn send_time(out: &mut impl Write, kind: MessageKind, number: u64, now: Time) -> io::Result<()> {
     send(out, kind, number, &now.as_nanos().to_be_bytes())
 }
 
-/// Returns the time that a message has.
+/// Returns the time in the content of a message.
 pub(super) fn time_of(content: &[u8]) -> io::Result<Time> {
     content.try_into().map(|octets| Time::from_nanos(u64::from_be_bytes(octets))).map_err(|_| malformed())
 }
 
 fn malformed() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "this is no copy of a journal")
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "invalid message; both middleboxes need the same version of simcod",
+    )
 }
 
 /// Returns the kind, the number and the content of the next message.
-pub(super) fn receive(from: &mut impl Read) -> io::Result<(Kind, u64, Vec<u8>)> {
+pub(super) fn receive(from: &mut impl Read) -> io::Result<(MessageKind, u64, Vec<u8>)> {
     let mut head = [0; 13];
     from.read_exact(&mut head)?;
-    let kinds = [Kind::Whole, Kind::Complete, Kind::Batch, Kind::Beat];
+    let kinds = [MessageKind::Snapshot, MessageKind::Complete, MessageKind::Batch, MessageKind::Heartbeat];
     let kind = kinds.into_iter().find(|kind| *kind as u8 == head[0]).ok_or_else(malformed)?;
     let number = u64::from_be_bytes(head[1..9].try_into().expect("eight"));
     let length = u32::from_be_bytes(head[9..].try_into().expect("four"));
-    if length > MOST {
+    if length > MAX {
         return Err(malformed());
     }
     let mut content = Vec::new();
-    // Memory is used as octets arrive.
+    // Memory is allocated as octets arrive, not by the announced length.
     let read = from.take(length.into()).read_to_end(&mut content)?;
     if read == length as usize {
         Ok((kind, number, content))
@@ -106,17 +111,17 @@ mod tests {
         send_version(&mut octets).unwrap();
         receive_version(&mut &octets[..]).unwrap();
         octets.clear();
-        send(&mut octets, Kind::Batch, 7, b"entries").unwrap();
-        send(&mut octets, Kind::Beat, 8, b"").unwrap();
+        send(&mut octets, MessageKind::Batch, 7, b"entries").unwrap();
+        send(&mut octets, MessageKind::Heartbeat, 8, b"").unwrap();
         let mut from = &octets[..];
-        assert_eq!(receive(&mut from).unwrap(), (Kind::Batch, 7, b"entries".to_vec()));
-        assert_eq!(receive(&mut from).unwrap(), (Kind::Beat, 8, Vec::new()));
+        assert_eq!(receive(&mut from).unwrap(), (MessageKind::Batch, 7, b"entries".to_vec()));
+        assert_eq!(receive(&mut from).unwrap(), (MessageKind::Heartbeat, 8, Vec::new()));
         assert!(from.is_empty());
         for end in 0..20 {
             assert!(receive(&mut &octets[..end]).is_err(), "{end}");
         }
         let error = receive_version(&mut &octets[..]).unwrap_err().to_string();
-        assert!(error.contains("by version 3 of"), "an older one begins with a message: {error}");
+        assert!(error.contains("uses version 3 of"), "an older version begins with a message: {error}");
         let mut other = octets.clone();
         other[0] = 9;
         assert!(receive(&mut &other[..]).is_err());

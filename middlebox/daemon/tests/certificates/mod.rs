@@ -1,4 +1,4 @@
-//! An authority, and files with what it certifies.
+//! An authority, and the certificates that it issues.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
-/// Somebody who certifies names.
+/// An authority that issues certificates.
 pub struct Authority {
     directory: PathBuf,
     /// The file with its own certificate.
@@ -25,7 +25,7 @@ impl Authority {
         Self { directory: directory.to_owned(), certificate, issuer: Issuer::new(params, key) }
     }
 
-    /// The files of a certificate for this name, and of its key.
+    /// Returns the files of a certificate for this name, and of its key.
     pub fn certify(&self, name: &str) -> (PathBuf, PathBuf) {
         let key = KeyPair::generate().unwrap();
         let certified =

@@ -1,4 +1,5 @@
-//! A disk without room: what cannot be recorded is not promised. A limit on the size of files stands for it.
+//! A full disk: changes that cannot be recorded are refused. The tests simulate it by a limit on the size of
+//! files.
 
 use std::os::unix::net::UnixStream;
 use std::thread;
@@ -12,7 +13,7 @@ use hol_simco::{
 
 const UDP: u8 = 17;
 
-/// Has a daemon that keeps its rules there serve an agent.
+/// Starts a daemon that records its rules there, and calls `agent` with a session.
 fn serve<T>(settings: &Settings, agent: impl FnOnce(&mut Session) -> T) -> T {
     let (stop, stopped) = UnixStream::pair().unwrap();
     let mut daemon = settings.open(Log::new(Level::Error, Box::new(std::io::sink()))).unwrap();
@@ -75,7 +76,7 @@ fn while_the_disk_is_full_rules_neither_begin_nor_end_and_later_they_do() {
     });
     assert_eq!(serve(&settings, list), held);
 
-    // A start, too, with the clock of an earlier boot.
+    // The start also succeeds if the clock is from an earlier boot.
     std::fs::write(state.path().join("clock"), "of-another-boot 42\n").unwrap();
     limit_files(Some(0));
     serve(&settings, |session| {

@@ -1,4 +1,4 @@
-//! The daemon over sockets of this machine.
+//! The daemon on sockets of this machine.
 
 #[path = "../certificates/mod.rs"]
 mod certificates;

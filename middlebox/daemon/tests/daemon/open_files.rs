@@ -1,4 +1,5 @@
-//! A daemon whose process may open no more files. The limit is the whole process', so this test has one to itself.
+//! A daemon whose process has reached its limit of open files. The limit applies to the whole process, so this
+//! test has one of its own.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};

@@ -1,4 +1,4 @@
-//! Sessions over TLS: certificates say who is there, and a policy that wants security has it.
+//! Sessions over TLS: certificates identify agents, and a policy that requires security accepts the sessions.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -16,7 +16,7 @@ use hol_simco::{
     Reply, Request, SharedSecret, Unauthenticated,
 };
 
-/// A directory, who certifies in it, and settings that listen for TLS and for nothing else.
+/// A directory, an authority that issues certificates in it, and settings that listen only for TLS.
 struct Place {
     directory: tempfile::TempDir,
     authority: Authority,
@@ -45,7 +45,7 @@ impl Place {
         self.directory.path()
     }
 
-    /// Has a daemon serve agents at all its addresses; returns what it wrote to its log as well.
+    /// Runs a daemon while `agents` use its addresses; also returns its log.
     fn serve<T>(&self, agents: impl FnOnce(&[String]) -> T) -> (T, String) {
         let log = Lines::default();
         let mut daemon = self.settings.open(Log::new(Level::Info, Box::new(log.clone()))).unwrap();
@@ -127,7 +127,7 @@ fn a_certificate_is_an_agent_and_its_session_is_secure() {
     });
 }
 
-/// A thousand replies, and one of several records.
+/// The reply has more than one TLS record, and a thousand replies follow.
 #[test]
 fn a_list_of_five_thousand_rules_comes_whole() {
     let place = Place::new("[agents.call-server]");
@@ -156,14 +156,17 @@ fn who_is_not_certified_by_the_right_authority_hears_so_and_the_log_has_it() {
         };
         let ours = &place.authority.certificate;
         let false_agent = with(ours, Some((&certificate, &key)));
-        assert!(false_agent.contains("the middlebox says so"), "{false_agent}");
+        assert!(false_agent.contains("the middlebox sent this alert"), "{false_agent}");
         let nobody = with(ours, None);
-        assert!(nobody.contains("does it want a certificate"), "{nobody}");
+        assert!(nobody.contains("does it require a certificate"), "{nobody}");
         let false_middlebox = with(&other.certificate, None);
-        assert!(false_middlebox.contains("is that the middlebox"), "{false_middlebox}");
+        assert!(
+            false_middlebox.contains("check that the certificate names this middlebox"),
+            "{false_middlebox}"
+        );
         let by_address = addresses[0].replace("localhost", "127.0.0.1");
         let misnamed = open(&by_address, Some(place.tls("call-server"))).unwrap_err().to_string();
-        assert!(misnamed.contains("by the name in its certificate"), "{misnamed}");
+        assert!(misnamed.contains("the certificate names this middlebox"), "{misnamed}");
         let mut browser = TcpStream::connect(&*addresses[0]).unwrap();
         browser.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         assert!(browser.read_to_end(&mut Vec::new()).is_ok());
@@ -172,7 +175,7 @@ fn who_is_not_certified_by_the_right_authority_hears_so_and_the_log_has_it() {
     assert!(log.contains("event=handshake-refused peer=127.0.0.1"), "{log}");
 }
 
-/// It names an address, so it is nobody's: a secret must not stand in for the name.
+/// The certificate contains an address and no name; a secret must not replace the name.
 #[test]
 fn a_certificate_without_a_dns_name_is_refused_and_the_log_has_the_cure() {
     let mut place = Place::new("[agents.call-server]");
@@ -218,7 +221,7 @@ fn settings_that_cannot_work_are_refused_with_the_cure() {
     let swapped = complaint(|settings| settings.tls.key = settings.tls.certificate.clone());
     assert!(swapped.contains("chmod 600"), "{swapped}");
     let mismatch = complaint(|settings| settings.tls.certificate = settings.tls.agents.clone());
-    assert!(mismatch.contains("is the key that of the first certificate?"), "{mismatch}");
+    assert!(mismatch.contains("does the key belong to the first certificate?"), "{mismatch}");
     let unbound = complaint(|settings| settings.protected.listen = vec!["127.0.0.1:0".parse().unwrap()]);
     assert!(unbound.contains("WireGuard or IPsec"), "{unbound}");
 }

@@ -10,23 +10,23 @@ pub(super) const VALUE: u16 = 1;
 /// `NFT_REG_VERDICT`
 const VERDICT: u32 = 0;
 
-/// What `meta` loads.
+/// The keys of `meta`: what it loads.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Meta {
+pub(super) enum MetaKey {
     InputInterface = 6,
     OutputInterface = 7,
     Version = 15,
     Protocol = 16,
 }
 
-/// What `ct` loads or stores.
+/// The keys of `ct`: what it loads or stores.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Tracked {
+pub(super) enum CtKey {
     State = 0,
     Direction = 1,
     /// Bits such as [`TRANSLATED_SOURCE`].
     Status = 2,
-    /// 128 bits, of which a `ct` that stores sets some.
+    /// 128 bits. A `ct` that stores them only sets bits, and clears none.
     Label = 13,
 }
 
@@ -82,11 +82,11 @@ impl Expressions {
         Self(self.0.with_nested(LIST_ELEMENT, &[], expression))
     }
 
-    pub fn meta(self, key: Meta, to: usize) -> Self {
+    pub fn meta(self, key: MetaKey, to: usize) -> Self {
         self.with("meta", |data| number(register(data, 1, to), 2, key as u32))
     }
 
-    pub fn ct(self, key: Tracked, to: usize) -> Self {
+    pub fn ct(self, key: CtKey, to: usize) -> Self {
         self.with("ct", |data| number(register(data, 1, to), 2, key as u32))
     }
 
@@ -96,7 +96,7 @@ impl Expressions {
     }
 
     /// Stores the registers from `from` on.
-    pub fn store(self, key: Tracked, from: usize) -> Self {
+    pub fn store(self, key: CtKey, from: usize) -> Self {
         self.with("ct", |data| register(number(data, 2, key as u32), 4, from))
     }
 
@@ -115,7 +115,7 @@ impl Expressions {
         })
     }
 
-    /// Continues only if the registers from `at` on compare in this way with the octets.
+    /// Continues only if the registers from `at` on have this order relative to the octets.
     pub fn compare(self, at: usize, order: Order, octets: &[u8]) -> Self {
         self.with("cmp", |data| value(number(register(data, 1, at), 2, order as u32), 3, octets))
     }
@@ -163,12 +163,12 @@ impl Expressions {
     }
 }
 
-/// `NFT_REG32_00` is 8.
+/// Adds a register; `NFT_REG32_00` is 8.
 fn register(message: Message, kind: u16, register: usize) -> Message {
     number(message, kind, 8 + register as u32)
 }
 
-/// Numbers of nftables are big endian.
+/// Adds a number, which is big-endian in nftables.
 pub(super) fn number(message: Message, kind: u16, number: u32) -> Message {
     message.with(kind, &number.to_be_bytes())
 }

@@ -1,4 +1,4 @@
-//! The socket to the kernel's nftables, and what comes back.
+//! The netlink socket to the kernel's nftables, and its answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,15 +9,15 @@ use super::expression::VALUE;
 use super::transaction::{INET, Kind, Transaction, about};
 use crate::FilterError;
 
-/// The kernel's nftables.
+/// A connection to the kernel's nftables.
 #[derive(Debug)]
 pub(super) struct Kernel {
     socket: Socket,
-    /// It deletes elements that may have ended.
-    destroys: bool,
+    /// Whether the kernel can delete elements that may have ended.
+    can_destroy: bool,
 }
 
-/// A rejected message, with which its transaction failed.
+/// A rejected message, which made its transaction fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refusal {
     /// Its number in the transaction.
@@ -26,9 +26,9 @@ pub(super) struct Refusal {
     pub error: i32,
 }
 
-/// An element that the kernel has.
+/// An element in the kernel's table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct KernelElement {
     /// Remaining milliseconds; `None` if it never expires.
     pub remaining: Option<u64>,
     /// The value of a map.
@@ -36,14 +36,14 @@ pub(super) struct Found {
 }
 
 /// The content of a table: the elements of each set, by key.
-pub(super) type Tables = BTreeMap<String, BTreeMap<Vec<u8>, Found>>;
+pub(super) type Tables = BTreeMap<String, BTreeMap<Vec<u8>, KernelElement>>;
 
-/// errno(3)
+/// Error numbers of errno(3).
 const PERMISSION: i32 = 1;
 pub(super) const NO_ENTRY: i32 = 2;
 pub(super) const EXISTS: i32 = 17;
 const NO_BUFFERS: i32 = 105;
-/// What the kernel may accept a moment later: a full hash table, no memory, a module that is being loaded.
+/// Errors that may be temporary: a full hash table, no memory, a module that is being loaded.
 const TRANSIENT: [i32; 4] = [11, 12, 16, NO_BUFFERS];
 /// Octets before the attributes of a message, `struct nfgenmsg`.
 const STRUCTURE: usize = 4;
@@ -56,7 +56,7 @@ impl Refusal {
     /// Returns the error of the whole transaction.
     pub fn reason(self, table: &str) -> FilterError {
         match self {
-            // The first message only begins: without permission for that there is none for anything.
+            // The first message begins the transaction, which needs the same permission as all others.
             Self { sequence: 0, error: PERMISSION } => FilterError::NotPermitted,
             Self { error: PERMISSION, .. } => FilterError::Owned { table: table.into() },
             Self { error, .. } => FilterError::Lacking(io::Error::from_raw_os_error(error)),
@@ -65,30 +65,31 @@ impl Refusal {
 }
 
 impl Kernel {
-    /// A transaction may be large. Answers are few, unless much is rejected; then lost answers do not matter.
-    const LONGEST_TRANSACTION: usize = 256 << 20;
-    const WAITING_ANSWERS: usize = 8 << 20;
+    /// Buffer sizes in octets. A transaction may be large. Answers are few unless many messages are rejected;
+    /// then lost answers are irrelevant.
+    const SEND_BUFFER: usize = 256 << 20;
+    const RECEIVE_BUFFER: usize = 8 << 20;
 
     pub fn open() -> Result<Self, FilterError> {
         let socket = Socket::netfilter()?;
-        match socket.set_buffers(Self::LONGEST_TRANSACTION, Self::WAITING_ANSWERS) {
-            Ok(()) => Ok(Self { destroys: destroys(&socket)?, socket }),
+        match socket.set_buffers(Self::SEND_BUFFER, Self::RECEIVE_BUFFER) {
+            Ok(()) => Ok(Self { can_destroy: can_destroy(&socket)?, socket }),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(FilterError::NotPermitted),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Carries out a transaction. If messages are rejected, nothing has changed.
+    /// Executes a transaction. If any message is rejected, nothing changes.
     pub fn commit(&self, transaction: &[u8]) -> Result<Vec<Refusal>, FilterError> {
         commit(&self.socket, transaction)
     }
 
-    /// Returns true if it deletes elements that may have ended.
-    pub fn destroys(&self) -> bool {
-        self.destroys
+    /// Returns true if the kernel can delete elements that may have ended.
+    pub fn can_destroy(&self) -> bool {
+        self.can_destroy
     }
 
-    /// Returns the port of our changes.
+    /// Returns the netlink port of this socket, which identifies its changes.
     pub fn port(&self) -> io::Result<u32> {
         self.socket.port()
     }
@@ -105,7 +106,7 @@ impl Kernel {
     /// Returns the chains of a table; none if it does not exist.
     pub fn chains(&self, table: &str) -> Result<Vec<String>, FilterError> {
         let mut names = Vec::new();
-        // It lists those of other tables too.
+        // The kernel lists the chains of other tables too.
         self.socket.list(about(table, Kind::GetChain, 0), |body| {
             names.extend(name(body, 3).filter(|_| is_about(body, table)));
         })?;
@@ -137,17 +138,17 @@ impl Kernel {
         Ok(names)
     }
 
-    /// Calls `take` with each element of a set as listed by the kernel: [once is not enough](super::listing).
+    /// Calls `take` with each element in one list of a set, which [may be incomplete](super::listing).
     pub fn list_once(
         &self,
         table: &str,
         set: &str,
-        mut take: impl FnMut(Vec<u8>, Found),
+        mut take: impl FnMut(Vec<u8>, KernelElement),
     ) -> Result<(), FilterError> {
-        let question = about(table, Kind::GetElement, 0).with_name(2, set);
+        let probe = about(table, Kind::GetElement, 0).with_name(2, set);
         Ok(self
             .socket
-            .look_through(question, |body| elements_of(body).for_each(|(key, found)| take(key, found)))?)
+            .stream_list(probe, |body| elements_of(body).for_each(|(key, found)| take(key, found)))?)
     }
 }
 
@@ -159,26 +160,26 @@ pub(super) fn is_about(body: &[u8], table: &str) -> bool {
 fn commit(socket: &Socket, transaction: &[u8]) -> Result<Vec<Refusal>, FilterError> {
     socket.send(transaction)?;
     let mut refusals = Vec::new();
-    let heard = socket.answers(|answer| {
+    let received = socket.answers(|answer| {
         if let Some(error) = answer.outcome().filter(|error| *error != 0) {
             refusals.push(Refusal { sequence: answer.sequence, error });
         }
     });
-    match heard {
-        // More answers than room: all are rejections, and the first ones suffice.
+    match received {
+        // There are more answers than fit into the buffer. All are rejections, and the first ones suffice.
         Err(error) if error.raw_os_error() == Some(NO_BUFFERS) && !refusals.is_empty() => {}
-        heard => heard?,
+        received => received?,
     }
     Ok(refusals)
 }
 
-/// Asks the kernel whether it knows [`Kind::DestroyElement`], by a transaction without effect: one that does
-/// misses the table, one that does not rejects the message.
-fn destroys(socket: &Socket) -> Result<bool, FilterError> {
-    const NOBODYS: &str = "hol.question";
-    let mut question = Transaction::new(NOBODYS);
-    question.destroy_element("none", &[0]);
-    let refusals = commit(socket, &question.finish_in_vain())?;
+/// Determines whether the kernel knows [`Kind::DestroyElement`], by a transaction without effect: a kernel
+/// that knows it does not find the table, another rejects the message.
+fn can_destroy(socket: &Socket) -> Result<bool, FilterError> {
+    const PROBE_TABLE: &str = "hol.question";
+    let mut probe = Transaction::new(PROBE_TABLE);
+    probe.destroy_element("none", &[0]);
+    let refusals = commit(socket, &probe.finish_without_commit())?;
     Ok(refusals.iter().any(|refusal| refusal.error == NO_ENTRY))
 }
 
@@ -187,13 +188,13 @@ fn name(body: &[u8], kind: u16) -> Option<String> {
     String::from_utf8(name.strip_suffix(&[0])?.to_vec()).ok()
 }
 
-fn elements_of(body: &[u8]) -> impl Iterator<Item = (Vec<u8>, Found)> {
+fn elements_of(body: &[u8]) -> impl Iterator<Item = (Vec<u8>, KernelElement)> {
     let list = body.get(STRUCTURE..).and_then(|octets| attribute(octets, 3)).unwrap_or_default();
     attributes(list).filter_map(|(_, element)| {
         let value = |kind| attribute(attribute(element, kind)?, VALUE).map(<[u8]>::to_vec);
         let remaining =
             attribute(element, 5).and_then(|octets| Some(u64::from_be_bytes(octets.try_into().ok()?)));
-        Some((value(1)?, Found { remaining, data: value(2) }))
+        Some((value(1)?, KernelElement { remaining, data: value(2) }))
     })
 }
 

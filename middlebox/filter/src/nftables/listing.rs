@@ -12,19 +12,19 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::kernel::{Found, Kernel, Tables};
+use super::kernel::{Kernel, KernelElement, Tables};
 use crate::FilterError;
 
-/// Maximum lists of one set. A worker moves the elements of a table once whenever their number doubles or
-/// halves.
-const MOST: usize = 16;
+/// Maximum lists of one set. A kernel worker rebuilds the hash table each time the number of elements doubles
+/// or halves.
+const MAX_LISTS: usize = 16;
 
 /// Repeats `list` until it reports nothing new. Returns false if that never happens.
 pub(super) fn list_until_known(
     mut list: impl FnMut() -> Result<bool, FilterError>,
 ) -> Result<bool, FilterError> {
     list()?;
-    for _ in 1..MOST {
+    for _ in 1..MAX_LISTS {
         if !list()? {
             return Ok(true);
         }
@@ -37,20 +37,22 @@ impl Kernel {
     pub fn elements(&self, table: &str) -> Result<Tables, FilterError> {
         let mut sets = Tables::new();
         for name in self.sets(table)? {
-            let list = |take: &mut dyn FnMut(Vec<u8>, Found)| self.list_once(table, &name, take);
-            let elements = whole(list)?.ok_or_else(|| FilterError::Changed { table: table.into() })?;
+            let list = |take: &mut dyn FnMut(Vec<u8>, KernelElement)| self.list_once(table, &name, take);
+            let elements =
+                list_completely(list)?.ok_or_else(|| FilterError::Changed { table: table.into() })?;
             sets.insert(name, elements);
         }
         Ok(sets)
     }
 }
 
-/// Returns all elements of a set, as first listed; `None` if there are always new ones.
-fn whole(
-    mut list: impl FnMut(&mut dyn FnMut(Vec<u8>, Found)) -> Result<(), FilterError>,
-) -> Result<Option<BTreeMap<Vec<u8>, Found>>, FilterError> {
-    // Each with the last list that had it: one with an element twice lacks another.
-    let mut elements: BTreeMap<Vec<u8>, (Found, usize)> = BTreeMap::new();
+/// Returns all elements of a set, as first listed; `None` if each list has new ones.
+fn list_completely(
+    mut list: impl FnMut(&mut dyn FnMut(Vec<u8>, KernelElement)) -> Result<(), FilterError>,
+) -> Result<Option<BTreeMap<Vec<u8>, KernelElement>>, FilterError> {
+    // Each element with the number of the last list that contained it: a list with an element twice lacks
+    // another one.
+    let mut elements: BTreeMap<Vec<u8>, (KernelElement, usize)> = BTreeMap::new();
     let mut number = 0;
     let is_known = list_until_known(|| {
         number += 1;
@@ -75,20 +77,22 @@ mod tests {
 
     use super::*;
 
-    /// A set as the kernel has it: elements in the order of a hash table, some of which have ended and are not listed.
+    /// A simulated set of the kernel: elements in the order of a hash table, some of which have ended and are not
+    /// listed.
     #[derive(Debug, Clone)]
     struct Set {
         order: Vec<u8>,
         has_ended: fn(u8) -> bool,
     }
 
-    /// What its workers do between two pieces of a list.
+    /// What a kernel worker does between two pieces of a list.
     #[derive(Debug, Clone, Copy)]
     enum Work {
         Nothing,
-        /// Another order: so many elements from the front go to the back, the others turn round.
+        /// Changes the order: this many elements move from the front to the back, and the others are
+        /// reversed.
         Resize(usize),
-        /// Elements that have ended go.
+        /// Removes elements that have ended.
         Collect,
     }
 
@@ -97,7 +101,8 @@ mod tests {
             Self { order: (0..elements).collect(), has_ended }
         }
 
-        /// As `nf_tables_dump_set` does it: each piece is a walk from the beginning past what earlier ones walked over.
+        /// Lists the set as `nf_tables_dump_set` does: each piece walks from the beginning and skips as many elements
+        /// as earlier pieces walked over.
         fn list(&mut self, piece: usize, work: &mut impl Iterator<Item = Work>, take: &mut dyn FnMut(u8)) {
             let mut walked = 0;
             while walked < self.order.len() {
@@ -131,19 +136,19 @@ mod tests {
         }
     }
 
-    fn found() -> Found {
-        Found { remaining: Some(1000), data: None }
+    fn found() -> KernelElement {
+        KernelElement { remaining: Some(1000), data: None }
     }
 
-    /// What comes of it: the keys, and how many lists it took.
+    /// Returns the listed keys, and the number of lists.
     fn keys(mut set: Set, piece: usize, work: Vec<Work>) -> (Option<Vec<u8>>, usize) {
         let (mut work, mut lists) = (work.into_iter(), 0);
-        let list = |take: &mut dyn FnMut(Vec<u8>, Found)| {
+        let list = |take: &mut dyn FnMut(Vec<u8>, KernelElement)| {
             lists += 1;
             set.list(piece, &mut work, &mut |key| take(vec![key], found()));
             Ok(())
         };
-        let elements = whole(list).unwrap();
+        let elements = list_completely(list).unwrap();
         (elements.map(|elements| elements.into_keys().flatten().collect()), lists)
     }
 
@@ -154,18 +159,18 @@ mod tests {
         keys
     }
 
-    /// A list of 20,000 elements once lacked 3,120 of them.
+    /// In one measurement a list of 20,000 elements lacked 3,120 of them.
     #[test]
     fn a_table_that_is_resized_meanwhile_is_listed_again() {
         let set = Set::of(40, |_| false);
         let work = vec![Work::Nothing, Work::Resize(20)];
         let torn = once(set.clone(), 10, work.clone());
-        assert_eq!(torn.len(), 40, "as many as there are …");
-        assert_ne!(torn, set.living(), "… and some of them twice");
+        assert_eq!(torn.len(), 40, "the list has the right length …");
+        assert_ne!(torn, set.living(), "… but some elements twice");
         assert_eq!(keys(set.clone(), 10, work), (Some(set.living()), 3));
     }
 
-    /// Nothing comes twice then: the list is only too short.
+    /// No element is listed twice in this case: the list is only too short.
     #[test]
     fn a_table_from_which_elements_are_collected_meanwhile_is_listed_again() {
         let set = Set::of(40, |one| one % 4 == 0);
@@ -174,14 +179,14 @@ mod tests {
         assert_eq!(keys(set.clone(), 10, work), (Some(set.living()), 3));
     }
 
-    /// A list that has an element twice lacks another, perhaps one that the list before it lacked, too.
+    /// A list that has an element twice lacks another, which the previous list may have lacked, too.
     #[test]
     fn a_list_with_an_element_twice_is_not_the_last() {
         let mut lists = [vec![0, 1], vec![1, 1], vec![0, 1, 2], vec![2, 1, 0]].into_iter();
         let mut number = 0;
-        let elements = whole(|take| {
+        let elements = list_completely(|take| {
             number += 1;
-            lists.next().expect("it is known by now").into_iter().for_each(|key| take(vec![key], found()));
+            lists.next().expect("enough lists").into_iter().for_each(|key| take(vec![key], found()));
             Ok(())
         });
         assert_eq!((elements.unwrap().map(|elements| elements.len()), number), (Some(3), 4));
@@ -197,12 +202,12 @@ mod tests {
     #[test]
     fn there_is_an_end_of_lists_that_never_agree() {
         let mut next = 0;
-        let elements = whole(|take| {
+        let elements = list_completely(|take| {
             next += 1;
             take(vec![next], found());
             Ok(())
         });
-        assert_eq!((elements.unwrap(), usize::from(next)), (None, MOST));
+        assert_eq!((elements.unwrap(), usize::from(next)), (None, MAX_LISTS));
     }
 
     fn work() -> impl Strategy<Value = Work> {
@@ -214,7 +219,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens during the first list, nothing is overlooked.
+        /// No change during the first list hides an element.
         #[test]
         fn what_happens_in_one_list_hides_nothing(
             elements in 0_u8..200,

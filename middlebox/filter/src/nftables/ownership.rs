@@ -12,37 +12,37 @@ const PERSIST: u32 = 4;
 /// Who may change the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ownership {
-    Ours,
-    Everybodys,
+    Exclusive,
+    Shared,
 }
 
 impl Ownership {
     /// Returns the flags of the table.
     pub fn flags(self) -> u32 {
         match self {
-            Self::Ours => OWNER | PERSIST,
-            Self::Everybodys => 0,
+            Self::Exclusive => OWNER | PERSIST,
+            Self::Shared => 0,
         }
     }
 
-    /// Asks the kernel whether it supports ownership, by a transaction without effect on a table that cannot
-    /// exist, because flags may be rejected for an existing one.
-    pub fn ask(kernel: &Kernel) -> Result<Self, FilterError> {
-        const NOBODYS: &str = "hol.question";
-        let mut question = Transaction::new(NOBODYS);
-        question.create_table(Self::Ours.flags());
-        match kernel.commit(&question.finish_in_vain())?.first() {
-            None => Ok(Self::Ours),
-            Some(refusal @ Refusal { sequence: 0, .. }) => Err(refusal.reason(NOBODYS)),
-            Some(_) => Ok(Self::Everybodys),
+    /// Determines whether the kernel supports ownership, by a transaction without effect. It uses a table
+    /// that cannot exist, because flags may be rejected for an existing one.
+    pub fn detect(kernel: &Kernel) -> Result<Self, FilterError> {
+        const PROBE_TABLE: &str = "hol.question";
+        let mut probe = Transaction::new(PROBE_TABLE);
+        probe.create_table(Self::Exclusive.flags());
+        match kernel.commit(&probe.finish_without_commit())?.first() {
+            None => Ok(Self::Exclusive),
+            Some(refusal @ Refusal { sequence: 0, .. }) => Err(refusal.reason(PROBE_TABLE)),
+            Some(_) => Ok(Self::Shared),
         }
     }
 
-    /// Fails if the table belongs to somebody else. Changes nothing.
+    /// Fails if the table belongs to another socket. Changes nothing.
     pub fn check(self, kernel: &Kernel, table: &str) -> Result<(), FilterError> {
-        let mut question = Transaction::new(table);
-        question.create_table(self.flags());
-        match kernel.commit(&question.finish_in_vain())?.first().map(|refusal| refusal.reason(table)) {
+        let mut probe = Transaction::new(table);
+        probe.create_table(self.flags());
+        match kernel.commit(&probe.finish_without_commit())?.first().map(|refusal| refusal.reason(table)) {
             Some(reason @ FilterError::Owned { .. }) => Err(reason),
             _ => Ok(()),
         }

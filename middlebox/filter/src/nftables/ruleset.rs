@@ -6,13 +6,14 @@ use std::ops::RangeInclusive;
 use hol_simco::{IpVersion, Prefix};
 
 use super::expression::{
-    Expressions, Header, Label, Meta, Nat, Order, TRANSLATED_DESTINATION, TRANSLATED_SOURCE, Tracked, Verdict,
+    CtKey, Expressions, Header, Label, MetaKey, Nat, Order, TRANSLATED_DESTINATION, TRANSLATED_SOURCE,
+    Verdict,
 };
-use super::look::{Seen, load, look, number, of_version};
+use super::lookup::{PacketDirection, add_lookup, load_field, number, of_version};
 use super::transaction::Transaction;
 use crate::element::{Role, mask_v4, mask_v6};
 use crate::shape::{Field, Shape, Side};
-use crate::{Config, Interfaces, Masquerade, Pool, Unmatched};
+use crate::{Config, DefaultPolicy, Interfaces, Masquerade, Pool};
 
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
@@ -21,13 +22,13 @@ const DCCP: u8 = 33;
 const ICMPV6: u8 = 58;
 const SCTP: u8 = 132;
 
-/// A chain of the table: some rules, then a lookup in each set of some roles, then an end.
+/// A chain of the table: some rules, then a lookup in each set of some roles, then its end.
 #[derive(Debug)]
 pub(super) struct Chain<'a> {
     name: &'static str,
     begin: Begin<'a>,
-    looks: &'static [Role],
-    seen: Seen,
+    roles: &'static [Role],
+    direction: PacketDirection,
     label: Option<Label>,
     /// The NAT whose inside addresses cannot be reached untranslated through the inbound sets.
     hides: Option<&'a Pool>,
@@ -38,9 +39,9 @@ pub(super) struct Chain<'a> {
 #[derive(Debug, Clone, Copy)]
 enum End<'a> {
     Accept,
-    /// Packets of masqueraded connections pass.
+    /// Accepts packets of masqueraded connections.
     Masqueraded,
-    /// Masqueraded connections get the address of the NAT.
+    /// Gives masqueraded connections the address of the NAT.
     Represent(&'a Masquerade),
     Drop,
     Goto(&'static str),
@@ -49,21 +50,23 @@ enum End<'a> {
 /// The rules of a chain before its sets.
 #[derive(Debug, Clone, Copy)]
 enum Begin<'a> {
-    /// For all forwarded packets, which continue by direction.
+    /// The rules for all forwarded packets, which continue by direction.
     Forward(Option<&'a Interfaces>, &'a Masquerade, [&'static str; 2]),
-    /// Checks common to all packets.
+    /// The checks common to all packets.
     Checks,
-    /// For packets to the middlebox itself.
+    /// The rules for packets to the middlebox itself.
     Input(&'a Pool),
-    /// For packets of rules; replies go to the other chain, except those of masqueraded connections, which pass.
+    /// The rules for packets of permitted flows. Replies go to the other chain, except those of masqueraded
+    /// connections, which pass.
     Passage { replies: &'static str, masquerades: bool },
-    /// All packets pass, except translated ones whose binding has ended.
+    /// The rules of a NAT without a firewall: all packets pass, except translated ones whose binding has
+    /// ended.
     Translator,
-    /// None; packets come from other chains.
+    /// No rules; packets come from other chains.
     Nothing,
-    /// For the first packets of connections, before routing.
+    /// The rules for the first packets of connections, before routing.
     Prerouting,
-    /// For the first packets of connections, after routing.
+    /// The rules for the first packets of connections, after routing.
     Postrouting,
 }
 
@@ -84,15 +87,16 @@ const BOUND: &str = "bound";
 const BOUND_REPLIES: &str = "bound_replies";
 /// The label of connections translated by our bindings: 126.
 const TRANSLATED: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40];
-/// The label of connections that need no rule, but a translation: 125.
+/// The label of masqueraded connections, which need a translation but no rule: 125.
 const MASQUERADED: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x20];
 
 /// Returns the chains of the table. With known interfaces the direction of packets is known.
 pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
-    let is_translator = config.unmatched() == Unmatched::Accept;
+    let is_translator = config.default_policy() == DefaultPolicy::Accept;
     let ways = if is_translator { [PASSING, PASSING] } else { [ENTERING, LEAVING] };
     let masquerade = config.masquerade();
-    // Where something passes without a rule, but not what a binding has translated that has ended.
+    // Connections that a binding translates are labelled if packets pass without a rule: they must stop when
+    // the binding ends.
     let label = (is_translator || masquerade.is_used()).then_some(TRANSLATED);
     let represent = if masquerade.is_used() { End::Represent(masquerade) } else { End::Accept };
     let mut chains = vec![
@@ -127,17 +131,21 @@ fn passage<'a>(
     let begin = Begin::Passage { replies, masquerades: masquerades && name == ENTERING };
     [
         Chain { end, hides: Some(config.pool()), ..Chain::new(name, begin, own) },
-        Chain { end: End::Drop, seen: Seen::Reversed, ..Chain::new(replies, Begin::Nothing, other) },
+        Chain {
+            end: End::Drop,
+            direction: PacketDirection::Reply,
+            ..Chain::new(replies, Begin::Nothing, other)
+        },
     ]
 }
 
 /// Returns the chains of a translator without firewall: everything passes except packets of ended bindings.
 fn translator() -> [Chain<'static>; 3] {
-    let bound = |name, seen, end| Chain { seen, end, ..Chain::new(name, Begin::Nothing, BOTH) };
+    let bound = |name, direction, end| Chain { direction, end, ..Chain::new(name, Begin::Nothing, BOTH) };
     [
         Chain::new(PASSING, Begin::Translator, &[]),
-        bound(BOUND, Seen::AsItIs, End::Goto(BOUND_REPLIES)),
-        bound(BOUND_REPLIES, Seen::Reversed, End::Drop),
+        bound(BOUND, PacketDirection::Original, End::Goto(BOUND_REPLIES)),
+        bound(BOUND_REPLIES, PacketDirection::Reply, End::Drop),
     ]
 }
 
@@ -150,12 +158,20 @@ pub(super) fn is_known(name: &str, config: &Config) -> bool {
 }
 
 impl<'a> Chain<'a> {
-    fn new(name: &'static str, begin: Begin<'a>, looks: &'static [Role]) -> Self {
-        Self { name, begin, looks, seen: Seen::AsItIs, label: None, hides: None, end: End::Accept }
+    fn new(name: &'static str, begin: Begin<'a>, roles: &'static [Role]) -> Self {
+        Self {
+            name,
+            begin,
+            roles,
+            direction: PacketDirection::Original,
+            label: None,
+            hides: None,
+            end: End::Accept,
+        }
     }
 
-    pub fn looks_into(&self, role: Role) -> bool {
-        self.looks.contains(&role)
+    pub fn uses(&self, role: Role) -> bool {
+        self.roles.contains(&role)
     }
 
     /// Returns whether the chain is needed. A firewall has no NAT chains, which would cost every connection.
@@ -169,7 +185,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// linux/netfilter.h has the hooks, linux/netfilter_ipv4.h the priorities.
+    /// Creates the chain. linux/netfilter.h has the hooks, linux/netfilter_ipv4.h the priorities.
     pub fn create(&self, transaction: &mut Transaction<'_>) {
         match self.begin {
             Begin::Input(_) => transaction.create_base_chain(self.name, "filter", 1, 0),
@@ -190,19 +206,17 @@ impl<'a> Chain<'a> {
     pub fn fill(&self, transaction: &mut Transaction<'_>, shapes: &[&Shape]) {
         let mut rules = Rules { transaction, chain: self.name };
         self.begin.fill(&mut rules);
-        // Inbound ones come last, since of them some packets are kept.
+        // Inbound sets come last: before them, some packets are dropped.
         let (inbound, others): (Vec<&Shape>, _) =
             shapes.iter().partition(|shape| shape.role == Role::Inbound);
         for shape in others {
-            rules.add(|rule| look(rule, shape, self.seen, self.label));
+            rules.add(|rule| add_lookup(rule, shape, self.direction, self.label));
         }
-        for version in
-            self.hides.filter(|_| self.looks_into(Role::Inbound)).into_iter().flat_map(Pool::versions)
-        {
+        for version in self.hides.filter(|_| self.uses(Role::Inbound)).into_iter().flat_map(Pool::versions) {
             rules.add(|rule| untranslated(of_version(rule, version)).verdict(Verdict::Drop));
         }
         for shape in inbound {
-            rules.add(|rule| look(rule, shape, self.seen, self.label));
+            rules.add(|rule| add_lookup(rule, shape, self.direction, self.label));
         }
         match self.end {
             End::Accept => {}
@@ -253,7 +267,7 @@ impl Begin<'_> {
     }
 }
 
-/// ICMP errors have no rules of their own: senders need them.
+/// Adds the checks of all packets. ICMP errors pass without a rule, because senders need them.
 fn check(rules: &mut Rules<'_, '_>) {
     const INVALID: u32 = 1;
     const RELATED: u32 = 4;
@@ -264,8 +278,9 @@ fn check(rules: &mut Rules<'_, '_>) {
     }
 }
 
-/// RFC 3989 section 2.3.5: a UDP or IP rule covers packets of one direction. A TCP rule covers connections,
-/// by the direction of the first packet; here SCTP and DCCP are treated alike.
+/// Adds the rules for packets of permitted connections. RFC 3989 section 2.3.5: a UDP or IP rule covers
+/// packets of one direction; a TCP rule covers connections, by the direction of the first packet. SCTP and
+/// DCCP are treated like TCP.
 fn pass(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool) {
     rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS)));
     if masquerades {
@@ -276,16 +291,16 @@ fn pass(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool) {
     }
 }
 
-/// Labels new connections that need no rule: of these hosts to the outside, and between internal hosts where one has sent to the
-/// outside address of the other.
+/// Labels new connections that need no rule: those of the masqueraded hosts to the outside, and those between internal
+/// hosts of which one has sent to the outside address of the other.
 fn label(rules: &mut Rules<'_, '_>, Interfaces { inside, outside }: &Interfaces, masquerade: &Masquerade) {
-    let label = |rule: Expressions| rule.load(&MASQUERADED, 8).store(Tracked::Label, 8);
+    let label = |rule: Expressions| rule.load(&MASQUERADED, 8).store(CtKey::Label, 8);
     for hosts in &masquerade.hosts {
         rules.add(|rule| label(source(state(between(rule, inside, outside), NEW), hosts)));
     }
     if masquerade.hairpin {
         rules.add(|rule| {
-            let rule = state(between(rule, inside, inside), NEW).ct(Tracked::Status, 0);
+            let rule = state(between(rule, inside, inside), NEW).ct(CtKey::Status, 0);
             let rule = rule.mask(0, &TRANSLATED_DESTINATION.to_ne_bytes());
             label(rule.compare(0, Order::Unequal, &[0; 4]))
         });
@@ -296,27 +311,27 @@ fn label(rules: &mut Rules<'_, '_>, Interfaces { inside, outside }: &Interfaces,
 fn source(rule: Expressions, hosts: &Prefix) -> Expressions {
     let (address, version) = (hosts.address(), IpVersion::of(hosts.address()));
     let field = Field::Address(Side::Source, version, hosts.length());
-    let rule = load(of_version(rule, version), field, Seen::AsItIs, 0);
+    let rule = load_field(of_version(rule, version), field, PacketDirection::Original, 0);
     match address {
         IpAddr::V4(v4) => rule.equals(0, &(v4.to_bits() & mask_v4(hosts.length())).to_be_bytes()),
         IpAddr::V6(v6) => rule.equals(0, &(v6.to_bits() & mask_v6(hosts.length())).to_be_bytes()),
     }
 }
 
-/// Matches packets of connections with the label of those that need no rule.
+/// Matches packets of connections with the label of masqueraded ones.
 fn labelled(rule: Expressions) -> Expressions {
-    let rule = rule.ct(Tracked::Label, 0).mask(0, &MASQUERADED);
+    let rule = rule.ct(CtKey::Label, 0).mask(0, &MASQUERADED);
     rule.compare(0, Order::Unequal, &[0; size_of::<Label>()])
 }
 
-/// Matches packets of connections that need no rule. One that a binding has translated does, although its host is masqueraded:
-/// otherwise it would outlast the binding, whose port others get.
+/// Matches packets of connections that need no rule. A connection that a binding translates needs it, even if its host
+/// is masqueraded: otherwise it would outlast the binding, whose port others get.
 fn masqueraded(rule: Expressions) -> Expressions {
     const BITS: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, TRANSLATED[15] | MASQUERADED[15]];
-    rule.ct(Tracked::Label, 0).mask(0, &BITS).equals(0, &MASQUERADED)
+    rule.ct(CtKey::Label, 0).mask(0, &BITS).equals(0, &MASQUERADED)
 }
 
-/// Gives a connection this source, and a port of the range that bindings leave.
+/// Gives a connection this source, and a port that no binding uses.
 fn represent(rule: Expressions, source: IpAddr, ports: &RangeInclusive<u16>) -> Expressions {
     let version = IpVersion::of(source);
     let rule = of_version(rule, version);
@@ -329,32 +344,33 @@ fn represent(rule: Expressions, source: IpAddr, ports: &RangeInclusive<u16>) -> 
     rule.nat(Nat::Source, number(version), 0, Some([4, 5]))
 }
 
-/// Matches packets of connections whose addresses are not translated. RFC 4540 section 8.3.3: external hosts send to A2, and a
-/// pinhole for A0 behind it is no way around the NAT.
+/// Matches packets of connections whose addresses are not translated. RFC 4540 section 8.3.3: external hosts send to
+/// A2, so a pinhole for A0 behind it must not bypass the NAT.
 fn untranslated(rule: Expressions) -> Expressions {
-    let rule =
-        rule.ct(Tracked::Status, 0).mask(0, &(TRANSLATED_SOURCE | TRANSLATED_DESTINATION).to_ne_bytes());
+    let rule = rule.ct(CtKey::Status, 0).mask(0, &(TRANSLATED_SOURCE | TRANSLATED_DESTINATION).to_ne_bytes());
     rule.equals(0, &[0; 4])
 }
 
-/// Connections translated by others pass; ours have the label.
+/// Adds the rules of a NAT without a firewall: connections that it translates have the label and need a
+/// binding, all others pass.
 fn translate(rules: &mut Rules<'_, '_>) {
     rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS)));
     rules.add(|rule| {
-        let rule = rule.ct(Tracked::Label, 0).mask(0, &TRANSLATED);
+        let rule = rule.ct(CtKey::Label, 0).mask(0, &TRANSLATED);
         rule.compare(0, Order::Unequal, &[0; size_of::<Label>()]).verdict(Verdict::Goto(BOUND))
     });
 }
 
-/// A datagram that arrives before its binding would be tracked as the middlebox' own, and so would all that
-/// follow it. Dropped, it is forgotten.
+/// Drops datagrams to the NAT's addresses that arrive before their binding. Otherwise conntrack would assign
+/// them and all that follow to the middlebox itself.
 fn protect(rules: &mut Rules<'_, '_>, pool: &Pool) {
     let [first, last] = [pool.ports.start(), pool.ports.end()].map(|port| port.to_be_bytes());
     for address in &pool.addresses {
         let version = IpVersion::of(*address);
         let destination = Field::Address(Side::Destination, version, version.address_bits());
         rules.add(|rule| {
-            let rule = load(of_version(state(rule, NEW), version), destination, Seen::AsItIs, 0);
+            let rule =
+                load_field(of_version(state(rule, NEW), version), destination, PacketDirection::Original, 0);
             let rule = match address {
                 IpAddr::V4(v4) => rule.equals(0, &v4.octets()),
                 IpAddr::V6(v6) => rule.equals(0, &v6.octets()),
@@ -372,26 +388,26 @@ fn between(rule: Expressions, from: &str, to: &str) -> Expressions {
         octets[..name.len()].copy_from_slice(name.as_bytes());
         octets
     };
-    let rule = rule.meta(Meta::InputInterface, 0).equals(0, &padded(from));
-    rule.meta(Meta::OutputInterface, 0).equals(0, &padded(to))
+    let rule = rule.meta(MetaKey::InputInterface, 0).equals(0, &padded(from));
+    rule.meta(MetaKey::OutputInterface, 0).equals(0, &padded(to))
 }
 
 fn protocol(rule: Expressions, protocol: u8) -> Expressions {
-    rule.meta(Meta::Protocol, 0).equals(0, &[protocol])
+    rule.meta(MetaKey::Protocol, 0).equals(0, &[protocol])
 }
 
 /// Matches packets in one of these states, which are bits.
 fn state(rule: Expressions, states: u32) -> Expressions {
-    rule.ct(Tracked::State, 0).mask(0, &states.to_ne_bytes()).compare(0, Order::Unequal, &[0; 4])
+    rule.ct(CtKey::State, 0).mask(0, &states.to_ne_bytes()).compare(0, Order::Unequal, &[0; 4])
 }
 
-/// `enum ip_conntrack_dir`
+/// Directions of `enum ip_conntrack_dir`.
 const ORIGINAL: u8 = 0;
 const REPLY: u8 = 1;
-/// `NF_CT_STATE_BIT(IP_CT_NEW)`
+/// The state `NF_CT_STATE_BIT(IP_CT_NEW)`.
 const NEW: u32 = 8;
 
 /// Matches packets in this direction of their connection.
 fn direction(rule: Expressions, direction: u8) -> Expressions {
-    rule.ct(Tracked::Direction, 0).equals(0, &[direction])
+    rule.ct(CtKey::Direction, 0).equals(0, &[direction])
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::ruleset::{self, Chain};
 use super::steps::Steps;
 use super::transaction::Transaction;
-use crate::holds::Holds;
+use crate::required_elements::RequiredElements;
 use crate::shape::Shape;
-use crate::{Config, FilterError, MOST_SHAPES};
+use crate::{Config, FilterError, MAX_SHAPES};
 
 /// The existing sets and their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,19 +15,19 @@ pub(super) struct Sets(BTreeMap<Shape, String>);
 
 impl Sets {
     /// Returns the sets for these elements.
-    pub fn for_all(holds: &Holds) -> Result<Self, FilterError> {
-        let sets: BTreeMap<Shape, String> = holds.shapes().map(|shape| (shape, shape.name())).collect();
-        if sets.len() > MOST_SHAPES { Err(FilterError::TooManyShapes(sets.len())) } else { Ok(Self(sets)) }
+    pub fn for_all(required: &RequiredElements) -> Result<Self, FilterError> {
+        let sets: BTreeMap<Shape, String> = required.shapes().map(|shape| (shape, shape.name())).collect();
+        if sets.len() > MAX_SHAPES { Err(FilterError::TooManyShapes(sets.len())) } else { Ok(Self(sets)) }
     }
 
     /// Returns these sets and those that the steps need. Empty sets stay until their slot is needed, because
-    /// creating one is work.
-    pub fn with(&self, steps: &Steps, holds: &Holds) -> Result<Self, FilterError> {
+    /// creating a set is costly.
+    pub fn with(&self, steps: &Steps, required: &RequiredElements) -> Result<Self, FilterError> {
         let mut sets = self.clone();
         for shape in steps.added() {
             sets.0.entry(*shape).or_insert_with(|| shape.name());
         }
-        if sets.0.len() <= MOST_SHAPES { Ok(sets) } else { Self::for_all(holds) }
+        if sets.0.len() <= MAX_SHAPES { Ok(sets) } else { Self::for_all(required) }
     }
 
     /// Returns the name of an existing set.
@@ -35,7 +35,7 @@ impl Sets {
         self.0.get(shape).map(String::as_str)
     }
 
-    /// Returns all of them, with their names.
+    /// Returns all sets with their names.
     pub fn all(&self) -> impl Iterator<Item = (&Shape, &str)> {
         self.0.iter().map(|(shape, name)| (shape, name.as_str()))
     }
@@ -49,7 +49,7 @@ impl Sets {
         needed().for_each(|chain| chain.fill(transaction, &self.of(chain)));
     }
 
-    /// Creates and removes sets to get the others, and rebuilds the chains that use them.
+    /// Creates and removes sets to change from these to `others`, and rebuilds the chains that use them.
     pub fn change(&self, others: &Self, transaction: &mut Transaction<'_>, config: &Config) {
         if self == others {
             return;
@@ -71,6 +71,6 @@ impl Sets {
 
     /// Returns the sets that a chain uses.
     fn of(&self, chain: &Chain<'_>) -> Vec<&Shape> {
-        self.0.keys().filter(|shape| chain.looks_into(shape.role)).collect()
+        self.0.keys().filter(|shape| chain.uses(shape.role)).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Steps on the elements of sets.
+//! Changes of the elements of sets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +8,16 @@ use super::kernel::{EXISTS, NO_ENTRY, Refusal};
 use super::sets::Sets;
 use super::transaction::Transaction;
 use crate::element::Element;
-use crate::holds::{Holds, Standing, Touched};
+use crate::required_elements::{ElementChange, ElementState, RequiredElements};
 use crate::shape::{self, Shape};
 
-/// The steps, in any order: each element occurs once.
+/// Steps in any order; no element occurs twice.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     steps: Vec<Step>,
-    /// The messages of the last transaction: the step of each, and whether it adds.
+    /// The messages of the last transaction: the index of the step, and whether the message adds.
     messages: Vec<(usize, bool)>,
-    /// The sequence number of the first of them.
+    /// The sequence number of the first message.
     first: u32,
 }
 
@@ -27,22 +27,23 @@ pub(super) struct Step {
     pub shape: Shape,
     pub key: Vec<u8>,
     pub delete: bool,
-    pub add: Option<Standing>,
-    /// The change that requires it.
+    pub add: Option<ElementState>,
+    /// The index of the change that requires the step.
     pub change: usize,
 }
 
 impl Steps {
-    /// Returns the steps that make elements match. Expired ones are deleted as others are.
-    pub fn of(now: Time, touched: &BTreeMap<Element, Touched>, holds: &Holds) -> Self {
-        let in_force = |standing: &Standing| standing.end > now;
-        touched
+    /// Returns the steps that bring the elements into their required states. Expired ones are deleted like
+    /// others.
+    pub fn of(now: Time, changed: &BTreeMap<Element, ElementChange>, required: &RequiredElements) -> Self {
+        let in_force = |state: &ElementState| state.end > now;
+        changed
             .iter()
-            .filter_map(|(element, touched)| {
-                let (before, after) = (touched.before, holds.standing(element));
+            .filter_map(|(element, changed)| {
+                let (before, after) = (changed.before, required.state(element));
                 let add = after.filter(in_force).filter(|_| before != after);
                 let delete = before != after && before.is_some();
-                (delete || add.is_some()).then(|| Step::new(element, delete, add, touched.change))
+                (delete || add.is_some()).then(|| Step::new(element, delete, add, changed.change))
             })
             .collect()
     }
@@ -61,39 +62,41 @@ impl Steps {
         self.steps.iter().filter(|step| step.add.is_some()).map(|step| (&step.shape, &step.key[..]))
     }
 
-    /// Adds the messages to a transaction; `destroys` says that the kernel deletes what may have ended.
-    pub fn put(&mut self, now: Time, sets: &Sets, destroys: bool, transaction: &mut Transaction<'_>) {
+    /// Adds the messages to a transaction; `can_destroy` is true if the kernel can delete elements that may have
+    /// ended.
+    pub fn put(&mut self, now: Time, sets: &Sets, can_destroy: bool, transaction: &mut Transaction<'_>) {
         self.messages.clear();
         self.first = transaction.next();
         for (index, step) in self.steps.iter().enumerate() {
             let Some(set) = sets.name(&step.shape) else { continue };
             if step.delete {
-                if destroys {
+                if can_destroy {
                     transaction.destroy_element(set, &step.key);
                 } else {
                     transaction.delete_element(set, &step.key);
                 }
                 self.messages.push((index, false));
             }
-            if let Some(standing) = &step.add {
-                transaction.add_element(now, set, &step.key, standing);
+            if let Some(state) = &step.add {
+                transaction.add_element(now, set, &step.key, state);
                 self.messages.push((index, true));
             }
         }
     }
 
-    /// Adapts to rejections: a kernel that does not destroy has ended an element to delete, or somebody else
-    /// has added or deleted one. What is transient may pass if repeated. `Err` is a rejection of another kind.
+    /// Adapts the steps to rejections that a repetition can avoid: an element to delete has ended, or another
+    /// program has added or deleted one. Temporary errors need no change. `Err` is a rejection of another
+    /// kind.
     pub fn adjust(&mut self, refusals: &[Refusal]) -> Result<(), Refusal> {
         for &refusal in refusals.iter().filter(|refusal| !refusal.is_transient()) {
             let (index, adds) = self.message(refusal.sequence).ok_or(refusal)?;
             let step = &mut self.steps[index];
-            let is_curable = match refusal.error {
+            let is_avoidable = match refusal.error {
                 EXISTS => adds && !step.delete,
                 NO_ENTRY => !adds,
                 _ => false,
             };
-            if !is_curable {
+            if !is_avoidable {
                 return Err(refusal);
             }
             step.delete = adds;
@@ -115,7 +118,7 @@ impl Steps {
 }
 
 impl Step {
-    pub fn new(element: &Element, delete: bool, add: Option<Standing>, change: usize) -> Self {
+    pub fn new(element: &Element, delete: bool, add: Option<ElementState>, change: usize) -> Self {
         Self { shape: Shape::of(element), key: shape::key(element), delete, add, change }
     }
 }

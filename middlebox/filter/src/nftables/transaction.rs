@@ -1,10 +1,10 @@
-//! Transactions: messages that the kernel carries out together or not at all. linux/netfilter/nfnetlink.h
+//! Transactions: messages that the kernel executes together or not at all. linux/netfilter/nfnetlink.h
 
 use hol_base::{Duration, Time};
 use hol_netlink::{CREATE, EXCLUSIVE, Message};
 
 use super::expression::{Expressions, number, value};
-use crate::holds::Standing;
+use crate::required_elements::ElementState;
 use crate::shape::{self, Shape};
 
 /// `NFNL_SUBSYS_NFTABLES`
@@ -16,12 +16,12 @@ const END: u16 = 17;
 pub(super) const INET: u8 = 1;
 /// Interval at which the kernel removes expired elements. They match no packet, but cost work.
 const COLLECTION: Duration = Duration::from_secs(30);
-/// How much longer than its rule an element lasts if nobody deletes it.
+/// How much longer than its rule an element lasts if no transaction deletes it.
 ///
 /// The end of a rule deletes its elements. One that the kernel itself ends stays in the hash table until it is
-/// collected, which transactions hinder (net/netfilter/nft_set_hash.c `nft_rhash_gc`), and when sixteen of one
-/// key have piled up, the table takes no more of it: EBUSY (lib/rhashtable.c `rhashtable_insert_rehash`). So
-/// the kernel ends elements only if this process is gone, or late.
+/// collected, which transactions delay (net/netfilter/nft_set_hash.c `nft_rhash_gc`). When sixteen elements
+/// with one key have accumulated, the table accepts no more: EBUSY (lib/rhashtable.c
+/// `rhashtable_insert_rehash`). So the kernel ends elements only if this process is gone, or late.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// `enum nf_tables_msg_types`
@@ -71,13 +71,13 @@ impl<'a> Transaction<'a> {
         self.octets
     }
 
-    /// Returns its octets without an end: the kernel reports what it would reject, and aborts the
+    /// Returns its octets without an end: the kernel reports which messages it would reject, and aborts the
     /// transaction.
-    pub fn finish_in_vain(self) -> Vec<u8> {
+    pub fn finish_without_commit(self) -> Vec<u8> {
         self.octets
     }
 
-    /// Returns the sequence number of the message that comes next.
+    /// Returns the sequence number of the next message.
     pub fn next(&self) -> u32 {
         self.messages
     }
@@ -114,7 +114,7 @@ impl<'a> Transaction<'a> {
         self.push(number(message, 5, ACCEPT).with_name(7, kind));
     }
 
-    /// Removes the rules of a chain, or of all of them.
+    /// Removes the rules of a chain; `None` is all chains.
     pub fn flush(&mut self, chain: Option<&str>) {
         let message = about(self.table, Kind::DeleteRule, 0);
         self.push(if let Some(chain) = chain { message.with_name(2, chain) } else { message });
@@ -149,13 +149,13 @@ impl<'a> Transaction<'a> {
         self.push(about(self.table, Kind::DeleteSet, 0).with_name(2, name));
     }
 
-    pub fn add_element(&mut self, now: Time, set: &str, key: &[u8], standing: &Standing) {
-        let remaining = (standing.end.saturating_since(now) + GRACE).as_millis();
+    pub fn add_element(&mut self, now: Time, set: &str, key: &[u8], state: &ElementState) {
+        let remaining = (state.end.saturating_since(now) + GRACE).as_millis();
         let message = about(self.table, Kind::NewElement, CREATE | EXCLUSIVE).with_name(2, set);
         self.push(message.with_nested(3, &[], |list| {
             list.with_nested(1, &[], |octets| {
                 let octets = value(octets, 1, key);
-                let octets = match &standing.target {
+                let octets = match &state.target {
                     Some(target) => value(octets, 2, &shape::data(target)),
                     None => octets,
                 };

@@ -1,8 +1,8 @@
-//! Detects others' changes to the table.
+//! Detects changes of the table by other programs.
 
 use std::cell::Cell;
 
-use hol_netlink::{Received, Socket};
+use hol_netlink::{KernelMessage, Socket};
 
 use super::kernel::is_about;
 use super::transaction::NFTABLES;
@@ -15,35 +15,35 @@ pub(super) struct Watch {
     table: String,
     /// The port of our own changes.
     own_port: u32,
-    is_touched: Cell<bool>,
+    has_foreign_change: Cell<bool>,
 }
 
 impl Watch {
     /// `NFNLGRP_NFTABLES` is 7.
     const GROUPS: u32 = 1 << 6;
-    /// Maximum pending octets: more than one transaction causes.
-    const WAITING: usize = 32 << 20;
+    /// Size of the receive buffer in octets: more than one transaction causes.
+    const RECEIVE_BUFFER: usize = 32 << 20;
 
     pub fn open(table: &str, own_port: u32) -> Result<Self, FilterError> {
         let socket = Socket::netfilter_events(Self::GROUPS)?;
-        socket.set_buffers(0, Self::WAITING)?;
-        Ok(Self { socket, table: table.into(), own_port, is_touched: Cell::new(false) })
+        socket.set_buffers(0, Self::RECEIVE_BUFFER)?;
+        Ok(Self { socket, table: table.into(), own_port, has_foreign_change: Cell::new(false) })
     }
 
-    /// Reads pending events before they exceed the room.
-    pub fn listen(&self) {
-        let is_strange = |event: &Received<'_>| {
+    /// Reads pending events before they exceed the buffer.
+    pub fn read_events(&self) {
+        let is_foreign = |event: &KernelMessage<'_>| {
             event.port != self.own_port && event.kind >> 8 == NFTABLES && is_about(event.body, &self.table)
         };
-        let mut is_touched = self.is_touched.get();
-        let heard = self.socket.answers(|event| is_touched |= is_strange(&event));
+        let mut has_foreign_change = self.has_foreign_change.get();
+        let received = self.socket.answers(|event| has_foreign_change |= is_foreign(&event));
         // Lost events may have been about our table.
-        self.is_touched.set(is_touched || heard.is_err());
+        self.has_foreign_change.set(has_foreign_change || received.is_err());
     }
 
-    /// Returns true if somebody else has changed the table since the last call.
-    pub fn is_touched(&self) -> bool {
-        self.listen();
-        self.is_touched.take()
+    /// Returns true if another program has changed the table since the last call.
+    pub fn has_foreign_change(&self) -> bool {
+        self.read_events();
+        self.has_foreign_change.take()
     }
 }

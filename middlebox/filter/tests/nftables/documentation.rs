@@ -1,4 +1,4 @@
-//! The ruleset that `docs/simco-filter.md` shows is the one that comes out.
+//! The ruleset in `docs/simco-filter.md` is the real one.
 
 use hol_filter::{Config, Interfaces, PacketFilter};
 use hol_simco::Direction::{Inbound, Outbound};

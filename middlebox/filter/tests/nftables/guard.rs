@@ -1,4 +1,4 @@
-//! Whose the table is. Before Linux 6.9 everybody can change it.
+//! Ownership of the table. Before Linux 6.9 every program can change it.
 
 use hol_filter::{Config, Corrections, FilterError, Nftables, PacketFilter};
 use hol_simco::Direction::Inbound;
@@ -20,7 +20,7 @@ fn rule(pid: u32) -> Rule {
     enable(pid, Inbound, UDP, &format!("10.1.0.2:{}", 5000 + pid), "10.2.0.2:6004")
 }
 
-/// One that holds the first rule in a table that is its own.
+/// Returns a filter with the first rule in a table that it owns.
 fn owner(world: &World) -> Nftables {
     let mut filter = world.filter(Config::new());
     assert!(filter.is_guarded(), "before Linux 6.9 nobody can own a table for good");
@@ -81,7 +81,7 @@ fn whoever_comes_next_takes_the_table_over_as_it_is() {
     assert_eq!(world.listing(), "");
 }
 
-/// What was done to it meanwhile is undone.
+/// Changes made in the meantime are reversed.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables), and Linux 6.9 for tables with an owner"]
 fn a_table_that_was_changed_while_nobody_owned_it_is_mended() {
@@ -97,7 +97,7 @@ fn a_table_that_was_changed_while_nobody_owned_it_is_mended() {
     }
 }
 
-/// An older daemon has left it, and no flag can be added to it.
+/// An older daemon has created the table, to which no flag can be added.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables), and Linux 6.9 for tables with an owner"]
 fn a_table_that_cannot_be_owned_is_replaced_by_one_that_can() {
@@ -118,15 +118,15 @@ fn where_others_can_change_the_table_that_is_heard() {
     world.at(Middlebox, || filter.watch()).unwrap();
     filter.reconcile(NOW, &[rule(1)]).unwrap();
     filter.apply(NOW, &[begin(rule(2))]).unwrap();
-    assert!(!filter.is_touched(), "what we do ourselves is no news");
+    assert!(!filter.has_foreign_change(), "what we do ourselves is no news");
     world.nft("add table inet theirs\nadd chain inet theirs simco\nadd table ip simco");
-    assert!(!filter.is_touched(), "nor is what others do to their own");
+    assert!(!filter.has_foreign_change(), "nor is what others do to their own");
     for script in STRANGERS.iter().chain(&["flush ruleset"]) {
         world.nft(script);
-        assert!(filter.is_touched(), "{script}");
-        assert!(!filter.is_touched(), "{script}");
+        assert!(filter.has_foreign_change(), "{script}");
+        assert!(!filter.has_foreign_change(), "{script}");
         filter.reconcile(NOW, &[rule(1), rule(2)]).unwrap();
-        assert!(!filter.is_touched(), "{script}");
+        assert!(!filter.has_foreign_change(), "{script}");
     }
 }
 
@@ -136,12 +136,12 @@ fn a_filter_knows_the_tables_of_others_that_filter_the_same_packets() {
     let world = World::new();
     world.nft("add table inet mine; add chain inet mine forward { type filter hook forward priority 0; }");
     world.nft("add table ip simco; add chain ip simco forward; add chain ip simco checks; add chain ip simco blocked");
-    let others = |config| world.filter(config).others().unwrap();
+    let others = |config| world.filter(config).other_tables().unwrap();
     assert!(others(Config::new()).is_empty());
     let mut first = world.filter(Config::new());
     first.reconcile(NOW, &[]).unwrap();
     let second = || Config::new().with_table("second").unwrap();
-    assert!(first.others().unwrap().is_empty(), "its own is no other's");
+    assert!(first.other_tables().unwrap().is_empty(), "its own is no other's");
     assert_eq!(others(second()), ["simco"]);
     drop(first);
     assert_eq!(others(second()), ["simco"], "what a middlebox has left filters, too");

@@ -1,4 +1,4 @@
-//! How long elements stand.
+//! Lifetimes of elements.
 
 use std::time;
 
@@ -12,7 +12,7 @@ use crate::world::Place::{Inside, Outside};
 use crate::world::{World, arrives, wait};
 
 const SHORT: Duration = Duration::from_millis(700);
-/// How much longer an element lasts if nobody ends its rule.
+/// How much longer than its rule an element lasts if no transaction deletes it.
 const GRACE: time::Duration = time::Duration::from_secs(5);
 
 #[test]
@@ -29,7 +29,7 @@ fn the_kernel_ends_a_lifetime_though_nobody_says_so() {
     assert!(arrives(&outside, "10.1.0.2:5004", &inside).is_none());
 }
 
-/// A timeout of nothing would be none at all.
+/// A timeout of zero would mean no timeout.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn a_lifetime_that_is_almost_over_ends() {
@@ -43,8 +43,8 @@ fn a_lifetime_that_is_almost_over_ends() {
     assert!(!world.listing().contains("timeout "));
 }
 
-/// Ended elements of one key would pile up in the kernel's table until it refuses another: net/netfilter/nft_set_hash.c
-/// `nft_rhash_gc`, lib/rhashtable.c `rhashtable_insert_rehash`.
+/// Ended elements of one key would accumulate in the kernel's table until it refuses another:
+/// net/netfilter/nft_set_hash.c `nft_rhash_gc`, lib/rhashtable.c `rhashtable_insert_rehash`.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn a_short_rule_begins_and_ends_as_often_as_one_likes() {
@@ -92,7 +92,8 @@ fn an_element_of_two_rules_stands_as_long_as_the_longer() {
     assert!(!world.listing().contains("expires"));
 }
 
-/// The kernel's clock is not ours: a rule may have ended for it when we still change it.
+/// The kernel's clock differs from ours, so an element may have ended in the kernel before its rule is
+/// changed.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn what_has_ended_in_the_kernel_can_be_changed_and_begun_again() {

@@ -1,4 +1,4 @@
-//! Packets through nftables: what rules allow passes, and nothing else. `nft` is the witness of what the kernel holds.
+//! Packets through nftables: only packets that rules allow pass. `nft` shows the content of the kernel's table.
 
 mod documentation;
 mod guard;

@@ -1,10 +1,10 @@
-//! Bindings of NATs. RFC 4540 section 8.3.3: A2 (192.0.2.77) stands for A0 outside, A1 (198.51.100.77) for A3 inside.
+//! Bindings of NATs. RFC 4540 section 8.3.3: A2 (192.0.2.77) represents A0 outside, A1 (198.51.100.77) for A3 inside.
 
 use std::io::{Read, Write};
 use std::time;
 
 use hol_base::Duration;
-use hol_filter::{Config, Interfaces, Masquerade, PacketFilter, Pool, Unmatched};
+use hol_filter::{Config, DefaultPolicy, Interfaces, Masquerade, PacketFilter, Pool};
 use hol_simco::Direction::{BiDirectional, Inbound, Outbound};
 
 use crate::rules::{ANY, NOW, TCP, UDP, begin, bind, disable, enable, end, lasting};
@@ -97,7 +97,8 @@ fn ipv6_is_translated_as_ipv4() {
     assert_eq!(arrives(&inside, "[fd02::2]:6004", &outside).as_deref(), Some("[2001:db8::77]:40000"));
 }
 
-/// Two rules about the same data have an outside address each: new connections get that of the rule that ends last.
+/// Each of two rules about the same data has its own outside address: new connections get that of the rule that
+/// ends last.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn of_two_bindings_for_the_same_data_the_longer_holds() {
@@ -116,7 +117,7 @@ fn of_two_bindings_for_the_same_data_the_longer_holds() {
     assert_eq!(seen(), "192.0.2.77");
 }
 
-/// A translator alone lets all pass, but for what a binding translates that has ended.
+/// A NAT without a firewall passes all packets, except those of a connection whose binding has ended.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn a_flow_through_a_translator_ends_with_its_rule() {
@@ -125,7 +126,7 @@ fn a_flow_through_a_translator_ends_with_its_rule() {
         "add table ip others\nadd chain ip others nat { type nat hook postrouting priority 90; }\n\
          add rule ip others nat ip saddr 10.1.0.3 meta l4proto udp snat to 192.0.2.77:50000",
     );
-    let mut filter = world.filter(Config::new().with_unmatched(Unmatched::Accept));
+    let mut filter = world.filter(Config::new().with_default_policy(DefaultPolicy::Accept));
     filter.reconcile(NOW, &[]).unwrap();
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
     let (neighbour, stranger) = (world.udp(Inside, "10.1.0.3:5004"), world.udp(Outside, "10.2.0.3:6004"));
@@ -158,7 +159,8 @@ fn a_flow_through_a_translator_ends_with_its_rule() {
 fn a_connection_through_a_translator_ends_with_its_rule() {
     let world = World::new();
     let interfaces = Interfaces { inside: "in0".into(), outside: "out0".into() };
-    let config = Config::new().with_unmatched(Unmatched::Accept).with_interfaces(interfaces).unwrap();
+    let config =
+        Config::new().with_default_policy(DefaultPolicy::Accept).with_interfaces(interfaces).unwrap();
     let mut filter = world.filter(config);
     let listener = world.listen(Outside, "10.2.0.2:80");
     let rule = bind(1, Outbound, TCP, "10.1.0.2:0", "10.2.0.2:80", Some("192.0.2.77"), None);
@@ -176,7 +178,7 @@ fn a_connection_through_a_translator_ends_with_its_rule() {
     assert!(!passes());
 }
 
-/// The usual NAT gives away ports of its own address.
+/// The NAT usually assigns ports of its own address.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn a_datagram_before_its_binding_does_not_stand_in_the_way() {
@@ -207,7 +209,7 @@ fn interfaces() -> Interfaces {
     Interfaces { inside: "in0".into(), outside: "out0".into() }
 }
 
-/// A pinhole for A0 is behind the translation, and no way around it: external hosts send to A2.
+/// A pinhole for A0 is behind the translation, and must not bypass it: external hosts send to A2.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn an_inside_address_of_a_nat_is_not_reached_untranslated() {
@@ -229,12 +231,12 @@ fn an_inside_address_of_a_nat_is_not_reached_untranslated() {
         listener.accept().unwrap();
         filter.remove().unwrap();
     }
-    // A middlebox without a pool is no NAT, although this rule has a binding.
+    // A middlebox without a pool is not a NAT, although this rule has a binding.
     let mut filter = world.filter(Config::new());
     filter.apply(NOW, &rules.map(begin)).unwrap();
     assert!(arrives(&outside, "10.1.0.2:5004", &inside).is_some());
     filter.remove().unwrap();
-    // Without addresses for IPv6 the NAT is a firewall for it.
+    // Without IPv6 addresses the NAT is a firewall for IPv6.
     let mut filter = world.filter(Config::new().with_pool(pool()));
     let (inside, outside) = (world.udp(Inside, "[fd01::2]:5004"), world.udp(Outside, "[fd02::2]:6004"));
     filter.apply(NOW, &[begin(enable(3, Inbound, UDP, "[fd01::2]:5004", "[fd02::2]:6004"))]).unwrap();
@@ -273,7 +275,7 @@ fn flows_of_masqueraded_hosts_need_no_rule_and_what_answers_them_neither() {
     let second = world.udp(Inside, "10.1.0.3:5004");
     assert_eq!(arrives(&second, "10.2.0.2:6004", &outside).as_deref(), Some("192.0.2.77:40000"));
     assert_eq!(arrives(&inside, "10.2.0.3:6004", &stranger), None);
-    // What it has translated ends with it, and other flows of the host need no rule as before.
+    // Connections that the binding translated end with it; other flows of the host need no rule, as before.
     filter.apply(NOW, &[end(bound)]).unwrap();
     assert_eq!(arrives(&second, "10.2.0.2:6004", &outside), None);
     assert_eq!(arrives(&outside, "192.0.2.77:40000", &second), None);
@@ -300,7 +302,7 @@ fn internal_hosts_reach_each_other_by_outside_addresses() {
         bind(3, Inbound, TCP, "10.1.0.2:80", "0.0.0.0/0", Some("192.0.2.77:40080"), None),
     ];
     filter.apply(NOW, &rules.map(begin)).unwrap();
-    // Each in a namespace of its own would be another world; here a host has two addresses.
+    // The hosts share a namespace, because another one would need another world.
     let (one, two) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Inside, "10.1.0.3:5006"));
     assert_eq!(arrives(&two, "192.0.2.77:40000", &one).as_deref(), Some("192.0.2.77:40002"));
     assert_eq!(arrives(&one, "192.0.2.77:40002", &two).as_deref(), Some("192.0.2.77:40000"));
@@ -312,7 +314,7 @@ fn internal_hosts_reach_each_other_by_outside_addresses() {
     assert_eq!(listener.accept().unwrap().1.ip().to_string(), "192.0.2.77");
 }
 
-/// The kernel keeps a source port that no connection has; that an agent has it by a binding, it does not know.
+/// The kernel keeps a source port that no connection uses, and does not know that a binding has it.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn a_masqueraded_flow_does_not_take_the_port_of_a_binding() {
@@ -336,10 +338,10 @@ fn a_masqueraded_flow_does_not_take_the_port_of_a_binding() {
     assert_eq!(arrives(&outside, &seen, &neighbour).as_deref(), Some("10.2.0.2:6004"));
     assert_eq!(arrives(&outside, "192.0.2.77:40000", &bound).as_deref(), Some("10.2.0.2:6004"));
     assert_eq!(arrives(&bound, "10.2.0.2:6004", &outside).as_deref(), Some("192.0.2.77:40000"));
-    // Between internal hosts, too.
+    // This also applies between internal hosts.
     let seen = arrives(&neighbour, "192.0.2.77:40000", &bound).unwrap();
     assert!(is_in_range(&seen), "{seen}");
-    // A port of the range is kept where it is free, and other protocols have none.
+    // A free port of the range is kept; other protocols have no ports.
     let kept = world.udp(Inside, "10.1.0.3:5010");
     assert_eq!(arrives(&kept, "10.2.0.2:6004", &outside).as_deref(), Some("192.0.2.77:5010"));
     assert!(world.run(Inside, "ping", &["-c1", "-W1", "-I", "10.1.0.3", "10.2.0.2"]).is_ok());

@@ -1,8 +1,8 @@
-//! What passes a pure firewall. RFC 4540 section 8.3.2, RFC 3989 section 2.3.5.
+//! Packets through a pure firewall. RFC 4540 section 8.3.2, RFC 3989 section 2.3.5.
 
 use std::io::{Read, Write};
 
-use hol_filter::{Config, FilterError, Interfaces, PacketFilter, Unmatched};
+use hol_filter::{Config, DefaultPolicy, FilterError, Interfaces, PacketFilter};
 use hol_simco::Direction::{BiDirectional, Inbound, Outbound};
 
 use crate::rules::{ANY, NOW, TCP, UDP, begin, disable, enable, end};
@@ -33,7 +33,7 @@ fn datagrams_pass_in_the_direction_of_their_rule_and_until_it_ends() {
     }
 }
 
-/// A range is taken as blocks: its ends, what is inside and what is beside it.
+/// A range is split into blocks; the test sends to its ends, inside and outside.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn a_long_range_of_ports_passes_and_its_neighbours_do_not() {
@@ -156,7 +156,7 @@ fn ipv6_is_as_ipv4() {
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn what_is_disabled_is_blocked_whatever_allows_it() {
     let world = World::new();
-    let mut filter = world.filter(Config::new().with_unmatched(Unmatched::Accept));
+    let mut filter = world.filter(Config::new().with_default_policy(DefaultPolicy::Accept));
     let inside = world.udp(Inside, "10.1.0.2:5004");
     let [attacker, friend] = ["10.2.0.2:6004", "10.2.0.3:6004"].map(|host| world.udp(Outside, host));
     let block = disable(1, ANY, "10.0.0.0/8", "10.2.0.2");
@@ -170,7 +170,7 @@ fn what_is_disabled_is_blocked_whatever_allows_it() {
     assert!(arrives(&attacker, "10.1.0.2:5004", &inside).is_some());
 }
 
-/// Whoever sends needs to hear that nobody is there, or that a packet was too big.
+/// Senders need ICMP errors about unreachable ports and packets that are too big.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn errors_about_datagrams_that_may_pass_come_back() {
@@ -183,7 +183,7 @@ fn errors_about_datagrams_that_may_pass_come_back() {
     assert_eq!(inside.recv(&mut [0; 16]).unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
 }
 
-/// Without the interfaces nobody can tell what comes from outside.
+/// Without the interfaces the filter cannot know which packets come from outside.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn what_may_leave_may_not_enter() {
@@ -233,7 +233,7 @@ fn ten_thousand_rules_are_told_apart() {
     assert_eq!(world.listing().matches("expires").count(), 0);
 }
 
-/// Every combination of prefix lengths costs every packet a look. Those that nobody uses make place for others.
+/// Each combination of prefix lengths costs every packet a lookup. Unused ones make room for others.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn there_are_so_many_kinds_of_wildcards_at_a_time() {

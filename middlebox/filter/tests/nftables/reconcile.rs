@@ -1,4 +1,4 @@
-//! The kernel's table against the rules that there should be.
+//! Differences between the kernel's table and the required rules.
 
 use hol_base::Duration;
 use hol_filter::{Config, Corrections, PacketFilter, Progress};
@@ -21,7 +21,7 @@ fn rules() -> [Rule; 4] {
     ]
 }
 
-/// Elements of all of them: 2 + 1 + 2 + 2.
+/// Number of elements of all these rules: 2 + 1 + 2 + 2.
 const ELEMENTS: usize = 7;
 
 #[test]
@@ -112,7 +112,7 @@ fn numbered(n: u32) -> Rule {
     enable(n, Inbound, UDP, &format!("10.1.0.2:{}", 10_000 + n), "10.2.0.2:6004")
 }
 
-/// So many that they do not fit into one transaction.
+/// The rules do not fit into one transaction.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn twenty_thousand_rules_come_back_and_go() {
@@ -120,19 +120,19 @@ fn twenty_thousand_rules_come_back_and_go() {
     let mut filter = world.filter(Config::new());
     let rules: Vec<Rule> = (0..20_000).map(numbered).collect();
     assert_eq!(filter.reconcile(NOW, &rules).unwrap(), Corrections { missing: 20_000, surplus: 0 });
-    while filter.go_on(NOW).unwrap() != Progress::Done {}
+    while filter.continue_reconciliation(NOW).unwrap() != Progress::Done {}
     assert_eq!(filter.reconcile(NOW, &rules).unwrap(), NOTHING);
     assert_eq!(filter.reconcile(NOW, &[]).unwrap(), Corrections { missing: 0, surplus: 20_000 });
     assert!(!world.listing().contains("expires"));
 }
 
-/// A worker of the kernel gives the hash table of a set more room, and a list goes by the places in it. Here the worker has to
-/// wait for a CPU until the list has begun.
+/// A kernel worker enlarges the hash table of a set while it is listed by position. Here the worker has to wait for a
+/// processor until the list has begun.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn a_table_that_grows_while_it_is_listed_is_listed_whole() {
     let world = World::new();
-    // It grows when more than three quarters of its 2¹⁶ places are taken: lib/rhashtable.c
+    // The table grows when more than three quarters of its 2¹⁶ slots are used: lib/rhashtable.c
     let changes: Vec<Change> = (0..49_200).map(numbered).map(begin).collect();
     let (first, last) = changes.split_at(49_100);
     for _ in 0..3 {
@@ -148,7 +148,8 @@ fn a_table_that_grows_while_it_is_listed_is_listed_whole() {
     }
 }
 
-/// What ends or changes while some is missing neither comes back nor stays as it was, whether it was there or missing.
+/// A rule that ends or changes during a reconciliation is neither restored nor left unchanged, whether its element was
+/// present or missing.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn rules_change_while_they_come_back() {
@@ -161,12 +162,12 @@ fn rules_change_while_they_come_back() {
     let (first, last) = (rules[0], rules[19_999]);
     let later = |rule| Change { before: Some(rule), after: Some(lasting(rule, Duration::from_secs(90))) };
     filter.apply(NOW, &[end(first), end(last), later(rules[1]), later(rules[19_998])]).unwrap();
-    while filter.go_on(NOW).unwrap() != Progress::Done {}
+    while filter.continue_reconciliation(NOW).unwrap() != Progress::Done {}
     assert_eq!(elements(), 19_998);
     assert_eq!(world.listing().matches("timeout 1m35s").count(), 2);
 }
 
-/// A table that is too large to list: what is missing comes, what is surplus goes, and what begins meanwhile stays.
+/// A table that is too large to list: missing elements are added, surplus ones removed, and new ones stay.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn a_large_table_is_mended_while_rules_change() {
@@ -177,15 +178,15 @@ fn a_large_table_is_mended_while_rules_change() {
         enable(n, Inbound, UDP, &internal, "10.2.0.2:6004")
     };
     let all: Vec<Rule> = (0..70_000).map(rule).collect();
-    let go_on = |filter: &mut hol_filter::Nftables| {
-        while world.at(Middlebox, || filter.go_on(NOW).unwrap()) != Progress::Done {}
+    let continue_reconciliation = |filter: &mut hol_filter::Nftables| {
+        while world.at(Middlebox, || filter.continue_reconciliation(NOW).unwrap()) != Progress::Done {}
     };
     world.at(Middlebox, || filter.reconcile(NOW, &all[..68_000]).unwrap());
-    go_on(&mut filter);
+    continue_reconciliation(&mut filter);
     let mended = world.at(Middlebox, || filter.reconcile(NOW, &all[1000..69_000]).unwrap());
     assert_eq!(mended, NOTHING, "nobody has looked yet");
     filter.apply(NOW, &[begin(all[69_500]), end(all[2000])]).unwrap();
-    go_on(&mut filter);
+    continue_reconciliation(&mut filter);
     let mut wanted: Vec<Rule> = all[1000..69_000].iter().chain([&all[69_500]]).copied().collect();
     wanted.retain(|rule| rule.pid != all[2000].pid);
     let distinct: std::collections::BTreeSet<String> =
@@ -193,7 +194,7 @@ fn a_large_table_is_mended_while_rules_change() {
     assert_eq!(world.listing().matches("expires").count(), distinct.len());
 }
 
-/// What is made anew is listed behind what is not.
+/// Sorts the blocks of a listing, because recreated ones are listed last.
 fn sorted(listing: &str) -> Vec<&str> {
     let mut blocks: Vec<&str> = listing.split("\n\n").map(|block| block.trim_matches(['\n', '}'])).collect();
     blocks.iter_mut().for_each(|block| *block = block.trim_start_matches("table inet simco {").trim());

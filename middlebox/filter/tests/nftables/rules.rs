@@ -1,4 +1,4 @@
-//! Rules to put in force.
+//! Rules for the tests.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,7 +13,7 @@ pub const UDP: u8 = 17;
 pub const TCP: u8 = 6;
 pub const ANY: u8 = 0;
 
-/// A tuple such as `10.1.0.2:5004`, `10.1.0.0/24` or `10.1.0.2:5004+2`, two ports.
+/// Parses a tuple such as `10.1.0.2:5004`, `10.1.0.0/24` or `10.1.0.2:5004+2`, two ports.
 pub fn tuple(location: Location, protocol: u8, text: &str) -> AddressTuple {
     let (host, count) = text.split_once('+').unwrap_or((text, "1"));
     let (host, length) = host.split_once('/').map_or((host, None), |(host, length)| (host, Some(length)));
@@ -34,12 +34,12 @@ fn rule(pid: u32, action: Action) -> Rule {
     Rule { pid: Pid(pid), owner: AgentId::NOBODY, expires: NOW + Duration::from_secs(60), action }
 }
 
-/// A rule that lasts a minute.
+/// Returns a rule that lasts a minute.
 pub fn enable(pid: u32, direction: Direction, protocol: u8, internal: &str, external: &str) -> Rule {
     bind(pid, direction, protocol, internal, external, None, None)
 }
 
-/// The same on a NAT: `outside` is A2, `inside` A1.
+/// Returns the same rule on a NAT: `outside` is A2, `inside` A1.
 pub fn bind(
     pid: u32,
     direction: Direction,
@@ -64,7 +64,7 @@ pub fn bind(
     )
 }
 
-/// A rule that blocks for a minute.
+/// Returns a rule that blocks for a minute.
 pub fn disable(pid: u32, protocol: u8, internal: &str, external: &str) -> Rule {
     let internal = tuple(Location::Internal, protocol, internal);
     rule(pid, Action::Disable { internal, external: tuple(Location::External, protocol, external) })

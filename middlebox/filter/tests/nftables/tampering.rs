@@ -1,4 +1,4 @@
-//! Other people: their rules stay as they are, and what they do to ours is noticed.
+//! Other programs: their rules stay unchanged, and their changes to our table are noticed.
 
 use hol_filter::{Config, Corrections, FilterError, Nftables, PacketFilter};
 use hol_simco::Direction::Inbound;

@@ -1,4 +1,4 @@
-//! The kernel's workers, which do what it puts off on the CPU where it was put off.
+//! Kernel workers, which execute deferred work on the processor that deferred it.
 
 use std::process::Command;
 use std::sync::mpsc::channel;
@@ -8,8 +8,9 @@ use rustix::thread::{CpuSet, Pid, gettid, sched_setaffinity};
 
 use crate::world::wait;
 
-/// Does something on a CPU that nobody else gets, so that what it leaves to a worker waits there. A few milliseconds after it has
-/// called what it is given, it goes on elsewhere. Whoever may not ask for a CPU of his own does it as well.
+/// Calls `what` on a processor that no other thread uses, so that its deferred work waits. A few milliseconds after
+/// `what` calls its argument, it continues on another processor. Without the right to reserve a processor, it is called
+/// all the same.
 pub fn ahead_of_workers<T: Send>(what: impl FnOnce(&dyn Fn()) -> T + Send) -> T {
     let (begin, begun) = channel();
     let work = move || {

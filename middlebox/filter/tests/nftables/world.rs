@@ -11,12 +11,12 @@ use std::time::Duration;
 use hol_filter::{Config, FilterError, Nftables};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// The namespaces, which are gone when this is.
+/// The namespaces, which are removed with this value.
 pub struct World {
     names: [String; 3],
 }
 
-/// One of them.
+/// One of the namespaces.
 #[derive(Clone, Copy)]
 pub enum Place {
     Inside,
@@ -26,15 +26,15 @@ pub enum Place {
 
 use Place::{Inside, Middlebox, Outside};
 
-/// How long a packet may take that is on its way.
+/// Maximum transit time of a packet.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 impl World {
-    /// 10.1.0.0/24 and fd01::/64 are inside, 10.2.0.0/24 and fd02::/64 outside; the middlebox is .1, the hosts are .2
-    /// and .3. To all other addresses hosts have a route to the middlebox, so it may give any of them away.
+    /// Creates the world: 10.1.0.0/24 and fd01::/64 are inside, 10.2.0.0/24 and fd02::/64 outside; the middlebox is
+    /// .1, the hosts are .2 and .3. To all other addresses hosts have a route to the middlebox, so it may assign any
+    /// of them.
     ///
-    /// # Panics
-    /// Without root, `ip` or `nft`.
+    /// # Panics Without root, `ip` or `nft`.
     pub fn new() -> Self {
         Self::make().unwrap_or_else(|error| panic!("needs root, iproute2 and nftables: {error}"))
     }
@@ -46,7 +46,7 @@ impl World {
         let world = Self { names: ["in", "mid", "out"].map(name) };
         for (place, name) in [Inside, Middlebox, Outside].into_iter().zip(&world.names) {
             run("ip", &["netns", "add", name], "")?;
-            // An IPv6 address is an address at once.
+            // IPv6 addresses are usable without a delay.
             world.run(place, "sysctl", &["-qw", "net.ipv6.conf.default.accept_dad=0"])?;
         }
         let [inside, middlebox, outside] = &world.names;
@@ -64,7 +64,7 @@ impl World {
             "sysctl",
             &["-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"],
         )?;
-        // One socket for both: a child that another test is starting might still have its address.
+        // One process opens both sockets: a child that another test is starting might still own the address.
         let inside = world.udp(Inside, "10.1.0.2:1");
         for host in ["10.2.0.2:1", "10.2.0.3:1"] {
             await_links(&world.udp(Outside, host), "10.1.0.2:1", &inside);
@@ -86,17 +86,17 @@ impl World {
         self.feed(place, "ip", &["-batch", "-"], &batch).map(drop)
     }
 
-    /// Has `nft` do something at the middlebox, and tells what it says.
+    /// Runs a script with `nft` at the middlebox, and returns its output.
     pub fn nft(&self, script: &str) -> String {
         self.feed(Middlebox, "nft", &["-f", "-"], script).unwrap()
     }
 
-    /// All rules at the middlebox, as `nft` sees them: a witness that nobody here wrote.
+    /// Returns all rules at the middlebox as `nft` shows them, which is independent of our code.
     pub fn listing(&self) -> String {
         self.nft("list ruleset")
     }
 
-    /// The same without what changes with time.
+    /// Returns the listing without values that change with time.
     pub fn stateless_listing(&self) -> String {
         self.run(Middlebox, "nft", &["-s", "list", "ruleset"]).unwrap()
     }
@@ -126,12 +126,12 @@ impl World {
         Ok(stream)
     }
 
-    /// Runs a program there.
+    /// Runs a program in a namespace.
     pub fn run(&self, place: Place, program: &str, arguments: &[&str]) -> io::Result<String> {
         self.feed(place, program, arguments, "")
     }
 
-    /// A program that is yet to be run there.
+    /// Returns a command that runs a program in a namespace.
     pub fn command(&self, place: Place, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[place as usize], program]);
@@ -142,7 +142,7 @@ impl World {
         complete(self.command(place, program).args(arguments), input)
     }
 
-    /// Does something on a thread there: a socket stays where it was made.
+    /// Calls `what` on a thread in a namespace: a socket stays in the namespace where it was opened.
     pub fn at<T: Send>(&self, place: Place, what: impl FnOnce() -> T + Send) -> T {
         let namespace = File::open(format!("/run/netns/{}", self.names[place as usize])).unwrap();
         let there = || {
@@ -161,20 +161,20 @@ impl Drop for World {
     }
 }
 
-/// The address from which a datagram arrives; `None` if it does not.
+/// Returns the address from which a datagram arrives; `None` if it is lost.
 pub fn arrives(from: &UdpSocket, address: &str, to: &UdpSocket) -> Option<String> {
     let mut octets = [0; 16];
     to.set_nonblocking(true).unwrap();
     while to.recv(&mut octets).is_ok() {}
     to.set_nonblocking(false).unwrap();
-    // What comes of earlier datagrams, such as ICMP errors, is no matter here.
+    // Errors of earlier datagrams, such as ICMP, are ignored.
     let _ = from.take_error();
     from.send_to(b"RTP", address).ok()?;
     let (_, source) = to.recv_from(&mut octets).ok()?;
     Some(source.to_string())
 }
 
-/// Links come up when they like, and IPv6 looks for its neighbours once a second: so a test begins when a datagram arrives.
+/// Waits until a datagram arrives: links take time to come up, and IPv6 discovers neighbours once a second.
 pub fn await_links(from: &UdpSocket, address: &str, to: &UdpSocket) {
     assert!((0..40).any(|_| arrives(from, address, to).is_some()), "nothing arrives at {address}");
 }
@@ -190,7 +190,7 @@ fn run(program: &str, arguments: &[&str], input: &str) -> io::Result<String> {
     complete(Command::new(program).args(arguments), input)
 }
 
-/// What a program prints; its complaint is an error.
+/// Returns the output of a program; its error output is an error.
 fn complete(command: &mut Command, input: &str) -> io::Result<String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;

@@ -1,4 +1,4 @@
-//! The directory of a journal: its lock, its segments, what is left behind in it.
+//! The directory of a journal: its lock, its segments, and files that remain in it.
 
 use std::fs;
 use std::path::Path;
@@ -64,8 +64,8 @@ fn what_is_superseded_goes_and_what_holds_stays() {
     record(&mut journal, &[held.change(7, 7, false), held.change(8, 8, false)]);
     for round in 1..=3 {
         supersede(&mut journal, &mut held);
-        journal.tidy().unwrap();
-        // Records go on while the thread works.
+        journal.compact_if_due().unwrap();
+        // Recording continues while the thread works.
         record(&mut journal, &[held.change(8, 100 + round, round == 3)]);
         drop(journal);
         journal = store.open().0;
@@ -78,7 +78,7 @@ fn what_is_superseded_goes_and_what_holds_stays() {
     assert_eq!(store.open().1, held);
 }
 
-/// Something is in the way, such as a full disk, and then is not.
+/// The obstacle, such as a full disk, is removed later.
 #[test]
 fn a_compaction_that_has_failed_is_tried_again() {
     let store = Store::new();
@@ -86,13 +86,13 @@ fn a_compaction_that_has_failed_is_tried_again() {
     supersede(&mut journal, &mut held);
     let obstacle = store.path().join("journal.0000000001.new");
     fs::create_dir(&obstacle).unwrap();
-    journal.tidy().unwrap();
-    let error = std::iter::repeat_with(|| journal.tidy()).find_map(Result::err).unwrap();
+    journal.compact_if_due().unwrap();
+    let error = std::iter::repeat_with(|| journal.compact_if_due()).find_map(Result::err).unwrap();
     assert!(error.to_string().contains("journal.0000000001.new"), "{error}");
     fs::remove_dir(&obstacle).unwrap();
     let is_gone = (0..10_000).any(|_| {
-        journal.tidy().unwrap();
-        // The thread takes a moment.
+        journal.compact_if_due().unwrap();
+        // The thread needs some time.
         thread::park_timeout(Duration::from_millis(1));
         !store.segment(1).exists()
     });
@@ -113,18 +113,18 @@ fn what_an_interrupted_compaction_leaves_is_cleared_away() {
         let (mut journal, _) = store.open();
         supersede(&mut journal, &mut held);
         journal.sync().unwrap();
-        journal.tidy().unwrap();
-        // The thread reads it, and replaces it in the end.
+        journal.compact_if_due().unwrap();
+        // The thread reads this segment, and replaces it at the end.
         fs::read(store.segment(number)).unwrap()
     });
-    // Before the rename: the old segments, and an unfinished one.
+    // The state before the rename: the old segments, and an unfinished one.
     let compacted = fs::read(store.segment(2)).unwrap();
     fs::write(store.segment(1), &old[0]).unwrap();
     fs::write(store.segment(2), &old[1]).unwrap();
     fs::write(store.path().join("journal.0000000002.new"), &compacted[..compacted.len() / 2]).unwrap();
     assert_eq!(store.open().1, held);
     assert_eq!(store.files(), ["journal.0000000001", "journal.0000000002", "journal.0000000003"]);
-    // Behind it: the one that begins from nothing, and one that it has superseded.
+    // The state after the rename: the segment that starts from nothing, and a superseded one.
     fs::write(store.segment(2), &compacted).unwrap();
     assert_eq!(store.open().1, held);
     assert_eq!(store.files(), ["journal.0000000002", "journal.0000000003"]);
@@ -135,7 +135,7 @@ fn a_missing_segment_is_an_error_that_says_what_to_do() {
     let store = Store::new();
     let (mut journal, mut held) = store.open();
     supersede(&mut journal, &mut held);
-    journal.tidy().unwrap();
+    journal.compact_if_due().unwrap();
     drop(journal);
     fs::remove_file(store.segment(1)).unwrap();
     let error = message(store.try_open());
@@ -143,13 +143,13 @@ fn a_missing_segment_is_an_error_that_says_what_to_do() {
     assert!(error.contains("restore the directory from a copy, or move it away"), "{error}");
 }
 
-/// Only what was being written last can be torn.
+/// Only the data written last can be torn.
 #[test]
 fn a_segment_that_ends_early_before_another_is_damaged() {
     let store = Store::new();
     let (mut journal, mut held) = store.open();
     supersede(&mut journal, &mut held);
-    journal.tidy().unwrap();
+    journal.compact_if_due().unwrap();
     drop(journal);
     let octets = fs::read(store.segment(1)).unwrap();
     fs::write(store.segment(1), &octets[..octets.len() - 1]).unwrap();
@@ -160,22 +160,22 @@ fn a_segment_that_ends_early_before_another_is_damaged() {
     assert!(error.contains("the last records are missing"), "{error}");
 }
 
-/// Octets of the frame that says that a segment is at its end.
+/// Octets of the frame that closes a segment.
 const CLOSING: usize = 24;
 
-/// Octets of the frames of a segment.
+/// Splits a segment into its frames.
 pub fn frames(octets: &[u8]) -> Vec<Vec<u8>> {
     let mut rest = &octets[16..];
     let mut frames = Vec::new();
     while let Some(length) = rest.get(8..12) {
-        let (frame, behind) = rest.split_at(24 + u32::from_be_bytes(length.try_into().unwrap()) as usize);
+        let (frame, following) = rest.split_at(24 + u32::from_be_bytes(length.try_into().unwrap()) as usize);
         frames.push(frame.to_vec());
-        rest = behind;
+        rest = following;
     }
     frames
 }
 
-/// A journal of four records, one of each rule, and what the records are.
+/// Returns a journal of four records, one of each rule, and the records.
 fn four_records() -> (Store, Vec<u8>, Vec<Vec<u8>>) {
     let store = Store::new();
     let (mut journal, _) = store.open();
@@ -198,7 +198,7 @@ fn a_record_that_is_removed_repeated_or_exchanged_is_seen() {
     }
 }
 
-/// The octets of one segment under the name of another.
+/// A segment has the content of another.
 #[test]
 fn a_segment_under_another_name_is_seen() {
     let (store, ..) = four_records();
@@ -210,7 +210,7 @@ fn a_segment_under_another_name_is_seen() {
     );
 }
 
-/// What was acknowledged is never called half written: a bit that has changed is told apart, wherever it is.
+/// An acknowledged record never counts as partly written: a changed bit in it is detected anywhere.
 #[test]
 fn a_flipped_bit_in_the_last_record_is_damage_and_half_a_record_is_not() {
     let (store, header, frames) = four_records();
@@ -221,16 +221,19 @@ fn a_flipped_bit_in_the_last_record_is_damage_and_half_a_record_is_not() {
         octets[bit / 8] ^= 1 << (bit % 8);
         fs::write(store.segment(1), &octets).unwrap();
         let error = message(store.try_open());
-        assert!(error.contains(&format!("octet {last}: a bit of this record")), "bit {bit}: {error}");
+        assert!(error.contains(&format!("octet {last}: one bit of this record")), "bit {bit}: {error}");
     }
     for end in last + 1..whole.len() {
         fs::write(store.segment(1), &whole[..end]).unwrap();
         let (journal, held) = store.open();
-        assert_eq!((held.0.len(), journal.torn().map(|torn| torn.offset)), (3, Some(last as u64)));
+        assert_eq!(
+            (held.0.len(), journal.truncated_tail().map(|truncated_tail| truncated_tail.offset)),
+            (3, Some(last as u64))
+        );
     }
 }
 
-/// Frames without places, as version 1 had them: the octets are those that it wrote.
+/// Version 1 wrote these octets, whose frames do not contain their position.
 #[test]
 fn what_the_version_before_has_written_is_read_and_gone_on_with() {
     let (store, _, frames) = four_records();
@@ -255,7 +258,7 @@ fn a_file_that_is_no_journal_is_not_overwritten() {
     let store = Store::new();
     fs::write(store.segment(1), "a letter to somebody").unwrap();
     let error = message(store.try_open());
-    assert!(error.contains("octet 0: this is not a header of a journal"), "{error}");
+    assert!(error.contains("octet 0: this is not the header of a journal"), "{error}");
     assert_eq!(fs::read(store.segment(1)).unwrap(), b"a letter to somebody");
 }
 
@@ -279,7 +282,7 @@ fn whoever_looks_into_a_journal_sees_what_holds_and_leaves_everything_as_it_is()
     assert_eq!(look(), held);
     for round in 0..2 {
         supersede(&mut journal, &mut held);
-        journal.tidy().unwrap();
+        journal.compact_if_due().unwrap();
         // A thread compacts meanwhile.
         for version in 0..20 {
             record(&mut journal, &[held.change(8, 100 * round + version, version == 13)]);
@@ -301,7 +304,7 @@ fn whoever_looks_into_a_journal_sees_what_holds_and_leaves_everything_as_it_is()
 fn a_directory_without_a_journal_has_no_rules_to_show() {
     let store = Store::new();
     let error = message(hol_journal::read(store.path()));
-    assert!(error.contains("no rules are recorded there"), "{error}");
+    assert!(error.contains("contains no journal"), "{error}");
     let error = message(hol_journal::read(&store.path().join("none")));
     assert!(error.contains("none: cannot read: No such file"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! A disk without room. A limit on the size of files stands for it: a write fails in the same way, with a part of it done.
+//! A full disk. A limit on the size of files simulates it: a write fails in the same way, after a part of it.
 
 use std::thread;
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn a_batch_without_room_is_refused_whole_and_the_next_with_room_is_not() {
 #[test]
 #[ignore = "needs root"]
 fn rules_that_fit_on_a_small_disk_do_not_fill_it_by_changing() {
-    // Of this thread, and of those that it starts.
+    // The limit applies to this thread and those that it starts.
     unshare(CloneFlags::CLONE_NEWNS).unwrap();
     let (none, all) = (None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE);
     mount(none, "/", none, all, none).unwrap();
@@ -58,8 +58,8 @@ fn rules_that_fit_on_a_small_disk_do_not_fill_it_by_changing() {
                 after: Some(rule(*pid, version)),
             };
             record(&mut journal, &pids.iter().map(change).collect::<Vec<_>>());
-            journal.tidy().unwrap();
-            // A disk takes about that long for a sync, in which compaction goes on.
+            journal.compact_if_due().unwrap();
+            // A sync takes the disk about this long, during which compaction continues.
             thread::park_timeout(Duration::from_millis(1));
         }
     }

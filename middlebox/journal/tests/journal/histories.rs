@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Batches of changes to a few rules.
+/// Generates batches of changes to a few rules.
 fn batches() -> impl Strategy<Value = Vec<Vec<Change>>> {
     let drawn = vec(vec((0..8u32, any::<u32>(), any::<bool>()), 1..5), 1..12);
     drawn.prop_map(|batches| {
@@ -19,7 +19,7 @@ fn batches() -> impl Strategy<Value = Vec<Vec<Change>>> {
     })
 }
 
-/// Records all batches, and says what held and how long the file was before the first and after each.
+/// Records all batches; returns the rules and the length of the file before the first batch and after each.
 fn write(store: &Store, batches: &[Vec<Change>]) -> Vec<(Held, u64)> {
     let (mut journal, mut held) = store.open();
     let length = || fs::metadata(store.segment(1)).unwrap().len();
@@ -32,7 +32,8 @@ fn write(store: &Store, batches: &[Vec<Change>]) -> Vec<(Held, u64)> {
     states
 }
 
-/// Each case opens files some times, and waits for the disk. `PROPTEST_CASES` says how many there are.
+/// Returns a configuration with few cases, because each opens several files and waits for the disk.
+/// `PROPTEST_CASES` overrides their number.
 fn cases() -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok());
     ProptestConfig::with_cases(asked.unwrap_or(64))
@@ -47,7 +48,7 @@ proptest! {
         let (held, _) = write(&store, &first).pop().unwrap();
         let (mut journal, mut again) = store.open();
         prop_assert_eq!(&again, &held);
-        // The second history begins from nothing, too.
+        // The second history starts from nothing, too.
         let ends: Vec<_> = held.0.values().map(|rule| Change { before: Some(*rule), after: None }).collect();
         for batch in std::iter::once(&ends).chain(&second) {
             record(&mut journal, batch);
@@ -57,7 +58,7 @@ proptest! {
         prop_assert_eq!(store.open().1, again);
     }
 
-    /// Any prefix of the file is a prefix of the history, batch by batch, and can be gone on with.
+    /// Any prefix of the file contains a prefix of the history, batch by batch, and can be continued.
     #[test]
     fn a_file_that_is_cut_anywhere_holds_every_batch_that_was_whole(batches in batches(), cut: Index) {
         let store = Store::new();
@@ -69,18 +70,19 @@ proptest! {
         let (expected, whole) = states.iter().rev().find(|(_, end)| *end <= cut).unwrap();
         let (mut journal, held) = store.open();
         prop_assert_eq!(&held, expected);
-        let torn = journal.torn().map(|torn| (torn.offset, torn.octets));
-        prop_assert_eq!(torn, (cut > *whole).then_some((*whole, cut - whole)));
+        let truncated_tail = journal.truncated_tail().map(|truncated_tail| (truncated_tail.offset, truncated_tail.octets));
+        prop_assert_eq!(truncated_tail, (cut > *whole).then_some((*whole, cut - whole)));
 
         let more = [begin(rule(99, 1))];
         record(&mut journal, &more);
         drop(journal);
         let (journal, held) = store.open();
-        prop_assert!(journal.torn().is_none());
+        prop_assert!(journal.truncated_tail().is_none());
         prop_assert_eq!(held.0.len(), expected.0.len() + 1);
     }
 
-    /// The last batch may be lost, as if it had been torn; damage to any other octet is an error that names the place.
+    /// The last batch may be lost, as if it had been torn; damage to any other octet is an error that names its
+    /// position.
     #[test]
     fn a_flipped_bit_is_never_read_as_something_else(batches in batches(), bit: Index) {
         let store = Store::new();

@@ -1,4 +1,4 @@
-//! The high-water mark: what is missing at the end of a journal is told apart from what was never complete.
+//! The high-water mark: a missing end of a journal is distinguished from a record that was never complete.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ fn open(store: &Store) -> Result<(Journal, Held), JournalError> {
     Journal::open(store.path()).map(|(journal, rules)| (journal, rules.into()))
 }
 
-/// Four acknowledged records, the octets of the segment, and where the last record begins.
+/// Returns four acknowledged records, the octets of the segment, and the offset of the last record.
 fn four_records() -> (Store, Vec<u8>, usize) {
     let store = Store::new();
     let (mut journal, _) = open(&store).unwrap();
@@ -28,7 +28,7 @@ fn an_acknowledged_record_that_is_cut_or_zeroed_is_missing_wherever_the_cut_is()
         fs::write(store.segment(1), octets).unwrap();
         for error in [message(open(&store)), message(hol_journal::read(store.path()))] {
             assert!(error.contains(&format!("journal.0000000001: octet {last}: {expected}")), "{error}");
-            assert!(error.contains("/mark to go on without them"), "{error}");
+            assert!(error.contains("/mark to continue without"), "{error}");
         }
     };
     for end in last + 1..whole.len() {
@@ -39,12 +39,12 @@ fn an_acknowledged_record_that_is_cut_or_zeroed_is_missing_wherever_the_cut_is()
     zeroed[whole.len() - 8..].fill(0);
     missing(&zeroed, "an acknowledged record is incomplete or overwritten");
 
-    // Who accepts the loss removes the mark.
+    // The operator accepts the loss by removing the mark.
     fs::remove_file(store.path().join("mark")).unwrap();
     let (journal, held) = open(&store).unwrap();
     assert_eq!(held.0.len(), 3);
-    let torn = journal.torn().unwrap().to_string();
-    assert!(torn.contains("which may have been acknowledged"), "{torn}");
+    let truncated_tail = journal.truncated_tail().unwrap().to_string();
+    assert!(truncated_tail.contains("which may have been acknowledged"), "{truncated_tail}");
 }
 
 #[test]
@@ -53,12 +53,15 @@ fn what_follows_the_mark_was_never_acknowledged() {
     fs::write(store.segment(1), [&whole[..], &whole[last..whole.len() - 1]].concat()).unwrap();
     let (journal, held) = open(&store).unwrap();
     assert_eq!(held.0.len(), 4);
-    let torn = journal.torn().unwrap();
-    assert_eq!(torn.offset, whole.len() as u64);
-    assert!(torn.to_string().ends_with("an incomplete batch, never acknowledged"), "{torn}");
+    let truncated_tail = journal.truncated_tail().unwrap();
+    assert_eq!(truncated_tail.offset, whole.len() as u64);
+    assert!(
+        truncated_tail.to_string().ends_with("an incomplete batch, never acknowledged"),
+        "{truncated_tail}"
+    );
 }
 
-/// The same number of records, but of another history.
+/// The journal has the same number of records, but of another history.
 #[test]
 fn the_end_of_another_journal_is_not_the_one_that_was_acknowledged() {
     let (store, ..) = four_records();
@@ -67,7 +70,7 @@ fn the_end_of_another_journal_is_not_the_one_that_was_acknowledged() {
     (5..=8).for_each(|pid| record(&mut journal, &[begin(rule(pid, 0))]));
     fs::copy(other.segment(1), store.segment(1)).unwrap();
     let error = message(open(&store));
-    assert!(error.contains("the last record is another than the one that was acknowledged"), "{error}");
+    assert!(error.contains("the last record differs from the one that was acknowledged"), "{error}");
 }
 
 #[test]
@@ -76,7 +79,7 @@ fn the_last_segment_and_the_only_one_are_missed() {
     let (journal, mut held) = open(&store).unwrap();
     let mut journal = journal.with_durability(Durability::Buffered);
     supersede(&mut journal, &mut held);
-    journal.tidy().unwrap();
+    journal.compact_if_due().unwrap();
     drop(journal);
     assert_eq!(open(&store).unwrap().1, held);
     fs::remove_file(store.segment(2)).unwrap();
@@ -102,25 +105,25 @@ fn without_sync_a_lost_end_is_no_error_but_the_warning_says_what_it_may_be() {
     fs::write(store.segment(1), &octets[..octets.len() - 1]).unwrap();
     let (journal, held) = store.open();
     assert_eq!(held.0.len(), 1);
-    assert!(journal.torn().unwrap().to_string().contains("which may have been acknowledged"));
+    assert!(journal.truncated_tail().unwrap().to_string().contains("which may have been acknowledged"));
     drop(journal);
     let synced = octets.len() - frames(&octets)[1].len();
     fs::write(store.segment(1), &octets[..synced - 1]).unwrap();
     assert!(message(store.try_open()).contains("an acknowledged record is incomplete"));
 }
 
-/// As after a write that failed, or a crash of the machine.
+/// The state after a failed write, or a crash of the machine.
 #[test]
 fn a_mark_that_is_behind_is_caught_up() {
     let (store, ..) = four_records();
-    let behind = fs::read(store.path().join("mark")).unwrap();
+    let following = fs::read(store.path().join("mark")).unwrap();
     let (mut journal, mut held) = open(&store).unwrap();
     record(&mut journal, &[held.change(5, 0, false)]);
     assert!(journal.is_mark_behind());
     journal.sync_mark().unwrap();
     assert!(!journal.is_mark_behind());
     drop(journal);
-    fs::write(store.path().join("mark"), behind).unwrap();
+    fs::write(store.path().join("mark"), following).unwrap();
     assert_eq!(open(&store).unwrap().1, held);
     let octets = fs::read(store.segment(1)).unwrap();
     fs::write(store.segment(1), &octets[..octets.len() - 1]).unwrap();

@@ -1,15 +1,15 @@
-//! A copy of a journal is what the journal is, wherever it was begun.
+//! A copy of a journal equals the journal, whenever the copy began.
 
-use hol_journal::{Replica, entry_of};
+use hol_journal::{Replica, write_entry};
 use tempfile::TempDir;
 
 use crate::directory::message;
 use crate::world::{Held, Store, record};
 
-/// Entries of all rules of a journal.
+/// Returns the entries of all rules of a journal.
 fn snapshot(store: &Store) -> Vec<u8> {
     let mut entries = Vec::new();
-    hol_journal::read(store.path()).unwrap().iter().for_each(|rule| entry_of(rule, &mut entries));
+    hol_journal::read(store.path()).unwrap().iter().for_each(|rule| write_entry(rule, &mut entries));
     entries
 }
 
@@ -37,7 +37,7 @@ fn a_copy_follows_from_any_batch_on_and_can_be_opened_as_a_journal() {
         replica.begin();
         replica.add(&beginning);
         replica.finish().unwrap();
-        // Those between are in the copy and come again.
+        // These batches are in the copy already, and are sent again.
         batches[first..].iter().for_each(|entries| replica.record(entries).unwrap());
         assert_eq!(replica.len(), rules.0.len());
         assert_eq!(held(&dir), rules, "from batch {first}, copied at {taken}");
@@ -63,14 +63,14 @@ fn a_copy_that_is_not_complete_leaves_the_one_before() {
     replica.begin();
     replica.add(&whole[..whole.len() - 1]);
     let error = message(replica.finish());
-    assert!(error.contains("something that is no record"), "{error}");
+    assert!(error.contains("data that is not a record"), "{error}");
     assert!(!error.contains(dir.path().to_str().unwrap()), "the copy is as good as before: {error}");
     assert_eq!(held(&dir), before);
-    assert!(message(replica.record(&whole[1..])).contains("something that is no record"));
+    assert!(message(replica.record(&whole[1..])).contains("data that is not a record"));
     replica.begin();
     replica.add(&whole);
     replica.finish().unwrap();
-    replica.tidy().unwrap();
+    replica.compact_if_due().unwrap();
     drop(replica);
     assert_eq!(held(&dir), rules);
 }

@@ -1,4 +1,4 @@
-//! Rules that begin, change and end, and a directory that remembers them.
+//! Rules that begin, change and end, and a directory that records them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 const UDP: u8 = 17;
 
-/// A pinhole; `version` makes it differ from others with its PID.
+/// Returns a pinhole; `version` distinguishes it from others with its PID.
 pub fn rule(pid: u32, version: u32) -> Rule {
     let internal = AddressTuple::of_host(Location::Internal, UDP, "10.0.0.5:5004".parse().unwrap());
     let external = AddressTuple::of_host(Location::External, UDP, "198.51.100.7:0".parse().unwrap());
@@ -25,12 +25,12 @@ pub fn begin(rule: Rule) -> Change {
     Change { before: None, after: Some(rule) }
 }
 
-/// What holds, by PID: what a journal has to remember.
+/// The current rules by PID, which a journal has to contain.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Held(pub BTreeMap<Pid, Rule>);
 
 impl Held {
-    /// Makes a change of what a test draws at random: the rule begins, changes, or ends.
+    /// Returns a change according to random values: the rule begins, changes, or ends.
     pub fn change(&mut self, pid: u32, version: u32, is_end: bool) -> Change {
         let before = self.0.remove(&Pid(pid));
         let after = (!is_end || before.is_none()).then(|| rule(pid, version));
@@ -55,7 +55,7 @@ impl From<Vec<Recorded>> for Held {
     }
 }
 
-/// A directory of its own, whose journals do not wait for the disk.
+/// A temporary directory, whose journals do not wait for the disk.
 pub struct Store(TempDir);
 
 impl Store {
@@ -80,7 +80,7 @@ impl Store {
         self.try_open().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Names of what is there beside the mark, in order.
+    /// Returns the names of all files except the mark, in order.
     pub fn files(&self) -> Vec<String> {
         let files = std::fs::read_dir(self.path()).unwrap();
         let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());

@@ -1,4 +1,4 @@
-//! A limit on the size of files, which stands for a disk without room, and a process that bears it alone.
+//! A limit on the size of files, which simulates a full disk, and a process of its own for it.
 
 use std::process::Command;
 
@@ -6,8 +6,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 const INNER: &str = "HOL_TEST_WITHIN_LIMIT";
 
-/// Returns true in a process of this test's own. Elsewhere it runs the test of this name in one, where the signal that goes with the limit
-/// is ignored.
+/// Returns true in a process of this test's own. Otherwise runs the test of this name in one, where SIGXFSZ is ignored.
 pub fn is_alone(test: &str) -> bool {
     if std::env::var_os(INNER).is_some() {
         return true;

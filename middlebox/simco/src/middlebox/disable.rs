@@ -1,4 +1,4 @@
-//! PDR: blocks data, whoever enabled it. RFC 4540 section 8.8.
+//! PDR: blocks data, even if other agents enabled it. RFC 4540 section 8.8.
 
 use hol_base::Time;
 
@@ -22,14 +22,14 @@ impl Middlebox {
         self.authorize_for(agent, Right::Disable)?;
         self.check_tuples(agent, &internal, &external)?;
         let lifetime = self.grant(lifetime)?;
-        self.make_room(agent, batch)?;
-        if self.sweeps.len() >= Self::MOST_SWEEPS {
+        self.check_room(agent, batch)?;
+        if self.sweeps.len() >= Self::MAX_SWEEPS {
             return Err(Refusal::NoResources);
         }
         let pid = self.rules.unused_pid();
         let action = Action::Disable { internal, external };
         let rule = Rule { pid, owner: agent, expires: lifetime.end(now), action };
-        let reply = self.begin(now, rule, batch)?;
+        let reply = self.add_rule(now, rule, batch)?;
         Ok((reply, Sweep::new(pid, internal, external)))
     }
 }

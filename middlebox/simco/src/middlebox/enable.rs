@@ -4,7 +4,7 @@ use hol_base::Time;
 
 use super::Middlebox;
 use super::tuples::has_wildcard_but_protocol;
-use crate::nat::{Wanted, WantedPorts};
+use crate::nat::{PoolRequest, RequestedPorts};
 use crate::{
     Action, AddressTuple, Addresses, AgentId, Batch, Binding, Capabilities, Change, Direction, Enable, Gid,
     IpVersion, Pid, PortMapping, PortParity, Refusal, Reply, ReservedParity, Right, Rule, work,
@@ -28,12 +28,12 @@ impl Middlebox {
         }
         self.check_enable(now, agent, &enable, batch)?;
         let lifetime = self.grant(enable.lifetime)?;
-        self.make_room(agent, batch)?;
+        self.check_room(agent, batch)?;
         let binding = self.bind(&enable, mapping, batch)?;
         let pid = self.rules.unused_pid();
         let gid = gid.unwrap_or(Gid(pid.0));
         let action = enable_with(&enable, gid, binding);
-        self.begin(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch)
+        self.add_rule(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch)
     }
 
     /// Handles PEA. The rule keeps its PID and its group, and so its owner.
@@ -64,15 +64,15 @@ impl Middlebox {
         Ok(rule.reply(now))
     }
 
-    /// Checks that the group exists and accepts rules of this agent. RFC 4540 section 8.3.1; RFC 3989 section
-    /// 2.1.5: all members of a group have one owner.
+    /// Checks that the group exists and that this agent may add rules to it. RFC 4540 section 8.3.1; RFC 3989
+    /// section 2.1.5: all members of a group have one owner.
     pub(super) fn check_group(&self, agent: AgentId, gid: Option<Gid>) -> Result<(), Refusal> {
         let Some(gid) = gid else { return Ok(()) };
         let owner = self.rules.owner_of_group(gid).ok_or(Refusal::NoSuchGroup)?;
         if owner == agent { Ok(()) } else { Err(Refusal::GroupNotAuthorized) }
     }
 
-    /// The checks common to PER and PEA. RFC 4540 sections 8.3.1 and 8.4.1.
+    /// Performs the checks common to PER and PEA. RFC 4540 sections 8.3.1 and 8.4.1.
     fn check_enable(
         &self,
         now: Time,
@@ -82,9 +82,9 @@ impl Middlebox {
     ) -> Result<(), Refusal> {
         let Enable { internal, external, .. } = enable;
         self.check_tuples(agent, internal, external)?;
-        let (is_disabled, looks) = self.rules.are_disabled(now, internal, external);
-        batch.count(work::LOOK * looks);
-        let is_swept = self.sweeps.iter().any(|(_, sweep)| sweep.is_about(internal, external));
+        let (is_disabled, examined) = self.rules.are_disabled(now, internal, external);
+        batch.count(work::EXAMINATION * examined);
+        let is_swept = self.sweeps.iter().any(|(_, sweep)| sweep.may_find(internal, external));
         if is_disabled || is_swept { Err(Refusal::Conflict) } else { Ok(()) }
     }
 
@@ -114,8 +114,8 @@ impl Middlebox {
         check_translatable(internal.protocol)?;
         // A2 replaces A0 for external hosts, A1 replaces A3 for internal ones; each keeps the parity of its
         // own port.
-        let outside = wanted(external.ip_version(), internal, parameters.parity);
-        let inside = wanted(internal.ip_version(), external, parameters.parity);
+        let outside = request(external.ip_version(), internal, parameters.parity);
+        let inside = request(internal.ip_version(), external, parameters.parity);
         batch.count(work::SEARCH * self.nat.len() as u64);
         Ok(Binding {
             outside: Some(self.nat.outside.find_for(mapping, outside)?),
@@ -124,7 +124,7 @@ impl Middlebox {
     }
 }
 
-/// RFC 4540 section 8.3.1: bidirectional rules need single hosts and ports.
+/// Checks the direction. RFC 4540 section 8.3.1: bidirectional rules need single hosts and ports.
 fn check_direction(Enable { parameters, internal, external, .. }: &Enable) -> Result<(), Refusal> {
     let is_wide =
         parameters.direction == Direction::BiDirectional && has_wildcard_but_protocol(internal, external);
@@ -136,7 +136,7 @@ fn enable_with(enable: &Enable, gid: Gid, binding: Binding) -> Action {
     Action::Enable { gid, parameters, internal, external, binding }
 }
 
-fn wanted(version: IpVersion, tuple: &AddressTuple, parity: PortParity) -> Wanted {
+fn request(version: IpVersion, tuple: &AddressTuple, parity: PortParity) -> PoolRequest {
     let ports = match tuple.addresses {
         Addresses::Full { port, port_range, .. } if port != 0 => {
             let parity = match parity {
@@ -144,14 +144,14 @@ fn wanted(version: IpVersion, tuple: &AddressTuple, parity: PortParity) -> Wante
                 PortParity::Same if port % 2 == 1 => ReservedParity::Odd,
                 PortParity::Same => ReservedParity::Even,
             };
-            WantedPorts::Range(port_range, parity)
+            RequestedPorts::Range(port_range, parity)
         }
-        _ => WantedPorts::All,
+        _ => RequestedPorts::All,
     };
-    Wanted { version, protocol: tuple.protocol, ports }
+    PoolRequest { version, protocol: tuple.protocol, ports }
 }
 
-/// A binding is for one host, although capabilities may allow a wildcard, for PDR.
+/// Checks that a binding is for one host. Capabilities may allow a wildcard, but only for PDR.
 fn check_hosts(enable: &Enable, is_twice: bool) -> Result<(), Refusal> {
     let has_wildcard =
         enable.internal.has_address_wildcard() || is_twice && enable.external.has_address_wildcard();
@@ -164,7 +164,7 @@ pub(super) fn check_translatable(protocol: u8) -> Result<(), Refusal> {
     if matches!(protocol, 0 | 6 | 17 | 33 | 132 | 136) { Ok(()) } else { Err(Refusal::ProtocolNotSupported) }
 }
 
-/// Checks that the reservation fits the request. RFC 4540 lists these codes without saying when.
+/// Checks that the reservation fits the request. RFC 4540 lists these codes without their conditions.
 fn check_reservation(enable: &Enable, outside: &AddressTuple, protocol: u8) -> Result<(), Refusal> {
     let Enable { parameters, internal, external, lifetime: _ } = enable;
     if external.ip_version() != outside.ip_version() {

@@ -3,7 +3,7 @@
 use hol_base::Time;
 
 use super::Middlebox;
-use crate::batch::{Asked, Cause};
+use crate::batch::{Cause, SessionRequest};
 use crate::header::{basic_type, sub_type};
 use crate::{Batch, Header, Message, ParseError, Refusal, Request, SessionId};
 
@@ -11,17 +11,17 @@ impl Middlebox {
     pub(super) fn take_message(&mut self, now: Time, id: SessionId, octets: &[u8], batch: &mut Batch) {
         let is_whole = |header: &Header| header.message_length() == octets.len() && header.may_be_request();
         let Some(header) = Header::parse(octets).filter(is_whole) else {
-            return self.report_broken(id, batch);
+            return self.report_malformed(id, batch);
         };
         let session = &self.sessions[&id];
         let agent = session.agent();
         let tid = header.tid;
         match (check(header, &octets[Header::LENGTH..], session.is_established()), agent) {
             (Ok(request), Some(agent)) if !is_session_control(header.sub_type) => {
-                self.transact(now, Asked { session: id, agent, tid, request, mapping: None }, batch);
+                self.transact(now, SessionRequest { session: id, agent, tid, request, mapping: None }, batch);
             }
             (outcome, agent) => {
-                batch.begin(Cause::Session);
+                batch.begin_step(Cause::Session);
                 match outcome {
                     Ok(request) => self.control(id, header, request, batch),
                     Err(refusal) if agent.is_some() => batch.send(id, Message::refusal(tid, refusal)),
@@ -36,14 +36,14 @@ impl Middlebox {
     fn control(&mut self, id: SessionId, header: Header, request: Request, batch: &mut Batch) {
         match request {
             Request::Se { version, challenge } => self.establish(id, header.tid, version, challenge, batch),
-            Request::Sa { token } => self.conclude(id, header.tid, token, batch),
+            Request::Sa { token } => self.finish_authentication(id, header.tid, token, batch),
             Request::St => self.terminate(id, header.tid, batch),
             _ => batch.send(id, Message::refusal(header.tid, Refusal::NotApplicable)),
         }
     }
 }
 
-/// Steps 3 to 5. Without a session only SE passes step 4; with one, every sub-type of a request.
+/// Performs steps 3 to 5. Without a session only SE passes step 4; with one, every sub-type of a request.
 fn check(header: Header, body: &[u8], is_established: bool) -> Result<Request, Refusal> {
     if header.basic_type != basic_type::REQUEST {
         return Err(Refusal::WrongBasicType);

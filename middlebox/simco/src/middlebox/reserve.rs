@@ -4,7 +4,7 @@ use hol_base::Time;
 
 use super::Middlebox;
 use super::enable::check_translatable;
-use crate::nat::{Wanted, WantedPorts};
+use crate::nat::{PoolRequest, RequestedPorts};
 use crate::{
     Action, AgentId, Batch, Binding, Capabilities, Gid, IpChoice, IpVersion, Lifetime, NatMode,
     PrrParameters, Refusal, Reply, Right, Rule, work,
@@ -30,17 +30,17 @@ impl Middlebox {
             self.check_nat_mode(parameters.nat_mode)?;
         }
         let lifetime = self.grant(lifetime)?;
-        self.make_room(agent, batch)?;
+        self.check_room(agent, batch)?;
         let binding = if is_nat {
             batch.count(work::SEARCH * self.nat.len() as u64);
-            self.keep(&parameters, inside, outside)?
+            self.reserve_addresses(&parameters, inside, outside)?
         } else {
             Binding::default()
         };
         let pid = self.rules.unused_pid();
         let gid = gid.unwrap_or(Gid(pid.0));
         let action = Action::Reserve { gid, parameters, binding };
-        self.begin(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch)
+        self.add_rule(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch)
     }
 
     /// Returns the requested and supported IP versions inside and outside, preferring IPv4. They are equal
@@ -64,8 +64,8 @@ impl Middlebox {
         if mode == NatMode::Traditional || is_twice { Ok(()) } else { Err(Refusal::NatModeNotSupported) }
     }
 
-    /// RFC 4540 section 8.2.3: reserves A2, and A1 for twice NAT.
-    fn keep(
+    /// Reserves A2, and A1 for twice NAT. RFC 4540 section 8.2.3.
+    fn reserve_addresses(
         &self,
         parameters: &PrrParameters,
         inside: IpVersion,
@@ -73,14 +73,14 @@ impl Middlebox {
     ) -> Result<Binding, Refusal> {
         let protocol = parameters.protocol;
         let ports = match parameters.port_range {
-            PrrParameters::ALL_PORTS => WantedPorts::All,
-            count => WantedPorts::Range(count, parameters.parity),
+            PrrParameters::ALL_PORTS => RequestedPorts::All,
+            count => RequestedPorts::Range(count, parameters.parity),
         };
         let is_twice = parameters.nat_mode == NatMode::Twice;
-        let wanted = |version| Wanted { version, protocol, ports };
+        let request = |version| PoolRequest { version, protocol, ports };
         Ok(Binding {
-            outside: Some(self.nat.outside.find(wanted(outside))?),
-            inside: if is_twice { Some(self.nat.inside.find(wanted(inside))?) } else { None },
+            outside: Some(self.nat.outside.find(request(outside))?),
+            inside: if is_twice { Some(self.nat.inside.find(request(inside))?) } else { None },
         })
     }
 }

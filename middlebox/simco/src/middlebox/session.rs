@@ -4,7 +4,7 @@ use hol_base::Time;
 use hol_transport::{Framer, FramingError};
 
 use super::Middlebox;
-use super::transaction::short;
+use super::transaction::report_exhausted;
 use crate::batch::Cause;
 use crate::{
     AgentId, Batch, Body, Challenge, Exchange, ExhaustedResource, Header, Message, Notice, Notification,
@@ -14,11 +14,11 @@ use crate::{
 /// The properties of the connection below a session.
 #[derive(Debug, Clone)]
 pub struct ConnectionInfo {
-    /// How it carries messages.
+    /// How the connection carries messages.
     pub framing: Framing,
     /// False if SIMCO must not run over it: SE is refused as a "transport protocol problem".
     pub is_acceptable: bool,
-    /// TLS or IPsec protects it.
+    /// True if TLS or IPsec protects the connection.
     pub is_secure: bool,
     /// The agent's name, if the layers below have authenticated it.
     pub agent: Option<String>,
@@ -27,9 +27,9 @@ pub struct ConnectionInfo {
 /// How a connection carries messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// TCP: a byte stream, cut by the length of messages.
+    /// TCP: a byte stream, split into messages by their lengths.
     Stream,
-    /// SCTP: a user message is a message.
+    /// SCTP: each user message is one SIMCO message.
     Messages,
 }
 
@@ -44,20 +44,20 @@ impl ConnectionInfo {
 #[derive(Debug)]
 pub(super) struct Session {
     state: State,
-    underlay: ConnectionInfo,
-    /// Cuts the stream into messages; `None` if they arrive whole.
+    connection_info: ConnectionInfo,
+    /// Splits the stream into messages; `None` if the transport preserves messages.
     pub framer: Option<Framer>,
     /// The TID of the last notification.
     notifications: u32,
-    /// When something must have arrived.
+    /// The time at which the connection is closed if nothing arrives before.
     pub deadline: Option<Time>,
 }
 
-/// RFC 4540 section 7.1, figure 41.
+/// The states of RFC 4540 section 7.1, figure 41.
 #[derive(Debug)]
 enum State {
     Closed,
-    /// The agent is known from the layers below, or has been challenged.
+    /// The layers below have authenticated the agent, or it has been challenged.
     NoAuth {
         agent: Option<AgentId>,
         exchange: Exchange,
@@ -66,17 +66,17 @@ enum State {
 }
 
 impl Session {
-    pub fn new(underlay: ConnectionInfo) -> Self {
-        let framer = match underlay.framing {
+    pub fn new(connection_info: ConnectionInfo) -> Self {
+        let framer = match connection_info.framing {
             Framing::Stream => Some(Framer::new(length_of_request)),
             Framing::Messages => None,
         };
-        Self { state: State::Closed, underlay, framer, notifications: 0, deadline: None }
+        Self { state: State::Closed, connection_info, framer, notifications: 0, deadline: None }
     }
 
-    /// Sets the agent known from the layers below.
+    /// Sets the agent that the layers below have authenticated.
     pub fn set_agent(&mut self, agent: String) {
-        self.underlay.agent = Some(agent);
+        self.connection_info.agent = Some(agent);
     }
 
     /// Returns the agent, if the session is open.
@@ -87,7 +87,7 @@ impl Session {
         }
     }
 
-    /// Returns true in NOAUTH and OPEN.
+    /// Returns true in the states NOAUTH and OPEN.
     pub fn is_established(&self) -> bool {
         !matches!(self.state, State::Closed)
     }
@@ -98,12 +98,13 @@ impl Session {
         Tid(self.notifications)
     }
 
-    fn is_midway(&self) -> bool {
+    fn has_partial_message(&self) -> bool {
         self.framer.as_ref().is_some_and(Framer::is_midway)
     }
 }
 
-/// RFC 4540 section 6, step 1: rejects a header longer than any request.
+/// Returns the length of a request; fails if its header announces more than any request has. RFC 4540 section
+/// 6, step 1.
 fn length_of_request(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     match Header::parse(octets) {
         Some(header) if !header.may_be_request() => Err(FramingError("longer than any SIMCO request")),
@@ -112,7 +113,7 @@ fn length_of_request(octets: &[u8]) -> Result<Option<usize>, FramingError> {
 }
 
 impl Middlebox {
-    /// Processes SE. RFC 4540 section 7.2, in its order.
+    /// Processes SE, in the order of RFC 4540 section 7.2.
     pub(super) fn establish(
         &mut self,
         id: SessionId,
@@ -127,9 +128,9 @@ impl Middlebox {
         }
         let refusal = if self.established >= self.config.most_sessions {
             Some(Body::Refusal(Refusal::LackOfResources))
-        } else if !session.underlay.is_acceptable {
+        } else if !session.connection_info.is_acceptable {
             Some(Body::Refusal(Refusal::TransportProblem))
-        } else if self.policy.is_secure_only() && !session.underlay.is_secure {
+        } else if self.policy.is_secure_only() && !session.connection_info.is_secure {
             Some(Body::Refusal(Refusal::InsufficientSecurity))
         } else if version != Version::SIMCO_3_0 {
             Some(Body::VersionMismatch(Version::SIMCO_3_0))
@@ -138,20 +139,22 @@ impl Middlebox {
         };
         if let Some(body) = refusal {
             let refusal = if let Body::Refusal(refusal) = body { refusal } else { Refusal::NotApplicable };
-            batch.note(Notice::NotOpened(id, refusal));
+            batch.add_notice(Notice::NotOpened(id, refusal));
             batch.send(id, Message { tid, body });
             return self.close(id, batch);
         }
-        match self.agent_below(id) {
+        match self.authenticated_agent(id) {
             Err(refusal) => self.refuse_session(id, tid, refusal, batch),
             Ok(Some(agent)) if challenge.is_none() => self.open(id, tid, agent, batch),
             Ok(agent) => self.authenticate(id, tid, agent, challenge, batch),
         }
     }
 
-    /// Returns the agent if known without authentication; `None` if it must authenticate.
-    fn agent_below(&self, id: SessionId) -> Result<Option<AgentId>, Refusal> {
-        let Some(name) = &self.sessions[&id].underlay.agent else { return Ok(self.policy.anonymous()) };
+    /// Returns the agent if it need not authenticate here; `None` if it must.
+    fn authenticated_agent(&self, id: SessionId) -> Result<Option<AgentId>, Refusal> {
+        let Some(name) = &self.sessions[&id].connection_info.agent else {
+            return Ok(self.policy.anonymous());
+        };
         self.authorize(name).map(Some)
     }
 
@@ -178,7 +181,13 @@ impl Middlebox {
     }
 
     /// Processes SA. RFC 4540 section 7.3.
-    pub(super) fn conclude(&mut self, id: SessionId, tid: Tid, token: Option<Token>, batch: &mut Batch) {
+    pub(super) fn finish_authentication(
+        &mut self,
+        id: SessionId,
+        tid: Tid,
+        token: Option<Token>,
+        batch: &mut Batch,
+    ) {
         let agent = match &self.sessions[&id].state {
             State::Closed | State::Open(_) => {
                 return batch.send(id, Message::refusal(tid, Refusal::NotApplicable));
@@ -197,13 +206,13 @@ impl Middlebox {
 
     fn open(&mut self, id: SessionId, tid: Tid, agent: AgentId, batch: &mut Batch) {
         if !self.accounts.has_room_for_session(agent, self.policy.quota(agent)) {
-            let refusal = short(agent, ExhaustedResource::Sessions, batch);
+            let refusal = report_exhausted(agent, ExhaustedResource::Sessions, batch);
             return self.refuse_session(id, tid, refusal, batch);
         }
         self.accounts.begin_session(agent);
-        self.listen(id, agent);
+        self.subscribe(id, agent);
         self.set_state(id, State::Open(agent));
-        batch.note(Notice::Opened(id, agent));
+        batch.add_notice(Notice::Opened(id, agent));
         batch.send(id, Message::reply(tid, Reply::Se { capabilities: self.config.capabilities }));
     }
 
@@ -215,12 +224,12 @@ impl Middlebox {
     }
 
     /// Subscribes the session to the rules that its agent may access.
-    pub(super) fn listen(&mut self, id: SessionId, agent: AgentId) {
+    pub(super) fn subscribe(&mut self, id: SessionId, agent: AgentId) {
         if !self.config.announces {
             return;
         }
         for owner in self.policy.accessible(agent) {
-            self.listeners.entry(owner).or_default().insert(id);
+            self.subscribers.entry(owner).or_default().insert(id);
         }
     }
 
@@ -232,14 +241,14 @@ impl Middlebox {
 
     /// Refuses the session and closes the connection.
     pub(super) fn refuse_session(&mut self, id: SessionId, tid: Tid, refusal: Refusal, batch: &mut Batch) {
-        batch.note(Notice::NotOpened(id, refusal));
+        batch.add_notice(Notice::NotOpened(id, refusal));
         batch.send(id, Message::refusal(tid, refusal));
         self.close(id, batch);
     }
 
-    /// Sends BFM, and AST if that ends a session. RFC 4540 section 6, steps 1 and 2.
-    pub(super) fn report_broken(&mut self, id: SessionId, batch: &mut Batch) {
-        batch.begin(Cause::Session);
+    /// Sends BFM, and AST if an open session ends. RFC 4540 section 6, steps 1 and 2.
+    pub(super) fn report_malformed(&mut self, id: SessionId, batch: &mut Batch) {
+        batch.begin_step(Cause::Session);
         self.notify(id, Notification::Bfm, batch);
         if self.sessions[&id].agent().is_some() {
             self.notify(id, Notification::Ast, batch);
@@ -248,11 +257,11 @@ impl Middlebox {
     }
 
     /// Handles a timeout of the connection.
-    pub(super) fn give_up(&mut self, id: SessionId, batch: &mut Batch) {
-        if self.sessions[&id].is_midway() {
-            return self.report_broken(id, batch);
+    pub(super) fn time_out(&mut self, id: SessionId, batch: &mut Batch) {
+        if self.sessions[&id].has_partial_message() {
+            return self.report_malformed(id, batch);
         }
-        batch.begin(Cause::Session);
+        batch.begin_step(Cause::Session);
         if self.sessions[&id].is_established() {
             self.notify(id, Notification::Ast, batch);
         }
@@ -269,24 +278,24 @@ impl Middlebox {
         batch.close(id);
     }
 
-    /// Sets the deadline. The rest of a message gets more time with every octet (RFC 4540 section 6, step 2);
-    /// a session must be open in time after the start of the connection, however slowly octets arrive.
-    pub(super) fn watch(&mut self, now: Time, id: SessionId) {
+    /// Updates the deadline. Each octet extends it for the rest of a message (RFC 4540 section 6, step 2); a
+    /// session must be open in time after the start of the connection, however slowly octets arrive.
+    pub(super) fn update_deadline(&mut self, now: Time, id: SessionId) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let deadline = match session.agent() {
             None => session.deadline.or(Some(now + Self::PATIENCE)),
-            Some(_) => session.is_midway().then(|| now + Self::PATIENCE),
+            Some(_) => session.has_partial_message().then(|| now + Self::PATIENCE),
         };
         if deadline != session.deadline {
             let before = std::mem::replace(&mut session.deadline, deadline);
             before.into_iter().for_each(|before| {
-                self.impatient.remove(&(before, id));
+                self.deadlines.remove(&(before, id));
             });
-            self.impatient.extend(deadline.map(|deadline| (deadline, id)));
+            self.deadlines.extend(deadline.map(|deadline| (deadline, id)));
         }
     }
 
     fn session(&mut self, id: SessionId) -> &mut Session {
-        self.sessions.get_mut(&id).expect("the session is there while its message is processed")
+        self.sessions.get_mut(&id).expect("a session exists while its message is processed")
     }
 }

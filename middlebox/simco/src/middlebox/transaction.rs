@@ -1,10 +1,10 @@
-//! Requests about rules: one reply, and ARE to all others. RFC 4540 sections 8 and 8.9.
+//! Processes requests about rules: one reply, and ARE to all other sessions. RFC 4540 sections 8 and 8.9.
 
 use hol_base::Time;
 
 use super::Middlebox;
 use crate::accounts::Claim;
-use crate::batch::{Asked, Cause, Step};
+use crate::batch::{Cause, SessionRequest, Step};
 use crate::rules::Rules;
 use crate::{
     AgentId, Batch, Body, Change, ExhaustedResource, Lifetime, Message, Notice, Notification, Output, Pid,
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Middlebox {
-    /// Takes a request of an open session whose agent is in this process, as if it had been received, except
-    /// that a PER may be a [`PortMapping`].
+    /// Processes a request of an open session whose agent is part of this process, as if it had been
+    /// received, except that a PER may be a [`PortMapping`].
     pub fn ask(
         &mut self,
         now: Time,
@@ -25,25 +25,25 @@ impl Middlebox {
     ) {
         self.end_rules(now, batch);
         if let Some(agent) = self.agent(session) {
-            self.transact(now, Asked { session, agent, tid, request, mapping }, batch);
+            self.transact(now, SessionRequest { session, agent, tid, request, mapping }, batch);
         }
     }
 
     /// Processes a request of an open session.
-    pub(super) fn transact(&mut self, now: Time, asked: Asked, batch: &mut Batch) {
-        let here = batch.here();
-        batch.count(if self.config.audits { work::MESSAGE + work::LINE } else { work::MESSAGE });
-        let outcome = self.carry_out(now, &asked, batch);
+    pub(super) fn transact(&mut self, now: Time, request: SessionRequest, batch: &mut Batch) {
+        let positions = batch.positions();
+        batch.count(if self.config.audits { work::MESSAGE + work::AUDIT_LINE } else { work::MESSAGE });
+        let outcome = self.execute(now, &request, batch);
         let body = outcome.map_or_else(Body::Refusal, Body::Reply);
-        batch.send(asked.session, Message { tid: asked.tid, body });
-        self.announce_changes(now, here.0, asked.session, batch);
-        batch.end_step(here, Cause::Asked(asked));
+        batch.send(request.session, Message { tid: request.tid, body });
+        self.announce_changes(now, positions.0, request.session, batch);
+        batch.end_step(positions, Cause::Request(request));
     }
 
-    fn carry_out(
+    fn execute(
         &mut self,
         now: Time,
-        &Asked { session, agent, ref request, mapping, .. }: &Asked,
+        &SessionRequest { session, agent, ref request, mapping, .. }: &SessionRequest,
         batch: &mut Batch,
     ) -> Result<Reply, Refusal> {
         match *request {
@@ -68,7 +68,7 @@ impl Middlebox {
         if self.policy.permits(agent, right) { Ok(()) } else { Err(Refusal::NotAuthorized) }
     }
 
-    /// Returns the granted lifetime: at most the requested one and the maximum; zero establishes no rule. RFC
+    /// Returns the granted lifetime: the requested one, or the maximum if that is less; zero is refused. RFC
     /// 4540 section 8.3.1.
     pub(super) fn grant(&self, requested: Lifetime) -> Result<Lifetime, Refusal> {
         let granted = requested.min(self.config.capabilities.max_lifetime);
@@ -76,42 +76,43 @@ impl Middlebox {
     }
 
     /// Checks that the table has room. RFC 4540 lists "no resources available for this transaction" without
-    /// saying when.
-    pub(super) fn make_room(&self, agent: AgentId, batch: &mut Batch) -> Result<(), Refusal> {
-        let has_room = self.rules.len() < self.config.most_rules.min(Rules::MOST);
+    /// its condition.
+    pub(super) fn check_room(&self, agent: AgentId, batch: &mut Batch) -> Result<(), Refusal> {
+        let has_room = self.rules.len() < self.config.most_rules.min(Rules::MAX);
         if has_room && self.accounts.has_room_for_rule(agent, self.policy.quota(agent)) {
             Ok(())
         } else {
-            Err(short(agent, ExhaustedResource::Rules, batch))
+            Err(report_exhausted(agent, ExhaustedResource::Rules, batch))
         }
     }
 
     /// Adds a rule, unless it exceeds its owner's quota; returns the reply.
-    pub(super) fn begin(&mut self, now: Time, rule: Rule, batch: &mut Batch) -> Result<Reply, Refusal> {
+    pub(super) fn add_rule(&mut self, now: Time, rule: Rule, batch: &mut Batch) -> Result<Reply, Refusal> {
         if let Err(refusal) = self.check_quota(None, &rule, batch) {
-            self.rules.give_back(rule.pid);
+            self.rules.return_pid(rule.pid);
             return Err(refusal);
         }
         self.change(Change::begin(rule), batch);
         Ok(rule.reply(now))
     }
 
-    /// Checks that the owner may have the rule, in exchange for the one before.
+    /// Checks that the owner may have the rule in exchange for `before`.
     pub(super) fn check_quota(
         &self,
         before: Option<&Rule>,
         rule: &Rule,
         batch: &mut Batch,
     ) -> Result<(), Refusal> {
-        // Before anything is computed: a refusal is work too.
+        // Counted before anything is computed, because a refusal is work too.
         batch.count(work::MEASURE);
         let claim = |rule| self.accounts.claim(rule);
         let (more, less) = (claim(rule)?, before.map_or(Ok(Claim::default()), claim)?);
         let checked = self.accounts.check(rule.owner, self.policy.quota(rule.owner), &more, &less);
-        checked.map_err(|shortage| short(rule.owner, shortage, batch))
+        checked.map_err(|shortage| report_exhausted(rule.owner, shortage, batch))
     }
 
-    /// Notifies others of changes; the requesting session only of rules that ended because of its request.
+    /// Notifies other sessions of changes, and the requesting session only of rules that ended because of its
+    /// request.
     fn announce_changes(&mut self, now: Time, first: usize, asking: SessionId, batch: &mut Batch) {
         for at in first..batch.changes.len() {
             let change = &batch.changes[at];
@@ -131,9 +132,9 @@ impl Middlebox {
         except: Option<SessionId>,
         batch: &mut Batch,
     ) {
-        let Some(listeners) = self.listeners.get(&owner) else { return };
-        batch.count(work::TOLD * listeners.len() as u64);
-        for id in listeners {
+        let Some(subscribers) = self.subscribers.get(&owner) else { return };
+        batch.count(work::NOTIFICATION * subscribers.len() as u64);
+        for id in subscribers {
             if Some(*id) != except
                 && let Some(session) = self.sessions.get_mut(id)
             {
@@ -154,17 +155,17 @@ impl Middlebox {
     /// Repeats the next [undone](Self::undo) step; its changes must be applied before those of the next, or
     /// [refused](Self::refuse). Returns false if there are no more.
     pub fn redo(&mut self, now: Time, batch: &mut Batch) -> bool {
-        let Some((cause, said)) = batch.undone.pop_front() else { return false };
+        let Some((cause, outputs)) = batch.undone.pop_front() else { return false };
         match cause {
-            Cause::Asked(asked) => self.transact(now, asked, batch),
-            // Without the refused step it may have another end.
-            Cause::Expired(pid) if self.rules.get(now, pid).is_some() => batch.begin(cause),
+            Cause::Request(request) => self.transact(now, request, batch),
+            // Without the refused step the rule may end at another time.
+            Cause::Expired(pid) if self.rules.get(now, pid).is_some() => batch.begin_step(cause),
             Cause::Expired(pid) => drop(self.expire(pid, batch)),
             Cause::Ended(pid) => self.end(pid, batch),
             Cause::Announced(pid, owner) => self.announce_end(now, pid, owner, batch),
             Cause::Session => {
-                batch.begin(cause);
-                said.into_iter().for_each(|output| batch.say(output));
+                batch.begin_step(cause);
+                outputs.into_iter().for_each(|output| batch.push_output(output));
             }
         }
         true
@@ -173,14 +174,14 @@ impl Middlebox {
     /// Undoes the last step, whose changes could not be applied, and refuses its request. A rule that the
     /// middlebox itself ended stays ended; then it returns false.
     ///
-    /// Other rules may be due then: [`advance`](Self::advance) ends them.
+    /// Other rules may have expired meanwhile: [`advance`](Self::advance) ends them.
     pub fn refuse(&mut self, refusal: Refusal, batch: &mut Batch) -> bool {
-        if let Some(Step { cause: Cause::Asked(_), .. }) = batch.steps.last()
-            && let Some((Cause::Asked(asked), _)) = self.undo_step(batch)
+        if let Some(Step { cause: Cause::Request(_), .. }) = batch.steps.last()
+            && let Some((Cause::Request(request), _)) = self.undo_step(batch)
         {
-            let refusal = Message::refusal(asked.tid, refusal);
-            let session = asked.session;
-            batch.begin(Cause::Asked(asked));
+            let refusal = Message::refusal(request.tid, refusal);
+            let session = request.session;
+            batch.begin_step(Cause::Request(request));
             batch.send(session, refusal);
             return true;
         }
@@ -190,15 +191,16 @@ impl Middlebox {
     fn undo_step(&mut self, batch: &mut Batch) -> Option<(Cause, Vec<Output>)> {
         for change in batch.last_step().iter().rev() {
             self.apply(&change.inverse());
-            self.forget_sweep(change);
+            self.cancel_sweep(change);
         }
         batch.pop_step()
     }
 }
 
-/// RFC 4540 lists the codes without saying when: here if a quota or a resource is exhausted.
-pub(super) fn short(agent: AgentId, shortage: ExhaustedResource, batch: &mut Batch) -> Refusal {
-    batch.note(Notice::Short(agent, shortage));
+/// Reports an exhausted resource; returns the refusal. RFC 4540 lists the codes without their conditions:
+/// here a quota or a resource is exhausted.
+pub(super) fn report_exhausted(agent: AgentId, shortage: ExhaustedResource, batch: &mut Batch) -> Refusal {
+    batch.add_notice(Notice::Exhausted(agent, shortage));
     match shortage {
         ExhaustedResource::Addresses => Refusal::LackOfAddresses,
         ExhaustedResource::Ports => Refusal::LackOfPorts,

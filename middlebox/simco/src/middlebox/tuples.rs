@@ -4,8 +4,8 @@ use super::Middlebox;
 use crate::{AddressTuple, Addresses, AgentId, Capabilities, Location, Refusal};
 
 impl Middlebox {
-    /// All checks of the tuples alone: the RFC's in its order, then those whose codes it lists without a
-    /// rule, then the policy's.
+    /// Performs the checks that need only the tuples: the RFC's in its order, then those whose codes it lists
+    /// without a rule, then the policy's.
     pub(super) fn check_tuples(
         &self,
         agent: AgentId,
@@ -32,7 +32,7 @@ fn check_consistency(internal: &AddressTuple, external: &AddressTuple) -> Result
     if are_consistent { Ok(()) } else { Err(Refusal::Inconsistent) }
 }
 
-/// `None` where section 8.3.1 calls the range irrelevant.
+/// Returns the port range; `None` if it is irrelevant (section 8.3.1).
 fn port_range(tuple: &AddressTuple) -> Option<u16> {
     match tuple.addresses {
         Addresses::Full { port, port_range, .. } if port != 0 && tuple.protocol != 0 => Some(port_range),
@@ -55,7 +55,8 @@ fn check_wildcards(
     if capabilities.allow(needed) { Ok(()) } else { Err(Refusal::WildcardNotSupported) }
 }
 
-/// RFC 3989 section 2.3.6: one version on each side; the same on both, unless a NAT translates it.
+/// Checks the IP versions. RFC 3989 section 2.3.6: one version on each side, the same on both unless a NAT
+/// translates it.
 fn check_versions(
     internal: &AddressTuple,
     external: &AddressTuple,

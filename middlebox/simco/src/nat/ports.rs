@@ -1,13 +1,14 @@
 //! The ports of one protocol at one address of a NAT, and which of them are taken.
 //!
-//! Searches skip blocks of ports by their longest free runs, so their cost hardly depends on what is taken.
+//! Searches skip blocks of ports by their longest free runs, so their cost hardly depends on the number of
+//! taken ports.
 
 use std::array;
 use std::ops::{Range, RangeInclusive};
 
 use crate::ReservedParity;
 
-/// The ports, one bit each.
+/// Free and taken ports, one bit each.
 #[derive(Debug)]
 pub(super) struct Ports {
     usable: Range<u32>,
@@ -34,19 +35,19 @@ struct Block {
 struct Runs {
     head: u32,
     tail: u32,
-    /// Of those that start at an even port, and at an odd one.
+    /// The longest run that starts at an even port, and the longest that starts at an odd one.
     longest: [u32; 2],
 }
 
-/// Consecutive ports that are wanted, the first of this parity.
+/// A request for consecutive ports, the first of this parity.
 #[derive(Debug, Clone, Copy)]
-struct Wanted {
+struct PortRequest {
     count: u32,
     parity: ReservedParity,
 }
 
-impl Wanted {
-    /// Returns the first port if a free run has room.
+impl PortRequest {
+    /// Returns the first port in a free run that has room for the request.
     fn fit(self, run: &Range<u32>) -> Option<u32> {
         let is_odd = run.start % 2 == 1;
         let first = run.start
@@ -80,26 +81,26 @@ impl Ports {
         self.taken == 0
     }
 
-    /// Returns the first port of a free run: after the last one taken, or else from the beginning.
+    /// Returns the first port of a free run, searched after the last one taken, then from the beginning.
     pub fn find(&self, count: u16, parity: ReservedParity) -> Option<u16> {
-        let wanted = Wanted { count: count.into(), parity };
+        let request = PortRequest { count: count.into(), parity };
         let next = self.next.max(self.usable.start);
-        self.find_from(next, wanted).or_else(|| self.find_from(self.usable.start, wanted))
+        self.find_from(next, request).or_else(|| self.find_from(self.usable.start, request))
     }
 
-    fn find_from(&self, from: u32, wanted: Wanted) -> Option<u16> {
+    fn find_from(&self, from: u32, request: PortRequest) -> Option<u16> {
         let mut run = from..from;
         for block in (from / SIZE) as usize..BLOCKS {
             let ports = block as u32 * SIZE..(block as u32 + 1) * SIZE;
             let runs = self.runs(block);
-            let found = if ports.start < from || wanted.fits_into(&runs) {
-                self.find_in(block, from, wanted, &mut run)
+            let found = if ports.start < from || request.fits_into(&runs) {
+                self.find_in(block, from, request, &mut run)
             } else {
                 if run.end != ports.start {
                     run = ports.start..ports.start;
                 }
                 run.end += runs.head;
-                let found = wanted.fit(&run);
+                let found = request.fit(&run);
                 if runs.head < SIZE {
                     run = ports.end - runs.tail..ports.end;
                 }
@@ -113,7 +114,7 @@ impl Ports {
     }
 
     /// Searches a block from a port on; `run` is the free run before it, and then its last one.
-    fn find_in(&self, block: usize, from: u32, wanted: Wanted, run: &mut Range<u32>) -> Option<u32> {
+    fn find_in(&self, block: usize, from: u32, request: PortRequest, run: &mut Range<u32>) -> Option<u32> {
         for word in 0..WORDS {
             let first = block as u32 * SIZE + word as u32 * 64;
             if first + 64 <= from {
@@ -127,7 +128,7 @@ impl Ports {
                     *run = first + start..first + start;
                 }
                 run.end += length;
-                if let Some(first) = wanted.fit(run) {
+                if let Some(first) = request.fit(run) {
                     return Some(first);
                 }
                 free &= u64::MAX.checked_shl(start + length).unwrap_or(0);
@@ -143,18 +144,18 @@ impl Ports {
         })
     }
 
-    /// Takes these ports, or gives them back.
+    /// Marks these ports as taken or free.
     pub fn mark(&mut self, (first, last): (u32, u32), taken: bool) {
         for (block, word, mask) in words(first, last) {
             let block = self.blocks[block]
                 .get_or_insert_with(|| Box::new(Block { taken: [0; WORDS], runs: Runs::default() }));
             let word = &mut block.taken[word];
             let expected = if taken { 0 } else { mask };
-            assert_eq!(*word & mask, expected, "ports from {first} on are taken once and given back once");
+            assert_eq!(*word & mask, expected, "ports from {first} on are taken and released alternately");
             *word ^= mask;
         }
         for block in (first / SIZE) as usize..=(last / SIZE) as usize {
-            self.look_again(block);
+            self.update_runs(block);
         }
         let ports = last - first + 1;
         if taken {
@@ -165,14 +166,14 @@ impl Ports {
         }
     }
 
-    /// Makes the runs of a block match its ports.
-    fn look_again(&mut self, block: usize) {
+    /// Updates the runs of a block after its ports have changed.
+    fn update_runs(&mut self, block: usize) {
         let is_free = |block: &Block| block.taken.iter().all(|word| *word == 0);
         if self.blocks[block].as_deref().is_some_and(is_free) {
             self.blocks[block] = None;
         }
-        let runs =
-            (0..WORDS).fold(Runs::default(), |runs, word| runs.and(word as u32 * 64, self.free(block, word)));
+        let runs = (0..WORDS)
+            .fold(Runs::default(), |runs, word| runs.extended_by(word as u32 * 64, self.free(block, word)));
         if let Some(block) = &mut self.blocks[block] {
             block.runs = runs;
         }
@@ -209,8 +210,8 @@ impl Runs {
         Self { head, tail, longest }
     }
 
-    /// Returns the runs of these ports, of which there are `size`, and of 64 more.
-    fn and(mut self, size: u32, mut free: u64) -> Self {
+    /// Returns these runs, of `size` ports, extended by 64 more.
+    fn extended_by(mut self, size: u32, mut free: u64) -> Self {
         if self.head == size {
             self.head += free.trailing_ones();
         }
@@ -235,7 +236,7 @@ impl Runs {
     }
 }
 
-/// Returns block, word and bits of ports.
+/// Returns the block, the word and the bits of these ports.
 fn words(first: u32, last: u32) -> impl Iterator<Item = (usize, usize, u64)> {
     (first / 64..=last / 64).map(move |word| {
         let from = first.saturating_sub(word * 64);
@@ -251,18 +252,18 @@ mod tests {
 
     use super::*;
 
-    /// As [`Ports::find`], port by port.
-    fn search(usable: &Range<u32>, taken: &[bool], next: u32, wanted: Wanted) -> Option<u16> {
+    /// Works as [`Ports::find`], port by port.
+    fn search(usable: &Range<u32>, taken: &[bool], next: u32, request: PortRequest) -> Option<u16> {
         let from = |from: u32| {
             (from..usable.end).find(|&first| {
                 let is_odd = first % 2 == 1;
-                let fits = match wanted.parity {
+                let fits = match request.parity {
                     ReservedParity::Any => true,
                     ReservedParity::Odd => is_odd,
                     ReservedParity::Even => !is_odd,
                 };
-                fits && first + wanted.count <= usable.end
-                    && (first..first + wanted.count).all(|port| !taken[port as usize])
+                fits && first + request.count <= usable.end
+                    && (first..first + request.count).all(|port| !taken[port as usize])
             })
         };
         from(next.max(usable.start)).or_else(|| from(usable.start)).map(|port| port as u16)
@@ -275,7 +276,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Whatever is taken and given back, wherever the edges of words and blocks are.
+        /// The results agree for all sequences of taken and released ports, also at the edges of words and
+        /// blocks.
         #[test]
         fn a_search_by_blocks_finds_what_a_search_port_by_port_finds(
             first in prop_oneof![Just(1), Just(1024), Just(4095), Just(4096), Just(60_000)],
@@ -288,8 +290,8 @@ mod tests {
             for (count, parity, gives_back) in acts {
                 let parity = [ReservedParity::Any, ReservedParity::Odd, ReservedParity::Even][usize::from(parity)];
                 let found = ports.find(count, parity);
-                let wanted = Wanted { count: count.into(), parity };
-                prop_assert_eq!(found, search(&usable, &taken, ports.next, wanted));
+                let request = PortRequest { count: count.into(), parity };
+                prop_assert_eq!(found, search(&usable, &taken, ports.next, request));
                 if let Some(first) = found {
                     let run = (u32::from(first), u32::from(first) + u32::from(count) - 1);
                     prop_assert!(ports.are_free_from(run));

@@ -7,7 +7,7 @@ use super::{Accesses, AgentId, Permit, Policy, PolicyError, check_count};
 impl Policy {
     /// Returns this policy as the successor of an earlier one: agents known to both keep their identifiers;
     /// those known only to the earlier one have no rights but own their rules.
-    pub fn in_place_of(self, earlier: &Self) -> Result<Self, PolicyError> {
+    pub fn as_successor_of(self, earlier: &Self) -> Result<Self, PolicyError> {
         let mut places: BTreeMap<&str, AgentId> = earlier.names().zip(earlier.ids()).collect();
         for name in self.names() {
             let next = AgentId(places.len() as u16);

@@ -1,4 +1,4 @@
-//! Owners, groups, access, and who hears of what. RFC 4540 sections 5.3.19 and 8.9; RFC 3989 section 2.1.5.
+//! Owners, groups, access, and notifications. RFC 4540 sections 5.3.19 and 8.9; RFC 3989 section 2.1.5.
 
 use crate::world::*;
 use hol_simco::*;
@@ -9,7 +9,7 @@ fn world() -> (World, SessionId, SessionId, SessionId) {
     (world, alice, bob, operator)
 }
 
-/// Sections 8.4 to 8.7: the rule is checked for being there before the agent is checked for access.
+/// Sections 8.4 to 8.7: the existence of the rule is checked before the access of the agent.
 #[test]
 fn another_agents_rule_can_be_neither_seen_nor_changed() {
     let (mut world, alice, bob, _) = world();
@@ -49,7 +49,7 @@ fn a_group_takes_rules_of_its_owner_only() {
     }
 }
 
-/// A reservation that somebody else enables keeps its group, and so its owner.
+/// A reservation that another agent enables keeps its group, and so its owner.
 #[test]
 fn a_rule_keeps_its_owner_when_the_operator_enables_it() {
     let (mut world, alice, _, operator) = world();
@@ -82,7 +82,7 @@ fn a_transaction_needs_its_right() {
     }
 }
 
-/// Section 8.3.2: what the policy does not allow is a configuration that fails.
+/// Section 8.3.2: a rule that the policy does not allow is a failed configuration.
 #[test]
 fn an_agent_opens_pinholes_for_its_own_hosts_only() {
     let text = "[agents.x]\ninternal = ['192.0.2.0/24']\nexternal = ['198.51.100.0/24', '2001:db8::/32']";
@@ -99,7 +99,7 @@ fn an_agent_opens_pinholes_for_its_own_hosts_only() {
     }
 }
 
-/// Sections 5.3.19 and 8.9: everybody who may access the rule hears of it, except who asked.
+/// Sections 5.3.19 and 8.9: all sessions that may access the rule are notified, except the requesting one.
 #[test]
 fn every_other_session_with_access_is_told() {
     let (mut world, alice, bob, operator) = world();
@@ -118,24 +118,24 @@ fn every_other_session_with_access_is_told() {
     }
 }
 
-/// Section 8.9: what nobody asked for is told to everybody.
+/// Section 8.9: all sessions are notified of a change without a request.
 #[test]
 fn the_end_of_a_lifetime_is_told_to_the_owner_too() {
     let (mut world, alice, bob, operator) = world();
-    let Granted { pid, .. } = world.granted(START, alice, per(60));
+    let GrantedRule { pid, .. } = world.granted(START, alice, per(60));
     world.events(operator);
     assert_eq!(world.middlebox.wake_at(), at(60));
     world.advance(at(60));
     assert_eq!((world.events(alice), world.events(operator)), (vec![(pid, 0)], vec![(pid, 0)]));
     assert!(world.heard(bob).is_empty());
-    let Granted { pid, .. } = world.granted(at(60), alice, per(60));
+    let GrantedRule { pid, .. } = world.granted(at(60), alice, per(60));
     assert!(world.middlebox.end_rule(at(61), pid, &mut world.batch));
     assert!(!world.middlebox.end_rule(at(61), pid, &mut world.batch), "it has ended");
     world.release();
     assert_eq!(world.events(alice), [(pid, 0)]);
 }
 
-/// A session hears nothing before it is open, and nothing after it has ended.
+/// A session gets no notifications before it is open, and none after it has ended.
 #[test]
 fn a_session_that_has_ended_is_told_nothing() {
     let (mut world, alice, _, operator) = world();
@@ -145,7 +145,7 @@ fn a_session_that_has_ended_is_told_nothing() {
     assert!(world.heard(operator).is_empty());
 }
 
-/// A middlebox that is to announce nothing answers as any other does.
+/// A middlebox without announcements answers like any other.
 #[test]
 fn a_middlebox_may_keep_what_others_do_to_itself() {
     let mut world = World::with_agents(Config { announces: false, ..Config::firewall(HOUR) });
@@ -156,7 +156,7 @@ fn a_middlebox_may_keep_what_others_do_to_itself() {
     assert!(world.heard(operator).is_empty());
 }
 
-/// RFC 3989 section 2.1.4: requests of several sessions in one batch are carried out one after the other.
+/// RFC 3989 section 2.1.4: requests of several sessions in one batch are executed one after the other.
 #[test]
 fn the_reply_comes_before_what_others_did_later() {
     let (mut world, alice, _, operator) = world();

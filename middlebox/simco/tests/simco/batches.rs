@@ -6,7 +6,7 @@ use hol_base::{Duration, Time};
 use hol_simco::*;
 use proptest::prelude::*;
 
-/// Requests wait in one batch; the filter takes none of the steps that `fails` names.
+/// Processes requests in one batch; the filter rejects the steps for which `fails` returns true.
 fn run(world: &mut World, fails: impl Fn(&[Change]) -> bool) {
     run_at(START, world, fails);
 }
@@ -26,7 +26,7 @@ fn submit(world: &mut World, id: SessionId, tid: u32, request: Request) {
     world.middlebox.receive(START, id, Message::request(Tid(tid), request).to_bytes(), &mut world.batch);
 }
 
-/// Section 8.3.2: 0x034A, and everything is as before.
+/// Section 8.3.2: the answer is 0x034A, and nothing changes.
 #[test]
 fn a_rule_that_the_filter_refuses_does_not_exist() {
     let (mut world, agent) = World::firewall();
@@ -39,12 +39,12 @@ fn a_rule_that_the_filter_refuses_does_not_exist() {
     assert_eq!(world.middlebox.wake_at(), Time::MAX);
 }
 
-/// Requests behind the failed one are done as if it had failed at once: here, nothing is blocked.
+/// Requests after the failed one are processed as if it had failed at once: here, nothing is blocked.
 #[test]
 fn a_refused_step_is_as_if_it_had_never_been() {
     let mut world = World::with_agents(blocking_firewall());
     let operator = world.open(Some("operator"));
-    let Granted { pid, .. } = world.granted(START, operator, per(60));
+    let GrantedRule { pid, .. } = world.granted(START, operator, per(60));
     submit(&mut world, operator, 1, pdr("198.51.100.7:0", 60));
     submit(&mut world, operator, 2, plc(pid, 30));
     submit(&mut world, operator, 3, per(60));
@@ -58,7 +58,7 @@ fn a_refused_step_is_as_if_it_had_never_been() {
     assert_eq!(heard[3..], [Some(Body::Reply(Reply::St)), None]);
 }
 
-/// Ports that a refused step had taken are free again.
+/// The ports of a refused step are free again.
 #[test]
 fn a_refused_step_gives_its_ports_back() {
     let mut world = World::with_agents(nat(0));
@@ -74,8 +74,7 @@ fn a_refused_step_gives_its_ports_back() {
     }
 }
 
-/// What was refused costs what it would have cost alone: with each step that does everything behind it anew, this took
-/// minutes.
+/// A refusal costs as much in a batch as alone. When each refused step repeated all steps after it, this took minutes.
 #[test]
 fn ten_thousand_refusals_in_a_batch_are_as_many_steps() {
     let (mut world, agent) = World::firewall();
@@ -94,8 +93,8 @@ fn ten_thousand_refusals_in_a_batch_are_as_many_steps() {
     assert!(heard.len() == 10_000 && heard.iter().filter(|heard| **heard != refused).count() == 1);
 }
 
-/// One rule has ended, another would have but for what was refused; what is asked for behind them gets the ports that
-/// are free then.
+/// One rule has ended, another would have ended without the refused step; later requests get the ports that are free
+/// then.
 #[test]
 fn a_rule_that_ends_in_a_batch_ends_again_in_its_place_unless_it_has_another_end() {
     let mut world = World::with_agents(nat(0));
@@ -113,7 +112,7 @@ fn a_rule_that_ends_in_a_batch_ends_again_in_its_place_unless_it_has_another_end
     assert_eq!(heard[3..], [Some(Body::Refusal(Refusal::LackOfPorts))]);
 }
 
-/// The filter's own timeout ends the rule, so a rule whose end the filter refuses has ended all the same.
+/// The filter's own timeout ends the rule, so a rule whose end the filter rejects has ended all the same.
 #[test]
 fn a_rule_that_ended_of_itself_stays_ended() {
     let (mut world, agent) = World::firewall();
@@ -124,7 +123,7 @@ fn a_rule_that_ended_of_itself_stays_ended() {
     assert_eq!(world.ask(at(60), agent, Request::Prl), Body::Reply(Reply::Prl(vec![])));
 }
 
-/// Its end has been announced in a batch that is taken back, and is announced again, once.
+/// The end was announced in a batch that is undone, and is announced again, once.
 #[test]
 fn an_end_is_told_once_though_its_batch_is_repeated() {
     let (mut world, agent) = World::firewall();
@@ -142,12 +141,12 @@ fn an_end_is_told_once_though_its_batch_is_repeated() {
     assert!(matches!(events[..], [(first, 0), (_, 60)] if first == ending), "{events:?}");
 }
 
-/// Rules of before a restart keep PID, group, owner, ports and end; what has ended meanwhile ends now.
+/// Restored rules keep PID, group, owner, ports and end; rules that expired meanwhile end now.
 #[test]
 fn rules_come_back_after_a_restart() {
     let mut before = World::with_agents(nat(0));
     let agent = before.open(Some("alice"));
-    let granted: Vec<Granted> =
+    let granted: Vec<GrantedRule> =
         [10, 60, 70].map(|lifetime| before.granted(START, agent, prr(lifetime))).to_vec();
     let rules: Vec<Rule> = before.middlebox.rules(START).copied().collect();
     assert_eq!(rules.len(), 3);
@@ -178,7 +177,8 @@ fn rules_come_back_after_a_restart() {
     assert!(granted.iter().all(|old| old.pid != third.pid && old.gid != third.gid));
 }
 
-/// The end of a rule was told by a clock that has been set back since: it would last for decades.
+/// The recorded end is from a clock that has been set back since; without a limit the rule would last for
+/// decades.
 #[test]
 fn no_rule_lasts_longer_after_a_restart_than_one_that_begins() {
     let (mut before, agent) = World::firewall();
@@ -225,7 +225,7 @@ fn request() -> impl Strategy<Value = Request> {
     ]
 }
 
-/// The rules that the changes come to: what a filter holds that made them all.
+/// Returns the rules after these changes: the content of a filter that applied them.
 fn held_by_filter(changes: &[Change]) -> Vec<Rule> {
     let mut held = std::collections::BTreeMap::new();
     for change in changes {
@@ -263,7 +263,7 @@ fn check_invariants(world: &World, now: Time) {
 }
 
 proptest! {
-    /// Whatever agents ask, whatever the filter refuses.
+    /// This holds for all requests of agents, and all rejections of the filter.
     #[test]
     fn filter_and_middlebox_agree_whatever_happens(
         acts in prop::collection::vec(act(), 1..60),

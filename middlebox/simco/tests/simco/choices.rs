@@ -1,4 +1,4 @@
-//! Where RFC 4540 contradicts itself: what `docs/simco.md` says that we chose, a test each, in its order.
+//! Choices where RFC 4540 contradicts itself: one test for each in `docs/simco.md`, in its order.
 
 use crate::world::*;
 use hol_simco::*;
@@ -7,7 +7,7 @@ use hol_simco::*;
 #[test]
 fn an_open_session_takes_every_request_and_no_sub_type_of_replies() {
     let (mut world, agent) = World::firewall();
-    let Granted { pid, .. } = world.granted(START, agent, per(60));
+    let GrantedRule { pid, .. } = world.granted(START, agent, per(60));
     assert_eq!(world.refused(agent, se()), Refusal::NotApplicable);
     assert_eq!(world.ask(START, agent, plc(pid, 0)), Body::Reply(Reply::Prd));
     for sub_type in [0x16, 0x23, 0x24] {
@@ -45,7 +45,7 @@ fn a_per_reply_of_a_traditional_nat_has_four_attributes() {
 fn a_lifetime_change_works_in_both_states_and_on_no_rule() {
     let (mut world, agent) = World::firewall();
     for request in [prr(60), per(60)] {
-        let Granted { pid, .. } = world.granted(START, agent, request);
+        let GrantedRule { pid, .. } = world.granted(START, agent, request);
         assert_eq!(world.ask(START, agent, plc(pid, 9)), Body::Reply(Reply::Plc { lifetime: Lifetime(9) }));
     }
     assert_eq!(world.refused(agent, plc(Pid(99), 9)), Refusal::NoSuchRule);
@@ -65,7 +65,7 @@ fn a_port_range_needs_no_wildcard_support() {
     let (internal, external) = (two_ports(pinhole(60).internal), two_ports(pinhole(60).external));
     let parameters = PerParameters { direction: Direction::BiDirectional, ..pinhole(60).parameters };
     let enable = Enable { parameters, internal, external, lifetime: Lifetime(60) };
-    let Granted { pid, .. } = world.granted(START, operator, prr(60));
+    let GrantedRule { pid, .. } = world.granted(START, operator, prr(60));
     world.granted(START, operator, Request::Pea { enable, pid });
     world.granted(START, operator, Request::Per { enable, gid: None });
     let pdr = Request::Pdr { internal, external, lifetime: Lifetime(60) };
@@ -117,7 +117,7 @@ fn a_list_has_at_most_8191_rules() {
     assert_eq!(world.refused(agent, Request::Prl), Refusal::ReplyTooBig);
 }
 
-/// 10. Codes that no rule of section 8 uses; this is the one of a transaction that the middlebox has not.
+/// 10. Codes that no rule of section 8 uses; this one is for a transaction that is not supported.
 #[test]
 fn pdr_is_not_supported_where_the_capabilities_say_so() {
     let (mut world, agent) = World::firewall();

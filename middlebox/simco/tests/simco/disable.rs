@@ -3,7 +3,7 @@
 use crate::world::*;
 use hol_simco::*;
 
-/// UDP from any host to one port of one: the PER of section 8.8.1.
+/// Returns the PER of section 8.8.1: UDP from any host to one port of one host.
 fn from_anybody() -> Enable {
     let external = AddressTuple { prefix_length: 0, ..external(UDP, "0.0.0.0:0") };
     Enable { internal: internal(UDP, "10.1.8.3:12345"), external, ..pinhole(60) }
@@ -47,7 +47,7 @@ fn a_disable_rule_ends_the_enable_rules_it_conflicts_with() {
     assert_eq!(steps, [(false, true), (true, false), (true, false)], "blocked first, then closed");
 }
 
-/// Section 8.8.1: as one that was enabled at once, also after its lifetime was changed.
+/// Section 8.8.1: the rule ends like one that was enabled at once, also after a change of its lifetime.
 #[test]
 fn a_disable_rule_ends_a_rule_that_was_reserved_before_it_was_enabled() {
     let (mut world, alice, operator) = world();
@@ -59,7 +59,7 @@ fn a_disable_rule_ends_a_rule_that_was_reserved_before_it_was_enabled() {
     assert_eq!(world.refused(alice, Request::Prs { pid }), Refusal::NoSuchRule);
 }
 
-/// Section 8.8.2: no new conflicting rule while it lives, by PER or PEA.
+/// Section 8.8.2: no conflicting rule can begin while the disable rule lasts, by PER or PEA.
 #[test]
 fn a_disable_rule_keeps_conflicting_rules_out_until_it_ends() {
     let (mut world, alice, operator) = world();
@@ -74,7 +74,8 @@ fn a_disable_rule_keeps_conflicting_rules_out_until_it_ends() {
     world.granted(at(30), alice, pea);
 }
 
-/// Sections 8.5 and 8.6: it has a status and a lifetime as other rules have, and belongs to no group.
+/// Sections 8.5 and 8.6: a disable rule has a status and a lifetime like other rules, and belongs to no
+/// group.
 #[test]
 fn a_disable_rule_is_listed_shown_and_ended_like_others() {
     let (mut world, _, operator) = world();
@@ -90,7 +91,7 @@ fn a_disable_rule_is_listed_shown_and_ended_like_others() {
     world.granted(at(10), operator, per_of(from_anybody()));
 }
 
-/// Section 8.8.2: the tuples are checked as those of PER.
+/// Section 8.8.2: the tuples are checked like those of PER.
 #[test]
 fn an_inconsistent_pdr_is_refused() {
     let (mut world, _, operator) = world();

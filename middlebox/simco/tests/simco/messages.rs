@@ -1,4 +1,4 @@
-//! Every message of RFC 4540 section 5: to octets and back.
+//! Every message of RFC 4540 section 5, encoded and parsed.
 
 use std::net::IpAddr;
 
@@ -72,15 +72,15 @@ fn enable() -> impl Strategy<Value = Enable> {
     })
 }
 
-fn granted() -> impl Strategy<Value = Granted> {
+fn granted() -> impl Strategy<Value = GrantedRule> {
     (pid(), gid(), lifetime(), tuple(), option::of(tuple()))
-        .prop_map(|(pid, gid, lifetime, outside, inside)| Granted { pid, gid, lifetime, outside, inside })
+        .prop_map(|(pid, gid, lifetime, outside, inside)| GrantedRule { pid, gid, lifetime, outside, inside })
 }
 
 fn enabled_rule() -> impl Strategy<Value = EnabledRule> {
     (granted(), per_parameters(), tuple(), tuple(), tuple(), owner()).prop_map(
         |(
-            Granted { pid, gid, lifetime, outside, inside: _ },
+            GrantedRule { pid, gid, lifetime, outside, inside: _ },
             parameters,
             internal,
             inside,
@@ -189,8 +189,8 @@ proptest! {
         prop_assert_eq!(Message::parse(part), Err(ParseError::Length));
     }
 
-    /// A changed octet gives another message or an error, never a panic; and a message is emitted as it was read,
-    /// up to reserved octets, so it reads the same again.
+    /// A changed octet results in another message or an error, never a panic; and emitting a parsed message, up
+    /// to reserved octets, yields the same again.
     #[test]
     fn any_octets_parse_to_a_message_or_an_error(
         message in message(),
@@ -243,7 +243,7 @@ fn enable_udp() -> Enable {
     }
 }
 
-/// RFC 4540 section 5, with IPv4 full tuples: what one message costs on the wire.
+/// RFC 4540 section 5, with IPv4 full tuples: the size of each message on the wire.
 #[test]
 fn messages_have_the_sizes_that_section_5_gives_them() {
     let length = |body| Message { tid: Tid(1), body }.to_bytes().len();
@@ -258,8 +258,8 @@ fn messages_have_the_sizes_that_section_5_gives_them() {
     assert_eq!(length(Body::Request(Request::Per { enable, gid: None })), 56);
     assert_eq!(length(Body::Request(Request::Per { enable, gid: Some(gid) })), 64);
     assert_eq!(length(Body::Request(Request::Pea { enable, pid })), 64);
-    assert_eq!(length(Body::Reply(Reply::Per(Granted { pid, gid, lifetime, outside, inside }))), 64);
-    let reserved = Granted { pid, gid, lifetime, outside: protocols, inside: None };
+    assert_eq!(length(Body::Reply(Reply::Per(GrantedRule { pid, gid, lifetime, outside, inside }))), 64);
+    let reserved = GrantedRule { pid, gid, lifetime, outside: protocols, inside: None };
     assert_eq!(length(Body::Reply(Reply::Prr(reserved))), 40);
     assert_eq!(length(Body::Request(Request::Plc { pid, lifetime })), 24);
     assert_eq!(length(Body::Reply(Reply::Plc { lifetime })), 16);

@@ -174,7 +174,7 @@ fn a_reservation_outlives_a_failed_pea() {
     enable.external.protocol = TCP;
     assert_eq!(world.refused(agent, Request::Pea { enable, pid: reserved.pid }), Refusal::Inconsistent);
     let status = world.ask(at(5), agent, Request::Prs { pid: reserved.pid });
-    let left = Granted { lifetime: Lifetime(55), ..reserved };
+    let left = GrantedRule { lifetime: Lifetime(55), ..reserved };
     assert_eq!(status, Body::Reply(Reply::Prs { rule: left, owner: Owner::new("") }));
 }
 
@@ -182,7 +182,7 @@ fn a_reservation_outlives_a_failed_pea() {
 #[test]
 fn a_lifetime_change_extends_and_deletes() {
     let (mut world, agent) = World::firewall();
-    let Granted { pid, .. } = world.granted(START, agent, per(60));
+    let GrantedRule { pid, .. } = world.granted(START, agent, per(60));
     assert_eq!(world.ask(at(59), agent, plc(pid, 10)), Body::Reply(Reply::Plc { lifetime: Lifetime(10) }));
     assert_eq!(world.ask(at(68), agent, plc(pid, 9999)), Body::Reply(Reply::Plc { lifetime: HOUR }));
     assert_eq!(world.ask(at(69), agent, plc(pid, 0)), Body::Reply(Reply::Prd));
@@ -216,7 +216,7 @@ fn the_list_has_the_rules_in_force() {
     assert_eq!(listed, Body::Reply(Reply::Prl(vec![pids[1], pids[3], reserved])));
 }
 
-/// "No resources available for this transaction", 0x0342, has no rule in the RFC: we send it when the table is full.
+/// "No resources available for this transaction", 0x0342, has no rule in the RFC; we send it when the table is full.
 #[test]
 fn a_full_table_takes_no_more_rules_until_one_ends() {
     let mut world = World::with_agents(Config { most_rules: 2, ..blocking_firewall() });
@@ -230,7 +230,7 @@ fn a_full_table_takes_no_more_rules_until_one_ends() {
     world.granted(at(60), agent, per(60));
 }
 
-/// Many rules that end together are taken out bit by bit; to agents they all have ended.
+/// Many rules that end together are removed gradually, but agents see all of them as ended.
 #[test]
 fn ten_thousand_rules_end_at_their_time() {
     let (mut world, agent) = World::firewall();

@@ -72,7 +72,7 @@ fn reserved_ports_are_the_ports_that_are_enabled() {
 #[test]
 fn a_pea_has_to_fit_its_reservation() {
     let (mut world, agent) = alice(Capabilities::PROTOCOL_TRANSLATION);
-    let Granted { pid, .. } = world.granted(START, agent, prr(60));
+    let GrantedRule { pid, .. } = world.granted(START, agent, prr(60));
     let mut refused = |change: fn(&mut Enable)| {
         let mut enable = rtp(PortParity::Same);
         change(&mut enable);
@@ -141,11 +141,11 @@ fn only_protocol_translation_joins_ip_versions() {
     assert_eq!(world.granted(START, agent, per_of(enable)).outside, outside("203.0.113.1:40000"));
 }
 
-/// What ends gives its ports back.
+/// The ports of an ended rule are free again.
 #[test]
 fn ports_come_back_when_their_rules_end() {
     let (mut world, agent) = alice(0);
-    let rules: Vec<Granted> =
+    let rules: Vec<GrantedRule> =
         (0..10).map(|_| world.granted(START, agent, per_of(rtp(PortParity::Any)))).collect();
     assert_eq!(world.refused(agent, per_of(rtp(PortParity::Any))), Refusal::LackOfPorts);
     world.ask(START, agent, plc(rules[3].pid, 0));
@@ -156,7 +156,8 @@ fn ports_come_back_when_their_rules_end() {
     }
 }
 
-/// A rule tells a filter all four tuples, so that a NAT can be configured before its firewall (section 8.3.4).
+/// A change has all four tuples of a rule, so that a NAT can be configured before its firewall (section
+/// 8.3.4).
 #[test]
 fn a_change_tells_what_a_filter_has_to_know() {
     let (mut world, agent) = alice(0);
@@ -169,7 +170,7 @@ fn a_change_tells_what_a_filter_has_to_know() {
     assert_eq!(binding, Binding { outside: Some(rule.outside), inside: None });
 }
 
-/// A configuration that contradicts itself names its cure.
+/// The error of a contradictory configuration contains its remedy.
 #[test]
 fn an_impossible_middlebox_is_refused() {
     let error = |change: &dyn Fn(&mut Config)| {
@@ -191,7 +192,7 @@ fn an_impossible_middlebox_is_refused() {
     assert_eq!(error(&|c| c.capabilities.middlebox_type = Capabilities::PDR), ConfigError::NoFunction);
 }
 
-/// A binding stands for one host, so a wildcard is for PDR only.
+/// A binding is for one host, so a wildcard is for PDR only.
 #[test]
 fn a_nat_binds_single_hosts_and_blocks_many() {
     let mut config = nat(Capabilities::TWICE_NAT | Capabilities::PDR);
@@ -209,8 +210,8 @@ fn a_nat_binds_single_hosts_and_blocks_many() {
     assert_eq!(world.refused(operator, per_of(any)), Refusal::Conflict);
 }
 
-/// Section 8.3.3 has addresses for what is translated. IPv6 is not, where the NAT has addresses of IPv4 only: there the
-/// middlebox is the firewall that it also is.
+/// Section 8.3.3 is about translated data. IPv6 is not translated if the NAT has only IPv4 addresses; for IPv6 the
+/// middlebox is then a firewall.
 #[test]
 fn a_nat_of_ipv4_is_a_firewall_for_ipv6() {
     let of_v4 = Config { outside: vec!["203.0.113.1".parse().unwrap()], inside: Vec::new(), ..nat(0) };

@@ -1,4 +1,4 @@
-//! Policy files: what they allow, and what is wrong with them.
+//! Policy files: their rights, and their errors.
 
 use hol_simco::{AgentId, Owner, Policy, PolicyError, Quota, Right};
 
@@ -26,7 +26,7 @@ fn an_agent_may_everything_but_block_unless_the_file_says_more() {
     assert!(policy.anonymous().is_none() && !policy.is_secure_only());
 }
 
-/// RFC 3989 section 2.1.5: its own rules, those of others by name, or all.
+/// RFC 3989 section 2.1.5: an agent may access its own rules, those of named agents, or all.
 #[test]
 fn access_is_to_oneself_to_some_or_to_all() {
     let policy =
@@ -50,7 +50,7 @@ fn an_owner_of_an_earlier_time_may_nothing() {
 fn an_agent_of_two_policies_is_the_same_in_both() {
     let earlier = policy("[agents.b]\n[agents.c]\naccess = 'all'");
     let later = policy("anonymous = 'd'\n[agents.a]\naccess = ['c', 'd']\n[agents.c]\n[agents.d]");
-    let later = later.in_place_of(&earlier).unwrap();
+    let later = later.as_successor_of(&earlier).unwrap();
     for name in ["b", "c"] {
         assert_eq!(later.agent(name), earlier.agent(name));
     }
@@ -58,11 +58,11 @@ fn an_agent_of_two_policies_is_the_same_in_both() {
     assert!(!later.admits(b) && [a, c, d].into_iter().all(|agent| later.admits(agent)));
     assert_eq!((later.anonymous(), later.accessible(a).collect::<Vec<_>>()), (Some(d), vec![c, a, d]));
     assert_eq!(later.accessible(c).collect::<Vec<_>>(), [c]);
-    let again = policy("[agents.b]").in_place_of(&later).unwrap();
+    let again = policy("[agents.b]").as_successor_of(&later).unwrap();
     assert_eq!((again.agent("b"), again.agent("d"), again.names().count()), (Some(b), Some(d), 4));
 }
 
-/// An error names the place and the cure.
+/// An error contains the position and the remedy.
 #[test]
 fn a_broken_policy_is_explained() {
     let unknown = error("[agents.main]\n[agents.backup]\naccess = ['mian']");

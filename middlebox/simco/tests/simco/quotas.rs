@@ -1,4 +1,5 @@
-//! What one agent can have, and what one request can cause. RFC 4540 section 4.2.3 has the codes, without saying when.
+//! Limits of the resources of one agent, and of the work of one request. RFC 4540 section 4.2.3 has the codes, without
+//! their conditions.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +7,7 @@ use crate::world::*;
 use hol_base::Time;
 use hol_simco::*;
 
-/// Two agents; the second may block, and sees everything.
+/// Returns a policy of two agents; the second may block, and access all rules.
 fn policy(quota: &str) -> Policy {
     let may = "['reserve', 'enable', 'disable', 'lifetime', 'status', 'list']";
     let text = format!("[quota]\n{quota}\n[agents.alice]\n[agents.bob]\nmay = {may}\naccess = 'all'\n");
@@ -20,7 +21,7 @@ fn world_of(config: Config, quota: &str) -> (World, SessionId, SessionId) {
     (world, alice, bob)
 }
 
-/// A rule that has as many elements as ports, and the shape of its external prefix.
+/// Returns as many elements as the rule has ports, and the shape of its external prefix.
 fn measure(rule: &Rule) -> Result<Footprint, Refusal> {
     let Some((a0, a3)) = rule.ends() else { return Ok(Footprint::default()) };
     let (first, last) = a0.ports();
@@ -69,7 +70,7 @@ fn an_agent_has_as_many_rules_as_its_quota_and_others_have_theirs() {
     world.ask(START, alice, plc(first, 0));
     world.granted(START, alice, per(60));
     let short = shortages(&mut world, alice, per(60));
-    assert!(matches!(short[..], [Notice::Short(_, ExhaustedResource::Rules)]), "{short:?}");
+    assert!(matches!(short[..], [Notice::Exhausted(_, ExhaustedResource::Rules)]), "{short:?}");
 }
 
 #[test]
@@ -93,7 +94,7 @@ fn what_cannot_be_put_in_force_is_refused_before_anything_is_asked() {
     assert!(world.changes.is_empty());
 }
 
-/// A quarter of the shapes is for those who have four at most.
+/// A quarter of the shapes is for agents that have at most four.
 #[test]
 fn nobody_takes_all_shapes() {
     let (mut world, alice, bob) = world_of(measured(), "shapes = 100");
@@ -129,7 +130,7 @@ fn an_agent_has_as_many_sessions_as_its_quota() {
     assert!(matches!(world.ask(START, third, se()), Body::Reply(Reply::Se { .. })));
 }
 
-/// Section 8.2.3: protocol 0 is an address as a whole, 0xFFFF all ports of a protocol. By default nobody gets either.
+/// Section 8.2.3: protocol 0 is a whole address, 0xFFFF all ports of a protocol. By default no agent gets either.
 #[test]
 fn addresses_as_a_whole_and_ports_have_quotas() {
     let prr = |protocol, port_range| {
@@ -156,7 +157,7 @@ fn a_reservation_that_is_enabled_takes_its_ports_once() {
     world.granted(START, alice, Request::Pea { enable, pid });
 }
 
-/// PIDs are not used up by what is refused: only so many as rest.
+/// A refused rule does not use a PID up.
 #[test]
 fn a_rule_that_is_refused_for_its_quota_leaves_its_pid() {
     let (mut world, alice, _) = world_of(measured(), "elements = 1");
@@ -175,7 +176,7 @@ fn a_policy_says_what_every_agent_may_have_and_what_one_may() {
     assert!(error.contains("rule"), "{error}");
 }
 
-/// A quarter of the sessions is for agents that have few, whatever the quota of one is.
+/// A quarter of the sessions is for agents that have few, even if one has a large quota.
 #[test]
 fn who_may_have_all_sessions_leaves_some_to_others() {
     let (mut world, ..) = world_of(Config { most_sessions: 40, ..blocking_firewall() }, "sessions = 1000");
@@ -191,8 +192,8 @@ fn who_may_have_all_sessions_leaves_some_to_others() {
     assert_eq!((0..100).filter(|_| open("alice")).count(), 0, "with four it has enough");
 }
 
-/// Section 8.9: however many rules end at once, half of a batch is left for requests, and no end waits for the
-/// notifications of others.
+/// Section 8.9: even if many rules end at once, half of a batch is reserved for requests, and no end waits for
+/// the notifications of others.
 #[test]
 fn rules_that_end_together_get_half_of_each_batch_and_are_announced_later() {
     let (mut world, alice, bob) = world_of(Config { measure: Some(measure), ..blocking_firewall() }, "");
@@ -224,7 +225,7 @@ fn rules_that_end_together_get_half_of_each_batch_and_are_announced_later() {
     assert!(last_end <= 1000 / 45 && batches > last_end + 1, "{last_end} of {batches}");
 }
 
-/// A search for ports counts before it fails: here for each of 64 addresses.
+/// A failed search for ports counts as work: here for each of 64 addresses.
 #[test]
 fn a_search_that_finds_no_ports_is_work() {
     let outside = (1..=64).map(|host| [203, 0, 113, host].into()).collect();
@@ -240,7 +241,7 @@ fn a_search_that_finds_no_ports_is_work() {
     }
 }
 
-/// Section 8.8: what a disable rule overrules ends, however much it is; a little at a time.
+/// Section 8.8: all rules that a disable rule overrules end, a few at a time.
 #[test]
 fn a_disable_rule_over_many_ends_them_a_few_at_a_time_and_keeps_others_out_meanwhile() {
     let (mut world, alice, bob) = world_of(blocking_firewall(), "");
@@ -271,7 +272,7 @@ fn a_disable_rule_over_many_ends_them_a_few_at_a_time_and_keeps_others_out_meanw
     world.granted(START, alice, per(60));
 }
 
-/// Section 8.9: who asked for it has heard of all that it ended before the answer to what it asks next.
+/// Section 8.9: the requesting session is notified of all ended rules before the answer to its next request.
 #[test]
 fn who_asked_for_a_disable_rule_is_answered_again_when_all_that_it_ends_has_ended() {
     let (mut world, alice, other) = world_of(blocking_firewall(), "");
@@ -309,7 +310,7 @@ fn who_asked_for_a_disable_rule_is_answered_again_when_all_that_it_ends_has_ende
     assert_eq!(pids.len(), 1);
 }
 
-/// If the disable rule cannot be made, nothing that it would have overruled ends.
+/// If the disable rule cannot be applied, no rule that it would have overruled ends.
 #[test]
 fn a_disable_rule_that_is_taken_back_takes_its_sweep_with_it() {
     let (mut world, alice, bob) = world_of(blocking_firewall(), "");
@@ -326,7 +327,7 @@ fn a_disable_rule_that_is_taken_back_takes_its_sweep_with_it() {
     assert_eq!(world.middlebox.rules(START).count(), 200);
 }
 
-/// Section 8.8: also if the middlebox stopped while they were ended.
+/// Section 8.8: this also holds if the middlebox stopped before all of them had ended.
 #[test]
 fn what_was_overruled_before_a_restart_ends_after_it() {
     let (mut world, alice, bob) = world_of(blocking_firewall(), "");
@@ -342,7 +343,7 @@ fn what_was_overruled_before_a_restart_ends_after_it() {
     assert_eq!(world.middlebox.rules(START).count(), 1);
 }
 
-/// Section 8.7: 8,191 rules fit into a reply. To say so costs no look at each.
+/// Section 8.7: 8,191 rules fit into a reply. The refusal does not examine each rule.
 #[test]
 fn a_list_that_is_too_long_is_refused_without_a_look_at_the_rules() {
     let (mut world, alice, _) = world_of(blocking_firewall(), "");
@@ -360,7 +361,7 @@ fn a_list_that_is_too_long_is_refused_without_a_look_at_the_rules() {
     );
 }
 
-/// A share of a batch is used up by work, whatever the octets are.
+/// Work uses up a share of a batch, regardless of the octets.
 #[test]
 fn who_has_used_up_a_share_waits_for_the_next() {
     let (mut world, ..) = world_of(Config { measure: Some(measure), ..blocking_firewall() }, "");
@@ -371,7 +372,7 @@ fn who_has_used_up_a_share_waits_for_the_next() {
     let requests = Message::request(Tid(1), ports(60)).to_bytes().repeat(10);
     world.middlebox.receive(START, id, requests.into(), &mut world.batch);
     assert_eq!(world.batch.changes().len(), 2, "600,000 each");
-    assert!(world.middlebox.is_behind(id) && !world.batch.is_full());
+    assert!(world.middlebox.has_waiting_messages(id) && !world.batch.is_full());
     for expected in [4, 6, 7] {
         world.batch.begin_share();
         world.middlebox.resume(START, id, &mut world.batch);
@@ -380,12 +381,12 @@ fn who_has_used_up_a_share_waits_for_the_next() {
     assert!(world.batch.is_full());
 }
 
-/// PIDs of rules that ended before a restart mean no other rule soon after it.
+/// The PIDs of rules that ended before a restart are not reused soon after it.
 #[test]
 fn pids_rest_over_restarts() {
     let (mut world, alice, _) = world_of(blocking_firewall(), "");
     for pid in [1, 2, 200, 1 << 24 | 3] {
-        world.middlebox.rest(Pid(pid));
+        world.middlebox.delay_pid_reuse(Pid(pid));
     }
     let granted: Vec<u32> = (0..300).map(|_| world.granted(START, alice, per(60)).pid.0).collect();
     let distinct: BTreeSet<u32> = granted.iter().copied().collect();

@@ -1,4 +1,4 @@
-//! What happens to every message first. RFC 4540 section 6.
+//! The first checks of each message. RFC 4540 section 6.
 
 use crate::world::*;
 use hol_base::Time;
@@ -23,7 +23,7 @@ fn closed() -> (World, SessionId) {
     (world, id)
 }
 
-/// Session and answer, for octets that are wrong in exactly one way or in several.
+/// Returns the answers on a connection and in a session to octets with one or several errors.
 fn answers(octets: &[u8]) -> [Vec<Option<Body>>; 2] {
     [closed(), World::firewall()].map(|(mut world, id)| {
         world.heard(id);
@@ -50,7 +50,7 @@ fn format_errors_are_answered_in_the_order_of_section_6() {
     }
 }
 
-/// Step 1: a length that cannot be, here of a user message, and then of a stream that promises 64 KiB.
+/// Step 1: an impossible length, first of a user message, and then of a stream that announces 64 KiB.
 #[test]
 fn a_broken_header_ends_the_connection() {
     let [without, with] = answers(&[1, 0x21, 0, 9, 0, 0, 0, 1]);
@@ -76,8 +76,8 @@ fn notifications_have_their_own_tids() {
     assert_ne!(tids[0], tids[1]);
 }
 
-/// Step 2: half a message is waited for 60 s after its last octet; who has not opened a session gets no more than that
-/// from the beginning, or a trickle of octets would keep a connection for days.
+/// Step 2: the rest of a message may arrive 60 s after its last octet; a connection without a session gets 60 s in
+/// all, because a trickle of octets could keep it open for days.
 #[test]
 fn half_a_message_is_given_up_after_a_minute() {
     for (is_open, end) in [(false, 60), (true, 110)] {
@@ -107,15 +107,19 @@ fn what_a_full_batch_has_no_room_for_waits_and_is_no_half_message() {
     world.batch = Batch::with_room(10);
     world.receive(START, id, &Message::request(Tid(1), Request::Prl).to_bytes().repeat(5));
     assert_eq!(world.heard(id).len(), 2, "two answers of eight octets");
-    assert_eq!((world.middlebox.is_behind(id), world.middlebox.wake_at()), (true, Time::MAX));
-    for (answers, is_behind) in [(2, true), (1, false)] {
+    assert_eq!((world.middlebox.has_waiting_messages(id), world.middlebox.wake_at()), (true, Time::MAX));
+    for (answers, has_waiting_messages) in [(2, true), (1, false)] {
         world.middlebox.resume(at(100), id, &mut world.batch);
         world.release();
-        assert_eq!((world.heard(id).len(), world.middlebox.is_behind(id)), (answers, is_behind));
+        assert_eq!(
+            (world.heard(id).len(), world.middlebox.has_waiting_messages(id)),
+            (answers, has_waiting_messages)
+        );
     }
 }
 
-/// A connection without an open session is closed after a minute of silence; an open session may be silent for ever.
+/// A connection without an open session is closed after a minute of silence; an open session may be silent without
+/// limit.
 #[test]
 fn ten_thousand_silent_connections_are_closed_and_a_silent_session_is_not() {
     let (mut world, open) = World::firewall();
@@ -129,7 +133,8 @@ fn ten_thousand_silent_connections_are_closed_and_a_silent_session_is_not() {
 }
 
 proptest! {
-    /// The stream is cut by the messages' own length, however it comes, and however little a batch takes.
+    /// The stream is split by the lengths of the messages, regardless of its segments and of the size of
+    /// batches.
     #[test]
     fn every_split_of_the_stream_gives_the_same_answers(
         cuts in prop::collection::vec(0usize..200, 0..20),
@@ -145,7 +150,7 @@ proptest! {
             let mut start = 0;
             for end in cuts.iter().copied().chain([stream.len()]) {
                 world.receive(START, id, &stream[start..end]);
-                while world.middlebox.is_behind(id) {
+                while world.middlebox.has_waiting_messages(id) {
                     world.middlebox.resume(START, id, &mut world.batch);
                     world.release();
                 }

@@ -5,7 +5,7 @@ use hol_simco::*;
 
 const SECRETS: &str = "alice = 'a secret of alice'\nmallory = 'a secret of mallory'";
 
-/// A middlebox where agents authenticate themselves; `alice` may do something, `mallory` is in no policy.
+/// Returns a middlebox where agents must authenticate; `alice` has rights, `mallory` is in no policy.
 fn guarded() -> World {
     let policy = Policy::parse("[agents.alice]").unwrap();
     let secrets = SharedSecrets::parse(SECRETS, nonces(100)).unwrap();
@@ -27,41 +27,43 @@ fn plain(world: &mut World) -> SessionId {
     world.connect(ConnectionInfo::plain(Framing::Messages))
 }
 
-/// The message reaches the middlebox; the agent hears what comes back.
+/// Passes a message to the middlebox, and its answers to the agent.
 fn exchange(
     world: &mut World,
     id: SessionId,
     agent: &mut Agent,
     message: &Message,
-) -> Result<Heard, AgentError> {
+) -> Result<AgentEvent, AgentError> {
     let Message { tid, body: Body::Request(request) } = message.clone() else { panic!("{message:?}") };
     let body = world.ask_with(START, id, tid, request);
     agent.receive(&Message { tid, body }.to_bytes())
 }
 
-/// Sections 7.2 and 7.3, figure 41: CLOSED, NOAUTH, OPEN, with a proof in both directions.
+/// Sections 7.2 and 7.3, figure 41: CLOSED, NOAUTH, OPEN, with authentication in both directions.
 #[test]
 fn agent_and_middlebox_authenticate_each_other() {
     let (mut world, mut alice) = (guarded(), agent("alice", "a secret of alice"));
     let id = plain(&mut world);
     let se = alice.establish().unwrap();
-    let Heard::Authenticate(sa) = exchange(&mut world, id, &mut alice, &se).unwrap() else { panic!("no SA") };
+    let AgentEvent::Authenticate(sa) = exchange(&mut world, id, &mut alice, &se).unwrap() else {
+        panic!("no SA")
+    };
     let opened = exchange(&mut world, id, &mut alice, &sa).unwrap();
-    assert_eq!(opened, Heard::Open(Capabilities::firewall(HOUR)));
+    assert_eq!(opened, AgentEvent::Open(Capabilities::firewall(HOUR)));
     let per = alice.ask(per(60)).unwrap();
     let granted = exchange(&mut world, id, &mut alice, &per).unwrap();
-    assert!(matches!(granted, Heard::Answer(tid, Ok(Reply::Per(_))) if tid == per.tid));
+    assert!(matches!(granted, AgentEvent::Answer(tid, Ok(Reply::Per(_))) if tid == per.tid));
     let st = alice.terminate().unwrap();
-    assert_eq!(exchange(&mut world, id, &mut alice, &st), Ok(Heard::Closed));
+    assert_eq!(exchange(&mut world, id, &mut alice, &st), Ok(AgentEvent::Closed));
 }
 
-/// Section 7.3: an agent that proves who it is, and may nothing.
+/// Section 7.3: the agent authenticates, but has no rights.
 #[test]
 fn an_agent_without_authorization_is_refused_after_its_proof() {
     let (mut world, mut mallory) = (guarded(), agent("mallory", "a secret of mallory"));
     let id = plain(&mut world);
     let se = mallory.establish().unwrap();
-    let Heard::Authenticate(sa) = exchange(&mut world, id, &mut mallory, &se).unwrap() else {
+    let AgentEvent::Authenticate(sa) = exchange(&mut world, id, &mut mallory, &se).unwrap() else {
         panic!("no SA")
     };
     let refused = Err(AgentError::Refused(Refusal::NoAuthorization));
@@ -69,7 +71,7 @@ fn an_agent_without_authorization_is_refused_after_its_proof() {
     assert_eq!(world.heard(id), [None], "the connection is closed");
 }
 
-/// Section 7.3: a token that was not asked for by this challenge, and none at all.
+/// Section 7.3: a token for another challenge, and none at all.
 #[test]
 fn a_token_that_proves_nothing_fails() {
     for token in [None, Some(Token::empty()), Some(Token::new("guess"))] {
@@ -84,8 +86,7 @@ fn a_token_that_proves_nothing_fails() {
     }
 }
 
-/// Section 7.2: a middlebox that cannot authenticate itself says so with an empty token; whether that will do is the
-/// agent's affair.
+/// Section 7.2: a middlebox that cannot authenticate sends an empty token; the agent decides whether to accept it.
 #[test]
 fn a_middlebox_without_secrets_answers_a_challenge_with_an_empty_token() {
     let mut world = World::new(Middlebox::firewall(HOUR));
@@ -97,18 +98,18 @@ fn a_middlebox_without_secrets_answers_a_challenge_with_an_empty_token() {
     assert!(matches!(opened, Body::Reply(Reply::Se { .. })));
 }
 
-/// An agent that asked for a proof opens no session without one.
+/// An agent that requests authentication opens no session without it.
 #[test]
 fn an_agent_notices_an_impostor() {
     let mut alice = agent("alice", "a secret of alice");
     let Message { tid, .. } = alice.establish().unwrap();
     let se = Reply::Se { capabilities: Capabilities::firewall(HOUR) };
-    assert_eq!(alice.receive(&Message::reply(tid, se).to_bytes()), Err(AgentError::Impostor));
+    assert_eq!(alice.receive(&Message::reply(tid, se).to_bytes()), Err(AgentError::NotAuthentic));
     for token in [None, Some(Token::empty()), Some(Token::new([7; 32].to_vec()))] {
         let mut alice = agent("alice", "a secret of alice");
         let Message { tid, .. } = alice.establish().unwrap();
         let sa = Reply::Sa { challenge: Some(Challenge::new("x")), token };
-        assert_eq!(alice.receive(&Message::reply(tid, sa).to_bytes()), Err(AgentError::Impostor));
+        assert_eq!(alice.receive(&Message::reply(tid, sa).to_bytes()), Err(AgentError::NotAuthentic));
     }
 }
 
@@ -170,7 +171,7 @@ fn a_session_without_authentication_accepts_no_rules() {
     assert_eq!(world.heard(id), [None]);
 }
 
-/// Section 7.4: what follows ST is ignored.
+/// Section 7.4: messages after ST are ignored.
 #[test]
 fn requests_behind_st_are_ignored() {
     let mut world = World::new(Middlebox::firewall(HOUR));
@@ -184,12 +185,12 @@ fn requests_behind_st_are_ignored() {
     assert!(world.changes.is_empty());
 }
 
-/// Section 7.5: replies first, then AST, then nothing. Rules live on (RFC 3989 section 2.2.3).
+/// Section 7.5: replies first, then AST, then nothing. Rules stay in force (RFC 3989 section 2.2.3).
 #[test]
 fn the_middlebox_ends_its_sessions_with_ast() {
     let (mut world, first) = World::firewall();
     let silent = plain(&mut world);
-    let Granted { pid, .. } = world.granted(START, first, per(60));
+    let GrantedRule { pid, .. } = world.granted(START, first, per(60));
     world.middlebox.receive(START, first, Message::request(Tid(9), per(60)).to_bytes(), &mut world.batch);
     world.middlebox.end_sessions(&mut world.batch);
     world.release();
@@ -204,7 +205,7 @@ fn the_middlebox_ends_its_sessions_with_ast() {
 #[test]
 fn rules_survive_the_connection_of_their_agent() {
     let (mut world, first) = World::firewall();
-    let Granted { pid, .. } = world.granted(START, first, per(60));
+    let GrantedRule { pid, .. } = world.granted(START, first, per(60));
     world.middlebox.disconnect(first);
     world.receive(START, first, &Message::request(Tid(9), Request::Prl).to_bytes());
     assert!(world.heard(first).is_empty());

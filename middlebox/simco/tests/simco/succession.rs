@@ -1,4 +1,4 @@
-//! One policy in the place of another, while sessions and rules go on.
+//! Replacing the policy while sessions and rules continue.
 
 use crate::world::*;
 use hol_simco::*;
@@ -9,17 +9,20 @@ fn world() -> (World, SessionId, SessionId, SessionId) {
     (world, alice, bob, operator)
 }
 
-fn rule_by(world: &mut World, policy: &str) {
+fn replace_policy(world: &mut World, policy: &str) {
     let policy = Policy::parse(policy).unwrap();
-    world.middlebox.rule_by(policy, Box::new(Unauthenticated)).unwrap();
+    world.middlebox.replace_policy(policy, Box::new(Unauthenticated)).unwrap();
 }
 
-/// The names are in another order, so their identifiers would be others.
+/// The names are in another order, so that their identifiers would change.
 #[test]
 fn rights_count_from_the_next_request_and_rules_keep_their_owners() {
     let (mut world, alice, bob, operator) = world();
     let [of_alice, of_bob] = [alice, bob].map(|agent| world.granted(START, agent, per(60)).pid);
-    rule_by(&mut world, "[agents.aaron]\n[agents.alice]\nmay = ['list']\n[agents.operator]\naccess = 'all'");
+    replace_policy(
+        &mut world,
+        "[agents.aaron]\n[agents.alice]\nmay = ['list']\n[agents.operator]\naccess = 'all'",
+    );
     assert_eq!(world.refused(alice, per(60)), Refusal::NotAuthorized);
     assert_eq!(world.ask(START, alice, Request::Prl), Body::Reply(Reply::Prl(vec![of_alice])));
     assert_eq!(world.refused(bob, Request::Prl), Refusal::NotAuthorized, "the policy knows him no more");
@@ -30,14 +33,14 @@ fn rights_count_from_the_next_request_and_rules_keep_their_owners() {
     assert_eq!(rule.owner, Owner::new("bob"));
     let aaron = world.open(Some("aaron"));
     assert_eq!(world.ask(START, aaron, Request::Prl), Body::Reply(Reply::Prl(vec![])));
-    rule_by(&mut world, POLICY);
+    replace_policy(&mut world, POLICY);
     assert_eq!(world.ask(START, bob, plc(of_bob, 0)), Body::Reply(Reply::Prd), "he is back");
 }
 
 #[test]
 fn whoever_gets_access_hears_of_rules_and_whoever_loses_it_does_not() {
     let (mut world, alice, bob, operator) = world();
-    rule_by(&mut world, "[agents.alice]\n[agents.bob]\naccess = ['alice']\n[agents.operator]");
+    replace_policy(&mut world, "[agents.alice]\n[agents.bob]\naccess = ['alice']\n[agents.operator]");
     let pid = world.granted(START, alice, per(60)).pid;
     assert_eq!((world.events(bob), world.events(operator)), (vec![(pid, 60)], vec![]));
     world.middlebox.disconnect(bob);
@@ -45,7 +48,7 @@ fn whoever_gets_access_hears_of_rules_and_whoever_loses_it_does_not() {
     assert!(world.heard(bob).is_empty());
 }
 
-/// What PDR is to end has to be known, though nobody was allowed PDR when it began.
+/// PDR must find rules that began when no agent was allowed PDR.
 #[test]
 fn whoever_may_block_ends_rules_that_began_before() {
     let policy = Policy::parse("[agents.alice]").unwrap();
@@ -53,10 +56,10 @@ fn whoever_may_block_ends_rules_that_began_before() {
     let mut world = World::new(middlebox);
     let alice = world.open(Some("alice"));
     let pid = world.granted(START, alice, per(60)).pid;
-    rule_by(&mut world, "[agents.alice]\n[agents.guard]\nmay = ['disable']");
+    replace_policy(&mut world, "[agents.alice]\n[agents.guard]\nmay = ['disable']");
     let guard = world.open(Some("guard"));
     world.ask(START, guard, pdr("198.51.100.7:0", 60));
     assert_eq!(world.refused(alice, plc(pid, 60)), Refusal::NoSuchRule);
-    rule_by(&mut world, "[agents.alice]");
+    replace_policy(&mut world, "[agents.alice]");
     assert_eq!(world.refused(alice, per(60)), Refusal::Conflict, "what is blocked stays so");
 }

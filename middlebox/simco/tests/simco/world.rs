@@ -1,4 +1,4 @@
-//! A middlebox with a null filter, and agents that are connected to it.
+//! A middlebox with a null filter, and agents with connections to it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ pub const TCP: u8 = 6;
 pub const START: Time = Time::ZERO;
 pub const HOUR: Lifetime = Lifetime(3600);
 
-/// The agents of most tests: `alice` and `bob` see their own rules, `operator` all, and only it may block.
+/// The agents of most tests: `alice` and `bob` may access their own rules, `operator` all, and only it may
+/// block.
 pub const POLICY: &str = "
 quota = { addresses = 8 }
 [agents.alice]
@@ -20,13 +21,13 @@ may = ['reserve', 'enable', 'disable', 'lifetime', 'status', 'list']
 access = 'all'
 ";
 
-/// What is said on connections, and what is changed.
+/// The middlebox, the messages on its connections, and its changes.
 pub struct World {
     pub middlebox: Middlebox,
     pub batch: Batch,
-    /// What each connection was sent and has not looked at; `None` is the end.
+    /// Messages to each connection that the test has not read; `None` is the end.
     inboxes: BTreeMap<SessionId, Vec<Option<Message>>>,
-    /// Every change that was made.
+    /// All applied changes.
     pub changes: Vec<Change>,
     tid: u32,
 }
@@ -36,14 +37,14 @@ impl World {
         Self { middlebox, batch: Batch::default(), inboxes: BTreeMap::new(), changes: Vec::new(), tid: 100 }
     }
 
-    /// A pure firewall that asks nobody, and one open session.
+    /// Returns a pure firewall without authentication, and one open session.
     pub fn firewall() -> (Self, SessionId) {
         let mut world = Self::new(Middlebox::firewall(HOUR));
         let session = world.open(None);
         (world, session)
     }
 
-    /// Such a middlebox with [`POLICY`] on agents that the layers below have authenticated.
+    /// Returns a pure firewall with [`POLICY`] for agents that the layers below have authenticated.
     pub fn with_agents(config: Config) -> Self {
         let policy = Policy::parse(POLICY).unwrap();
         Self::new(Middlebox::new(config, policy, Box::new(Unauthenticated)).unwrap())
@@ -53,7 +54,7 @@ impl World {
         self.middlebox.connect(START, underlay)
     }
 
-    /// A session that is open, of this agent.
+    /// Opens a session of this agent.
     pub fn open(&mut self, agent: Option<&str>) -> SessionId {
         let agent = agent.map(str::to_owned);
         let id = self.connect(ConnectionInfo { agent, ..ConnectionInfo::plain(Framing::Messages) });
@@ -62,7 +63,7 @@ impl World {
         id
     }
 
-    /// Octets arrive; all changes are made; messages go out.
+    /// Passes octets to the middlebox, applies all changes, and delivers the messages.
     pub fn receive(&mut self, now: Time, id: SessionId, octets: &[u8]) {
         self.middlebox.receive(now, id, octets.to_vec().into(), &mut self.batch);
         self.release();
@@ -84,13 +85,13 @@ impl World {
         }
     }
 
-    /// What arrived since the last look; `None` is the end.
+    /// Returns the messages since the last call; `None` is the end.
     pub fn heard(&mut self, id: SessionId) -> Vec<Option<Body>> {
         let inbox = self.inboxes.remove(&id).unwrap_or_default();
         inbox.into_iter().map(|message| message.map(|message| message.body)).collect()
     }
 
-    /// The lifetimes that ARE told since the last look, with the rules.
+    /// Returns the rules and lifetimes in the AREs since the last call.
     pub fn events(&mut self, id: SessionId) -> Vec<(Pid, u32)> {
         let event = |heard| match heard {
             Some(Body::Notification(Notification::Are { pid, lifetime })) => (pid, lifetime.0),
@@ -99,13 +100,13 @@ impl World {
         self.heard(id).into_iter().map(event).collect()
     }
 
-    /// The reply to a request; it repeats the TID. What the connection was told before is dropped.
+    /// Returns the reply to a request, whose TID is checked. Earlier messages to the connection are dropped.
     pub fn ask(&mut self, now: Time, id: SessionId, request: Request) -> Body {
         self.tid += 1;
         self.ask_with(now, id, Tid(self.tid), request)
     }
 
-    /// The same with a TID of the caller's.
+    /// Returns the reply to a request with this TID.
     pub fn ask_with(&mut self, now: Time, id: SessionId, tid: Tid, request: Request) -> Body {
         self.inboxes.remove(&id);
         self.receive(now, id, &Message::request(tid, request).to_bytes());
@@ -115,15 +116,15 @@ impl World {
         replies.remove(at.expect("a reply with the TID")).unwrap().body
     }
 
-    /// The positive reply.
-    pub fn granted(&mut self, now: Time, id: SessionId, request: Request) -> Granted {
+    /// Returns the positive reply to a request.
+    pub fn granted(&mut self, now: Time, id: SessionId, request: Request) -> GrantedRule {
         match self.ask(now, id, request) {
             Body::Reply(Reply::Per(granted) | Reply::Prr(granted)) => granted,
             other => panic!("{other:?}"),
         }
     }
 
-    /// The negative reply.
+    /// Returns the negative reply to a request.
     pub fn refused(&mut self, id: SessionId, request: Request) -> Refusal {
         match self.ask(START, id, request) {
             Body::Refusal(refusal) => refusal,
@@ -148,7 +149,7 @@ pub fn external(protocol: u8, host: &str) -> AddressTuple {
     AddressTuple::of_host(Location::External, protocol, host.parse().unwrap())
 }
 
-/// UDP from any port of 198.51.100.7 to 192.0.2.1:5004.
+/// Returns a pinhole for UDP from any port of 198.51.100.7 to 192.0.2.1:5004.
 pub fn pinhole(lifetime: u32) -> Enable {
     Enable {
         parameters: PerParameters { parity: PortParity::Any, direction: Direction::Inbound },
@@ -166,7 +167,7 @@ pub fn prr(lifetime: u32) -> Request {
     Request::Prr { parameters: two_even_ports(), lifetime: Lifetime(lifetime), gid: None }
 }
 
-/// RTP and RTCP.
+/// Returns a reservation for RTP and RTCP.
 pub fn two_even_ports() -> PrrParameters {
     PrrParameters {
         nat_mode: NatMode::Traditional,
@@ -182,20 +183,21 @@ pub fn plc(pid: Pid, lifetime: u32) -> Request {
     Request::Plc { pid, lifetime: Lifetime(lifetime) }
 }
 
-/// All UDP of an attacker.
+/// Returns a PDR for all UDP of an attacker.
 pub fn pdr(attacker: &str, lifetime: u32) -> Request {
     let anybody = AddressTuple { prefix_length: 0, ..internal(UDP, "0.0.0.0:0") };
     Request::Pdr { internal: anybody, external: external(UDP, attacker), lifetime: Lifetime(lifetime) }
 }
 
-/// A firewall that also blocks.
+/// Returns the configuration of a firewall that also blocks.
 pub fn blocking_firewall() -> Config {
     let mut config = Config::firewall(HOUR);
     config.capabilities.middlebox_type |= Capabilities::PDR;
     config
 }
 
-/// A NAT with a packet filter, both address families outside; `kinds` adds to its type.
+/// Returns the configuration of a NAT with a packet filter, both IP versions outside; `kinds` adds to its
+/// type.
 pub fn nat(kinds: u8) -> Config {
     let middlebox_type =
         Capabilities::NAT | Capabilities::PACKET_FILTER | Capabilities::PORT_TRANSLATION | kinds;

@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use crate::daemon::Daemon;
 use crate::program::{self, BIN};
 
-/// A middlebox, and a place to ask it from.
+/// A middlebox, and a directory in which `simcod` asks it.
 struct Bench {
     middlebox: Daemon,
     dir: tempfile::TempDir,
 }
 
 impl Bench {
-    /// A firewall that grants an hour at most.
+    /// Starts a firewall that grants at most an hour.
     fn new() -> Self {
         Self::with("max-lifetime = '1h'")
     }
@@ -34,17 +34,17 @@ impl Bench {
         line.split_whitespace().chain(["--server", &self.middlebox.address]).collect()
     }
 
-    /// What a command that succeeds prints.
+    /// Returns the output of a command that succeeds.
     fn ok(&self, line: &str) -> String {
         program::ok(self.dir.path(), &self.arguments(line))
     }
 
-    /// The objects that a command that succeeds prints.
+    /// Returns the JSON objects in the output of a command that succeeds.
     fn json(&self, line: &str) -> Vec<Value> {
         self.ok(&format!("{line} --json")).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Exit code and complaint of a command that fails.
+    /// Returns the exit code and the error output of a command that fails.
     fn failure(&self, line: &str) -> (i32, String) {
         program::failure(self.dir.path(), &self.arguments(line))
     }
@@ -102,7 +102,7 @@ fn a_refusal_is_named_with_code_text_and_cure_and_exits_with_1() {
     let (code, message) = bench.failure("status 7");
     assert_eq!(code, 1);
     let expected = "error: rule 7: the middlebox refuses: 0x0343 Specified policy rule does not exist; \
-                    it may have ended; `simcod list` shows those that there are\n";
+                    it may have ended; `simcod list` shows the existing ones\n";
     assert_eq!(message, expected);
     let output = program::simcod(bench.dir.path(), &bench.arguments("status 7 --json"));
     let refused: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -128,7 +128,7 @@ fn a_disabled_flow_ends_rules_and_prevents_others() {
     assert!(disabled.contains("disabled  any       any       -x-  198.51.100.7    1h\n"), "{disabled}");
     assert!(disabled.ends_with("\n  1  ended\n"), "and what that has ended: {disabled}");
     let (code, message) = bench.failure("enable 10.0.0.6:80 198.51.100.7:7 --tcp");
-    assert!(code == 1 && message.contains("0x0350") && message.contains("a rule that blocks"), "{message}");
+    assert!(code == 1 && message.contains("0x0350") && message.contains("a blocking rule"), "{message}");
     assert_eq!(bench.json("list").len(), 1);
 }
 
@@ -168,7 +168,7 @@ fn usage_is_refused_before_anything_is_sent() {
         ("enable 10.0.0.5:5004 198.51.100.7:6000", "--udp"),
         ("enable 10.0.0.5:5004 198.51.100.7 --protocol any", "--udp"),
         ("enable 10.0.0.5:5004+2 198.51.100.7:6000 --udp", "has 2 ports"),
-        ("enable 10.0.0.5:70000 any --udp", "from 1 to 65535"),
+        ("enable 10.0.0.5:70000 any --udp", "1 to 65535"),
         ("enable 2001:db8::1 any --udp", "brackets"),
         ("enable 10.0.0.5:1 any --udp --lifetime 5", "1h30m"),
         ("enable 10.0.0.5:1 any --udp --tcp", "cannot be used with"),
@@ -177,7 +177,7 @@ fn usage_is_refused_before_anything_is_sent() {
         ("disallow", "required"),
         ("list --name caller", "--secret"),
         ("list --over carrier-pigeon", "sctp"),
-        ("list --timeout 0s", "write 10s"),
+        ("list --timeout 0s", "such as 10s"),
     ] {
         let (code, message) = bench.failure(line);
         assert!(code == 2 && message.contains(expected), "{line}: {message}");
@@ -221,10 +221,10 @@ fn an_agent_proves_who_it_is_with_a_secret_that_nobody_else_reads() {
     assert!(code == 3 && message.contains("0x0323 Authentication failed; give --secret FILE"), "{message}");
     write(SECRETS, 0o644);
     let (code, message) = bench.failure("list --secret secret --name caller");
-    assert!(code == 3 && message.contains("secret: others may access it (mode 644)"), "{message}");
+    assert!(code == 3 && message.contains("secret: other users may access it (mode 644)"), "{message}");
     write("caller = 'not the right secret'\n", 0o600);
     let (code, message) = bench.failure("list --secret secret --name caller");
-    assert!(code == 3 && message.contains("did not authenticate itself; check the secret"), "{message}");
+    assert!(code == 3 && message.contains("failed to authenticate; check the secret"), "{message}");
     let (code, message) = bench.failure("list --secret secret --name guest");
     assert!(code == 3 && message.contains("secret: no secret for `guest`"), "{message}");
     write(SECRETS, 0o600);
@@ -257,8 +257,8 @@ fn a_batch_is_one_session_and_names_the_line_that_is_wrong() {
         ("status 0\nenable 10.0.0.5:0 any --udp", "rules:2: invalid value '10.0.0.5:0'"),
         ("status 0\nenabel 10.0.0.5:1 any --udp", "rules:2: unrecognized subcommand 'enabel'"),
         ("status 0\nenable 10.0.0.5:1 any", "rules:2: ports belong to a protocol"),
-        ("watch", "rules:1: list, rules, watch, batch and serve are no orders"),
-        ("status 0 --server elsewhere", "rules:1: how to reach the middlebox"),
+        ("watch", "rules:1: list, rules, watch, batch and serve cannot be in a batch file"),
+        ("status 0 --server elsewhere", "rules:1: options that select the middlebox"),
     ] {
         write(text);
         let (code, message) = bench.failure("batch rules");
@@ -274,7 +274,7 @@ fn a_batch_is_one_session_and_names_the_line_that_is_wrong() {
     assert!(code == 1 && message.contains("none: No such file"), "{message}");
 }
 
-/// A command that watches.
+/// A running `simcod watch`.
 struct Watch {
     child: Child,
     errors: BufReader<ChildStderr>,
@@ -282,7 +282,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Starts it, and waits until it watches.
+    /// Starts the command, and waits until it watches.
     fn start(bench: &Bench, line: &str) -> Self {
         let mut command = Command::new(BIN);
         command.args(bench.arguments(line)).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -299,7 +299,7 @@ impl Watch {
         self.events.next().map(Result::unwrap)
     }
 
-    /// Its exit code and last words.
+    /// Returns its exit code and its last line.
     fn end(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.errors.read_to_string(&mut said).unwrap();
@@ -343,7 +343,7 @@ fn a_watch_that_is_interrupted_ends_its_session() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let middlebox = TcpStream::connect(&bench.middlebox.address).unwrap();
-    // Stands between the two, and hears what the agent says.
+    // Relays between the two, and records the agent's messages.
     let between = thread::spawn(move || {
         let (mut agent, _) = listener.accept().unwrap();
         let (mut from, mut to) = (middlebox.try_clone().unwrap(), agent.try_clone().unwrap());

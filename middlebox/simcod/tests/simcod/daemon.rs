@@ -8,25 +8,25 @@ use crate::program::BIN;
 
 /// A middlebox, which is killed if the test does not end it.
 pub struct Daemon {
-    /// Its process.
+    /// The process.
     pub child: Child,
-    /// Where it listens.
+    /// The address for agents.
     pub address: String,
 }
 
 impl Daemon {
-    /// Starts it on a free port of the loopback interface.
+    /// Starts a middlebox on a free port of the loopback interface.
     pub fn start(dir: &Path, arguments: &[&str]) -> Self {
         Self::start_as(Command::new(BIN), dir, arguments)
     }
 
-    /// The same by a command that has more to it than the program.
+    /// Starts a middlebox by a command that includes more than the program.
     pub fn start_as(mut command: Command, dir: &Path, arguments: &[&str]) -> Self {
         command.current_dir(dir).args(["serve", "--listen", "127.0.0.1:0"]).args(arguments);
         Self::spawn(command)
     }
 
-    /// Starts it, and waits until agents can connect.
+    /// Starts a middlebox, and waits until agents can connect.
     pub fn spawn(mut serve: Command) -> Self {
         let mut child = serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -37,14 +37,14 @@ impl Daemon {
         daemon
     }
 
-    /// Ends it as systemd would; its log.
+    /// Ends it with SIGTERM, as systemd does; returns its log.
     pub fn terminate(mut self) -> String {
         let kill = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         assert!(kill.success() && self.child.wait().unwrap().success(), "exit code 0");
         self.log()
     }
 
-    /// Ends it as nothing else would; its log.
+    /// Ends it with SIGKILL; returns its log.
     pub fn kill(&mut self) -> String {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -1,5 +1,5 @@
-//! The whole of it: between two hosts stands a middlebox with nftables, and an agent has it let flows pass. Everything
-//! is done by the program, as people use it.
+//! All parts together: between two hosts is a middlebox with nftables, and an agent lets flows pass. All actions use
+//! the program, as users do.
 
 use std::env;
 use std::fs::{self, Permissions};
@@ -28,12 +28,12 @@ struct Firewall {
 }
 
 impl Firewall {
-    /// `settings` are the daemon's.
+    /// Starts a firewall with these settings of the daemon.
     fn start(settings: &str) -> Self {
         Self::with_files(settings, &[])
     }
 
-    /// With files that the settings name.
+    /// Starts a firewall with these settings, and files that they name.
     fn with_files(settings: &str, files: &[(&str, &str)]) -> Self {
         let mut firewall = Self { world: World::new(), dir: tempfile::tempdir().unwrap(), middlebox: None };
         for (name, text) in [("settings.toml", settings)].iter().chain(files) {
@@ -57,7 +57,7 @@ impl Firewall {
         agent
     }
 
-    /// What the agent's command prints; it must succeed.
+    /// Returns the output of the agent's command, which must succeed.
     fn simcod(&self, line: &str) -> String {
         let output = self.agent(line).output().unwrap();
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
@@ -68,7 +68,7 @@ impl Firewall {
         serde_json::from_str(&self.simcod(&format!("{line} --json"))).unwrap()
     }
 
-    /// Waits until the flow is blocked, for ten seconds at most.
+    /// Waits at most ten seconds until the flow is blocked.
     fn is_blocked_soon(&self, from: &UdpSocket, to: &UdpSocket) -> bool {
         let address = to.local_addr().unwrap().to_string();
         (0..100).any(|_| {
@@ -78,7 +78,8 @@ impl Firewall {
     }
 }
 
-/// How many of a second's packets of a call with 20 ms in each arrive. RFC 3550 section 5.1: version 2, G.711.
+/// Returns how many packets of one second of a call arrive, one each 20 ms. RFC 3550 section 5.1: version 2,
+/// G.711.
 fn talk(from: &UdpSocket, to: &UdpSocket) -> usize {
     let address = to.local_addr().unwrap();
     let packet = |number: u16| {
@@ -92,11 +93,11 @@ fn talk(from: &UdpSocket, to: &UdpSocket) -> usize {
         let mut received = [0; 256];
         to.recv(&mut received).is_ok_and(|length| received[..length] == packet(*number))
     };
-    // What is blocked is waited for each time, so the first loss says it all.
+    // Each lost packet takes a timeout, so the count ends at the first one.
     (0..50).take_while(arrives).count()
 }
 
-/// True if a page gets through the connection.
+/// Returns whether a page arrives over the connection.
 fn download(mut from: &TcpStream, mut to: &TcpStream) -> bool {
     let mut arrives = |segment: &[u8; 1000]| {
         let mut received = [0; 1000];
@@ -227,7 +228,7 @@ fn a_second_middlebox_does_not_get_the_table() {
     assert!(said.contains("table inet simco") && said.contains("[nftables] table = NAME"), "{said}");
 }
 
-/// As a softphone would: from its own host, over the network that the middlebox protects.
+/// The agent runs like a softphone on its own host, over the network that the middlebox protects.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn an_agent_inside_proves_who_it_is_and_opens_the_firewall_for_its_own_host_alone() {
@@ -254,7 +255,7 @@ fn an_agent_inside_proves_who_it_is_and_opens_the_firewall_for_its_own_host_alon
     assert_eq!(talk(&outside, &other), 0);
 }
 
-/// Every command of the page, in order, as a reader would type them.
+/// Executes every command of the page in order.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables), bash, curl and python3"]
 fn the_quickstart_does_what_it_says() {
@@ -292,7 +293,7 @@ fn the_quickstart_does_what_it_says() {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// What is protected below IP is told by its interface: another one does not lead there, whatever it brings.
+/// The interface determines what is protected below IP: traffic of another one does not reach this address.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn a_protected_address_is_reached_by_its_interface_alone() {
@@ -314,7 +315,7 @@ fn a_protected_address_is_reached_by_its_interface_alone() {
     assert!(code == 3 && complaint.contains("--tls FILE"), "{complaint}");
 }
 
-/// What a killed middlebox has left drops all; `clear` takes it away, and leaves what others have in the packet filter.
+/// The table of a killed middlebox drops all packets; `clear` removes it, and no rules of other programs.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn what_a_middlebox_has_left_is_cleared_and_nothing_of_others() {

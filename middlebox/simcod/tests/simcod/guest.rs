@@ -1,7 +1,7 @@
-//! `simcod` over SCTP, in a virtual machine whose kernel has it.
+//! `simcod` over SCTP, in a virtual machine whose kernel supports it.
 //!
-//! The machine's first process is this program again, with this test: it starts the middlebox, is its agents, and says on the
-//! console how that went.
+//! The guest's first process is this test program again: it starts the middlebox, acts as its agents, and reports the
+//! result on the console.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,9 +15,9 @@ use rustix::system::{RebootCommand, init_module, reboot};
 
 use crate::program::BIN;
 
-/// What the guest says at last, if all went well.
+/// The last output of the guest after success.
 const DONE: &str = "the middlebox has served";
-/// Where `simcod` is in the guest.
+/// The path of `simcod` in the guest.
 const PROGRAM: &str = "bin/simcod";
 /// The name of the test.
 const TEST: &str = "guest::agents_are_served_over_sctp";
@@ -31,7 +31,7 @@ fn agents_are_served_over_sctp() {
     host();
 }
 
-/// Lets the guest run until it restarts, which this machine does not.
+/// Runs the guest until it restarts, which QEMU turns into an end.
 fn host() {
     let dir = tempfile::tempdir().unwrap();
     let image = Image::find(None).unwrap_or_else(|error| panic!("{error}"));
@@ -42,7 +42,7 @@ fn host() {
     let mut machine = Command::new("timeout");
     machine.args(["300", "qemu-system-x86_64", "-accel", "tcg", "-m", "768", "-display", "none"]);
     machine.args(["-nodefaults", "-no-user-config", "-no-reboot", "-serial", "stdio"]);
-    // What is behind `--` are the arguments of the first process.
+    // The kernel passes arguments after `--` to the first process.
     let again = format!("--exact {TEST} --ignored --nocapture --test-threads 1");
     let line = format!("console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init -- {again}");
     machine.args(["-append", &line]);
@@ -51,7 +51,7 @@ fn host() {
     assert!(console.contains(DONE), "{console}");
 }
 
-/// In the first process. If it ends by a failure the kernel panics, and the machine restarts.
+/// Runs in the first process. If it fails the kernel panics, and the machine restarts.
 fn guest() {
     mount("proc", "/proc", "proc", MountFlags::empty(), None).unwrap();
     mount("dev", "/dev", "devtmpfs", MountFlags::empty(), None).unwrap();
@@ -75,7 +75,7 @@ fn guest() {
     reboot(RebootCommand::Restart).unwrap();
 }
 
-/// Loads what there is. Each needs others, so those that cannot be loaded are tried again behind them.
+/// Loads the kernel modules. They depend on each other, so failed ones are tried again after the others.
 fn load_modules() {
     let files = fs::read_dir("/modules").unwrap().map(|file| fs::read(file.unwrap().path()).unwrap());
     let mut waiting: Vec<Vec<u8>> = files.collect();
@@ -84,7 +84,7 @@ fn load_modules() {
     }
 }
 
-/// linux/rtnetlink.h, linux/if.h: the loopback interface is the first of every namespace.
+/// Activates the loopback interface, the first of every namespace. linux/rtnetlink.h, linux/if.h
 fn switch_loopback_on() {
     const RTM_NEWLINK: u16 = 16;
     const UP: [u8; 4] = 1u32.to_ne_bytes();
@@ -97,9 +97,9 @@ fn simcod() -> Command {
     Command::new(Path::new("/").join(PROGRAM))
 }
 
-/// A middlebox that agents can reach, and where it listens for SCTP.
+/// Starts a middlebox; returns its address for SCTP.
 fn serve() -> (Child, String) {
-    // A process may open 4,096 files here.
+    // A process may open 4,096 files in the guest.
     fs::write("/simco.toml", "[limits]\nconnections = 64\n").unwrap();
     let arguments =
         ["serve", "--config", "/simco.toml", "--listen", "127.0.0.1:0", "--listen-sctp", "127.0.0.1:0"];
@@ -112,7 +112,7 @@ fn serve() -> (Child, String) {
     (child, address.expect("it listens for SCTP"))
 }
 
-/// What an agent's command prints.
+/// Returns the output of an agent's command.
 fn ask(address: &str, line: &str) -> String {
     let output =
         simcod().args(line.split(' ')).args(["--over", "sctp", "--server", address]).output().unwrap();

@@ -1,4 +1,4 @@
-//! Hosts behind a router ask for port mappings: by Debian's `natpmpc`, and by a client of PCP that was written from the RFC.
+//! Hosts behind a router request port mappings: with Debian's `natpmpc`, and with a PCP client written from the RFC.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -36,7 +36,7 @@ impl Router {
         self.daemon = serve(&self.world, &self.directory);
     }
 
-    /// What a program prints that has to succeed.
+    /// Returns the output of a program, which must succeed.
     fn run(&self, place: Place, program: &str, arguments: &[&str]) -> String {
         self.world.run(place, program, arguments).unwrap()
     }
@@ -63,7 +63,7 @@ impl Drop for Router {
     }
 }
 
-/// A router of a home: what hosts begin, passes, and what they have mapped.
+/// A home router: flows that hosts begin pass, and those to mapped ports.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables) and natpmpc"]
 fn natpmpc_learns_the_address_and_maps_ports() {
@@ -99,7 +99,7 @@ fn natpmpc_learns_the_address_and_maps_ports() {
     assert!(!told.contains("Public IP address"), "the interface outside leads nowhere: {told}");
 }
 
-/// A firewall that translates as well: nothing passes but what is mapped, and that both ways.
+/// A firewall that also translates: only mapped flows pass, in both directions.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables) and python3"]
 fn a_client_that_was_written_from_rfc_6887_is_served_as_it_says() {

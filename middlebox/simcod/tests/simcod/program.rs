@@ -11,12 +11,12 @@ pub fn simcod(dir: &Path, arguments: &[&str]) -> Output {
     Command::new(BIN).current_dir(dir).args(arguments).output().unwrap()
 }
 
-/// Its exit code.
+/// Returns the exit code.
 pub fn code(output: &Output) -> i32 {
     output.status.code().unwrap_or_else(|| panic!("ended by a signal: {output:?}"))
 }
 
-/// What it printed; it must have succeeded.
+/// Returns the output of a run that must succeed.
 #[track_caller]
 pub fn ok(dir: &Path, arguments: &[&str]) -> String {
     let output = simcod(dir, arguments);
@@ -24,7 +24,7 @@ pub fn ok(dir: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Its exit code and what it complained of; it must have failed.
+/// Returns the exit code and the error output of a run that must fail.
 #[track_caller]
 pub fn failure(dir: &Path, arguments: &[&str]) -> (i32, String) {
     let output = simcod(dir, arguments);

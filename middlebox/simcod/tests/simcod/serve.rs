@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::daemon::Daemon;
 use crate::program::{self, BIN};
 
-/// What an agent's command prints.
+/// Returns the output of an agent's command.
 fn ask(middlebox: &Daemon, dir: &Path, line: &str) -> String {
     let arguments: Vec<&str> = line.split(' ').chain(["--server", &middlebox.address]).collect();
     program::ok(dir, &arguments)
@@ -30,7 +30,7 @@ fn a_rule_survives_the_restart_of_the_middlebox() {
     assert!(list.contains("10.0.0.5:5004") && list.contains("198.51.100.7:6000"), "{list}");
 }
 
-/// Has a process reload, and returns what it says of that.
+/// Sends SIGHUP to a process, and returns its log line about the reload.
 fn hang_up(pid: &str, log: &mut impl Iterator<Item = String>) -> String {
     assert!(Command::new("kill").args(["-HUP", pid]).status().unwrap().success());
     log.find(|line| line.contains("reloaded")).unwrap()
@@ -70,7 +70,7 @@ fn a_hangup_has_policy_and_secrets_read_again_and_an_error_changes_nothing() {
     }
     assert_eq!(agent(enable, "old").0, 0);
 
-    // Some settings are reloaded, and others named.
+    // Some settings are reloaded, and the log names the others.
     write("settings", "format = 'json'\nmax-lifetime = '1h'\nsync = false\n[limits]\nrules = 7\n");
     write("policy", "[agents.web]\nmay = ['list', 'status']");
     write("served", "web = 'the second secret'");
@@ -109,10 +109,10 @@ fn rules_that_are_too_many_for_a_list_are_shown_from_where_they_are_recorded() {
     middlebox.kill();
     assert_eq!(rules(&["--json"]).lines().count(), 8192, "whether it runs or not");
     let (code, problem) = program::failure(dir.path(), &["rules", "."]);
-    assert!(code == 1 && problem.contains("no rules are recorded there"), "{problem}");
+    assert!(code == 1 && problem.contains("contains no journal"), "{problem}");
 }
 
-/// proc_pid_status(5).
+/// The status is from proc_pid_status(5).
 #[test]
 fn a_supervisor_is_told_and_nothing_is_left_of_what_root_may() {
     let dir = tempfile::tempdir().unwrap();
@@ -131,7 +131,7 @@ fn a_supervisor_is_told_and_nothing_is_left_of_what_root_may() {
     for line in ["CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1"] {
         assert!(status.contains(line), "{line} is not in\n{status}");
     }
-    // It can still write down what it promises.
+    // The middlebox can still write its journal.
     ask(&middlebox, dir.path(), "enable 10.0.0.5:5004 198.51.100.7:6000 --udp --lifetime 5m");
     middlebox.terminate();
     let last = std::iter::repeat_with(told).find(|state| state != "WATCHDOG=1");
@@ -163,15 +163,15 @@ fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
         ("--listen 0.0.0.0:0", &["0.0.0.0:0", "policy = FILE", "secrets = FILE"]),
         ("--listen ::1:7626", &["--listen", "write 127.0.0.1:7626, [::1]:7626"]),
         ("--config nameless.toml", &["nameless.toml", "line 2", "localhost", "write 127.0.0.1:7626"]),
-        ("--config twice.toml", &["192.0.2.1 is named twice", "[nat]"]),
-        ("--config any.toml", &[":: is not an address of a host", "[nat]"]),
-        ("--secrets empty.toml", &["empty.toml: there is no secret", "NAME = \"SECRET\""]),
+        ("--config twice.toml", &["192.0.2.1 is listed twice", "[nat]"]),
+        ("--config any.toml", &[":: is not a host address", "[nat]"]),
+        ("--secrets empty.toml", &["empty.toml: contains no secret", "NAME = \"SECRET\""]),
         ("--policy policy.toml", &["policy.toml", "secrets"]),
         ("--policy policy.toml --secrets secrets.toml", &["secrets.toml", "chmod 600"]),
         ("--policy ghost.toml --secrets mine.toml", &["ghost.toml", "secret in mine.toml", "anonymous"]),
-        ("--inside eth0 --outside eth0", &["[nftables]", "`inside` and `outside`", "name both"]),
-        ("--config deaf.toml", &["[limits] connections", "1 at least"]),
-        ("--config brief.toml", &["max-lifetime", "1s at least"]),
+        ("--inside eth0 --outside eth0", &["[nftables]", "`inside` and `outside`", "set two interfaces"]),
+        ("--config deaf.toml", &["[limits] connections", "at least 1"]),
+        ("--config brief.toml", &["max-lifetime", "at least 1s"]),
     ] {
         let arguments: Vec<&str> = ["serve", "--check"].into_iter().chain(arguments.split(' ')).collect();
         let (code, problem) = program::failure(dir.path(), &arguments);
@@ -185,10 +185,10 @@ fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
         let check = [&["serve", "--check"], arguments].concat();
         let text = program::ok(dir.path(), &check);
         let named = ["max-lifetime", "listen"].map(|name| text.contains(&format!("a reload: {name}\n")));
-        assert!(text.ends_with("the settings are fine\n"), "{text}");
+        assert!(text.ends_with("the settings are valid\n"), "{text}");
         assert_eq!(named, [arguments.contains(&"good.toml"), arguments.contains(&"--listen")], "{text}");
     }
-    // Of two agents one may have more sessions than are left to the other.
+    // Of two agents, one may have more sessions than it leaves for the other.
     fs::write(dir.path().join("mine.toml"), "web = \"0123456789abcdef\"\nvoip = \"fedcba9876543210\"\n")
         .unwrap();
     fs::write(dir.path().join("policy.toml"), "[agents.web]\nquota = { sessions = 9000 }\n[agents.voip]\n")
@@ -196,7 +196,7 @@ fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
     let check = ["serve", "--check", "--policy", "policy.toml", "--secrets", "mine.toml"];
     let warned = program::ok(dir.path(), &check);
     let warning =
-        "warning: [limits] connections = 10000: the agent web alone may open 7500 sessions, and a quarter";
+        "warning: [limits] connections = 10000: the agent web alone may open 7500 sessions, which leaves";
     assert!(warned.starts_with(warning), "{warned}");
 }
 
@@ -208,7 +208,7 @@ fn nobody_is_told_of_a_middlebox_that_cannot_open_all_of_its_sockets() {
     fs::write(dir.path().join("settings.toml"), format!("metrics = \"{taken}\"\n")).unwrap();
     let serve = ["serve", "--config", "settings.toml", "--listen", "127.0.0.1:0"];
     let (code, log) = program::failure(dir.path(), &serve);
-    assert!(code == 1 && log.contains("cannot show metrics"), "{log}");
+    assert!(code == 1 && log.contains("cannot serve metrics"), "{log}");
     assert!(!log.contains("event=listening"), "{log}");
 }
 

@@ -1,4 +1,4 @@
-//! An active middlebox and its standby, of which the first is killed.
+//! An active middlebox and its standby. The active one is killed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,10 +18,10 @@ use crate::daemon::Daemon;
 use crate::program::{self, BIN};
 
 const UDP: u8 = 17;
-/// How long an event may take.
+/// Maximum time until an event.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Two directories, and who certifies both sides.
+/// Two directories, and the authority of both sides.
 struct Pair {
     dir: tempfile::TempDir,
     port: u16,
@@ -43,7 +43,7 @@ impl Pair {
         for name in ["localhost", "fw2", "stranger"] {
             authority.certify(name);
         }
-        // It is free a moment later, too.
+        // The port is still free a moment later.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let text = format!(
             "[tls]\ncertificate = 'localhost.pem'\nkey = 'localhost.key'\nagents = 'authority.pem'\n[standby]\n\
@@ -58,7 +58,7 @@ impl Pair {
         self.dir.path()
     }
 
-    /// Starts the active one; returns its log too.
+    /// Starts the active middlebox; also returns its log.
     fn active(&self) -> (Daemon, Receiver<String>) {
         let arguments = ["--config", "settings.toml", "--state", "active", "--policy", "policy.toml"];
         let mut daemon = Daemon::start(self.path(), &arguments);
@@ -97,7 +97,7 @@ fn await_event(log: &Receiver<String>, event: &str) -> String {
     }
 }
 
-/// Enables a flow of this host; false if that is refused.
+/// Enables a flow of this host; returns false if it is refused, and `None` without an answer.
 fn enable(session: &mut Session, host: u32) -> Option<bool> {
     let host = std::net::Ipv4Addr::from_bits(10 << 24 | host);
     let (internal, external): (FlowEnd, FlowEnd) =
@@ -113,7 +113,7 @@ fn session(middlebox: &Daemon) -> Session {
     Session::open(&middlebox.address.parse().unwrap(), Box::new(Unauthenticated)).unwrap()
 }
 
-/// The hosts of all rules in a directory.
+/// Returns the hosts of all rules in a directory.
 fn hosts(pair: &Pair, directory: &str) -> BTreeSet<u32> {
     let rules = program::ok(pair.path(), &["rules", directory, "--json"]);
     let host = |line: &str| {
@@ -129,7 +129,7 @@ fn a_standby_that_is_required_has_every_rule_that_was_acknowledged() {
     let pair = Pair::new("required = true");
     let mut next = 0;
     let mut acknowledged = BTreeSet::new();
-    // Each time the active one is killed, the copy is its successor's beginning.
+    // Each time the active middlebox is killed, its successor starts with the copy.
     for round in 0..5 {
         let (mut active, log) = pair.active();
         let mut agent = session(&active);
@@ -192,7 +192,8 @@ fn without_its_standby_a_middlebox_goes_on_and_catches_up_later() {
     assert_eq!(hosts(&pair, "copy"), BTreeSet::from([1, 2, 3, 4]));
 }
 
-/// Ends of rules are times of the active side's clock: a standby whose own is right would end them an hour too early.
+/// Ends of rules are times of the active side's clock: with its own correct clock the standby would end them an hour
+/// too early.
 #[test]
 fn a_takeover_continues_the_clock_of_the_active_side() {
     let pair = Pair::new("");
@@ -214,7 +215,7 @@ fn a_takeover_continues_the_clock_of_the_active_side() {
     assert_eq!(restored.lines().count(), 2, "{restored}");
 }
 
-/// As many as may shake hands at once, and more, send an octet a second.
+/// More peers than there may be handshakes at once send an octet a second.
 #[test]
 fn whoever_trickles_octets_does_not_keep_the_standby_out() {
     let pair = Pair::new("");
@@ -223,7 +224,7 @@ fn whoever_trickles_octets_does_not_keep_the_standby_out() {
         (0..40).map(|_| TcpStream::connect(("127.0.0.1", pair.port)).unwrap()).collect();
     thread::spawn(move || {
         for octet in [0x16, 3, 1, 4, 0].into_iter().chain([1; 40]) {
-            // Some have been refused.
+            // The middlebox has closed some of the connections.
             strangers.iter_mut().for_each(|stranger| drop(stranger.write(&[octet])));
             thread::park_timeout(Duration::from_secs(1));
         }

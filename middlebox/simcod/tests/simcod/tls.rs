@@ -1,4 +1,4 @@
-//! The middlebox and its agent over TLS, as people start them.
+//! The middlebox and its agent over TLS, as users start them.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use crate::certificates::Authority;
 use crate::program::BIN;
 
-/// A middlebox, which is killed when the test ends, and where it listens for TLS.
+/// A middlebox, which is killed when the test ends, and its address for TLS.
 struct Middlebox(Child, String);
 
 impl Middlebox {
@@ -26,7 +26,7 @@ impl Middlebox {
         Self(child, format!("localhost:{}", port.unwrap()))
     }
 
-    /// Exit code and complaint of an agent's command.
+    /// Returns the exit code and the error output of an agent's command.
     fn list(&self, directory: &Path, arguments: &str) -> (Option<i32>, String) {
         let mut list = Command::new(BIN);
         list.args(["list", "--server", &self.1]).args(arguments.split(' ')).current_dir(directory);
@@ -54,9 +54,9 @@ fn an_agent_is_who_its_certificate_says_and_certificates_are_renewed_by_a_hangup
     let as_agent = "--certificate call-server.pem --key call-server.key --tls";
     assert_eq!(middlebox.list(path, &format!("{as_agent} authority.pem")), (Some(0), String::new()));
     let (code, complaint) = middlebox.list(path, "--tls authority.pem");
-    assert!(code == Some(3) && complaint.contains("does it want a certificate"), "{complaint}");
+    assert!(code == Some(3) && complaint.contains("does it require a certificate"), "{complaint}");
     let (code, complaint) = middlebox.list(path, "--tls policy.toml");
-    assert!(code == Some(3) && complaint.contains("policy.toml: there is no certificate"), "{complaint}");
+    assert!(code == Some(3) && complaint.contains("policy.toml: contains no certificate"), "{complaint}");
     let (code, complaint) = middlebox.list(path, "--tls authority.pem --over sctp");
     assert!(code == Some(2) && complaint.contains("WireGuard"), "{complaint}");
 
@@ -67,5 +67,8 @@ fn an_agent_is_who_its_certificate_says_and_certificates_are_renewed_by_a_hangup
     log.into_iter().find(|line| line.contains("event=reloaded")).unwrap();
     assert_eq!(middlebox.list(path, &format!("{as_agent} successor.pem")), (Some(0), String::new()));
     let (code, complaint) = middlebox.list(path, &format!("{as_agent} authority.pem"));
-    assert!(code == Some(3) && complaint.contains("is that the middlebox"), "{complaint}");
+    assert!(
+        code == Some(3) && complaint.contains("check that the certificate names this middlebox"),
+        "{complaint}"
+    );
 }

@@ -1,4 +1,4 @@
-//! Packet filters that do not do what they are asked.
+//! Packet filters that fail or change unexpectedly.
 
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
@@ -11,9 +11,9 @@ use hol_simco::{Action, Change, Lifetime, Middlebox, Pid, Policy, Refusal, Reply
 use super::super::Daemon;
 use super::world::{Plan, World, per};
 
-/// Refuses what is about certain ports, and everything while it is broken.
+/// Refuses rules with certain ports, and all changes while it is broken.
 #[derive(Clone, Default)]
-struct Fussy(Arc<Mutex<State>>);
+struct FailingFilter(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
@@ -21,7 +21,7 @@ struct State {
     is_broken: bool,
     is_busy: bool,
     is_guarded: bool,
-    is_touched: bool,
+    has_foreign_change: bool,
     attempts: usize,
     is_reconciled: bool,
 }
@@ -34,7 +34,7 @@ fn is_bad(change: &Change) -> bool {
         Some(Action::Enable { internal, .. }) if internal.ports().0 == BAD)
 }
 
-impl PacketFilter for Fussy {
+impl PacketFilter for FailingFilter {
     fn apply(&mut self, _: Time, changes: &[Change]) -> Result<(), FilterError> {
         let mut state = self.0.lock().unwrap();
         state.attempts += 1;
@@ -68,12 +68,12 @@ impl PacketFilter for Fussy {
         self.0.lock().unwrap().is_guarded
     }
 
-    fn is_touched(&mut self) -> bool {
-        std::mem::take(&mut self.0.lock().unwrap().is_touched)
+    fn has_foreign_change(&mut self) -> bool {
+        std::mem::take(&mut self.0.lock().unwrap().has_foreign_change)
     }
 }
 
-impl Fussy {
+impl FailingFilter {
     fn world(&self) -> World {
         Plan { filter: Box::new(self.clone()), ..Plan::default() }.open()
     }
@@ -87,26 +87,27 @@ impl Fussy {
     }
 }
 
-/// Who starts a middlebox and waits for its word would otherwise take for blocked what still passes.
+/// A program that starts a middlebox and waits until it listens may assume that only rules let packets pass.
 #[test]
 fn it_tells_that_it_listens_when_the_filter_holds_its_rules_and_not_before() {
     let (stop, stopped) = UnixStream::pair().unwrap();
     drop(stop);
-    let daemon = |filter: &Fussy| Plan { filter: Box::new(filter.clone()), ..Plan::default() }.daemon();
-    let filter = Fussy::default();
+    let daemon =
+        |filter: &FailingFilter| Plan { filter: Box::new(filter.clone()), ..Plan::default() }.daemon();
+    let filter = FailingFilter::default();
     let mut was_told = false;
     let tell = |_: &Daemon| was_told = filter.0.lock().unwrap().is_reconciled;
     daemon(&filter).run(&stopped, tell).unwrap();
     assert!(was_told);
 
-    let broken = Fussy::default();
+    let broken = FailingFilter::default();
     broken.0.lock().unwrap().is_broken = true;
     daemon(&broken).run(&stopped, |_| panic!("nothing is filtered")).unwrap_err();
 }
 
 #[test]
 fn a_request_that_the_filter_refuses_is_refused_and_the_others_of_its_batch_are_not() {
-    let filter = Fussy::default();
+    let filter = FailingFilter::default();
     let world = &mut filter.world();
     let mut agent = world.agent();
     let mut octets = Vec::new();
@@ -125,10 +126,10 @@ fn a_request_that_the_filter_refuses_is_refused_and_the_others_of_its_batch_are_
     assert_eq!(agent.list(world), filter.pids());
 }
 
-/// Each transaction that the kernel aborts takes it a grace period, in which nobody is heard.
+/// Each transaction that the kernel aborts costs a grace period, in which no agent is served.
 #[test]
 fn a_batch_with_a_thousand_requests_that_the_filter_refuses_is_repeated_once() {
-    let filter = Fussy::default();
+    let filter = FailingFilter::default();
     let world = &mut filter.world();
     let mut agent = world.agent();
     let ports = (0..1000).map(|n| if n % 2 == 0 { 13 } else { 5004 });
@@ -143,7 +144,7 @@ fn a_batch_with_a_thousand_requests_that_the_filter_refuses_is_repeated_once() {
 
 #[test]
 fn what_the_filter_cannot_do_now_lacks_resources_and_is_not_impossible() {
-    let filter = Fussy::default();
+    let filter = FailingFilter::default();
     filter.0.lock().unwrap().is_busy = true;
     let world = &mut filter.world();
     let mut agent = world.agent();
@@ -151,10 +152,10 @@ fn what_the_filter_cannot_do_now_lacks_resources_and_is_not_impossible() {
     agent.enable(world, 14, 60).unwrap();
 }
 
-/// Nothing is tried once for each request.
+/// The filter is not tried once for each request.
 #[test]
 fn a_broken_filter_costs_a_batch_few_attempts() {
-    let filter = Fussy::default();
+    let filter = FailingFilter::default();
     let world = &mut filter.world();
     let mut agent = world.agent();
     filter.0.lock().unwrap().is_broken = true;
@@ -167,7 +168,7 @@ fn a_broken_filter_costs_a_batch_few_attempts() {
 
 #[test]
 fn a_batch_goes_to_the_filter_in_one_go() {
-    let filter = Fussy::default();
+    let filter = FailingFilter::default();
     let world = &mut filter.world();
     let mut agents = [world.agent(), world.agent(), world.agent()];
     for agent in &mut agents {
@@ -181,7 +182,7 @@ fn a_batch_goes_to_the_filter_in_one_go() {
 
 #[test]
 fn a_filter_that_cannot_end_a_rule_is_mended_when_it_works_again() {
-    let filter = Fussy::default();
+    let filter = FailingFilter::default();
     let world = &mut filter.world();
     let mut agent = world.agent();
     let short = agent.enable(world, 11, 5).unwrap();
@@ -198,12 +199,12 @@ fn a_filter_that_cannot_end_a_rule_is_mended_when_it_works_again() {
 
 #[test]
 fn what_others_do_to_the_filter_is_undone_within_a_second() {
-    let filter = Fussy::default();
+    let filter = FailingFilter::default();
     let world = &mut filter.world();
     let mut agent = world.agent();
     let pid = agent.enable(world, 11, 3600).unwrap();
     for _ in 0..2 {
-        *filter.0.lock().unwrap() = State { is_touched: true, ..State::default() };
+        *filter.0.lock().unwrap() = State { has_foreign_change: true, ..State::default() };
         world.skip(Duration::from_secs(1));
         assert_eq!(filter.pids(), [pid]);
     }
@@ -211,18 +212,18 @@ fn what_others_do_to_the_filter_is_undone_within_a_second() {
 
 #[test]
 fn nobody_wakes_up_to_look_at_a_filter_that_nobody_else_can_change() {
-    let filter = Fussy::default();
+    let filter = FailingFilter::default();
     filter.0.lock().unwrap().is_guarded = true;
     let world = &mut filter.world();
     world.settle();
-    assert_eq!(world.daemon.patience(), None);
+    assert_eq!(world.daemon.time_to_next_action(), None);
 }
 
-/// Its place may be another's by then, and a journal that has both could restore one only.
+/// Its addresses may belong to another rule by then, and a journal with both could restore only one.
 #[test]
 fn the_end_of_a_rule_that_the_filter_would_not_let_go_is_recorded_later() {
     let directory = tempfile::tempdir().unwrap();
-    let filter = Fussy::default();
+    let filter = FailingFilter::default();
     let mut world = filter.world_with(Journal::open(directory.path()).unwrap().0);
     let mut agent = world.agent();
     agent.enable(&mut world, 5004, 1).unwrap();
@@ -235,11 +236,11 @@ fn the_end_of_a_rule_that_the_filter_would_not_let_go_is_recorded_later() {
     assert_eq!(recorded.iter().map(|recorded| recorded.rule.pid).collect::<Vec<_>>(), [lasting]);
 }
 
-/// No reply waits for it, but a second later it is on the disk.
+/// No reply waits for the mark, but it is on the disk a second later.
 #[test]
 fn the_mark_of_the_journal_is_synced_soon() {
     let directory = tempfile::tempdir().unwrap();
-    let mut world = Fussy::default().world_with(Journal::open(directory.path()).unwrap().0);
+    let mut world = FailingFilter::default().world_with(Journal::open(directory.path()).unwrap().0);
     let mut agent = world.agent();
     assert!(!world.daemon.ledger.is_mark_behind());
     agent.enable(&mut world, 5004, 3600).unwrap();

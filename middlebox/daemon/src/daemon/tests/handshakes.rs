@@ -1,4 +1,4 @@
-//! Handshakes of TLS that want to do harm.
+//! TLS handshakes of attackers.
 
 #[path = "../../../tests/certificates/mod.rs"]
 mod certificates;
@@ -19,7 +19,7 @@ use super::super::Daemon;
 use super::world::{Plan, World};
 use crate::{Limits, Settings, TlsSettings, Transport};
 
-/// A daemon that speaks TLS and wants certificates, and what a client without one needs.
+/// Returns a daemon that serves TLS and requires certificates, and the configuration of a client without one.
 fn world() -> (World, Arc<ClientConfig>) {
     let directory = tempfile::tempdir().unwrap();
     let authority = Authority::new(directory.path(), "authority");
@@ -41,7 +41,7 @@ fn connect(world: &World) -> TcpStream {
     socket
 }
 
-/// The first octets of a handshake.
+/// Returns the first octets of a handshake.
 fn hello(config: &Arc<ClientConfig>) -> (ClientConnection, Vec<u8>) {
     let name = ServerName::try_from("localhost").unwrap();
     let mut client = ClientConnection::new(config.clone(), name).unwrap();
@@ -60,25 +60,25 @@ fn many_handshakes_at_once_are_done_a_few_each_turn() {
     world.settle();
     let mut answer = [0; 1 << 14];
     assert!(sockets.iter_mut().all(|socket| socket.read(&mut answer).unwrap() > 500), "each is answered");
-    let most = world.daemon.metrics.numbers().most_work;
+    let most = world.daemon.metrics.numbers().max_work;
     assert!((Limits::SHARE..=Limits::TURN_WORK + Limits::SHARE).contains(&most), "a turn of {most}");
 }
 
 #[test]
 fn the_oldest_of_those_who_do_not_go_on_makes_room() {
     let (mut world, _) = world();
-    let sockets: Vec<TcpStream> = (0..Daemon::MOST_HANDSHAKES + 10).map(|_| connect(&world)).collect();
+    let sockets: Vec<TcpStream> = (0..Daemon::MAX_HANDSHAKES + 10).map(|_| connect(&world)).collect();
     world.settle();
-    assert_eq!(world.daemon.connections.len(), Daemon::MOST_HANDSHAKES);
+    assert_eq!(world.daemon.connections.len(), Daemon::MAX_HANDSHAKES);
     let gone = sockets.iter().filter(|socket| socket.peek(&mut [0]).is_ok_and(|count| count == 0)).count();
     assert_eq!(gone, 10);
     world.skip(Middlebox::PATIENCE);
-    // They do not hear that it is over.
+    // They get no notice of the end.
     world.skip(Duration::from_secs(2));
     assert_eq!(world.daemon.connections.len(), 0, "nobody is waited for longer than others");
 }
 
-/// A connection from another address of the loopback interface.
+/// Connects from another address of the loopback interface.
 fn connect_from(host: [u8; 4], world: &World) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.bind(&SocketAddr::from((host, 0)).into()).unwrap();
@@ -93,7 +93,7 @@ fn handshakes_from_one_address_push_out_no_others() {
     let others: Vec<TcpStream> = (1..100).map(|host| connect_from([127, 0, 1, host], &world)).collect();
     world.settle();
     let mut attackers = Vec::new();
-    for _ in 0..3 * Daemon::MOST_HANDSHAKES {
+    for _ in 0..3 * Daemon::MAX_HANDSHAKES {
         let mut attacker = connect_from([127, 0, 0, 66], &world);
         attacker.write_all(&hello(&config).1[..20]).unwrap();
         attackers.push(attacker);
@@ -102,12 +102,12 @@ fn handshakes_from_one_address_push_out_no_others() {
         }
     }
     world.settle();
-    assert_eq!(world.daemon.connections.len(), Daemon::MOST_HANDSHAKES);
+    assert_eq!(world.daemon.connections.len(), Daemon::MAX_HANDSHAKES);
     let is_gone = |socket: &&TcpStream| socket.peek(&mut [0]).is_ok_and(|count| count == 0);
     assert_eq!(others.iter().filter(is_gone).count(), 0);
 }
 
-/// An octet at a time, as slowly as the middlebox' patience allows and no longer.
+/// The octets arrive one at a time, each just before the middlebox' timeout.
 #[test]
 fn a_handshake_that_trickles_is_waited_for_a_minute_in_all() {
     let (mut world, config) = world();
@@ -126,7 +126,7 @@ fn octets_that_are_no_handshake_end_the_connection_and_are_counted() {
     let (mut world, config) = world();
     for octets in [b"GET / HTTP/1.1\r\n\r\n".to_vec(), hello(&config).1.repeat(2), vec![0x16; 70_000]] {
         let mut socket = connect(&world);
-        // The kernel does not take all of it if the daemon has gone before.
+        // The kernel does not take all octets if the daemon has closed before.
         let _ = socket.write_all(&octets);
         world.settle();
         let mut answer = Vec::new();
@@ -137,7 +137,7 @@ fn octets_that_are_no_handshake_end_the_connection_and_are_counted() {
     assert_eq!(world.daemon.metrics.numbers().refused_handshakes, 3);
 }
 
-/// TLS 1.3 lets a client finish before the server has seen that there is no certificate.
+/// With TLS 1.3 a client may finish before the server has noticed that there is no certificate.
 #[test]
 fn who_shows_no_certificate_is_refused_before_a_message_is_heard() {
     let (mut world, config) = world();

@@ -8,7 +8,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::world::{Plan, World, per};
 use crate::Transport;
 
-/// A daemon that listens for SCTP.
+/// Returns a daemon that listens for SCTP.
 fn world() -> World {
     Plan { transport: Transport::Sctp, ..Plan::default() }.open()
 }
@@ -19,19 +19,19 @@ fn connect(world: &mut World) -> Association {
     socket.set_nonblocking(true).unwrap();
     world.turn();
     let mut association = Association::new(socket).unwrap();
-    say(&association, 0, Request::Se { version: Version::SIMCO_3_0, challenge: None });
-    assert!(matches!(hear(world, &mut association).unwrap().body, Body::Reply(Reply::Se { .. })));
+    send_octets(&association, 0, Request::Se { version: Version::SIMCO_3_0, challenge: None });
+    assert!(matches!(receive(world, &mut association).unwrap().body, Body::Reply(Reply::Se { .. })));
     association
 }
 
-fn say(association: &Association, tid: u32, request: Request) {
+fn send_octets(association: &Association, tid: u32, request: Request) {
     let streams = u32::from(association.streams().unwrap());
     let octets = Message::request(Tid(tid), request).to_bytes();
     association.send(&octets, (tid % streams) as u16, PAYLOAD_PROTOCOL).unwrap();
 }
 
-/// The next message; `None` if the association has ended.
-fn hear(world: &mut World, association: &mut Association) -> Option<Message> {
+/// Returns the next message; `None` if the association has ended.
+fn receive(world: &mut World, association: &mut Association) -> Option<Message> {
     let mut buffer = [0; 1 << 16];
     for _ in 0..1000 {
         match association.receive(&mut buffer) {
@@ -51,22 +51,22 @@ fn a_thousand_requests_over_sctp_are_answered_each_on_the_stream_of_its_tid() {
     let mut agent = connect(world);
     let mut answered: Vec<u32> = Vec::new();
     for fifty in 0..20 {
-        (1..=50).for_each(|tid| say(&agent, fifty * 50 + tid, per(5004, 3600)));
+        (1..=50).for_each(|tid| send_octets(&agent, fifty * 50 + tid, per(5004, 3600)));
         for _ in 0..50 {
-            let Message { tid, body } = hear(world, &mut agent).unwrap();
+            let Message { tid, body } = receive(world, &mut agent).unwrap();
             assert!(matches!(body, Body::Reply(Reply::Per(_))));
             answered.push(tid.0);
         }
     }
     answered.sort_unstable();
     assert_eq!(answered, (1..=1000).collect::<Vec<_>>(), "streams do not wait for one another");
-    say(&agent, 2000, Request::Plc { pid: Pid(7), lifetime: Lifetime(0) });
-    assert_eq!(hear(world, &mut agent).unwrap(), Message::reply(Tid(2000), Reply::Prd));
-    say(&agent, 2001, Request::St);
-    assert_eq!(hear(world, &mut agent).unwrap(), Message::reply(Tid(2001), Reply::St));
-    assert_eq!(hear(world, &mut agent), None);
+    send_octets(&agent, 2000, Request::Plc { pid: Pid(7), lifetime: Lifetime(0) });
+    assert_eq!(receive(world, &mut agent).unwrap(), Message::reply(Tid(2000), Reply::Prd));
+    send_octets(&agent, 2001, Request::St);
+    assert_eq!(receive(world, &mut agent).unwrap(), Message::reply(Tid(2001), Reply::St));
+    assert_eq!(receive(world, &mut agent), None);
     drop(agent);
-    // The three messages of a shutdown take their time, and if they take too long they are not waited for.
+    // The three messages of a shutdown take time, which has a limit.
     world.skip(Duration::from_secs(3));
     assert_eq!(world.daemon.connections.len(), 0);
 }
@@ -79,9 +79,14 @@ fn a_user_message_that_is_longer_than_any_request_ends_the_session() {
     for length in [4109, 60_000] {
         let mut agent = connect(world);
         agent.send(&vec![1; length], 0, PAYLOAD_PROTOCOL).unwrap();
-        let heard = [hear(world, &mut agent), hear(world, &mut agent)].map(|message| message.unwrap().body);
-        assert_eq!(heard, [Notification::Bfm, Notification::Ast].map(Body::Notification), "{length} octets");
-        assert_eq!(hear(world, &mut agent), None);
+        let received =
+            [receive(world, &mut agent), receive(world, &mut agent)].map(|message| message.unwrap().body);
+        assert_eq!(
+            received,
+            [Notification::Bfm, Notification::Ast].map(Body::Notification),
+            "{length} octets"
+        );
+        assert_eq!(receive(world, &mut agent), None);
     }
 }
 

@@ -1,11 +1,11 @@
-//! What agents get.
+//! Ordinary service of agents.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
 
 use hol_base::Duration;
 use hol_filter::NullFilter;
-use hol_simco::{Body, Heard, Lifetime, Message, Pid, Refusal, Reply, Request, Tid};
+use hol_simco::{AgentEvent, Body, Lifetime, Message, Pid, Refusal, Reply, Request, Tid};
 
 use super::world::{Plan, World, per};
 use crate::ledger::Ledger;
@@ -40,10 +40,14 @@ fn what_one_agent_does_the_others_hear() {
     let world = &mut World::new();
     let (mut one, mut other) = (world.agent(), world.agent());
     let pid = one.enable(world, 5004, 60).unwrap();
-    assert_eq!(other.hear(world), Some(Heard::RuleEvent(pid, Lifetime(60))));
+    assert_eq!(other.receive(world), Some(AgentEvent::RuleEvent(pid, Lifetime(60))));
     world.skip(Duration::from_secs(61));
     for agent in [&mut one, &mut other] {
-        assert_eq!(agent.hear(world), Some(Heard::RuleEvent(pid, Lifetime(0))), "the lifetime has ended");
+        assert_eq!(
+            agent.receive(world),
+            Some(AgentEvent::RuleEvent(pid, Lifetime(0))),
+            "the lifetime has ended"
+        );
     }
 }
 
@@ -74,7 +78,7 @@ fn an_agent_that_sends_no_more_still_gets_its_answers() {
     agent.write(&request.to_bytes());
     agent.socket.shutdown(Shutdown::Write).unwrap();
     assert!(matches!(agent.answer(world), Ok(Reply::Per(_))));
-    assert_eq!(agent.hear(world), None, "and then the connection ends");
+    assert_eq!(agent.receive(world), None, "and then the connection ends");
 }
 
 #[test]
@@ -95,8 +99,8 @@ fn st_is_answered_and_ends_the_connection() {
     let mut agent = world.agent();
     let st = agent.agent.terminate().unwrap();
     agent.write(&st.to_bytes());
-    assert_eq!(agent.hear(world), Some(Heard::Closed));
-    assert_eq!(agent.hear(world), None);
+    assert_eq!(agent.receive(world), Some(AgentEvent::Closed));
+    assert_eq!(agent.receive(world), None);
 }
 
 /// RFC 4540 section 7.5.
@@ -106,15 +110,15 @@ fn before_it_stops_it_tells_every_agent() {
     let (mut one, mut other, silent) = (world.agent(), world.agent(), world.connect());
     world.stop.0.write_all(b"!").unwrap();
     for agent in [&mut one, &mut other] {
-        assert_eq!(agent.hear(&mut world), Some(Heard::Closed), "AST");
-        assert_eq!(agent.hear(&mut world), None);
+        assert_eq!(agent.receive(&mut world), Some(AgentEvent::Closed), "AST");
+        assert_eq!(agent.receive(&mut world), None);
     }
     assert!(std::net::TcpStream::connect(world.address).is_err(), "nobody is taken in");
     drop((one, other, silent));
     world.settle();
     let World { mut daemon, stop, .. } = world;
     assert!(daemon.addresses().next().is_none() && daemon.connections.len() == 0);
-    // The loop that does so in earnest has nothing left to do.
+    // `run` has nothing to do after this.
     daemon.run(&stop.1, |_| {}).unwrap();
 }
 
@@ -145,7 +149,7 @@ fn whoever_reads_nothing_does_not_keep_it_from_ending() {
     assert!(world.daemon.is_over());
 }
 
-/// 1024 lists of 64 kB, 33 MB in each piece that is read.
+/// 1024 lists of 64 kB, and 33 MB for each piece that is read.
 #[test]
 fn whoever_asks_for_many_long_lists_at_once_gets_them_all_and_others_their_turns() {
     let world = &mut World::new();
@@ -155,11 +159,11 @@ fn whoever_asks_for_many_long_lists_at_once_gets_them_all_and_others_their_turns
     }
     calm.list(world);
     busy.write(&Message::request(Tid(1 << 20), Request::Prl).to_bytes().repeat(1024));
-    let (mut heard, mut buffer) = (0, [0; 1 << 16]);
-    while heard < 1024 * (8000 * 8 + 8) {
+    let (mut received, mut buffer) = (0, [0; 1 << 16]);
+    while received < 1024 * (8000 * 8 + 8) {
         match busy.socket.read(&mut buffer) {
-            Ok(0) => panic!("the connection ends after {heard} octets"),
-            Ok(count) => heard += count,
+            Ok(0) => panic!("the connection ends after {received} octets"),
+            Ok(count) => received += count,
             Err(_) => drop(world.turn()),
         }
         let waiting = world.daemon.connections.waiting();
@@ -180,7 +184,7 @@ fn whoever_has_said_too_much_for_a_turn_comes_behind_those_who_wait() {
     busy.iter_mut().for_each(|agent| agent.write(&lists));
     let status = calm.agent.ask(Request::Prs { pid: Pid(9999) }).unwrap();
     calm.write(&status.to_bytes());
-    // A list fills a turn, and the other two come before the first again.
+    // A list fills a turn, and the other two agents come before the first again.
     for _ in 0..4 {
         world.turn();
     }
@@ -194,7 +198,7 @@ fn the_other_agents_are_answered_while_one_does_not_stop_asking() {
     let world = &mut World::new();
     let (mut busy, mut calm) = (world.agent(), world.agent());
     let list = busy.agent.ask(Request::Prl).unwrap().to_bytes().repeat(100_000);
-    // As much as the kernel takes.
+    // Writes as much as the kernel takes.
     let _ = busy.socket.write(&list);
     let status = calm.agent.ask(Request::Prs { pid: Pid(9) }).unwrap();
     calm.write(&status.to_bytes());
@@ -230,7 +234,7 @@ fn rules_and_their_owners_survive_the_daemon() {
     let [one, two] = [5004, 5006].map(|port| agent.enable(world, port, 3600).unwrap());
     agent.ask(world, Request::Plc { pid: one, lifetime: Lifetime(0) }).unwrap();
     let status = agent.ask(world, Request::Prs { pid: two }).unwrap();
-    // As if killed: nobody has told the journal that it is over.
+    // As after kill -9: the journal is not closed.
     world.daemon.listeners = None;
     drop(std::mem::replace(
         &mut world.daemon.ledger,

@@ -1,4 +1,4 @@
-//! A daemon that is turned by hand, and agents that talk to it.
+//! A daemon whose turns the test controls, and agents that talk to it.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,9 +10,9 @@ use hol_base::{Duration, Time};
 use hol_filter::{NullFilter, PacketFilter};
 use hol_journal::Journal;
 use hol_simco::{
-    AddressTuple, Agent, Authentication, Config, Credentials, Direction, Enable, Heard, Lifetime, Location,
-    Message, Middlebox, PerParameters, Pid, Policy, PortParity, Refusal, Reply, Request, SharedSecret,
-    Unauthenticated, length_of,
+    AddressTuple, Agent, AgentEvent, Authentication, Config, Credentials, Direction, Enable, Lifetime,
+    Location, Message, Middlebox, PerParameters, Pid, Policy, PortParity, Refusal, Reply, Request,
+    SharedSecret, Unauthenticated, length_of,
 };
 use hol_system::{Events, Interest, Poller};
 use rustls::ServerConfig;
@@ -20,29 +20,29 @@ use rustls::ServerConfig;
 use super::super::Daemon;
 use crate::clock::Clock;
 use crate::ledger::Ledger;
-use crate::listen::Listeners;
+use crate::listeners::Listeners;
 use crate::token::Token;
-use crate::{Level, Limits, Listen, Log, Transport};
+use crate::{Level, Limits, ListenAddress, Log, Transport};
 
 /// A daemon on a port of the loopback interface.
 pub struct World {
     pub daemon: Daemon,
     pub address: SocketAddr,
-    /// To stop it, write to the first or close it.
+    /// The test stops the daemon by writing to the first socket, or closing it.
     pub stop: (UnixStream, UnixStream),
 }
 
-/// What a world is made of.
+/// The parts of a world.
 pub struct Plan {
     pub transport: Transport,
     pub limits: Limits,
     pub policy: Policy,
     pub filter: Box<dyn PacketFilter>,
     pub journal: Option<Journal>,
-    /// Whom it asks who they are, and how it knows.
+    /// The authentication of agents.
     pub authentication: Box<dyn Authentication>,
     pub config: Config,
-    /// How TLS is spoken, if `transport` is that.
+    /// The TLS configuration, if `transport` is TLS.
     pub tls: Option<Arc<ServerConfig>>,
 }
 
@@ -68,10 +68,10 @@ impl Plan {
         World::of(daemon)
     }
 
-    /// One that has not begun.
+    /// Returns a daemon that has not begun.
     pub fn daemon(self) -> Daemon {
         let middlebox = Middlebox::new(self.config, self.policy, self.authentication).unwrap();
-        let listen = Listen {
+        let listen = ListenAddress {
             transport: self.transport,
             address: "127.0.0.1:0".parse().unwrap(),
             is_protected: false,
@@ -97,28 +97,29 @@ impl World {
         Self { daemon, address, stop }
     }
 
-    /// A turn, at most a moment later; false if there was nothing to do.
+    /// Performs a turn within a moment; returns false if there was nothing to do.
     pub fn turn(&mut self) -> bool {
-        let mut ready = Events::with_capacity(Daemon::MOST_READY);
-        let patience = self.daemon.patience().unwrap_or(Duration::MAX).min(Duration::from_millis(20));
-        let is_behind = self.daemon.connections.wake_at() == Time::ZERO;
+        let mut ready = Events::with_capacity(Daemon::MAX_READY);
+        let patience =
+            self.daemon.time_to_next_action().unwrap_or(Duration::MAX).min(Duration::from_millis(20));
+        let has_waiting_messages = self.daemon.connections.wake_at() == Time::ZERO;
         self.daemon.poller.wait(Some(patience), &mut ready).unwrap();
         self.daemon.turn(&ready, &self.stop.1).unwrap();
-        is_behind || !ready.is_empty()
+        has_waiting_messages || !ready.is_empty()
     }
 
-    /// Turns until nothing is ready.
+    /// Performs turns until nothing is ready.
     pub fn settle(&mut self) {
         while self.turn() {}
     }
 
-    /// Lets time pass, as if nothing had happened meanwhile.
+    /// Lets time pass without a turn.
     pub fn skip(&mut self, span: Duration) {
         self.daemon.clock.skip(span);
         self.settle();
     }
 
-    /// A connection that says nothing.
+    /// Opens a connection that sends nothing.
     pub fn connect(&mut self) -> TcpStream {
         let socket = TcpStream::connect(self.address).unwrap();
         socket.set_nonblocking(true).unwrap();
@@ -126,34 +127,35 @@ impl World {
         socket
     }
 
-    /// An agent with an open session.
+    /// Opens a session of an anonymous agent.
     pub fn agent(&mut self) -> Client {
         self.agent_with(Box::new(Unauthenticated))
     }
 
-    /// One that proves that it has this name.
+    /// Opens a session of the agent with this name.
     pub fn agent_named(&mut self, name: &str) -> Client {
         self.agent_with(Box::new(SharedSecret::parse(name, SECRETS, nonces()).unwrap()))
     }
 
     fn agent_with(&mut self, credentials: Box<dyn Credentials>) -> Client {
-        let mut client = Client { socket: self.connect(), agent: Agent::new(credentials), heard: Vec::new() };
-        let mut say = client.agent.establish().unwrap();
+        let mut client =
+            Client { socket: self.connect(), agent: Agent::new(credentials), received: Vec::new() };
+        let mut send_octets = client.agent.establish().unwrap();
         loop {
-            client.write(&say.to_bytes());
-            match client.hear(self) {
-                Some(Heard::Authenticate(sa)) => say = sa,
-                Some(Heard::Open(_)) => return client,
+            client.write(&send_octets.to_bytes());
+            match client.receive(self) {
+                Some(AgentEvent::Authenticate(sa)) => send_octets = sa,
+                Some(AgentEvent::Open(_)) => return client,
                 other => panic!("no session: {other:?}"),
             }
         }
     }
 }
 
-/// The secrets of the agents that have names.
+/// The secrets of the named agents.
 pub const SECRETS: &str = "attacker = '0123456789abcdef'\ninnocent = 'fedcba9876543210'\n";
 
-/// Reads until the other side closes or says no more; true if it has closed.
+/// Reads until the daemon closes or sends no more; returns true if it has closed.
 pub fn drain(world: &mut World, socket: &mut TcpStream, into: &mut Vec<u8>) -> bool {
     let mut buffer = [0; 4096];
     let mut silent = 0;
@@ -169,11 +171,11 @@ pub fn drain(world: &mut World, socket: &mut TcpStream, into: &mut Vec<u8>) -> b
     false
 }
 
-/// An agent on a socket that does not block.
+/// An agent on a non-blocking socket.
 pub struct Client {
     pub socket: TcpStream,
     pub agent: Agent,
-    heard: Vec<u8>,
+    received: Vec<u8>,
 }
 
 impl Client {
@@ -181,13 +183,13 @@ impl Client {
         self.socket.write_all(octets).expect("the kernel has room for what tests write");
     }
 
-    /// The next message; `None` if the connection is closed.
-    pub fn hear(&mut self, world: &mut World) -> Option<Heard> {
-        let octets = self.hear_octets(world)?;
+    /// Returns the next message; `None` if the connection is closed.
+    pub fn receive(&mut self, world: &mut World) -> Option<AgentEvent> {
+        let octets = self.receive_octets(world)?;
         Some(self.agent.receive(&octets).unwrap())
     }
 
-    /// Turns of the daemon until something has come.
+    /// Performs turns until something has arrived; returns their number.
     pub fn turns_until_answered(&mut self, world: &mut World) -> usize {
         for turns in 0..100_000 {
             let mut octet = [0];
@@ -199,15 +201,15 @@ impl Client {
         panic!("the daemon says nothing")
     }
 
-    fn hear_octets(&mut self, world: &mut World) -> Option<Vec<u8>> {
+    fn receive_octets(&mut self, world: &mut World) -> Option<Vec<u8>> {
         let mut buffer = [0; 1 << 16];
         for _ in 0..1000 {
-            if let Some(length) = length_of(&self.heard).filter(|length| *length <= self.heard.len()) {
-                return Some(self.heard.drain(..length).collect());
+            if let Some(length) = length_of(&self.received).filter(|length| *length <= self.received.len()) {
+                return Some(self.received.drain(..length).collect());
             }
             match self.socket.read(&mut buffer) {
                 Ok(0) => return None,
-                Ok(count) => self.heard.extend(&buffer[..count]),
+                Ok(count) => self.received.extend(&buffer[..count]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => drop(world.turn()),
                 Err(_) => return None,
             }
@@ -215,13 +217,13 @@ impl Client {
         panic!("the daemon says nothing")
     }
 
-    /// Octets that are no request of the agent's; the answer.
-    pub fn say(&mut self, world: &mut World, octets: &[u8]) -> Option<Message> {
+    /// Sends octets other than a request of the agent; returns the answer.
+    pub fn send_octets(&mut self, world: &mut World, octets: &[u8]) -> Option<Message> {
         self.write(octets);
-        self.hear_octets(world).map(|octets| Message::parse(&octets).unwrap())
+        self.receive_octets(world).map(|octets| Message::parse(&octets).unwrap())
     }
 
-    /// A request and its answer.
+    /// Sends a request; returns its answer.
     pub fn ask(&mut self, world: &mut World, request: Request) -> Result<Reply, Refusal> {
         let request = self.agent.ask(request).unwrap();
         self.write(&request.to_bytes());
@@ -230,9 +232,9 @@ impl Client {
 
     pub fn answer(&mut self, world: &mut World) -> Result<Reply, Refusal> {
         loop {
-            match self.hear(world) {
-                Some(Heard::Answer(_, answer)) => return answer,
-                Some(Heard::RuleEvent(..)) => {}
+            match self.receive(world) {
+                Some(AgentEvent::Answer(_, answer)) => return answer,
+                Some(AgentEvent::RuleEvent(..)) => {}
                 other => panic!("no answer: {other:?}"),
             }
         }
@@ -253,7 +255,7 @@ impl Client {
     }
 }
 
-/// A pinhole for UDP to a port of an internal host.
+/// Returns a request for a UDP pinhole to a port of an internal host.
 pub fn per(port: u16, lifetime: u32) -> Request {
     const UDP: u8 = 17;
     let internal = SocketAddr::from(([192, 0, 2, 1], port));

@@ -1,13 +1,13 @@
-//! What agents may believe of rules, whatever happened to the daemon.
+//! The rules that may exist after the daemon was killed, according to the answers of its agents.
 
 use std::collections::BTreeMap;
 
 use hol_simco::{Action, AddressTuple, Addresses, EnabledRule, Lifetime, Pid, Rule};
 
-/// What a test knows of a rule.
+/// What the test knows about a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
-    /// Which flow it lets pass: the internal address, without the first octet.
+pub struct KnownRule {
+    /// The flow that the rule passes: the internal address without the first octet.
     pub flow: u32,
     /// Its lifetime when it was last set, in steps that are longer than a test.
     pub steps: u32,
@@ -16,7 +16,7 @@ pub struct Known {
 /// Seconds of a step.
 const STEP: u32 = 20_000;
 
-impl Known {
+impl KnownRule {
     pub fn lifetime(&self) -> Lifetime {
         Lifetime(self.steps * STEP)
     }
@@ -25,7 +25,8 @@ impl Known {
         Self { flow: flow(&rule.internal), steps: rule.lifetime.0.div_ceil(STEP) }
     }
 
-    /// A journal says when a rule ends, so this is right as long as the clock of the host is.
+    /// Converts a recorded rule. The journal contains the end of a rule, so this needs a correct clock of the
+    /// host.
     pub fn recorded(rule: &Rule) -> Self {
         let Action::Enable { internal, .. } = &rule.action else { panic!("{rule:?} is not of this test") };
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
@@ -41,35 +42,39 @@ fn flow(internal: &AddressTuple) -> u32 {
     }
 }
 
-/// What an agent has asked for without having had an answer.
+/// A request without an answer yet.
 #[derive(Debug, Clone, Copy)]
-pub enum Asked {
-    Begin(Known),
+pub enum PendingRequest {
+    Begin(KnownRule),
     Change(Pid, u32),
     End(Pid),
 }
 
-/// Rules as they were last acknowledged, and what may have become of them since.
+/// Rules as last acknowledged, and pending requests about them.
 #[derive(Debug, Default)]
 pub struct Beliefs {
-    pub acknowledged: BTreeMap<Pid, Known>,
-    pub unanswered: Vec<Asked>,
-    /// Number of requests that were refused.
+    pub acknowledged: BTreeMap<Pid, KnownRule>,
+    pub unanswered: Vec<PendingRequest>,
+    /// Number of refused requests.
     pub refused: usize,
 }
 
 impl Beliefs {
-    /// A positive answer, with the PID if a rule began.
-    pub fn acknowledge(&mut self, asked: Asked, begun: Option<Pid>) {
+    /// Processes a positive answer, with the PID if a rule began.
+    pub fn acknowledge(&mut self, asked: PendingRequest, begun: Option<Pid>) {
         match asked {
-            Asked::Begin(known) => drop(self.acknowledged.insert(begun.expect("it has a PID"), known)),
-            Asked::Change(pid, steps) => self.acknowledged.get_mut(&pid).expect("it was there").steps = steps,
-            Asked::End(pid) => drop(self.acknowledged.remove(&pid)),
+            PendingRequest::Begin(known) => {
+                self.acknowledged.insert(begun.expect("it has a PID"), known);
+            }
+            PendingRequest::Change(pid, steps) => {
+                self.acknowledged.get_mut(&pid).expect("it was there").steps = steps;
+            }
+            PendingRequest::End(pid) => drop(self.acknowledged.remove(&pid)),
         }
     }
 
-    /// Compares with what there is, which is then what is believed.
-    pub fn settle(&mut self, held: &BTreeMap<Pid, Known>) -> Result<(), String> {
+    /// Compares with the existing rules, which then replace the expected ones.
+    pub fn settle(&mut self, held: &BTreeMap<Pid, KnownRule>) -> Result<(), String> {
         for (pid, known) in &self.acknowledged {
             let now = held.get(pid);
             if now != Some(known) && !self.unanswered.iter().any(|asked| asked.explains(*pid, known, now)) {
@@ -77,7 +82,11 @@ impl Beliefs {
             }
         }
         for (pid, known) in held.iter().filter(|(pid, _)| !self.acknowledged.contains_key(pid)) {
-            if !self.unanswered.iter().any(|asked| matches!(asked, Asked::Begin(begun) if begun == known)) {
+            if !self
+                .unanswered
+                .iter()
+                .any(|asked| matches!(asked, PendingRequest::Begin(begun) if begun == known))
+            {
                 return Err(format!("nobody asked for rule {}: {known:?}", pid.0));
             }
         }
@@ -85,7 +94,7 @@ impl Beliefs {
         Ok(())
     }
 
-    /// Gives each of so many agents some of the rules.
+    /// Divides the rules among this many agents.
     pub fn split(&mut self, agents: usize) -> Vec<Beliefs> {
         let mut shares: Vec<Beliefs> = (0..agents).map(|_| Beliefs::default()).collect();
         for (number, (pid, known)) in std::mem::take(&mut self.acknowledged).into_iter().enumerate() {
@@ -101,8 +110,8 @@ impl Beliefs {
     }
 }
 
-impl Asked {
-    /// The rule that it is about; one that is to begin has no PID yet.
+impl PendingRequest {
+    /// Returns the PID of the request's rule; `None` for a rule that is to begin.
     pub fn pid(&self) -> Option<Pid> {
         match self {
             Self::Begin(_) => None,
@@ -110,11 +119,11 @@ impl Asked {
         }
     }
 
-    /// True if this makes of the rule what it is now.
-    fn explains(&self, pid: Pid, before: &Known, now: Option<&Known>) -> bool {
+    /// Returns whether a pending request explains the present state of the rule.
+    fn explains(&self, pid: Pid, before: &KnownRule, now: Option<&KnownRule>) -> bool {
         match *self {
             Self::Begin(_) => false,
-            Self::Change(changed, steps) => changed == pid && now == Some(&Known { steps, ..*before }),
+            Self::Change(changed, steps) => changed == pid && now == Some(&KnownRule { steps, ..*before }),
             Self::End(ended) => ended == pid && now.is_none(),
         }
     }

@@ -1,4 +1,4 @@
-//! The daemon, as a process that can be killed: this program again.
+//! The daemon as a process that can be killed: another process of this test program.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -11,9 +11,9 @@ use hol_daemon::{FilterKind, Level, Log, Settings, Signals};
 use hol_simco::{Pid, Reply, Request, Unauthenticated};
 use rustix::process::{Resource, Rlimit, prlimit};
 
-use super::beliefs::Known;
+use super::beliefs::KnownRule;
 
-/// What puts rules in force.
+/// The packet filter of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
     None,
@@ -22,10 +22,10 @@ pub enum Filter {
 
 const STATE: &str = "HOL_TEST_STATE";
 const FILTER: &str = "HOL_TEST_FILTER";
-/// Comes before the address.
+/// The text before the address.
 const LISTENING: &str = "listening on ";
 
-/// Serves, if another process has said where, and says whether.
+/// Serves, if another process has passed a directory; returns true in that case.
 pub fn has_served() -> bool {
     let Some(state) = std::env::var_os(STATE) else { return false };
     let settings = Settings {
@@ -42,16 +42,16 @@ pub fn has_served() -> bool {
     true
 }
 
-/// A daemon that runs.
+/// A running daemon.
 pub struct Daemon {
     child: Child,
     server: Option<Server>,
 }
 
 impl Daemon {
-    /// Starts one, and does not wait until it serves.
+    /// Starts a daemon without waiting until it serves.
     pub fn begin(state: &Path, filter: Filter) -> Self {
-        // The signal that goes with a file that is too long is ignored, as where a disk is full.
+        // SIGXFSZ is ignored, so that a file above the limit fails like a full disk.
         let mut command = Command::new("sh");
         command.args(["-c", r#"trap "" XFSZ; exec "$0" "$@""#]).arg(std::env::current_exe().unwrap());
         command.args(["--exact", super::SERVES, "--nocapture"]);
@@ -62,7 +62,7 @@ impl Daemon {
         Self { child: command.spawn().unwrap(), server: None }
     }
 
-    /// Waits until it serves.
+    /// Waits until the daemon serves.
     pub fn ready(mut self) -> Self {
         let out = BufReader::new(self.child.stdout.as_mut().unwrap());
         let mut lines = out.lines().map(Result::unwrap);
@@ -75,27 +75,27 @@ impl Daemon {
         self.server.clone().expect("it serves")
     }
 
-    /// Lets files grow up to this many octets, as if the disk were full then.
+    /// Limits the size of files, as if the disk were full beyond it.
     pub fn limit_files(&self, octets: u64) {
         let pid = rustix::process::Pid::from_child(&self.child);
         let limit = Rlimit { current: Some(octets), maximum: None };
         prlimit(Some(pid), Resource::Fsize, limit).unwrap();
     }
 
-    /// Every rule, as the daemon tells it.
-    pub fn rules(&self) -> BTreeMap<Pid, Known> {
+    /// Returns every rule that the daemon lists.
+    pub fn rules(&self) -> BTreeMap<Pid, KnownRule> {
         let mut session = Session::open(&self.server(), Box::new(Unauthenticated)).unwrap();
         let Reply::Prl(pids) = session.ask(Request::Prl).unwrap() else {
             panic!("PRL is answered by a list")
         };
         let mut rule = |pid| match session.ask(Request::Prs { pid }).unwrap() {
-            Reply::Pes(rule) => (pid, Known::told(&rule)),
+            Reply::Pes(rule) => (pid, KnownRule::told(&rule)),
             other => panic!("PRS is answered by {other:?}"),
         };
         pids.into_iter().map(&mut rule).collect()
     }
 
-    /// SIGKILL.
+    /// Sends SIGKILL.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

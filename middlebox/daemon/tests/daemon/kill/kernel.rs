@@ -1,4 +1,4 @@
-//! A network namespace, and what its packet filter holds.
+//! A network namespace, and the content of its packet filter.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 const INNER: &str = "HOL_TEST_NAMESPACE";
 
-/// True in a network namespace of this test's own. Elsewhere it runs the test in one.
+/// Returns true in a network namespace of this test's own; otherwise runs the test in one.
 pub fn in_a_namespace(test: &str) -> bool {
     if std::env::var_os(INNER).is_some() {
         return true;
@@ -28,7 +28,8 @@ pub fn in_a_namespace(test: &str) -> bool {
     false
 }
 
-/// The flows that it lets pass, as `nft` tells them: whatever the table looks like, each has an address 10.x.y.z.
+/// Returns the flows that the packet filter passes, according to `nft`: each has an address 10.x.y.z in any form
+/// of the table.
 pub fn flows() -> BTreeSet<u32> {
     let output = Command::new("nft").args(["list", "table", "inet", "simco"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-//! An agent that begins, changes and ends rules as fast as it is answered, and remembers what it was told.
+//! An agent that begins, changes and ends rules as fast as it gets answers, and remembers the answers.
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -11,18 +11,18 @@ use hol_simco::{
     Unauthenticated,
 };
 
-use super::beliefs::{Asked, Beliefs, Known};
+use super::beliefs::{Beliefs, KnownRule, PendingRequest};
 
-/// Requests under way.
+/// Maximum pending requests.
 pub const WINDOW: usize = 8;
-/// Rules that an agent has at most.
-const MOST_RULES: usize = 50;
+/// Maximum rules of an agent.
+const MAX_RULES: usize = 50;
 const UDP: u8 = 17;
 
 pub struct Agent {
     beliefs: Beliefs,
-    pending: VecDeque<(Tid, Asked)>,
-    /// No other agent has used this flow, nor those below it until the next agent's.
+    pending: VecDeque<(Tid, PendingRequest)>,
+    /// The next flow. No other agent uses it or those that follow.
     next_flow: u32,
     rng: Rng,
 }
@@ -32,7 +32,7 @@ impl Agent {
         Self { beliefs, pending: VecDeque::new(), next_flow: first_flow, rng: Seed(seed).rng() }
     }
 
-    /// Goes on until the daemon does not; says each answer.
+    /// Sends requests until the daemon ends; reports each answer.
     pub fn load(mut self, server: &Server, answered: &Sender<()>) -> Beliefs {
         if let Ok(mut session) = Session::open(server, Box::new(Unauthenticated)) {
             while self.step(&mut session).is_some() {
@@ -43,7 +43,7 @@ impl Agent {
         self.beliefs
     }
 
-    /// Asks for as much as it may, and takes one answer; `None` if the daemon is gone.
+    /// Sends requests up to the window, and takes one answer; `None` if the daemon is gone.
     fn step(&mut self, session: &mut Session) -> Option<()> {
         while self.pending.len() < WINDOW {
             let asked = self.choose();
@@ -67,21 +67,21 @@ impl Agent {
         Some(())
     }
 
-    fn choose(&mut self) -> Asked {
+    fn choose(&mut self) -> PendingRequest {
         let steps = 1 + self.rng.below(10) as u32;
-        match (self.rule_at_rest(), self.rng.below(4)) {
-            (Some(pid), 0) => Asked::Change(pid, steps),
-            (Some(pid), 1) => Asked::End(pid),
-            (Some(pid), _) if self.beliefs.acknowledged.len() >= MOST_RULES => Asked::End(pid),
+        match (self.idle_rule(), self.rng.below(4)) {
+            (Some(pid), 0) => PendingRequest::Change(pid, steps),
+            (Some(pid), 1) => PendingRequest::End(pid),
+            (Some(pid), _) if self.beliefs.acknowledged.len() >= MAX_RULES => PendingRequest::End(pid),
             _ => {
                 self.next_flow += 1;
-                Asked::Begin(Known { flow: self.next_flow, steps })
+                PendingRequest::Begin(KnownRule { flow: self.next_flow, steps })
             }
         }
     }
 
-    /// A rule that nothing is under way for.
-    fn rule_at_rest(&mut self) -> Option<Pid> {
+    /// Returns a rule without a pending request.
+    fn idle_rule(&mut self) -> Option<Pid> {
         let is_busy = |pid: &Pid| self.pending.iter().any(|(_, asked)| asked.pid() == Some(*pid));
         let at_rest: Vec<Pid> =
             self.beliefs.acknowledged.keys().copied().filter(|pid| !is_busy(pid)).collect();
@@ -90,11 +90,13 @@ impl Agent {
     }
 }
 
-fn request(asked: &Asked) -> Request {
+fn request(asked: &PendingRequest) -> Request {
     match *asked {
-        Asked::Change(pid, steps) => Request::Plc { pid, lifetime: Known { flow: 0, steps }.lifetime() },
-        Asked::End(pid) => Request::Plc { pid, lifetime: hol_simco::Lifetime(0) },
-        Asked::Begin(known) => {
+        PendingRequest::Change(pid, steps) => {
+            Request::Plc { pid, lifetime: KnownRule { flow: 0, steps }.lifetime() }
+        }
+        PendingRequest::End(pid) => Request::Plc { pid, lifetime: hol_simco::Lifetime(0) },
+        PendingRequest::Begin(known) => {
             let host = Ipv4Addr::from_bits(10 << 24 | known.flow);
             let internal = AddressTuple::of_host(Location::Internal, UDP, (host, 5004).into());
             let external = "198.51.100.7:6000".parse().unwrap();

@@ -1,6 +1,6 @@
 //! A daemon that is killed at random moments while agents change rules, and started again.
 //!
-//! `HOL_KILLS` says how often; 20 times unless it does. Some of the daemons run out of room first.
+//! `HOL_KILLS` is the number of kills, by default 20. Some of the daemons first run out of disk space.
 
 mod beliefs;
 mod daemon;
@@ -17,23 +17,23 @@ use hol_base::{Rng, Seed};
 use hol_journal::Journal;
 use hol_simco::Pid;
 
-use beliefs::{Beliefs, Known};
+use beliefs::{Beliefs, KnownRule};
 use daemon::{Daemon, Filter};
 use load::Agent;
 
 const AGENTS: usize = 4;
-/// Answers between two kills, at most.
-const MOST_ANSWERS: u64 = 400;
-/// Octets until the disk is full, at most.
-const MOST_ROOM: u64 = 10_000;
-/// How long the daemon may be at work on its own after that, and how long at its beginning.
-const MOST_DELAY: u64 = 10_000;
+/// Maximum answers between two kills.
+const MAX_ANSWERS: u64 = 400;
+/// Maximum octets until the disk is full.
+const MAX_ROOM: u64 = 10_000;
+/// Maximum delay in µs before the kill, and after the start.
+const MAX_DELAY: u64 = 10_000;
 
 fn kills() -> u64 {
     std::env::var("HOL_KILLS").map_or(20, |kills| kills.parse().expect("HOL_KILLS is a number"))
 }
 
-/// The test that is the daemon, too, where another process starts it again.
+/// The test that also runs the daemon, in another process.
 const SERVES: &str = "kill::no_rule_that_was_acknowledged_is_lost_when_the_daemon_is_killed";
 
 #[test]
@@ -58,7 +58,7 @@ fn survive(filter: Filter) {
     let mut flows = 0;
     for round in 0..kills() {
         if round % 8 == 7 {
-            // Also while it reads what there was.
+            // Some are killed while they still read the journal.
             let daemon = Daemon::begin(state.path(), filter);
             pause(&mut rng);
             daemon.kill();
@@ -73,8 +73,8 @@ fn survive(filter: Filter) {
                 "after {round} kills: in the kernel, and in the daemon"
             );
         }
-        // A third of them runs out of room before it is killed, in the middle of a record.
-        let room = (round % 3 == 2).then(|| longest_file(state.path()) + rng.below(MOST_ROOM));
+        // A third of the daemons run out of space in the middle of a record before they are killed.
+        let room = (round % 3 == 2).then(|| longest_file(state.path()) + rng.below(MAX_ROOM));
         run(daemon, &mut beliefs, &mut flows, room, &mut rng);
         if round % 2 == 0 {
             let recorded = recorded(state.path());
@@ -84,13 +84,13 @@ fn survive(filter: Filter) {
     assert!(beliefs.refused > 0, "no disk was full");
 }
 
-/// Octets of the longest file.
+/// Returns the octets of the longest file.
 fn longest_file(state: &Path) -> u64 {
     let files = std::fs::read_dir(state).unwrap();
     files.map(|file| file.unwrap().metadata().unwrap().len()).max().unwrap_or_default()
 }
 
-/// Has agents change rules until some have been answered and the daemon is killed.
+/// Lets agents change rules until some requests are answered and the daemon is killed.
 fn run(daemon: Daemon, beliefs: &mut Beliefs, flows: &mut u32, room: Option<u64>, rng: &mut Rng) {
     room.into_iter().for_each(|octets| daemon.limit_files(octets));
     let (answered, answers) = mpsc::channel();
@@ -98,31 +98,31 @@ fn run(daemon: Daemon, beliefs: &mut Beliefs, flows: &mut u32, room: Option<u64>
     let agents: Vec<_> = shares
         .into_iter()
         .map(|share| {
-            *flows += MOST_ANSWERS as u32 + load::WINDOW as u32;
+            *flows += MAX_ANSWERS as u32 + load::WINDOW as u32;
             let agent = Agent::new(share, *flows, rng.next_u64());
             let (server, answered) = (daemon.server(), answered.clone());
             thread::spawn(move || agent.load(&server, &answered))
         })
         .collect();
     drop(answered);
-    // All agents end only if the daemon does.
-    let expected = 1 + rng.below(MOST_ANSWERS) as usize;
+    // The agents end only if the daemon does.
+    let expected = 1 + rng.below(MAX_ANSWERS) as usize;
     assert_eq!(answers.iter().take(expected).count(), expected, "the daemon has gone by itself");
     pause(rng);
     daemon.kill();
     agents.into_iter().for_each(|agent| beliefs.merge(agent.join().unwrap()));
 }
 
-/// Some time of the daemon's.
+/// Waits for a random time.
 fn pause(rng: &mut Rng) {
-    thread::park_timeout(Duration::from_micros(rng.below(MOST_DELAY)));
+    thread::park_timeout(Duration::from_micros(rng.below(MAX_DELAY)));
 }
 
-fn recorded(state: &Path) -> BTreeMap<Pid, Known> {
+fn recorded(state: &Path) -> BTreeMap<Pid, KnownRule> {
     let (_, recorded) = Journal::open(state).unwrap();
-    recorded.iter().map(|recorded| (recorded.rule.pid, Known::recorded(&recorded.rule))).collect()
+    recorded.iter().map(|recorded| (recorded.rule.pid, KnownRule::recorded(&recorded.rule))).collect()
 }
 
-fn flows_of(held: &BTreeMap<Pid, Known>) -> BTreeSet<u32> {
+fn flows_of(held: &BTreeMap<Pid, KnownRule>) -> BTreeSet<u32> {
     held.values().map(|known| known.flow).collect()
 }

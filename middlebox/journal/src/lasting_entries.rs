@@ -10,12 +10,12 @@ use hol_simco::{Pid, Recorded};
 
 use crate::JournalError;
 use crate::entry::{Entry, parse_all};
-use crate::frame::{Format, Next, Place};
+use crate::frame::{Format, FramePosition, SegmentItem};
 use crate::segment::{self, Reader};
 
 /// The lasting entries of some segments.
 #[derive(Debug, Default)]
-pub(crate) struct Lasting {
+pub(crate) struct LastingEntries {
     /// The number of each rule's last entry.
     numbers: BTreeMap<Pid, u64>,
     /// Ended rules, in order.
@@ -33,7 +33,7 @@ pub(crate) struct SegmentEnd {
     pub offset: u64,
     pub format: Format,
     /// The position of the next frame.
-    pub place: Place,
+    pub frame_position: FramePosition,
     /// True if the last frame marks the end.
     pub is_closed: bool,
 }
@@ -41,32 +41,32 @@ pub(crate) struct SegmentEnd {
 impl SegmentEnd {
     /// Returns the end of the frames that have been read.
     pub fn of(frames: &Reader) -> Self {
-        let (offset, format, place) = (frames.offset(), frames.format(), frames.place());
-        Self { offset, format, place, is_closed: frames.are_closed() }
+        let (offset, format, frame_position) = (frames.offset(), frames.format(), frames.frame_position());
+        Self { offset, format, frame_position, is_closed: frames.are_closed() }
     }
 }
 
-impl Lasting {
+impl LastingEntries {
     /// Reads the segments for the first time.
     pub fn of(dir: &Path, numbers: &[u64]) -> Result<Self, JournalError> {
-        let mut lasting = Self::default();
+        let mut lasting_entries = Self::default();
         for number in numbers {
             let end = for_each_entry(dir, *number, |entry, _| {
-                lasting.entries += 1;
+                lasting_entries.entries += 1;
                 match entry {
-                    Entry::Holds(recorded) => {
-                        lasting.numbers.insert(recorded.rule.pid, lasting.entries);
+                    Entry::Current(recorded) => {
+                        lasting_entries.numbers.insert(recorded.rule.pid, lasting_entries.entries);
                     }
                     Entry::Ended(pid) => {
-                        lasting.numbers.remove(&pid).ok_or("a rule ends that never began")?;
-                        lasting.ended.push(pid);
+                        lasting_entries.numbers.remove(&pid).ok_or("a rule ended that never began")?;
+                        lasting_entries.ended.push(pid);
                     }
                 }
                 Ok(())
             })?;
-            lasting.ends.push(end);
+            lasting_entries.ends.push(end);
         }
-        Ok(lasting)
+        Ok(lasting_entries)
     }
 
     /// Returns the number of current rules.
@@ -86,10 +86,10 @@ impl Lasting {
             for_each_entry(dir, *segment, |entry, octets| {
                 number += 1;
                 match entry {
-                    Entry::Holds(recorded) if self.numbers.get(&recorded.rule.pid) == Some(&number) => {
+                    Entry::Current(recorded) if self.numbers.get(&recorded.rule.pid) == Some(&number) => {
                         visit(recorded, octets);
                     }
-                    Entry::Holds(_) | Entry::Ended(_) => {}
+                    Entry::Current(_) | Entry::Ended(_) => {}
                 }
                 Ok(())
             })?;
@@ -111,7 +111,7 @@ fn for_each_entry(
     Ok(SegmentEnd::of(&frames))
 }
 
-/// The same for an open segment.
+/// Calls `visit` with each entry of an open segment and its octets; returns the end of its complete frames.
 pub(crate) fn for_each_entry_of(
     frames: &mut Reader,
     path: &Path,
@@ -119,19 +119,19 @@ pub(crate) fn for_each_entry_of(
 ) -> Result<(), JournalError> {
     loop {
         match frames.next().map_err(JournalError::io("read", path))? {
-            Next::Frame(offset, entries) => {
+            SegmentItem::Frame(offset, entries) => {
                 for entry in parse_all(entries) {
                     entry
-                        .ok_or("a record is whole, but says nothing known")
+                        .ok_or("a record has a valid checksum but an unknown content")
                         .and_then(|(entry, octets)| visit(entry, octets))
                         .map_err(|what| JournalError::Damaged { path: path.to_owned(), offset, what })?;
                 }
             }
-            Next::Elsewhere(offset) => {
+            SegmentItem::OutOfSequence(offset) => {
                 let what = "a record does not follow the one before: one was removed, repeated or exchanged";
                 return Err(JournalError::Damaged { path: path.to_owned(), offset, what });
             }
-            Next::End | Next::Broken => return Ok(()),
+            SegmentItem::End | SegmentItem::Incomplete => return Ok(()),
         }
     }
 }

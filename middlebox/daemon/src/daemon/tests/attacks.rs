@@ -1,9 +1,9 @@
-//! An agent that means harm, and one beside it that does not. What is counted here is work and octets, so a slow machine
-//! changes nothing; `benches/hostile` has the clock.
+//! An attacker and an innocent agent. The tests count work and octets, so a slow machine makes no difference;
+//! `benches/hostile` measures time.
 
 use std::io::{Read, Write};
 
-use hol_filter::{MOST_SHAPES, footprint};
+use hol_filter::{MAX_SHAPES, footprint};
 use hol_simco::{
     AddressTuple, Addresses, Capabilities, Config, Enable, Lifetime, Location, Message, Pid, Policy, Refusal,
     Reply, Request, SharedSecrets, Tid,
@@ -13,17 +13,17 @@ use super::world::{Client, Plan, SECRETS, World, per};
 use crate::Limits;
 
 const UDP: u8 = 17;
-/// Turns in which an innocent agent has its answer: one may be under way when it asks.
+/// Turns in which an innocent agent gets its answer: one may be in progress when it asks.
 const FEW_TURNS: usize = 3;
-/// What one request may cost beyond a turn that is not full: the most elements that a rule can have, exchanged for as many.
+/// Maximum cost of one request beyond a turn that is not full: the maximum elements of a rule, exchanged for as many.
 const MOST_ADDED: u64 = 2 * 512 * 10_000 + 1_000_000;
 
-/// A firewall that blocks, measured as nftables are, and two agents who prove who they are.
+/// Returns a firewall that can block, with the footprints of nftables, and two agents that authenticate.
 fn world_with(quota: &str, limits: Limits) -> World {
     let mut config = Config::firewall(Lifetime(3600));
     config.capabilities.middlebox_type |= Capabilities::PDR;
     let config =
-        Config { measure: Some(footprint), most_elements: 300_000, most_shapes: MOST_SHAPES, ..config };
+        Config { measure: Some(footprint), most_elements: 300_000, most_shapes: MAX_SHAPES, ..config };
     let text = format!(
         "[agents.attacker]\nmay = ['enable', 'disable', 'lifetime', 'status', 'list']\naccess = 'all'\n{quota}\n\
          [agents.innocent]\n"
@@ -66,7 +66,7 @@ fn disable(internal: AddressTuple, external: AddressTuple) -> Request {
     Request::Pdr { internal, external, lifetime: Lifetime(3600) }
 }
 
-/// Octets of many requests, as one write.
+/// Returns the octets of many requests, for one write.
 fn octets(requests: impl Iterator<Item = Request>) -> Vec<u8> {
     requests.fold(Vec::new(), |mut octets, request| {
         Message::request(Tid(7), request).append_to(&mut octets);
@@ -74,14 +74,14 @@ fn octets(requests: impl Iterator<Item = Request>) -> Vec<u8> {
     })
 }
 
-/// Goes on attacking while the innocent agent asks now and then: it has its answers in a few turns, and no turn costs more
-/// than it may. Whether the requests of the attacker are granted or not is not the question.
-fn beside(world: &mut World, attacker: &mut Client, octets: &[u8]) {
+/// Continues the attack while the innocent agent asks from time to time: it gets its answers within a few turns, and no
+/// turn exceeds its cost. It is irrelevant whether the attacker's requests are granted.
+fn attack(world: &mut World, attacker: &mut Client, octets: &[u8]) {
     let mut innocent = world.agent_named("innocent");
     let (mut rest, mut answers) = (octets, vec![0; 1 << 20]);
     let mut is_over = false;
     while !is_over {
-        // As much as the kernel takes, and all answers are taken.
+        // Writes as much as the kernel takes, and reads all answers.
         while let Ok(count @ 1..) = attacker.socket.write(rest) {
             rest = &rest[count..];
         }
@@ -97,7 +97,7 @@ fn beside(world: &mut World, attacker: &mut Client, octets: &[u8]) {
         };
         innocent.ask(world, Request::Plc { pid, lifetime: Lifetime(0) }).unwrap();
     }
-    let most = world.daemon.metrics.numbers().most_work;
+    let most = world.daemon.metrics.numbers().max_work;
     assert!(most <= Limits::TURN_WORK + MOST_ADDED, "a turn of {most}");
 }
 
@@ -106,7 +106,7 @@ fn port_ranges_are_few_elements_and_hold_up_nobody() {
     let world = &mut world();
     let mut attacker = world.agent_named("attacker");
     let rules = (0..960).map(|n| enable(internal(n, 1025, 4096), external(0, 1)));
-    beside(world, &mut attacker, &octets(rules));
+    attack(world, &mut attacker, &octets(rules));
     let elements: usize = all_rules(world).iter().map(|rule| footprint(rule).unwrap().elements).sum();
     assert!(0 < elements && elements <= 960 * 46, "{elements}");
 }
@@ -116,7 +116,7 @@ fn pairs_of_ports_end_at_the_quota() {
     let world = &mut world();
     let mut attacker = world.agent_named("attacker");
     let rules = (0..960).map(|n| enable(internal(n, 1025, 512), external(2049, 512)));
-    beside(world, &mut attacker, &octets(rules));
+    attack(world, &mut attacker, &octets(rules));
     assert_eq!(all_rules(world).len(), 100_000 / 512);
     let too_many = enable(internal(0, 1025, 513), external(2049, 513));
     let mut innocent = world.agent_named("innocent");
@@ -135,7 +135,7 @@ fn who_uses_many_prefix_lengths_leaves_some_to_others() {
         let a0 = AddressTuple { prefix_length: 8 + n / 8, ..internal(0, 5004, 1) };
         enable(a0, AddressTuple { prefix_length: 8 + n % 8, ..external(0, 1) })
     };
-    beside(world, &mut attacker, &octets((0..64).map(shaped)));
+    attack(world, &mut attacker, &octets((0..64).map(shaped)));
     assert_eq!(all_rules(world).len(), 16);
     let mut innocent = world.agent_named("innocent");
     let a3 = AddressTuple { prefix_length: 24, ..external(0, 1) };
@@ -147,16 +147,16 @@ fn lists_without_a_pause_hold_up_nobody() {
     let world = &mut world();
     let mut attacker = world.agent_named("attacker");
     let rules = octets((0..9000).map(|n| enable(internal(n, 5004, 1), external(0, 1))));
-    beside(world, &mut attacker, &rules);
+    attack(world, &mut attacker, &rules);
     let lists = Message::request(Tid(7), Request::Prl).to_bytes();
-    beside(world, &mut attacker, &lists.repeat(100_000));
+    attack(world, &mut attacker, &lists.repeat(100_000));
     for pid in 1..1000 {
         attacker.write(
             &Message::request(Tid(7), Request::Plc { pid: Pid(pid), lifetime: Lifetime(0) }).to_bytes(),
         );
         world.turn();
     }
-    beside(world, &mut attacker, &lists.repeat(300));
+    attack(world, &mut attacker, &lists.repeat(300));
 }
 
 #[test]
@@ -164,12 +164,12 @@ fn wide_rules_beside_many_disable_rules_hold_up_nobody() {
     let world = &mut world();
     let mut attacker = world.agent_named("attacker");
     let blocks = octets((0..20_000).map(|n| disable(internal(n, 9, 1), external(9, 1))));
-    beside(world, &mut attacker, &blocks);
+    attack(world, &mut attacker, &blocks);
     let wide = |n: u16| {
         let a0 = AddressTuple { prefix_length: 8, ..internal(0, 10 + n, 1) };
         enable(a0, AddressTuple { prefix_length: 0, ..external(0, 1) })
     };
-    beside(world, &mut attacker, &octets((0..200).map(wide)));
+    attack(world, &mut attacker, &octets((0..200).map(wide)));
 }
 
 #[test]
@@ -179,17 +179,17 @@ fn a_hundred_sessions_of_one_agent_have_as_many_turns_as_one_of_another() {
     let rules = octets((0..300).map(|n| enable(internal(n, 1025, 512), external(0, 1))));
     attackers.iter_mut().for_each(|attacker| attacker.write(&rules));
     let mut last = attackers.pop().unwrap();
-    beside(world, &mut last, &rules);
+    attack(world, &mut last, &rules);
 }
 
-/// Half of them listen, and hear of every rule; the others lose their sessions before there is no memory for others.
+/// Half of the agents read their notifications; the others lose their sessions before memory runs out.
 #[test]
 fn a_disable_rule_over_many_rules_of_which_many_are_told_holds_up_nobody() {
     let limits = Limits { backlog: 1 << 20, ..Limits::default() };
     let world = &mut world_with("quota = { sessions = 200 }", limits.clone());
     let mut attacker = world.agent_named("attacker");
     let rules = octets((0..8000).map(|n| enable(internal(n, 5004, 1), external(0, 1))));
-    beside(world, &mut attacker, &rules);
+    attack(world, &mut attacker, &rules);
     let held = all_rules(world).len();
     assert!(held > 7900);
     let mut listeners: Vec<Client> = (0..20).map(|_| world.agent_named("attacker")).collect();
@@ -197,14 +197,14 @@ fn a_disable_rule_over_many_rules_of_which_many_are_told_holds_up_nobody() {
     let all = AddressTuple { prefix_length: 16, ..internal(0, 0, 1) };
     attacker.write(&octets([disable(all, AddressTuple { prefix_length: 0, ..external(0, 1) })].into_iter()));
     let mut innocent = world.agent_named("innocent");
-    let (mut heard, mut most, mut turns) = (vec![0; 20], 0, 0);
+    let (mut received, mut most, mut turns) = (vec![0; 20], 0, 0);
     let mut piece = vec![0; 1 << 16];
     let mut goes_on = true;
     while goes_on {
         goes_on = world.turn() || world.daemon.middlebox.wake_at() == hol_base::Time::ZERO;
-        for (listener, heard) in listeners.iter_mut().zip(&mut heard) {
+        for (listener, received) in listeners.iter_mut().zip(&mut received) {
             while let Ok(count @ 1..) = listener.socket.read(&mut piece) {
-                *heard += count;
+                *received += count;
             }
         }
         while attacker.socket.read(&mut piece).is_ok_and(|count| count > 0) {}
@@ -218,12 +218,12 @@ fn a_disable_rule_over_many_rules_of_which_many_are_told_holds_up_nobody() {
         }
     }
     assert!(most <= limits.backlog + (1 << 20), "{most} octets waited");
-    // An ARE has 24 octets: RFC 4540 section 5.3.19. Rules of the innocent agent ended beside.
+    // An ARE has 24 octets: RFC 4540 section 5.3.19. Rules of the innocent agent ended as well.
     let told = held * 24;
-    assert!(heard.iter().all(|heard| *heard >= told), "{heard:?} of {told}");
+    assert!(received.iter().all(|received| *received >= told), "{received:?} of {told}");
 }
 
-/// The ends take half of a turn, and what is told of them the same half.
+/// The ends take half of a turn, and their notifications the same half.
 #[test]
 fn many_rules_that_end_together_of_which_many_are_told_hold_up_nobody() {
     let world = &mut world_with("quota = { sessions = 200 }", Limits::default());
@@ -234,10 +234,10 @@ fn many_rules_that_end_together_of_which_many_are_told_hold_up_nobody() {
         };
         Request::Per { enable: Enable { lifetime: Lifetime(600), ..enable }, gid }
     };
-    beside(world, &mut attacker, &octets((0..8000).map(short)));
+    attack(world, &mut attacker, &octets((0..8000).map(short)));
     let _listeners: Vec<Client> = (0..60).map(|_| world.agent_named("attacker")).collect();
     let mut innocent = world.agent_named("innocent");
-    world.daemon.metrics.numbers().most_work = 0;
+    world.daemon.metrics.numbers().max_work = 0;
     world.daemon.clock.skip(hol_base::Duration::from_secs(601));
     let mut turns = 0;
     while turns == 0 || world.daemon.middlebox.wake_at() == hol_base::Time::ZERO {
@@ -250,7 +250,7 @@ fn many_rules_that_end_together_of_which_many_are_told_hold_up_nobody() {
     }
     assert!(turns > 5, "{turns} turns");
     assert!(all_rules(world).len() < 8000);
-    let most = world.daemon.metrics.numbers().most_work;
+    let most = world.daemon.metrics.numbers().max_work;
     assert!(most <= Limits::TURN_WORK + Limits::SHARE, "a turn of {most}");
 }
 
@@ -275,7 +275,7 @@ fn the_slowest_lose_their_sessions_first() {
     let mut slow: Vec<Client> = (0..10).map(|_| world.agent_named("attacker")).collect();
     let pid = busy.enable(world, 5004, 3600).unwrap();
     let status = octets(std::iter::repeat_n(Request::Prs { pid }, 1000));
-    // They ask and do not read, until what the kernel does not take waits with us.
+    // They send requests and do not read, until the kernel's buffers are full and the daemon's queues grow.
     while world.daemon.connections.len() == 11 {
         slow.iter_mut().for_each(|client| drop(client.socket.write(&status)));
         world.turn();

@@ -1,4 +1,4 @@
-//! Connections that have not proved anything yet, of which each source gets a share.
+//! Connections that have not authenticated yet, limited per source address.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,18 +6,19 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use hol_simco::SessionId;
 
-/// Connections by source, the oldest first.
+/// Connections by source, each with its arrival number.
 #[derive(Debug, Default)]
-pub(crate) struct Newcomers {
+pub(crate) struct UnauthenticatedConnections {
     arrivals: BTreeMap<SessionId, (Source, u64)>,
     sources: BTreeMap<Source, BTreeMap<u64, SessionId>>,
-    /// Sources by their number of connections; of equal ones, that with the oldest is last.
+    /// Sources by their number of connections; among equal ones, the source with the oldest connection is
+    /// last.
     ranks: BTreeSet<(usize, Reverse<u64>, Source)>,
     /// The number of arrivals so far.
     count: u64,
 }
 
-/// An address. Of IPv6, hosts have whole networks of 64 bits.
+/// The source of a connection: an IPv4 address, or an IPv6 network of 64 bits, which a single host may have.
 type Source = IpAddr;
 
 fn source_of(address: IpAddr) -> Source {
@@ -30,7 +31,7 @@ fn source_of(address: IpAddr) -> Source {
     }
 }
 
-impl Newcomers {
+impl UnauthenticatedConnections {
     pub fn add(&mut self, id: SessionId, address: IpAddr) {
         let source = source_of(address);
         self.count += 1;
@@ -39,7 +40,7 @@ impl Newcomers {
         self.change(source, |connections| connections.insert(number, id));
     }
 
-    /// Removes one that has proved who it is, or has gone.
+    /// Removes a connection that has authenticated or ended.
     pub fn remove(&mut self, id: SessionId) {
         if let Some((source, number)) = self.arrivals.remove(&id) {
             self.change(source, |connections| connections.remove(&number));
@@ -54,8 +55,8 @@ impl Newcomers {
         self.arrivals.len()
     }
 
-    /// Returns the connection that makes room for another: the oldest of the source that has most.
-    pub fn to_displace(&self) -> Option<SessionId> {
+    /// Returns the connection to close in favour of a new one: the oldest of the source that has most.
+    pub fn next_to_displace(&self) -> Option<SessionId> {
         let (_, _, source) = self.ranks.last()?;
         self.sources.get(source)?.values().next().copied()
     }
@@ -88,30 +89,30 @@ mod tests {
 
     #[test]
     fn who_has_most_makes_room_and_its_oldest_goes_first() {
-        let mut newcomers = Newcomers::default();
-        newcomers.add(SessionId(0), address("192.0.2.1"));
-        (1..4).for_each(|id| newcomers.add(SessionId(id), address("192.0.2.66")));
-        newcomers.add(SessionId(4), address("192.0.2.2"));
+        let mut connections = UnauthenticatedConnections::default();
+        connections.add(SessionId(0), address("192.0.2.1"));
+        (1..4).for_each(|id| connections.add(SessionId(id), address("192.0.2.66")));
+        connections.add(SessionId(4), address("192.0.2.2"));
         let displaced: Vec<u32> = std::iter::from_fn(|| {
-            let id = newcomers.to_displace()?;
-            newcomers.remove(id);
+            let id = connections.next_to_displace()?;
+            connections.remove(id);
             Some(id.0)
         })
         .collect();
         assert_eq!(displaced, [1, 2, 0, 3, 4], "of equal shares the oldest of all goes first");
-        assert!(newcomers.sources.is_empty() && newcomers.ranks.is_empty());
+        assert!(connections.sources.is_empty() && connections.ranks.is_empty());
     }
 
     #[test]
     fn the_addresses_of_a_network_of_ipv6_are_one_source() {
-        let mut newcomers = Newcomers::default();
-        newcomers.add(SessionId(0), address("2001:db8::1"));
-        newcomers.add(SessionId(1), address("2001:db8:0:1::1"));
-        newcomers.add(SessionId(2), address("2001:db8:0:1:ffff::2"));
-        assert_eq!(newcomers.to_displace(), Some(SessionId(1)));
-        newcomers.add(SessionId(3), address("::ffff:192.0.2.1"));
-        newcomers.remove(SessionId(1));
-        newcomers.add(SessionId(4), address("192.0.2.1"));
-        assert_eq!(newcomers.to_displace(), Some(SessionId(3)));
+        let mut connections = UnauthenticatedConnections::default();
+        connections.add(SessionId(0), address("2001:db8::1"));
+        connections.add(SessionId(1), address("2001:db8:0:1::1"));
+        connections.add(SessionId(2), address("2001:db8:0:1:ffff::2"));
+        assert_eq!(connections.next_to_displace(), Some(SessionId(1)));
+        connections.add(SessionId(3), address("::ffff:192.0.2.1"));
+        connections.remove(SessionId(1));
+        connections.add(SessionId(4), address("192.0.2.1"));
+        assert_eq!(connections.next_to_displace(), Some(SessionId(3)));
     }
 }

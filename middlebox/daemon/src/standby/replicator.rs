@@ -1,4 +1,5 @@
-//! The active side: a thread that copies the journal to the standby, and the event loop that waits for it.
+//! The active side: a thread that copies the journal to the standby, and the event loop that waits for the
+//! copy.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -8,34 +9,34 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use hol_journal::{entry_of, read};
+use hol_journal::{read, write_entry};
 use hol_simco::SessionId;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use super::handshake::{Handshakes, shake_hands};
-use super::wire::{BEAT, Kind, LONG_PATIENCE, PATIENCE, send, send_time, send_version};
+use super::handshake::{Handshakes, perform_handshake};
+use super::wire::{HEARTBEAT_INTERVAL, LONG_PATIENCE, MessageKind, PATIENCE, send, send_time, send_version};
 use crate::clock::Clock;
 use crate::tls::names_of;
 
-/// Octets that may wait for a standby that is still being copied to.
-const MOST_WAITING: usize = 64 << 20;
+/// Maximum octets queued for a standby while it is being copied to.
+const MAX_QUEUED: usize = 64 << 20;
 /// Octets of a message with rules.
 const PART: usize = 1 << 20;
-/// How long a handshake may take.
+/// Maximum time of a handshake.
 const HANDSHAKE: hol_base::Duration = hol_base::Duration::from_secs(5);
-/// Events that may wait for the log while strangers bring them about.
-const MOST_EVENTS: usize = 64;
-/// Nobody panics with it in hand.
-const WHOLE: &str = "the state of shipping is whole";
+/// Maximum queued events; unauthenticated peers can cause them.
+const MAX_EVENTS: usize = 64;
+/// No code panics while it holds the lock.
+const NOT_POISONED: &str = "no thread panics while it holds the lock";
 
-/// How far the copy is.
+/// The progress of the copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// There is no standby.
     Absent,
-    /// It is being copied to.
+    /// The copy is in progress.
     Copying,
-    /// It has everything.
+    /// The standby has all batches.
     Synchronized,
 }
 
@@ -43,28 +44,29 @@ enum Phase {
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    /// The number of the last batch, and of the last one on the standby's disk.
+    /// The number of the last batch.
     last: u64,
-    done: u64,
+    /// The number of the last batch on the standby's disk.
+    acknowledged: u64,
     /// Batches that have not been sent.
     queue: VecDeque<(u64, Vec<u8>)>,
     waiting: usize,
-    /// What has happened, for the log.
+    /// Events for the log.
     events: Vec<Event>,
 }
 
-/// What has happened to the standby.
+/// A change of the standby's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The one at this address has everything.
+    /// The standby at this address has all batches.
     Synchronized(SocketAddr),
-    /// There is none any more.
+    /// The standby is lost.
     Lost {
         why: String,
-        /// True if it had everything.
+        /// True if it had all batches.
         was_synchronized: bool,
     },
-    /// Somebody has not proved to be one.
+    /// A peer failed to authenticate as the standby.
     Refused { peer: IpAddr, why: String },
 }
 
@@ -74,44 +76,44 @@ struct Shared {
     changed: Condvar,
 }
 
-/// What to send to the standby.
+/// The next messages for the standby.
 #[derive(Debug)]
-struct Next {
-    /// The standby gets a beat first: it is synchronized.
-    is_beat: bool,
+struct NextMessages {
+    /// True if a heartbeat comes first, which tells the standby that it is synchronized.
+    sends_heartbeat: bool,
     /// Batches with their numbers.
     batches: Vec<(u64, Vec<u8>)>,
 }
 
-/// The event loop's end.
+/// The part of the replication that the event loop uses.
 #[derive(Debug)]
-pub(crate) struct Shipper {
+pub(crate) struct Replicator {
     shared: Arc<Shared>,
-    /// How long a reply waits for the standby, before that counts as lost.
+    /// How long a reply waits for the standby, before the standby counts as lost.
     patience: Duration,
-    /// True if nothing may change without a standby.
+    /// True if changes need a standby.
     is_required: bool,
-    /// The other end, until it runs.
-    shipping: Option<Shipping>,
+    /// The thread's part, until it is started.
+    thread_part: Option<ReplicationThread>,
 }
 
-/// The thread's end.
+/// The part of the replication that runs in its own thread.
 #[derive(Debug)]
-pub(crate) struct Shipping {
+pub(crate) struct ReplicationThread {
     listener: TcpListener,
     tls: Arc<ServerConfig>,
     /// The name in the standby's certificate.
     name: String,
     /// The directory of the journal.
     directory: PathBuf,
-    /// By which its rules end.
+    /// The clock by which its rules end.
     clock: Clock,
     handshakes: Mutex<Handshakes>,
-    /// Held while a standby is served.
+    /// Locked while a standby is served.
     turn: Mutex<()>,
 }
 
-impl Shipping {
+impl ReplicationThread {
     /// Listens for the standby.
     pub fn open(
         address: SocketAddr,
@@ -124,7 +126,7 @@ impl Shipping {
         Ok(Self { listener, tls, name, directory, clock, handshakes, turn })
     }
 
-    /// Accepts whoever connects, and serves one standby after the other.
+    /// Accepts connections, and serves one standby at a time.
     fn run(self: &Arc<Self>, shared: &Arc<Shared>) {
         loop {
             let (ours, theirs) = (Arc::clone(self), Arc::clone(shared));
@@ -134,17 +136,17 @@ impl Shipping {
                 thread::Builder::new().name(name).spawn(move || ours.admit(id, socket, peer, &theirs))
             });
             if admitted.is_err() {
-                // Too many files or threads, or no memory: retrying at once would fail.
-                thread::park_timeout(BEAT);
+                // There are too many files or threads, or no memory; an immediate retry would fail.
+                thread::park_timeout(HEARTBEAT_INTERVAL);
             }
         }
     }
 
     fn handshakes(&self) -> MutexGuard<'_, Handshakes> {
-        self.handshakes.lock().expect(WHOLE)
+        self.handshakes.lock().expect(NOT_POISONED)
     }
 
-    /// Serves a standby that has proved that it is one, when no other is served.
+    /// Authenticates a peer, and serves it as the standby when no other is served.
     fn admit(&self, id: SessionId, socket: TcpStream, peer: SocketAddr, shared: &Shared) {
         let stream = self.authenticate(socket, peer);
         self.handshakes().remove(id);
@@ -166,7 +168,7 @@ impl Shipping {
     ) -> io::Result<StreamOwned<ServerConnection, TcpStream>> {
         socket.set_nodelay(true)?;
         let mut session = ServerConnection::new(self.tls.clone()).map_err(io::Error::other)?;
-        shake_hands(&mut session, &mut socket, self.clock, HANDSHAKE)?;
+        perform_handshake(&mut session, &mut socket, self.clock, HANDSHAKE)?;
         let names = names_of(&session).unwrap_or_default();
         if !names.contains(&self.name) {
             let problem = format!("the certificate of {peer} is not for {}", self.name);
@@ -183,41 +185,42 @@ impl Shipping {
         peer: SocketAddr,
         shared: &Shared,
     ) -> io::Result<()> {
-        // What is recorded from here on waits; what was before is read. What is in both does not matter.
+        // Batches recorded from here on are queued; earlier ones are read from the journal. It is harmless if
+        // some are in both.
         let mut number = shared.begin();
         self.copy(stream, number)?;
-        shared.done(number);
-        let mut beat_at = self.clock.now();
+        shared.acknowledge(number);
+        let mut heartbeat_at = self.clock.now();
         while let Some(next) = shared.take(peer) {
             let now = self.clock.now();
-            if next.is_beat || shared.is_synchronized() && beat_at <= now {
-                send_time(stream, Kind::Beat, number, now)?;
-                beat_at = now + hol_base::Duration::from_secs(1);
+            if next.sends_heartbeat || shared.is_synchronized() && heartbeat_at <= now {
+                send_time(stream, MessageKind::Heartbeat, number, now)?;
+                heartbeat_at = now + hol_base::Duration::from_secs(1);
             }
             for (number, entries) in &next.batches {
-                send(stream, Kind::Batch, *number, entries)?;
+                send(stream, MessageKind::Batch, *number, entries)?;
             }
             stream.flush()?;
             number = next.batches.last().map_or(number, |(number, _)| *number);
             await_number(stream, number)?;
-            shared.done(number);
+            shared.acknowledge(number);
         }
-        Err(io::Error::other("it takes too long"))
+        Err(io::Error::other("no acknowledgement in time"))
     }
 
-    /// Sends all rules.
+    /// Sends all rules, and waits until they are on the standby's disk.
     fn copy(&self, stream: &mut StreamOwned<ServerConnection, TcpStream>, number: u64) -> io::Result<()> {
         send_version(stream)?;
         let mut entries = Vec::with_capacity(PART + 1024);
         for rule in read(&self.directory).map_err(io::Error::other)? {
-            entry_of(&rule, &mut entries);
+            write_entry(&rule, &mut entries);
             if entries.len() >= PART {
-                send(stream, Kind::Whole, number, &entries)?;
+                send(stream, MessageKind::Snapshot, number, &entries)?;
                 entries.clear();
             }
         }
-        send(stream, Kind::Whole, number, &entries)?;
-        send_time(stream, Kind::Complete, number, self.clock.now())?;
+        send(stream, MessageKind::Snapshot, number, &entries)?;
+        send_time(stream, MessageKind::Complete, number, self.clock.now())?;
         stream.flush()?;
         stream.sock.set_read_timeout(Some(LONG_PATIENCE))?;
         await_number(stream, number)?;
@@ -225,7 +228,7 @@ impl Shipping {
     }
 }
 
-/// Waits until the standby has everything up to this number.
+/// Waits until the standby has acknowledged this number.
 fn await_number(from: &mut impl Read, number: u64) -> io::Result<()> {
     let mut octets = [0; 8];
     loop {
@@ -238,14 +241,14 @@ fn await_number(from: &mut impl Read, number: u64) -> io::Result<()> {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect(WHOLE)
+        self.state.lock().expect(NOT_POISONED)
     }
 
     fn is_synchronized(&self) -> bool {
         self.lock().phase == Phase::Synchronized
     }
 
-    /// Keeps batches from now on; returns the number of the last one before.
+    /// Queues batches from now on; returns the number of the last one before.
     fn begin(&self) -> u64 {
         let mut state = self.lock();
         state.phase = Phase::Copying;
@@ -254,32 +257,35 @@ impl Shared {
         state.last
     }
 
-    /// Returns what to send next, a beat after a while; `None` if the standby was given up.
-    fn take(&self, peer: SocketAddr) -> Option<Next> {
+    /// Returns what to send next, a heartbeat if nothing is queued for a while; `None` if the standby is
+    /// lost.
+    fn take(&self, peer: SocketAddr) -> Option<NextMessages> {
         let mut state = self.lock();
-        // Under load some batch always waits. From here on the event loop waits for each of them, so no more do.
+        // Under load the queue is never empty. From here on the event loop waits for each batch, so it cannot
+        // grow.
         let catches_up = state.phase == Phase::Copying && state.waiting <= PART;
         if catches_up {
             state.phase = Phase::Synchronized;
             state.events.push(Event::Synchronized(peer));
         } else {
             let is_idle = |state: &mut State| state.queue.is_empty() && state.phase != Phase::Absent;
-            state = self.changed.wait_timeout_while(state, BEAT, is_idle).expect(WHOLE).0;
+            state =
+                self.changed.wait_timeout_while(state, HEARTBEAT_INTERVAL, is_idle).expect(NOT_POISONED).0;
         }
         state.waiting = 0;
         let batches: Vec<_> = state.queue.drain(..).collect();
-        let is_beat = catches_up || batches.is_empty();
-        (state.phase != Phase::Absent).then_some(Next { is_beat, batches })
+        let sends_heartbeat = catches_up || batches.is_empty();
+        (state.phase != Phase::Absent).then_some(NextMessages { sends_heartbeat, batches })
     }
 
-    fn done(&self, number: u64) {
-        self.lock().done = number;
+    fn acknowledge(&self, number: u64) {
+        self.lock().acknowledged = number;
         self.changed.notify_all();
     }
 
     fn refuse(&self, peer: IpAddr, why: &io::Error) {
         let mut state = self.lock();
-        if state.events.len() < MOST_EVENTS {
+        if state.events.len() < MAX_EVENTS {
             state.events.push(Event::Refused { peer, why: why.to_string() });
         }
     }
@@ -292,7 +298,7 @@ impl Shared {
 
 impl State {
     fn lose(&mut self, why: &str) {
-        // The event loop may have given it up already, and knows why.
+        // If the event loop has given it up already, it has reported the reason.
         if self.phase != Phase::Absent {
             let was_synchronized = self.phase == Phase::Synchronized;
             self.events.push(Event::Lost { why: why.to_owned(), was_synchronized });
@@ -303,39 +309,40 @@ impl State {
     }
 }
 
-impl Shipper {
-    pub fn new(shipping: Shipping, patience: Duration, is_required: bool) -> Self {
-        Self::of(Some(shipping), patience, is_required)
+impl Replicator {
+    pub fn new(thread_part: ReplicationThread, patience: Duration, is_required: bool) -> Self {
+        Self::of(Some(thread_part), patience, is_required)
     }
 
-    fn of(shipping: Option<Shipping>, patience: Duration, is_required: bool) -> Self {
+    fn of(thread_part: Option<ReplicationThread>, patience: Duration, is_required: bool) -> Self {
         let (queue, events) = (VecDeque::new(), Vec::new());
-        let state = State { phase: Phase::Absent, last: 0, done: 0, queue, waiting: 0, events };
+        let state = State { phase: Phase::Absent, last: 0, acknowledged: 0, queue, waiting: 0, events };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
-        Self { shared, patience, is_required, shipping }
+        Self { shared, patience, is_required, thread_part }
     }
 
-    /// Starts the thread, and returns where it listens.
+    /// Starts the thread; returns the address of its socket.
     pub fn begin(&mut self) -> io::Result<Option<SocketAddr>> {
-        let Some(shipping) = self.shipping.take() else { return Ok(None) };
-        let (shipping, shared) = (Arc::new(shipping), Arc::clone(&self.shared));
-        let address = shipping.listener.local_addr()?;
-        thread::Builder::new().name("standby".into()).spawn(move || shipping.run(&shared))?;
+        let Some(thread_part) = self.thread_part.take() else { return Ok(None) };
+        let (thread_part, shared) = (Arc::new(thread_part), Arc::clone(&self.shared));
+        let address = thread_part.listener.local_addr()?;
+        thread::Builder::new().name("standby".into()).spawn(move || thread_part.run(&shared))?;
         Ok(Some(address))
     }
 
-    /// Returns true if the standby has everything.
+    /// Returns true if the standby has all batches.
     pub fn is_synchronized(&self) -> bool {
         self.shared.is_synchronized()
     }
 
-    /// Returns true if nothing may change, because there is no standby.
+    /// Returns true if changes are refused for lack of a standby.
     pub fn refuses(&self) -> bool {
         self.is_required && !self.is_synchronized()
     }
 
-    /// Ships the entries of a batch, and waits until the standby has them. Returns false if it has not, though it has to.
-    pub fn ship(&self, entries: &[u8]) -> bool {
+    /// Sends the entries of a batch to the standby, and waits until it has them. Returns false if it does not have them
+    /// although it is required.
+    pub fn replicate(&self, entries: &[u8]) -> bool {
         let mut state = self.shared.lock();
         if state.phase == Phase::Absent {
             return !self.is_required;
@@ -344,51 +351,57 @@ impl Shipper {
         let number = state.last;
         state.queue.push_back((number, entries.to_vec()));
         state.waiting += entries.len();
-        if state.waiting > MOST_WAITING {
-            state.lose("more waits for it than there is room for");
+        if state.waiting > MAX_QUEUED {
+            state.lose("its queue is full");
         }
         self.shared.changed.notify_all();
         if state.phase == Phase::Synchronized {
-            let is_waiting = |state: &mut State| state.done < number && state.phase == Phase::Synchronized;
-            state = self.shared.changed.wait_timeout_while(state, self.patience, is_waiting).expect(WHOLE).0;
+            let is_waiting =
+                |state: &mut State| state.acknowledged < number && state.phase == Phase::Synchronized;
+            state = self
+                .shared
+                .changed
+                .wait_timeout_while(state, self.patience, is_waiting)
+                .expect(NOT_POISONED)
+                .0;
             if is_waiting(&mut state) {
-                state.lose("it takes too long");
+                state.lose("no acknowledgement in time");
                 self.shared.changed.notify_all();
             }
         }
-        state.done >= number || !self.is_required
+        state.acknowledged >= number || !self.is_required
     }
 
-    /// Returns what has happened since.
+    /// Returns the events since the last call.
     pub fn take_events(&self) -> Vec<Event> {
         std::mem::take(&mut self.shared.lock().events)
     }
 }
 
 #[cfg(test)]
-impl Shipper {
-    /// One whose standby is required, and says nothing.
+impl Replicator {
+    /// Returns one that requires a standby which sends nothing.
     pub fn silent() -> Self {
         Self::in_phase(Phase::Synchronized)
     }
 
-    /// One whose standby is required, and is being copied to.
+    /// Returns one that requires a standby whose copy is in progress.
     pub fn copying() -> Self {
         Self::in_phase(Phase::Copying)
     }
 
-    /// One that requires a standby and has none.
+    /// Returns one that requires a standby and has none.
     pub fn absent() -> Self {
         Self::in_phase(Phase::Absent)
     }
 
     fn in_phase(phase: Phase) -> Self {
-        let shipper = Self::of(None, Duration::from_millis(1), true);
-        shipper.shared.lock().phase = phase;
-        shipper
+        let replicator = Self::of(None, Duration::from_millis(1), true);
+        replicator.shared.lock().phase = phase;
+        replicator
     }
 
-    /// Returns the batches that wait.
+    /// Returns the queued batches.
     pub fn queued(&self) -> Vec<Vec<u8>> {
         self.shared.lock().queue.iter().map(|(_, entries)| entries.clone()).collect()
     }
@@ -398,42 +411,42 @@ impl Shipper {
 mod tests {
     use super::*;
 
-    fn shipper() -> Shipper {
-        Shipper::of(None, Duration::ZERO, false)
+    fn replicator() -> Replicator {
+        Replicator::of(None, Duration::ZERO, false)
     }
 
-    /// A middlebox that is never idle records a batch while the one before is sent.
+    /// A busy middlebox records a batch while the one before is being sent.
     #[test]
     fn a_standby_catches_up_although_something_always_waits() {
-        let shipper = shipper();
+        let replicator = replicator();
         let peer = "192.0.2.2:40000".parse().unwrap();
-        assert_eq!(shipper.shared.begin(), 0);
+        assert_eq!(replicator.shared.begin(), 0);
         let large = vec![0; PART + 1];
-        assert!(shipper.ship(&large));
-        let next = shipper.shared.take(peer).unwrap();
-        assert!(!shipper.is_synchronized(), "too much waits for the event loop to wait for it");
-        assert!(!next.is_beat, "a beat says that it is synchronized");
-        assert!(shipper.ship(&[1]));
-        let next = shipper.shared.take(peer).unwrap();
-        assert!(shipper.is_synchronized() && next.is_beat);
+        assert!(replicator.replicate(&large));
+        let next = replicator.shared.take(peer).unwrap();
+        assert!(!replicator.is_synchronized(), "too much waits for the event loop to wait for it");
+        assert!(!next.sends_heartbeat, "a beat says that it is synchronized");
+        assert!(replicator.replicate(&[1]));
+        let next = replicator.shared.take(peer).unwrap();
+        assert!(replicator.is_synchronized() && next.sends_heartbeat);
         assert_eq!(next.batches, [(2, vec![1])]);
-        assert_eq!(shipper.take_events(), [Event::Synchronized(peer)]);
+        assert_eq!(replicator.take_events(), [Event::Synchronized(peer)]);
     }
 
     #[test]
     fn strangers_do_not_end_what_a_standby_has_and_their_events_are_few() {
-        let shipper = shipper();
+        let replicator = replicator();
         let peer = "192.0.2.2:40000".parse().unwrap();
-        shipper.shared.begin();
-        shipper.shared.take(peer).unwrap();
+        replicator.shared.begin();
+        replicator.shared.take(peer).unwrap();
         for _ in 0..1000 {
-            shipper.shared.refuse(peer.ip(), &io::ErrorKind::TimedOut.into());
+            replicator.shared.refuse(peer.ip(), &io::ErrorKind::TimedOut.into());
         }
-        assert!(shipper.is_synchronized());
-        shipper.shared.lose("it is gone");
-        shipper.shared.lose("nobody is there");
-        let events = shipper.take_events();
-        assert_eq!(events.len(), MOST_EVENTS + 1);
+        assert!(replicator.is_synchronized());
+        replicator.shared.lose("it is gone");
+        replicator.shared.lose("nobody is there");
+        let events = replicator.take_events();
+        assert_eq!(events.len(), MAX_EVENTS + 1);
         let lost = Event::Lost { why: "it is gone".to_owned(), was_synchronized: true };
         assert_eq!(events.last(), Some(&lost));
     }

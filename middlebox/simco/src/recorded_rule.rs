@@ -22,7 +22,7 @@ pub struct Recorded {
 struct Expiry(Time);
 
 impl Attribute for Expiry {
-    /// Outside RFC 4540, which has no registry for attribute types.
+    /// A type outside RFC 4540, which has no registry for attribute types.
     const KIND: u16 = 0xFF01;
     fn parse(value: &[u8]) -> Option<Self> {
         Some(Self(Time::from_nanos(u64::from_be_bytes(value.try_into().ok()?))))
@@ -90,7 +90,7 @@ fn parse_action(mut body: Attributes<'_>) -> Result<Action, ParseError> {
     }
 }
 
-/// Tuples contain their location, so their order does not matter.
+/// Parses the tuples of a binding. They contain their location, so their order is irrelevant.
 fn parse_binding(mut body: Attributes<'_>) -> Result<Binding, ParseError> {
     let mut binding = Binding::default();
     while let Some(tuple) = body.next_if_any::<AddressTuple>()? {
@@ -122,7 +122,7 @@ mod tests {
         let twice = Binding { outside, inside: Some(tuple(Location::Inside, "[2001:db8::1]:9")) };
         let internal = tuple(Location::Internal, "10.0.0.5:5004");
         let external = AddressTuple { prefix_length: 24, ..tuple(Location::External, "198.51.100.0:0") };
-        let asked = PerParameters { parity: PortParity::Same, direction: Direction::BiDirectional };
+        let request = PerParameters { parity: PortParity::Same, direction: Direction::BiDirectional };
         let reserved = PrrParameters {
             nat_mode: NatMode::Twice,
             parity: ReservedParity::Even,
@@ -131,7 +131,8 @@ mod tests {
             protocol: UDP,
             port_range: 2,
         };
-        let enable = |binding| Action::Enable { gid: Gid(7), parameters: asked, internal, external, binding };
+        let enable =
+            |binding| Action::Enable { gid: Gid(7), parameters: request, internal, external, binding };
         let actions = [
             Action::Reserve { gid: Gid(7), parameters: reserved, binding: twice },
             enable(Binding::default()),

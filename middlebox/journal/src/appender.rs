@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use crate::frame::{self, Place};
+use crate::frame::{self, FramePosition};
 use crate::{Durability, JournalError};
 
 /// A growing segment.
@@ -16,52 +16,52 @@ pub(crate) struct Appender {
     /// Octets of complete frames.
     end: u64,
     /// The position of the next frame.
-    place: Place,
+    frame_position: FramePosition,
     /// Why the content of the disk is unknown.
     broken: Option<String>,
 }
 
 impl Appender {
     /// Continues after the first `end` octets of a file, which has no more.
-    pub fn new(file: File, path: PathBuf, end: u64, place: Place) -> Self {
-        Self { file, path, end, place, broken: None }
+    pub fn new(file: File, path: PathBuf, end: u64, frame_position: FramePosition) -> Self {
+        Self { file, path, end, frame_position, broken: None }
     }
 
     /// Seals and writes a frame with the given durability.
     pub fn append(&mut self, frame: &mut [u8], durability: Durability) -> Result<(), JournalError> {
         self.check()?;
-        let next = frame::seal(frame, self.place);
+        let next = frame::seal(frame, self.frame_position);
         if let Err(source) = self.file.write_all_at(frame, self.end) {
-            self.take_back()?;
+            self.remove_partial_frame()?;
             return Err(JournalError::Refused { path: self.path.clone(), source });
         }
         if durability == Durability::Synced {
             self.sync()?;
         }
         self.end += frame.len() as u64;
-        self.place = next;
+        self.frame_position = next;
         Ok(())
     }
 
     /// Returns the position of the next frame.
-    pub fn place(&self) -> Place {
-        self.place
+    pub fn frame_position(&self) -> FramePosition {
+        self.frame_position
     }
 
     /// Marks the segment as complete, and syncs it. It may still continue if no other follows.
     pub fn close(&mut self) -> Result<(), JournalError> {
-        self.append(&mut frame::close(self.place), Durability::Synced)
+        self.append(&mut frame::close(self.frame_position), Durability::Synced)
     }
 
-    /// Syncs what was written.
+    /// Syncs the appended frames.
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.check()?;
-        self.file.sync_data().map_err(|error| self.give_up("fdatasync", &error))
+        self.file.sync_data().map_err(|error| self.mark_broken("fdatasync", &error))
     }
 
-    /// Removes the remains of a failed write.
-    fn take_back(&mut self) -> Result<(), JournalError> {
-        self.file.set_len(self.end).map_err(|error| self.give_up("ftruncate", &error))
+    /// Removes the partial frame of a failed write.
+    fn remove_partial_frame(&mut self) -> Result<(), JournalError> {
+        self.file.set_len(self.end).map_err(|error| self.mark_broken("ftruncate", &error))
     }
 
     fn check(&self) -> Result<(), JournalError> {
@@ -69,8 +69,8 @@ impl Appender {
         self.broken.as_ref().map_or(Ok(()), |why| Err(broken(why)))
     }
 
-    fn give_up(&mut self, failed: &str, error: &io::Error) -> JournalError {
-        let why = format!("{failed} has failed: {error}");
+    fn mark_broken(&mut self, failed: &str, error: &io::Error) -> JournalError {
+        let why = format!("{failed} failed: {error}");
         self.broken = Some(why.clone());
         JournalError::Broken { path: self.path.clone(), why }
     }
@@ -82,7 +82,7 @@ mod tests {
 
     fn appender(path: &str) -> Appender {
         let file = File::options().read(true).write(true).open(path).unwrap();
-        Appender::new(file, path.into(), 0, Place::first(1))
+        Appender::new(file, path.into(), 0, FramePosition::first(1))
     }
 
     /// /dev/null takes octets, but cannot be synced.
@@ -92,7 +92,7 @@ mod tests {
         appender.append(&mut [0; 24], Durability::Buffered).unwrap();
         let error = appender.append(&mut [0; 24], Durability::Synced).unwrap_err();
         assert!(
-            error.to_string().contains("/dev/null: what is on the disk is unknown, since fdatasync"),
+            error.to_string().contains("/dev/null: the content of the disk is unknown because fdatasync"),
             "{error}"
         );
         let again = appender.append(&mut [0; 24], Durability::Buffered).unwrap_err();

@@ -1,8 +1,8 @@
 //! Ends the rules that a disable rule overrules, a few at a time. RFC 4540 section 8.8.
 //!
-//! The disable rule blocks at once, so nothing passes by a rule that the sweep has not reached yet, and no
-//! conflicting rule can begin before it ends. The requesting session waits until the sweep has ended, so its
-//! next answer reflects the result, and notifications of ended rules come before it.
+//! The disable rule blocks at once, so no packet passes by a rule that the sweep has not reached yet, and no
+//! conflicting rule can begin before the sweep ends. Until then the requesting session waits, so its next
+//! answer reflects the result, and notifications of ended rules precede it.
 
 use hol_base::Time;
 
@@ -12,57 +12,57 @@ use crate::{Action, Batch, Change, Rule, SessionId, work};
 
 impl Middlebox {
     /// Maximum concurrent sweeps: further disable rules are refused.
-    pub(super) const MOST_SWEEPS: usize = 16;
+    pub(super) const MAX_SWEEPS: usize = 16;
     /// Maximum rules examined before others get their turn, if nothing else limits it.
-    const MOST_LOOKS: usize = 1024;
+    const MAX_EXAMINED: usize = 1024;
 
-    /// Ends the first overruled rules. The rest follows when the changes have been applied.
+    /// Ends the first overruled rules. The others end after the changes have been applied.
     pub(super) fn begin_sweep(
         &mut self,
         now: Time,
-        asked_by: SessionId,
+        requester: SessionId,
         mut sweep: Sweep,
         batch: &mut Batch,
     ) {
-        for rule in self.come_upon(now, &mut sweep, self.most_ends(), batch) {
+        for rule in self.find_overruled(now, &mut sweep, self.max_ends(), batch) {
             self.change(Change::end(rule), batch);
         }
-        if !sweep.is_over() {
-            self.sweeps.push_back((asked_by, sweep));
+        if !sweep.is_finished() {
+            self.sweeps.push_back((requester, sweep));
         }
     }
 
-    /// Returns true if a sweep of this session's request has not ended; until then its messages wait. Whole
+    /// Returns true until the sweep of this session's request has ended; until then its messages wait. Whole
     /// messages should be [received](Self::receive) later.
     pub fn is_sweeping_for(&self, id: SessionId) -> bool {
-        self.sweeps.iter().any(|(asked_by, _)| *asked_by == id)
+        self.sweeps.iter().any(|(requester, _)| *requester == id)
     }
 
-    /// Continues sweeps as far as there is room.
+    /// Continues sweeps as far as the batch has room.
     pub(super) fn sweep(&mut self, now: Time, batch: &mut Batch) {
-        let mut looks = 0;
-        while looks < Self::MOST_LOOKS
+        let mut examined = 0;
+        while examined < Self::MAX_EXAMINED
             && batch.has_room()
-            && let Some((asked_by, mut sweep)) = self.sweeps.pop_front()
+            && let Some((requester, mut sweep)) = self.sweeps.pop_front()
         {
-            let most = self.most_ends();
-            for Rule { pid, .. } in self.come_upon(now, &mut sweep, most, batch) {
+            let most = self.max_ends();
+            for Rule { pid, .. } in self.find_overruled(now, &mut sweep, most, batch) {
                 self.end(pid, batch);
             }
-            looks += most;
-            if !sweep.is_over() {
-                self.sweeps.push_front((asked_by, sweep));
+            examined += most;
+            if !sweep.is_finished() {
+                self.sweeps.push_front((requester, sweep));
             }
         }
     }
 
-    fn come_upon(&mut self, now: Time, sweep: &mut Sweep, most: usize, batch: &mut Batch) -> Vec<Rule> {
-        batch.count(work::LOOK * most as u64);
+    fn find_overruled(&mut self, now: Time, sweep: &mut Sweep, most: usize, batch: &mut Batch) -> Vec<Rule> {
+        batch.count(work::EXAMINATION * most as u64);
         self.rules.sweep(now, sweep, most)
     }
 
     /// Cancels the sweep of a disable rule that was undone.
-    pub(super) fn forget_sweep(&mut self, change: &Change) {
+    pub(super) fn cancel_sweep(&mut self, change: &Change) {
         if let Some(Rule { pid, action: Action::Disable { .. }, .. }) = change.after
             && change.before.is_none()
         {

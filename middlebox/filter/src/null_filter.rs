@@ -1,11 +1,11 @@
-//! No filter.
+//! A filter without effect.
 
 use hol_base::Time;
 use hol_simco::{Change, Rule};
 
 use crate::{Corrections, FilterError, PacketFilter};
 
-/// Promises everything and does nothing, so that a measurement can leave the filter out.
+/// Accepts everything and does nothing, so that a measurement can omit the filter.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullFilter;
 

@@ -9,24 +9,24 @@ use hol_simco::{
     PortParity,
 };
 
-use super::table::{Granted, Key};
+use super::table::{GrantedMapping, Key};
 
-/// A requested mapping.
+/// A host's request for a mapping.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct MappingRequest {
     pub key: Key,
-    /// Seconds; 0 deletes it.
+    /// Lifetime in seconds; 0 deletes the mapping.
     pub lifetime: u32,
     pub nonce: Option<[u8; 12]>,
     pub outside: PortMapping,
     pub filter: Option<Filter>,
     /// The original request, which determines the form of the answer.
-    pub said: Said,
+    pub original: OriginalRequest,
 }
 
-/// A request as received.
+/// The original request, in its protocol.
 #[derive(Debug, Clone)]
-pub(crate) enum Said {
+pub(crate) enum OriginalRequest {
     Pcp(Operation),
     NatPmp,
 }
@@ -37,12 +37,12 @@ const DCCP: u8 = 33;
 const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
 
-impl Wanted {
+impl MappingRequest {
     /// The minimum lifetime. RFC 6887 section 15.
-    const SHORTEST: u32 = 120;
+    const MIN_LIFETIME: u32 = 120;
 
-    /// Converts a PCP request of this host; `None` if it only checks whether the gateway is there.
-    pub fn by_pcp(
+    /// Converts a PCP request of this host; `None` if it is ANNOUNCE.
+    pub fn from_pcp(
         Request { lifetime, client, operation }: Request,
         host: IpAddr,
     ) -> Result<Option<Self>, Refusal> {
@@ -52,7 +52,7 @@ impl Wanted {
         let (mapping, remote, filter, is_exact) = match &operation {
             Operation::Announce => return Ok(None),
             Operation::Map { mapping, prefer_failure, filters } => {
-                (*mapping, None, only(filters)?, *prefer_failure && mapping.external.port() != 0)
+                (*mapping, None, single_filter(filters)?, *prefer_failure && mapping.external.port() != 0)
             }
             Operation::Peer { mapping, remote } => (*mapping, Some(*remote), None, false),
         };
@@ -63,18 +63,25 @@ impl Wanted {
         }
         let key = Key { host, protocol, port, remote };
         let outside = PortMapping { outside: external, is_exact };
-        Ok(Some(Self { key, lifetime, nonce: Some(nonce), outside, filter, said: Said::Pcp(operation) }))
+        Ok(Some(Self {
+            key,
+            lifetime,
+            nonce: Some(nonce),
+            outside,
+            filter,
+            original: OriginalRequest::Pcp(operation),
+        }))
     }
 
     /// Converts a NAT-PMP request for a mapping.
-    pub fn by_nat_pmp(host: IpAddr, protocol: u8, port: u16, external: u16, lifetime: u32) -> Self {
+    pub fn from_nat_pmp(host: IpAddr, protocol: u8, port: u16, external: u16, lifetime: u32) -> Self {
         let key = Key { host, protocol, port, remote: None };
         let outside = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), external);
         let outside = PortMapping { outside, is_exact: false };
-        Self { key, lifetime, nonce: None, outside, filter: None, said: Said::NatPmp }
+        Self { key, lifetime, nonce: None, outside, filter: None, original: OriginalRequest::NatPmp }
     }
 
-    /// Returns true if a gateway that maps single ports can grant it.
+    /// Returns true if the request is for one port of a protocol with ports.
     pub fn is_one_port(&self) -> bool {
         let Key { protocol, port, remote, .. } = self.key;
         matches!(protocol, TCP | UDP | DCCP | SCTP | UDP_LITE)
@@ -83,11 +90,11 @@ impl Wanted {
     }
 
     pub fn seconds(&self) -> Lifetime {
-        Lifetime(self.lifetime.max(Self::SHORTEST))
+        Lifetime(self.lifetime.max(Self::MIN_LIFETIME))
     }
 
-    /// Returns the SIMCO request: inbound connections, or datagrams both ways. The gateway lets replies of
-    /// TCP and the like pass.
+    /// Returns the SIMCO request: inbound connections, or datagrams both ways. The gateway passes replies of
+    /// TCP and similar protocols.
     pub fn enable(&self) -> Enable {
         let Key { host, protocol, port, remote } = self.key;
         let internal = AddressTuple::of_host(Location::Internal, protocol, SocketAddr::new(host, port));
@@ -97,7 +104,7 @@ impl Wanted {
         Enable { parameters, internal, external: self.external(), lifetime: self.seconds() }
     }
 
-    /// Returns A3: the peer, the hosts of a filter, or everybody.
+    /// Returns A3: the peer, the hosts of a filter, or all hosts.
     fn external(&self) -> AddressTuple {
         let of_host = |host| AddressTuple::of_host(Location::External, self.key.protocol, host);
         match (self.key.remote, self.filter) {
@@ -113,27 +120,27 @@ impl Wanted {
         }
     }
 
-    /// Returns the answer that grants it.
-    pub fn grant(&self, granted: &Granted, now: Time, epoch: u32) -> Vec<u8> {
+    /// Returns the answer that grants the request.
+    pub fn grant(&self, granted: &GrantedMapping, now: Time, epoch: u32) -> Vec<u8> {
         let lifetime = granted.until.saturating_since(now).as_nanos().div_ceil(1_000_000_000);
         self.answer(granted.outside, u32::try_from(lifetime).unwrap_or(u32::MAX), epoch)
     }
 
-    /// Returns the answer that confirms its deletion.
-    pub fn given_back(&self, epoch: u32) -> Vec<u8> {
-        let nothing = match self.said {
-            Said::Pcp(_) => self.outside.outside,
-            Said::NatPmp => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+    /// Returns the answer that confirms the deletion.
+    pub fn confirm_deletion(&self, epoch: u32) -> Vec<u8> {
+        let nothing = match self.original {
+            OriginalRequest::Pcp(_) => self.outside.outside,
+            OriginalRequest::NatPmp => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
         };
         self.answer(nothing, 0, epoch)
     }
 
     fn answer(&self, outside: SocketAddr, lifetime: u32, epoch: u32) -> Vec<u8> {
-        match &self.said {
-            Said::NatPmp => {
+        match &self.original {
+            OriginalRequest::NatPmp => {
                 nat_pmp::mapped(self.key.protocol, self.key.port, outside.port(), lifetime, epoch)
             }
-            Said::Pcp(operation) => {
+            OriginalRequest::Pcp(operation) => {
                 let mut granted = operation.clone();
                 granted.mapping_mut().into_iter().for_each(|mapping| mapping.external = outside);
                 reply::grant(&granted, lifetime, epoch)
@@ -142,8 +149,8 @@ impl Wanted {
     }
 }
 
-/// A rule has one set of external hosts.
-fn only(filters: &[Filter]) -> Result<Option<Filter>, Refusal> {
+/// Returns the only filter, if any. A rule has one set of external hosts.
+fn single_filter(filters: &[Filter]) -> Result<Option<Filter>, Refusal> {
     match filters {
         [] => Ok(None),
         [filter] => Ok(Some(*filter)),

@@ -35,18 +35,19 @@ impl Middlebox {
 
     /// Handles PRL.
     pub(super) fn list(&self, now: Time, agent: AgentId, batch: &mut Batch) -> Result<Reply, Refusal> {
-        /// Limited by the 16-bit length at eight octets each; the message then has 65,536 octets.
-        const MOST: usize = u16::MAX as usize / 8;
+        /// Maximum PIDs of a reply: the 16-bit length field counts eight octets for each; the message then
+        /// has 65,536 octets.
+        const MAX: usize = u16::MAX as usize / 8;
         self.authorize_for(agent, Right::List)?;
         let held: usize = self.policy.accessible(agent).map(|owner| self.rules.count_of(owner)).sum();
-        if held.saturating_sub(self.rules.due(now)) > MOST {
+        if held.saturating_sub(self.rules.due(now)) > MAX {
             return Err(Refusal::ReplyTooBig);
         }
-        batch.count(work::LOOK * held as u64);
+        batch.count(work::EXAMINATION * held as u64);
         let rules = self.policy.accessible(agent).flat_map(|owner| self.rules.of(now, owner));
-        let mut pids: Vec<Pid> = rules.map(|rule| rule.pid).take(MOST + 1).collect();
+        let mut pids: Vec<Pid> = rules.map(|rule| rule.pid).take(MAX + 1).collect();
         pids.sort_unstable();
-        if pids.len() > MOST { Err(Refusal::ReplyTooBig) } else { Ok(Reply::Prl(pids)) }
+        if pids.len() > MAX { Err(Refusal::ReplyTooBig) } else { Ok(Reply::Prl(pids)) }
     }
 
     fn accessible(&self, now: Time, agent: AgentId, pid: Pid) -> Result<&Rule, Refusal> {

@@ -1,4 +1,4 @@
-//! A filter for tests.
+//! A packet filter for tests.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use hol_simco::{Change, Pid, Rule};
 
 use crate::{Corrections, FilterError, PacketFilter};
 
-/// Records the batches, and fails on demand.
+/// Records the batches, and rejects them on demand.
 #[derive(Debug, Clone, Default)]
 pub struct RecordingFilter {
     batches: Vec<Vec<Change>>,
@@ -26,7 +26,7 @@ impl RecordingFilter {
         self.rules.values()
     }
 
-    /// Makes batches with a change of this rule fail; `None`: no batch.
+    /// Makes batches with a change of this rule fail; with `None`, none fails.
     pub fn refuse(&mut self, pid: Option<Pid>) {
         self.refused = pid;
     }

@@ -7,8 +7,8 @@ use std::path::Path;
 use hol_simco::Recorded;
 
 use crate::entry::Entry;
-use crate::lasting::{SegmentEnd, for_each_entry_of};
-use crate::recovery::{NO_FRAME, damaged, segments_that_count};
+use crate::lasting_entries::{SegmentEnd, for_each_entry_of};
+use crate::recovery::{NO_FRAME, damaged, relevant_segments};
 use crate::{JournalError, mark, segment};
 
 /// Maximum retries after a compaction, which takes much longer than opening the segments.
@@ -34,22 +34,22 @@ pub fn read(dir: &Path) -> Result<Vec<Recorded>, JournalError> {
 }
 
 fn read_once(dir: &Path) -> Result<Vec<Recorded>, JournalError> {
-    // Read first: the segments, which are read later, have at least as much.
+    // The mark is read before the segments, which therefore contain at least as much.
     let mark = mark::read(dir)?;
     let numbers = segment::list(dir)?.numbers;
     let Some(last) = numbers.last().copied() else {
         mark.map_or(Ok(()), |mark| mark.check(dir, None, false))?;
-        return Err(JournalError::None(dir.to_owned()));
+        return Err(JournalError::NotFound(dir.to_owned()));
     };
     let mut rules = BTreeMap::new();
     // Open files stay unchanged, even after compaction. Only the last segment grows, and may end in a partial
     // frame.
-    for (number, mut frames) in segments_that_count(dir, &numbers)? {
+    for (number, mut frames) in relevant_segments(dir, &numbers)? {
         let path = segment::path(dir, number);
         for_each_entry_of(&mut frames, &path, |entry, _| {
             match entry {
-                Entry::Holds(recorded) => drop(rules.insert(recorded.rule.pid, recorded)),
-                Entry::Ended(pid) => drop(rules.remove(&pid).ok_or("a rule ends that never began")?),
+                Entry::Current(recorded) => drop(rules.insert(recorded.rule.pid, recorded)),
+                Entry::Ended(pid) => drop(rules.remove(&pid).ok_or("a rule ended that never began")?),
             }
             Ok(())
         })?;

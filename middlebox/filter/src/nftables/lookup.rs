@@ -1,34 +1,39 @@
-//! A lookup in one set with fields of a packet as the key.
+//! Looks up a packet in a set, with fields of the packet as the key.
 
 use hol_simco::IpVersion;
 
-use super::expression::{Expressions, Header, Label, Meta, Nat, Tracked, Verdict};
+use super::expression::{CtKey, Expressions, Header, Label, MetaKey, Nat, Verdict};
 use crate::element::{Role, mask_v4, mask_v6};
 use crate::ports::Block;
 use crate::shape::{Field, Shape, Side};
 
-/// How a packet is compared with a rule: replies are reversed.
+/// Whether the packet travels in the direction of the rule, or is a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
-    AsItIs,
-    Reversed,
+pub(super) enum PacketDirection {
+    Original,
+    Reply,
 }
 
-/// Looks a packet of the version up in the shape's set and acts accordingly. A translated connection gets the
-/// label, if given.
-pub(super) fn look(rule: Expressions, shape: &Shape, seen: Seen, label: Option<Label>) -> Expressions {
+/// Appends the lookup of a packet in the set of `shape`, and the verdict or translation of the set's role.
+/// Translated connections get `label`, if given.
+pub(super) fn add_lookup(
+    rule: Expressions,
+    shape: &Shape,
+    direction: PacketDirection,
+    label: Option<Label>,
+) -> Expressions {
     let mut register = 0;
     let rule = shape.key().fold(of_version(rule, shape.version), |rule, field| {
         let at = register;
         register += field.width() / 4;
-        load(rule, field, seen, at)
+        load_field(rule, field, direction, at)
     });
     let name = shape.name();
     let nat = |rule: Expressions, nat| {
         let port = (shape.data().count() == 2).then_some(usize::from(shape.version.address_bits()) / 32);
         let rule = rule.lookup(&name, 0, Some(0));
-        // A map returns at most five registers.
-        let rule = label.into_iter().fold(rule, |rule, label| rule.load(&label, 8).store(Tracked::Label, 8));
+        // A map returns at most five registers, so register 8 is free.
+        let rule = label.into_iter().fold(rule, |rule, label| rule.load(&label, 8).store(CtKey::Label, 8));
         rule.nat(nat, number(shape.version), 0, port.map(|port| [port; 2]))
     };
     match shape.role {
@@ -41,10 +46,10 @@ pub(super) fn look(rule: Expressions, shape: &Shape, seen: Seen, label: Option<L
 
 /// Continues only with packets of the version.
 pub(super) fn of_version(rule: Expressions, version: IpVersion) -> Expressions {
-    rule.meta(Meta::Version, 0).equals(0, &[number(version)])
+    rule.meta(MetaKey::Version, 0).equals(0, &[number(version)])
 }
 
-/// linux/netfilter.h
+/// Returns the number of the protocol family in linux/netfilter.h.
 pub(super) fn number(version: IpVersion) -> u8 {
     match version {
         IpVersion::V4 => 2,
@@ -52,11 +57,17 @@ pub(super) fn number(version: IpVersion) -> u8 {
     }
 }
 
-/// Loads a field of a packet. RFC 791 and RFC 8200 have the addresses, and all transports begin with their ports.
-pub(super) fn load(rule: Expressions, field: Field, seen: Seen, at: usize) -> Expressions {
-    let is_first = |side| (side == Side::Source) == (seen == Seen::AsItIs);
+/// Loads a field of a packet. The offsets of addresses are from RFC 791 and RFC 8200; all transports begin with
+/// their ports.
+pub(super) fn load_field(
+    rule: Expressions,
+    field: Field,
+    direction: PacketDirection,
+    at: usize,
+) -> Expressions {
+    let is_first = |side| (side == Side::Source) == (direction == PacketDirection::Original);
     match field {
-        Field::Protocol => rule.meta(Meta::Protocol, at),
+        Field::Protocol => rule.meta(MetaKey::Protocol, at),
         Field::Port(side, bits) => {
             let rule = rule.payload(Header::Transport, if is_first(side) { 0 } else { 2 }, 2, at);
             match bits {

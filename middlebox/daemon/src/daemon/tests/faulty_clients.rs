@@ -1,10 +1,10 @@
-//! Connections that want to do harm, or do by mistake.
+//! Connections that do harm, on purpose or by mistake.
 
 use std::net::TcpStream;
 
 use hol_base::Duration;
 use hol_simco::{
-    Body, Heard, Lifetime, Message, Middlebox, Notification, Pid, Policy, Refusal, Reply, Request, Tid,
+    AgentEvent, Body, Lifetime, Message, Middlebox, Notification, Pid, Policy, Refusal, Reply, Request, Tid,
 };
 
 use super::world::{Plan, World, drain, per};
@@ -27,21 +27,21 @@ fn half_a_message_is_waited_for_as_long_as_the_rfc_says() {
     world.skip(MINUTE - Duration::from_secs(1));
     assert_eq!(world.daemon.connections.len(), 1);
     world.skip(Duration::from_secs(1));
-    assert_eq!(agent.hear(world), Some(Heard::BadlyFormed));
-    assert_eq!(agent.hear(world), Some(Heard::Closed));
-    assert_eq!(agent.hear(world), None);
+    assert_eq!(agent.receive(world), Some(AgentEvent::BadlyFormed));
+    assert_eq!(agent.receive(world), Some(AgentEvent::Closed));
+    assert_eq!(agent.receive(world), None);
 }
 
 #[test]
 fn a_length_that_no_request_has_ends_the_connection_at_its_header() {
     let world = &mut World::new();
     let mut socket = world.connect();
-    // The longest promise that the length field can make, many times over.
+    // The header announces the maximum length, many times over.
     std::io::Write::write_all(&mut socket, &[0x01, 0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff].repeat(100))
         .unwrap();
-    let mut heard = Vec::new();
-    assert!(drain(world, &mut socket, &mut heard));
-    assert_eq!(notifications(&heard), [Body::Notification(Notification::Bfm)]);
+    let mut received = Vec::new();
+    assert!(drain(world, &mut socket, &mut received));
+    assert_eq!(notifications(&received), [Body::Notification(Notification::Bfm)]);
 }
 
 #[test]
@@ -49,9 +49,9 @@ fn a_browser_gets_no_answer_but_the_end() {
     let world = &mut World::new();
     let mut socket = world.connect();
     std::io::Write::write_all(&mut socket, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-    let mut heard = Vec::new();
-    assert!(drain(world, &mut socket, &mut heard));
-    assert_eq!(notifications(&heard), [Body::Notification(Notification::Bfm)]);
+    let mut received = Vec::new();
+    assert!(drain(world, &mut socket, &mut received));
+    assert_eq!(notifications(&received), [Body::Notification(Notification::Bfm)]);
 }
 
 #[test]
@@ -130,13 +130,13 @@ fn notifications_do_not_pile_up_for_a_client_that_never_reads() {
     busy.enable(world, 5004, 60).unwrap();
 }
 
-/// RFC 4540 section 6, step 3: a middlebox is sent requests only.
+/// RFC 4540 section 6, step 3: agents send only requests to a middlebox.
 #[test]
 fn replies_and_notifications_of_others_rules_are_refused_and_change_nothing() {
     let world = &mut World::new();
     let (mut owner, mut forger) = (world.agent(), world.agent());
     let pid = owner.enable(world, 5004, 3600).unwrap();
-    assert_eq!(forger.hear(world), Some(Heard::RuleEvent(pid, Lifetime(3600))));
+    assert_eq!(forger.receive(world), Some(AgentEvent::RuleEvent(pid, Lifetime(3600))));
     let forged = [
         Body::Reply(Reply::Plc { lifetime: Lifetime(1) }),
         Body::Reply(Reply::Pdr { pid, lifetime: Lifetime(1) }),
@@ -145,7 +145,7 @@ fn replies_and_notifications_of_others_rules_are_refused_and_change_nothing() {
         Body::Refusal(Refusal::NoSuchRule),
     ];
     for body in forged {
-        let answer = forger.say(world, &Message { tid: Tid(77), body }.to_bytes()).unwrap();
+        let answer = forger.send_octets(world, &Message { tid: Tid(77), body }.to_bytes()).unwrap();
         assert_eq!(answer, Message::refusal(Tid(77), Refusal::WrongBasicType));
     }
     assert_eq!(owner.list(world), [pid]);
@@ -170,9 +170,9 @@ fn who_does_not_prove_itself_gets_nowhere() {
     let mut socket = world.connect();
     let request = Message::request(Tid(1), per(5004, 60)).to_bytes();
     std::io::Write::write_all(&mut socket, &request).unwrap();
-    let mut heard = Vec::new();
-    assert!(drain(world, &mut socket, &mut heard));
-    assert_eq!(notifications(&heard), [Body::Refusal(Refusal::WrongSubType)]);
+    let mut received = Vec::new();
+    assert!(drain(world, &mut socket, &mut received));
+    assert_eq!(notifications(&received), [Body::Refusal(Refusal::WrongSubType)]);
     assert_eq!(world.daemon.middlebox.rules(world.daemon.clock.now()).count(), 0);
 }
 
@@ -186,7 +186,7 @@ fn who_trickles_has_no_longer_to_open_a_session_than_others() {
         assert_eq!(world.daemon.connections.len(), 1);
         world.skip(Duration::from_secs(15));
     }
-    let mut heard = Vec::new();
-    assert!(drain(world, &mut socket, &mut heard));
-    assert_eq!(notifications(&heard), [Body::Notification(Notification::Bfm)]);
+    let mut received = Vec::new();
+    assert!(drain(world, &mut socket, &mut received));
+    assert_eq!(notifications(&received), [Body::Notification(Notification::Bfm)]);
 }

@@ -18,14 +18,14 @@ use crate::tcp::Tcp;
 use crate::tls::Tls;
 use crate::token::Token;
 
-/// Where the daemon listens.
+/// The transport and address of a listening socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Listen {
+pub struct ListenAddress {
     /// The transport.
     pub transport: Transport,
-    /// Port 0 is any that is free.
+    /// The address; port 0 takes any free port.
     pub address: SocketAddr,
-    /// True if only traffic of an interface that is protected below IP is accepted.
+    /// True if the socket accepts only connections over an interface that is protected below IP.
     pub is_protected: bool,
 }
 
@@ -40,11 +40,11 @@ pub enum Transport {
     Sctp,
 }
 
-/// A connection of an agent.
+/// A new connection of an agent.
 #[derive(Debug)]
 pub(crate) struct Arrival {
-    /// The socket where it arrived.
-    pub listen: Listen,
+    /// The socket that accepted it.
+    pub listen: ListenAddress,
     pub line: Box<dyn Line>,
     pub peer: SocketAddr,
 }
@@ -60,7 +60,7 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
             SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() => {
                 let ip = v6.ip();
                 Err(format!(
-                    "`{text}`: {ip} is of one link; name its interface, as in [{ip}%eth0]:{}",
+                    "`{text}`: {ip} is link-local; add its interface, as in [{ip}%eth0]:{}",
                     v6.port()
                 ))
             }
@@ -70,34 +70,36 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     let (zone, port) = rest.split_once("]:").ok_or_else(wrong)?;
     let (address, port) = address.parse().ok().zip(port.parse().ok()).ok_or_else(wrong)?;
     let index = zone.parse().or_else(|_| if_nametoindex(zone));
-    let index = index.map_err(|_| format!("`{text}`: there is no interface {zone}; `ip link` lists all"))?;
+    let index =
+        index.map_err(|_| format!("`{text}`: no interface {zone}; `ip link` lists the interfaces"))?;
     Ok(SocketAddrV6::new(address, port, 0, index).into())
 }
 
 /// The listening sockets.
 #[derive(Debug)]
 pub(crate) struct Listeners {
-    sockets: Vec<(Listen, Socket)>,
+    sockets: Vec<(ListenAddress, Socket)>,
     /// The TLS configuration, if TLS is used.
     tls: Option<Arc<ServerConfig>>,
-    /// No connections are accepted until then, or until one closes; [`Time::ZERO`] if they are accepted.
+    /// When to accept connections again after a pause, unless a connection closes before; [`Time::ZERO`]
+    /// without a pause.
     paused_until: Time,
 }
 
 impl Listeners {
     /// Maximum connections waiting in the kernel.
     const BACKLOG: i32 = 1024;
-    /// Interval before a retry when there is no room.
+    /// Interval before a retry when there are too many connections.
     const PAUSE: Duration = Duration::from_secs(1);
 
     /// Opens and watches all sockets; protected ones are bound to this interface.
     pub fn open(
-        all: &[Listen],
+        all: &[ListenAddress],
         interface: Option<&str>,
         tls: Option<Arc<ServerConfig>>,
         poller: &Poller<Token>,
     ) -> Result<Self, DaemonError> {
-        let open = |listen: &Listen| {
+        let open = |listen: &ListenAddress| {
             let interface = interface.filter(|_| listen.is_protected);
             listen.open(interface).map_err(|source| DaemonError::Listen { at: *listen, source })
         };
@@ -108,22 +110,22 @@ impl Listeners {
     }
 
     /// Returns their addresses, with the actual ports.
-    pub fn addresses(&self) -> impl Iterator<Item = Listen> {
+    pub fn addresses(&self) -> impl Iterator<Item = ListenAddress> {
         self.sockets.iter().map(|(listen, _)| *listen)
     }
 
     /// Sets the TLS configuration.
-    pub fn speak(&mut self, tls: Option<Arc<ServerConfig>>) {
+    pub fn set_tls(&mut self, tls: Option<Arc<ServerConfig>>) {
         self.tls = tls;
     }
 
-    /// Accepts an agent; `None` if nobody waits.
+    /// Accepts an agent; `None` if none waits.
     pub fn accept(&self, number: u32) -> io::Result<Option<Arrival>> {
         let (listen, socket) = &self.sockets[number as usize];
         loop {
             match socket.accept() {
                 Ok((socket, peer)) => {
-                    // Others must not wait for an agent that has gone.
+                    // An agent that is gone is skipped, so that others need not wait.
                     if let (Some(peer), Ok(line)) = (peer.as_socket(), self.line(listen.transport, socket)) {
                         return Ok(Some(Arrival { listen: *listen, line, peer }));
                     }
@@ -153,8 +155,8 @@ impl Listeners {
         Ok(())
     }
 
-    /// Makes [`resume`](Self::resume) due at once, because a connection has closed.
-    pub fn room_again(&mut self, now: Time) {
+    /// Makes [`resume`](Self::resume) due at once, after a connection has closed.
+    pub fn resume_soon(&mut self, now: Time) {
         self.paused_until = self.paused_until.min(now);
     }
 
@@ -168,7 +170,7 @@ impl Listeners {
         Ok(match (transport, &self.tls) {
             (Transport::Tcp, _) => Box::new(Tcp::new(socket)?),
             (Transport::Tls, Some(config)) => Box::new(Tls::new(socket, config.clone())?),
-            (Transport::Tls, None) => unreachable!("settings that listen for TLS say how it is spoken"),
+            (Transport::Tls, None) => unreachable!("settings with a TLS socket have a TLS configuration"),
             (Transport::Sctp, _) => Box::new(Sctp::new(socket)?),
         })
     }
@@ -180,12 +182,12 @@ impl Listeners {
     }
 }
 
-impl Listen {
+impl ListenAddress {
     /// Opens a listening socket; returns its actual address too.
     fn open(&self, interface: Option<&str>) -> io::Result<(Self, Socket)> {
         let kind = Type::STREAM.nonblocking().cloexec();
         let socket = Socket::new(Domain::for_address(self.address), kind, Some(self.transport.protocol()))?;
-        // Connections of an earlier daemon may be in TIME-WAIT.
+        // Connections of the previous daemon may be in TIME-WAIT.
         socket.set_reuse_address(true)?;
         if self.address.is_ipv6() {
             socket.set_only_v6(true)?;
@@ -209,8 +211,8 @@ impl Transport {
     }
 }
 
-impl fmt::Display for Listen {
-    /// Such as `tcp 127.0.0.1:7626`.
+impl fmt::Display for ListenAddress {
+    /// Formats the transport and the address, as in `tcp 127.0.0.1:7626`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let transport = match self.transport {
             Transport::Tcp => "tcp",

@@ -1,0 +1,82 @@
+//! Decides when compaction is worth its cost, by the octets that it would free.
+
+use std::path::Path;
+
+use nix::sys::statvfs::statvfs;
+
+/// Minimum octets that a compaction frees, so that compactions are rare.
+const MIN_FREED: u64 = 64 << 10;
+/// If a compaction frees this many octets, it runs regardless of the free space.
+const LARGE_WASTE: u64 = 8 << 20;
+
+/// The number and size of a journal's entries, which decide about compaction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Usage {
+    /// Number of current rules.
+    pub current: u64,
+    /// Number of superseded entries.
+    pub superseded: u64,
+    /// Octets of all entries together.
+    pub octets: u64,
+}
+
+impl Usage {
+    /// Returns the approximate octets of superseded entries.
+    fn waste(self) -> u64 {
+        let share = u128::from(self.octets) * u128::from(self.superseded);
+        (share / u128::from((self.current + self.superseded).max(1))) as u64
+    }
+
+    /// Returns the usage after a compaction that began with the usage `before`.
+    pub fn compacted(self, before: Self) -> Self {
+        let (superseded, octets) = (self.superseded - before.superseded, self.octets - before.waste());
+        Self { superseded, octets, ..self }
+    }
+
+    /// Returns true if compaction is worth its cost on a disk with this much free space; `free` is called only if the
+    /// answer depends on it.
+    pub fn is_worth_compaction(self, free: impl FnOnce() -> u64) -> bool {
+        let waste = self.waste();
+        self.superseded > self.current && waste >= MIN_FREED && (waste >= LARGE_WASTE || waste >= free() / 4)
+    }
+}
+
+/// Returns the free octets of the file system of this directory; unlimited if that is unknown.
+pub(crate) fn free(directory: &Path) -> u64 {
+    statvfs(directory).map_or(u64::MAX, |disk| disk.blocks_available() * disk.fragment_size())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_disk_and_a_large_waste_are_worth_compaction() {
+        let worth = |current, superseded, octets, free| {
+            Usage { current, superseded, octets }.is_worth_compaction(|| free)
+        };
+        assert!(!worth(1000, 1000, 100 << 20, 0), "no more than half of the journal is superseded");
+        assert!(worth(1000, 100_000, LARGE_WASTE * 2, u64::MAX));
+        assert!(!worth(1000, 100_000, LARGE_WASTE / 2, u64::MAX));
+        assert!(worth(1000, 100_000, LARGE_WASTE / 2, LARGE_WASTE), "a quarter of the free space");
+        assert!(!worth(0, 100, MIN_FREED - 1, 0), "too little even for a full disk");
+    }
+
+    #[test]
+    fn what_is_superseded_is_gone_after_compaction() {
+        let before = Usage { current: 10, superseded: 90, octets: 1000 };
+        let Usage { current, superseded, octets } = before.compacted(before);
+        assert_eq!((current, superseded, octets), (10, 0, 100));
+        let after = Usage { current: 9, superseded: 92, octets: 1020 };
+        let Usage { current, superseded, octets } = after.compacted(before);
+        assert_eq!((current, superseded, octets), (9, 2, 120), "newer entries remain");
+        let nothing = Usage { current: 0, superseded: 0, octets: 0 };
+        assert_eq!(nothing.compacted(nothing).octets, 0);
+    }
+
+    #[test]
+    fn the_free_space_of_a_directory_is_that_of_its_file_system() {
+        assert!(free(&std::env::temp_dir()) < u64::MAX);
+        assert_eq!(free(Path::new("/none/such")), u64::MAX);
+    }
+}

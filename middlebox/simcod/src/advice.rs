@@ -1,0 +1,60 @@
+//! Advice on refusals.
+
+use hol_simco::Refusal;
+
+/// Returns the refusal with advice, if there is any.
+pub fn with_advice(what: &str, refusal: Refusal) -> String {
+    match advice(refusal) {
+        "" => format!("{what}: {refusal}"),
+        advice => format!("{what}: {refusal}; {advice}"),
+    }
+}
+
+fn advice(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::AuthenticationFailed => {
+            "give --secret FILE and --name AGENT; both must match the secrets of the middlebox"
+        }
+        Refusal::NoAuthorization => "add the agent to the policy file of the middlebox",
+        Refusal::InsufficientSecurity => {
+            "its policy requires TLS, WireGuard or IPsec; use --tls FILE if it listens for TLS"
+        }
+        Refusal::LackOfResources => "it has reached its maximum of sessions; try again later",
+        Refusal::NotAuthorized => "`may` of this agent in the policy file of the middlebox lacks this right",
+        Refusal::RuleNotAuthorized | Refusal::GroupNotAuthorized => {
+            "it belongs to another agent; `access` in the policy file of the middlebox permits access"
+        }
+        Refusal::NoSuchRule => "it may have ended; `simcod list` shows the existing ones",
+        Refusal::NoSuchGroup => "a group ends with its last rule; omit --group to begin one",
+        Refusal::ReplyTooBig => {
+            "a list has at most 8,191 rules; `simcod rules DIR` on its host shows all recorded rules (DIR: `state` of its settings)"
+        }
+        Refusal::NoResources => {
+            "the middlebox or this agent has reached its maximum of rules, elements or prefix lengths; end some with `simcod disallow`, or raise the agent's quota in its policy"
+        }
+        Refusal::ConfigurationFailed => {
+            "`internal` or `external` of this agent in its policy file may exclude these hosts; otherwise its packet filter or its disk fails, and its log shows why (log = \"debug\")"
+        }
+        Refusal::Inconsistent => "--both-ways needs single hosts and ports, --reservation a reserved rule",
+        Refusal::WildcardNotSupported => "use single hosts and ports",
+        Refusal::Conflict => "a blocking rule overlaps it; `simcod list` shows that as disabled",
+        Refusal::NatModeNotSupported => "omit --twice: the middlebox is not a twice NAT",
+        Refusal::NotSupported => {
+            "it does not block flows (PDR); end the rules that allow them with `simcod disallow`"
+        }
+        Refusal::LackOfAddresses => "no address of this IP version is free; end rules with `simcod disallow`",
+        Refusal::LackOfPorts => "its ports are in use; end rules with `simcod disallow`, or use fewer ports",
+        Refusal::ProtocolMismatch => "use the protocol that the rule has reserved; see `simcod status PID`",
+        Refusal::IllegalPortCount => "use no more ports than the rule has reserved; see `simcod status PID`",
+        Refusal::ParityMismatch => {
+            "start at an odd port if the reserved one is odd, otherwise at an even port; or omit --same-parity"
+        }
+        Refusal::IllegalAddress => {
+            "use a host, a prefix or any; not the unspecified or the broadcast address"
+        }
+        Refusal::IpVersionMismatch => {
+            "it does not support this IP version, or does not translate between the two"
+        }
+        _ => "",
+    }
+}
