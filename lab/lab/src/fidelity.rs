@@ -97,7 +97,10 @@ pub const KNOWN: &[KnownDifference] = &[
         what: "A delay that changes while packets wait in a queue: in the kernel world, which delays before the queue, these packets keep the old delay; in the model they get the new one, as on a real link",
         size: "the change of the delay, once, for these packets",
         matters: "events, traces and handovers that change the delay under load",
-        touches: Some(|point| point.network.events.iter().any(|event| event.delay.is_some())),
+        touches: Some(|point| {
+            let network = &point.network;
+            network.events.iter().chain(network.changes_of_trace()).any(|event| event.delay.is_some())
+        }),
     },
     KnownDifference {
         what: "A queue with a discipline in the kernel world: `sch_cbs` releases its packets and counts in whole octets, so they leave a little late",

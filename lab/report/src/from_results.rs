@@ -167,6 +167,7 @@ fn is_plain(point: &Point) -> bool {
         && network.links.is_empty()
         && network.lans.is_empty()
         && network.events.is_empty()
+        && network.trace.is_none()
         && network.up.is_none()
         && network.down.is_none();
     let size = point.workload.longest().unwrap_or(0);

@@ -68,6 +68,61 @@ fn a_distribution_is_read_from_a_file_beside_the_experiment() {
     assert!(code == 2 && message.contains("`jitter_distribution`: cannot read"), "{message}");
 }
 
+/// The digests of both transports' runs, in order.
+fn digests(dir: &Path, out: &str, options: &[&str]) -> Vec<String> {
+    ok(
+        dir,
+        &[&["run", "a.toml", "--out", out, "--set", "repetitions=3", "--set", "messages=600"], options]
+            .concat(),
+    );
+    let journal = fs::read_to_string(dir.join(out).join("runs.jsonl")).unwrap();
+    let run = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    let mut runs: Vec<_> = journal
+        .lines()
+        .map(run)
+        .map(|run| (run["repetition"].as_u64().unwrap(), run["summary"]["digest"].to_string()))
+        .collect();
+    runs.sort();
+    runs.into_iter().map(|(_, digest)| digest).collect()
+}
+
+/// Nothing but the start is random here.
+#[test]
+fn runs_begin_where_their_seeds_say() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    experiment(
+        dir,
+        "'lte.csv'",
+        "time,rate,delay\n0s,2Mbit,40ms\n1s,4Mbit,15ms\n2s,3Mbit,15ms\n4s,2Mbit,30ms\n",
+        "",
+    );
+    let start = |out, start: &str, more: &[&str]| {
+        digests(dir, out, &[&["--set", &format!("network.trace_start={start}")], more].concat())
+    };
+    let default = digests(dir, "default", &[]);
+    assert_eq!(default, vec![default[0].clone(); 3]);
+    assert_eq!(start("beginning", "0 s", &[]), default);
+    let fixed = start("fixed", "1500ms", &[]);
+    assert_eq!(fixed, vec![fixed[0].clone(); 3]);
+    assert_ne!(fixed, default);
+
+    let random = start("random", "random", &[]);
+    assert_eq!(start("again", "random", &["--jobs", "1"]), random);
+    assert!(random[0] != random[1] && random[1] != random[2] && random[0] != random[2], "{random:?}");
+    assert_ne!(start("seed", "random", &["--set", "seed=2"]), random);
+
+    // The result has the trace, so it can be continued without its file.
+    fs::rename(dir.join("lte.csv"), dir.join("other.csv")).unwrap();
+    let (code, message) = failure(dir, &["run", "a.toml", "--set", "network.trace_start=random"]);
+    assert!(code == 2 && message.contains("cannot read"), "{message}");
+    ok(dir, &["verify", "random"]);
+
+    let (code, message) =
+        failure(dir, &["run", "a.toml", "--set", "network.trace={}", "--set", "network.trace_start=1s"]);
+    assert!(code == 2 && message.contains("there is no trace"), "{message}");
+}
+
 #[test]
 fn a_trace_that_cannot_be_is_refused_with_its_line() {
     let dir = tempfile::tempdir().unwrap();

@@ -31,12 +31,13 @@ impl ComparedPoint {
 
     /// Returns `hol trace` with every setting that is not the default.
     fn run(&self) -> String {
-        let Point { transport, messages, repetitions, seed, network, workload, .. } = &self.point;
+        let Point { transport, messages, repetitions, seed, workload, .. } = &self.point;
+        let network = self.point.network_of(self.furthest);
         let json = |settings: Result<Value, serde_json::Error>| settings.expect("settings are JSON");
         let usual = usual(workload);
         let mut text = format!("hol trace {}", quoted(&transport.to_string()));
         for (table, settings, usual) in [
-            ("network", serde_json::to_value(network), serde_json::to_value(NetworkSpec::default())),
+            ("network", serde_json::to_value(&*network), serde_json::to_value(NetworkSpec::default())),
             ("workload", serde_json::to_value(workload), serde_json::to_value(usual)),
         ] {
             let (settings, usual) = (json(settings), json(usual));
