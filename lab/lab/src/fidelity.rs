@@ -251,7 +251,8 @@ mod tests {
 
     /// Returns the fidelity of this experiment's points.
     fn fidelity(text: &str) -> Fidelity {
-        let experiment = Experiment::parse("mine", &Source::new("mine.toml", text)).unwrap();
+        let source = Source::new("mine.toml", text).with_file("a.csv", "time,delay\n0s,10ms\n9s,20ms\n");
+        let experiment = Experiment::parse("mine", &source).unwrap();
         Fidelity::of(&experiment.points).unwrap()
     }
 
@@ -282,5 +283,16 @@ mod tests {
         let tcp = fidelity(&format!("transports = [\"tcp\"]\n{echo}"));
         assert!(sctp.known.iter().any(|known| known.matters.starts_with("echo")));
         assert!(tcp.known.is_empty(), "{:?}", tcp.known);
+    }
+
+    #[test]
+    fn a_trace_that_changes_the_delay_is_touched_wherever_a_run_begins() {
+        for start in ["0s", "5s", "random"] {
+            let text = format!(
+                "transports = [\"tcp\"]\nnetwork.trace = \"a.csv\"\nnetwork.trace_start = \"{start}\""
+            );
+            let known = fidelity(&text).known;
+            assert!(known.iter().any(|known| known.what.starts_with("A delay that changes")), "{start}");
+        }
     }
 }

@@ -123,6 +123,33 @@ fn runs_begin_where_their_seeds_say() {
     assert!(code == 2 && message.contains("there is no trace"), "{message}");
 }
 
+/// An outage is at another time in each run, and what it costs counts from there: TCP gives up when its retransmission timer first expires
+/// after a second without an acknowledgement (RFC 5482), the third time with 200 ms that double.
+#[test]
+fn an_outage_of_a_trace_counts_from_its_time_in_each_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    experiment(dir, "'lte.csv'\ntrace_start = 'random'", "time_s,loss_%\n0,0\n5,100\n5.1,100\n", "");
+    let set =
+        ["--set", "repetitions=4", "--set", "messages=4000", "--set", "transports=['tcp:user_timeout=1s']"];
+    let rows =
+        ok(dir, &[&["run", "a.toml", "--json", "--out", "out", "--series", "100ms"][..], &set].concat());
+    let row: serde_json::Value = serde_json::from_str(rows.lines().next().unwrap()).unwrap();
+    let noticed = row["noticed_ms"].as_f64().unwrap_or_else(|| panic!("{row}"));
+    assert!((1000.0..2000.0).contains(&noticed), "{noticed}");
+
+    let journal = fs::read_to_string(dir.join("out/runs.jsonl")).unwrap();
+    let run = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    let mut at: Vec<u64> =
+        journal.lines().map(run).map(|run| run["outages"][0]["at_ns"].as_u64().unwrap()).collect();
+    at.sort_unstable();
+    at.dedup();
+    assert_eq!(at.len(), 4, "{at:?}");
+    // The figure over time is of one run, whose outage it marks.
+    let report = fs::read_to_string(dir.join("out/report.html")).unwrap();
+    assert!(report.contains("class=\"event\""));
+}
+
 #[test]
 fn a_trace_that_cannot_be_is_refused_with_its_line() {
     let dir = tempfile::tempdir().unwrap();

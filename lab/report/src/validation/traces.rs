@@ -89,4 +89,17 @@ mod tests {
         assert_eq!(model, format!("{run} --pcap model.pcapng"));
         assert_eq!(kernel, format!("{run} --pcap kernel.pcapng"), "the test's point is one of the model");
     }
+
+    /// The command starts one run, so it names what happens in that one.
+    #[test]
+    fn a_trace_with_a_random_start_is_written_as_the_events_of_the_run() {
+        let text = "transports = ['tcp']\nmessages = 200\nrepetitions = 2\n[network]\ntrace = 'trace.csv'\ntrace_start = 'random'";
+        let compared = compared(text, &[20, 40], &[21, 21]);
+        let [_, model] = compared.traces();
+        assert!(!model.contains("network.trace"), "{model}");
+        let event = compared.point.scenario(1).network.events[1].clone();
+        let written = format!("at = \"{}\", direction = \"both\", rate = \"9Mbit\"", event.at);
+        assert!(model.contains("--set 'network.events=[") && model.contains(&written), "{written}: {model}");
+        assert_ne!(compared.point.scenario(0).network.events[1], event);
+    }
 }
