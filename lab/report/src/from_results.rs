@@ -196,7 +196,9 @@ mod tests {
     #[test]
     fn a_path_with_a_trace_has_no_closed_form_wherever_a_run_begins() {
         let plain = |network: &str| {
-            let text = format!("transports = ['tcp']\nmessages = 100\nworkload.rate = '10/s'\n{network}");
+            let text = format!(
+                "transports = ['tcp']\nmessages = 100\nworkload = {{ kind = 'simco', rate = '10/s' }}\n{network}"
+            );
             let source = Source::new("t.toml", text).with_file("a.csv", "0 1\n5 2\n");
             is_plain(&Experiment::parse("t", &source).unwrap().points[0])
         };
