@@ -526,6 +526,9 @@ class TokenBucket(TypedDict, closed=True):
 TraceSpec: TypeAlias = str | Pair
 
 
+TraceStart: TypeAlias = Literal['random'] | Duration
+
+
 class Transport1(TypedDict, closed=True):
     """
     A transport to compare, with a label, or with its own workload settings.
@@ -1534,6 +1537,12 @@ class NetworkSpec(TypedDict, closed=True):
     A file with more events, relative to the experiment file: a table with `time` and some of
     `rate`, `delay`, `loss` (CSV), or the times at which a packet may leave (mahimahi). One file
     per direction: `{ up = "a.csv", down = "b.csv" }`.
+    """
+    trace_start: NotRequired[TraceStart]
+    """
+    Position in the trace at which a run begins: a time from its beginning on, or `"random"`, which
+    each run draws from its seed, so that all transports of a repetition have the same one. Default the
+    beginning.
     """
     up: NotRequired[Overrides]
     """

@@ -302,7 +302,7 @@ fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> 
     })?;
     let checked = source.permission().check(&file).and_then(|()| file.check());
     checked.map_err(|(span, problem)| source.error(&span, problem))?;
-    file.beside(source)
+    file.beside(&table, source)
 }
 
 fn with_values<'s>(
@@ -364,7 +364,7 @@ fn key_of(point: usize, problem: &str, source: &Source) -> Option<Range<usize>> 
 }
 
 /// Returns the span of the first key of the table `at` that a problem names in backquotes.
-fn named_in(table: &DeTable<'_>, at: &str, problem: &str) -> Option<Range<usize>> {
+pub(crate) fn named_in(table: &DeTable<'_>, at: &str, problem: &str) -> Option<Range<usize>> {
     let DeValue::Table(inner) = table.get(at)?.get_ref() else { return None };
     problem.split('`').skip(1).step_by(2).find_map(|key| Some(inner.get(key)?.span()))
 }
@@ -467,10 +467,10 @@ impl File {
     }
 
     /// Makes the paths that the file names absolute; they are relative to it.
-    fn beside(mut self, source: &Source) -> Result<Self, InputError> {
+    fn beside(mut self, table: &DeTable<'_>, source: &Source) -> Result<Self, InputError> {
         self.programs.iter_mut().try_for_each(|program| programs::find_files(program, source))?;
         programs::find_root(&mut self.root, source)?;
-        traces::play(&mut self.network, source)?;
+        traces::play(&mut self.network, table, source)?;
         traces::read_distributions(&mut self.network, source)?;
         Ok(self)
     }

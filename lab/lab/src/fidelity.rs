@@ -97,7 +97,10 @@ pub const KNOWN: &[KnownDifference] = &[
         what: "A delay that changes while packets wait in a queue: in the kernel world, which delays before the queue, these packets keep the old delay; in the model they get the new one, as on a real link",
         size: "the change of the delay, once, for these packets",
         matters: "events, traces and handovers that change the delay under load",
-        touches: Some(|point| point.network.events.iter().any(|event| event.delay.is_some())),
+        touches: Some(|point| {
+            let network = &point.network;
+            network.events.iter().chain(network.changes_of_trace()).any(|event| event.delay.is_some())
+        }),
     },
     KnownDifference {
         what: "A queue with a discipline in the kernel world: `sch_cbs` releases its packets and counts in whole octets, so they leave a little late",
@@ -248,7 +251,8 @@ mod tests {
 
     /// Returns the fidelity of this experiment's points.
     fn fidelity(text: &str) -> Fidelity {
-        let experiment = Experiment::parse("mine", &Source::new("mine.toml", text)).unwrap();
+        let source = Source::new("mine.toml", text).with_file("a.csv", "time,delay\n0s,10ms\n9s,20ms\n");
+        let experiment = Experiment::parse("mine", &source).unwrap();
         Fidelity::of(&experiment.points).unwrap()
     }
 
@@ -279,5 +283,16 @@ mod tests {
         let tcp = fidelity(&format!("transports = [\"tcp\"]\n{echo}"));
         assert!(sctp.known.iter().any(|known| known.matters.starts_with("echo")));
         assert!(tcp.known.is_empty(), "{:?}", tcp.known);
+    }
+
+    #[test]
+    fn a_trace_that_changes_the_delay_is_touched_wherever_a_run_begins() {
+        for start in ["0s", "5s", "random"] {
+            let text = format!(
+                "transports = [\"tcp\"]\nnetwork.trace = \"a.csv\"\nnetwork.trace_start = \"{start}\""
+            );
+            let known = fidelity(&text).known;
+            assert!(known.iter().any(|known| known.what.starts_with("A delay that changes")), "{start}");
+        }
     }
 }

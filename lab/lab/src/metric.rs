@@ -421,7 +421,7 @@ pub const TABLE: [MetricInfo; 17] = [
         column: "noticed_ms",
         needs: Some(DISRUPTED),
         extract: Extract::Run(|point, run| {
-            let disrupted = point.network.disruptions().first()?.at;
+            let disrupted = point.network_of(run.key.repetition).disruptions().first()?.at;
             Some(run.failed_at?.saturating_sub(disrupted).as_millis_f64())
         }),
         columns: &[

@@ -1,5 +1,6 @@
 //! One combination of the axes, with the value of every setting.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -199,7 +200,7 @@ impl Point {
 
     /// Returns whether a link goes down during a run, or the client moves.
     pub fn is_disrupted(&self) -> bool {
-        !self.network.disruptions().is_empty()
+        self.network.is_disrupted()
     }
 
     /// Returns the number of background flows that last as long as the workload, without those with a fixed number of messages.
@@ -228,10 +229,15 @@ impl Point {
         self.workload.record_kind() == RecordKind::Frame
     }
 
+    /// Returns the network of a repetition: its trace begins where the seed says.
+    pub fn network_of(&self, repetition: u32) -> Cow<'_, NetworkSpec> {
+        self.network.of_run(self.seed_of(repetition))
+    }
+
     /// Returns the scenario of a repetition.
     pub fn scenario(&self, repetition: u32) -> Scenario {
         Scenario {
-            network: self.network.clone(),
+            network: self.network_of(repetition).into_owned(),
             hosts: self.hosts.clone(),
             transport: self.transport.clone(),
             workload: self.workload.clone(),

@@ -1,28 +1,71 @@
 //! Reads the files that a network names: a trace of the path (`network.trace`) and distributions of its delay
 //! (`network.jitter_distribution`).
 
-use hol_network::{Distribution, NetworkSpec, trace_events};
+use hol_base::Duration;
+use hol_network::{Distribution, NetworkSpec, TracePlayback, TraceSpec, TraceStart, read_trace};
 use toml::Spanned;
+use toml::de::DeTable;
 
 use crate::error::InputError;
+use crate::experiment::named_in;
 use crate::source::Source;
 
 /// Converts the network's trace to events, which become part of the point, so that the file is no longer
-/// needed.
-pub(crate) fn play(network: &mut Spanned<NetworkSpec>, source: &Source) -> Result<(), InputError> {
+/// needed. If each run begins elsewhere in the trace, the trace itself becomes part of the point.
+pub(crate) fn play(
+    network: &mut Spanned<NetworkSpec>,
+    table: &DeTable<'_>,
+    source: &Source,
+) -> Result<(), InputError> {
     let place = network.span();
-    let Some(trace) = network.as_mut().trace.take() else { return Ok(()) };
-    for (name, direction) in trace.files() {
+    let start = network.as_mut().trace_start.take();
+    let refuse_start = |problem: String| {
+        let span = named_in(table, "network", "`trace_start`").unwrap_or_else(|| place.clone());
+        source.error(&span, format!("`trace_start`: {problem}"))
+    };
+    let mut traces = Vec::new();
+    let trace = network.as_mut().trace.take();
+    for (name, direction) in trace.iter().flat_map(TraceSpec::files) {
         let text = source
             .file(name)
             .map_err(|problem| source.error_of("network.trace", &place, format!("`trace`: {problem}")))?;
-        let events = trace_events(&text, direction).map_err(|error| InputError {
+        let trace = read_trace(&text, direction).map_err(|error| InputError {
             place: format!("{name}:{}", error.line),
             problem: error.problem,
         })?;
-        network.as_mut().events.extend(events);
+        if let Some(problem) = start.and_then(|start| why_unavailable(start, name, &trace)) {
+            return Err(refuse_start(problem));
+        }
+        traces.push(trace);
     }
+    let position = match start {
+        Some(_) if traces.is_empty() => {
+            let problem = "there is no trace; name its file, as in trace = \"lte.csv\"";
+            return Err(refuse_start(problem.to_owned()));
+        }
+        Some(TraceStart::Random) => {
+            (network.as_mut().trace, network.as_mut().trace_start) = (Some(TraceSpec::read(traces)), start);
+            return Ok(());
+        }
+        Some(TraceStart::At(position)) => position,
+        None => Duration::ZERO,
+    };
+    network.as_mut().events.extend(traces.iter().flat_map(|trace| trace.events_from(position)));
     Ok(())
+}
+
+/// Returns why a run cannot begin at `start` of the trace in the file `name`; `None` if it can.
+fn why_unavailable(start: TraceStart, name: &str, trace: &TracePlayback) -> Option<String> {
+    let end = trace.end();
+    match start {
+        TraceStart::At(position) if position > end => Some(format!(
+            "{position} is beyond the end of {name}, which ends at {end}; choose an earlier time"
+        )),
+        TraceStart::Random if end.is_zero() => {
+            Some(format!("{name} has only its beginning; add lines with later times, or remove the key"))
+        }
+        _ => None,
+    }
 }
 
 /// Reads the files of distributions; their numbers become part of the point.

@@ -36,6 +36,11 @@ impl NetworkSpec {
         all.truncate(MOST);
         all
     }
+
+    /// Returns whether a run may have a disruption, whenever its trace begins.
+    pub fn is_disrupted(&self) -> bool {
+        !self.disruptions().is_empty() || self.changes_of_trace().any(EventSpec::is_failure)
+    }
 }
 
 impl EventSpec {

@@ -35,6 +35,13 @@ pub struct EventSpec {
     pub delay: Option<Duration>,
 }
 
+impl EventSpec {
+    /// Creates an event that changes nothing yet.
+    pub(crate) const fn empty(at: Duration, direction: LinkDirection) -> Self {
+        Self { at, direction, path: None, link: None, down: None, rate: None, loss: None, delay: None }
+    }
+}
+
 /// The directions that an event changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -5,8 +5,9 @@
 //! [`NetworkSpec`] is the table of an experiment, [`Topology`] the validated network (modules `build` and
 //! `check`), [`Network`] the running simulation. Each physical effect has a file: `transmitter` (rate),
 //! `queue`, `red`, `codel`, `fair` (FQ-CoDel), `pie`, `propagation` (delay, jitter) and its `distribution`,
-//! `loss` and its `timed_bursts`, `chance` (duplication, corruption, reordering), `police`. `named_path` has the paths of `paths/`, `trace` converts files to events, `link`
-//! combines the effects, `channel` makes links take turns.
+//! `loss` and its `timed_bursts`, `chance` (duplication, corruption, reordering), `police`. `named_path` has the
+//! paths of `paths/`, `trace` reads files of events, `trace_playback` plays them from the position of
+//! `trace_start` on, `link` combines the effects, `channel` makes links take turns.
 
 mod build;
 mod chance;
@@ -41,6 +42,8 @@ mod tap;
 mod timed_bursts;
 mod topology;
 mod trace;
+mod trace_playback;
+mod trace_start;
 mod transit;
 mod transmitter;
 
@@ -70,5 +73,7 @@ pub use tap::{Drops, Tap, TapEvent, TapPoint};
 pub use topology::{
     AddressChange, Interface, LinkPlan, Medium, Route, RouteChange, ScheduledChange, Segment, Topology,
 };
-pub use trace::{TraceError, TraceSpec, events as trace_events};
+pub use trace::{TraceError, TraceSpec, events as trace_events, read as read_trace};
+pub use trace_playback::TracePlayback;
+pub use trace_start::TraceStart;
 pub use transit::Transit;

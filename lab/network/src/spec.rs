@@ -18,6 +18,7 @@ use crate::loss::LossSpec;
 use crate::named_path::NamedPath;
 use crate::police::PoliceSpec;
 use crate::trace::TraceSpec;
+use crate::trace_start::TraceStart;
 
 /// Generates every table that may hold the settings of a link from one list.
 ///
@@ -139,6 +140,11 @@ macro_rules! settings {
             /// per direction: `{ up = "a.csv", down = "b.csv" }`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace: Option<TraceSpec>,
+            /// Position in the trace at which a run begins: a time from its beginning on, or `"random"`, which
+            /// each run draws from its seed, so that all transports of a repetition have the same one. Default the
+            /// beginning.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub trace_start: Option<TraceStart>,
             /// Move the client from the first of two paths to the second. Over QUIC, and over UDP in the
             /// kernel world, only with `changes = "route"`.
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -169,6 +175,7 @@ macro_rules! settings {
                     down: None,
                     events: Vec::new(),
                     trace: None,
+                    trace_start: None,
                     handover: None,
                     paths: Vec::new(),
                     nodes: Vec::new(),

@@ -4,31 +4,35 @@
 //! header has one for its column (`rate_Mbit`). Without a header, two columns are seconds and Mbit/s, as in
 //! Pensieve's traces; G-NetTrack's CSV has its own. Times of day count from the first. In mahimahi's format
 //! each line is the millisecond at which a packet of MTU size may leave. All become events, so every world
-//! treats them alike.
+//! treats them alike; `trace_playback` says which ones, from each position on.
 
 use std::fmt;
 
 use hol_base::{BitRate, Duration, Ratio};
 use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, MapAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::event::{EventSpec, LinkDirection};
 use crate::loss::LossSpec;
+use crate::trace_playback::{TracePlayback, Values};
 
-/// The trace files of a network.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// The trace files of a network, or what was read from them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct TraceSpec(Traces);
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Traces {
     /// One file for both directions: `"lte.csv"`.
     Both(String),
     /// One file per direction: `{ up = "lte.up", down = "lte.down" }`.
     Each(Pair),
+    /// What was read from the files, in results. Experiment files only name files.
+    #[schemars(skip)]
+    Read(Vec<TracePlayback>),
 }
 
 /// The files of the two directions.
@@ -52,6 +56,20 @@ impl TraceSpec {
                 let named = [(up, LinkDirection::Up), (down, LinkDirection::Down)].into_iter();
                 named.filter_map(|(name, direction)| Some((name.as_deref()?, direction))).collect()
             }
+            Traces::Read(_) => Vec::new(),
+        }
+    }
+
+    /// Creates the traces that were read from files.
+    pub const fn read(playbacks: Vec<TracePlayback>) -> Self {
+        Self(Traces::Read(playbacks))
+    }
+
+    /// Returns what was read from the files; `None` if they are only named.
+    pub fn playbacks(&self) -> Option<&[TracePlayback]> {
+        match &self.0 {
+            Traces::Read(playbacks) => Some(playbacks),
+            Traces::Both(_) | Traces::Each(_) => None,
         }
     }
 }
@@ -79,6 +97,9 @@ impl<'de> Deserialize<'de> for TraceSpec {
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TraceSpec, A::Error> {
                 Pair::deserialize(MapAccessDeserializer::new(map)).map(|pair| TraceSpec(Traces::Each(pair)))
             }
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<TraceSpec, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(TraceSpec::read)
+            }
         }
         deserializer.deserialize_any(NameOrTable)
     }
@@ -99,33 +120,50 @@ const MOST_EVENTS: usize = 100_000;
 /// Maximum number of lines read.
 const MOST_LINES: usize = 2_000_000;
 
-/// Returns the events of a trace, in one direction or both.
+/// Returns the events of a trace from its beginning on, in one direction or both.
 pub fn events(text: &str, direction: LinkDirection) -> Result<Vec<EventSpec>, TraceError> {
+    read(text, direction).map(|trace| trace.events_from(Duration::ZERO))
+}
+
+/// Reads a trace, in one direction or both.
+pub fn read(text: &str, direction: LinkDirection) -> Result<TracePlayback, TraceError> {
     let first = lines(text).next().ok_or_else(|| refuse(1, "the trace is empty"))?;
-    let steps = if first.1.parse::<u64>().is_ok() {
+    let Round { steps, end, rounds } = if first.1.parse::<u64>().is_ok() {
         opportunities(text)?
     } else if is_plain(first.1) {
-        plain(text)?
+        Round::once(plain(text)?)
     } else if first.1.split(',').any(|column| column.trim() == DRIVE_DOWN) {
-        drive(text, direction)?
+        Round::once(drive(text, direction)?)
     } else {
-        table(text)?
+        Round::once(table(text)?)
     };
-    let mut last = Step::default();
-    let mut events = Vec::new();
+    let mut values = Values::default();
+    let mut changes = Vec::new();
     for step in steps {
-        let changed = step.changed_since(&last);
-        last = Step { at: step.at, line: step.line, ..step.or(&last) };
-        if let Some(Step { at, rate, delay, loss, line }) = changed {
-            if events.len() == MOST_EVENTS {
-                let problem = format!("more than {MOST_EVENTS} changes; make the steps of the trace longer");
-                return Err(refuse(line, &problem));
-            }
-            let loss = loss.map(LossSpec::Independent);
-            events.push(EventSpec { at, direction, path: None, link: None, down: None, rate, loss, delay });
+        let Some(change) = values.replace(step.event(direction)) else { continue };
+        if changes.len() == MOST_EVENTS {
+            let problem = format!("more than {MOST_EVENTS} changes; make the steps of the trace longer");
+            return Err(refuse(step.line, &problem));
         }
+        changes.push(change);
     }
-    Ok(events)
+    Ok(TracePlayback { direction, end, rounds, changes })
+}
+
+/// The steps of a trace, once.
+struct Round {
+    steps: Vec<Step>,
+    /// Time of the last line.
+    end: Duration,
+    /// How often a trace that repeats is played.
+    rounds: Option<u64>,
+}
+
+impl Round {
+    /// Creates a round after which the last values hold.
+    fn once(steps: Vec<Step>) -> Self {
+        Self { end: steps.last().map_or(Duration::ZERO, |step| step.at), steps, rounds: None }
+    }
 }
 
 /// The values of a row; `None` where a value is missing.
@@ -139,19 +177,9 @@ struct Step {
 }
 
 impl Step {
-    fn changed_since(&self, last: &Self) -> Option<Self> {
-        fn new<T: PartialEq + Clone>(own: &Option<T>, last: &Option<T>) -> Option<T> {
-            own.clone().filter(|own| last.as_ref() != Some(own))
-        }
-        let rate = new(&self.rate, &last.rate);
-        let (delay, loss) = (new(&self.delay, &last.delay), new(&self.loss, &last.loss));
-        let changes = rate.is_some() || delay.is_some() || loss.is_some();
-        changes.then_some(Self { rate, delay, loss, ..*self })
-    }
-
-    fn or(&self, last: &Self) -> Self {
-        let (rate, delay) = (self.rate.or(last.rate), self.delay.or(last.delay));
-        Self { rate, delay, loss: self.loss.or(last.loss), ..*self }
+    fn event(&self, direction: LinkDirection) -> EventSpec {
+        let Self { at, rate, delay, loss, .. } = *self;
+        EventSpec { rate, delay, loss: loss.map(LossSpec::Independent), ..EventSpec::empty(at, direction) }
     }
 }
 
@@ -174,7 +202,7 @@ const LASTS: Duration = Duration::from_secs(600);
 
 /// Parses mahimahi's format. The packets within a tenth of a second give a rate; in a gap one packet passes
 /// until the next opportunity.
-fn opportunities(text: &str) -> Result<Vec<Step>, TraceError> {
+fn opportunities(text: &str) -> Result<Round, TraceError> {
     let mut counts: Vec<(u64, usize)> = Vec::new();
     let bin = BIN.as_millis_f64() as u64;
     let (mut last, mut end) = (0, 0);
@@ -212,7 +240,7 @@ fn opportunities(text: &str) -> Result<Vec<Step>, TraceError> {
             _ => counts.push((slots - 1, late)),
         }
     }
-    Ok(repeated(&rates(&counts, end), Duration::from_millis(end)))
+    Ok(repeated(rates(&counts, end), Duration::from_millis(end)))
 }
 
 /// Returns the rate of each slot of a tenth of a second until `end`, in ms, and of gaps between opportunities.
@@ -234,16 +262,13 @@ fn rates(counts: &[(u64, usize)], end: u64) -> Vec<Step> {
 }
 
 /// Repeats the steps until the trace is long enough, as mahimahi restarts at the end.
-fn repeated(steps: &[Step], period: Duration) -> Vec<Step> {
-    if let [_] = steps {
-        return steps.to_vec();
+fn repeated(steps: Vec<Step>, end: Duration) -> Round {
+    if let [_] = steps[..] {
+        return Round { steps, end, rounds: None };
     }
-    let rounds = (LASTS.as_nanos().div_ceil(period.as_nanos())).max(1);
+    let rounds = (LASTS.as_nanos().div_ceil(end.as_nanos())).max(1);
     let rounds = rounds.min((MOST_EVENTS / steps.len()).max(1) as u64);
-    let round = |round: u64| {
-        steps.iter().map(move |step| Step { at: step.at + period.saturating_mul(round), ..step.clone() })
-    };
-    (0..rounds).flat_map(round).collect()
+    Round { steps, end, rounds: Some(rounds) }
 }
 
 /// Returns the two numbers of a line.

@@ -2,7 +2,10 @@
 
 use bytes::Bytes;
 use hol_base::{Duration, Rng, Seed, Time};
-use hol_network::{Drops, Network, NodeId, Tap, TapEvent, TapPoint, Topology, Transit};
+use hol_network::{
+    Drops, LinkDirection, Network, NetworkSpec, NodeId, Tap, TapEvent, TapPoint, Topology, Transit,
+    read_trace,
+};
 use hol_wire::{Address, Packet, Transport, tcp};
 
 const CLIENT: NodeId = NodeId(0);
@@ -69,6 +72,29 @@ fn poisson(rng: &mut Rng, mean: Duration, count: usize) -> Vec<Time> {
         at
     };
     (0..count).map(|_| next()).collect()
+}
+
+/// Opportunities of mahimahi: a packet each ms from 400 to 699 ms, and one at 1000 ms, where the trace begins again. So an outage begins
+/// at 700 ms and lasts over the end of the trace until 400 ms of the next round; in each of its parts, of 200, 100 and 400 ms, one
+/// packet passes. The packets have 1500 octets, and the link 14 more for each.
+#[test]
+fn a_trace_is_played_from_its_start_on_and_over_its_end() {
+    let text: String = (400..700).chain([1000]).map(|ms| format!("{ms}\n")).collect();
+    let trace = read_trace(&text, LinkDirection::Both).unwrap();
+    let arrivals = |start: u64, sent: &[u64]| {
+        let events = trace.events_from(Duration::from_millis(start));
+        let spec = NetworkSpec { events, ..NetworkSpec::default() };
+        let topology = Topology::new(&spec).unwrap();
+        let sent: Vec<Time> = sent.iter().copied().map(Time::from_millis).collect();
+        let (arrivals, _) = deliver(Network::new(&topology, Seed(1), None), &sent, 1500);
+        arrivals.into_iter().map(|(_, at)| at.since(Time::from_millis(10)).as_millis()).collect::<Vec<_>>()
+    };
+    // The outage is from 200 to 900 ms of the run, and again from 1200 ms on.
+    assert_eq!(arrivals(500, &[0, 200, 200, 200, 200, 1200]), [1, 400, 500, 900, 901, 1400]);
+    // The run begins within the outage, after half of its first part: half a packet at 60.56 kbit/s, the other half at 121.12 kbit/s; so
+    // the second packet ends after half of the last part, 400 ms.
+    assert_eq!(arrivals(800, &[0, 0]), [150, 400]);
+    assert_eq!(arrivals(0, &[0, 400, 700]), [400, 401, 900]);
 }
 
 #[test]

@@ -167,6 +167,7 @@ fn is_plain(point: &Point) -> bool {
         && network.links.is_empty()
         && network.lans.is_empty()
         && network.events.is_empty()
+        && network.trace.is_none()
         && network.up.is_none()
         && network.down.is_none();
     let size = point.workload.longest().unwrap_or(0);
@@ -184,4 +185,26 @@ fn is_plain(point: &Point) -> bool {
         && channel == Settings::OWN_CHANNEL
         && size <= MOST
         && share <= EASY
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_lab::{Experiment, Source};
+
+    use super::*;
+
+    #[test]
+    fn a_path_with_a_trace_has_no_closed_form_wherever_a_run_begins() {
+        let plain = |network: &str| {
+            let text = format!(
+                "transports = ['tcp']\nmessages = 100\nworkload = {{ kind = 'simco', rate = '10/s' }}\n{network}"
+            );
+            let source = Source::new("t.toml", text).with_file("a.csv", "0 1\n5 2\n");
+            is_plain(&Experiment::parse("t", &source).unwrap().points[0])
+        };
+        assert!(plain(""));
+        for start in ["0s", "random"] {
+            assert!(!plain(&format!("network.trace = 'a.csv'\nnetwork.trace_start = '{start}'")), "{start}");
+        }
+    }
 }

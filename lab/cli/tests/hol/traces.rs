@@ -68,6 +68,88 @@ fn a_distribution_is_read_from_a_file_beside_the_experiment() {
     assert!(code == 2 && message.contains("`jitter_distribution`: cannot read"), "{message}");
 }
 
+/// The digests of both transports' runs, in order.
+fn digests(dir: &Path, out: &str, options: &[&str]) -> Vec<String> {
+    ok(
+        dir,
+        &[&["run", "a.toml", "--out", out, "--set", "repetitions=3", "--set", "messages=600"], options]
+            .concat(),
+    );
+    let journal = fs::read_to_string(dir.join(out).join("runs.jsonl")).unwrap();
+    let run = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    let mut runs: Vec<_> = journal
+        .lines()
+        .map(run)
+        .map(|run| (run["repetition"].as_u64().unwrap(), run["summary"]["digest"].to_string()))
+        .collect();
+    runs.sort();
+    runs.into_iter().map(|(_, digest)| digest).collect()
+}
+
+/// Nothing but the start is random here.
+#[test]
+fn runs_begin_where_their_seeds_say() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    experiment(
+        dir,
+        "'lte.csv'",
+        "time,rate,delay\n0s,2Mbit,40ms\n1s,4Mbit,15ms\n2s,3Mbit,15ms\n4s,2Mbit,30ms\n",
+        "",
+    );
+    let start = |out, start: &str, more: &[&str]| {
+        digests(dir, out, &[&["--set", &format!("network.trace_start={start}")], more].concat())
+    };
+    let default = digests(dir, "default", &[]);
+    assert_eq!(default, vec![default[0].clone(); 3]);
+    assert_eq!(start("beginning", "0 s", &[]), default);
+    let fixed = start("fixed", "1500ms", &[]);
+    assert_eq!(fixed, vec![fixed[0].clone(); 3]);
+    assert_ne!(fixed, default);
+
+    let random = start("random", "random", &[]);
+    assert_eq!(start("again", "random", &["--jobs", "1"]), random);
+    assert!(random[0] != random[1] && random[1] != random[2] && random[0] != random[2], "{random:?}");
+    assert_ne!(start("seed", "random", &["--set", "seed=2"]), random);
+
+    // The result has the trace, so it can be continued without its file.
+    fs::rename(dir.join("lte.csv"), dir.join("other.csv")).unwrap();
+    let (code, message) = failure(dir, &["run", "a.toml", "--set", "network.trace_start=random"]);
+    assert!(code == 2 && message.contains("cannot read"), "{message}");
+    ok(dir, &["verify", "random"]);
+
+    let (code, message) =
+        failure(dir, &["run", "a.toml", "--set", "network.trace={}", "--set", "network.trace_start=1s"]);
+    assert!(code == 2 && message.contains("there is no trace"), "{message}");
+}
+
+/// An outage is at another time in each run, and what it costs counts from there: TCP gives up when its retransmission timer first expires
+/// after a second without an acknowledgement (RFC 5482), the third time with 200 ms that double.
+#[test]
+fn an_outage_of_a_trace_counts_from_its_time_in_each_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    experiment(dir, "'lte.csv'\ntrace_start = 'random'", "time_s,loss_%\n0,0\n5,100\n5.1,100\n", "");
+    let set =
+        ["--set", "repetitions=4", "--set", "messages=4000", "--set", "transports=['tcp:user_timeout=1s']"];
+    let rows =
+        ok(dir, &[&["run", "a.toml", "--json", "--out", "out", "--series", "100ms"][..], &set].concat());
+    let row: serde_json::Value = serde_json::from_str(rows.lines().next().unwrap()).unwrap();
+    let noticed = row["noticed_ms"].as_f64().unwrap_or_else(|| panic!("{row}"));
+    assert!((1000.0..2000.0).contains(&noticed), "{noticed}");
+
+    let journal = fs::read_to_string(dir.join("out/runs.jsonl")).unwrap();
+    let run = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    let mut at: Vec<u64> =
+        journal.lines().map(run).map(|run| run["outages"][0]["at_ns"].as_u64().unwrap()).collect();
+    at.sort_unstable();
+    at.dedup();
+    assert_eq!(at.len(), 4, "{at:?}");
+    // The figure over time is of one run, whose outage it marks.
+    let report = fs::read_to_string(dir.join("out/report.html")).unwrap();
+    assert!(report.contains("class=\"event\""));
+}
+
 #[test]
 fn a_trace_that_cannot_be_is_refused_with_its_line() {
     let dir = tempfile::tempdir().unwrap();

@@ -46,6 +46,7 @@ network.overhead = '14B'
 network.up.delay = '10ms'
 network.down.loss = '1%'
 network.events = [{ at = '1s', down = true }]
+network.trace_start = 'random'
 network.handover = { speed = 12.5, overlap = 5, at = '1s' }
 network.handover.speed = 10
 network.handover.overlap = 5

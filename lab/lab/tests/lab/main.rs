@@ -2,3 +2,4 @@
 
 mod experiments;
 mod series;
+mod trace_start;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hol_base::{QueueLimit, Time};
 use hol_lab::{LabError, Point, Results, Row, SampledObject, Series};
-use hol_network::Topology;
+use hol_network::{Disruption, Topology};
 
 use super::line::{COLUMNS, Line};
 use super::{OverTime, Run};
@@ -32,15 +32,16 @@ pub(crate) fn gather<'f>(
             break;
         }
         let points = results.points.iter().filter(|result| filter.takes(&Cell::from(&result.point)));
-        let mut found = Vec::new();
+        let (mut found, mut disruptions) = (Vec::new(), None);
         for result in points {
             let Some(run) = result.runs.first() else { continue };
             if let Some(series) = Series::of(dir, run.key)? {
+                disruptions.get_or_insert_with(|| result.point.network_of(run.key.repetition).disruptions());
                 found.push((&result.point, series));
             }
         }
         let id = format!("over-time-{}", all.len() + 1);
-        all.extend(over_time(id, place, &found)?);
+        all.extend(over_time(id, place, &found, disruptions.unwrap_or_default())?);
     }
     Ok(all)
 }
@@ -89,7 +90,12 @@ impl Seen {
     }
 }
 
-fn over_time(id: String, place: &str, found: &[(&Point, Series)]) -> Result<Option<OverTime>, LabError> {
+fn over_time(
+    id: String,
+    place: &str,
+    found: &[(&Point, Series)],
+    disruptions: Vec<Disruption>,
+) -> Result<Option<OverTime>, LabError> {
     let seen = found.iter().map(|(_, series)| Seen::of(series)).collect::<Result<Vec<_>, _>>()?;
     let Some(interval) = found.iter().map(|(_, series)| series.interval()).max() else { return Ok(None) };
     let span = seen.iter().map(|seen| seen.last.as_secs_f64()).fold(0.0, f64::max);
@@ -107,8 +113,7 @@ fn over_time(id: String, place: &str, found: &[(&Point, Series)]) -> Result<Opti
         }
         other => unreachable!("{other:?} is no queue"),
     });
-    let events = found.first().map(|(point, _)| point.network.disruptions()).unwrap_or_default();
-    let events = events.into_iter().map(|event| event.at.as_secs_f64()).collect();
+    let events = disruptions.into_iter().map(|event| event.at.as_secs_f64()).collect();
     Ok(Some(OverTime {
         id,
         place: place.to_owned(),

@@ -17,8 +17,8 @@ pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> ComparedPoin
 
 /// Returns every point of the experiment `text`, with repetitions of one message that took these ms.
 pub fn measured(name: &str, text: &str, millis: &[u64]) -> Vec<PointResult> {
-    let experiment =
-        Experiment::parse(name, &Source::new("test.toml", text)).expect("the test's text is right");
+    let source = Source::new("test.toml", text).with_file("trace.csv", "0 2\n5 9\n20 2\n");
+    let experiment = Experiment::parse(name, &source).expect("the test's text is right");
     let result = |point: &Point| {
         let point = point.clone();
         let run = |(repetition, ms): (u32, &u64)| RunResult {

@@ -31,12 +31,13 @@ impl ComparedPoint {
 
     /// Returns `hol trace` with every setting that is not the default.
     fn run(&self) -> String {
-        let Point { transport, messages, repetitions, seed, network, workload, .. } = &self.point;
+        let Point { transport, messages, repetitions, seed, workload, .. } = &self.point;
+        let network = self.point.network_of(self.furthest);
         let json = |settings: Result<Value, serde_json::Error>| settings.expect("settings are JSON");
         let usual = usual(workload);
         let mut text = format!("hol trace {}", quoted(&transport.to_string()));
         for (table, settings, usual) in [
-            ("network", serde_json::to_value(network), serde_json::to_value(NetworkSpec::default())),
+            ("network", serde_json::to_value(&*network), serde_json::to_value(NetworkSpec::default())),
             ("workload", serde_json::to_value(workload), serde_json::to_value(usual)),
         ] {
             let (settings, usual) = (json(settings), json(usual));
@@ -87,5 +88,18 @@ mod tests {
                    --count 2000 --repetitions 2 --seed 7 --repetition 1";
         assert_eq!(model, format!("{run} --pcap model.pcapng"));
         assert_eq!(kernel, format!("{run} --pcap kernel.pcapng"), "the test's point is one of the model");
+    }
+
+    /// The command starts one run, so it names what happens in that one.
+    #[test]
+    fn a_trace_with_a_random_start_is_written_as_the_events_of_the_run() {
+        let text = "transports = ['tcp']\nmessages = 200\nrepetitions = 2\n[network]\ntrace = 'trace.csv'\ntrace_start = 'random'";
+        let compared = compared(text, &[20, 40], &[21, 21]);
+        let [_, model] = compared.traces();
+        assert!(!model.contains("network.trace"), "{model}");
+        let event = compared.point.scenario(1).network.events[1].clone();
+        let written = format!("at = \"{}\", direction = \"both\", rate = \"9Mbit\"", event.at);
+        assert!(model.contains("--set 'network.events=[") && model.contains(&written), "{written}: {model}");
+        assert_ne!(compared.point.scenario(0).network.events[1], event);
     }
 }

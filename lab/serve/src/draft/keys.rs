@@ -73,7 +73,8 @@ const NS: [&str; 15] = [
 ];
 
 /// Tables and lists of the network, in addition to link settings.
-const NETWORK: [&str; 9] = ["path", "nodes", "links", "lans", "paths", "up", "down", "events", "trace"];
+const NETWORK: [&str; 10] =
+    ["path", "nodes", "links", "lans", "paths", "up", "down", "events", "trace", "trace_start"];
 
 /// Returns all words.
 pub fn keys() -> Keys {

@@ -25,6 +25,38 @@ fn namespaces_of_a_machine_are_the_network_that_was_asked_for_and_change_nothing
     everybody_learns_what_he_may(dir);
 }
 
+/// Each run begins where its seed says, so the outages are at the same times as in the model, and as many datagrams are lost.
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build), iproute2 and python3"]
+fn namespaces_play_a_trace_from_the_position_that_the_seed_draws() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("trace.toml"), include_str!("trace.toml")).unwrap();
+    let trace = "time_s,loss_%,delay_ms\n0,0,25\n3.005,100,\n3.505,0,\n5.005,,40\n7.005,100,\n8.005,0,\n";
+    fs::write(dir.join("lte.csv"), trace).unwrap();
+    machine::run(dir, "HOL run trace.toml --world live:namespaces --out here >said 2>&1\n");
+    ok(dir, &["run", "trace.toml", "--out", "model"]);
+    let [here, model] = ["here", "model"].map(|out| {
+        let journal = fs::read_to_string(dir.join(out).join("runs.jsonl"))
+            .unwrap_or_else(|_| panic!("{}", read(&dir.join("said"))));
+        let mut runs: Vec<(u64, u64, Vec<[u64; 2]>)> = journal
+            .lines()
+            .map(|line| {
+                let run: Value = serde_json::from_str(line).unwrap();
+                let number = |value: &Value| value.as_u64().unwrap();
+                let outages = run["outages"].as_array().unwrap().iter();
+                let outages =
+                    outages.map(|outage| ["at_ns", "lost"].map(|key| number(&outage[key]))).collect();
+                (number(&run["repetition"]), number(&run["summary"]["completed"]), outages)
+            })
+            .collect();
+        runs.sort();
+        runs
+    });
+    assert_eq!(here, model);
+    assert!(here.len() == 2 && here[0].2 != here[1].2 && here[0].2.len() == 2, "{here:?}");
+}
+
 /// Tells this test that it is in the machine.
 const INSIDE: &str = "HOL_TEST_INSIDE";
 /// Of so many cases one is tried: all are those of User-Mode Linux, where the same program builds the same networks.

@@ -1,0 +1,134 @@
+//! `network.trace_start`: where each run begins in the trace of its path.
+
+use hol_lab::{Experiment, Point, Source};
+use hol_network::EventSpec;
+
+const LTE: &str = "time_s,rate_Mbit,delay_ms\n0,10,20\n10,2,60\n25,8,30\n40,10,20\n";
+const SHORT: &str = "time_s,rate_Mbit,delay_ms\n0,5,20\n2,1,20\n4,5,20\n";
+
+fn parse(text: &str) -> Result<Experiment, hol_lab::InputError> {
+    let text = format!("transports = ['tcp', 'sctp:streams=8']\nmessages = 100\n{text}");
+    let source = Source::new("t.toml", text).with_file("lte.csv", LTE).with_file("short.csv", SHORT);
+    Experiment::parse("t", &source)
+}
+
+fn points(text: &str) -> Vec<Point> {
+    parse(text).unwrap_or_else(|e| panic!("{text}: {e}")).points
+}
+
+fn events(point: &Point, repetition: u32) -> Vec<EventSpec> {
+    point.scenario(repetition).network.events
+}
+
+const RANDOM: &str = "network.trace = 'lte.csv'\nnetwork.trace_start = 'random'\n";
+
+#[test]
+fn paired_runs_begin_at_the_same_position_and_repetitions_elsewhere() {
+    let points = points(RANDOM);
+    let [tcp, sctp] = &points[..] else { panic!("two transports") };
+    let mut all: Vec<Vec<EventSpec>> = Vec::new();
+    for repetition in 0..10 {
+        let own = events(tcp, repetition);
+        assert_eq!(own, events(sctp, repetition));
+        assert!(!all.contains(&own), "repetition {repetition}");
+        all.push(own);
+    }
+}
+
+#[test]
+fn another_seed_begins_elsewhere_and_the_same_one_at_the_same_position() {
+    let of = |seed: u64| events(&points(&format!("seed = {seed}\n{RANDOM}"))[0], 0);
+    assert_eq!(of(1), of(1));
+    assert_ne!(of(1), of(2));
+}
+
+#[test]
+fn the_beginning_is_the_default_with_its_id() {
+    let default = points("network.trace = 'lte.csv'");
+    let beginning = points("network.trace = 'lte.csv'\nnetwork.trace_start = '0s'");
+    assert_eq!(default[0].id, beginning[0].id);
+    assert_eq!(events(&default[0], 3), events(&beginning[0], 3));
+    assert_eq!(default[0].network, beginning[0].network);
+}
+
+/// A point has all of its trace, so that a result can be continued without the file.
+#[test]
+fn a_point_with_a_random_start_is_read_again_from_its_result() {
+    let point = points(RANDOM).remove(0);
+    let kept = serde_json::to_string(&point).unwrap();
+    let again: Point = serde_json::from_str(&kept).unwrap();
+    assert_eq!(again.identity(), point.id);
+    assert_eq!(events(&again, 4), events(&point, 4));
+    assert!(point.path_changes() && !kept.contains("lte.csv"));
+    assert_ne!(point.id, points("network.trace = 'lte.csv'")[0].id);
+}
+
+#[test]
+fn a_position_may_be_swept_and_each_trace_of_a_sweep_is_its_own() {
+    let all = points("network.trace = 'lte.csv'\n[sweep]\n'network.trace_start' = ['0s', '12 s', 'random']");
+    let first = |point: &Point| events(point, 0)[0].delay.unwrap().as_millis();
+    assert_eq!((first(&all[0]), first(&all[1])), (20, 60));
+    assert_eq!(all[2].axis("network.trace_start"), Some("random"));
+    let all = points("network.trace_start = '3s'\n[sweep]\n'network.trace' = ['lte.csv', 'short.csv']");
+    let rates = |point: &Point| {
+        events(point, 0).iter().map(|event| event.rate.unwrap().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(rates(&all[0]), ["10Mbit", "2Mbit", "8Mbit", "10Mbit"]);
+    assert_eq!(rates(&all[1]), ["1Mbit", "5Mbit"]);
+    let all = points("network.trace_start = 'random'\n[sweep]\n'network.trace' = ['lte.csv', 'short.csv']");
+    assert!(events(&all[0], 0).len() <= 4 && events(&all[1], 0).len() <= 3);
+    assert_ne!(events(&all[0], 0), events(&all[1], 0));
+}
+
+#[test]
+fn what_is_no_position_is_refused_at_its_place() {
+    for (text, place, words) in [
+        (
+            "[network]\ntrace_start = 'random'",
+            "t.toml:4:15",
+            "there is no trace; name its file, as in trace = \"lte.csv\"",
+        ),
+        ("[network]\ntrace = {}\ntrace_start = '0s'", "t.toml:5:15", "there is no trace"),
+        (
+            "[network]\ntrace = 'lte.csv'\ntrace_start = '41s'",
+            "t.toml:5:15",
+            "41s is beyond the end of lte.csv, which ends at 40s",
+        ),
+        (
+            "[network]\ntrace = { up = 'lte.csv', down = 'short.csv' }\ntrace_start = '12s'",
+            "t.toml:5:15",
+            "12s is beyond the end of short.csv, which ends at 4s; choose an earlier time",
+        ),
+        ("[network]\ntrace = 'lte.csv'\ntrace_start = '12'", "t.toml:5:15", "\"12\" is not a time such as"),
+        (
+            "[network]\ntrace = 'lte.csv'\ntrace_start = '12Mbit'",
+            "t.toml:5:15",
+            "\"12Mbit\" is not a time such as",
+        ),
+        ("[network]\ntrace = 'lte.csv'\ntrace_start = 'rnadom'", "t.toml:5:15", "did you mean \"random\"?"),
+        (
+            "[network]\ntrace = 'lte.csv'\ntrace_start = 12",
+            "t.toml:5:15",
+            "a time such as \"12s\", or \"random\"",
+        ),
+        (
+            "network.trace_start = '3s'\nnetwork.trace = 'lte.csv'\n[sweep]\n'network.trace_start' = ['1s', '50s']",
+            "t.toml:6:32",
+            "50s is beyond the end",
+        ),
+    ] {
+        let error = parse(text).expect_err(text).to_string();
+        assert!(error.starts_with(place) && error.contains(words), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_trace_with_one_line_has_no_other_position() {
+    let parse = |start: &str| {
+        let text = format!("transports = ['tcp']\nnetwork.trace = 'a.csv'\nnetwork.trace_start = '{start}'");
+        Experiment::parse("t", &Source::new("t.toml", text).with_file("a.csv", "time,rate\n0s,1Mbit\n"))
+    };
+    assert!(parse("0s").is_ok());
+    let error = parse("random").unwrap_err().to_string();
+    assert!(error.contains("a.csv has only its beginning"), "{error}");
+}

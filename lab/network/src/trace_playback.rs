@@ -1,0 +1,237 @@
+//! Plays a trace from a position on: maps the times of a trace to the times of a run.
+
+use hol_base::{BitRate, Duration};
+use serde::{Deserialize, Serialize};
+
+use crate::event::{EventSpec, LinkDirection};
+use crate::loss::LossSpec;
+
+/// A trace that has been read, in one direction or both.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TracePlayback {
+    /// The direction that its changes have.
+    pub(crate) direction: LinkDirection,
+    /// Time of the last line of its file.
+    pub(crate) end: Duration,
+    /// How often it is played if it begins again at its end; `None`: the last values hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rounds: Option<u64>,
+    /// The changes from its beginning to its end, once.
+    pub(crate) changes: Vec<EventSpec>,
+}
+
+impl TracePlayback {
+    /// Returns the time of the last line of the file: no start is later.
+    pub const fn end(&self) -> Duration {
+        self.end
+    }
+
+    /// Returns the changes of one round, in times of the trace.
+    pub fn changes(&self) -> &[EventSpec] {
+        &self.changes
+    }
+
+    /// Returns the events of a run that begins at `start` of the trace. What holds there holds from the run's first packet on. A trace
+    /// that repeats lasts as long from each start on; otherwise the last values hold from its end on.
+    pub fn events_from(&self, start: Duration) -> Vec<EventSpec> {
+        let start = match self.rounds {
+            Some(_) => Duration::from_nanos(start.as_nanos() % self.end.as_nanos().max(1)),
+            None => start,
+        };
+        // At the beginning nothing has held before, and the events remain those of the trace.
+        let is_before = |event: &EventSpec| event.at <= start && !start.is_zero();
+        let (before, after) = self.changes.split_at(self.changes.partition_point(is_before));
+        let mut values = Values::default();
+        before.iter().for_each(|event| drop(values.replace(event.clone())));
+        let mut events: Vec<EventSpec> = values.event(self.direction).into_iter().collect();
+        let rounds = self.rounds.unwrap_or(1);
+        let whole_rounds = (1..rounds).flat_map(|round| self.changes.iter().map(move |event| (round, event)));
+        let last_part = before.iter().filter(|event| self.rounds.is_some() && event.at < start);
+        let played = after.iter().map(|event| (0, event)).chain(whole_rounds);
+        for (round, event) in played.chain(last_part.map(|event| (rounds, event))) {
+            let at = event.at + self.end.saturating_mul(round) - start;
+            events.extend(values.replace(EventSpec { at, ..event.clone() }));
+        }
+        events
+    }
+}
+
+/// The values of a link that a trace has set.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    rate: Option<BitRate>,
+    delay: Option<Duration>,
+    loss: Option<LossSpec>,
+}
+
+impl Values {
+    /// Takes the values of an event. Returns it without those that held already; `None` if it changes nothing.
+    pub(crate) fn replace(&mut self, event: EventSpec) -> Option<EventSpec> {
+        fn changed<T: PartialEq + Clone>(held: &mut Option<T>, new: Option<T>) -> Option<T> {
+            let new = new.filter(|new| held.as_ref() != Some(new));
+            new.inspect(|new| *held = Some(new.clone()))
+        }
+        let (rate, delay) = (changed(&mut self.rate, event.rate), changed(&mut self.delay, event.delay));
+        let loss = changed(&mut self.loss, event.loss);
+        let is_change = rate.is_some() || delay.is_some() || loss.is_some();
+        is_change.then_some(EventSpec { rate, delay, loss, ..event })
+    }
+
+    /// Returns an event at the start of a run that sets all of them; `None` if there are none.
+    fn event(&self, direction: LinkDirection) -> Option<EventSpec> {
+        let Self { rate, delay, ref loss } = *self;
+        let event =
+            EventSpec { rate, delay, loss: loss.clone(), ..EventSpec::empty(Duration::ZERO, direction) };
+        (rate.is_some() || delay.is_some() || loss.is_some()).then_some(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace;
+
+    /// Milliseconds, the rate in bit/s, the delay in ms and the loss in percent.
+    type Event = (u64, Option<u64>, Option<u64>, Option<f64>);
+
+    fn played(text: &str, start: &str) -> Vec<Event> {
+        let trace = trace::read(text, LinkDirection::Down).unwrap();
+        let events = trace.events_from(start.parse().unwrap());
+        assert!(events.iter().all(|event| event.direction == LinkDirection::Down && event.down.is_none()));
+        let percent = |loss: LossSpec| match loss {
+            LossSpec::Independent(ratio) => ratio.value() * 100.0,
+            other => panic!("{other:?}"),
+        };
+        let event = |event: EventSpec| {
+            let EventSpec { at, rate, delay, loss, .. } = event;
+            let delay = delay.map(|delay| delay.as_millis());
+            (at.as_millis(), rate.map(BitRate::bits_per_second), delay, loss.map(percent))
+        };
+        events.into_iter().map(event).collect()
+    }
+
+    fn rate(at: u64, rate: u64) -> Event {
+        (at, Some(rate), None, None)
+    }
+
+    const TABLE: &str = "time_s,rate_Mbit,delay_ms,loss_%\n0,10,20,\n1,10,40,100\n2,3,40,0\n4,8,20,0\n";
+
+    #[test]
+    fn a_run_begins_with_the_values_that_hold_at_its_start() {
+        let whole = [
+            (0, Some(10_000_000), Some(20), None),
+            (1000, None, Some(40), Some(100.0)),
+            (2000, Some(3_000_000), None, Some(0.0)),
+            (4000, Some(8_000_000), Some(20), None),
+        ];
+        assert_eq!(played(TABLE, "0s"), whole);
+        // Within the outage.
+        let outage = (0, Some(10_000_000), Some(40), Some(100.0));
+        assert_eq!(
+            played(TABLE, "1500ms"),
+            [outage, (500, Some(3_000_000), None, Some(0.0)), (2500, Some(8_000_000), Some(20), None)]
+        );
+        // At its beginning and at its end, on a line of the table.
+        assert_eq!(played(TABLE, "1s")[0], outage);
+        assert_eq!(played(TABLE, "2s")[0], (0, Some(3_000_000), Some(40), Some(0.0)));
+        assert_eq!(played(TABLE, "2s").len(), 2);
+    }
+
+    #[test]
+    fn the_last_line_of_a_table_holds() {
+        let last = [(0, Some(8_000_000), Some(20), Some(0.0))];
+        assert_eq!(played(TABLE, "4s"), last);
+        assert_eq!(played(TABLE, "3999ms")[1..], [(1, Some(8_000_000), Some(20), None)]);
+    }
+
+    #[test]
+    fn before_the_first_line_the_network_has_its_own_values() {
+        let late = "time,rate\n3s,1Mbit\n5s,2Mbit\n";
+        assert_eq!(played(late, "1s"), [rate(2000, 1_000_000), rate(4000, 2_000_000)]);
+        assert_eq!(played(late, "3s"), [rate(0, 1_000_000), rate(2000, 2_000_000)]);
+    }
+
+    /// A packet each ms from 400 to 699 ms, and one at the end: an outage begins at 700 ms and lasts until 400 ms of the next round. In
+    /// each part of it one packet passes.
+    fn outage_at_the_end() -> String {
+        (400..700).chain([1000]).map(|ms| format!("{ms}\n")).collect()
+    }
+
+    const BEFORE: u64 = 12_112 * 1000 / 400;
+    const FULL: u64 = 12_112_000;
+    const AFTER: u64 = 12_112 * 1000 / 200;
+    const LAST: u64 = 12_112 * 1000 / 100;
+
+    #[test]
+    fn opportunities_go_on_with_the_beginning_after_their_end() {
+        let text = outage_at_the_end();
+        let round = [rate(0, BEFORE), rate(400, FULL), rate(700, AFTER), rate(900, LAST)];
+        assert_eq!(played(&text, "0s")[..5], [&round[..], &[rate(1000, BEFORE)]].concat());
+        // The outage goes on over the end of the trace.
+        let from_the_middle = [
+            rate(0, FULL),
+            rate(50, AFTER),
+            rate(250, LAST),
+            rate(350, BEFORE),
+            rate(750, FULL),
+            rate(1050, AFTER),
+        ];
+        assert_eq!(played(&text, "650ms")[..6], from_the_middle);
+        // A run that begins within it.
+        assert_eq!(
+            played(&text, "800ms")[..4],
+            [rate(0, AFTER), rate(100, LAST), rate(200, BEFORE), rate(600, FULL)]
+        );
+        assert_eq!(played(&text, "1s"), played(&text, "0s"), "its end is its beginning");
+    }
+
+    #[test]
+    fn a_value_that_holds_over_the_end_is_no_change() {
+        // One packet in the first and in the last tenth of a second.
+        let text = "100\n110\n120\n300\n";
+        let even = rate(0, 12_112 * 10);
+        assert_eq!(
+            played(text, "0s")[..4],
+            [even, rate(100, 36_336 * 10), rate(200, 12_112 * 10), rate(400, 36_336 * 10)]
+        );
+        assert_eq!(played(text, "250ms")[..3], [even, rate(150, 36_336 * 10), rate(250, 12_112 * 10)]);
+    }
+
+    #[test]
+    fn a_trace_that_repeats_lasts_as_long_from_each_start_on() {
+        let text = outage_at_the_end();
+        let rounds = LASTS_ROUNDS;
+        for start in ["0s", "1ms", "400ms", "500ms", "999ms"] {
+            let events = played(&text, start);
+            let full: Vec<u64> =
+                events.iter().filter(|event| event.1 == Some(FULL)).map(|event| event.0).collect();
+            assert!((rounds..=rounds + 1).contains(&full.len()), "{start}: {}", full.len());
+            assert!(full.windows(2).all(|pair| pair[1] == pair[0] + 1000 || pair[0] == 0), "{start}");
+            let last = events.last().unwrap().0;
+            assert!(((rounds as u64 - 1) * 1000..rounds as u64 * 1000).contains(&last), "{start}: {last}");
+        }
+    }
+
+    /// Ten minutes of a trace of a second.
+    const LASTS_ROUNDS: usize = 600;
+
+    /// A trace of more than ten minutes is not repeated from its beginning on, and goes on with it from another start.
+    #[test]
+    fn a_long_trace_is_played_once_from_each_start_on() {
+        let text: String = (1..=700).map(|second| format!("{}\n", second * 1000)).collect();
+        let from = |start| played(&text, start).last().unwrap().0;
+        assert_eq!(from("0s"), 699_900);
+        // The last change before its 650th second is at 649.1 s.
+        assert_eq!(from("650s"), 699_100);
+    }
+
+    #[test]
+    fn what_was_read_is_as_before_after_it_was_written() {
+        for text in [TABLE, &outage_at_the_end()] {
+            let trace = trace::read(text, LinkDirection::Up).unwrap();
+            let written = toml::to_string(&trace).unwrap();
+            assert_eq!(toml::from_str::<TracePlayback>(&written).unwrap(), trace);
+        }
+    }
+}
