@@ -164,6 +164,13 @@ impl Question {
 impl Conditions {
     /// Sets the given flags, in addition to the source.
     pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
+        let world = self.world()?.map(|world| format!("{world:?}"));
+        set_flags(source, [("--world", world)])?;
+        self.apply_except_world(source)
+    }
+
+    /// Sets the given flags except the world.
+    pub fn apply_except_world(&self, source: &mut Source) -> Result<(), InputError> {
         let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));
         let flags = [
             ("--repetitions", self.repetitions.map(|count| count.to_string())),
@@ -174,10 +181,14 @@ impl Conditions {
             ("--loss", text(&self.loss)),
             ("--bandwidth", text(&self.bandwidth)),
             ("--queue", text(&self.queue)),
-            ("--world", text(&self.peer.world(self.world.as_ref())?)),
         ];
         set_flags(source, flags)?;
         set_all(source, &self.settings)
+    }
+
+    /// Returns the name of the given world, including the other hosts.
+    pub fn world(&self) -> Result<Option<String>, InputError> {
+        self.peer.world(self.world.as_ref())
     }
 
     /// Sets the secret for runs, if one was named.

@@ -104,7 +104,7 @@ impl Point {
     }
 
     /// Returns the point with the full name and the provenance of `world`, or an error if that world is missing or does not support it.
-    pub(crate) fn placed(mut self, world: &WorldName) -> Result<Self, RunError> {
+    pub fn placed(mut self, world: &WorldName) -> Result<Self, RunError> {
         let there = world.open()?;
         self.world = WorldName::of(&there.name(), "");
         self.provenance = there.provenance()?;

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::refusal::Refusal;
+
 /// The state of an experiment, as in section 2.2 of the thesis, and one for completed experiments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -141,6 +143,19 @@ pub struct Experiment {
     pub progress: Progress,
     /// Related resources.
     pub links: Links,
+}
+
+impl Experiment {
+    /// Returns an error for a study, which has several experiments and no text.
+    pub fn check_is_no_study(&self) -> Result<(), Refusal> {
+        match &self.study {
+            None => Ok(()),
+            Some(study) => {
+                let why = format!("{study} is a study, which has several experiments");
+                Err(Refusal::conflict(why, "submit one of them as an experiment of its own"))
+            }
+        }
+    }
 }
 
 /// Related resources of an experiment, as paths on this server.

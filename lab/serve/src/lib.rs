@@ -29,6 +29,7 @@ mod mistakes;
 mod pacer;
 mod pages;
 mod people;
+mod plan;
 mod queue;
 mod quota;
 mod reading;

@@ -55,12 +55,12 @@ pub const fn holds_cores(state: State) -> bool {
 pub const fn cure(state: State) -> &'static str {
     match state {
         State::New => "start it first",
-        State::Queued => "it starts by itself when cores are free; swap it out to keep it from that",
+        State::Queued => "it starts when cores are free; swap it out to prevent that",
         State::Starting | State::Active => "swap it out first",
-        State::SwappedOut => "swap it in to let it go on",
-        State::Terminated => "it has ended for good; run it again as a new one",
+        State::SwappedOut => "swap it in to continue it",
+        State::Terminated => "it cannot be continued; run it again as a new experiment",
         State::Failed => "start it to try again, or change its text first",
-        State::Done => "nothing is left to run; run it again as a new one, or change its text",
+        State::Done => "all its runs are complete; run it again as a new experiment, or change its text",
     }
 }
 

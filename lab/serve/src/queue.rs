@@ -60,7 +60,7 @@ impl Waiting {
         let wanted = self.cores;
         if wanted > cores {
             return Verdict::Reject(format!(
-                "it asks for {}, and this machine has {cores}; ask for fewer",
+                "it requests {}, and this machine has {cores}; request fewer",
                 counted(wanted)
             ));
         }
@@ -69,15 +69,17 @@ impl Waiting {
         }
         let why = match (ahead, wanted > free) {
             (0, false) => return Verdict::Start,
-            (0, true) => format!("it asks for {}, and {free} of {cores} are free", counted(wanted)),
-            (1, _) => "one experiment is before it".to_owned(),
-            (2..=MANY, _) => format!("{ahead} experiments are before it"),
-            (_, _) => format!("more than {MANY} experiments are before it"),
+            (0, true) => format!("it requests {}, and {free} of {cores} are free", counted(wanted)),
+            (1, _) => "1 experiment is ahead of it".to_owned(),
+            (2..=MANY, _) => format!("{ahead} experiments are ahead of it"),
+            (_, _) => format!("more than {MANY} experiments are ahead of it"),
         };
         if self.batch {
             Verdict::Wait(why)
         } else {
-            Verdict::Reject(format!("{why}, and it is not to wait; swap it in later, or let it wait"))
+            Verdict::Reject(format!(
+                "{why}, and it was submitted not to wait; swap it in later, or let it wait"
+            ))
         }
     }
 }
@@ -109,16 +111,16 @@ mod tests {
     fn nobody_overtakes_one_that_needs_more() {
         let verdicts = decide(vec![one(1, 0, 4), one(2, 0, 1)], 4, 1);
         assert_eq!(starts(&verdicts), [0_i64; 0]);
-        assert_eq!(verdicts[0].1, Verdict::Wait("it asks for 4 cores, and 3 of 4 are free".to_owned()));
-        assert_eq!(verdicts[1].1, Verdict::Wait("one experiment is before it".to_owned()));
+        assert_eq!(verdicts[0].1, Verdict::Wait("it requests 4 cores, and 3 of 4 are free".to_owned()));
+        assert_eq!(verdicts[1].1, Verdict::Wait("1 experiment is ahead of it".to_owned()));
     }
 
     #[test]
     fn those_far_behind_are_not_told_each_step() {
         let waiting: Vec<Waiting> = (1..=12).map(|id| one(id, 0, 2)).collect();
         let whys: Vec<Verdict> = decide(waiting, 2, 1).into_iter().map(|(_, verdict)| verdict).collect();
-        assert_eq!(whys[9], Verdict::Wait("9 experiments are before it".to_owned()));
-        assert_eq!(whys[10], Verdict::Wait("more than 9 experiments are before it".to_owned()));
+        assert_eq!(whys[9], Verdict::Wait("9 experiments are ahead of it".to_owned()));
+        assert_eq!(whys[10], Verdict::Wait("more than 9 experiments are ahead of it".to_owned()));
         assert_eq!(whys[10], whys[11]);
     }
 

@@ -118,7 +118,7 @@ impl Server {
             _lock: lock,
         };
         for id in server.store.holding()? {
-            server.happen(id, Event::Vanish, "the server was stopped, and it goes on where it was");
+            server.happen(id, Event::Vanish, "the server was stopped; it continues where it stopped");
         }
         Ok(server)
     }

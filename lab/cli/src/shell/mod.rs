@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use hol_kernel::{Action, Kernel, LineOutcome, StepResult};
-use hol_lab::{Experiment, Point, Source, WorldName};
+use hol_lab::{Experiment, LabError, Point, Source, WorldName};
 use hol_scenario::Scenario;
 use hol_workloads::{Programs, WorkloadSpec};
 use toml::Value;
@@ -124,16 +124,26 @@ impl Shell {
             source.set("--server", "program", &Value::Array(programs).to_string())?;
         }
         self.service.apply(&mut source)?;
-        if !source.merged()?.contains_key("world") {
-            source.set("world (the default)", "world", &WorldName::of_programs().to_string())?;
-        }
         if !is_file {
             source.set("repetitions (the default)", "repetitions", "1")?;
         }
-        self.conditions.apply(&mut source)?;
-        let experiment = Experiment::parse(&source.stem(), &source)?;
+        // The point is chosen before it is moved to another world: a world that is set is no axis, and points would have other numbers.
+        self.conditions.apply_except_world(&mut source)?;
+        let experiment = Experiment::anywhere(&source.stem(), &source)?;
         let point = trace::point_of(experiment, self.point)?;
+        let world = self.world(&source, &point)?;
+        let point = point.placed(&world).map_err(LabError::from)?;
         Ok((source, point))
+    }
+
+    /// Returns the world that the user names, else that of the point, else the default for programs.
+    fn world(&self, source: &Source, point: &Point) -> Result<WorldName, Failure> {
+        if let Some(name) = self.conditions.world()? {
+            let Ok(world) = name.parse();
+            return Ok(world);
+        }
+        let is_named = source.merged()?.contains_key("world") || point.axis("world").is_some();
+        Ok(if is_named { point.world.clone() } else { WorldName::of_programs() })
     }
 }
 
@@ -314,4 +324,33 @@ fn check_node(nodes: &[String], node: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("unknown node {node:?}; known: {}", nodes.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        shell: Shell,
+    }
+
+    /// `--world` replaces the world of the chosen point and does not renumber the points of a sweep over worlds.
+    #[test]
+    fn a_point_keeps_its_number_in_another_world() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("worlds.toml");
+        let text =
+            "transports = ['tcp']\n[sweep]\nworld = ['model', 'kernel']\n'network.rtt' = ['10ms', '80ms']\n";
+        std::fs::write(&file, text).unwrap();
+        let file = file.to_str().unwrap();
+        for (point, delay) in [("0", "5ms"), ("1", "40ms"), ("2", "5ms"), ("3", "40ms")] {
+            let arguments = ["shell", file, "--point", point, "--world", "model"];
+            let (_, chosen) = Cli::parse_from(arguments).shell.point().unwrap();
+            assert_eq!((chosen.network.delay.to_string().as_str(), chosen.world.family()), (delay, "model"));
+        }
+    }
 }

@@ -42,13 +42,9 @@ pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
         groups = free;
     }
     let axis = |group: Vec<usize>| {
-        let mut steps: Vec<Vec<String>> = Vec::new();
-        for point in points {
-            let step: Vec<String> = group.iter().map(|key| value(point, *key)).collect();
-            if !steps.contains(&step) {
-                steps.push(step);
-            }
-        }
+        let mut seen = BTreeSet::new();
+        let steps = points.iter().map(|point| group.iter().map(|key| value(point, *key)).collect());
+        let steps: Vec<Vec<String>> = steps.filter(|step: &Vec<String>| seen.insert(step.clone())).collect();
         let numbers = scale(group.len(), &steps);
         Axis { keys: group.iter().map(|key| keys[*key].to_owned()).collect(), steps, numbers }
     };
@@ -148,6 +144,7 @@ fn name(key: &str) -> String {
     match key {
         "network.rate" => "bandwidth".to_owned(),
         "network.ip" => "IP version".to_owned(),
+        "network.rtt" => "RTT".to_owned(),
         "network.handover.changes" => "handover".to_owned(),
         "workload.rate" => "message rate".to_owned(),
         "workload.size" => "message size".to_owned(),
@@ -248,7 +245,10 @@ mod tests {
             ["network.rate", "background.rate", "background.count"].map(name),
             ["bandwidth", "background rate", "competitors"]
         );
-        assert_eq!(["network.ip", "network.handover.changes"].map(name), ["IP version", "handover"]);
+        assert_eq!(
+            ["network.ip", "network.rtt", "network.handover.changes"].map(name),
+            ["IP version", "RTT", "handover"]
+        );
     }
 
     #[test]

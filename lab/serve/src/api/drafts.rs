@@ -1,8 +1,8 @@
-//! Conversions between texts, drawings and forms; and the animation of a run.
+//! Conversions between texts, drawings and forms; the points of an experiment, and the animation of a run.
 
 use axum::Json;
 use axum::extract::State as Extract;
-use hol_lab::Permission;
+use hol_lab::{Experiment, Permission};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -11,18 +11,25 @@ use utoipa_axum::routes;
 use crate::blocking::run_expensive;
 use crate::draft::{self, Change, Movie, ReadRequest, Reading, Translation};
 use crate::extract::{JsonBody, PathParameter, QueryOf};
+use crate::plan::Plan;
 use crate::reading::check_size;
 use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
 use crate::server::{Server, Shared};
+use crate::store::Text;
 
 pub fn routes() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new().routes(routes!(read)).routes(routes!(write)).routes(routes!(movie))
+    OpenApiRouter::new()
+        .routes(routes!(read))
+        .routes(routes!(write))
+        .routes(routes!(plan))
+        .routes(routes!(movie))
 }
 
 /// Reads a text: its errors, its translation, drawing and form, and the cost of running it.
 #[utoipa::path(post, path = "/api/read", request_body = ReadRequest, responses(
-    (status = 200, body = Reading), (status = 413, body = Problems), (status = 422, body = Problems)))]
+    (status = 200, body = Reading), (status = 404, description = "The user has no such project", body = Problems),
+    (status = 413, description = "It takes too long to read", body = Problems)))]
 async fn read(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -38,7 +45,9 @@ async fn read(
 
 /// Puts a changed drawing or form into a text, in both languages.
 #[utoipa::path(post, path = "/api/write", request_body = Change, responses(
-    (status = 200, body = Translation), (status = 413, body = Problems), (status = 422, body = Problems)))]
+    (status = 200, body = Translation), (status = 400, description = "The text has errors, or ns cannot express the change", body = Problems),
+    (status = 404, description = "The user has no such project", body = Problems),
+    (status = 413, description = "It takes too long to read", body = Problems)))]
 async fn write(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -62,6 +71,48 @@ fn permission(server: &Server, requester: &Requester, project: Option<&str>) -> 
     }
 }
 
+/// A submitted experiment as its text defines it now.
+struct Submitted {
+    experiment: Experiment,
+    /// The text, in its language.
+    text: String,
+    /// Whether it is a network without traffic, so that the traffic of `experiment` is a placeholder.
+    is_idle: bool,
+}
+
+impl Server {
+    /// Reads an experiment that `requester` may see.
+    fn read_experiment(&self, requester: &Requester, id: i64) -> Result<Submitted, Refusal> {
+        let entry = self.entry(requester, id)?;
+        entry.experiment.check_is_no_study()?;
+        let Text { text, format, .. } = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
+        let permission = self.permission(entry.project)?;
+        check_size(&text, format, &permission)?;
+        let whole = draft::with_placeholder_traffic(&text, format, &permission);
+        let (is_idle, text) = (whole.is_some(), whole.unwrap_or(text));
+        let experiment = draft::experiment(&entry.experiment.name, &text, format, &permission);
+        let experiment = experiment.map_err(|e| Refusal::bad(e.to_string(), "change its text"))?;
+        Ok(Submitted { experiment, text, is_idle })
+    }
+}
+
+/// Returns the axes of an experiment with their values, and its points.
+#[utoipa::path(get, path = "/api/experiments/{id}/plan", params(("id" = i64, Path)), responses(
+    (status = 200, body = Plan), (status = 400, description = "Its text has errors", body = Problems),
+    (status = 404, body = Problems), (status = 409, description = "It is a study", body = Problems),
+    (status = 413, body = Problems)))]
+async fn plan(
+    Extract(server): Extract<Shared>,
+    requester: Requester,
+    PathParameter(id): PathParameter<i64>,
+) -> Result<Json<Plan>, Refusal> {
+    let planned = move |server: &Server| {
+        let submitted = server.read_experiment(&requester, id)?;
+        Ok(Plan::of(&submitted.experiment))
+    };
+    run_expensive(server, planned).await.map(Json)
+}
+
 /// Selects a run.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -75,8 +126,9 @@ struct Run {
 
 /// Returns a run of an experiment, packet by packet and message by message; the run is repeated for that.
 #[utoipa::path(get, path = "/api/experiments/{id}/movie", params(("id" = i64, Path), Run), responses(
-    (status = 200, body = Movie), (status = 404, body = Problems),
-    (status = 422, description = "It cannot be shown", body = Problems)))]
+    (status = 200, body = Movie), (status = 400, description = "It cannot be shown", body = Problems),
+    (status = 404, body = Problems), (status = 409, description = "It is a study", body = Problems),
+    (status = 413, body = Problems)))]
 async fn movie(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -84,14 +136,13 @@ async fn movie(
     QueryOf(Run { point, repetition }): QueryOf<Run>,
 ) -> Result<Json<Movie>, Refusal> {
     let shown = move |server: &Server| {
-        let entry = server.entry(&requester, id)?;
-        let (name, permission) = (entry.experiment.name, server.permission(entry.project)?);
-        let text = server.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
-        check_size(&text.text, text.format, &permission)?;
-        let unfit = |problem: String| Refusal::bad(problem, "choose another run");
-        let experiment = draft::experiment(&name, &text.text, text.format, &permission);
-        let experiment = experiment.map_err(|e| unfit(e.to_string()))?;
-        draft::movie(&experiment, point, repetition).map_err(unfit)
+        let Submitted { experiment, text, is_idle } = server.read_experiment(&requester, id)?;
+        if is_idle {
+            let problem = "it has no traffic, so there is no run to show";
+            return Err(Refusal::bad(problem, "add traffic, or use the terminal on its nodes"));
+        }
+        draft::movie(&experiment, &text, point, repetition)
+            .map_err(|problem| Refusal::bad(problem, "choose another run"))
     };
     run_expensive(server, shown).await.map(Json)
 }

@@ -72,7 +72,8 @@ async fn of_one(
 /// Streams `state` and `progress` of all experiments visible to the user, with the experiment's number as the
 /// event's id.
 #[utoipa::path(get, path = "/api/events", responses(
-    (status = 200, description = "A stream", body = String, content_type = "text/event-stream")))]
+    (status = 200, description = "A stream", body = String, content_type = "text/event-stream"),
+    (status = 429, description = "Too many streams of the user", body = Problems)))]
 async fn of_all(
     Extract(server): Extract<Shared>,
     requester: Requester,

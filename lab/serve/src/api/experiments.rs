@@ -72,7 +72,11 @@ async fn list(
 
 /// Submits a new experiment, which waits for its cores.
 #[utoipa::path(post, path = "/api/experiments", request_body = Submission, responses(
-    (status = 201, body = Experiment), (status = 422, description = "The text has mistakes", body = Problems)))]
+    (status = 201, body = Experiment),
+    (status = 403, description = "The user is in no project, or may not give this priority", body = Problems),
+    (status = 404, description = "The user has no such project", body = Problems),
+    (status = 422, description = "The text has errors", body = Problems),
+    (status = 429, description = "Too many unfinished experiments", body = Problems)))]
 async fn submit(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -95,7 +99,8 @@ async fn one(
 
 /// Changes its name, its title, or its scheduling.
 #[utoipa::path(patch, path = "/api/experiments/{id}", params(("id" = i64, Path)), request_body = Change, responses(
-    (status = 200, body = Experiment), (status = 403, body = Problems), (status = 404, body = Problems)))]
+    (status = 200, body = Experiment), (status = 403, body = Problems), (status = 404, body = Problems),
+    (status = 409, description = "It has its cores", body = Problems)))]
 async fn change(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -107,7 +112,8 @@ async fn change(
 
 /// Deletes it and its results. It must not be running.
 #[utoipa::path(delete, path = "/api/experiments/{id}", params(("id" = i64, Path)), responses(
-    (status = 204), (status = 404, body = Problems), (status = 409, description = "It runs", body = Problems)))]
+    (status = 204), (status = 403, body = Problems), (status = 404, body = Problems),
+    (status = 409, description = "It runs", body = Problems)))]
 async fn remove(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -143,8 +149,9 @@ async fn text(
 
 /// Replaces its text, while it is not running. Earlier measurements that still apply count.
 #[utoipa::path(put, path = "/api/experiments/{id}/text", params(("id" = i64, Path)), request_body = NewText, responses(
-    (status = 200, body = Experiment), (status = 409, description = "It runs", body = Problems),
-    (status = 422, body = Problems)))]
+    (status = 200, body = Experiment), (status = 403, body = Problems), (status = 404, body = Problems),
+    (status = 409, description = "It runs, or is a study", body = Problems),
+    (status = 422, description = "The text has errors", body = Problems)))]
 async fn rewrite(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -213,7 +220,9 @@ action!(
 
 /// Submits the same experiment again, optionally with other values.
 #[utoipa::path(post, path = "/api/experiments/{id}/again", params(("id" = i64, Path)), request_body = Option<Rerun>,
-    responses((status = 201, body = Experiment), (status = 404, body = Problems), (status = 422, body = Problems)))]
+    responses((status = 201, body = Experiment), (status = 404, body = Problems),
+    (status = 422, description = "The text with these values has errors", body = Problems),
+    (status = 429, description = "Too many unfinished experiments", body = Problems)))]
 async fn again(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -237,7 +246,7 @@ struct Link {
 
 /// Creates a link that gives anybody read access to the report and the files. Earlier links stay.
 #[utoipa::path(post, path = "/api/experiments/{id}/share", params(("id" = i64, Path)), responses(
-    (status = 201, body = Link), (status = 404, body = Problems),
+    (status = 201, body = Link), (status = 403, body = Problems), (status = 404, body = Problems),
     (status = 409, description = "It has too many", body = Problems)))]
 async fn share(
     Extract(server): Extract<Shared>,
@@ -258,7 +267,7 @@ async fn share(
 
 /// Ends all links.
 #[utoipa::path(delete, path = "/api/experiments/{id}/share", params(("id" = i64, Path)), responses(
-    (status = 204), (status = 404, body = Problems)))]
+    (status = 204), (status = 403, body = Problems), (status = 404, body = Problems)))]
 async fn unshare(
     Extract(server): Extract<Shared>,
     requester: Requester,

@@ -57,7 +57,8 @@ async fn points(
     (status = 200, body = String, content_type = "text/html"),
     (status = 206, body = String, content_type = "text/html"),
     (status = 308, description = "To report/, for a browser"),
-    (status = 404, description = "There is nothing yet", body = Problems)))]
+    (status = 404, description = "There is nothing yet", body = Problems),
+    (status = 416, description = "The range begins behind its end", body = Problems)))]
 async fn report(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -75,7 +76,8 @@ async fn report(
 #[utoipa::path(get, path = "/api/experiments/{id}/report/", params(("id" = i64, Path)), responses(
     (status = 200, body = String, content_type = "text/html"),
     (status = 206, body = String, content_type = "text/html"),
-    (status = 404, description = "There is nothing yet", body = Problems)))]
+    (status = 404, description = "There is nothing yet", body = Problems),
+    (status = 416, description = "The range begins behind its end", body = Problems)))]
 async fn report_page(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -87,7 +89,9 @@ async fn report_page(
 
 /// Returns a file to which the report links: one of its results.
 #[utoipa::path(get, path = "/api/experiments/{id}/report/{*path}", params(("id" = i64, Path), ("path" = String, Path)),
-    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
+    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
+    (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
+    (status = 416, description = "The range begins behind its end", body = Problems)))]
 async fn report_file(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -119,7 +123,8 @@ async fn files(
 /// Returns a file of its results, or a range of it.
 #[utoipa::path(get, path = "/api/experiments/{id}/files/{*path}", params(("id" = i64, Path), ("path" = String, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
-    (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
+    (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
+    (status = 416, description = "The range begins behind its end", body = Problems)))]
 async fn file(
     Extract(server): Extract<Shared>,
     requester: Requester,

@@ -37,7 +37,9 @@ async fn mine(
 
 /// Returns one of them.
 #[utoipa::path(get, path = "/api/me/files/{*path}", params(("path" = String, Path)), responses(
-    (status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
+    (status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
+    (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
+    (status = 416, description = "The range begins behind its end", body = Problems)))]
 async fn my_file(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -50,7 +52,9 @@ async fn my_file(
 /// Stores a file.
 #[utoipa::path(put, path = "/api/me/files/{*path}", params(("path" = String, Path)),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 204), (status = 400, body = Problems), (status = 409, body = Problems), (status = 413)))]
+    responses((status = 204), (status = 400, description = "It is no path of a file", body = Problems),
+    (status = 409, description = "The folder is full, or a directory has the name", body = Problems),
+    (status = 413, body = Problems)))]
 async fn keep_mine(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -84,7 +88,9 @@ async fn ours(
 
 /// Returns one of them.
 #[utoipa::path(get, path = "/api/projects/{name}/files/{*path}", params(("name" = String, Path), ("path" = String, Path)),
-    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
+    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
+    (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
+    (status = 416, description = "The range begins behind its end", body = Problems)))]
 async fn our_file(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -97,7 +103,10 @@ async fn our_file(
 /// Stores a file for all members.
 #[utoipa::path(put, path = "/api/projects/{name}/files/{*path}", params(("name" = String, Path), ("path" = String, Path)),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 204), (status = 400, body = Problems), (status = 404, body = Problems), (status = 413)))]
+    responses((status = 204), (status = 400, description = "It is no path of a file", body = Problems),
+    (status = 404, body = Problems),
+    (status = 409, description = "The folder is full, or a directory has the name", body = Problems),
+    (status = 413, body = Problems)))]
 async fn keep_ours(
     Extract(server): Extract<Shared>,
     requester: Requester,

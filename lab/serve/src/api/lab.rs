@@ -90,7 +90,9 @@ async fn studies(_requester: Requester) -> Json<Vec<StudyLine>> {
 
 /// Submits a study as an experiment.
 #[utoipa::path(post, path = "/api/studies/{name}/run", params(("name" = String, Path)), request_body = Option<StudyRun>,
-    responses((status = 201, body = Experiment), (status = 404, body = Problems)))]
+    responses((status = 201, body = Experiment),
+    (status = 403, description = "The user is in no project, or may not give this priority", body = Problems),
+    (status = 404, body = Problems), (status = 429, description = "Too many unfinished experiments", body = Problems)))]
 async fn run(
     Extract(server): Extract<Shared>,
     requester: Requester,

@@ -11,9 +11,10 @@ mod shell;
 
 use axum::Json;
 use axum::http::StatusCode;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::path::PathItem;
+use utoipa::openapi::path::{Operation, Parameter, ParameterIn, PathItem};
+use utoipa::openapi::request_body::RequestBody;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{Content, Ref, RefOr, ResponseBuilder};
 use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -47,8 +48,20 @@ impl Modify for Authentication {
     }
 }
 
-/// Returns the description as tools read it: the router's `{*path}` is a name with a star, an operation has a name of its own, and a
-/// response a description. OpenAPI 3.1, sections 4.8.8, 4.8.10 and 4.8.17
+const JSON: &str = "application/json";
+/// Statuses that a request with a JSON body can get before its handler runs: see [`JsonBody`](crate::extract::JsonBody).
+const OF_JSON_BODIES: [(&str, &str); 4] = [
+    ("400", "The body is not JSON, or a value is out of range"),
+    ("413", "The body is too long"),
+    ("415", "The body is not application/json"),
+    ("422", "The body has other fields than described"),
+];
+/// Statuses that every request can get: see [`guard`](crate::guard) and [`Refusal`](crate::refusal::Refusal).
+const OF_ALL: &str = "An error that any operation can have: no Host (400), nobody is logged in (401), a change from another site's page \
+    (403), another host name (421), too long a head (431), a fault of the server (500), too many requests (503), a full disk (507)";
+
+/// Returns the description as tools read it: the router's `{*path}` is a name with a star, an operation has a name of its own and the
+/// errors that the reading of its request may have, and a response has a description. OpenAPI 3.1, sections 4.8.8, 4.8.10, 4.8.16 and 4.8.17
 fn standard(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
     let paths = std::mem::take(&mut description.paths.paths);
     for (path, mut item) in paths {
@@ -62,6 +75,7 @@ fn standard(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenA
                 path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !["", "api"].contains(word));
             let slash = if path.ends_with('/') { "_list" } else { "" };
             operation.operation_id = Some(format!("{method}_{}{slash}", words.collect::<Vec<_>>().join("_")));
+            add_common_errors(operation);
             for (status, response) in &mut operation.responses.responses {
                 if let RefOr::T(response) = response
                     && response.description.is_empty()
@@ -73,6 +87,28 @@ fn standard(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenA
         description.paths.paths.insert(path, item);
     }
     description
+}
+
+/// Adds the errors that an operation has because of the form of its requests, unless it describes them itself.
+fn add_common_errors(operation: &mut Operation) {
+    let of_parameters = operation.parameters.iter().flatten().filter_map(|parameter| match parameter {
+        RefOr::T(Parameter { parameter_in: ParameterIn::Path, .. }) => {
+            Some(("404", "There is no such thing, or the user may not see it"))
+        }
+        RefOr::T(Parameter { parameter_in: ParameterIn::Query, .. }) => {
+            Some(("400", "The query has other keys or values than described"))
+        }
+        _ => None,
+    });
+    let is_json =
+        |body: &RefOr<RequestBody>| matches!(body, RefOr::T(body) if body.content.contains_key(JSON));
+    let of_body = OF_JSON_BODIES.into_iter().filter(|_| operation.request_body.as_ref().is_some_and(is_json));
+    let common: Vec<_> = of_parameters.chain(of_body).chain([("default", OF_ALL)]).collect();
+    for (status, description) in common {
+        let body = Content::new(Some(Ref::from_schema_name("Problems")));
+        let response = ResponseBuilder::new().description(description).content(JSON, body).build();
+        operation.responses.responses.entry(status.to_owned()).or_insert(RefOr::T(response));
+    }
 }
 
 /// Returns what a status means. RFC 9110, section 15
@@ -98,5 +134,10 @@ pub fn routes() -> (axum::Router<Shared>, utoipa::openapi::OpenApi) {
 /// Returns the description of this API.
 #[utoipa::path(get, path = "/api/openapi.json", responses((status = 200, description = "OpenAPI 3.1", body = serde_json::Value)))]
 async fn description() -> Json<utoipa::openapi::OpenApi> {
-    Json(standard(routes().1))
+    Json(openapi())
+}
+
+/// Returns the description of this API.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    standard(routes().1)
 }

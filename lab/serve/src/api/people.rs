@@ -110,8 +110,8 @@ fn set_cookie(key: &str, is_secure: bool, seconds: i64) -> [(HeaderName, String)
 
 /// Registers an account, and optionally asks to join a project. It sees nothing before a project admits it.
 #[utoipa::path(post, path = "/api/users", security(()), request_body = Registration, responses(
-    (status = 201), (status = 400, body = Problems), (status = 409, description = "The name is taken", body = Problems),
-    (status = 429, description = "Too many from one address", body = Problems)))]
+    (status = 201), (status = 400, body = Problems), (status = 404, description = "The server has no accounts", body = Problems),
+    (status = 409, description = "The name is taken", body = Problems), (status = 429, description = "Too many from one address", body = Problems)))]
 async fn register(
     Extract(server): Extract<Shared>,
     network: Network,
@@ -133,7 +133,8 @@ async fn me(Extract(server): Extract<Shared>, requester: Requester) -> Json<Me> 
 
 /// Changes the password of the current user, and ends the user's other sessions.
 #[utoipa::path(put, path = "/api/me/password", request_body = NewPassword, responses(
-    (status = 204), (status = 400, body = Problems), (status = 429, body = Problems)))]
+    (status = 204), (status = 400, body = Problems), (status = 403, description = "A token cannot change it", body = Problems),
+    (status = 404, description = "The server has no accounts", body = Problems), (status = 429, body = Problems)))]
 async fn change_password(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -164,7 +165,8 @@ async fn projects(
 
 /// Creates a project, which an administrator has to approve.
 #[utoipa::path(post, path = "/api/projects", request_body = ProjectRequest, responses(
-    (status = 201), (status = 409, description = "The name is taken", body = Problems)))]
+    (status = 201), (status = 400, description = "It is no name", body = Problems),
+    (status = 409, description = "The name is taken", body = Problems)))]
 async fn found(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -266,7 +268,9 @@ async fn tokens(Extract(server): Extract<Shared>, requester: Requester) -> Resul
 }
 
 /// Creates a token for a program. It is shown only once.
-#[utoipa::path(post, path = "/api/tokens", request_body = TokenRequest, responses((status = 201, body = IssuedToken)))]
+#[utoipa::path(post, path = "/api/tokens", request_body = TokenRequest, responses(
+    (status = 201, body = IssuedToken), (status = 400, body = Problems),
+    (status = 409, description = "The user has too many", body = Problems)))]
 async fn issue(
     Extract(server): Extract<Shared>,
     requester: Requester,

@@ -39,8 +39,10 @@ async fn shell(
 
 /// Opens a shell on its network, independent of its runs.
 #[utoipa::path(post, path = "/api/experiments/{id}/shell", params(("id" = i64, Path)), request_body = Option<ShellOptions>, responses(
-    (status = 201, body = Shell), (status = 404, body = Problems),
-    (status = 409, description = "It has one", body = Problems)))]
+    (status = 201, body = Shell), (status = 400, description = "It has no such point", body = Problems),
+    (status = 403, description = "The user may not change it, or the server runs no programs", body = Problems),
+    (status = 404, body = Problems), (status = 409, description = "It has a shell, or is a study", body = Problems),
+    (status = 413, body = Problems), (status = 422, description = "Its text has errors", body = Problems)))]
 async fn open(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -55,7 +57,8 @@ async fn open(
 
 /// Ends the shell. The commands are recorded in `recorded.toml` of its files, unless one is still running.
 #[utoipa::path(delete, path = "/api/experiments/{id}/shell", params(("id" = i64, Path)), responses(
-    (status = 204), (status = 404, body = Problems), (status = 409, description = "It has none", body = Problems)))]
+    (status = 204), (status = 403, body = Problems), (status = 404, body = Problems),
+    (status = 409, description = "It has none", body = Problems)))]
 async fn end(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -68,8 +71,9 @@ async fn end(
 
 /// Enters a line, when the shell waits for one.
 #[utoipa::path(post, path = "/api/experiments/{id}/shell/line", params(("id" = i64, Path)), request_body = Line, responses(
-    (status = 204), (status = 404, body = Problems),
-    (status = 409, description = "A line runs, or there is no shell", body = Problems)))]
+    (status = 204), (status = 400, description = "It is not one line of text", body = Problems),
+    (status = 403, body = Problems), (status = 404, body = Problems),
+    (status = 409, description = "A command is running, or there is no shell", body = Problems)))]
 async fn line(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -82,7 +86,8 @@ async fn line(
 
 /// Interrupts the running command, like Ctrl-C.
 #[utoipa::path(post, path = "/api/experiments/{id}/shell/interrupt", params(("id" = i64, Path)), responses(
-    (status = 204), (status = 404, body = Problems), (status = 409, body = Problems)))]
+    (status = 204), (status = 403, body = Problems), (status = 404, body = Problems),
+    (status = 409, description = "There is no shell", body = Problems)))]
 async fn interrupt(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -106,7 +111,9 @@ async fn files(
 
 /// Returns one of them.
 #[utoipa::path(get, path = "/api/experiments/{id}/shell/files/{*path}", params(("id" = i64, Path), ("path" = String, Path)),
-    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
+    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
+    (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
+    (status = 416, description = "The range begins behind its end", body = Problems)))]
 async fn file(
     Extract(server): Extract<Shared>,
     requester: Requester,

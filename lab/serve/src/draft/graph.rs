@@ -140,17 +140,24 @@ impl Traffic {
 impl Graph {
     /// Returns the graph of a network and of the traffic in `text`, an experiment file.
     pub fn of(network: &NetworkSpec, text: &str) -> Option<Self> {
-        let topology = Topology::new(network).ok()?;
         let document: DocumentMut = text.parse().ok()?;
-        let mut graph = Self { swept: swept(&document), ..Self::default() };
-        graph.nodes = topology.node_names().iter().map(|name| Node::called(name)).collect();
-        for segment in topology.segments() {
-            graph.add(&topology, segment);
-        }
+        let mut graph = Self::of_network(&Topology::new(network).ok()?, text);
+        graph.swept = swept(&document);
         graph.traffic = traffic(&document);
-        graph.place(&places::read(text));
         graph.number();
         Some(graph)
+    }
+
+    /// Returns the graph of a network without its traffic, with the positions that `text` gives, in either language.
+    pub fn of_network(topology: &Topology, text: &str) -> Self {
+        let nodes = topology.node_names().iter().map(|name| Node::called(name)).collect();
+        let mut graph = Self { nodes, ..Self::default() };
+        for segment in topology.segments() {
+            graph.add(topology, segment);
+        }
+        graph.place(&places::read(text));
+        graph.number();
+        graph
     }
 
     fn add(&mut self, topology: &Topology, segment: &Segment) {

@@ -10,6 +10,9 @@ use hol_scenario::flow_of;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::graph::Graph;
+use crate::plan::point_of;
+
 /// Maximum messages shown of a longer run.
 const MOST_MESSAGES: u64 = 1000;
 /// Maximum hops shown.
@@ -20,6 +23,8 @@ const MOST_HOPS: usize = 60_000;
 pub struct Movie {
     /// Description of the run.
     pub title: String,
+    /// The network of its point, without traffic.
+    pub graph: Graph,
     /// The links, shown at their place in the drawing.
     pub lines: Vec<Line>,
     /// In the order of sending.
@@ -84,13 +89,9 @@ pub struct Message {
     pub reply: Option<[u64; 5]>,
 }
 
-/// Returns the animation of one repetition of a point.
-pub fn movie(experiment: &Experiment, point: usize, repetition: u32) -> Result<Movie, String> {
-    let count = experiment.points.len();
-    let point = experiment
-        .points
-        .get(point)
-        .ok_or_else(|| format!("point {point}: there are {count}, counted from 0"))?;
+/// Returns the animation of one repetition of a point; `text` is that of the experiment, for the positions of nodes.
+pub fn movie(experiment: &Experiment, text: &str, point: usize, repetition: u32) -> Result<Movie, String> {
+    let point = point_of(experiment, point)?;
     if repetition >= point.repetitions.most {
         return Err(format!("repetition {repetition}: there are {}, counted from 0", point.repetitions));
     }
@@ -98,7 +99,7 @@ pub fn movie(experiment: &Experiment, point: usize, repetition: u32) -> Result<M
     let world = point.world.open().map_err(|e| e.to_string())?;
     let hops = world.hops().ok_or_else(|| {
         format!(
-            "world {} sees packets at the ends only, not on every hop; take world = \"model\" for a picture",
+            "world {} captures packets only at the ends, not on every hop; use world = \"model\" for an animation",
             world.name()
         )
     })?;
@@ -107,6 +108,7 @@ pub fn movie(experiment: &Experiment, point: usize, repetition: u32) -> Result<M
     let mut camera = Camera::of(&topology);
     let run = hops.tap(&scenario, point.seed_of(repetition), &mut camera).map_err(|e| e.to_string())?;
     let Camera { mut movie, .. } = camera;
+    movie.graph = Graph::of_network(&topology, text);
     movie.title = format!("{point}, repetition {repetition}");
     movie.messages = run.records.iter().map(Message::of).collect();
     let delivered = movie.messages.iter().filter_map(|message| Some(message.reply.or(message.request)?[4]));

@@ -353,7 +353,7 @@ fn every_key_that_is_offered_is_known() {
 fn a_run_is_a_picture_of_its_packets_and_messages() {
     let experiment = experiment("a", EXPERIMENTS[0], Format::Toml, &Permission::default()).unwrap();
     let last = experiment.points.len() - 1;
-    let picture = movie(&experiment, last, 0).unwrap();
+    let picture = movie(&experiment, EXPERIMENTS[0], last, 0).unwrap();
     assert_eq!(picture.messages.len(), 1000);
     assert!(picture.hops.iter().any(|hop| hop.lost == Some("lost on the line")));
     for hop in &picture.hops {
@@ -362,7 +362,25 @@ fn a_run_is_a_picture_of_its_packets_and_messages() {
             "{hop:?}"
         );
     }
-    assert!(movie(&experiment, 1000, 0).is_err() && movie(&experiment, 0, 10).is_err());
+    let refused = |point, repetition| movie(&experiment, EXPERIMENTS[0], point, repetition).is_err();
+    assert!(refused(1000, 0) && refused(0, 10));
+}
+
+/// The drawing has the network of the chosen point, not that of the first one.
+#[test]
+fn an_animation_draws_the_network_of_its_point() {
+    let text = "#at 40 60 client\ntransports = ['tcp']\nmessages = 10\nrepetitions = 1\n[network]\nrate = '2Mbit'\n\
+        [sweep]\n'network.rtt' = ['10ms', '80ms']\n'network.loss' = ['0%', '3%']\n";
+    let experiment = experiment("a", text, Format::Toml, &Permission::default()).unwrap();
+    let settings = |point| {
+        let Graph { nodes, links, swept, traffic, .. } = movie(&experiment, text, point, 0).unwrap().graph;
+        assert_eq!((nodes[0].x, nodes[0].y), (Some(40), Some(60)));
+        assert!(swept.is_empty() && traffic.is_empty());
+        let Line { delay, loss, .. } = links[0].line.clone();
+        (delay, loss)
+    };
+    let expected = [("5ms", "0%"), ("5ms", "3%"), ("40ms", "0%"), ("40ms", "3%")];
+    assert_eq!([0, 1, 2, 3].map(settings), expected.map(|(delay, loss)| (delay.to_owned(), loss.to_owned())));
 }
 
 fn any_line() -> impl Strategy<Value = Line> {

@@ -88,7 +88,7 @@ impl RunnerCommand {
                 command.args(experiment.quick.then_some("--quick"));
             }
             None => {
-                let file = self.write(&self.dir, &experiment.name, experiment.format, text)?;
+                let (file, _) = self.write(&self.dir, &experiment.name, experiment.format, text)?;
                 command.args(["run", &file, "--extend"]);
             }
         }
@@ -112,11 +112,15 @@ impl RunnerCommand {
     }
 
     /// Writes the text of a shell, apart from that of the runs, which may go on meanwhile with another version of it. Returns the file,
-    /// as the shell names it.
-    pub fn write_for_shell(&self, experiment: &Experiment, text: &str) -> Result<PathBuf, Refusal> {
+    /// as the shell names it, and the experiment in it.
+    pub fn write_for_shell(
+        &self,
+        experiment: &Experiment,
+        text: &str,
+    ) -> Result<(PathBuf, hol_lab::Experiment), Refusal> {
         let own = Path::new("shell-experiment");
-        let written = self.write(&self.dir.join(own), &experiment.name, experiment.format, text)?;
-        Ok(Path::new("..").join(own).join(written))
+        let (file, read) = self.write(&self.dir.join(own), &experiment.name, experiment.format, text)?;
+        Ok((Path::new("..").join(own).join(file), read))
     }
 
     /// Starts a shell on the network of one of the points of an experiment in a file. `line` gets each line of output, `exit` the exit
@@ -161,9 +165,16 @@ impl RunnerCommand {
         Ok(started.recv().map_err(io::Error::other)??)
     }
 
-    /// Writes its text into `directory`, with copies of the files of its project that it reads, and returns the name of the file. What
-    /// was permitted when the text was taken is checked again with these copies: the files of the project may be others by now.
-    fn write(&self, directory: &Path, name: &str, format: Format, text: &str) -> Result<String, Refusal> {
+    /// Writes its text into `directory`, with copies of the files of its project that it reads, and returns the name of the file and the
+    /// experiment. What was permitted when the text was taken is checked again with these copies: the files of the project may be others
+    /// by now.
+    fn write(
+        &self,
+        directory: &Path,
+        name: &str,
+        format: Format,
+        text: &str,
+    ) -> Result<(String, hol_lab::Experiment), Refusal> {
         fs::create_dir_all(directory)?;
         let file = format!("{name}.{}", format.word());
         fs::write(directory.join(&file), text)?;
@@ -175,8 +186,8 @@ impl RunnerCommand {
         let named = reading::project_files(name, text, format, &self.permission)?;
         self.copy_files(&named, &copies)?;
         let permission = Permission { project: Some(copies), ..self.permission.clone() };
-        reading::read(name, text, format, &permission)?;
-        Ok(file)
+        let read = reading::read(name, text, format, &permission)?;
+        Ok((file, read))
     }
 
     fn copy_files(&self, named: &[String], to: &Path) -> Result<(), Refusal> {
@@ -281,7 +292,7 @@ mod tests {
         let permission = Permission { project: Some(root.path().join("files")), ..permission_for_users(&[]) };
         let dir = root.path().join("experiment");
         let command = RunnerCommand { program: PathBuf::new(), dir: dir.clone(), permission };
-        assert_eq!(command.write(&dir, "two", Format::Toml, TEXT).unwrap(), "two.toml");
+        assert_eq!(command.write(&dir, "two", Format::Toml, TEXT).unwrap().0, "two.toml");
         // What it sources has a copy, too.
         let copy = || fs::read_to_string(dir.join("project/nets/names.tcl")).unwrap();
         assert_eq!(copy(), "set loss 0\n");

@@ -168,9 +168,9 @@ impl Scheduler {
             };
             let over = |limit: Option<u32>, passed: f64| limit.filter(|limit| passed >= f64::from(*limit));
             let why = if let Some(limit) = over(experiment.auto_swap, now) {
-                format!("its time was over after {limit} s")
+                format!("auto swap after {limit} s")
             } else if let Some(limit) = over(experiment.idle_swap, silence) {
-                format!("nothing was heard of it for {limit} s")
+                format!("idle swap: no progress for {limit} s")
             } else {
                 continue;
             };
@@ -217,7 +217,7 @@ impl Scheduler {
         let mut waiting = self.server.store.waiting()?;
         for one in &mut waiting {
             if self.jobs.contains_key(&one.id) {
-                one.obstacle = Some("its process of before has not ended".to_owned());
+                one.obstacle = Some("its previous process is still running".to_owned());
             }
         }
         let taken = self.jobs.values().map(|job| job.cores).sum();
@@ -227,7 +227,7 @@ impl Scheduler {
             verdicts.iter().find(|(id, verdict)| *verdict == Verdict::Start && self.is_busy(*id))
         {
             let one = waiting.iter_mut().find(|one| one.id == busy.0).expect("it waits");
-            one.obstacle = Some("another process fills its results".to_owned());
+            one.obstacle = Some("another process is writing its results".to_owned());
             // Nobody reports when that process ends.
             self.is_stale = true;
             verdicts = decide(waiting.clone(), self.server.config.cores, taken);
@@ -289,7 +289,7 @@ impl Scheduler {
                 self.jobs.insert(id, job);
             }
             Err(error) => {
-                let why = reason(&format!("its process cannot begin: {error}"));
+                let why = reason(&format!("its process cannot be started: {error}"));
                 self.server.happen(id, Event::Break, &why);
             }
         }
@@ -310,7 +310,7 @@ impl Scheduler {
         let exit = move |status| drop(exits.send(Note::Exit(id, status)));
         if is_shell {
             let server = self.server.clone();
-            let ready = move || server.happen(id, Event::Tell, "its nodes can be used");
+            let ready = move || server.happen(id, Event::Tell, "its nodes are ready");
             let started = self.server.start_shell(entry, 0, ShellUse::Nodes, ready, exit);
             return started.map_err(|refusal| refusal.to_string());
         }
@@ -358,7 +358,9 @@ impl Scheduler {
             Ok(status) if status.success() => (Event::Complete, String::new()),
             Ok(status) if status.code().is_some() && !job.is_interrupted => (Event::Break, reason(&job.word)),
             Ok(_) => self.killed(id, job.runs),
-            Err(error) => (Event::Break, format!("nobody knows how its process ended: {error}")),
+            Err(error) => {
+                (Event::Break, format!("its process has ended; its exit status is unknown: {error}"))
+            }
         };
         if event != Event::Vanish {
             self.killed.remove(&id);
@@ -374,7 +376,7 @@ impl Scheduler {
                 let note = self.server.shells.last_note(id);
                 (Event::Break, reason(&note.unwrap_or_else(|| "its nodes did not start".to_owned())))
             }
-            _ => (Event::SwapOut, "the terminal on the nodes was ended".to_owned()),
+            _ => (Event::SwapOut, "somebody ended the terminal on its nodes".to_owned()),
         }
     }
 
@@ -384,13 +386,11 @@ impl Scheduler {
         *times = if runs > *done { 1 } else { *times + 1 };
         *done = runs;
         if *times < TRIES {
-            return (Event::Vanish, "its process was killed, and it goes on where it stopped".to_owned());
+            return (Event::Vanish, "its process was killed; it continues where it stopped".to_owned());
         }
         (
             Event::Break,
-            format!(
-                "its process was killed {TRIES} times without having done a run; is there enough memory?"
-            ),
+            format!("its process was killed {TRIES} times without completing a run; is there enough memory?"),
         )
     }
 

@@ -45,7 +45,7 @@ fn body(own: &Experiment, has_shell: bool, shares: u64) -> Markup {
         div.row {
             @for (action, label) in ACTIONS { button type="button" data-do=(action) hidden { (label) } }
             a.button.usual id="report" href=(own.links.report) hidden { "Report" }
-            a.button href={ "/new?of=" (id) "#text" } { "Copy to a new one" }
+            a.button href={ "/new?of=" (id) "#text" } { "Copy to a new experiment" }
             button type="button" id="share" { "Share" }
             button type="button" id="unshare" hidden[shares == 0] { "End shared links" }
             button type="button" id="delete" { "Delete" }
@@ -65,14 +65,14 @@ fn body(own: &Experiment, has_shell: bool, shares: u64) -> Markup {
             div id="points" {}
         }
         @if own.study.is_none() { details id="text-part" { summary { "Text" } pre id="own-text" tabindex="0" {} } }
-        (movie())
+        @if own.study.is_none() { (movie()) }
         @if has_shell { (shell()) }
         details id="log-part" hidden { summary { "Log" } pre id="log" tabindex="0" {} }
         details id="files-part" hidden { summary { "Files" } ul.files id="files" {} }
         (again())
         dialog id="sure" aria-labelledby="sure-heading" {
             form method="dialog" {
-                h2 id="sure-heading" { "Delete it with all its results?" }
+                h2 id="sure-heading" { "Delete the experiment and all its results?" }
                 div.row { button value="yes" { "Delete" } button value="no" autofocus { "Keep" } }
             }
         }
@@ -85,8 +85,11 @@ fn movie() -> Markup {
         details id="movie-part" {
             summary { "Animation of one run" }
             form.row id="movie-load" {
-                label for="movie-point" { "Point" } input id="movie-point" type="number" min="0" value="0";
-                label for="movie-repetition" { "Repetition" } input id="movie-repetition" type="number" min="0" value="0";
+                div.axes id="movie-point" role="group" aria-label="Point" {}
+                div.field {
+                    label for="movie-repetition" { "repetition, from 0" }
+                    input id="movie-repetition" type="number" min="0" value="0" required;
+                }
                 button { "Show" }
             }
             p.said id="movie-said" role="status" {}
@@ -101,10 +104,10 @@ fn shell() -> Markup {
             summary { "Terminal on the nodes" }
             p.soft {
                 "Linux on the experiment's network, with the programs of this machine. Virtual time stops while nobody types; "
-                code { ":link loss=3%" } " changes the path, " code { ":help" } " lists the rest."
+                code { ":link loss=3%" } " changes the path; " code { ":help" } " lists all commands."
             }
             form.row id="shell-open" {
-                label for="shell-point" { "Point" } input id="shell-point" type="number" min="0" value="0";
+                div.axes id="shell-point" role="group" aria-label="Point" {}
                 button { "Open" }
             }
             pre id="shell-said" role="log" tabindex="0" aria-label="Transcript" hidden {}
@@ -129,7 +132,7 @@ fn shell() -> Markup {
 fn again() -> Markup {
     html! {
         details {
-            summary { "Run it again with other values" }
+            summary { "Run again with other values" }
             form id="again" {
                 label for="with" { "KEY = VALUE, one per line" }
                 textarea id="with" placeholder="network.delay = 40ms" spellcheck="false" {}

@@ -25,6 +25,7 @@ pub use transcript::{Entry, Transcript};
 use crate::draft;
 use crate::events::Kind;
 use crate::jobs::Running;
+use crate::plan::point_of;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::server::{Server, Shared};
@@ -70,10 +71,7 @@ impl Server {
         options: ShellOptions,
     ) -> Result<Shell, Refusal> {
         let entry = self.own(requester, id)?;
-        if let Some(study) = &entry.experiment.study {
-            let why = format!("a study has many experiments, {study} too");
-            return Err(Refusal::conflict(why, "take one of them as an experiment of its own"));
-        }
+        entry.experiment.check_is_no_study()?;
         let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
         let permission = self.permission(entry.project)?;
         if draft::with_placeholder_traffic(&text.text, text.format, &permission).is_some() {
@@ -109,7 +107,12 @@ impl Server {
         let _one_after_the_other = self.shells.starting();
         self.check_shell(id, used_for)?;
         let command = self.command(id)?;
-        let file = command.write_for_shell(&entry.experiment, &text)?;
+        let (file, experiment) = command.write_for_shell(&entry.experiment, &text)?;
+        let chosen =
+            point_of(&experiment, point).map_err(|problem| Refusal::bad(problem, "choose another point"))?;
+        // Others who watch have not chosen it.
+        let note =
+            (experiment.points.len() > 1).then(|| json!({ "note": format!("the network of {chosen}") }));
         let (server, other, is_ready) = (self.clone(), self.clone(), Once::new());
         let line = move |line: String| {
             let said = read(&line);
@@ -125,8 +128,11 @@ impl Server {
         let mut shells = self.shells.all();
         let (running, stdin) = command.shell(&file, point, line, exit)?;
         let process = Process { running, stdin: Some(stdin), idle: Stopwatch::start(), used_for };
-        let own = Own { project: entry.project, transcript: Transcript::default(), process: Some(process) };
-        shells.insert(id, own);
+        let mut transcript = Transcript::default();
+        if let Some(note) = note {
+            self.hub.tell(id, entry.project, Kind::Shell, &transcript.add(note));
+        }
+        shells.insert(id, Own { project: entry.project, transcript, process: Some(process) });
         Ok(running)
     }
 
@@ -160,7 +166,7 @@ impl Server {
         self.own(requester, id)?;
         if line.contains(['\n', '\r', '\0']) || line.len() > LONGEST_LINE {
             return Err(Refusal::bad(
-                "that is not a line",
+                "this is not one line of text",
                 format!("send one line of at most {LONGEST_LINE} octets"),
             ));
         }
@@ -169,7 +175,7 @@ impl Server {
             return Err(no_shell());
         };
         let Some(stdin) = process.stdin.as_mut().filter(|_| transcript.is_waiting()) else {
-            return Err(Refusal::conflict("the line before has not ended", "wait, or interrupt it"));
+            return Err(Refusal::conflict("the last command is still running", "wait, or interrupt it"));
         };
         // It waits for a line, so the pipe is empty and has room for one.
         if stdin.write_all(format!("{line}\n").as_bytes()).is_err() {
@@ -228,9 +234,9 @@ impl Server {
     fn bury_shell(&self, id: i64, status: &io::Result<ExitStatus>) {
         // The exit code of a shell is that of its last line.
         let why = match status {
-            Ok(status) if status.code().is_some() => "it has ended".to_owned(),
-            Ok(_) => "it was killed".to_owned(),
-            Err(error) => format!("nobody knows how it ended: {error}"),
+            Ok(status) if status.code().is_some() => "the terminal has ended".to_owned(),
+            Ok(_) => "the terminal was killed".to_owned(),
+            Err(error) => format!("the terminal has ended; its exit status is unknown: {error}"),
         };
         self.hear_shell(id, json!({ "end": why }));
         if let Some(own) = self.shells.all().get_mut(&id) {

@@ -18,6 +18,7 @@ const PROMISED: &[(&str, &[&str])] = &[
     ("/api/experiments/{id}/files/{path}", &["get"]),
     ("/api/experiments/{id}/log", &["get"]),
     ("/api/experiments/{id}/movie", &["get"]),
+    ("/api/experiments/{id}/plan", &["get"]),
     ("/api/experiments/{id}/points", &["get"]),
     ("/api/experiments/{id}/report", &["get"]),
     ("/api/experiments/{id}/report/", &["get"]),
@@ -378,5 +379,77 @@ async fn an_experiment_names_files_of_its_project() {
             "{}",
             refused.text
         );
+    }
+}
+
+const SWEEP: &str = "transports = ['tcp', 'sctp']\nmessages = 20\nrepetitions = 2\n[network]\nrate = '2Mbit'\n\
+    [sweep]\n'network.rtt' = ['10ms', '80ms']\n'network.loss' = ['0%', '3%', '5%']\n";
+
+async fn submitted(lab: &Lab, text: &str) -> i64 {
+    let answer = lab.post("/api/experiments").json(&json!({ "text": text })).send().await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
+    answer.json()["id"].as_i64().unwrap()
+}
+
+/// The index of a point in the plan is that of its animation.
+#[tokio::test]
+async fn the_plan_has_the_axes_and_the_point_of_each_combination() {
+    let lab = Lab::open(Access::Open);
+    let id = submitted(&lab, SWEEP).await;
+    let plan = lab.get(&format!("/api/experiments/{id}/plan")).send().await.json();
+    let loss = json!({
+        "keys": ["network.loss"], "name": "loss", "unit": "%",
+        "values": [{ "text": "0%", "number": 0.0 }, { "text": "3%", "number": 3.0 }, { "text": "5%", "number": 5.0 }],
+    });
+    assert_eq!(plan["axes"][2], loss);
+    let axes: Vec<_> = plan["axes"].as_array().unwrap().iter().map(|axis| &axis["name"]).collect();
+    assert_eq!(axes, ["transport", "RTT", "loss"]);
+    assert_eq!(plan["points"].as_array().unwrap().len(), 12);
+    assert_eq!(plan["points"][10], json!({ "index": 10, "values": [1, 1, 1], "repetitions": 2 }));
+    let movie = lab.get(&format!("/api/experiments/{id}/movie?point=10")).send().await.json();
+    assert_eq!(movie["title"], "experiment: sctp network.rtt=80ms network.loss=3%, repetition 0");
+    let line = &movie["graph"]["links"][0]["line"];
+    assert_eq!((&line["delay"], &line["loss"]), (&json!("40ms"), &json!("3%")));
+}
+
+#[tokio::test]
+async fn a_plan_and_an_animation_that_are_not_there_are_refused() {
+    let lab = Lab::open(Access::Open);
+    let id = submitted(&lab, SWEEP).await;
+    let refused = async |path: &str| {
+        let answer = lab.get(path).send().await;
+        (answer.status.as_u16(), answer.json()["errors"][0]["message"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(refused("/api/experiments/99/plan").await.0, 404);
+    assert_eq!(refused("/api/experiments/x/plan").await.0, 404);
+    let (status, message) = refused(&format!("/api/experiments/{id}/movie?point=12")).await;
+    assert!(status == 400 && message.contains("point 12: there are 12"), "{status} {message}");
+    assert_eq!(refused(&format!("/api/experiments/{id}/movie?repetition=2")).await.0, 400);
+    assert_eq!(refused(&format!("/api/experiments/{id}/movie?pont=2")).await.0, 400);
+    let study = lab.post("/api/studies/ikr53/run").send().await.json()["id"].as_i64().unwrap();
+    for path in ["plan", "movie"] {
+        let (status, message) = refused(&format!("/api/experiments/{study}/{path}")).await;
+        assert!(status == 409 && message.contains("is a study"), "{status} {message}");
+    }
+    let idle = "set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n\
+        set l [$ns duplex-link $a $b 0.4Mb 25ms DropTail]\n$ns run\n";
+    let idle = lab.post("/api/experiments").json(&json!({ "text": idle, "format": "ns" })).send().await;
+    let idle = idle.json()["id"].as_i64().unwrap();
+    let (status, message) = refused(&format!("/api/experiments/{idle}/movie")).await;
+    assert!(status == 400 && message.contains("no traffic"), "{status} {message}");
+    let plan = lab.get(&format!("/api/experiments/{idle}/plan")).send().await.json();
+    assert_eq!((&plan["axes"], plan["points"].as_array().unwrap().len()), (&json!([]), 1));
+}
+
+/// A plan says as much of an experiment as its text does.
+#[tokio::test]
+async fn a_plan_is_for_those_who_may_read_the_experiment() {
+    let (lab, ann, mallory) = super::hostile::lab().await;
+    let path = "/api/experiments/1/plan";
+    assert_eq!(lab.get(path).by(&ann).send().await.status, StatusCode::OK);
+    for (key, status) in [(&mallory, 404), (&String::new(), 401)] {
+        for path in [path, "/api/experiments/1"] {
+            assert_eq!(lab.get(path).by(key).send().await.status.as_u16(), status, "{path}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod accounts;
 mod api;
 mod bounds;
+mod described;
 mod hostile;
 mod lists;
 mod processes;
@@ -20,6 +21,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use axum::extract::connect_info::MockConnectInfo;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
+use axum::middleware::from_fn;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -85,7 +87,8 @@ impl Lab {
         };
         let server = Server::open(config, Mailer::open(&Post::None).unwrap(), channel().0).unwrap();
         let server = Arc::new(server);
-        let router = router(server.clone()).layer(MockConnectInfo(SocketAddr::from(([192, 0, 2, 1], 1))));
+        let router = router(server.clone()).layer(from_fn(described::check));
+        let router = router.layer(MockConnectInfo(SocketAddr::from(([192, 0, 2, 1], 1))));
         Self { _dir: None, router, server }
     }
 

@@ -47,17 +47,25 @@ struct Lab {
 impl Lab {
     /// A server with an experiment that waits to be started.
     fn with(script: &str) -> Self {
+        Self::with_text(script, TEXT)
+    }
+
+    fn with_text(script: &str, text: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (server, notes, inbox) = with_script(dir.path(), script, Quota::NONE);
         let requester = server.local.clone().unwrap();
-        let submission = Submission { text: TEXT.to_owned(), cores: Some(1), ..Submission::default() };
+        let submission = Submission { text: text.to_owned(), cores: Some(1), ..Submission::default() };
         let id = server.submit(&requester, submission).unwrap().id;
         let watching = server.hub.watch();
         Self { server, requester, id, watching, _notes: (notes, inbox), _dir: dir }
     }
 
     fn open(&self) -> Result<(), Refusal> {
-        self.server.open_shell(&self.requester, self.id, ShellOptions::default()).map(drop)
+        self.open_on(0)
+    }
+
+    fn open_on(&self, point: usize) -> Result<(), Refusal> {
+        self.server.open_shell(&self.requester, self.id, ShellOptions { point }).map(drop)
     }
 
     fn line(&self, line: &str) -> Result<(), Refusal> {
@@ -95,7 +103,7 @@ fn what_is_typed_and_said_is_seen_by_all_who_watch() {
         .collect();
     assert!(shell.is_open && kinds == ["prompt", "line", "out", "prompt"], "{kinds:?}");
     lab.server.end_shell(&lab.requester, lab.id).unwrap();
-    assert_eq!(lab.hears("end"), "it has ended");
+    assert_eq!(lab.hears("end"), "the terminal has ended");
     let files = lab.server.shell_directory(&lab.requester, lab.id).unwrap();
     assert_eq!(std::fs::read_to_string(files.join("recorded.toml")).unwrap(), "done\n");
 }
@@ -112,7 +120,7 @@ fn a_line_waits_for_the_one_before_which_can_be_interrupted() {
     lab.server.interrupt_shell(&lab.requester, lab.id).unwrap();
     assert_eq!(lab.hears("note"), "interrupted");
     lab.server.end_shell(&lab.requester, lab.id).unwrap();
-    assert_eq!(lab.hears("end"), "it was killed", "a line still ran");
+    assert_eq!(lab.hears("end"), "the terminal was killed", "a line still ran");
 }
 
 #[test]
@@ -129,6 +137,18 @@ fn one_that_ends_by_itself_says_why_and_another_can_begin() {
     assert_eq!(lab.line("ls").unwrap_err().status, StatusCode::CONFLICT);
     lab.open().unwrap();
     lab.hears("prompt");
+}
+
+#[test]
+fn a_shell_has_the_network_of_the_chosen_point_and_says_so() {
+    let text = format!("{TEXT}[sweep]\n'network.rtt' = ['10ms', '80ms']\n");
+    let mut lab = Lab::with_text("echo \"{\\\"out\\\":\\\"$*\\\"}\"", &text);
+    let refusal = lab.open_on(2).unwrap_err();
+    assert_eq!(refusal.status, StatusCode::BAD_REQUEST);
+    assert!(refusal.to_string().contains("point 2: there are 2"), "{refusal}");
+    lab.open_on(1).unwrap();
+    assert_eq!(lab.hears("note"), "the network of a-small-one: tcp network.rtt=80ms");
+    assert!(lab.hears("out").as_str().unwrap().contains("--point 1 "));
 }
 
 #[test]

@@ -247,10 +247,12 @@ fn cores_are_given_by_priority_and_what_cannot_wait_is_rejected() {
     lab.until_state(first, "active");
     let low = lab.submit(SHORT, &json!({ "cores": 1 }));
     let high = lab.submit(LONG, &json!({ "cores": 2, "priority": 5 }));
-    let why = lab.until(low, |experiment| experiment["why"] == "one experiment is before it");
+    let why = lab.until(low, |experiment| experiment["why"] == "1 experiment is ahead of it");
     assert_eq!(why["state"], "queued");
     let now = lab.submit(SHORT, &json!({ "cores": 1, "batch": false }));
-    assert!(lab.until_state(now, "swapped_out")["why"].as_str().unwrap().contains("it is not to wait"));
+    assert!(
+        lab.until_state(now, "swapped_out")["why"].as_str().unwrap().contains("it was submitted not to wait")
+    );
     let large = lab.submit(SHORT, &json!({ "cores": 3 }));
     assert!(lab.until_state(large, "swapped_out")["why"].as_str().unwrap().contains("this machine has 2"));
     assert_eq!(lab.act(first, "terminate"), 200);
@@ -266,7 +268,7 @@ fn time_swaps_out() {
     let dir = tempfile::tempdir().unwrap();
     let lab = Lab::start(&dir.path().join("state"), 1);
     let id = lab.submit(LONG, &json!({ "auto_swap": 1 }));
-    assert_eq!(lab.until_state(id, "swapped_out")["why"], "its time was over after 1 s");
+    assert_eq!(lab.until_state(id, "swapped_out")["why"], "auto swap after 1 s");
 }
 
 /// A process that stands still, as one that waits for a disk that is gone.
@@ -279,7 +281,7 @@ fn silence_swaps_out() {
     kill_process(lab.jobs()[0], Signal::STOP).unwrap();
     // Only now: on a busy machine a process that has begun may be silent for as long.
     assert_eq!(lab.ask("PATCH", &format!("/api/experiments/{id}"), Some(&json!({ "idle_swap": 2 }))).0, 200);
-    assert_eq!(lab.until_state(id, "swapped_out")["why"], "nothing was heard of it for 2 s");
+    assert_eq!(lab.until_state(id, "swapped_out")["why"], "idle swap: no progress for 2 s");
 }
 
 #[test]

@@ -6,7 +6,7 @@ import { number } from "./words.js";
 // The stages of a message's time, in their order. The parts add up to its mean delay.
 const STAGES = [
   ["slip_ms", "behind schedule", "grey"], ["service_ms", "at the server", "blue"], ["sender_ms", "waiting at the sender", "purple"], ["recovery_ms", "loss recovery", "vermilion"],
-  ["network_ms", "network, with the round trip", "sky"], ["head_of_line_ms", "head-of-line wait", "orange"],
+  ["network_ms", "network, including the round trip", "sky"], ["head_of_line_ms", "head-of-line wait", "orange"],
 ];
 const MOST = 24;
 const WIDTH = 480;
@@ -15,8 +15,8 @@ const WIDTH = 480;
 const sentence = (text) => text.split("`").map((part, at) => (at % 2 ? h("code", {}, part) : part));
 
 export function answer(place, { complete, sentences, lines, question }) {
-  const warning = complete ? null : h("p", { class: "soft" }, "Some runs are missing; this is of those that there are.");
-  const all = lines.length ? h("details", { open: lines.length <= 8 }, h("summary", {}, "Line by line"), h("ul", {}, ...lines.map((line) => h("li", {}, ...sentence(line))))) : null;
+  const warning = complete ? null : h("p", { class: "soft" }, "Some runs are missing; these sentences are about the completed ones.");
+  const all = lines.length ? h("details", { open: lines.length <= 8 }, h("summary", {}, "In detail"), h("ul", {}, ...lines.map((line) => h("li", {}, ...sentence(line))))) : null;
   place.replaceChildren(...[question && h("p", { class: "answer" }, question), ...sentences.map((own) => h("p", { class: "answer" }, ...sentence(own))), warning, all].filter(Boolean));
   place.hidden = !place.childNodes.length;
 }
@@ -38,7 +38,7 @@ export function split(place, rows, axes) {
     return s("svg", { viewBox: `0 0 ${WIDTH} 14`, preserveAspectRatio: "none", class: "bar", "aria-hidden": "true" }, ...parts);
   };
   const name = (row) => [row.label, ...axes.map((key) => row[key])].filter((part) => part != null).join(" · ");
-  const heads = ["", "", ...stages.map(([, label]) => label), "together, ms"];
+  const heads = ["", "", ...stages.map(([, label]) => label), "sum, ms"];
   place.replaceChildren(...(shown.length ? [
     h("ul", { class: "legend" }, ...stages.map(([, label, colour]) => h("li", {}, s("svg", { width: 14, height: 10, "aria-hidden": "true" }, s("rect", { class: `stage-${colour}`, width: 14, height: 10 })), " ", label))),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Stages of the mean delay" }, h("table", { class: "split" },

@@ -15,6 +15,6 @@ const lists = await Promise.all(experiments.map(async ({ id, name, differing }) 
   return rows.map((row) => ({ ...differing, ...row, of: `${name} (${id})` }));
 }));
 const rows = lists.flat();
-$("#say").textContent = rows.length ? "" : "None of them has a point yet.";
+$("#say").textContent = rows.length ? "" : "None of these experiments has results yet.";
 curves.show(rows);
 points.show(rows, axes(rows));

@@ -1,4 +1,4 @@
-// Curves over an axis, and distributions: uPlot for the eye, a table beside each for everybody.
+// Curves over an axis, and distributions, each with a table of its numbers.
 
 import uPlot from "uplot";
 import { h, s, settled } from "./dom.js";
@@ -13,8 +13,8 @@ const MOST = 8;
 
 export const METRICS = [
   ["mean_ms", "Mean response time, ms"], ["p50_ms", "Median, ms"], ["p99_ms", "99th percentile, ms"], ["p999_ms", "99.9th percentile, ms"],
-  ["throughput_kbps", "Throughput, kbit/s"], ["head_of_line_ms", "Head-of-line wait, ms"], ["recovery_ms", "Loss recovery, ms"], ["connect_ms", "Connecting, ms"],
-  ["first_octets_ms", "First octets, ms"], ["objects_ms", "Objects, ms"], ["playable_percent", "Playable frames, %"], ["messages_per_s", "Messages per second"], ["packets_lost_each", "Packets lost per message"],
+  ["throughput_kbps", "Throughput, kbit/s"], ["head_of_line_ms", "Head-of-line wait, ms"], ["recovery_ms", "Loss recovery, ms"], ["connect_ms", "Time to connect, ms"],
+  ["first_octets_ms", "Time to the first octets, ms"], ["objects_ms", "Mean time of an object or request, ms"], ["playable_percent", "Playable frames, %"], ["messages_per_s", "Messages per second"], ["packets_lost_each", "Packets lost per message"],
 ];
 
 const QUANTILES = [["p50_ms", 0.5], ["p90_ms", 0.1], ["p99_ms", 0.01], ["p999_ms", 0.001]];
@@ -45,7 +45,7 @@ export class Curves {
   constructor(place, { title = "Curves" } = {}) {
     this.rows = [];
     this.metric = h("select", { "aria-label": "Quantity" }, ...METRICS.map(([key, label]) => h("option", { value: key }, label)), h("option", { value: "ccdf" }, "Distribution: share of slower messages"));
-    this.over = h("select", { "aria-label": "Over" });
+    this.over = h("select", { "aria-label": "Horizontal axis" });
     this.chart = h("div", { class: "chart", "aria-hidden": "true" });
     this.legend = h("ul", { class: "legend" });
     this.note = h("p", { class: "soft note" });
@@ -178,7 +178,7 @@ export class Curves {
     const halves = intervals.flat().filter((ci) => ci != null);
     const runs = [...new Set(this.rows.map((row) => row.repetitions))].sort((a, b) => a - b);
     const over = runs.length > 1 ? `${runs[0]} to ${runs.at(-1)} runs` : `${runs[0]} run${runs[0] === 1 ? "" : "s"}`;
-    this.note.textContent = logarithmic ? "Quantiles of the messages of all runs; both axes are logarithmic." : halves.length ? `Bars: 95 % interval over ${over}.` : runs.at(-1) === 1 ? "There are no intervals: each point ran once." : "There is no interval for this quantity: it is of the messages of all runs together.";
+    this.note.textContent = logarithmic ? "Quantiles of the messages of all runs; both axes are logarithmic." : halves.length ? `Bars: 95 % confidence interval over ${over}.` : runs.at(-1) === 1 ? "No confidence intervals: each point has one run." : "No confidence intervals: this quantity is computed over the messages of all runs.";
     const top = Math.max(0, ...columns.flatMap((own, at) => own.map((value, index) => (value ?? 0) + (intervals[at]?.[index] ?? 0))));
     this.uplot?.destroy();
     const axis = { stroke: colour("--soft"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--rule"), width: 1 }, font: "11px system-ui", labelFont: "11px system-ui", labelSize: 18 };

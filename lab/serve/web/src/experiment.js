@@ -1,9 +1,10 @@
-// One experiment: its life, how far it is, its curves as they come, its log, a moving picture, a terminal on its nodes, its files.
+// The page of one experiment: its state, progress and results so far, its log, an animation, a terminal on its nodes, its files.
 
 import { $, $$, given, h, say, settled } from "./dom.js";
 import { ask, get, post, watch } from "./api.js";
 import { answer, split } from "./answer.js";
 import { axes, Curves } from "./curves.js";
+import { PointChoice } from "./point_choice.js";
 import { Points } from "./table.js";
 import { Shell } from "./shell.js";
 import { duration, grouped, STATES } from "./words.js";
@@ -30,6 +31,7 @@ function draw(now) {
   $("#why").textContent = now.why;
   for (const button of $$("[data-do]")) button.hidden = !ACTIONS[now.state].includes(button.dataset.do);
   const changed = now.state !== experiment.state;
+  const hasNewText = now.version !== experiment.version;
   Object.assign(experiment, now);
   progress(now.progress);
   const over = OVER.includes(now.state);
@@ -37,6 +39,25 @@ function draw(now) {
   $("#results-heading").textContent = over ? "Results" : "Results so far";
   say(`${STATES[now.state]}${now.why ? `: ${now.why}` : ""}`, "#spoken");
   if (changed) files();
+  if (hasNewText) for (const choice of choices) choice.reload();
+}
+
+// The axes and points of the text as it is now.
+let planned = {};
+function plan() {
+  if (planned.version !== experiment.version) {
+    const own = { version: experiment.version, answer: get(`${path}/plan`) };
+    planned = own;
+    // After an error the next attempt asks again.
+    own.answer.catch(() => planned === own && (planned = {}));
+  }
+  return planned.answer;
+}
+
+const choices = [];
+function choice(place, changed) {
+  choices.push(new PointChoice(place, plan, changed));
+  return choices.at(-1);
 }
 
 function progress({ share, left, runs, runs_wanted, failed, messages, messages_wanted }) {
@@ -150,7 +171,7 @@ $("#delete")?.addEventListener("click", async () => {
   };
 });
 
-// The text is loaded when somebody wants to see it.
+// The text is loaded when the user opens its part of the page.
 $("#text-part")?.addEventListener("toggle", async () => {
   try {
     $("#own-text").textContent = (await get(`${path}/text`)).text;
@@ -159,37 +180,39 @@ $("#text-part")?.addEventListener("toggle", async () => {
   }
 }, { once: true });
 
-// The picture is loaded when somebody wants to see it.
-const reel = $("#movie-part");
-let movie = null;
-async function picture() {
-  const said = $("#movie-said");
-  said.textContent = "The run is done again to look at it …";
-  try {
-    const { text, format } = await get(`${path}/text`);
-    const [{ Movie }, reading] = await Promise.all([import("./movie.js"), post("/api/read", { text, format })]);
-    if (!reading.graph) throw new Error("there is no network to draw; is it a study?");
-    movie ??= new Movie($("#movie"), { id, graph: reading.graph });
-    await movie.load(Number($("#movie-point").value || 0), Number($("#movie-repetition").value || 0));
-    said.textContent = movie.run.title;
-  } catch (error) {
-    said.textContent = error.message;
-  }
+// The animation is loaded when the user opens its part of the page. A study has none.
+function animate(part) {
+  const [said, repetition] = [$("#movie-said"), $("#movie-repetition")];
+  const limit = (point) => (repetition.max = point ? point.repetitions - 1 : "");
+  const runChoice = choice($("#movie-point"), limit);
+  let movie = null;
+  const show = async () => {
+    said.textContent = "Repeating the run to record its packets …";
+    try {
+      const [{ Movie }, { index }] = await Promise.all([import("./movie.js"), runChoice.chosen()]);
+      movie ??= new Movie($("#movie"), id);
+      await movie.load(index, Number(repetition.value || 0));
+      said.textContent = movie.run.title;
+    } catch (error) {
+      said.textContent = error.message;
+    }
+  };
+  $("#movie-load").addEventListener("submit", (event) => {
+    event.preventDefault();
+    show();
+  });
+  part.addEventListener("toggle", () => part.open && !movie && show());
 }
-$("#movie-load").addEventListener("submit", (event) => {
-  event.preventDefault();
-  picture();
-});
-reel.addEventListener("toggle", () => reel.open && !movie && picture());
+if ($("#movie-part")) animate($("#movie-part"));
 
-const shell = $("#shell-part") && new Shell(path);
-$("#shell-part")?.addEventListener("toggle", () => shell.look().then(() => shell.files()).catch((error) => say(error.message, "#shell-trouble")), { once: true });
+const shell = $("#shell-part") && new Shell(path, choice($("#shell-point")));
+$("#shell-part")?.addEventListener("toggle", () => shell.start().catch((error) => say(error.message, "#shell-trouble")), { once: true });
 
 draw(experiment);
 points();
 files();
 get(`${path}/log`).then((text) => text && log(text.trimEnd())).catch(() => {});
-// A stream begins with the state; what came before it has to be asked for.
+// A stream begins with the state; earlier points have to be fetched.
 const state = (now) => {
   draw(now);
   points();

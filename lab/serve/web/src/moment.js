@@ -16,7 +16,7 @@ export function stateOf(message, now) {
   return "held";
 }
 
-export const MEANINGS = { due: "late: not yet handed over", buffer: "in the send buffer", way: "under way", lost: "lost, to be sent again", held: "there, held back: head-of-line blocking", done: "delivered", never: "never delivered" };
+export const MEANINGS = { due: "due, not yet written", buffer: "in the send buffer", way: "in flight", lost: "lost, to be retransmitted", held: "received, held back (head-of-line blocking)", done: "delivered", never: "never delivered" };
 
 // For whom a message that is held back waits: the first of its stream that is not whole yet.
 export function waitsFor(messages, message, now) {

@@ -1,6 +1,6 @@
-// The moving picture of one run: packets on their lines, queues that fill, and for every message whether it waits, and for whom.
+// The animation of one run: packets on links, queues, and for each message its state and the message that it waits for.
 //
-// What happens at a time is found from the whole list of hops and messages, so that time can go anywhere: forwards, backwards, at any speed.
+// The picture at a time is computed from the whole list of hops and messages, so that time can run forwards and backwards at any speed.
 
 import { h, s } from "./dom.js";
 import { get } from "./api.js";
@@ -12,10 +12,9 @@ const MS = 1e6;
 const COLUMNS = 48;
 
 export class Movie {
-  constructor(place, { id, graph }) {
+  constructor(place, id) {
     this.place = place;
     this.id = id;
-    this.graph = g.placed(graph);
     this.now = 0;
     this.speed = -1.5; // powers of ten of the run's own time
     this.playing = 0;
@@ -24,6 +23,8 @@ export class Movie {
   async load(point, repetition) {
     this.pause();
     this.run = await get(`/api/experiments/${this.id}/movie?point=${point}&repetition=${repetition}`);
+    // Each point has a network of its own.
+    this.graph = g.placed(this.run.graph);
     this.longest = Math.max(1, ...this.run.hops.map((hop) => hop.ends - hop.queued));
     this.build();
     this.go(this.run.hops[0]?.queued ?? 0);
@@ -33,8 +34,7 @@ export class Movie {
     const { x, y, w, h: high } = frame([...g.places(this.graph).values()], 420, 200);
     this.packets = s("g", { class: "packets" });
     this.queues = s("g", { class: "queues" });
-    const quiet = { ...this.graph, traffic: [] };
-    this.stage = s("svg", { class: "drawing stage", role: "img", "aria-label": "The network with its packets; what happens is said below", viewBox: `${x} ${y} ${w} ${high}` }, ...picture(quiet), this.queues, this.packets);
+    this.stage = s("svg", { class: "drawing stage", role: "img", "aria-label": "The network with its packets; the text below describes them", viewBox: `${x} ${y} ${w} ${high}` }, ...picture(this.graph), this.queues, this.packets);
     this.rows = s("svg", { class: "lanes", role: "img", "aria-label": "Messages by stream" });
     this.said = h("p", { class: "said", role: "status", "aria-live": "off" });
     this.clock = h("output", {}, "0 ms");
@@ -51,8 +51,8 @@ export class Movie {
     this.back = button("◀", "Play backwards", () => this.play(-1));
     this.place.replaceChildren(
       h("div", { class: "scroll" }, this.stage),
-      h("div", { class: "tools", role: "toolbar", "aria-label": "Picture" }, this.back, this.forth,
-        button("⇤", "To the loss before", () => this.jump(-1)), button("⇥", "To the next loss", () => this.jump(1)), this.clock, this.range, h("label", { class: "pace" }, "Speed ", this.rate), this.pace),
+      h("div", { class: "tools", role: "toolbar", "aria-label": "Playback" }, this.back, this.forth,
+        button("⇤", "Previous loss", () => this.jump(-1)), button("⇥", "Next loss", () => this.jump(1)), this.clock, this.range, h("label", { class: "pace" }, "Speed ", this.rate), this.pace),
       this.said, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Messages" }, this.rows),
       h("ul", { class: "meanings" }, ...Object.entries(MEANINGS).filter(([key]) => key !== "never").map(([key, text]) => h("li", {}, s("svg", { width: 12, height: 12, "aria-hidden": "true" }, s("rect", { width: 12, height: 12, rx: 2, class: `m-${key}` })), ` ${text}`))));
     this.tellPace();
@@ -163,7 +163,7 @@ export class Movie {
     this.rows.replaceChildren(...parts);
     const count = (state) => shown.filter((message) => stateOf(message, now) === state).length;
     const blocker = held.length ? waitsFor(messages, held[0], now) : null;
-    const parts2 = [`${count("buffer")} in the send buffer`, `${count("way")} under way`, `${count("lost")} to be sent again`];
+    const parts2 = [`${count("buffer")} in the send buffer`, `${count("way")} in flight`, `${count("lost")} to be retransmitted`];
     const idle = shown.every((message) => stateOf(message, now) === "ahead");
     this.said.textContent = idle ? "No message is due yet." : `${parts2.join(", ")}${held.length ? `; ${held.length} held back${blocker ? `, waiting for message ${blocker.id}` : ""}` : ""}.`;
   }

@@ -54,7 +54,7 @@ export const spoken = (graph, what) => {
     case "node":
       return `node ${own.name}`;
     case "lan":
-      return `LAN ${own.name} ${told(own.line)}: ${own.nodes.join(", ") || "nobody"}`;
+      return `LAN ${own.name} ${told(own.line)}: ${own.nodes.join(", ") || "no members"}`;
     case "link":
       return `link ${shownOf(own).join(" ")}, from ${own.from} to ${own.to}`;
     default:

@@ -21,7 +21,7 @@ function line(own, put, swept) {
 // `read` gives the graph as it is when a field is left, which may have changed since it was shown.
 export function properties(read, what, done) {
   const graph = read();
-  if (!what) return [h("p", { class: "soft" }, graph.nodes.length ? "Choose something to change it." : "Add a node to begin.")];
+  if (!what) return [h("p", { class: "soft" }, graph.nodes.length ? "Select something to change it." : "Add a node to begin.")];
   const own = g.item(graph, what);
   if (!own) return [];
   const [kind, index] = g.part(what);
@@ -29,7 +29,7 @@ export function properties(read, what, done) {
   const put = (key) => (value) => edit(() => ({ [key]: value }));
   const putLine = (key, value) => edit((now) => ({ line: { ...now.line, [key]: value } }));
   const putBack = (key, value) => edit((now) => ({ back: { ...now.back, [key]: value } }));
-  const title = { node: "Node", lan: "LAN", link: "Link", traffic: index ? "Traffic beside" : "Measured traffic" }[kind];
+  const title = { node: "Node", lan: "LAN", link: "Link", traffic: index ? "Background traffic" : "Measured traffic" }[kind];
   const name = () => field("Name", own.name, (value) => value && put("name")(value));
   const heading = h("h2", {}, title);
   const swept = (key) => graph.swept.some((axis) => axis === `network.${key}` || axis === `network.${kind}s.${own.name}.${key}` || axis === `network.${kind}s.${index}.${key}`);
@@ -38,18 +38,18 @@ export function properties(read, what, done) {
       return [heading, name()];
     case "lan":
       return [heading, name(), ...line(own.line, putLine, swept),
-        h("p", { class: "soft" }, own.nodes.length ? "Members" : "Nobody is on it yet: L, then a node."),
-        ...own.nodes.map((node) => h("button", { type: "button", class: "small", "aria-label": `take ${node} off`, onclick: () => done(g.leave(read(), index, node)) }, `${node} ×`))];
+        h("p", { class: "soft" }, own.nodes.length ? "Members" : "No members yet: press L, then choose a node."),
+        ...own.nodes.map((node) => h("button", { type: "button", class: "small", "aria-label": `remove ${node}`, onclick: () => done(g.leave(read(), index, node)) }, `${node} ×`))];
     case "link": {
       const both = h("input", { type: "checkbox", id: "both-ways", checked: !own.back });
       both.addEventListener("change", () => edit((now) => ({ back: both.checked ? null : { ...now.line } })));
       return [heading, name(), ...line(own.line, putLine, swept),
-        h("div", { class: "check" }, both, h("label", { for: "both-ways" }, "the same both ways")),
+        h("div", { class: "check" }, both, h("label", { for: "both-ways" }, "the same in both directions")),
         ...(own.back ? [h("h2", {}, `${own.to} → ${own.from}`), ...line(own.back, putBack, () => false)] : [])];
     }
     default:
       return [heading, h("p", { class: "soft" }, `${own.from} → ${own.to}`),
-        field("What", own.kind, put("kind"), { list: "kinds" }),
+        field("Application", own.kind, put("kind"), { list: "kinds" }),
         field(index ? "Transport" : "Transports", own.transport, put("transport"), { list: "all-transports" }),
         ...[["size", "Size"], ["rate", "Rate"], ["interval", "Interval"], ["start", "Start"]]
           .map(([key, label]) => field(label, own[key], (value) => put(key)(value || null), { swept: graph.swept.includes(`workload.${key}`) }))];

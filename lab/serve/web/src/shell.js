@@ -1,4 +1,4 @@
-// A terminal on an experiment's nodes: what was said, and a line to type. Its network's time stands meanwhile, so a line is what is sent.
+// A terminal on the nodes of an experiment: a transcript, and a line to type. Virtual time stops while the user types.
 
 import { $, h, say } from "./dom.js";
 import { ask, get, post } from "./api.js";
@@ -6,8 +6,10 @@ import { ask, get, post } from "./api.js";
 const LONGEST = 200_000;
 
 export class Shell {
-  constructor(path) {
+  // `choice` is that of the point whose network the terminal opens.
+  constructor(path, choice) {
     this.path = `${path}/shell`;
+    this.choice = choice;
     this.next = 0;
     this.past = [];
     this.turn = 0;
@@ -31,13 +33,14 @@ export class Shell {
   }
 
   async open() {
-    say("A kernel starts …", "#shell-trouble");
-    this.show(await post(this.path, { point: Number($("#shell-point").value || 0) }));
+    say("Starting a kernel …", "#shell-trouble");
+    const { index } = await this.choice.chosen();
+    this.show(await post(this.path, { point: index }));
     say("", "#shell-trouble");
     this.line.focus();
   }
 
-  // What is said to it may come before the answer, so it is taken for sent until it was not.
+  // The output may arrive before the answer, so the line counts as sent until sending fails.
   async send() {
     const line = this.line.value;
     const was = this.isBusy;
@@ -54,7 +57,7 @@ export class Shell {
     this.turn = this.past.length;
   }
 
-  // Arrows go through the lines of before; Ctrl+C without a selection interrupts.
+  // Arrows go through earlier lines; Ctrl+C without a selection interrupts.
   key(event) {
     const turn = this.turn + { ArrowUp: -1, ArrowDown: 1 }[event.key];
     if (turn >= 0 && turn <= this.past.length) {
@@ -66,7 +69,14 @@ export class Shell {
     if (event.ctrlKey && event.key === "c" && !chosen && !this.line.value) this.does(event, () => post(`${this.path}/interrupt`));
   }
 
-  // All that is kept, once; afterwards events bring the rest.
+  // Shows the part for the first time.
+  async start() {
+    await this.look();
+    await this.files();
+    await this.choice.load();
+  }
+
+  // The transcript as far as the server keeps it; events bring the rest.
   async look() {
     this.show(await get(this.path));
   }
@@ -78,7 +88,7 @@ export class Shell {
     for (const entry of entries) this.hear(entry);
   }
 
-  // An entry that does not follow tells that some were missed, or that another shell has begun.
+  // An entry with another number than expected: some were missed, or another shell has started.
   hear({ at, said }) {
     if (at !== this.next) return this.look().catch(() => {});
     this.next += 1;
@@ -128,7 +138,7 @@ export class Shell {
 
   async files() {
     const list = await get(`${this.path}/files/`).catch(() => []);
-    // The record is empty until the end.
+    // The recorded experiment is empty until the session ends.
     $("#shell-files").replaceChildren(...list.filter(({ size }) => size).map(({ path }) => h("li", {}, h("a", { href: `${this.path}/files/${encodeURIComponent(path)}`, download: "" }, path))));
   }
 }

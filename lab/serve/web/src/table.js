@@ -12,7 +12,7 @@ export class Points {
     this.rows = [];
     this.by = null;
     this.down = false;
-    this.filter = h("input", { type: "search", placeholder: "Filter", "aria-label": "Show points with" });
+    this.filter = h("input", { type: "search", placeholder: "Filter", "aria-label": "Show only points that contain" });
     this.filter.addEventListener("input", () => this.draw());
     this.scroll = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "All points" });
     place.append(this.filter, this.scroll);

@@ -50,7 +50,8 @@ pub struct Lab {
 }
 
 impl Lab {
-    pub async fn open() -> Self {
+    /// With a page in dark colours, if the user prefers them.
+    pub async fn open(is_dark: bool) -> Self {
         let state = tempfile::tempdir().expect("a directory can be made");
         let (server, address) = start(
             hol_serve().args(["--listen", "127.0.0.1:0", "--state"]).arg(state.path().join("lab")),
@@ -72,6 +73,7 @@ impl Lab {
         ];
         let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
         arguments.push(format!("--log-file={}", log.display()));
+        arguments.push(format!("--blink-settings=preferredColorScheme={}", u8::from(!is_dark)));
         let wanted = json!({ "browserName": "chrome", "goog:chromeOptions": { "args": arguments } });
         let Value::Object(wanted) = wanted else { unreachable!("it is an object") };
         let address_of_driver = format!("http://127.0.0.1:{port}");
@@ -146,6 +148,33 @@ impl Lab {
     pub async fn keys(&self, keys: &str) {
         let active = self.browser.active_element().await.expect("something has the focus");
         active.send_keys(keys).await.expect("it takes keys");
+    }
+
+    /// Moves the focus to what a selector finds.
+    pub async fn focus_on(&self, selector: &str) {
+        self.until(&format!("document.querySelector({selector:?})")).await;
+        self.ask(&format!("document.querySelector({selector:?}).focus()")).await;
+    }
+
+    /// Sets the width of the window, and checks that the page fits into it.
+    pub async fn fits(&self, width: u32, height: u32) {
+        self.browser.set_window_size(width, height).await.expect("it has a size");
+        let over = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+        self.until(&format!("innerWidth <= {width} && {over} <= 0")).await;
+    }
+
+    /// Submits an experiment file, and shows the page of the experiment when it is done.
+    pub async fn done(&self, text: &str) {
+        self.go("/").await;
+        let body = json!({ "text": text }).to_string();
+        let script = format!(
+            "const done = arguments[0]; fetch('/api/experiments', {{ method: 'POST', headers: {{ 'content-type': 'application/json' }}, body: {} }})
+            .then(own => own.json()).then(own => done(own.id))",
+            Value::from(body)
+        );
+        let id = self.browser.execute_async(&script, vec![]).await.expect("it is submitted");
+        self.go(&format!("/experiments/{id}")).await;
+        self.until("document.querySelector('#state').textContent === 'done'").await;
     }
 
     /// Whatever axe-core finds wrong with the page for people who see, hear or move otherwise.

@@ -44,9 +44,13 @@ const PAGES: [&str; 9] = [
 ];
 
 fn in_browser(test: impl AsyncFnOnce(&Lab)) {
+    in_colours(false, test);
+}
+
+fn in_colours(is_dark: bool, test: impl AsyncFnOnce(&Lab)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it starts");
     runtime.block_on(async {
-        let lab = Lab::open().await;
+        let lab = Lab::open(is_dark).await;
         test(&lab).await;
         lab.close().await;
     });
@@ -174,7 +178,8 @@ fn figure_2_2_is_drawn_run_watched_swapped_and_compared() {
         // The page answers: the sentence, the time's parts, the text; and the report's links lead to its files.
         lab.until("document.querySelector('#answer .answer').textContent.includes('sctp:streams=8')").await;
         lab.until("document.querySelectorAll('#split tbody tr').length === 8").await;
-        lab.until("document.querySelector('#curves .note').textContent.includes('95 % interval')").await;
+        lab.until("document.querySelector('#curves .note').textContent.includes('95 % confidence interval')")
+            .await;
         lab.ask("document.querySelector('#text-part').open = true").await;
         lab.until("document.querySelector('#own-text').textContent.includes('transports')").await;
         lab.accessible("results").await;
@@ -208,7 +213,16 @@ fn figure_2_2_is_drawn_run_watched_swapped_and_compared() {
         lab.until("document.querySelector('#movie .stage')").await;
         lab.press("⇥").await;
         lab.until("document.querySelector('#movie .dropped')").await;
+        // Some ms later a message waits for the lost one.
+        let later = "(range => { const end = parseFloat(document.querySelector('#movie output').textContent) / range.value;
+            range.value = Number(range.value) + 32 / end; range.dispatchEvent(new Event('input')); })(document.querySelector('#movie input'))";
+        lab.ask(later).await;
+        lab.until(
+            "document.querySelector('#movie .said').textContent.includes('held back, waiting for message')",
+        )
+        .await;
         lab.accessible("moving picture").await;
+        lab.ask("document.querySelector('#movie-part').scrollIntoView()").await;
         lab.picture("movie").await;
         lab.ask("document.querySelector('#with').closest('details').open = true").await;
         lab.fill("#with", "network.delay = 40ms").await;
@@ -229,6 +243,105 @@ fn figure_2_2_is_drawn_run_watched_swapped_and_compared() {
         lab.accessible("comparison").await;
         lab.picture("compare").await;
     });
+}
+
+/// Two transports, two RTTs and two losses, of which all combinations are points.
+const GRID: &str = "title = 'Loss and distance'\ntransports = ['tcp', 'sctp:streams=8']\nmessages = 100\nrepetitions = 2\n\
+    [network]\nrate = '2Mbit'\n[sweep]\n'network.rtt' = ['10ms', '80ms']\n'network.loss' = ['0%', '3%']\n";
+
+/// Three lists that advance together, of which each two make a grid.
+const LACKING: &str = "title = 'Not every combination'\ntransports = ['tcp']\nmessages = 100\nrepetitions = 2\n\
+    [zip]\n'network.rtt' = ['10ms', '10ms', '80ms', '80ms']\n'network.loss' = ['0%', '3%', '0%', '3%']\n\
+    'network.rate' = ['1Mbit', '2Mbit', '2Mbit', '1Mbit']\n";
+
+/// The chosen values of a choice.
+fn chosen(place: &str) -> String {
+    format!(
+        "[...document.querySelectorAll('{place} select')].map(own => own.selectedOptions[0].textContent).join(' ')"
+    )
+}
+
+fn a_point_is_chosen_by_keyboard(is_dark: bool) {
+    let [enter, down, tab] = [Key::Enter, Key::Down, Key::Tab].map(|key| char::from(key).to_string());
+    let colours = if is_dark { "dark" } else { "light" };
+    in_colours(is_dark, async |lab| {
+        lab.done(GRID).await;
+        lab.focus_on("#movie-part summary").await;
+        lab.keys(&enter).await;
+        lab.until("document.querySelector('#movie .stage')").await;
+        lab.until(&format!("{} === 'tcp 10ms 0%'", chosen("#movie-point"))).await;
+        assert_eq!(lab.ask("document.querySelector('#movie-repetition').max").await, "1");
+        // From the first select to the button with nothing but the keyboard.
+        lab.focus_on("#movie-point select").await;
+        for key in [&down, &tab, &down, &tab, &down, &tab, &tab, &enter] {
+            lab.keys(key).await;
+        }
+        lab.until(&format!("{} === 'sctp:streams=8 80ms 3%'", chosen("#movie-point"))).await;
+        lab.until("document.querySelector('#movie-said').textContent.includes('sctp:streams=8 network.rtt=80ms network.loss=3%')").await;
+        // The drawing is of this point's network.
+        lab.until("document.querySelector('#movie .stage').textContent.includes('2Mbit · 40ms · loss 3%')")
+            .await;
+        lab.press("⇥").await;
+        lab.until("document.querySelector('#movie .dropped')").await;
+        lab.focus_on("#shell-part summary").await;
+        lab.keys(&enter).await;
+        lab.until(&format!("{} === 'tcp 10ms 0%'", chosen("#shell-point"))).await;
+        for width in [1200, 390] {
+            lab.fits(width, 1000).await;
+            lab.accessible(&format!("choice, {colours}, {width}")).await;
+            for part in ["movie", "shell"] {
+                lab.ask(&format!("document.querySelector('#{part}-part').scrollIntoView()")).await;
+                lab.picture(&format!("choice-{part}-{colours}-{width}")).await;
+            }
+        }
+        // The terminal is asked for with the index of the chosen point.
+        lab.ask("(window.fetch = (path, { body }) => ((window.sent = `${path} ${body}`), new Promise(() => {})), 0)").await;
+        lab.focus_on("#shell-point select").await;
+        for key in [&down, &tab, &tab, &down, &tab, &enter] {
+            lab.keys(key).await;
+        }
+        lab.until("window.sent === '/api/experiments/1/shell {\"point\":5}'").await;
+
+        lab.done(LACKING).await;
+        lab.focus_on("#movie-part summary").await;
+        lab.keys(&enter).await;
+        lab.until("document.querySelector('#movie .stage')").await;
+        lab.focus_on("#movie-point select").await;
+        for key in [&down, &tab, &tab, &tab, &tab, &enter] {
+            lab.keys(key).await;
+        }
+        let said = "document.querySelector('#movie-point .said').textContent";
+        lab.until(&format!("{said} === 'The experiment has no point with loss 3%, bandwidth 1Mbit, RTT 10ms. Choose another value.'")).await;
+        lab.until("document.querySelector('#movie-point select').matches(':invalid')").await;
+        assert!(
+            lab.ask("document.querySelector('#movie-said').textContent")
+                .await
+                .as_str()
+                .is_some_and(|said| said.contains("network.rtt=10ms"))
+        );
+        lab.accessible(&format!("no point, {colours}")).await;
+        lab.ask("document.querySelector('#movie-part').scrollIntoView()").await;
+        lab.picture(&format!("choice-none-{colours}-390")).await;
+        lab.focus_on("#movie-point-2").await;
+        for key in [&down, &tab, &tab, &enter] {
+            lab.keys(key).await;
+        }
+        lab.until(&format!("{said} === ''")).await;
+        lab.until("document.querySelector('#movie .stage').textContent.includes('1Mbit · 40ms · loss 3%')")
+            .await;
+    });
+}
+
+#[test]
+#[ignore = "needs chromium and chromium-driver"]
+fn a_point_is_chosen_by_keyboard_in_the_light() {
+    a_point_is_chosen_by_keyboard(false);
+}
+
+#[test]
+#[ignore = "needs chromium and chromium-driver"]
+fn a_point_is_chosen_by_keyboard_in_the_dark() {
+    a_point_is_chosen_by_keyboard(true);
 }
 
 /// A line on a node of an experiment's network, a link that changes, and the record of it.

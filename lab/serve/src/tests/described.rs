@@ -1,0 +1,87 @@
+//! Every status that a test gets from the API is one that the description names for its path and method.
+
+use std::sync::LazyLock;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use serde_json::Value;
+use tower::ServiceExt;
+
+use crate::api::openapi;
+use crate::refusal::Refusal;
+
+static DESCRIPTION: LazyLock<Value> =
+    LazyLock::new(|| serde_json::to_value(openapi()).expect("a description can be written"));
+
+/// Statuses that any request can have, whatever it asks for; `default` describes them.
+const OF_ALL: [StatusCode; 7] = [
+    StatusCode::UNAUTHORIZED,
+    StatusCode::METHOD_NOT_ALLOWED,
+    StatusCode::MISDIRECTED_REQUEST,
+    StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+    StatusCode::INTERNAL_SERVER_ERROR,
+    StatusCode::SERVICE_UNAVAILABLE,
+    StatusCode::INSUFFICIENT_STORAGE,
+];
+/// The same for statuses that other errors have, too.
+const OF_THE_GUARD: [&str; 3] =
+    ["there is no host", "there are two hosts", "the request comes from another site"];
+
+/// Passes a request on, and fails if the status of the answer is not described.
+pub(super) async fn check(request: Request, next: Next) -> Response {
+    let (method, path) = (request.method().as_str().to_lowercase(), request.uri().path().to_owned());
+    let response = next.run(request).await;
+    let status = response.status();
+    let is_of_the_guard = response.extensions().get::<Refusal>().is_some_and(|refusal| {
+        refusal.problems.iter().any(|problem| OF_THE_GUARD.contains(&problem.message.as_str()))
+    });
+    if let Some(responses) = responses(&method, &path)
+        && !OF_ALL.contains(&status)
+        && !is_of_the_guard
+    {
+        assert!(responses.get(status.as_str()).is_some(), "{method} {path}: {status} is not described");
+    }
+    response
+}
+
+/// Returns the described responses to a method of a path; those of the path that has the fewest parameters.
+fn responses(method: &str, path: &str) -> Option<&'static Value> {
+    let paths = DESCRIPTION["paths"].as_object().expect("paths are an object");
+    let fitting = paths.iter().filter(|(template, item)| fits(template, path) && item.get(method).is_some());
+    let (_, item) = fitting.min_by_key(|(template, _)| template.matches('{').count())?;
+    Some(&item[method]["responses"])
+}
+
+/// Returns whether a path is one of a template, in which `{path}` stands for the rest.
+fn fits(template: &str, path: &str) -> bool {
+    let (mut known, mut asked) = (template.split('/'), path.split('/'));
+    loop {
+        match (known.next(), asked.next()) {
+            (None, None) => return true,
+            (Some("{path}"), Some(first)) => return !first.is_empty() || asked.next().is_some(),
+            (Some(part), Some(own)) if part == own || (part.starts_with('{') && !own.is_empty()) => {}
+            _ => return false,
+        }
+    }
+}
+
+#[test]
+fn a_path_has_the_responses_of_its_template() {
+    assert!(fits("/api/experiments/{id}/files/{path}", "/api/experiments/7/files/a/b"));
+    assert!(fits("/api/experiments/{id}/files/", "/api/experiments/7/files/"));
+    assert!(!fits("/api/experiments/{id}/files/{path}", "/api/experiments/7/files/"));
+    assert!(!fits("/api/experiments/{id}", "/api/experiments/7/text"));
+    assert!(responses("get", "/api/experiments/7/movie").is_some_and(|own| own["400"].is_object()));
+    assert_eq!(responses("get", "/experiments/7"), None);
+}
+
+#[tokio::test]
+#[should_panic(expected = "get /api/me: 418 I'm a teapot is not described")]
+async fn a_status_that_is_not_described_is_found() {
+    let router = axum::Router::new().fallback(async || StatusCode::IM_A_TEAPOT).layer(from_fn(check));
+    let request = Request::builder().uri("/api/me").body(Body::empty()).unwrap();
+    let _ = router.oneshot(request).await;
+}

@@ -1,0 +1,34 @@
+// The axes of an experiment, and the point that a combination of their values stands for. Values are given by their indices.
+
+export class Axes {
+  constructor({ axes, points }) {
+    this.list = axes;
+    this.first = points[0];
+    this.points = new Map(points.map((point) => [point.values.join(), point]));
+  }
+
+  // The point with one value of each axis; undefined if the experiment has none.
+  point(values) {
+    return this.points.get(values.join());
+  }
+
+  // Whether there is a point that differs from `values` only in this value of one axis.
+  has(values, axis, value) {
+    return this.point(values.with(axis, value)) !== undefined;
+  }
+
+  // The values in words: "transport tcp, RTT 40ms".
+  words(values) {
+    return this.list.map(({ name, values: own }, axis) => `${name} ${own[values[axis]].text}`).join(", ");
+  }
+
+  // The point that has the values of a point of another plan, if there is one, else the first point.
+  pointLike(other, values) {
+    const same = this.list.map(({ keys, values: own }) => {
+      const axis = other.list.findIndex((theirs) => theirs.keys.join() === keys.join());
+      const text = other.list[axis]?.values[values[axis]].text;
+      return own.findIndex((value) => value.text === text);
+    });
+    return this.point(same) ?? this.first;
+  }
+}
