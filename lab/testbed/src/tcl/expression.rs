@@ -276,9 +276,9 @@ impl<H: Host> Expression<'_, '_, H> {
     }
 
     fn skip_blanks(&mut self) {
-        while self.parser.peek().is_some_and(char::is_whitespace) {
-            self.parser.take();
-        }
+        while self.parser.peek().is_some_and(char::is_whitespace) && self.parser.take().is_some()
+            || self.parser.eat("\\\n")
+        {}
     }
 }
 
@@ -349,6 +349,16 @@ mod tests {
         fn assigned(&mut self, _: &str, _: &str) {}
         fn lost(&mut self, complaint: WordError) -> Result<String, WordError> {
             Err(complaint)
+        }
+        fn owns(&self, _: &str, _: &str) -> bool {
+            false
+        }
+        fn class_of(&self, _: &str) -> Option<String> {
+            None
+        }
+        fn defines(&mut self, _: &Word, _: &Word, _: bool) {}
+        fn has_file(&self, _: &str) -> bool {
+            false
         }
         fn names(&self) -> Vec<&'static str> {
             Vec::new()
@@ -425,6 +435,17 @@ mod tests {
             ("lreplace {a b c} 1 1 x y", "a x y c"),
             ("lsort -integer {10 9 8}", "8 9 10"),
             ("lreverse {a b}", "b a"),
+            ("set i 1; set j 2; list $i:$j ${i}::x", "1:2 1::x"),
+            ("set ::n::m 4; list $::n::m", "4"),
+            ("regsub {b+} abbbc {-&-}", "a-bbb-c"),
+            ("regexp -nocase -- B abc", "1"),
+            ("file dirname a/b/c.tcl", "a/b"),
+            ("file rootname c.tcl", "c"),
+            ("file tail a/b/c.tcl", "c.tcl"),
+            ("expr {1 + \\\n 2}", "3"),
+            ("foreach a {1 2 3} {b c} {x y z} {append r $a$b$c.}; set r", "1xy.2z.3."),
+            ("string trimright abcb b", "abc"),
+            ("string trimleft {  a }", "a "),
             ("catch {expr 1 / 0}", "1"),
             ("catch {expr 4 / 2} v; set v", "2"),
             ("lassign {1 2 3} a b; list $a $b", "1 2"),
