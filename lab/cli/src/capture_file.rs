@@ -1,4 +1,4 @@
-//! Reads captures that a command line names: packets by interface, and problems.
+//! Reads the captures that the user names on the command line, and reports problems.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
@@ -73,7 +73,7 @@ pub fn read<T: Default>(
     Ok(CaptureResult { of, notes })
 }
 
-/// Returns what a file that is no capture is, if another tool wrote it.
+/// Returns a description of a file that is not a capture, if another tool wrote it.
 fn other_tool(path: &Path) -> Option<&'static str> {
     let mut head = Vec::new();
     decompressed::open(path).ok()?.take(64 << 10).read_to_end(&mut head).ok()?;
@@ -85,7 +85,7 @@ pub fn one_line(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
-/// The interface of this name, or the one with the most packets.
+/// Returns the index of the interface of this name, or of the one with the most packets.
 fn choose<T>(
     seen: &BTreeMap<usize, (u64, T)>,
     interfaces: &[CaptureInterface],

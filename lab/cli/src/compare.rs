@@ -21,7 +21,7 @@ use crate::run_plan::{self, RunOptions, fill, stop_on_interrupt, threads, warn_o
 use crate::terminal::{grouped, say};
 use crate::{ccdf, report, row};
 
-/// Processor time of a comparison that nobody limits.
+/// Default of `--budget`: processor time of a comparison.
 const BUDGET: &str = "5s";
 
 const TEACH: &str = "name two or more transports, as in\n  \
@@ -51,8 +51,9 @@ pub struct Compare {
     /// Record a time series with this interval: windows, round-trip times, queues; needs --out
     #[arg(long, value_name = "10ms", requires = "out", allow_hyphen_values = true)]
     series: Option<String>,
-    /// Add repetitions until every sentence is certain, up to this processor time; not with --count or
-    /// --repetitions. The time is counted in packets, so every machine does the same [default: 5s]
+    /// Add repetitions until each conclusion is clear or this processor time is used up; not with --count or
+    /// --repetitions. hol derives the time from the number of packets, so every machine runs the same repetitions
+    /// [default: 5s]
     #[arg(long, value_name = "5s", allow_hyphen_values = true)]
     budget: Option<String>,
     /// Print one JSON object per line and transport
@@ -83,7 +84,8 @@ impl Compare {
         outcome
     }
 
-    /// Runs what was asked; where nobody says how much that is, until every sentence is safe or the budget is used up.
+    /// Performs the runs. Without --count and --repetitions, adds repetitions until each conclusion is clear or the
+    /// budget is used up.
     fn measure(&self) -> Result<(Vec<PointResult>, Result<(), Failure>), Failure> {
         let mut experiment = self.experiment()?;
         let growth = self.growth(&experiment)?;
@@ -114,7 +116,7 @@ impl Compare {
         }
     }
 
-    /// How the comparison grows; `None` where somebody says how much it takes, or packets are not simulated here.
+    /// Returns how repetitions are added; `None` if the user gave their number or the world is not the model.
     fn growth(&self, experiment: &Experiment) -> Result<Option<ComparisonSteps>, Failure> {
         let budget = self.budget.as_deref().unwrap_or(BUDGET);
         let wrong = |problem: String| Failure::Usage(format!("--budget {budget}: {problem}"));
@@ -127,7 +129,7 @@ impl Compare {
         Ok((is_simulated && self.question.is_open()).then(|| ComparisonSteps::within(time)))
     }
 
-    /// Runs an experiment, and keeps the results in a directory, with their report.
+    /// Runs an experiment; writes the results and the report to a directory.
     fn kept(&self, experiment: &Experiment, out: &Path) -> Result<Results, Failure> {
         let manifest = Manifest::new(
             &format!("{} compared", self.transports.join(", ")),
@@ -162,19 +164,19 @@ impl Compare {
     }
 }
 
-/// The step at which a directory stands that has these points already.
+/// Returns the experiment with the number of repetitions that the directory already has, if it holds the same points.
 fn gone_on(first: Experiment, out: &Path) -> Result<Experiment, Failure> {
     let asked = Store::asked(out)?.filter(|asked| measures_the_same(asked, &first));
     let points = asked.map(|asked| asked.points);
     Ok(points.map_or(first.clone(), |points| Experiment { points, ..first }))
 }
 
-/// The same points, however often they are repeated.
+/// Returns whether both have the same points; the number of repetitions may differ.
 fn measures_the_same(asked: &Manifest, experiment: &Experiment) -> bool {
     asked.points.iter().map(|point| point.id).eq(experiment.points.iter().map(|point| point.id))
 }
 
-/// Runs an experiment, and keeps the results in memory.
+/// Runs an experiment, and returns the results without writing them.
 pub fn measured(
     experiment: &Experiment,
     archive: &Archive,
@@ -186,7 +188,7 @@ pub fn measured(
     Ok((results, finished))
 }
 
-/// The same where some runs are finished.
+/// Runs an experiment except for the runs in `finished`, and adds the new ones to `finished`.
 fn measured_beyond(
     finished: &mut RunResults,
     experiment: &Experiment,
@@ -228,7 +230,7 @@ fn differences(cells: &[Cell]) -> String {
     cells.iter().skip(1).map(|cell| verdict(lead(cells.iter()), cell, &cells[0]) + "\n").collect()
 }
 
-/// Everything for people.
+/// Returns the text output: the conditions, the table of results and the comparison.
 fn page(results: &[PointResult], overrides: &str) -> String {
     let Some(first) = results.first() else { return String::new() };
     let mut text = conditions(first, overrides) + "\n\n";
@@ -250,14 +252,14 @@ fn page(results: &[PointResult], overrides: &str) -> String {
     text + "\n" + &ccdf::draw(&curves)
 }
 
-/// The messages of each class of sizes by themselves: a table, and the differences to the first transport.
+/// Returns, for each class of message sizes, a table and the differences from the first transport.
 fn by_class(cells: &[Cell]) -> String {
     let classes: Vec<_> = cells.iter().map(Cell::by_class).collect();
     let names = classes.first().into_iter().flatten().map(|(name, _)| *name);
     let of_class = |(place, name): (usize, &str)| {
         let cells: Vec<Cell> =
             classes.iter().filter_map(|of| of.get(place)).map(|(_, cell)| cell.clone()).collect();
-        // Of transports that do not carry the load the sentences above say all there is.
+        // For transports that do not carry the load, the sentences above suffice.
         let carrying: Vec<Cell> = cells.iter().filter(|cell| cell.collapsed() == 0).cloned().collect();
         let (table, differences) = (row::class(name, &cells), differences(&carrying));
         format!(
@@ -268,7 +270,7 @@ fn by_class(cells: &[Cell]) -> String {
     names.enumerate().map(of_class).collect()
 }
 
-/// Where the time of a message went, as far as this world sees it.
+/// Describes the components of the delay, if the world measures them.
 fn parts(cell: &Cell) -> String {
     match &cell.split {
         _ if cell.latency.completed() == 0 => "nothing completed".to_owned(),
@@ -277,7 +279,7 @@ fn parts(cell: &Cell) -> String {
     }
 }
 
-/// The settings of a path: one value where both directions have the same.
+/// Describes the settings of the path: one value if both directions have the same.
 fn directions(network: &NetworkSpec) -> String {
     let both = network.directions();
     let values = |of: fn(&Settings) -> String, same: &str| match both.each_ref().map(of) {
@@ -290,7 +292,7 @@ fn directions(network: &NetworkSpec) -> String {
     format!("{delay}, loss {loss}, {rate}, queue {}", values(|settings| settings.queue.to_string(), ""))
 }
 
-/// One sentence about the question.
+/// Describes the conditions in one sentence.
 fn conditions(result: &PointResult, overrides: &str) -> String {
     let point = &result.point;
     let network = &point.network;

@@ -1,22 +1,20 @@
-//! Chooses the number of messages of a comparison if the user does not: as many as its sentences need,
-//! within a budget.
+//! Chooses the number of messages of a comparison if the user does not: as many as its conclusions need, within a budget.
 //!
-//! The budget is counted in packets, not by the clock, so that the same command gives the same answer on
-//! every machine.
+//! The budget is counted in packets, not by the clock, so that the same command gives the same answer on every machine.
 
 use hol_base::Duration;
 use hol_lab::{Experiment, Point, PointResult, Repetitions};
 use hol_report::data::Cell;
 use hol_report::survey::{Contest, lead};
 
-/// About as many packets are simulated in a second of processor time.
+/// Packets simulated per second of processor time, approximately.
 const PACKETS_A_SECOND: f64 = 1.4e6;
 /// Seconds of processor time that the first step may take.
 const FIRST_STEP: f64 = 2.0;
-/// Messages of the first step: the most that it has time for.
+/// Numbers of messages from which the first step takes the largest that `FIRST_STEP` allows.
 const FIRST_MESSAGES: [u64; 5] = [200_000, 100_000, 50_000, 20_000, 10_000];
 const FIRST_REPETITIONS: u32 = 10;
-/// Messages of each of the two runs that tell how many packets a message takes, and whether anything is random.
+/// Messages in each of the two pilot runs, which measure the packets per message and whether runs differ.
 const PILOT: u64 = 100;
 
 /// The steps of a comparison, each with twice as many repetitions.
@@ -36,8 +34,8 @@ impl ComparisonSteps {
         with(experiment, PILOT, 2)
     }
 
-    /// Returns the first step, by the cost of the pilot's runs; it is the only one if they show that nothing
-    /// is random.
+    /// Returns the first step, sized by the packets of the pilot runs; if these show that nothing is random, it is the
+    /// only one.
     pub fn first(experiment: &Experiment, pilot: &[PointResult]) -> Experiment {
         let least = FIRST_MESSAGES[FIRST_MESSAGES.len() - 1];
         if pilot.iter().all(is_exact) {
@@ -49,7 +47,7 @@ impl ComparisonSteps {
         with(experiment, messages / u64::from(FIRST_REPETITIONS), FIRST_REPETITIONS)
     }
 
-    /// Returns the next step; `None` if every sentence is certain, or if the budget is exhausted.
+    /// Returns the next step; `None` if each conclusion is clear, or if the budget is exhausted.
     pub fn next(self, experiment: &Experiment, results: &[PointResult]) -> Option<Experiment> {
         let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
         let metric = lead(cells.iter());
@@ -77,7 +75,7 @@ fn packets(result: &PointResult) -> f64 {
     result.packets() as f64
 }
 
-/// No packet can be lost, and both runs were the same message by message.
+/// Returns whether nothing is random: no packet can be lost, and both pilot runs are equal message by message.
 fn is_exact(result: &PointResult) -> bool {
     let digests: Vec<_> = result.runs.iter().map(|run| run.summary.digest).collect();
     result.point.has_only_queue_loss() && digests.windows(2).all(|pair| pair[0] == pair[1])

@@ -65,7 +65,7 @@ impl Read for Decompressor {
     }
 }
 
-/// A reader that stops early leaves no program behind.
+/// Ends the decompressor if the reader stops early.
 impl Drop for Decompressor {
     fn drop(&mut self) {
         let _ = self.child.kill();

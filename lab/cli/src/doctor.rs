@@ -1,4 +1,4 @@
-//! `hol doctor`: checks what works on this machine, and how to get the rest.
+//! `hol doctor`: checks what works on this machine, and explains how to get the rest.
 
 use std::env;
 use std::path::Path;
@@ -21,20 +21,20 @@ pub struct Doctor {
     json: bool,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 struct Finding {
     name: &'static str,
     found: Found,
-    /// Without it nothing works.
+    /// Whether hol works only with it.
     needed: bool,
 }
 
 enum Found {
-    /// It works; this is what it is.
+    /// Available, with a description.
     Whole(String),
-    /// It works less well than it might: the consequence, and the cure.
+    /// Available with restrictions: the consequence and the remedy.
     Part(String),
-    /// It does not work; the cure.
+    /// Missing, with the remedy.
     Nothing(String),
 }
 
@@ -101,20 +101,20 @@ impl From<Result<String, &str>> for Found {
     }
 }
 
-/// What an experiment has on this machine itself.
+/// Checks the live world on this machine's loopback.
 fn live() -> Found {
     let host = WorldName::of("live", "").open().and_then(|world| world.provenance());
     host.map_or_else(|problem| Found::Nothing(problem.to_string()), Found::Whole)
 }
 
-/// Whether there is a path on this machine that an experiment can have made.
+/// Checks whether hol can build a path from network namespaces.
 fn namespaces() -> Found {
     let lacks =
         Namespaces::new().missing_prerequisites().map(|what| format!("--world live:namespaces: {what}"));
     lacks.map_or_else(|| Found::Whole("network namespaces and netem".to_owned()), Found::Nothing)
 }
 
-/// What runs the kernels, and in which mode.
+/// Checks the engine that runs guest kernels, and whether it steps threads exactly.
 fn engine() -> Found {
     match hol_kernel::provenance() {
         Ok(provenance) => provenance.warning().map_or(Found::Whole(provenance.to_string()), Found::Part),
@@ -136,7 +136,7 @@ fn wall() -> Found {
     }
 }
 
-/// The kernels of the kernel world, that which is taken first.
+/// Returns the releases of the available kernels, the default first.
 fn kernels() -> Result<String, &'static str> {
     let cure = "`hol kernel fetch` downloads one for --world kernel";
     let chosen = Image::find(None).map_err(|_| cure)?.release;
@@ -154,7 +154,7 @@ fn writable() -> Result<String, &'static str> {
         .map_err(|_| "this directory cannot be written; use --out DIR")
 }
 
-/// Where a program is.
+/// Returns the path of a program, if it is in a directory of `PATH`.
 fn find(program: &str) -> Option<String> {
     let path = env::var_os("PATH")?;
     let found = env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())?;

@@ -21,7 +21,7 @@ const TEACH: &str = "name transports, then a program after --, as in\n  \
     hol exec tcp sctp mptcp --loss 1% --server nginx --listens 80 -- curl -so /dev/null http://server/\n\
     see `hol exec --help`";
 
-/// So many lines of what a program printed are shown.
+/// Maximum number of output lines shown for each program.
 const LINES: usize = 12;
 
 const EXAMPLES: &str = "\
@@ -111,7 +111,7 @@ impl Exec {
     }
 }
 
-/// `page[ms]=took ([0-9.]+)`: a name, perhaps a unit, and where the number is.
+/// Parses `page[ms]=took ([0-9.]+)`: a name, an optional unit, and the pattern that finds the number.
 fn metric(text: &str) -> Result<(String, Value), Failure> {
     let wrong = || {
         Failure::Usage(format!(
@@ -128,7 +128,8 @@ fn metric(text: &str) -> Result<(String, Value), Failure> {
     Ok((name.to_owned(), table.into()))
 }
 
-/// Where what programs wrote for the user is: that of the first repetition, beside which the others are.
+/// Names the directories with the files that programs wrote to /out in the first repetition; those of other repetitions
+/// are next to them.
 fn brought(dir: &Path, results: &[PointResult]) -> String {
     let place = |result: &PointResult| {
         let place = dir.join(format!("{}-0", result.point.id));
@@ -137,7 +138,7 @@ fn brought(dir: &Path, results: &[PointResult]) -> String {
     results.iter().filter_map(place).collect()
 }
 
-/// Everything for people.
+/// Returns the text output: the conditions, the table of results, the comparison, and the output of the programs.
 fn page(results: &[PointResult], overrides: &str) -> String {
     let Some(first) = results.first() else { return String::new() };
     let mut text = conditions(first, overrides) + "\n\n";
@@ -151,7 +152,7 @@ fn page(results: &[PointResult], overrides: &str) -> String {
     if warnings.is_empty() { text } else { format!("{text}\n{warnings}") }
 }
 
-/// One sentence about what was run.
+/// Describes in one sentence what was run.
 fn conditions(result: &PointResult, overrides: &str) -> String {
     let point = &result.point;
     let network = &point.network;
@@ -171,7 +172,7 @@ fn conditions(result: &PointResult, overrides: &str) -> String {
     )
 }
 
-/// What the packets and the programs of a point say.
+/// Describes the connections, transactions and programs of a point.
 fn told(result: &PointResult) -> String {
     let mut text = String::new();
     for kind in [RecordKind::Connection, RecordKind::Transaction] {
@@ -190,7 +191,8 @@ fn told(result: &PointResult) -> String {
     text
 }
 
-/// What it had of the processor, and what to do where that is more than a tenth of its time: then not the network alone was measured.
+/// Describes the processor time of a program. If it is more than a tenth of the program's duration, adds a warning,
+/// because the result then depends on the processor, too.
 fn share(program: &ProgramResult) -> String {
     let ProgramResult { started, ended, processor, .. } = program;
     let used = processor.as_millis_f64();
@@ -200,7 +202,7 @@ fn share(program: &ProgramResult) -> String {
         return String::new();
     }
     let text = format!(", {used:.1} ms of processor");
-    // One that goes on without its first process used it for longer than that was there.
+    // The processor time can exceed the duration of the first process, if other processes continue after it.
     if used <= whole / 10.0 || used > whole {
         return text;
     }
@@ -210,7 +212,7 @@ fn share(program: &ProgramResult) -> String {
     )
 }
 
-/// How a program ended in the first repetition, and the first that it printed.
+/// Describes the exit status of a program in the first repetition, and the first lines of its output.
 fn said(program: &ProgramResult) -> String {
     let ProgramResult { node, command, status, stdout, stderr, .. } = program;
     let mut text = format!("  {command} on {node}: {status}{}\n", share(program));

@@ -25,7 +25,7 @@ pub struct Init {
     question: Question,
 }
 
-/// A key with what it means, and a value for who wants to try it.
+/// A key, its comment, and an example value.
 type Note = (&'static str, &'static str, &'static str);
 
 /// The keys of an experiment that are not in a table, in their order in the file.
@@ -47,7 +47,7 @@ const TOP: [Note; 11] = [
     ("topology", "An ns script as the network.", "\"testlink.ns\""),
 ];
 
-/// Those of `[network]`.
+/// The keys of `[network]`, in their order in the file.
 const NETWORK: [Note; 12] = [
     ("path", "A path by name; the keys below override its settings. `hol list paths` shows all.", "\"lte\""),
     (
@@ -83,7 +83,7 @@ const NETWORK: [Note; 12] = [
     ("mtu", "The longest IP packet.", "\"1500B\""),
 ];
 
-/// Those of `[workload]`.
+/// The keys of `[workload]`, in their order in the file.
 const WORKLOAD: [Note; 6] = [
     ("kind", "Workload; `hol list` describes each.", "\"simco\""),
     ("rate", "Messages per second, independent of earlier messages.", "\"100/s\""),
@@ -93,7 +93,7 @@ const WORKLOAD: [Note; 6] = [
     ("late_limit", "Abort the run if a message is passed to the transport later than this.", "\"10s\""),
 ];
 
-/// What may follow.
+/// The sweep in comments, if the question has none.
 const SWEEP: &str = "
 # Every combination of these lists is a point; a swept key is left out above.
 # [sweep]
@@ -135,13 +135,13 @@ impl Init {
         };
         let transports =
             if transports.is_empty() { TRANSPORTS.map(str::to_owned).to_vec() } else { transports.to_vec() };
-        // What cannot be asked is not written.
+        // Only an experiment that can be run is written.
         self.question.experiment(&transports)?;
         Ok((file, text(self.question.source(&transports)?.merged()?)))
     }
 }
 
-/// A file that says what `keys` say, with notes on what it says and does not.
+/// Returns an experiment file with `keys`, and comments that explain them and the unset ones.
 fn text(mut keys: Table) -> String {
     let mut table = |name: &str| match keys.remove(name) {
         Some(toml::Value::Table(table)) => table,
@@ -156,7 +156,7 @@ fn text(mut keys: Table) -> String {
     text + &if sweep.is_empty() { SWEEP.to_owned() } else { format!("\n[sweep]{}", section(&[], sweep)) }
 }
 
-/// A line for each key: as a comment where it is not set, and after those with a note those without.
+/// Returns a line for each key: those with a note first, unset ones as comments.
 fn section(notes: &[Note], mut keys: Table) -> String {
     let mut text = "\n".to_owned();
     for (key, what, example) in notes {

@@ -38,7 +38,7 @@ enum What {
     Use {
         /// A bzImage such as /boot/vmlinuz-6.12.0-amd64, or a release that `hol kernel list` shows
         image: PathBuf,
-        /// The directory of its modules [default: lib/modules/RELEASE beside boot]
+        /// Directory of its modules [default: lib/modules/RELEASE next to the kernel's directory, or in / or /usr]
         #[arg(long, value_name = "DIR")]
         modules: Option<PathBuf>,
     },
@@ -50,7 +50,7 @@ enum What {
     },
 }
 
-/// Where a package comes from.
+/// The repository from which a kernel package comes.
 #[derive(Debug, Args)]
 struct Source {
     /// Search only this suite, such as trixie-backports [default: the package sources of this machine, then
@@ -116,7 +116,7 @@ impl Kernel {
     }
 }
 
-/// All kernels, and the one to use by default: there is none where all are for User-Mode Linux.
+/// Returns all kernels and the default one; `None` if all of them are for User-Mode Linux.
 fn listed() -> Result<(Vec<Image>, Option<Image>), KernelError> {
     let images = Image::list();
     match Image::find(None) {
@@ -135,7 +135,7 @@ fn ready(image: &Image) {
     say_engine(image);
 }
 
-/// What will run it, for a kernel alone runs nothing.
+/// Prints the engine that will run the kernel.
 fn say_engine(image: &Image) {
     match hol_kernel::provenance_of(image) {
         Ok(provenance) => {

@@ -145,7 +145,7 @@ enum Command {
 
 /// Executes the command line, and returns the exit code.
 pub fn main() -> ExitCode {
-    // The kernel world runs this very program inside its virtual machine.
+    // The kernel world runs this program inside its virtual machine.
     if hol_kernel::guest::is_guest() {
         return hol_kernel::guest::main();
     }
@@ -191,8 +191,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Parses a command line and reads the files that it names, up to the first run, which is not started;
-/// errors are those of `hol`. Only commands that plan runs read files.
+/// Parses a command line and reads the files that it names, up to the first run, which is not started; errors are those
+/// of `hol`. Only commands that plan runs read files.
 pub fn rehearse(line: impl IntoIterator<Item = OsString>) -> Result<(), String> {
     let planned = match Cli::try_parse_from(line).map_err(|problem| problem.to_string())?.command {
         Command::Compare(command) => command.experiment().map(|experiment| list(&experiment)),
@@ -207,7 +207,7 @@ pub fn rehearse(line: impl IntoIterator<Item = OsString>) -> Result<(), String> 
     planned.map_err(|failure| failure.to_string())
 }
 
-/// All that a plan says without a run.
+/// Checks that the plan of an experiment can be shown.
 fn list(experiment: &Experiment) {
     let plan = Plan::new([experiment]);
     assert!(!plan.wanted(&RunResults::default()).is_empty() && !plan.to_string().is_empty());

@@ -31,21 +31,21 @@ pub struct List {
     json: bool,
 }
 
-/// What is listed.
+/// The topic of a list.
 #[derive(Debug, Clone, Copy)]
 enum Topic {
     Options(Kind),
     Paths,
 }
 
-/// One thing that can be named.
+/// An entry of the list.
 #[derive(Debug, Serialize)]
 struct Entry<'n> {
     /// study, workload, path, stack or option.
     what: &'static str,
     name: &'n str,
     about: &'n str,
-    /// Of an option: its transport, and its value when none is given.
+    /// For an option: its transport and its default.
     #[serde(skip_serializing_if = "Option::is_none")]
     transport: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ impl List {
     }
 }
 
-/// What can be named, without the options of transports.
+/// Returns all names except for those of options.
 fn names() -> String {
     let mut text = String::from("transports (hol list TRANSPORT shows its options):\n");
     for kind in Kind::ALL {
@@ -118,7 +118,7 @@ pub fn options(kind: Kind) -> String {
     format!("{name}: {}. Options, as in {name}:KEY=VALUE,KEY=VALUE:\n{lines}", kind.about())
 }
 
-/// The same as one object a line.
+/// Prints the list as JSON, one object per line.
 fn list_for_programs() {
     Study::all().for_each(|(name, title)| plain("study", name, title));
     paths_for_programs();
@@ -147,7 +147,7 @@ fn options_for_programs(kind: Kind) {
     }
 }
 
-/// The first comment of a stack's file.
+/// Returns the first comment in the file of a stack.
 fn purpose(text: &str) -> &str {
     text.lines().find_map(|line| line.strip_prefix('#')).unwrap_or("").trim()
 }

@@ -1,4 +1,4 @@
-//! `hol live`: makes this host a part of another host's live world.
+//! `hol live`: lets this host run a part of another host's live experiments, or emulate the path between two hosts.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use hol_live::{DEFAULT_PORT, Ports, Router, SECRET_VARIABLE, Secret, Server, Ser
 use crate::failure::Failure;
 use crate::terminal::{note, say};
 
-/// Run a part of another host's live world.
+/// Run a part of another host's live experiments, or emulate the path between two hosts.
 #[derive(Debug, Args)]
 pub struct Live {
     #[command(subcommand)]
@@ -78,7 +78,7 @@ impl Live {
 }
 
 impl Open {
-    /// Serves those who know the secret, as a host that the other one's flag `--as_what` names.
+    /// Serves hosts that know the secret. `as_what` is the flag with which they name this host: `peer` or `router`.
     fn serve(&self, as_what: &str, service: impl FnOnce() -> Result<Service, String>) -> Result<(), Failure> {
         let Self { listen, secret_file, once } = self;
         let given = match secret_file {
@@ -109,7 +109,7 @@ impl Open {
     }
 }
 
-/// What the other host calls this one.
+/// Returns the address under which the other host reaches this one.
 fn place(listen: SocketAddr, port: u16) -> String {
     let host = match listen.ip() {
         own if own.is_unspecified() => "THIS-HOST".to_owned(),

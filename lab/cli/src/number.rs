@@ -8,7 +8,7 @@ pub fn whole(text: &str) -> Result<u64, String> {
     })
 }
 
-/// The whole number that is written otherwise: `1e6`, `10,000`, `5.0`.
+/// Returns the whole number that is written in another notation: `1e6`, `10,000`, `5.0`.
 fn meant(text: &str) -> Option<u64> {
     let number: f64 = text.replace([',', '_'], "").parse().ok()?;
     (number.fract() == 0.0 && (0.0..1e15).contains(&number)).then_some(number as u64)

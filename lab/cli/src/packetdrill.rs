@@ -11,9 +11,9 @@ use crate::failure::Failure;
 use crate::row::json;
 use crate::terminal::say;
 
-/// Folders within each other that are looked through.
+/// Maximum nesting of directories.
 const MOST_NESTED: usize = 32;
-/// Constructs that are listed at the end.
+/// Maximum number of unsupported constructs that are listed.
 const MOST_CONSTRUCTS: usize = 20;
 
 /// Play packetdrill scripts against the model's endpoints
@@ -40,7 +40,7 @@ pub struct Packetdrill {
     json: bool,
 }
 
-/// What came of a script.
+/// The result of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Passed,
@@ -68,7 +68,7 @@ impl Verdict {
     }
 }
 
-/// How many scripts of a place came out how.
+/// Number of scripts by verdict, in one directory.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally([usize; 3]);
 
@@ -154,12 +154,12 @@ impl Packetdrill {
     }
 }
 
-/// An endpoint that panics departs, and the other scripts are played.
+/// Plays a script. A panic of the endpoint fails this script only.
 fn play(script: &Path, rules: &PlayRules) -> Result<(), PlayError> {
     std::panic::catch_unwind(|| play_file(script, rules)).unwrap_or_else(|_| Err(PlayError::panic_of()))
 }
 
-/// The scripts of a place, in order.
+/// Returns the scripts below a path, in order.
 fn scripts(place: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !place.is_dir() {
         return match place.exists() {
@@ -195,13 +195,13 @@ fn collect(folder: &Path, nested: usize, found: &mut Vec<PathBuf>) -> Result<(),
     Ok(())
 }
 
-/// What the player does not know, without what to do about it.
+/// Returns the name of the unsupported construct, without the advice.
 fn construct(problem: &str) -> String {
     let begin = problem.split(';').next().unwrap_or_default().lines().next().unwrap_or_default();
     begin.chars().take(100).collect()
 }
 
-/// A row for each place, and their sum.
+/// Returns a table with a row for each path, and a row for their sum.
 fn table(tallies: &[(&Path, Tally)], total: Tally) -> String {
     let mut rows: Vec<(String, Tally)> =
         tallies.iter().map(|(place, tally)| (place.display().to_string(), *tally)).collect();
@@ -217,7 +217,7 @@ fn table(tallies: &[(&Path, Tally)], total: Tally) -> String {
     text
 }
 
-/// What scripts were not read for, the most frequent first.
+/// Lists the unsupported constructs, the most frequent first.
 fn constructs_not_read(constructs: &BTreeMap<String, usize>) -> String {
     let mut rows: Vec<(&String, usize)> =
         constructs.iter().map(|(construct, count)| (construct, *count)).collect();

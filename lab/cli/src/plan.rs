@@ -41,7 +41,7 @@ impl Plan {
     }
 }
 
-/// A line of the parts: the longest decides when all is done.
+/// Describes the parts in a line: their number, and the time of the shortest and of the longest.
 fn parts(runs: &Runs, of: usize, jobs: usize) -> String {
     let work = runs.work_of_parts(of);
     let all = work.iter().sum::<u64>().max(1);

@@ -7,11 +7,12 @@ use hol_lab::{Ended, LabError, PointId, Results, RunResults, Stopwatch, Store};
 
 use crate::terminal::note;
 
-/// Seconds between two looks, at least; and so many times what a look costs, so that looking takes two percent of the time.
+/// Minimum interval in s between two reports, and its minimum as a multiple of their cost, so that reporting takes at
+/// most 2 % of the time.
 const LEAST: f64 = 1.0;
 const TIMES: f64 = 50.0;
 
-/// Points in a look; others wait for the next.
+/// Maximum number of points in one report; the others are in the next ones.
 const MOST: usize = 64;
 
 /// The points whose results have changed since they were last reported.
@@ -28,8 +29,8 @@ impl Default for Points {
 }
 
 impl Points {
-    /// Notes a run that has ended. From time to time the tables of what was `finished` before are written,
-    /// and points that have changed are reported on standard error, one JSON object per line.
+    /// Handles the end of a run. From time to time writes the tables of the runs that were `finished` before, and
+    /// reports changed points on standard error, one JSON object per line.
     pub fn show(
         &mut self,
         ended: Option<Ended<'_>>,

@@ -9,24 +9,24 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::terminal::grouped;
 
-/// Seconds from line to line where there is no terminal.
+/// Interval of progress lines without a terminal, in s.
 const LINE_EVERY: f64 = 5.0;
-/// The same for programs.
+/// Interval of JSON objects, in s.
 const OBJECT_EVERY: f64 = 1.0;
 
-/// What is left is told by runs when so much of the estimated work is done and so many runs remain: an estimate counts
-/// messages, and of runs with hardly any it counts hardly anything.
+/// From this share of the estimated work on, with at least `MANY` runs left, the remaining time is estimated from runs:
+/// the work counts messages, so it is almost nothing for runs with few of them.
 const NEARLY: f64 = 0.99;
 const MANY: u64 = 50;
 
 /// The form of progress output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressOutput {
-    /// Nobody.
+    /// No output.
     Quiet,
-    /// Whoever looks at standard error.
+    /// A bar or plain lines on standard error.
     People,
-    /// Whoever reads it: JSON objects, one a line.
+    /// JSON objects on standard error, one per line.
     Programs,
 }
 
@@ -35,27 +35,27 @@ pub struct Progress {
     display: Display,
     watch: Stopwatch,
     last: Option<Last>,
-    /// What earlier processes have done of the same.
+    /// Progress that earlier processes made on the same plan.
     kept: hol_lab::Progress,
 }
 
 enum Display {
-    /// Says nothing.
+    /// No output.
     Quiet,
-    /// A bar that moves.
+    /// A progress bar.
     Bar(ProgressBar),
-    /// A line every few seconds; when the next is due, in seconds.
+    /// A line every few seconds; the time of the next one, in s.
     Lines(f64),
-    /// An object every second, the first at once; when the next is due, in seconds.
+    /// A JSON object every second, the first at once; the time of the next one, in s.
     Objects(f64),
 }
 
-/// Where the last runs began.
+/// The state when the last short runs began.
 #[derive(Debug, Clone, Copy)]
 struct Last {
-    /// Runs that were done.
+    /// Number of runs that were done.
     runs: u64,
-    /// Seconds that had passed.
+    /// Elapsed time in s.
     at: f64,
 }
 
@@ -66,8 +66,7 @@ impl Progress {
         Self { display: Display::new(telling), watch: Stopwatch::start(), last: None, kept }
     }
 
-    /// Sets how much earlier processes have done, `kept`. Programs get the progress of everything, people
-    /// that of the rest.
+    /// Sets the progress of earlier processes. JSON objects include it; the bar and lines show only the rest.
     pub fn after(self, kept: hol_lab::Progress) -> Self {
         Self { kept, ..self }
     }
@@ -134,7 +133,7 @@ impl Display {
         Self::Bar(ProgressBar::new(0).with_style(style.progress_chars("━━─")))
     }
 
-    /// Something else is counted from now on.
+    /// Restarts the bar, because runs are counted from now on.
     fn begin_again(&self) {
         if let Self::Bar(bar) = self {
             bar.reset();
@@ -142,39 +141,39 @@ impl Display {
     }
 }
 
-/// The share of the estimated work that is done.
+/// Returns the share of the estimated work that is done.
 fn share(now: &hol_lab::Progress) -> f64 {
     now.work as f64 / now.work_wanted.max(1) as f64
 }
 
-/// About how many seconds are left; `None` where nobody knows.
+/// Estimates the remaining time in s; `None` if unknown.
 fn left(now: &hol_lab::Progress, elapsed: f64, last: Option<Last>) -> Option<f64> {
     let Some(last) = last else {
         let share = share(now);
         return (share > 0.0).then(|| (elapsed * (1.0 / share - 1.0)).max(0.0));
     };
     let [done, left] = [now.runs - last.runs, now.runs_wanted - now.runs].map(|runs| runs as f64);
-    // Without one that has ended since, nobody knows their pace.
+    // The pace is unknown until another run ends.
     (done > 0.0).then(|| (elapsed - last.at) * left / done)
 }
 
-/// How far it is and how long it may take, in a line.
+/// Returns progress and remaining time as a line of text.
 fn line(now: &hol_lab::Progress, text: &str, elapsed: f64, last: Option<Last>) -> String {
     let left = match left(now, elapsed, last) {
         Some(left) => format!(", about {} left", patience(left)),
-        // The first runs say how long the others take, and may themselves take long.
+        // Before the first run ends there is no estimate, and that run may take long.
         None if last.is_none() => format!(", {} so far", patience(elapsed)),
         None => String::new(),
     };
     if last.is_some() {
         return format!("{text}{left}");
     }
-    // Nothing is done before all of it is.
+    // 100 % is shown only when everything is done.
     let percent = (100.0 * share(now)).floor().min(99.0);
     format!("{percent} % ({text}){left}")
 }
 
-/// The same for programs.
+/// Returns them as a JSON object.
 fn object(
     now: &hol_lab::Progress,
     kept: &hol_lab::Progress,

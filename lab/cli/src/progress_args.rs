@@ -30,11 +30,11 @@ enum Format {
 }
 
 impl Parent {
-    /// Makes this process end with the one that started it.
+    /// Makes this process end with its parent.
     pub fn attend(&self) -> Result<(), Failure> {
         let Some(parent) = self.with_parent else { return Ok(()) };
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(Failure::failed)?;
-        // It may have ended before the signal was asked for.
+        // The parent may have ended before the signal was requested.
         if getppid() == Pid::from_raw(parent) {
             return Ok(());
         }
@@ -43,7 +43,7 @@ impl Parent {
 }
 
 impl ProgressArgs {
-    /// Makes this process end with the one that started it.
+    /// Makes this process end with its parent.
     pub fn attend(&self) -> Result<(), Failure> {
         self.parent.attend()
     }

@@ -83,18 +83,18 @@ pub struct Conditions {
     settings: Vec<String>,
 }
 
-/// The names of all workloads but that of one's own programs, which a flag cannot name: `hol exec` is for them.
+/// Returns the names of all workloads except `programs`, which needs `hol exec`.
 fn workloads() -> clap::builder::PossibleValuesParser {
     let ours = Kind::all().into_iter().filter(|kind| !matches!(kind, Kind::Programs(_)));
     ours.map(|kind| kind.workload().name()).collect::<Vec<_>>().into()
 }
 
-/// The names of all paths.
+/// Returns the names of all paths.
 fn paths() -> clap::builder::PossibleValuesParser {
     NamedPath::ALL.iter().map(|path| path.name()).collect::<Vec<_>>().into()
 }
 
-/// The flags that an experiment of flags has without being told.
+/// The default values of the flags.
 const DEFAULTS: [(&str, &str); 4] =
     [("messages", "10000"), ("repetitions", "10"), ("seed", "1"), ("workload.kind", "rpc")];
 
@@ -124,7 +124,7 @@ impl Question {
         self.conditions.set_secret()
     }
 
-    /// Returns whether the user does not say how much to run.
+    /// Returns whether the user leaves the number of messages and repetitions to hol.
     pub fn is_open(&self) -> bool {
         let sets = |key: &str| self.conditions.sets(key);
         self.count.is_none()
@@ -185,12 +185,12 @@ impl Conditions {
         self.peer.set_secret()
     }
 
-    /// Whether a setting is of this key.
+    /// Returns whether one of the settings sets this key.
     fn sets(&self, key: &str) -> bool {
         self.settings.iter().any(|setting| setting.split('=').next().is_some_and(|set| set.trim() == key))
     }
 
-    /// Returns whether the user says how many repetitions to run.
+    /// Returns whether the user gave the number of repetitions.
     pub const fn repeats(&self) -> bool {
         self.repetitions.is_some()
     }
@@ -213,7 +213,7 @@ impl Conditions {
     }
 }
 
-/// A size or a mix of sizes as TOML: `1kB=9,200kB=1` is a table.
+/// Returns a size or a mix of sizes as TOML: `1kB=9,200kB=1` is a table.
 fn sizes(text: &str) -> String {
     if !text.contains('=') {
         return format!("{text:?}");
@@ -225,7 +225,7 @@ fn sizes(text: &str) -> String {
     format!("{{ {} }}", text.split(',').map(entry).collect::<Vec<_>>().join(", "))
 }
 
-/// Sets those that were given: a flag, its value as TOML.
+/// Sets the given flags; each has its value as TOML.
 fn set_flags<const N: usize>(
     source: &mut Source,
     flags: [(&str, Option<String>); N],
@@ -245,7 +245,7 @@ pub fn over(transports: &[String]) -> Result<Source, InputError> {
         let place = format!("transport {number}");
         transport.parse::<TransportSpec>().map_err(|e| wrong(&place, e.to_string()))?;
     }
-    // Files that are named are looked for in the working directory.
+    // Relative paths refer to the working directory.
     let mut source = Source::new("command line", "").within(std::path::PathBuf::new());
     source.set("TRANSPORT", "transports", &format!("{transports:?}"))?;
     Ok(source)
@@ -270,7 +270,7 @@ pub fn set_all(source: &mut Source, settings: &[String]) -> Result<(), InputErro
     Ok(())
 }
 
-/// Whether a key is one of the network's, which nothing else has at the top of a file.
+/// Returns whether a key belongs to [network] and not to the top level of a file.
 fn is_of_network(key: &str) -> bool {
     toml::Table::try_from(NetworkSpec::default()).is_ok_and(|table| table.contains_key(key))
 }

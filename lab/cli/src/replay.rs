@@ -68,13 +68,13 @@ impl Replay {
             capture_file::one_line(&place.to_string()),
             exchanges.len()
         );
-        // The path of those that are heard; with other hosts' packets beside them it is that of the busiest pair.
+        // The path between the hosts of the messages; without --host, that of the busiest pair of hosts.
         let network =
             learner.finish(self.host).map_or_else(|_| String::new(), |learned| format!("\n{learned}"));
         self.write(&format!("{head}{}{network}", table(&heard, &exchanges)))
     }
 
-    /// The exchanges as a workload can have them.
+    /// Returns the exchanges with sizes that the workload supports, and notes what was changed.
     fn settle(&self, heard: &CapturedMessages, notes: &mut Vec<String>) -> Vec<Exchange> {
         let all = heard.exchanges.len();
         if all > self.most {
@@ -127,7 +127,7 @@ impl Replay {
     }
 }
 
-/// The experiment but for its network.
+/// Returns the experiment file without its network.
 fn table(heard: &CapturedMessages, exchanges: &[Exchange]) -> String {
     let messages = exchanges.len() * REPETITIONS;
     let mut text = format!(

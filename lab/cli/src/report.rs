@@ -103,7 +103,7 @@ pub fn draw(
     Ok((dir.join("report.html"), report))
 }
 
-/// Writes the page of both worlds beside the model's: where it is.
+/// Writes the page of both worlds into the model's directory; returns its path.
 fn draw_both(one: (&Results, &Path), other: (&Results, &Path)) -> Result<PathBuf, Failure> {
     let report = hol_report::Report::of_both(one.0, other.0).map_err(|problem| match problem {
         ReportError::Mismatch(problem) => {

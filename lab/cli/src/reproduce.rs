@@ -33,8 +33,7 @@ pub struct Reproduce {
     /// Run a twentieth of the messages, for a first look in seconds
     #[arg(long)]
     quick: bool,
-    /// Number of repetitions, of the same length as the study's; choose few in the kernel world [default:
-    /// the study's]
+    /// Number of repetitions; the length of a run stays the study's. Choose few in the kernel world [default: the study's]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     repetitions: Option<Repetitions>,
     /// Result directory [default: results/STUDY, with the other options appended]
@@ -94,7 +93,7 @@ impl Reproduce {
         complete(&results, &out)
     }
 
-    /// Different questions have different results.
+    /// Returns the default result directory, which names all options that change the results.
     fn default_directory(&self, study: &Study) -> PathBuf {
         let world = if self.world.is_default() { String::new() } else { format!("-{}", self.world.family()) };
         let quick = if self.quick { "-quick" } else { "" };
@@ -103,7 +102,7 @@ impl Reproduce {
         PathBuf::from("results").join(format!("{}{world}{quick}{only}{repetitions}", study.name))
     }
 
-    /// The experiments that were asked for.
+    /// Returns the experiments that --only selects, with the requested repetitions.
     fn chosen(&self, study: &Study) -> Result<Vec<Experiment>, Failure> {
         let known = || study.experiments.iter().map(|(name, _)| name.as_str());
         if let Some(unknown) = self.only.iter().find(|name| !known().any(|known| known == *name)) {
@@ -128,7 +127,7 @@ impl Reproduce {
         Ok(chosen.map(|(_, experiment)| repeated(experiment.clone())).collect())
     }
 
-    /// The experiments in the world that was asked for, as far as that can do them.
+    /// Moves the experiments to the requested world; reports the points that it does not support.
     fn placed(&self, experiments: Vec<Experiment>) -> Result<Vec<Experiment>, Failure> {
         let mut placed = Vec::new();
         let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
@@ -155,7 +154,7 @@ impl Reproduce {
     }
 }
 
-/// Prints the numbers of a report beside those measured, unless none of its points was measured.
+/// Prints the numbers of a paper next to the measured ones, unless none of the points was measured.
 fn say_numbers(judged: &JudgedClaim) {
     let findings = judged.findings.iter().map(|(_, finding)| finding);
     let rows: Vec<&String> = findings.flat_map(|finding| &finding.rows).collect();

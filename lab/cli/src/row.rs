@@ -1,4 +1,4 @@
-//! The results of a point: a line of a table for people, a JSON object for programs.
+//! The results of a point: a line of a table, or a JSON object.
 
 use std::collections::BTreeMap;
 
@@ -19,27 +19,27 @@ pub struct Row<'r> {
     transport: String,
     stack: String,
     workload: &'static str,
-    /// Whether the mean is as precise as was asked for; null where nothing was.
+    /// Whether the mean reached the requested precision; null if none was requested.
     precise: Option<bool>,
     offered: u64,
     completed: u64,
     failed: u64,
-    /// Null where there is no steady state.
+    /// Null without a steady state.
     mean_ms: Option<f64>,
     /// Half the length of the symmetric 95 % interval.
     ci95_ms: Option<f64>,
-    /// The ends of the 95 % interval that follows the shape of the repetitions.
+    /// The ends of the 95 % interval that accounts for the skewness of the repetitions.
     mean_low_ms: Option<f64>,
     mean_high_ms: Option<f64>,
-    /// Whether longer runs would have the same mean, as far as these show it.
+    /// Whether longer runs would have the same mean, as far as these runs show.
     steady: bool,
-    /// Of the repetitions' means.
+    /// Median of the repetitions' means.
     run_median_ms: Option<f64>,
     /// Repetitions that ended early or fell more than a second behind their schedule.
     runs_collapsed: usize,
     repetitions: usize,
-    /// Expiries of the retransmission timer, and those that followed another: means hang on them where they are few. Null where
-    /// nobody counts.
+    /// Expiries of the retransmission timer, and those that follow another. If they are few, the mean is unreliable.
+    /// Null if the world does not count them.
     timeouts: Option<u64>,
     backoffs: Option<u64>,
     p50_ms: Option<f64>,
@@ -49,7 +49,7 @@ pub struct Row<'r> {
     max_ms: Option<f64>,
     #[serde(flatten)]
     measured: Printed<'r>,
-    /// What programs tell, by metric.
+    /// User-defined metrics by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     metrics: BTreeMap<&'static str, DefinedMetric>,
     seed: u64,
@@ -102,12 +102,12 @@ impl<'r> Row<'r> {
     }
 }
 
-/// A metric of the experiment's own.
+/// A metric that the experiment defines.
 #[derive(Debug, Serialize)]
 struct DefinedMetric {
     mean: Option<f64>,
     ci95: Option<f64>,
-    /// Of each repetition; null where the program told none.
+    /// Value of each repetition; null if the program's output has none.
     runs: Vec<Option<f64>>,
 }
 
@@ -119,7 +119,7 @@ impl DefinedMetric {
     }
 }
 
-/// The columns of metrics that are printed.
+/// The built-in metrics that have a column in the output.
 #[derive(Debug)]
 struct Printed<'r>(&'r PointResult);
 
@@ -130,7 +130,7 @@ impl Serialize for Printed<'_> {
     }
 }
 
-/// Half the length of an interval; none with fewer than two samples.
+/// Returns half the length of an interval; `None` with fewer than two samples.
 fn half_width(interval: Option<Interval>) -> Option<f64> {
     interval.map(|interval| interval.half_width).filter(|half| half.is_finite())
 }
@@ -155,8 +155,8 @@ impl<'r> SweepRow<'r> {
     }
 }
 
-/// Returns a table of points for people, times in ms, and a second one of their flows if there are any.
-/// `label` names a point under `head`.
+/// Returns a table of points, times in ms, and further tables for metrics that only some points have. `label` names a
+/// point under `head`.
 pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) -> String) -> String {
     let tabulate = |heads: &[&str], cells: fn(&PointResult) -> Vec<String>| {
         let heads = [head].iter().chain(heads).map(|head| (*head).to_owned()).collect();
@@ -193,7 +193,7 @@ pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) 
         )
 }
 
-/// Returns a table of one class of message sizes, times in ms, a line for each transport.
+/// Returns a table of one class of message sizes, times in ms, one row for each transport.
 pub fn class(name: &str, cells: &[Cell]) -> String {
     let heads = [name, "mean ± 95 % ms", "median", "p99", "p99.9", "failed"].map(str::to_owned);
     let row = |cell: &Cell| {
@@ -205,7 +205,7 @@ pub fn class(name: &str, cells: &[Cell]) -> String {
     table(&[heads.to_vec()].into_iter().chain(cells.iter().map(row)).collect::<Vec<_>>())
 }
 
-/// The numbers of a point.
+/// Returns the cells of a point's latencies.
 fn cells(result: &PointResult) -> Vec<String> {
     let latency = result.latency();
     let ms = |at: Option<hol_base::Duration>| at.map_or("-".to_owned(), |d| short(d.as_millis_f64()));
@@ -219,7 +219,7 @@ fn cells(result: &PointResult) -> Vec<String> {
     ]
 }
 
-/// Whether rare runs decide the mean: then the runs are worth a look of their own.
+/// Returns whether few runs dominate the mean, so that the means of single runs are shown.
 fn is_skewed(result: &PointResult) -> bool {
     let means: Vec<f64> = result.means_ms().into_iter().flatten().collect();
     let shape = Bounds::of_mean(&means, CONFIDENCE);
@@ -227,7 +227,7 @@ fn is_skewed(result: &PointResult) -> bool {
     is_lopsided || result.collapsed() > 0
 }
 
-/// A table of what programs tell, a column for each metric.
+/// Returns a table of the user-defined metrics, one column each.
 fn defined(head: &str, results: &[PointResult], label: &impl Fn(&PointResult) -> String) -> String {
     let mut metrics: Vec<hol_lab::DefinedMetric> = Vec::new();
     for defined in results.iter().flat_map(PointResult::defined) {
@@ -246,7 +246,7 @@ fn defined(head: &str, results: &[PointResult], label: &impl Fn(&PointResult) ->
     table(&[heads].into_iter().chain(results.iter().map(row)).collect::<Vec<_>>())
 }
 
-/// The numbers of its repetitions.
+/// Returns the cells of the means of a point's repetitions.
 fn run_cells(result: &PointResult) -> Vec<String> {
     let means = result.sorted_means_ms();
     let ms = |at: Option<&f64>| at.filter(|ms| ms.is_finite()).map_or("-".to_owned(), |ms| short(*ms));
@@ -259,14 +259,14 @@ fn run_cells(result: &PointResult) -> Vec<String> {
     ]
 }
 
-/// Whether a disruption of the path cost something that was seen.
+/// Returns whether a disruption delayed messages or failed a connection.
 fn has_outage(result: &PointResult) -> bool {
     [Metric::LateMessages, Metric::Noticed]
         .iter()
         .any(|metric| result.values(*metric).iter().any(Option::is_some))
 }
 
-/// What a disruption of the path cost.
+/// Returns the cells of the outage metrics.
 fn outage_cells(result: &PointResult) -> Vec<String> {
     let of = |metric| interval(result.mean_of(metric));
     let outage = match result.unrecovered_runs() {
@@ -282,12 +282,12 @@ fn outage_cells(result: &PointResult) -> Vec<String> {
     ]
 }
 
-/// The numbers of its frames.
+/// Returns the cells of the playback quality.
 fn played_cells(result: &PointResult) -> Vec<String> {
     vec![interval(result.mean_of(Metric::Playable)), interval(result.mean_of(Metric::Glitches))]
 }
 
-/// The numbers of its flows as a whole.
+/// Returns the cells of throughput, connect time and fairness.
 fn flow_cells(result: &PointResult) -> Vec<String> {
     vec![
         interval(result.mean_of(Metric::Throughput)),
@@ -310,7 +310,7 @@ fn interval(interval: Option<Interval>) -> String {
     interval.map_or("-".to_owned(), |interval| interval.to_string())
 }
 
-/// At most so many warnings of a kind have a line each.
+/// Up to this many warnings of a kind have a line each.
 const FEW: usize = 3;
 
 /// Returns why runs ended early, and which means are less precise than requested: a line for each point, or
@@ -329,7 +329,7 @@ pub fn warnings(results: &[PointResult]) -> String {
     kinds.into_iter().map(of_kind).collect()
 }
 
-/// Warnings of one kind.
+/// Returns the lines for warnings of one kind.
 fn lines(warnings: &[(&impl std::fmt::Display, String)]) -> String {
     let more = warnings.len().saturating_sub(1);
     let shown = if warnings.len() > FEW { 1 } else { warnings.len() };
@@ -358,7 +358,7 @@ fn unsteady(result: &PointResult) -> Option<String> {
     let halves = result.runs.iter().filter_map(|run| run.summary.halves.means_ms());
     let (earlier, later): (Vec<f64>, Vec<f64>) = halves.unzip();
     let mean = |halves: &[f64]| short(halves.iter().sum::<f64>() / halves.len() as f64);
-    // How long messages that nothing makes due wait to be taken is no answer to anything.
+    // Messages of a greedy workload have no due time, so their waiting time is not worth a warning.
     let is_told = !result.is_steady() && !result.point.workload.is_greedy();
     let cause = if result.point.path_changes() { "the path changes, so the mean" } else { "the mean" };
     is_told.then(|| {
@@ -370,7 +370,7 @@ fn unsteady(result: &PointResult) -> Option<String> {
     })
 }
 
-/// Which metrics programs did not tell, though they came to their end.
+/// Returns a warning for each metric that is missing although the programs finished.
 fn untold(result: &PointResult) -> Vec<String> {
     let ended = result.runs.iter().filter(|run| run.stopped.is_none());
     let of = |(name, reading): (&str, &MetricReader)| {

@@ -59,8 +59,7 @@ pub struct Run {
 /// An experiment file, and the overrides of the command line.
 #[derive(Debug, Args)]
 pub struct ExperimentArgs {
-    /// Experiment file; - is standard input. experiments/hello.toml is a commented example, `hol init`
-    /// writes a file
+    /// Experiment file; - is standard input. See experiments/hello.toml for an example; `hol init` writes a new file
     file: PathBuf,
     /// Set a key, as in network.loss=1%; a swept key gets this one value
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -150,7 +149,7 @@ impl ExperimentArgs {
     }
 }
 
-/// For who runs it elsewhere.
+/// Conversions for commands that run the experiment elsewhere.
 impl ExperimentArgs {
     /// Returns the arguments of `hol run` for the same experiment.
     pub fn words(&self) -> Result<Vec<String>, Failure> {
@@ -166,7 +165,7 @@ impl ExperimentArgs {
         Ok(words)
     }
 
-    /// Returns the experiment as one file that names no other.
+    /// Returns the experiment as one file that refers to no other file.
     pub fn alone(&self) -> Result<String, Failure> {
         let mut source = self.source()?;
         if self.records {
@@ -194,7 +193,7 @@ impl ExperimentArgs {
     }
 }
 
-/// Prints the results, and draws them.
+/// Prints the results, and writes the report.
 pub fn print_results(results: &Results, out: &Path, is_json: bool) -> Result<(), Failure> {
     let (page, drawn) = report::draw(results, Vec::new(), out)?;
     if is_json {
@@ -207,7 +206,7 @@ pub fn print_results(results: &Results, out: &Path, is_json: bool) -> Result<(),
     complete(results, out)
 }
 
-/// Says that a part is done, and what joins it with the others.
+/// Reports the results of a part, and the command that merges the parts.
 fn part(shard: Shard, results: &Results, out: &Path, is_json: bool) -> Result<(), Failure> {
     let done = results.wanted - results.missing;
     if is_json {
@@ -223,8 +222,8 @@ fn part(shard: Shard, results: &Results, out: &Path, is_json: bool) -> Result<()
     complete(results, out)
 }
 
-/// Describes the points and the approximate time that they take: with the least number of repetitions, and
-/// with the most that a precision may require.
+/// Describes the points and the approximate time that they take, with the minimum number of repetitions and with the
+/// maximum that a precision may require.
 pub fn cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String {
     if is_json {
         return plan
@@ -243,7 +242,7 @@ pub fn cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String {
     format!("{plan}{} points, {messages} messages: about {time} with {jobs} jobs\n", plan.points().len())
 }
 
-/// A point that is to be run, for programs.
+/// A planned point, as printed by `--plan --json`.
 #[derive(Debug, Serialize)]
 struct Planned<'p> {
     index: usize,
@@ -252,7 +251,7 @@ struct Planned<'p> {
     label: &'p str,
     transport: String,
     axes: BTreeMap<&'p str, &'p str>,
-    /// Over the least number of repetitions.
+    /// Messages in the minimum number of repetitions.
     messages: u64,
     repetitions_least: u32,
     repetitions_most: u32,
@@ -280,7 +279,7 @@ impl<'p> Planned<'p> {
     }
 }
 
-/// What the points say, in sentences.
+/// Returns the conclusions as sentences.
 fn answers(report: &hol_report::Report) -> String {
     const MOST: usize = 12;
     let headlines = report.surveys.iter().map(|survey| &survey.headline);
@@ -295,7 +294,7 @@ fn answers(report: &hol_report::Report) -> String {
     if sentences.is_empty() { String::new() } else { format!("{}\n\n", sentences.join("\n")) }
 }
 
-/// A table of the points, as many as fit on a screen, and the warnings of all.
+/// Returns a table of the points, as many as fit on a screen, and the warnings of all points.
 fn points(results: &Results) -> String {
     let all = &results.points;
     let shown = first_conditions(all);
@@ -307,7 +306,7 @@ fn points(results: &Results) -> String {
     text + &warnings(all)
 }
 
-/// The points of as many conditions as fit on a screen, with all transports of each.
+/// Returns the points of as many conditions as fit on a screen, with all transports of each.
 fn first_conditions(points: &[PointResult]) -> Vec<PointResult> {
     const MOST: usize = 24;
     let mut conditions: Vec<_> = Vec::new();

@@ -11,7 +11,7 @@ use crate::points::Points;
 use crate::progress::{Progress, ProgressOutput};
 use crate::terminal::{grouped, note};
 
-/// After runs of so many seconds a reader is told that the work goes on without any: what they left takes its time, too.
+/// If the runs took longer than this many seconds, a note says that tables and figures are being created.
 const PATIENCE: f64 = 5.0;
 
 /// Set by Ctrl-C and by SIGTERM.
@@ -32,7 +32,7 @@ pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
         note!("\nstopping; unfinished runs are discarded");
     };
     match ctrlc::set_handler(handler) {
-        // A comparison that grows asks again at each step.
+        // A comparison that adds repetitions installs the handler again at each step.
         Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(&STOP),
         Err(problem) => Err(Failure::failed(problem)),
     }
@@ -67,7 +67,7 @@ pub fn fill(dir: &Path, manifest: Manifest, filling: RunOptions) -> Result<Resul
     if !quiet && watch.seconds() > PATIENCE {
         note!("all runs are done; creating tables, figures and report");
     }
-    // A part of the runs is no table: it may have the second repetition of a point, and not the first.
+    // Part of the runs makes no table: a point may have its second repetition and not its first.
     let results = match store.manifest().shard {
         Some(_) => Results::new(store.manifest().clone(), &finished),
         None => store.write_tables(&finished)?,
@@ -96,7 +96,7 @@ pub fn execute_plan(
     telling: ProgressOutput,
 ) -> Result<(), Failure> {
     let mut progress = Progress::new(telling).after(kept(plan, finished));
-    // Where nothing is left to do, this is all that is said.
+    // If no run is missing, this is the only progress output.
     progress.show(missing(plan, finished));
     let mut points = (telling == ProgressOutput::Programs).then(Points::default);
     let archive = store.archive();
@@ -112,7 +112,7 @@ pub fn execute_plan(
     Ok(result?)
 }
 
-/// What runs of `plan` in `finished` come to.
+/// Returns the progress that the finished runs of the plan represent.
 fn kept(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     let mut seen = BTreeSet::new();
     let points = plan.points().iter().filter(|point| seen.insert(point.id));
@@ -127,7 +127,7 @@ fn kept(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     })
 }
 
-/// What is wanted beyond `finished`, of which nothing is done.
+/// Returns the progress of the missing runs, with nothing done.
 fn missing(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     let jobs = plan.wanted(finished);
     jobs.iter().fold(hol_lab::Progress::default(), |sum, job| hol_lab::Progress {
@@ -138,7 +138,7 @@ fn missing(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     })
 }
 
-/// Prints a warning for each way in which the engine of runs was not at its best.
+/// Prints the warnings about the kernel engine of all runs, each once.
 pub fn warn_of_engine(finished: &RunResults) {
     let facts = finished.runs().filter_map(|run| run.facts.as_ref());
     let warnings = facts.filter_map(|facts| facts.caution.as_ref());

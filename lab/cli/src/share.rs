@@ -10,7 +10,7 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::terminal::{note, say};
 
-/// A longer file stays in the result directory: some mail servers refuse more than 10 MB.
+/// A longer file is not embedded, because some mail servers refuse more than 10 MB.
 const LONGEST: u64 = 2 << 20;
 
 /// Write a report as one HTML file for sharing.
@@ -56,11 +56,11 @@ impl Share {
 /// A page that needs no other file.
 struct Embedded {
     page: String,
-    /// The files to which it linked, and which it does not have.
+    /// The files to which the page linked and that it does not contain.
     absent: BTreeSet<String>,
 }
 
-/// Puts the files of `dir` to which a page links into the page.
+/// Replaces the links of a page to files of `dir` with the content of these files.
 fn embed(page: &str, dir: &Path) -> Embedded {
     const LINK: &str = "href=\"";
     let (mut whole, mut absent) = (String::with_capacity(2 * page.len()), BTreeSet::new());
@@ -111,7 +111,7 @@ fn kind(name: &str) -> &'static str {
     }
 }
 
-/// Returns a text with all octets percent-encoded that mean something in a URL or in HTML (RFC 3986 section 2.1).
+/// Percent-encodes all octets that have a meaning in a URL or in HTML (RFC 3986 section 2.1).
 fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len() * 3 / 2);
     for octet in text.bytes() {

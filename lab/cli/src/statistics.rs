@@ -1,8 +1,7 @@
-//! `hol statistics`: counts how often the sentences of `hol compare` are right, where the truth is known.
+//! `hol statistics`: counts how often the conclusions of `hol compare` are right, where the truth is known.
 //!
-//! The truth is a pool of many runs. A trial draws repetitions from it, as a seed would, and evaluates what
-//! `hol compare` would print; its interval has to contain the pool's mean, and its winner has to be the
-//! pool's.
+//! The truth is a pool of many runs. A trial draws repetitions from it, as a seed would, and evaluates what `hol
+//! compare` would print; its interval has to contain the pool's mean, and its winner has to be the pool's.
 
 use clap::Args;
 use hol_base::Seed;
@@ -17,26 +16,26 @@ use crate::failure::Failure;
 use crate::number::positive;
 use crate::terminal::say;
 
-/// Repetitions of the first step of a comparison, and of its last one.
+/// Repetitions at the steps of a comparison.
 const STEPS: [usize; 4] = [10, 20, 40, 80];
 
-/// So many sentences may name the wrong winner.
+/// Permitted share of conclusions that name the wrong winner.
 const WRONG_WINNERS: f64 = 0.01;
-/// So many may find a difference where there is none: one in twenty, and what looking again adds.
+/// Permitted share of conclusions that claim a difference where none exists: 5 %, plus what repeated tests add.
 const FALSE_DIFFERENCES: f64 = 0.06;
 
-/// A pair of transports, and what they meet.
+/// A comparison whose true result is known.
 struct Truth {
     name: &'static str,
-    /// Keys of an experiment: the yardstick and the challenger among them.
+    /// Keys of an experiment; its transports are the reference and the challenger.
     keys: &'static str,
     /// Messages of a run.
     each: u64,
-    /// Whether the runs of one are held against others of itself.
+    /// Whether a transport is compared with itself.
     is_equal: bool,
-    /// The class of sizes whose sentence is asked for, among those of the workload; `None`: that of all messages.
+    /// Index of the size class that is judged; `None`: all messages.
     class: Option<usize>,
-    /// Repetitions at which the sentence is asked for, one after the other while it is not safe.
+    /// Numbers of repetitions at which the conclusion is evaluated, until it is clear.
     steps: &'static [usize],
 }
 
@@ -97,7 +96,7 @@ const TRUTHS: [Truth; 11] = [
         class: None,
         steps: &STEPS,
     },
-    // The question of the README, and the first of `hol --help`.
+    // The question of the README, and the first example of `hol --help`.
     Truth {
         name: "rpc over sctp",
         keys: "transports = ['tcp', 'sctp:streams=8']\nworkload = { kind = 'rpc' }",
@@ -160,16 +159,18 @@ pub struct Statistics {
     require: bool,
 }
 
-/// What the trials of a truth came to.
+/// Counts over the trials of one truth.
 #[derive(Debug, Default)]
 struct Tally {
     trials: usize,
     right: usize,
     wrong: usize,
-    /// Trials whose interval is so narrow that the true difference is twice its half, and those of them with a verdict.
+    /// Trials in which the true difference is more than twice the half width of the interval, and those of them with
+    /// the right verdict.
     clear: usize,
     clear_claimed: usize,
-    /// Intervals of means that cover the truth, after the first step and in the end, of the yardstick and of the challenger.
+    /// Number of intervals that contain the true mean, after the first step and after the last; of the reference and of
+    /// the challenger.
     covered: [[usize; 2]; 2],
     repetitions: usize,
 }
@@ -204,7 +205,7 @@ impl Statistics {
         }
     }
 
-    /// Many runs of both transports; of one alone, others of it stand for the second.
+    /// Performs the runs of both transports. If there is only one, its own runs are also the second pool.
     fn pool_of(&self, truth: &Truth) -> Result<[PointResult; 2], Failure> {
         let network = if truth.name == "collapse" { WEB } else { "network.loss = '1%'" };
         let source = Source::new(truth.name, format!("{}\n{network}", truth.keys));
@@ -292,13 +293,13 @@ impl Tally {
     }
 }
 
-/// The point as if it had been repeated with these runs of the pool.
+/// Returns the point with these runs of the pool as its repetitions.
 fn draw_of(pool: &PointResult, drawn: &[usize]) -> PointResult {
     let runs = drawn.iter().filter_map(|at| pool.runs.get(*at).cloned()).collect();
     PointResult { runs, ..pool.clone() }
 }
 
-/// The point as reports judge it, or the messages of one class of sizes.
+/// Returns the point for the report, or the messages of one size class.
 fn cell(result: &PointResult, class: Option<usize>) -> Cell {
     let whole = Cell::from(result);
     match class {
@@ -307,7 +308,7 @@ fn cell(result: &PointResult, class: Option<usize>) -> Cell {
     }
 }
 
-/// The mean of each run, of those without a steady state, too.
+/// Returns the mean of each run, including runs without a steady state.
 fn means_ms(cell: &Cell) -> Vec<f64> {
     cell.runs.iter().filter_map(|run| run.latency.mean_ms()).collect()
 }

@@ -9,15 +9,15 @@ use hol_base::{BitRate, ByteCount, Duration, Ratio};
 pub struct ShapedDirection {
     /// Keys and values of a direction's table, with the quotes of TOML.
     keys: Vec<(&'static str, String)>,
-    /// What whoever reads it should know.
+    /// Comments for the reader of the file.
     notes: Vec<String>,
 }
 
-/// Octets of a full packet with what `tc` counts of Ethernet.
+/// Octets of a full packet as `tc` counts them, with the Ethernet header.
 const PACKET: u64 = 1514;
-/// Bits per second that stand for no limit: the rate in the head of the [network] that is written.
+/// The rate in bit/s that is written if nothing limits it.
 const NO_LIMIT: f64 = 1e10;
-/// Packets that netem holds unless told otherwise. tc-netem(8).
+/// netem's default limit in packets. tc-netem(8).
 const NETEM_LIMIT: u64 = 1000;
 
 /// Parses a line such as `qdisc add dev eth0 root netem delay 50ms`. Errors name the wrong word, or list the supported disciplines.
@@ -49,7 +49,7 @@ const DISCIPLINES: [(&str, Reader); 10] = [
     ("red", red),
 ];
 
-/// The words of a line that are left.
+/// The remaining words of a line.
 struct Words<'w> {
     words: &'w [&'w str],
 }
@@ -61,12 +61,12 @@ impl<'w> Words<'w> {
         Some(first)
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     fn value(&mut self, key: &str) -> Result<&'w str, String> {
         self.next().ok_or_else(|| format!("{key:?} has no value"))
     }
 
-    /// The next word if it is a value and not a key.
+    /// Returns the next word if it is a value and not a key.
     fn optional<T>(&mut self, read: fn(&str) -> Option<T>) -> Option<T> {
         let value = read(self.words.first()?)?;
         self.next();
@@ -79,19 +79,19 @@ impl<'w> Words<'w> {
     }
 }
 
-/// A time as tc reads it: a bare number counts microseconds. tc(8), UNITS.
+/// Parses a time; a bare number is in microseconds. tc(8), UNITS.
 fn time(word: &str) -> Option<Duration> {
     word.parse()
         .ok()
         .or_else(|| Some(Duration::from_micros(word.parse::<f64>().ok().filter(|us| *us >= 0.0)? as u64)))
 }
 
-/// A share: tc needs its percent sign.
+/// Parses a share; tc requires the percent sign.
 fn share(word: &str) -> Option<Ratio> {
     word.parse().ok()
 }
 
-/// A rate; bare numbers are bits, and `mbps` are octets. tc(8), UNITS.
+/// Parses a rate; bare numbers are bits, and `mbps` are octets. tc(8), UNITS.
 fn rate(word: &str) -> Option<BitRate> {
     let small = word.to_ascii_lowercase();
     if let Some(octets) = small.strip_suffix("bps") {
@@ -108,7 +108,7 @@ fn rate(word: &str) -> Option<BitRate> {
     small.parse().ok().or_else(|| BitRate::from_bits_per_second(small.parse().ok()?))
 }
 
-/// Octets: `k` and `kb` are 1024. tc(8), UNITS.
+/// Parses a number of octets; `k` and `kb` are 1024. tc(8), UNITS.
 fn octets(word: &str) -> Option<u64> {
     let small = word.to_ascii_lowercase();
     let digits = small.trim_end_matches(char::is_alphabetic);
@@ -133,7 +133,7 @@ impl ShapedDirection {
     }
 }
 
-/// tc-netem(8).
+/// Parses the options of netem. tc-netem(8).
 fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let (mut delay, mut speed, mut limit) = (Duration::ZERO, None, NETEM_LIMIT);
     while let Some(word) = words.next() {
@@ -191,10 +191,11 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
     Ok(())
 }
 
-/// netem's limit counts what is under way in it, too (net/sched/sch_netem.c, netem_enqueue), and hol's queue what waits.
+/// Derives rate and queue from netem's limit, which counts packets in transit, too (net/sched/sch_netem.c,
+/// netem_enqueue); hol's queue counts only waiting packets.
 fn hold(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, limit: u64) {
     let most = limit as f64 * PACKET as f64 * 8.0 / delay.as_secs_f64();
-    // netem keeps packets in order whose delays vary if it has a rate, however high.
+    // netem with a rate, however high, does not reorder packets whose delays vary.
     let speed = speed.filter(|speed| (speed.bits_per_second() as f64) < NO_LIMIT);
     let own = speed.map_or(f64::INFINITY, |speed| speed.bits_per_second() as f64);
     if most.is_finite() && most <= own.min(NO_LIMIT) {
@@ -250,7 +251,7 @@ fn loss(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Strin
     Ok(())
 }
 
-/// tc-tbf(8).
+/// Parses the options of tbf. tc-tbf(8).
 fn tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let (mut speed, mut burst, mut limit, mut latency) = (None, 0, None, None);
     while let Some(word) = words.next() {
@@ -284,7 +285,7 @@ fn tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
     Ok(())
 }
 
-/// A class with a rate, tc-htb(8).
+/// Parses the rate of an HTB class. tc-htb(8).
 fn htb(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let (mut speed, mut ceiling) = (None, None);
     while let Some(word) = words.next() {
@@ -297,7 +298,7 @@ fn htb(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
             }
         }
     }
-    // A class alone may borrow all up to its ceiling.
+    // A class without competitors can borrow up to its ceiling.
     shaped.say("rate", ceiling.or(speed).ok_or("this line of htb has no rate; use the rate of its class")?);
     Ok(())
 }
@@ -315,7 +316,7 @@ fn fifo(shaped: &mut ShapedDirection, words: &mut Words<'_>, unit: &str) -> Resu
     Ok(())
 }
 
-/// tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-dualpi2(8).
+/// Parses the options of a queue management. tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-dualpi2(8).
 fn managed(shaped: &mut ShapedDirection, words: &mut Words<'_>, name: &'static str) -> Result<(), String> {
     let mut keys = Vec::new();
     while let Some(word) = words.next() {
@@ -334,7 +335,7 @@ fn managed(shaped: &mut ShapedDirection, words: &mut Words<'_>, name: &'static s
                 let percent = words.read(word, |text| count(text.strip_suffix('%').unwrap_or(text)))?;
                 keys.push(format!("classic_protection = {percent}"));
             }
-            // What dualpi2 does unless it is told otherwise.
+            // These are the defaults of dualpi2.
             ("dualpi2", "drop_on_overload" | "drop_dequeue" | "l4s_ect" | "split_gso") => {}
             ("pie" | "dualpi2", "tupdate") => keys.push(format!("update = \"{}\"", words.read(word, time)?)),
             ("fq_codel", "flows") => keys.push(format!("flows = {}", words.read(word, count)?)),
@@ -350,7 +351,7 @@ fn managed(shaped: &mut ShapedDirection, words: &mut Words<'_>, name: &'static s
     Ok(())
 }
 
-/// tc-red(8).
+/// Parses the options of RED. tc-red(8).
 fn red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let mut keys = Vec::new();
     while let Some(word) = words.next() {
@@ -374,8 +375,8 @@ fn red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
     Ok(())
 }
 
-/// Returns the `[network]` of the direction from the client, and of the reverse direction if it has lines of
-/// its own.
+/// Returns the `[network]`: one table for the direction from the client, and one for the reverse direction if lines
+/// were given for it.
 pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<String, String> {
     let mut text =
         "[network]\n# Defaults, if the lines set nothing: no limit.\nrate = \"10Gbit\"\ndelay = \"0s\"\n"
@@ -415,7 +416,7 @@ mod tests {
             .replace('"', "")
     }
 
-    /// tc-netem(8), tc-tbf(8), tc-fq_codel(8): lines as people write them.
+    /// Typical lines from tc-netem(8), tc-tbf(8) and tc-fq_codel(8).
     #[test]
     fn lines_of_tc_are_keys_of_a_direction() {
         for (line, keys) in [

@@ -9,17 +9,17 @@ use hol_network::{
 };
 use hol_traffic::{Emulator, Loss, ShapedLink, Stage};
 
-/// Octets that the kernel counts of a packet beyond IP: Ethernet's header.
+/// Octets that the kernel counts in addition to the IP packet: the Ethernet header.
 const ETHERNET: u64 = 14;
-/// Bits per second that keep packets in order and take no time.
+/// A rate in bit/s at which netem keeps packets in order and a transmission takes no time.
 const NO_TIME: u64 = 1_000_000_000_000;
-/// Octets of a packet beyond its MTU for which tbf's bucket has room.
+/// Octets in addition to the MTU that fit into tbf's bucket.
 const HEADERS: u64 = 100;
-/// The MTU that interfaces have unless they are told otherwise.
+/// The default MTU of an interface.
 const MTU: u64 = 1500;
 
-/// Returns a shell script that makes interfaces have the links of `network`; an error names the key that `tc` cannot express. `file` is where
-/// it comes from.
+/// Returns a shell script that gives interfaces the links of `network`, which comes from `file`; an error names the key
+/// that `tc` cannot express.
 pub fn script(network: &Topology, file: &str) -> Result<String, String> {
     if !network.changes().is_empty() {
         return Err("a path that changes during a run (events, a trace, bursts of time, a handover) is no setting of tc; remove what changes".to_owned());
@@ -51,7 +51,7 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
             if chain.iter().any(loses) && !chain.last().is_some_and(|last| last.starts_with("netem")) {
                 lines += "# Packets are lost before the queue here: nothing can be nested in it.\n";
             }
-            // What is there, perhaps of an earlier run of this script, would keep its own inner disciplines.
+            // Existing disciplines, such as those of an earlier run of this script, would keep their inner disciplines.
             let _ = writeln!(lines, "tc qdisc del dev \"${variable}\" root 2>/dev/null || :");
             for (place, discipline) in chain.iter().enumerate() {
                 let parent = if place == 0 { "root".to_owned() } else { format!("parent {place}:1") };
@@ -74,14 +74,14 @@ fn ends(network: &Topology, segment: &Segment) -> [String; 2] {
     })
 }
 
-/// Returns a name of the user's that ends no comment and means nothing to a shell.
+/// Returns a name in which characters that end a comment or mean something to a shell are replaced.
 fn harmless(name: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.:/ ".contains(c) { c } else { '_' };
     name.chars().map(plain).collect()
 }
 
-/// Returns the nested disciplines of a direction, in the order in which a packet passes them: those of the kernel world, with tbf in the
-/// place of its shaper.
+/// Returns the nested disciplines of a direction, in the order in which a packet passes them: those of the kernel
+/// world, but with tbf instead of the world's shaper.
 fn chain(link: &ShapedLink) -> Result<Vec<String>, String> {
     let settings = &link.settings;
     refuse(settings)?;
@@ -99,7 +99,7 @@ fn chain(link: &ShapedLink) -> Result<Vec<String>, String> {
     Ok(chain)
 }
 
-/// Names what a chain of disciplines does not express.
+/// Returns an error that names a setting which the disciplines cannot express.
 fn refuse(settings: &Settings) -> Result<(), String> {
     let Settings { jitter_distribution, police, duplicate, discipline, loss, mtu, reorder, .. } = settings;
     let holds_its_queue =
@@ -124,7 +124,7 @@ fn refuse(settings: &Settings) -> Result<(), String> {
     Err(format!("`{key}`: {why}; remove it, or let hol run the path"))
 }
 
-/// Returns the settings of a netem; none if it does nothing.
+/// Returns the arguments of netem; `None` if it would do nothing.
 fn netem(emulator: &Emulator, settings: &Settings) -> Option<String> {
     let Emulator { delay, jitter, rate, overhead, limit, loss, overtaking, corrupt, .. } = emulator;
     let mut words = String::new();
@@ -161,7 +161,7 @@ fn netem(emulator: &Emulator, settings: &Settings) -> Option<String> {
     (!words.is_empty()).then(|| format!("netem {words}limit {limit}"))
 }
 
-/// Returns tbf with the queue inside it; nothing where netem has the rate and a queue in packets.
+/// Returns tbf with the queue inside it; empty if netem has the rate and a queue in packets.
 fn shaper(settings: &Settings) -> Result<Vec<String>, String> {
     let Settings { rate, queue, overhead, discipline, mtu, .. } = settings;
     let (octets, waiting) = match (discipline, queue) {
@@ -182,7 +182,7 @@ fn shaper(settings: &Settings) -> Result<Vec<String>, String> {
         ));
     }
     let bits = rate.bits_per_second();
-    // What passes in a millisecond may pass at once; a smaller bucket needs a finer clock than most machines have.
+    // The bucket holds a millisecond's worth of octets; a smaller one needs a finer clock than most machines have.
     let burst = (mtu.0 + HEADERS).max(bits / 8 / 1000);
     let tbf = format!("tbf rate {bits}bit burst {burst}b limit {}b", octets.max(burst));
     Ok([tbf].into_iter().chain(waiting).collect())
@@ -233,7 +233,7 @@ fn managed(discipline: &Discipline, packets: u64) -> String {
     }
 }
 
-/// tc(8), UNITS: microseconds have a fraction only in newer versions.
+/// Formats a time; only newer versions of tc accept fractions of microseconds. tc(8), UNITS.
 fn time(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     if nanos.is_multiple_of(1000) { format!("{}us", nanos / 1000) } else { format!("{nanos}ns") }
@@ -274,7 +274,7 @@ mod tests {
         );
     }
 
-    /// What `hol path tc` reads of these lines is the network that they were made of.
+    /// `hol path tc` derives the same network from the lines of the script.
     #[test]
     fn lines_lead_back_to_the_network() {
         for text in [
@@ -298,7 +298,7 @@ mod tests {
         }
     }
 
-    /// A script that root runs takes no words from a name.
+    /// The script runs as root, so no part of a name may be interpreted as a command.
     #[test]
     fn names_mean_nothing_to_the_shell() {
         let text = "nodes = ['client', 'server', 'x}\"; touch /tmp/x; : \"']\n[[links]]\nfrom = 'client'\nto = 'server'\nname = 'a\\nreboot'\n\

@@ -106,7 +106,7 @@ impl Trace {
         }
     }
 
-    /// Refuses a node that is none of those with these interfaces.
+    /// Returns an error if `--at` names a node that has none of these interfaces.
     fn check_nodes(&self, interfaces: &[String]) -> Result<(), Failure> {
         let nodes: BTreeSet<&str> = interfaces.iter().map(|interface| node_of(interface)).collect();
         match self.at.iter().find(|node| !nodes.contains(node.as_str())) {
@@ -120,7 +120,7 @@ impl Trace {
 
     /// Returns the point whose run is shown.
     pub fn chosen_point(&self) -> Result<Point, Failure> {
-        // `hol trace mine.toml` is an experiment, not a transport.
+        // `hol trace mine.toml` names an experiment, not a transport.
         let file =
             self.transport.as_ref().filter(|transport| transport.ends_with(".toml")).map(PathBuf::from);
         let experiment = match (self.experiment.as_ref().or(file.as_ref()), &self.transport) {
@@ -212,7 +212,7 @@ impl Trace {
         format!("hol {point}, repetition {}, seed {}", self.repetition, point.seed)
     }
 
-    /// Does the run in its world in sight of `witness`.
+    /// Performs the run and passes its packets to `observer`.
     fn look(&self, point: &Point, witness: &mut dyn PacketObserver) -> Result<(), Failure> {
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
         let world = point.world.open().map_err(LabError::from)?;
@@ -222,11 +222,11 @@ impl Trace {
     }
 }
 
-/// Returns the point as the model runs it beside `other`.
+/// Returns the point with the transport options that the model needs for a comparison with `other`.
 fn beside_world(point: &Point, other: &dyn World) -> Point {
     let mut transport = point.transport.to_string();
     let options = assumed_options(point.transport.kind().name(), &other.name());
-    // A stack that was named stays.
+    // A stack that the user named is kept.
     let is_named = point.transport.stack() != DEFAULT_STACK;
     for (key, value) in options.into_iter().filter(|(key, _)| *key != "stack" || !is_named) {
         let separator = if transport.contains(':') { ',' } else { ':' };
@@ -236,7 +236,7 @@ fn beside_world(point: &Point, other: &dyn World) -> Point {
     Point { transport: transport.expect("the protocol has this option"), ..point.clone() }
 }
 
-/// Shows what the hosts of a run send in two worlds, until its last message is settled.
+/// Shows the packets that hosts send in two worlds, until the last message has completed or failed.
 fn beside(point: &Point, other: &WorldName) -> Result<(), Failure> {
     let names = [&point.world, other];
     let [here, there] = names.map(|name| name.open().map_err(LabError::from));
@@ -279,12 +279,12 @@ fn beside(point: &Point, other: &WorldName) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The node of an interface such as `client:1`.
+/// Returns the node of an interface such as `client:1`.
 fn node_of(interface: &str) -> &str {
     interface.split(':').next().unwrap_or(interface)
 }
 
-/// Shows the packets at the interfaces of some nodes; without any, all.
+/// Passes on the packets at the interfaces of some nodes, or of all if `nodes` is empty.
 struct At<'a> {
     nodes: &'a [String],
     witness: &'a mut dyn PacketObserver,
@@ -311,7 +311,8 @@ pub fn point_of(experiment: Experiment, number: usize) -> Result<Point, Failure>
     })
 }
 
-/// Writes the packets that `look` shows, at interfaces of these names, and returns their number.
+/// Performs a run with `run`, writes its packets to a capture with interfaces of these names, and returns the number of
+/// packets.
 pub fn write_capture(
     path: &Path,
     mut names: Vec<String>,
@@ -332,7 +333,7 @@ pub fn write_capture(
     Ok(capture.packets)
 }
 
-/// The file to write to, or standard output if that is its name.
+/// Opens the file for writing, or standard output for `-`.
 fn create(path: &Path) -> Result<BufWriter<Box<dyn Write>>, Failure> {
     let out: Box<dyn Write> = match is_standard(path) {
         true => Box::new(io::stdout()),
@@ -345,7 +346,7 @@ fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Prints what was written.
+/// Prints where something was written.
 pub fn written(path: &Path, what: &str) {
     if is_standard(path) {
         note!("standard output: {what}");
@@ -354,7 +355,7 @@ pub fn written(path: &Path, what: &str) {
     }
 }
 
-/// A reader of standard output that went away has had enough: the program ends.
+/// Ends the program silently if the reader of standard output has closed the pipe; otherwise returns the error.
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     if is_standard(path) && error.kind() == io::ErrorKind::BrokenPipe {
         std::process::exit(0);
@@ -363,13 +364,13 @@ fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("{name}: cannot write: {error}"))
 }
 
-/// Writes packets to a capture: what each interface sent and received, and on an interface of their own
-/// those that were dropped, with the reason.
+/// Writes packets to a capture: what each interface sent and received; dropped packets, with the reason, have an
+/// interface of their own.
 struct Capture<W: Write> {
     writer: PcapngWriter<W>,
     /// The interface of dropped packets.
     dropped: u32,
-    /// The connections whose secrets are written.
+    /// The connections whose secrets have been written.
     origins: BTreeSet<[u8; CONNECTION_ID]>,
     packets: u64,
     /// The first error; nothing is written after it.
@@ -411,7 +412,7 @@ impl<W: Write> PacketObserver for Capture<W> {
     }
 }
 
-/// Prints packets as they are sent, received or dropped, a line each.
+/// Prints packets as they are sent, received or dropped, one per line.
 struct Text;
 
 impl PacketObserver for Text {

@@ -37,7 +37,7 @@ impl TransportOption {
     }
 }
 
-/// The comment that explains a behaviour: behind it, or on the line before.
+/// Returns the comment that explains an option, behind it or on the line before.
 fn meaning(text: &'static str, kind: Kind, name: &str) -> &'static str {
     let head = format!("[{}]", kind.name());
     let mut before = "";

@@ -63,7 +63,7 @@ impl Verify {
         Ok(())
     }
 
-    /// Whether there is something to repeat, and this program can.
+    /// Returns an error if there is nothing to repeat, or if this program cannot repeat it.
     fn check(&self, results: &Results) -> Result<(), Failure> {
         repeatable(results)?;
         let dir = self.dir.display();

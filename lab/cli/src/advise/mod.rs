@@ -57,12 +57,12 @@ pub struct Advise {
     json: bool,
 }
 
-/// What is said of two transports under one combination of the other axes.
+/// The result of the search for two transports and one combination of the other axes, as printed with `--json`.
 #[derive(Debug, Serialize)]
 struct Line {
     axis: String,
     unit: &'static str,
-    /// The steps of the other axes, in words.
+    /// The steps of the other axes, as text.
     at: String,
     transport: String,
     than: String,
@@ -73,7 +73,7 @@ struct Line {
     map: String,
 }
 
-/// A border for programs: what is so up to `low`, and from `high` on.
+/// A crossover in JSON: `before` holds up to `low`, `after` from `high` on.
 #[derive(Debug, Serialize)]
 struct Crossing {
     low: f64,
@@ -123,12 +123,12 @@ impl Advise {
         Ok(())
     }
 
-    /// Does everything up to the first run.
+    /// Checks the file and the options without performing a run.
     pub fn rehearse(&self) -> Result<(), Failure> {
         self.read().map(|_| ())
     }
 
-    /// The experiment with what overrides it, and the axis to search along.
+    /// Returns the experiment with the options applied, and the axis to search along.
     fn read(&self) -> Result<(Source, Experiment, Axis), Failure> {
         let written = Source::read(&self.file)?;
         let mut source = written.clone();
@@ -144,13 +144,13 @@ impl Advise {
         Ok((source, experiment, axis.clone()))
     }
 
-    /// The axis to search along: one key's, for a value between two steps of a zip is not defined.
+    /// Returns the axis to search along. It has one key, because a [[zip]] defines no values between its steps.
     fn choose<'a>(&self, axes: &'a [Axis]) -> Option<&'a Axis> {
         let mut candidates = axes.iter().filter(|axis| is_free(axis));
         candidates.find(|axis| self.over.as_ref().is_none_or(|over| axis.keys[0] == *over))
     }
 
-    /// Why there is no axis to search along among `axes`, which the command line may have made fewer than `written`.
+    /// Returns why none of `axes` can be searched. `written` are the axes of the file, of which `--set` may have fixed some.
     fn why_none(&self, axes: &[Axis], written: &[Axis]) -> String {
         let is_asked = |axis: &&Axis| match &self.over {
             Some(key) => axis.keys.contains(key),
@@ -191,12 +191,12 @@ fn swept(experiment: &Experiment) -> Vec<Axis> {
     axes(&points)
 }
 
-/// Whether the axis has a value between any two.
+/// Returns whether values between the steps of the axis are valid: it is numeric and has one key.
 fn is_free(axis: &Axis) -> bool {
     axis.numbers.is_some() && axis.keys.len() == 1
 }
 
-/// The labels of the transports, the yardstick first.
+/// Returns the labels of the transports, the reference first.
 fn labels(experiment: &Experiment) -> Vec<String> {
     // Points are ordered by transport.
     let mut labels: Vec<String> = experiment.points.iter().map(|point| point.label.clone()).collect();
@@ -204,7 +204,7 @@ fn labels(experiment: &Experiment) -> Vec<String> {
     labels
 }
 
-/// Every combination of the other axes.
+/// Returns every combination of values of the other axes.
 fn others(experiment: &Experiment, axis: &Axis) -> Vec<Vec<(String, String)>> {
     let mut all: Vec<Vec<(String, String)>> = Vec::new();
     for point in &experiment.points {

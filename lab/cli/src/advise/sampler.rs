@@ -12,15 +12,15 @@ use super::words::{LineAnswer, ProbeNumbers};
 use super::{Line, map, without};
 use crate::failure::Failure;
 
-/// All tests of one line shall hold together, so that each has to be surer than the 95 % of the whole.
+/// Number of tests for which the level of a line is corrected (Bonferroni), so that all of its verdicts hold jointly
+/// with 95 %.
 const TESTS: usize = 100;
-/// Repetitions before a place is judged at all, and, unless told, the most that it may take: what is rare has to have had its
-/// chance.
+/// Minimum repetitions before a point is judged, so that rare events occur, and the default maximum.
 const FIRST: u32 = 64;
 const MOST: u32 = 400;
-/// Places sampled beyond those of the file at most.
+/// Maximum number of points sampled in addition to those of the file.
 const PLACES: usize = 24;
-/// Ends of borders that are confirmed at most.
+/// Maximum number of ends of crossovers that are confirmed with more repetitions.
 const CONFIRMED: usize = 16;
 
 /// Samples the points of one line.
@@ -46,7 +46,7 @@ struct Rivals<'a> {
 }
 
 impl Sampler<'_> {
-    /// Searches along the axis where the better of the two changes.
+    /// Searches the axis for the points at which the better of the two transports changes.
     pub(super) fn line(
         &mut self,
         others: &[(String, String)],
@@ -68,8 +68,8 @@ impl Sampler<'_> {
         };
         let round = |x| numbers.round(x);
         let mut probes = search.run(&grid, round, |x| look(x, false))?;
-        // Few repetitions may have missed what is rare: the ends of a border are looked at again with all, and what does not
-        // stand is searched anew.
+        // The first repetitions may have missed rare events: the ends of each crossover are measured again with all
+        // repetitions, and the search is refined if a result changes.
         let mut confirmed: Vec<f64> = Vec::new();
         let next =
             |probes: &[Probe], confirmed: &[f64]| ends(probes).into_iter().find(|x| !confirmed.contains(x));
@@ -97,7 +97,7 @@ impl Sampler<'_> {
         })
     }
 
-    /// Repeats one place until it is decided, or as often as allowed.
+    /// Adds repetitions at one value of the axis until the result is significant or the maximum is reached.
     fn probe(
         &mut self,
         x: f64,
@@ -129,7 +129,7 @@ impl Sampler<'_> {
         }
     }
 
-    /// The two points at one place.
+    /// Returns the points of both transports at one value of the axis.
     fn points(&self, text: &str, rivals: Rivals<'_>) -> Result<Vec<Point>, Failure> {
         let key = &self.axis.keys[0];
         let mut source = self.source.clone();
@@ -142,7 +142,7 @@ impl Sampler<'_> {
         Ok(points)
     }
 
-    /// So many repetitions of each point, each as long as the file says.
+    /// Performs `repetitions` runs of each point. A run has as many messages as in the file.
     fn sample(&mut self, points: &[Point], repetitions: u32) -> Result<Vec<PointResult>, Failure> {
         let longer = |point: &Point| {
             let mut point = point.clone();
@@ -165,7 +165,7 @@ impl Sampler<'_> {
     }
 }
 
-/// What a contest says for sure; the second is the challenger.
+/// Returns the significant winner of a contest; `Second` is the challenger.
 fn winner(contest: &Contest<'_>) -> Winner {
     match contest.outcome() {
         Outcome::Better => Winner::Second,
@@ -175,7 +175,7 @@ fn winner(contest: &Contest<'_>) -> Winner {
     }
 }
 
-/// The ends of all borders.
+/// Returns the ends of all crossovers.
 fn ends(probes: &[Probe]) -> Vec<f64> {
     brackets(probes).into_iter().flat_map(|border| [border.low, border.high]).collect()
 }

@@ -16,7 +16,7 @@ pub(super) struct LineAnswer<'a> {
     pub seen: &'a [ProbeNumbers],
 }
 
-/// What was measured at a point in addition to which is better.
+/// The measurements at a probe in addition to the winner.
 pub(super) struct ProbeNumbers {
     pub x: f64,
     pub metric: Metric,
@@ -61,7 +61,7 @@ impl LineAnswer<'_> {
         format!("{body}{open}{}{}.", self.unknown(), self.losses())
     }
 
-    /// Which is better from where to where, and by how much at both ends.
+    /// Describes which transport is better on which part of the axis, and by how much at both ends.
     fn body(&self, borders: &[Bracket], first: &Probe, last: &Probe) -> String {
         let (name, other) = (self.transport, self.than);
         match borders {
@@ -87,7 +87,7 @@ impl LineAnswer<'_> {
                 self.place(border.low),
                 self.at(first)
             ),
-            // They cross, and where they do nobody notices.
+            // The order changes, but around the change the difference is negligible.
             [to, from] if to.after == Winner::Tie && from.after != to.before => format!(
                 "{name} {} ({}), {} up to {} ({}), and {} between",
                 self.turn(from),
@@ -114,7 +114,7 @@ impl LineAnswer<'_> {
         format!("is {is} from {} on (the border lies above {})", self.place(high), short(low))
     }
 
-    /// Where one of them did not carry the load.
+    /// Names the points at which one of the two did not carry the load.
     fn unknown(&self) -> String {
         let places: Vec<String> =
             self.seen.iter().filter(|seen| !seen.is_known).map(|seen| self.place(seen.x)).collect();
@@ -124,7 +124,7 @@ impl LineAnswer<'_> {
         }
     }
 
-    /// What never arrived, where that differs most.
+    /// Describes the lost messages at the point at which their shares differ most.
     fn losses(&self) -> String {
         let lossy = self.seen.iter().filter(|seen| seen.losses.is_some());
         let worst = lossy.max_by(|a, b| a.lost.total_cmp(&b.lost));
@@ -143,12 +143,12 @@ impl LineAnswer<'_> {
         }
     }
 
-    /// `slower than`, `as fast as`.
+    /// Returns `slower than` or `as fast as`, by the winner.
     fn as_or_than(&self, winner: Winner) -> String {
         format!("{} {}", self.word(winner), if winner == Winner::Tie { "as" } else { "than" })
     }
 
-    /// `slower than tcp`, `as fast as tcp (within 0.5 %)`.
+    /// Returns `slower than tcp` or `as fast as tcp (within 0.5 %)`, by the winner.
     fn than_other(&self, winner: Winner) -> String {
         let within =
             if winner == Winner::Tie { format!(" (within {} %)", 100.0 * NEGLIGIBLE) } else { String::new() };
@@ -159,14 +159,14 @@ impl LineAnswer<'_> {
         format!("{} {} {}", self.axis.name(), short(x), self.unit).trim_end().to_owned()
     }
 
-    /// By how much at one place.
+    /// Describes the difference at a probe, and its position.
     fn at(&self, probe: &Probe) -> String {
         let by = self.seen.iter().find(|seen| seen.x == probe.x).map_or("", |seen| seen.by.as_str());
         format!("{by} at {}", self.place(probe.x))
     }
 }
 
-/// Three digits that count.
+/// Rounds to three significant digits.
 fn short(x: f64) -> f64 {
     format!("{x:.2e}").parse().unwrap_or(x)
 }

@@ -105,7 +105,7 @@ impl Transport for TlsTransport {
     }
 }
 
-/// Accepts the certificate itself, whatever it says of names, or what it has signed as an authority.
+/// Accepts the certificate itself, whatever names it contains, and certificates that it has signed as an authority.
 #[derive(Debug)]
 struct Pinned {
     certificate: CertificateDer<'static>,

@@ -35,7 +35,7 @@ pub struct Credentials {
     certificate: Option<PathBuf>,
 }
 
-/// What a refused request gets: docs/serve.md has the API.
+/// The body of an error response; docs/serve.md describes the API.
 #[derive(Deserialize)]
 struct Problems {
     errors: Vec<Problem>,
@@ -49,7 +49,7 @@ struct Problem {
     cure: String,
 }
 
-/// A server that requests can be sent to.
+/// A client of one server.
 pub struct Server {
     agent: Agent,
     base: String,
@@ -131,7 +131,7 @@ impl Server {
         response.body_mut().with_config().limit(1 << 30).read_json().map_err(unexpected)
     }
 
-    /// An answer that is one; what is refused is said as the server says it.
+    /// Returns the response if its status is a success, otherwise an error with the server's explanation.
     fn check(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, Failure> {
         let mut response = answer.map_err(|e| {
             Failure::Failed(format!(
@@ -151,7 +151,7 @@ impl Server {
     }
 }
 
-/// Each problem in a line, with its place before it.
+/// Returns each problem as a line that starts with its line and column.
 fn said(problems: &Problems) -> String {
     let lines = problems.errors.iter().map(|problem| {
         let place = match (problem.line, problem.column) {

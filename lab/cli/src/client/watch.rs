@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::progress::patience;
 use crate::terminal::{grouped, say};
 
-/// Streams that may end one after the other without a word before the server is taken for gone.
+/// Maximum number of consecutive event streams that end without an event before the command gives up.
 const TRIES: u32 = 5;
 
 /// Print the events of an experiment on a server until it has ended.
@@ -36,7 +36,7 @@ pub struct Experiment {
     why: String,
 }
 
-/// How far it is.
+/// The progress of the experiment.
 #[derive(Deserialize)]
 struct Progress {
     runs: u64,
@@ -60,7 +60,7 @@ pub fn follow(server: &Server, id: i64, is_json: bool) -> Result<(), Failure> {
         silent += 1;
         let answer = server.get(&format!("/api/experiments/{id}/events"), &[])?;
         let mut stream = BufReader::new(answer.into_body().into_reader());
-        // A stream ends with the server, or because somebody's rights changed: the next says how things are.
+        // A stream ends if the server stops or the user's rights change; the next one begins with the current state.
         while let Ok(Some(event)) = next(&mut stream) {
             silent = 0;
             if is_json {

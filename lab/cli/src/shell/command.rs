@@ -23,27 +23,27 @@ A line runs on the node of the prompt, with `sh -c`, until it ends or Ctrl-C int
 /// A parsed line.
 #[derive(Debug, PartialEq)]
 pub enum Command {
-    /// Nothing: an empty line.
+    /// An empty line.
     Nothing,
-    /// A line for a node, or for that of the prompt.
+    /// Runs a line on a node; `None`: the node of the prompt.
     Run(Option<String>, String),
-    /// Another node.
+    /// Changes the node of the prompt.
     Node(String),
-    /// Time is to pass.
+    /// Advances virtual time.
     Wait(Duration),
-    /// Links change.
+    /// Changes links.
     Link(Box<EventSpec>),
-    /// The place is remembered.
+    /// Stores a snapshot under this name.
     Snapshot(String),
-    /// It is gone back to.
+    /// Returns to the snapshot of this name.
     Back(String),
-    /// The packets so far.
+    /// Writes the packets so far to a file.
     Pcap(PathBuf),
-    /// What time it is.
+    /// Prints the virtual time.
     Time,
-    /// What can be asked.
+    /// Lists the commands.
     Help,
-    /// The end.
+    /// Ends the shell.
     Quit,
 }
 
@@ -63,7 +63,7 @@ impl Command {
             };
         }
         match line.strip_prefix(':') {
-            // `: curl` is a line for the shell of a node.
+            // `: curl` is a line for the shell of a node: `:` is its null command.
             Some(rest) if !rest.starts_with(char::is_whitespace) && !rest.is_empty() => own(rest),
             _ if line.is_empty() => Ok(Self::Nothing),
             _ => Ok(Self::Run(None, line.to_owned())),
@@ -71,7 +71,7 @@ impl Command {
     }
 }
 
-/// A word for the shell itself.
+/// Parses a command of the shell itself, without its colon.
 fn own(rest: &str) -> Result<Command, String> {
     let (word, rest) = halves(rest);
     let one = |example: &str| match rest.split_whitespace().collect::<Vec<_>>()[..] {
@@ -104,7 +104,7 @@ fn halves(text: &str) -> (&str, &str) {
     (word, rest.trim())
 }
 
-/// A change of links as experiments have it: which link and which direction, then what changes.
+/// Parses a change of links, with the keys of an experiment's event: the link and the direction, then the changes.
 fn event(text: &str) -> Result<EventSpec, String> {
     let mut table = toml::Table::new();
     table.insert("at".to_owned(), "0s".into());
@@ -134,13 +134,13 @@ fn event(text: &str) -> Result<EventSpec, String> {
     }
 }
 
-/// As TOML if it is, else as text, which needs no quotes.
+/// Parses a value as TOML; other text becomes a string, so that it needs no quotes.
 fn value_of(text: &str) -> toml::Value {
     let document = format!("value = {text}").parse::<toml::Table>();
     document.ok().and_then(|mut table| table.remove("value")).unwrap_or_else(|| text.into())
 }
 
-/// Words with blanks between them; what stands in braces is one.
+/// Splits text at blanks that are not in braces.
 fn words(text: &str) -> Vec<&str> {
     let mut depth = 0_i32;
     let is_between = |c: char| {

@@ -33,7 +33,7 @@ use output::{OutputFormat, Prompt};
 use recorder::ExperimentRecorder;
 use step_listener::handle_interrupts;
 
-/// The exit code of what wrote more than it may: 128 and the number of SIGXFSZ. signal(7)
+/// Exit code of a program that exceeded the file size limit: 128 + SIGXFSZ. signal(7)
 const WROTE_TOO_MUCH: i32 = 128 + 25;
 
 /// Open a shell on a node; virtual time stops while you type.
@@ -60,7 +60,8 @@ pub struct Shell {
     /// Record your commands as an experiment file for hol run
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// For programs: print one JSON object per line; errors do not end the session, and captures go to this directory
+    /// Interface for a program that drives the shell: print one JSON object per line, continue after errors, and write
+    /// captures only into the current directory
     #[arg(long, value_name = "FORMAT")]
     dialogue: Option<Format>,
     #[command(flatten)]
@@ -96,7 +97,7 @@ impl Shell {
         if let Some(record) = record {
             record.write(session.network.past())?;
         }
-        // As of any program, only the last eight bits are told.
+        // The system passes only the last eight bits of an exit code to the parent.
         ended.map(|()| ExitCode::from(session.exit_code as u8))
     }
 
@@ -137,7 +138,7 @@ impl Shell {
     }
 }
 
-/// The kernel of a point's world.
+/// Returns the kernel of a point's world.
 fn kernel(point: &Point) -> Result<Kernel, Failure> {
     let world = &point.world;
     if world.family() != "kernel" {
@@ -148,7 +149,7 @@ fn kernel(point: &Point) -> Result<Kernel, Failure> {
     Kernel::find(world.variant()).map_err(Failure::failed)
 }
 
-/// The network of a point with its programs, and nothing else that it does.
+/// Returns the scenario of a point without its flows: only the network and its programs.
 fn programs_only(point: &Point) -> Scenario {
     let scenario = point.scenario(0);
     let ends = [scenario.workload.from(), scenario.workload.to()].map(|end| Some(end.to_owned()));
@@ -163,18 +164,18 @@ struct ShellSession {
     input: Input,
     output: OutputFormat,
     network: Network,
-    /// Where lines can run.
+    /// Nodes on which lines can run.
     nodes: Vec<String>,
-    /// Where lines run.
+    /// The current node.
     node: String,
-    /// Of the last line.
+    /// Exit code of the last line.
     exit_code: i32,
-    /// By name of the snapshot: its node, and all steps up to it.
+    /// Snapshots by name: the node, and all steps up to it.
     snapshots: BTreeMap<String, (String, Vec<CompletedStep>)>,
 }
 
 impl ShellSession {
-    /// Takes lines until there are no more.
+    /// Executes lines until there are no more.
     fn serve(&mut self) -> Result<(), Failure> {
         for number in 1.. {
             self.output.prompt(self.prompt());
@@ -279,7 +280,8 @@ impl ShellSession {
     }
 
     fn capture(&mut self, file: &Path) -> Result<(), StepError> {
-        // Whoever has a program type here need not be who may write everywhere.
+        // The user of the program that drives the shell may have fewer rights than this process, so only plain file
+        // names are allowed.
         if self.output == OutputFormat::JsonLines
             && (file.file_name() != Some(file.as_os_str()) || file == Path::new("-"))
         {

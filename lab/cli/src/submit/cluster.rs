@@ -15,9 +15,9 @@ use crate::number::positive;
 use crate::run::ExperimentArgs;
 use crate::terminal::say;
 
-/// A part takes about so many seconds unless it is said how many there are: a queue takes some for each.
+/// Default duration of a part in s; each part waits in the queue.
 const PART: f64 = 600.0;
-/// And so many are the most: clusters allow a thousand in an array.
+/// Maximum number of parts: clusters allow 1,000 jobs in an array.
 const MOST: usize = 1000;
 
 #[derive(Debug, Args, Default, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl ClusterOptions {
         self.hand_over(to, &submit)
     }
 
-    /// Returns the number of parts; an experiment that has begun keeps its number.
+    /// Returns the number of parts; an experiment that has begun keeps its number of parts.
     fn divide(&self, out: &Path, experiment: &Experiment, jobs: usize) -> Result<usize, Failure> {
         let existing_part_count = existing_part_count(out);
         match (existing_part_count, self.shards) {
@@ -136,7 +136,7 @@ impl ClusterOptions {
             Command::new("/bin/sh").arg(submit).args(&self.options).status().map_err(Failure::failed)?;
         match ended.code() {
             Some(0) => Ok(()),
-            // As a shell says that there is no such command.
+            // A shell exits with 127 if a command does not exist.
             Some(127) => Err(Failure::Failed(format!(
                 "--to {to}: `{tool}` is not installed on this machine; run this command on the cluster, or `sh {}` there",
                 quote_path(submit)

@@ -78,7 +78,7 @@ impl Submit {
         self.queue_options.send(&self.credentials.server(url)?, &submission, self.wait)
     }
 
-    /// An option that somebody gave and nobody reads would be a promise.
+    /// Rejects options that the destination ignores.
     fn check(&self, is_understood: bool, whose: &str) -> Result<(), Failure> {
         if is_understood {
             return Ok(());

@@ -24,7 +24,7 @@ mod random;
 
 use random::RandomArgs;
 
-/// Points that the text shows; the files have all.
+/// Maximum number of points in the text output; the files have all.
 const SHOWN: usize = 25;
 
 /// Compare the model with the kernel: the points of a study or an experiment, or random scenarios
@@ -44,8 +44,8 @@ pub struct Validate {
     /// Run a twentieth of the messages, for a first look
     #[arg(long)]
     quick: bool,
-    /// Number of repetitions in the kernel world, of the same length as the file's; the model has ten times
-    /// as many [default: the file's]
+    /// Number of repetitions in the kernel world; the length of a run stays the file's, and the model runs ten times as
+    /// many [default: the file's]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     repetitions: Option<Repetitions>,
     /// Compare only points with this experiment, transport or swept key, as in transport=TCP or loss=1%; may
@@ -73,7 +73,7 @@ pub struct Validate {
     json: bool,
 }
 
-/// A study or an experiment of one's own.
+/// The study or the user's experiment to validate.
 struct ValidationInput {
     name: String,
     title: String,
@@ -83,7 +83,7 @@ struct ValidationInput {
 }
 
 impl Validate {
-    /// Runs what is missing in both worlds, then says where they differ.
+    /// Performs the missing runs in both worlds, then reports the differences.
     pub fn run(&self) -> Result<(), Failure> {
         if let Some(count) = self.random.count() {
             return self.random.run(count, self);
@@ -111,7 +111,7 @@ impl Validate {
         let kernel = manifest(&both.kernel);
         let kernel = self.fill(Store::extend(&out.join("kernel"), kernel)?, &chosen)?;
 
-        // The page has all that is there; what is said here, and the verdict, is of the chosen points.
+        // The page covers all points with results; the text and the verdict cover only the selected points.
         let metric = if self.throughput { Metric::Throughput } else { Metric::ResponseTime };
         Validation::gather(&title, &kernel, &model, metric).write(&out).map_err(Failure::failed)?;
         let whole =
@@ -130,7 +130,7 @@ impl Validate {
         whole.and_then(|()| self.verdict(&validation))
     }
 
-    /// What is validated.
+    /// Loads the study or experiment that `what` names.
     fn asked(&self, what: &str) -> Result<ValidationInput, Failure> {
         let path = Path::new(what);
         if path.extension().is_some_and(|ending| ending == "toml") {
@@ -146,7 +146,7 @@ impl Validate {
             });
         }
         let study = Study::load(what, self.quick)?;
-        // What is said of claims needs a study that makes some.
+        // Only a study with claims has a section about them.
         let claiming = study.file("claims.toml").map(|_| study.name);
         let experiments = study.experiments.into_iter().map(|(_, experiment)| experiment).collect();
         Ok(ValidationInput {
@@ -157,7 +157,7 @@ impl Validate {
         })
     }
 
-    /// For every point in order, whether `--where` takes it.
+    /// Returns for each point, in order, whether `--where` selects it.
     fn chosen(&self, both: &BothWorlds) -> Result<Vec<bool>, Failure> {
         let points: Vec<&Point> = both.kernel.iter().flat_map(|experiment| &experiment.points).collect();
         let mut wheres = Vec::new();
@@ -170,7 +170,7 @@ impl Validate {
             }
             wheres.push((key, value));
         }
-        // Several values of one key are alternatives, several keys narrow each other.
+        // Values of the same key are alternatives; different keys all have to match.
         let takes = |point: &&Point| {
             wheres.iter().all(|(key, _)| {
                 let mut values = wheres.iter().filter(|(other, _)| other == key);
@@ -180,7 +180,7 @@ impl Validate {
         Ok(points.iter().map(takes).collect())
     }
 
-    /// Does what is not done yet of the chosen points, until it is done or interrupted.
+    /// Performs the missing runs of the chosen points until all are done or the user interrupts.
     fn fill(
         &self,
         (mut store, mut finished): (Store, RunResults),
@@ -207,14 +207,14 @@ impl Validate {
     }
 }
 
-/// The results of the chosen points.
+/// Returns the results of the chosen points.
 fn narrowed(mut results: Results, chosen: &[bool]) -> Results {
     let mut chosen = chosen.iter();
     results.points.retain(|_| chosen.next() == Some(&true));
     results
 }
 
-/// The worst points, and how many agree.
+/// Returns a table of the worst points, and how many agree.
 fn text(validation: &Validation) -> String {
     let judged: &[&str] = match validation.metric {
         Metric::Throughput => &["kernel kbit/s", "model", "off", "kernel faster"],
@@ -240,7 +240,7 @@ fn text(validation: &Validation) -> String {
     text
 }
 
-/// A point with the numbers that it was judged by.
+/// Returns the JSON object of a point, with the values that were compared.
 fn for_programs(compared: &ComparedPoint) -> serde_json::Value {
     let bounds =
         |Bounds { value, low, high }| serde_json::json!({ "value": value, "low": low, "high": high });

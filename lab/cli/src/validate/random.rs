@@ -22,7 +22,7 @@ use crate::terminal::{note, say, table};
 
 use super::Validate;
 
-/// Differences that the text names one by one.
+/// Maximum number of differences that the text lists individually.
 const SHOWN: usize = 12;
 
 /// The scenarios to compare.
@@ -38,10 +38,10 @@ pub struct RandomArgs {
     /// Compare only scenarios of this transport or workload, such as sctp or bulk; `discipline`: with a queue discipline
     #[arg(long, value_name = "NAME", requires = "random")]
     only: Option<String>,
-    /// World with which the model is compared
+    /// Second world of the comparison
     #[arg(long, value_name = "WORLD", default_value = "kernel:uml", requires = "random")]
     world: WorldName,
-    /// World that is compared with it; with two kernels MPTCP is drawn too, which the model lacks
+    /// First world of the comparison; if both are kernels, scenarios include MPTCP, which the model does not have
     #[arg(long, value_name = "WORLD", default_value = "model", requires = "random")]
     first: WorldName,
     /// Find the smallest scenario for each difference in values, and write it with both traces
@@ -52,23 +52,23 @@ pub struct RandomArgs {
     traces: bool,
 }
 
-/// How a scenario came out, as the journal keeps it.
+/// The result of a scenario, as recorded in the journal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Outcome {
     number: u64,
     family: String,
     judged: JudgedBy,
-    /// Whether both worlds say the same.
+    /// Whether the results of both worlds agree.
     agrees: bool,
-    /// What differs first in the packets.
+    /// The first difference between the packets.
     difference: Option<String>,
-    /// What the model says, and the other world.
+    /// Results of the first and the second world.
     values: Option<[Values; 2]>,
-    /// Why a world did not run it.
+    /// Why a world could not run the scenario.
     problem: Option<String>,
 }
 
-/// By what a scenario was judged.
+/// The criterion by which a scenario was judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum JudgedBy {
@@ -97,7 +97,7 @@ impl Outcome {
         }
     }
 
-    /// A run that failed counts, as one that does not agree.
+    /// Returns whether the scenario is counted. A failed run counts as a disagreement, a refused one not at all.
     fn counts(&self) -> bool {
         self.judged != JudgedBy::Refused
     }
@@ -107,7 +107,7 @@ impl Outcome {
     }
 }
 
-/// The comparison that goes on.
+/// A comparison in progress.
 struct Session<'s> {
     generator: Generator<'s>,
     worlds: [&'s dyn World; 2],
@@ -116,12 +116,12 @@ struct Session<'s> {
 }
 
 impl RandomArgs {
-    /// Whether it was asked for.
+    /// Returns the number of random scenarios; `None` without --random.
     pub fn count(&self) -> Option<u64> {
         self.random
     }
 
-    /// Compares what is not compared yet, until all is or until Ctrl-C; then says how it came out.
+    /// Compares the remaining scenarios until all are done or the user interrupts, then prints the result.
     pub fn run(&self, count: u64, flags: &Validate) -> Result<(), Failure> {
         if let Some(only) = self.only.as_ref().filter(|only| !Generator::names().contains(only)) {
             let problem = format!("--only {only}: unknown; known: {}", Generator::names().join(", "));
@@ -167,7 +167,8 @@ impl RandomArgs {
 }
 
 impl Session<'_> {
-    /// The journal names the question, so that one of another does not go on here.
+    /// Returns the path of the journal. It names worlds, seed and --only, so that a different comparison does not
+    /// continue it.
     fn journal(&self) -> PathBuf {
         let only = self.options.only.as_ref().map(|only| format!("-{only}")).unwrap_or_default();
         let worlds = self.worlds.map(|world| world.name().replace([':', '/'], "-"));
@@ -187,7 +188,7 @@ impl Session<'_> {
         let wanted: Vec<u64> = (0..count).filter(|number| !outcomes.contains_key(number)).collect();
         let mut file =
             OpenOptions::new().create(true).append(true).open(&path).map_err(|e| cannot_write(&path, &e))?;
-        // A line that was cut off by a full disk ends here.
+        // Completes a line that a full disk cut off.
         if !kept.is_empty() && !kept.ends_with('\n') {
             file.write_all(b"\n").map_err(|e| cannot_write(&path, &e))?;
         }
@@ -236,7 +237,7 @@ impl Session<'_> {
         Ok(outcome)
     }
 
-    /// Writes the experiment file of a difference, and both traces beside each other where packets were compared.
+    /// Writes the experiment file of a difference, and both traces side by side if packets were compared.
     fn write(&self, comparison: &Comparison) -> Result<(), Failure> {
         let scenario = &comparison.scenario;
         let file = self.out.join(format!("{}.toml", scenario.name));
@@ -257,7 +258,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Says how it came out, and writes why keys were refused.
+    /// Returns the summary; writes the covered keys, and the reasons for refused ones.
     fn summary(&self, outcomes: &[Outcome]) -> Result<String, Failure> {
         let mut coverage = Coverage::default();
         for outcome in outcomes {
@@ -293,7 +294,7 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     Failure::failed(format!("{}: cannot write: {error}", path.display()))
 }
 
-/// By key and option: what came of the scenarios that have it.
+/// Returns, for each key and option, the results of the scenarios that contain it.
 fn tallies(coverage: &Coverage) -> Vec<Vec<String>> {
     let heads = ["key", "scenarios", "values agree", "packets compared", "the same"];
     let row = |(key, tally): (&str, Tally)| {
@@ -303,7 +304,7 @@ fn tallies(coverage: &Coverage) -> Vec<Vec<String>> {
     [heads.map(str::to_owned).to_vec()].into_iter().chain(coverage.tallies().map(row)).collect()
 }
 
-/// By family: how many were compared, agree in values, and have the same packets.
+/// Returns, for each family, how many scenarios were compared, agree in values, and have the same packets.
 fn rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
     let heads = ["family", "scenarios", "values agree", "", "packets compared", "the same", ""];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
@@ -316,7 +317,7 @@ fn rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
         let count = |is: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
         let percent = |part: usize, whole: usize| match whole {
             0 => String::new(),
-            // Rounded down: 995 of 1,000 are not all.
+            // Rounded down, so that 995 of 1,000 is not 100 %.
             _ => format!("{} %", 100 * part / whole),
         };
         let (agree, same) = (count(|outcome| outcome.agrees), count(Outcome::has_same_packets));
@@ -336,7 +337,7 @@ fn rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
     rows
 }
 
-/// What differs first, the most frequent first.
+/// Returns the kinds of first differences, the most frequent first.
 fn causes(outcomes: &[Outcome]) -> String {
     let mut causes: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
     for outcome in outcomes {
@@ -356,7 +357,7 @@ fn causes(outcomes: &[Outcome]) -> String {
     if lines.is_empty() { lines } else { format!("\nfirst packet that differs\n{lines}") }
 }
 
-/// Scenarios whose values differ, and those that failed.
+/// Lists scenarios whose values differ, and those that failed.
 fn disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
     let differ = |outcome: &&Outcome| outcome.values.is_some() && !outcome.agrees;
     let mut text = String::new();
