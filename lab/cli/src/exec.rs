@@ -9,20 +9,20 @@ use hol_report::data::Cell;
 use hol_scenario::ProgramResult;
 use toml::{Table, Value};
 
-use crate::compare::{complete, measured, verdicts};
+use crate::compare::{check_no_failures, run_experiment, verdicts};
 use crate::failure::Failure;
 use crate::number::positive;
-use crate::question::{Conditions, over};
+use crate::question::{Conditions, source_over};
 use crate::row::{self, Row};
 use crate::service::{Service, table};
 use crate::terminal::say;
 
-const TEACH: &str = "name transports, then a program after --, as in\n  \
+const MISSING_PROGRAM: &str = "name transports, then a program after --, as in\n  \
     hol exec tcp sctp mptcp --loss 1% --server nginx --listens 80 -- curl -so /dev/null http://server/\n\
     see `hol exec --help`";
 
 /// Maximum number of output lines shown for each program.
-const LINES: usize = 12;
+const MAX_OUTPUT_LINES: usize = 12;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,28 +71,29 @@ impl Exec {
     /// Runs the programs over all transports, then prints the results.
     pub fn run(&self) -> Result<(), Failure> {
         let archive = self.out.as_deref().map_or_else(Archive::default, Archive::of_files);
-        let (results, finished) = measured(&self.experiment()?, &archive, self.jobs, self.json)?;
+        let (results, finished) = run_experiment(&self.experiment()?, &archive, self.jobs, self.json)?;
         if self.json {
             results.iter().for_each(|result| say(&row::json(&Row::of(result))));
         } else {
-            say(&page(&results, &self.conditions.overrides()));
-            self.out.iter().for_each(|dir| say(&brought(dir, &results)));
+            say(&format_results(&results, &self.conditions.overrides()));
+            self.out.iter().for_each(|dir| say(&output_directories(dir, &results)));
         }
-        complete(&finished)
+        check_no_failures(&finished)
     }
 
     /// Returns the experiment that these flags describe.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
         if self.transports.is_empty() || self.command.is_empty() {
-            return Err(Failure::Usage(TEACH.to_owned()));
+            return Err(Failure::Usage(MISSING_PROGRAM.to_owned()));
         }
         if let Some(sweep) = self.conditions.sweep() {
             return Err(Failure::Usage(format!(
                 "--set {sweep}: `hol exec` uses one set of conditions; write a file with [[program]] and [sweep], and run it with `hol run`"
             )));
         }
-        let mut source = over(&self.transports)?;
-        let metrics = self.metrics.iter().map(|text| metric(text)).collect::<Result<Table, Failure>>()?;
+        let mut source = source_over(&self.transports)?;
+        let metrics =
+            self.metrics.iter().map(|text| parse_metric(text)).collect::<Result<Table, Failure>>()?;
         let client = table([("command", self.command.clone().into()), ("metrics", metrics.into())]);
         let programs = self.service.programs(client)?;
         source.set("COMMAND", "program", &Value::Array(programs).to_string())?;
@@ -112,7 +113,7 @@ impl Exec {
 }
 
 /// Parses `page[ms]=took ([0-9.]+)`: a name, an optional unit, and the pattern that finds the number.
-fn metric(text: &str) -> Result<(String, Value), Failure> {
+fn parse_metric(text: &str) -> Result<(String, Value), Failure> {
     let wrong = || {
         Failure::Usage(format!(
             "--metric {text}: write NAME=REGEX or NAME[UNIT]=REGEX, as in page[ms]='took ([0-9.]+)', or NAME=json:PATH"
@@ -130,7 +131,7 @@ fn metric(text: &str) -> Result<(String, Value), Failure> {
 
 /// Names the directories with the files that programs wrote to /out in the first repetition; those of other repetitions
 /// are next to them.
-fn brought(dir: &Path, results: &[PointResult]) -> String {
+fn output_directories(dir: &Path, results: &[PointResult]) -> String {
     let place = |result: &PointResult| {
         let place = dir.join(format!("{}-0", result.point.id));
         place.is_dir().then(|| format!("/out of {}: {}\n", result.point.label, place.display()))
@@ -139,21 +140,21 @@ fn brought(dir: &Path, results: &[PointResult]) -> String {
 }
 
 /// Returns the text output: the conditions, the table of results, the comparison, and the output of the programs.
-fn page(results: &[PointResult], overrides: &str) -> String {
+fn format_results(results: &[PointResult], overrides: &str) -> String {
     let Some(first) = results.first() else { return String::new() };
-    let mut text = conditions(first, overrides) + "\n\n";
-    text += &row::points("transport", results, |result| result.point.label.clone());
+    let mut text = describe_conditions(first, overrides) + "\n\n";
+    text += &row::points_table("transport", results, |result| result.point.label.clone());
     let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
     text += &format!("\n{}", verdicts(&cells));
     for result in results {
-        text += &format!("\n{}:\n{}", result.point.label, told(result));
+        text += &format!("\n{}:\n{}", result.point.label, describe_point(result));
     }
     let warnings = row::warnings(results);
     if warnings.is_empty() { text } else { format!("{text}\n{warnings}") }
 }
 
 /// Describes in one sentence what was run.
-fn conditions(result: &PointResult, overrides: &str) -> String {
+fn describe_conditions(result: &PointResult, overrides: &str) -> String {
     let point = &result.point;
     let network = &point.network;
     let commands: Vec<String> = point
@@ -161,7 +162,7 @@ fn conditions(result: &PointResult, overrides: &str) -> String {
         .iter()
         .map(|program| format!("{} on {}", program.command.line(), program.node))
         .collect();
-    let loss = serde_json::to_value(&network.loss).map_or(String::new(), |loss| row::text(&loss));
+    let loss = serde_json::to_value(&network.loss).map_or(String::new(), |loss| row::unquoted(&loss));
     let (runs, delay, rate) = (result.runs.len(), network.delay, network.rate);
     format!(
         "{}, in {}; {delay} each way, loss {loss}, {rate}, queue {}{overrides}; {runs} repetitions, seed {}",
@@ -173,7 +174,7 @@ fn conditions(result: &PointResult, overrides: &str) -> String {
 }
 
 /// Describes the connections, transactions and programs of a point.
-fn told(result: &PointResult) -> String {
+fn describe_point(result: &PointResult) -> String {
     let mut text = String::new();
     for kind in [RecordKind::Connection, RecordKind::Transaction] {
         let mut all = Distribution::default();
@@ -186,14 +187,14 @@ fn told(result: &PointResult) -> String {
     }
     let Some(facts) = result.runs.first().and_then(|run| run.facts.as_ref()) else { return text };
     for program in &facts.programs {
-        text += &said(program);
+        text += &describe_program(program);
     }
     text
 }
 
 /// Describes the processor time of a program. If it is more than a tenth of the program's duration, adds a warning,
 /// because the result then depends on the processor, too.
-fn share(program: &ProgramResult) -> String {
+fn describe_processor_time(program: &ProgramResult) -> String {
     let ProgramResult { started, ended, processor, .. } = program;
     let used = processor.as_millis_f64();
     let whole =
@@ -213,14 +214,14 @@ fn share(program: &ProgramResult) -> String {
 }
 
 /// Describes the exit status of a program in the first repetition, and the first lines of its output.
-fn said(program: &ProgramResult) -> String {
+fn describe_program(program: &ProgramResult) -> String {
     let ProgramResult { node, command, status, stdout, stderr, .. } = program;
-    let mut text = format!("  {command} on {node}: {status}{}\n", share(program));
+    let mut text = format!("  {command} on {node}: {status}{}\n", describe_processor_time(program));
     for (name, output) in [("stdout", stdout), ("stderr", stderr)] {
         let lines: Vec<&str> = output.lines().collect();
-        lines.iter().take(LINES).for_each(|line| text += &format!("    {name} | {line}\n"));
-        if lines.len() > LINES {
-            text += &format!("    {name} | … {} lines more\n", lines.len() - LINES);
+        lines.iter().take(MAX_OUTPUT_LINES).for_each(|line| text += &format!("    {name} | {line}\n"));
+        if lines.len() > MAX_OUTPUT_LINES {
+            text += &format!("    {name} | … {} lines more\n", lines.len() - MAX_OUTPUT_LINES);
         }
     }
     text
@@ -232,10 +233,10 @@ mod tests {
     use hol_base::Duration;
 
     #[test]
-    fn a_large_share_of_the_processor_is_told_with_the_cure() {
+    fn a_large_share_of_the_processor_is_reported_with_the_remedy() {
         let of = |processor| {
             let (started, ended) = (Some(Duration::from_millis(100)), Some(Duration::from_millis(300)));
-            share(&ProgramResult {
+            describe_processor_time(&ProgramResult {
                 started,
                 ended,
                 processor: Duration::from_millis(processor),

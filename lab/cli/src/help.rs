@@ -35,18 +35,18 @@ impl Help {
         let text = match words[..] {
             [] => OVERVIEW.to_owned(),
             ["schema"] => serde_json::to_string_pretty(&schema()).map_err(Failure::failed)? + "\n",
-            ["reference"] => reference().iter().map(written).collect::<Vec<_>>().join("\n"),
+            ["reference"] => reference().iter().map(as_markdown).collect::<Vec<_>>().join("\n"),
             _ => {
                 let mut found: Vec<String> = Vec::new();
                 found.extend(command_help(&mut command, &words));
                 if let [word] = words[..] {
-                    found.extend(named(&command, word));
+                    found.extend(find_by_name(&command, word));
                 }
                 found.join("\n")
             }
         };
         if text.is_empty() {
-            return Err(unknown(&words));
+            return Err(unknown_topic(&words));
         }
         say(&text);
         Ok(())
@@ -62,13 +62,13 @@ fn command_help(mut command: &mut Command, words: &[&str]) -> Option<String> {
 }
 
 /// Returns everything of this name except for commands: a transport, tables, options, keys and flags.
-fn named(command: &Command, word: &str) -> Vec<String> {
+fn find_by_name(command: &Command, word: &str) -> Vec<String> {
     let word = word.trim_start_matches('-');
     let transport = Kind::ALL.into_iter().find(|kind| kind.name() == word).map(list::options);
     let all = reference();
-    let tables = all.iter().filter(|section| is_about(section, word)).map(written);
+    let tables = all.iter().filter(|section| is_about(section, word)).map(as_markdown);
     let paths = ["path", "paths"].contains(&word).then(named_path::table);
-    let found = transport.into_iter().chain(named_path::explained(word)).chain(tables).chain(paths);
+    let found = transport.into_iter().chain(named_path::explain(word)).chain(tables).chain(paths);
     let found: Vec<String> = found.collect();
     // A word that names a table does not also mean the keys of this name.
     if found.is_empty() {
@@ -119,7 +119,7 @@ fn is_about(section: &Section, topic: &str) -> bool {
 }
 
 /// Returns the section as Markdown, which is legible in a terminal, too.
-fn written(section: &Section) -> String {
+fn as_markdown(section: &Section) -> String {
     let Section { table, about, keys, inherited } = section;
     let mut text = format!("## {table}\n\n{}\n\n", sentence(about));
     for key in keys {
@@ -140,7 +140,7 @@ fn sentence(text: &str) -> String {
     if text.ends_with(['.', '!', '?', '`']) { text.to_owned() } else { format!("{text}.") }
 }
 
-fn unknown(words: &[&str]) -> Failure {
+fn unknown_topic(words: &[&str]) -> Failure {
     Failure::Usage(format!(
         "unknown topic {:?}; `hol` lists the commands, `hol list` the transports, `hol help experiment` the keys of experiment files",
         words.join(" ")

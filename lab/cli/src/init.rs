@@ -137,12 +137,12 @@ impl Init {
             if transports.is_empty() { TRANSPORTS.map(str::to_owned).to_vec() } else { transports.to_vec() };
         // Only an experiment that can be run is written.
         self.question.experiment(&transports)?;
-        Ok((file, text(self.question.source(&transports)?.merged()?)))
+        Ok((file, format_file(self.question.source(&transports)?.merged()?)))
     }
 }
 
 /// Returns an experiment file with `keys`, and comments that explain them and the unset ones.
-fn text(mut keys: Table) -> String {
+fn format_file(mut keys: Table) -> String {
     let mut table = |name: &str| match keys.remove(name) {
         Some(toml::Value::Table(table)) => table,
         _ => Table::new(),
@@ -150,14 +150,15 @@ fn text(mut keys: Table) -> String {
     let (network, workload, sweep) = (table("network"), table("workload"), table("sweep"));
     let mut text =
         "# An experiment of headofline: hol run FILE. Every quantity is text with its unit.\n".to_owned();
-    text += &section(&TOP, keys);
-    text += &format!("\n# The network between client and server.\n[network]{}", section(&NETWORK, network));
-    text += &format!("\n# The workload.\n[workload]{}", section(&WORKLOAD, workload));
-    text + &if sweep.is_empty() { SWEEP.to_owned() } else { format!("\n[sweep]{}", section(&[], sweep)) }
+    text += &format_table(&TOP, keys);
+    text +=
+        &format!("\n# The network between client and server.\n[network]{}", format_table(&NETWORK, network));
+    text += &format!("\n# The workload.\n[workload]{}", format_table(&WORKLOAD, workload));
+    text + &if sweep.is_empty() { SWEEP.to_owned() } else { format!("\n[sweep]{}", format_table(&[], sweep)) }
 }
 
 /// Returns a line for each key: those with a note first, unset ones as comments.
-fn section(notes: &[Note], mut keys: Table) -> String {
+fn format_table(notes: &[Note], mut keys: Table) -> String {
     let mut text = "\n".to_owned();
     for (key, what, example) in notes {
         let what = if what.is_empty() { String::new() } else { format!("# {what}\n") };

@@ -49,10 +49,11 @@ impl<W: Write> Ns2Trace<W> {
     fn line(&mut self, now: Time, transit: &Transit, event: char) -> io::Result<()> {
         let Transit { from, to, number, packet, .. } = transit;
         let [from, to] = [from, to].map(|interface| self.nodes.of_interface(*interface).0);
-        let (nanos, kind, size, flow) = (now.as_nanos(), kind(packet), packet.length(), flow_of(packet));
+        let (nanos, kind, size, flow) =
+            (now.as_nanos(), packet_type(packet), packet.length(), flow_of(packet));
         let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
         let ends = self.nodes.ends(packet);
-        let sequence = self.sequence(ends, packet).map_or(-1, i64::from);
+        let sequence = self.sequence_number(ends, packet).map_or(-1, i64::from);
         let ((source, source_port), (destination, destination_port)) = (ends.0, ends.1);
         let ends = format!("{}.{source_port} {}.{destination_port}", source.0, destination.0);
         writeln!(
@@ -62,7 +63,7 @@ impl<W: Write> Ns2Trace<W> {
     }
 
     /// Returns the packet's sequence number, relative to the first that its sender used.
-    fn sequence(&mut self, ends: (End, End), packet: &Packet) -> Option<u32> {
+    fn sequence_number(&mut self, ends: (End, End), packet: &Packet) -> Option<u32> {
         let (number, origin) = match &packet.transport {
             // The SYN occupies a sequence number. RFC 9293 section 3.4.
             Transport::Tcp(segment) => (segment.seq.0, segment.seq.0),
@@ -78,16 +79,16 @@ impl<W: Write> Ns2Trace<W> {
 }
 
 impl<W: Write> Tap for Ns2Trace<W> {
-    fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &Transit, fate: TapEvent) {
+    fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &Transit, event: TapEvent) {
         if self.failed.is_none() {
             self.packets = self.packets.max(u64::from(transit.number) + 1);
-            self.failed = self.line(now, transit, event(fate)).err();
+            self.failed = self.line(now, transit, event_letter(event)).err();
         }
     }
 }
 
-fn event(fate: TapEvent) -> char {
-    match fate {
+fn event_letter(event: TapEvent) -> char {
+    match event {
         TapEvent::Sent => '+',
         TapEvent::Dequeued => '-',
         TapEvent::Received => 'r',
@@ -96,7 +97,7 @@ fn event(fate: TapEvent) -> char {
 }
 
 /// Returns the packet type of ns-2: `tcp` with user data or a SYN, FIN or RST, `ack` without, `sctp`, or `udp`.
-fn kind(packet: &Packet) -> &'static str {
+fn packet_type(packet: &Packet) -> &'static str {
     match &packet.transport {
         Transport::Sctp(_) => "sctp",
         Transport::Udp(_) | Transport::Quic(_) => "udp",

@@ -31,7 +31,7 @@ enum Format {
 
 impl Parent {
     /// Makes this process end with its parent.
-    pub fn attend(&self) -> Result<(), Failure> {
+    pub fn end_with_parent(&self) -> Result<(), Failure> {
         let Some(parent) = self.with_parent else { return Ok(()) };
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(Failure::failed)?;
         // The parent may have ended before the signal was requested.
@@ -44,17 +44,17 @@ impl Parent {
 
 impl ProgressArgs {
     /// Makes this process end with its parent.
-    pub fn attend(&self) -> Result<(), Failure> {
-        self.parent.attend()
+    pub fn end_with_parent(&self) -> Result<(), Failure> {
+        self.parent.end_with_parent()
     }
 
     /// Returns where progress is reported; `is_quiet` keeps it off the terminal while a program reads
     /// standard output.
     pub const fn progress_output(&self, is_quiet: bool) -> ProgressOutput {
         match (self.progress, is_quiet) {
-            (Some(Format::Json), _) => ProgressOutput::Programs,
+            (Some(Format::Json), _) => ProgressOutput::Json,
             (None, true) => ProgressOutput::Quiet,
-            (None, false) => ProgressOutput::People,
+            (None, false) => ProgressOutput::Text,
         }
     }
 }

@@ -106,7 +106,7 @@ impl Question {
 
     /// Returns the experiment as the text of a file.
     pub fn source(&self, transports: &[String]) -> Result<Source, InputError> {
-        let mut source = over(transports)?;
+        let mut source = source_over(transports)?;
         self.apply(&mut source)?;
         if !source.sets("workload.kind") && (self.mix.is_some() || self.filter.is_some()) {
             source.set("--mix or --filter", "workload.kind", "simco")?;
@@ -125,10 +125,10 @@ impl Question {
     }
 
     /// Returns whether the user leaves the number of messages and repetitions to hol.
-    pub fn is_open(&self) -> bool {
+    pub fn leaves_count_open(&self) -> bool {
         let sets = |key: &str| self.conditions.sets(key);
         self.count.is_none()
-            && !self.conditions.repeats()
+            && !self.conditions.has_repetitions()
             && !["messages", "repetitions", "precision"].into_iter().any(sets)
     }
 
@@ -150,8 +150,8 @@ impl Question {
             ("--workload", text(&self.workload)),
             ("--rate", text(&self.rate)),
             ("--arrivals", text(&self.arrivals)),
-            ("--request", self.request.as_deref().map(sizes)),
-            ("--reply", self.reply.as_deref().map(sizes)),
+            ("--request", self.request.as_deref().map(sizes_as_toml)),
+            ("--reply", self.reply.as_deref().map(sizes_as_toml)),
             ("--size", text(&self.size)),
             ("--mix", self.mix.as_ref().map(|weights| format!("{{{weights}}}"))),
             ("--filter", text(&self.filter)),
@@ -191,7 +191,7 @@ impl Conditions {
     }
 
     /// Returns whether the user gave the number of repetitions.
-    pub const fn repeats(&self) -> bool {
+    pub const fn has_repetitions(&self) -> bool {
         self.repetitions.is_some()
     }
 
@@ -214,7 +214,7 @@ impl Conditions {
 }
 
 /// Returns a size or a mix of sizes as TOML: `1kB=9,200kB=1` is a table.
-fn sizes(text: &str) -> String {
+fn sizes_as_toml(text: &str) -> String {
     if !text.contains('=') {
         return format!("{text:?}");
     }
@@ -240,10 +240,10 @@ fn set_flags<const N: usize>(
 }
 
 /// Returns an experiment of the command line over these transports.
-pub fn over(transports: &[String]) -> Result<Source, InputError> {
+pub fn source_over(transports: &[String]) -> Result<Source, InputError> {
     for (transport, number) in transports.iter().zip(1..) {
         let place = format!("transport {number}");
-        transport.parse::<TransportSpec>().map_err(|e| wrong(&place, e.to_string()))?;
+        transport.parse::<TransportSpec>().map_err(|e| input_error(&place, e.to_string()))?;
     }
     // Relative paths refer to the working directory.
     let mut source = Source::new("command line", "").within(std::path::PathBuf::new());
@@ -257,10 +257,10 @@ pub fn set_all(source: &mut Source, settings: &[String]) -> Result<(), InputErro
         let origin = format!("--set {setting}");
         let (key, value) = setting
             .split_once('=')
-            .ok_or_else(|| wrong(&origin, "write key=value, as in --set network.loss=1%".to_owned()))?;
+            .ok_or_else(|| input_error(&origin, "write key=value, as in --set network.loss=1%".to_owned()))?;
         if is_of_network(key.trim()) {
             let key = key.trim();
-            return Err(wrong(
+            return Err(input_error(
                 &origin,
                 format!("{key:?} is a key of [network]; write network.{key}={}", value.trim()),
             ));
@@ -279,6 +279,6 @@ fn set_flag(source: &mut Source, flag: &str, key: &str, value: &str) -> Result<(
     source.set(&format!("{flag} {}", value.trim_matches('"')), key, value)
 }
 
-fn wrong(place: &str, problem: String) -> InputError {
+fn input_error(place: &str, problem: String) -> InputError {
     InputError { place: place.to_owned(), problem }
 }

@@ -10,8 +10,8 @@ use hol_measure::{Bounds, CONFIDENCE};
 use hol_report::data::Cell;
 use hol_report::survey::{Contest, Outcome, lead};
 
-use crate::compare::measured;
-use crate::comparison_steps::with;
+use crate::compare::run_experiment;
+use crate::comparison_steps::with_repetitions;
 use crate::failure::Failure;
 use crate::number::positive;
 use crate::terminal::say;
@@ -30,9 +30,9 @@ struct Truth {
     /// Keys of an experiment; its transports are the reference and the challenger.
     keys: &'static str,
     /// Messages of a run.
-    each: u64,
+    messages_per_run: u64,
     /// Whether a transport is compared with itself.
-    is_equal: bool,
+    is_self_comparison: bool,
     /// Index of the size class that is judged; `None`: all messages.
     class: Option<usize>,
     /// Numbers of repetitions at which the conclusion is evaluated, until it is clear.
@@ -51,48 +51,48 @@ const TRUTHS: [Truth; 11] = [
     Truth {
         name: "equal",
         keys: "transports = ['tcp']",
-        each: 20_000,
-        is_equal: true,
+        messages_per_run: 20_000,
+        is_self_comparison: true,
         class: None,
         steps: &STEPS,
     },
     Truth {
         name: "small",
         keys: "transports = ['tcp', 'sctp:streams=8,rto_min=200ms']",
-        each: 20_000,
-        is_equal: false,
+        messages_per_run: 20_000,
+        is_self_comparison: false,
         class: None,
         steps: &STEPS,
     },
     Truth {
         name: "tails cross",
         keys: "transports = ['tcp', 'sctp:streams=8']",
-        each: 20_000,
-        is_equal: false,
+        messages_per_run: 20_000,
+        is_self_comparison: false,
         class: None,
         steps: &STEPS,
     },
     Truth {
         name: "tails cross, 1,000 messages",
         keys: "transports = ['tcp', 'sctp:streams=8']",
-        each: 100,
-        is_equal: false,
+        messages_per_run: 100,
+        is_self_comparison: false,
         class: None,
         steps: &STEPS,
     },
     Truth {
         name: "large",
         keys: "transports = ['tcp', 'sctp']",
-        each: 20_000,
-        is_equal: false,
+        messages_per_run: 20_000,
+        is_self_comparison: false,
         class: None,
         steps: &STEPS,
     },
     Truth {
         name: "crossover",
         keys: "transports = ['tcp', 'sctp:streams=8,rto_min=200ms']\nworkload = { kind = 'simco', rate = '42/s' }",
-        each: 20_000,
-        is_equal: false,
+        messages_per_run: 20_000,
+        is_self_comparison: false,
         class: None,
         steps: &STEPS,
     },
@@ -100,40 +100,40 @@ const TRUTHS: [Truth; 11] = [
     Truth {
         name: "rpc over sctp",
         keys: "transports = ['tcp', 'sctp:streams=8']\nworkload = { kind = 'rpc' }",
-        each: 20_000,
-        is_equal: false,
+        messages_per_run: 20_000,
+        is_self_comparison: false,
         class: None,
         steps: &STEPS,
     },
     Truth {
         name: "rpc over quic",
         keys: "transports = ['tcp', 'quic']\nworkload = { kind = 'rpc' }",
-        each: 20_000,
-        is_equal: false,
+        messages_per_run: 20_000,
+        is_self_comparison: false,
         class: None,
         steps: &STEPS,
     },
     Truth {
         name: "short replies beside long ones",
         keys: TWO_SIZES,
-        each: 400,
-        is_equal: false,
+        messages_per_run: 400,
+        is_self_comparison: false,
         class: Some(0),
         steps: &STEPS,
     },
     Truth {
         name: "long replies beside short ones",
         keys: TWO_SIZES,
-        each: 400,
-        is_equal: false,
+        messages_per_run: 400,
+        is_self_comparison: false,
         class: Some(1),
         steps: &STEPS,
     },
     Truth {
         name: "collapse",
         keys: "transports = ['tcp', 'tcp:cc=bbr']",
-        each: 1_250,
-        is_equal: false,
+        messages_per_run: 1_250,
+        is_self_comparison: false,
         class: None,
         steps: &[8],
     },
@@ -193,10 +193,10 @@ impl Statistics {
         let wanted =
             |truth: &&Truth| self.only.as_ref().is_none_or(|only| truth.name.contains(only.as_str()));
         for truth in TRUTHS.iter().filter(wanted) {
-            let pool = self.pool_of(truth)?;
+            let pool = self.run_pool(truth)?;
             let tally = self.tally(truth, &pool);
             let wrong = tally.wrong as f64 / tally.trials as f64;
-            is_right &= wrong <= if truth.is_equal { FALSE_DIFFERENCES } else { WRONG_WINNERS };
+            is_right &= wrong <= if truth.is_self_comparison { FALSE_DIFFERENCES } else { WRONG_WINNERS };
             say(&format!("| {} |\n", tally.row(truth, &pool).join(" | ")));
         }
         match is_right || !self.require {
@@ -206,12 +206,13 @@ impl Statistics {
     }
 
     /// Performs the runs of both transports. If there is only one, its own runs are also the second pool.
-    fn pool_of(&self, truth: &Truth) -> Result<[PointResult; 2], Failure> {
+    fn run_pool(&self, truth: &Truth) -> Result<[PointResult; 2], Failure> {
         let network = if truth.name == "collapse" { WEB } else { "network.loss = '1%'" };
         let source = Source::new(truth.name, format!("{}\n{network}", truth.keys));
         let runs = u32::try_from(self.pool).unwrap_or(u32::MAX);
-        let experiment = with(&Experiment::parse("statistics", &source)?, truth.each, runs);
-        let (mut points, _) = measured(&experiment, &Archive::default(), None, true)?;
+        let experiment =
+            with_repetitions(&Experiment::parse("statistics", &source)?, truth.messages_per_run, runs);
+        let (mut points, _) = run_experiment(&experiment, &Archive::default(), None, true)?;
         let first = points.remove(0);
         let second = points.pop().unwrap_or_else(|| first.clone());
         Ok([first, second])
@@ -225,10 +226,10 @@ impl Statistics {
             let most = truth.steps[truth.steps.len() - 1];
             let mut draw = || (0..most).map(|_| rng.below(self.pool as u64) as usize).collect::<Vec<_>>();
             let first = draw();
-            let second = if truth.is_equal { draw() } else { first.clone() };
+            let second = if truth.is_self_comparison { draw() } else { first.clone() };
             for (at, repetitions) in truth.steps.iter().enumerate() {
                 let drawn = [&first, &second].map(|drawn| &drawn[..*repetitions]);
-                let mut cells = [0, 1].map(|of| cell(&draw_of(&pool[of], drawn[of]), truth.class));
+                let mut cells = [0, 1].map(|of| cell(&with_drawn_runs(&pool[of], drawn[of]), truth.class));
                 cells[1].transport += " ";
                 let contest = Contest::new(lead(cells.iter()), &cells[1], &cells[0]);
                 let covers = |of: usize| {
@@ -243,7 +244,7 @@ impl Statistics {
                 if at == 0 {
                     add(&mut tally.covered[0]);
                 }
-                if contest.is_safe() || at + 1 == truth.steps.len() {
+                if contest.is_decisive() || at + 1 == truth.steps.len() {
                     add(&mut tally.covered[1]);
                     tally.repetitions += repetitions;
                     tally.judge(truth, &contest, means);
@@ -256,18 +257,20 @@ impl Statistics {
 }
 
 impl Tally {
-    fn judge(&mut self, truth: &Truth, contest: &Contest<'_>, [yardstick, challenger]: [f64; 2]) {
-        let is_better = challenger < yardstick;
+    fn judge(&mut self, truth: &Truth, contest: &Contest<'_>, [reference, challenger]: [f64; 2]) {
+        let is_better = challenger < reference;
         let claimed = match contest.outcome() {
             Outcome::Better => Some(true),
             Outcome::Worse => Some(false),
             Outcome::Same | Outcome::Undecided | Outcome::Unknown => None,
         };
-        let is_right = claimed == Some(is_better) && !truth.is_equal;
+        let is_right = claimed == Some(is_better) && !truth.is_self_comparison;
         self.right += usize::from(is_right);
         self.wrong += usize::from(claimed.is_some() && !is_right);
         let half_width = contest.half_width();
-        if !truth.is_equal && half_width.is_none_or(|half| (challenger / yardstick).ln().abs() > 2.0 * half) {
+        if !truth.is_self_comparison
+            && half_width.is_none_or(|half| (challenger / reference).ln().abs() > 2.0 * half)
+        {
             self.clear += 1;
             self.clear_claimed += usize::from(is_right);
         }
@@ -294,7 +297,7 @@ impl Tally {
 }
 
 /// Returns the point with these runs of the pool as its repetitions.
-fn draw_of(pool: &PointResult, drawn: &[usize]) -> PointResult {
+fn with_drawn_runs(pool: &PointResult, drawn: &[usize]) -> PointResult {
     let runs = drawn.iter().filter_map(|at| pool.runs.get(*at).cloned()).collect();
     PointResult { runs, ..pool.clone() }
 }

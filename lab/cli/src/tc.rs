@@ -14,7 +14,7 @@ pub struct ShapedDirection {
 }
 
 /// Octets of a full packet as `tc` counts them, with the Ethernet header.
-const PACKET: u64 = 1514;
+const FULL_PACKET: u64 = 1514;
 /// The rate in bit/s that is written if nothing limits it.
 const NO_LIMIT: f64 = 1e10;
 /// netem's default limit in packets. tc-netem(8).
@@ -28,7 +28,10 @@ pub fn read(line: &str) -> Result<ShapedDirection, String> {
         let known = DISCIPLINES.map(|(name, _)| name).join(", ");
         return Err(format!("it contains no queueing discipline that hol supports; hol supports {known}"));
     };
-    let (_, read) = DISCIPLINES.iter().find(|(known, _)| *known == words[at]).expect("it was found");
+    let (_, read) = DISCIPLINES
+        .iter()
+        .find(|(known, _)| *known == words[at])
+        .expect("the word is one of the disciplines");
     let mut shaped = ShapedDirection::default();
     read(&mut shaped, &mut Words { words: &words[at + 1..] })?;
     Ok(shaped)
@@ -42,10 +45,10 @@ const DISCIPLINES: [(&str, Reader); 10] = [
     ("htb", htb),
     ("pfifo", |shaped, words| fifo(shaped, words, "p")),
     ("bfifo", |shaped, words| fifo(shaped, words, "B")),
-    ("fq_codel", |shaped, words| managed(shaped, words, "fq_codel")),
-    ("codel", |shaped, words| managed(shaped, words, "codel")),
-    ("pie", |shaped, words| managed(shaped, words, "pie")),
-    ("dualpi2", |shaped, words| managed(shaped, words, "dualpi2")),
+    ("fq_codel", |shaped, words| queue_management(shaped, words, "fq_codel")),
+    ("codel", |shaped, words| queue_management(shaped, words, "codel")),
+    ("pie", |shaped, words| queue_management(shaped, words, "pie")),
+    ("dualpi2", |shaped, words| queue_management(shaped, words, "dualpi2")),
     ("red", red),
 ];
 
@@ -128,7 +131,7 @@ fn count(word: &str) -> Option<u64> {
 }
 
 impl ShapedDirection {
-    fn say(&mut self, key: &'static str, value: impl std::fmt::Display) {
+    fn set(&mut self, key: &'static str, value: impl std::fmt::Display) {
         self.keys.push((key, format!("\"{value}\"")));
     }
 }
@@ -142,13 +145,13 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
             "delay" | "latency" => {
                 delay = words.read(word, time)?;
                 if let Some(jitter) = words.optional(time).filter(|jitter| *jitter > Duration::ZERO) {
-                    shaped.say("jitter", jitter);
+                    shaped.set("jitter", jitter);
                     shaped.notes.push(
                         "netem lets later packets overtake if the delay varies by more than their distance; hol keeps their order"
                             .to_owned(),
                     );
                     if let Some(correlation) = words.optional(share) {
-                        shaped.say("jitter_correlation", correlation);
+                        shaped.set("jitter_correlation", correlation);
                     }
                 }
             }
@@ -157,13 +160,13 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
                 if !["uniform", "normal", "pareto", "paretonormal"].contains(&kind) {
                     return Err(format!("distribution {kind} is not supported; use uniform, normal, pareto, paretonormal, or a file in the experiment"));
                 }
-                shaped.say("jitter_distribution", kind);
+                shaped.set("jitter_distribution", kind);
             }
             "loss" | "drop" => loss(shaped, words)?,
             "duplicate" | "corrupt" => {
                 let key = if word == "corrupt" { "corrupt" } else { "duplicate" };
                 let own = words.read(word, share)?;
-                shaped.say(key, own);
+                shaped.set(key, own);
                 if words.optional(share).is_some_and(|correlation| !correlation.is_zero()) {
                     return Err(format!("{word} with a correlation is not supported, because hol draws each packet independently; omit the correlation"));
                 }
@@ -187,14 +190,14 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
     if !delay.is_zero() || shaped.keys.is_empty() && speed.is_none() {
         shaped.keys.insert(0, ("delay", format!("\"{delay}\"")));
     }
-    hold(shaped, speed, delay, limit);
+    set_rate_and_queue(shaped, speed, delay, limit);
     Ok(())
 }
 
 /// Derives rate and queue from netem's limit, which counts packets in transit, too (net/sched/sch_netem.c,
 /// netem_enqueue); hol's queue counts only waiting packets.
-fn hold(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, limit: u64) {
-    let most = limit as f64 * PACKET as f64 * 8.0 / delay.as_secs_f64();
+fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, limit: u64) {
+    let most = limit as f64 * FULL_PACKET as f64 * 8.0 / delay.as_secs_f64();
     // netem with a rate, however high, does not reorder packets whose delays vary.
     let speed = speed.filter(|speed| (speed.bits_per_second() as f64) < NO_LIMIT);
     let own = speed.map_or(f64::INFINITY, |speed| speed.bits_per_second() as f64);
@@ -204,15 +207,15 @@ fn hold(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, l
                 "netem holds {limit} packets, including those in transit: {most} at {delay}; further packets are dropped"
             );
             shaped.notes.push(said);
-            shaped.say("rate", most);
-            shaped.say("queue", "1p");
+            shaped.set("rate", most);
+            shaped.set("queue", "1p");
         }
         return;
     }
     if let Some(speed) = speed {
-        let under_way = (own * delay.as_secs_f64() / 8.0 / PACKET as f64) as u64;
-        shaped.say("rate", speed);
-        shaped.say("queue", format!("{}p", (limit - under_way.min(limit)).max(1)));
+        let under_way = (own * delay.as_secs_f64() / 8.0 / FULL_PACKET as f64) as u64;
+        shaped.set("rate", speed);
+        shaped.set("queue", format!("{}p", (limit - under_way.min(limit)).max(1)));
         if under_way > 0 {
             shaped.notes.push(format!("{under_way} full packets of netem's limit of {limit} are in transit"));
         }
@@ -245,7 +248,7 @@ fn loss(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Strin
                         .to_owned(),
                 );
             }
-            shaped.say("loss", own);
+            shaped.set("loss", own);
         }
     }
     Ok(())
@@ -275,9 +278,12 @@ fn tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
     let speed = speed.ok_or("tbf has no rate")?;
     let waits =
         latency.map(|latency| (latency.as_secs_f64() * speed.bits_per_second() as f64 / 8.0) as u64 + burst);
-    shaped.say("rate", speed);
-    shaped.say("queue", ByteCount(limit.or(waits).ok_or("tbf has neither limit nor latency")?.max(PACKET)));
-    if burst > 10 * PACKET {
+    shaped.set("rate", speed);
+    shaped.set(
+        "queue",
+        ByteCount(limit.or(waits).ok_or("tbf has neither limit nor latency")?.max(FULL_PACKET)),
+    );
+    if burst > 10 * FULL_PACKET {
         shaped.notes.push(format!(
             "a burst of {burst} octets leaves tbf at once after a pause; hol's link sends at its rate"
         ));
@@ -299,7 +305,7 @@ fn htb(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
         }
     }
     // A class without competitors can borrow up to its ceiling.
-    shaped.say("rate", ceiling.or(speed).ok_or("this line of htb has no rate; use the rate of its class")?);
+    shaped.set("rate", ceiling.or(speed).ok_or("this line of htb has no rate; use the rate of its class")?);
     Ok(())
 }
 
@@ -308,7 +314,7 @@ fn fifo(shaped: &mut ShapedDirection, words: &mut Words<'_>, unit: &str) -> Resu
         match word {
             "limit" => {
                 let limit = words.read(word, octets)?;
-                shaped.say("queue", format!("{limit}{unit}"));
+                shaped.set("queue", format!("{limit}{unit}"));
             }
             other => return Err(format!("option {other:?} of a fifo is not supported; supported is limit")),
         }
@@ -317,13 +323,17 @@ fn fifo(shaped: &mut ShapedDirection, words: &mut Words<'_>, unit: &str) -> Resu
 }
 
 /// Parses the options of a queue management. tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-dualpi2(8).
-fn managed(shaped: &mut ShapedDirection, words: &mut Words<'_>, name: &'static str) -> Result<(), String> {
+fn queue_management(
+    shaped: &mut ShapedDirection,
+    words: &mut Words<'_>,
+    name: &'static str,
+) -> Result<(), String> {
     let mut keys = Vec::new();
     while let Some(word) = words.next() {
         match (name, word) {
             (_, "limit") => {
                 let limit = words.read(word, count)?;
-                shaped.say("queue", format!("{limit}p"));
+                shaped.set("queue", format!("{limit}p"));
             }
             (_, "target") | ("codel" | "fq_codel", "interval" | "ce_threshold") => {
                 let own = words.read(word, time)?;
@@ -358,7 +368,7 @@ fn red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
         match word {
             "limit" => {
                 let limit = words.read(word, octets)?;
-                shaped.say("queue", ByteCount(limit));
+                shaped.set("queue", ByteCount(limit));
             }
             "min" | "max" => keys.push(format!("{word} = \"{}B\"", words.read(word, octets)?)),
             "avpkt" => keys.push(format!("packet = \"{}B\"", words.read(word, octets)?)),

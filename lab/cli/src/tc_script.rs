@@ -10,25 +10,25 @@ use hol_network::{
 use hol_traffic::{Emulator, Loss, ShapedLink, Stage};
 
 /// Octets that the kernel counts in addition to the IP packet: the Ethernet header.
-const ETHERNET: u64 = 14;
+const ETHERNET_HEADER: u64 = 14;
 /// A rate in bit/s at which netem keeps packets in order and a transmission takes no time.
-const NO_TIME: u64 = 1_000_000_000_000;
+const UNLIMITED_RATE: u64 = 1_000_000_000_000;
 /// Octets in addition to the MTU that fit into tbf's bucket.
-const HEADERS: u64 = 100;
+const BUCKET_HEADROOM: u64 = 100;
 /// The default MTU of an interface.
-const MTU: u64 = 1500;
+const DEFAULT_MTU: u64 = 1500;
 
 /// Returns a shell script that gives interfaces the links of `network`, which comes from `file`; an error names the key
 /// that `tc` cannot express.
 pub fn script(network: &Topology, file: &str) -> Result<String, String> {
     if !network.changes().is_empty() {
-        return Err("a path that changes during a run (events, a trace, bursts of time, a handover) is no setting of tc; remove what changes".to_owned());
+        return Err("tc cannot express a path that changes during a run (events, a trace, bursts of time, a handover); remove these keys".to_owned());
     }
     let links = ShapedLink::all_of(network).map_err(|unsupported| unsupported.to_string())?;
     let mut head = format!(
         "#!/bin/sh\n# The network of {}, by `hol topology --tc`. Run it on a router between the nodes: the TCP of an end host limits what waits in its own queues.\n\
          # Each variable names the interface by which the packets of a direction leave. `tc qdisc del dev INTERFACE root` undoes it.\nset -eu\n",
-        harmless(file)
+        sanitize(file)
     );
     let mut lines = String::new();
     let many = network.segments().len() > 1;
@@ -43,7 +43,7 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
         for (word, link, from, to) in [("UP", up, &from, &to), ("DOWN", down, &to, &from)] {
             let variable = if many { format!("LINK{number}_{word}") } else { word.to_owned() };
             let _ = writeln!(head, ": \"${{{variable}:?set it to the interface from {from} to {to}}}\"");
-            let _ = writeln!(lines, "\n# link {}, from {from} to {to}", harmless(&segment.label));
+            let _ = writeln!(lines, "\n# link {}, from {from} to {to}", sanitize(&segment.label));
             let chain =
                 chain(&links[usize::from(link.0)]).map_err(|why| format!("{}: {why}", segment.label))?;
             let loses =
@@ -70,12 +70,12 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
 fn ends(network: &Topology, segment: &Segment) -> [String; 2] {
     [0, 1].map(|place| {
         let interface = network.interfaces()[usize::from(segment.interfaces[place].0)];
-        harmless(&network.node_names()[usize::from(interface.node.0)])
+        sanitize(&network.node_names()[usize::from(interface.node.0)])
     })
 }
 
 /// Returns a name in which characters that end a comment or mean something to a shell are replaced.
-fn harmless(name: &str) -> String {
+fn sanitize(name: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.:/ ".contains(c) { c } else { '_' };
     name.chars().map(plain).collect()
 }
@@ -84,7 +84,7 @@ fn harmless(name: &str) -> String {
 /// world, but with tbf instead of the world's shaper.
 fn chain(link: &ShapedLink) -> Result<Vec<String>, String> {
     let settings = &link.settings;
-    refuse(settings)?;
+    check_expressible(settings)?;
     let shaper = shaper(settings)?;
     let mut chain = Vec::new();
     for stage in link.stages(settings) {
@@ -100,7 +100,7 @@ fn chain(link: &ShapedLink) -> Result<Vec<String>, String> {
 }
 
 /// Returns an error that names a setting which the disciplines cannot express.
-fn refuse(settings: &Settings) -> Result<(), String> {
+fn check_expressible(settings: &Settings) -> Result<(), String> {
     let Settings { jitter_distribution, police, duplicate, discipline, loss, mtu, reorder, .. } = settings;
     let holds_its_queue =
         *discipline != Discipline::DropTail || matches!(settings.queue, QueueLimit::Bytes(_));
@@ -114,10 +114,13 @@ fn refuse(settings: &Settings) -> Result<(), String> {
         ("discipline = red", "tc derives RED's weight from a burst")
     } else if matches!(loss, LossSpec::Packets(_)) {
         ("loss = { drop = … }", "netem loses by chance, not by number")
-    } else if mtu.0 != MTU {
+    } else if mtu.0 != DEFAULT_MTU {
         ("mtu", "`ip link set dev INTERFACE mtu` sets it")
     } else if holds_its_queue && !reorder.is_zero() {
-        ("reorder", "what overtakes in netem passes by everything inside it, and this queue would be inside")
+        (
+            "reorder",
+            "a packet that overtakes others in netem bypasses the disciplines inside it, and this queue would be inside",
+        )
     } else {
         return Ok(());
     };
@@ -156,7 +159,7 @@ fn netem(emulator: &Emulator, settings: &Settings) -> Option<String> {
     }
     if *rate > 0 {
         let overhead = if *overhead == 0 { String::new() } else { format!(" {overhead}") };
-        let _ = write!(words, "rate {}bit{overhead} ", (8 * rate).min(NO_TIME));
+        let _ = write!(words, "rate {}bit{overhead} ", (8 * rate).min(UNLIMITED_RATE));
     }
     (!words.is_empty()).then(|| format!("netem {words}limit {limit}"))
 }
@@ -174,21 +177,23 @@ fn shaper(settings: &Settings) -> Result<Vec<String>, String> {
             );
         }
         // tbf's own limit has no effect with a discipline inside. tc-tbf(8)
-        (discipline, QueueLimit::Packets(packets)) => (1 << 20, Some(managed(discipline, *packets))),
+        (discipline, QueueLimit::Packets(packets)) => {
+            (1 << 20, Some(discipline_arguments(discipline, *packets)))
+        }
     };
-    if overhead.0 != ETHERNET {
+    if overhead.0 != ETHERNET_HEADER {
         return Err(format!(
-            "`overhead`: tbf counts {ETHERNET} octets beyond IP; set overhead = \"{ETHERNET}B\", or give the queue in packets, with drop tail"
+            "`overhead`: tbf counts {ETHERNET_HEADER} octets beyond IP; set overhead = \"{ETHERNET_HEADER}B\", or give the queue in packets, with drop tail"
         ));
     }
     let bits = rate.bits_per_second();
     // The bucket holds a millisecond's worth of octets; a smaller one needs a finer clock than most machines have.
-    let burst = (mtu.0 + HEADERS).max(bits / 8 / 1000);
+    let burst = (mtu.0 + BUCKET_HEADROOM).max(bits / 8 / 1000);
     let tbf = format!("tbf rate {bits}bit burst {burst}b limit {}b", octets.max(burst));
     Ok([tbf].into_iter().chain(waiting).collect())
 }
 
-fn managed(discipline: &Discipline, packets: u64) -> String {
+fn discipline_arguments(discipline: &Discipline, packets: u64) -> String {
     let ecn = |ecn: bool| if ecn { " ecn" } else { " noecn" };
     let marked =
         |from: Option<Duration>| from.map_or(String::new(), |from| format!(" ce_threshold {}", time(from)));

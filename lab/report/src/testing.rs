@@ -67,7 +67,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
             loss,
             rate,
             delay_ms: 10.0,
-            plain: true,
+            is_plain: true,
             workload: "simco".into(),
             axes: vec![("network.loss".to_owned(), format!("{loss}%"))],
             ..Conditions::default()
@@ -76,14 +76,14 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
         classes: Vec::new(),
         timelines: Vec::new(),
         outages: Vec::new(),
-        course: None,
+        outage_curve: None,
         latency,
         split: Some(MeanDelayBreakdown::default()),
         stopped: None,
         early: Vec::new(),
         load: None,
-        steady: true,
-        stalls: None,
+        is_steady: true,
+        timeouts: None,
         values: Vec::new(),
         waterfall: None,
         flows: None,
@@ -113,7 +113,7 @@ pub fn summary(latencies_ms: &[f64]) -> Summary {
     }
 }
 
-/// Returns the provenance of a run that never took place.
+/// Returns the provenance of a run that was never performed.
 pub fn provenance() -> Provenance {
     Provenance {
         version: "0".into(),

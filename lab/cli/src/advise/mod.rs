@@ -1,8 +1,8 @@
 //! `hol advise`: finds where along an axis the better transport changes.
 
+mod line_answer;
 mod map;
 mod sampler;
-mod words;
 
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ pub struct Advise {
 
 /// The result of the search for two transports and one combination of the other axes, as printed with `--json`.
 #[derive(Debug, Serialize)]
-struct Line {
+struct LineResult {
     axis: String,
     unit: &'static str,
     /// The steps of the other axes, as text.
@@ -67,7 +67,8 @@ struct Line {
     transport: String,
     than: String,
     metric: &'static str,
-    borders: Vec<Crossing>,
+    #[serde(rename = "borders")]
+    crossovers: Vec<Crossover>,
     sentence: String,
     #[serde(skip)]
     map: String,
@@ -75,7 +76,7 @@ struct Line {
 
 /// A crossover in JSON: `before` holds up to `low`, `after` from `high` on.
 #[derive(Debug, Serialize)]
-struct Crossing {
+struct Crossover {
     low: f64,
     high: f64,
     before: &'static str,
@@ -85,9 +86,9 @@ struct Crossing {
 impl Advise {
     /// Searches every line, then prints the results.
     pub fn run(&self) -> Result<(), Failure> {
-        let (source, experiment, axis) = self.read()?;
-        let labels = labels(&experiment);
-        let [yardstick, challengers @ ..] = &labels[..] else { return Ok(()) };
+        let (source, experiment, axis) = self.load()?;
+        let labels = transport_labels(&experiment);
+        let [reference, challengers @ ..] = &labels[..] else { return Ok(()) };
         if challengers.is_empty() {
             let name = source.name();
             return Err(Failure::Usage(format!(
@@ -104,9 +105,9 @@ impl Advise {
             finished: hol_lab::RunResults::default(),
         };
         let mut lines = Vec::new();
-        for others in others(&experiment, &axis) {
+        for others in other_axis_values(&experiment, &axis) {
             for challenger in challengers {
-                let line = sampler.line(&others, challenger, yardstick)?;
+                let line = sampler.search_line(&others, challenger, reference)?;
                 if self.json {
                     say(&json(&line));
                 } else {
@@ -124,40 +125,40 @@ impl Advise {
     }
 
     /// Checks the file and the options without performing a run.
-    pub fn rehearse(&self) -> Result<(), Failure> {
-        self.read().map(|_| ())
+    pub fn check(&self) -> Result<(), Failure> {
+        self.load().map(|_| ())
     }
 
     /// Returns the experiment with the options applied, and the axis to search along.
-    fn read(&self) -> Result<(Source, Experiment, Axis), Failure> {
+    fn load(&self) -> Result<(Source, Experiment, Axis), Failure> {
         let written = Source::read(&self.file)?;
         let mut source = written.clone();
         set_all(&mut source, &self.settings)?;
         let experiment = Experiment::parse(&source.stem(), &source)?;
-        let axes = swept(&experiment);
-        let Some(axis) = self.choose(&axes) else {
+        let axes = swept_axes(&experiment);
+        let Some(axis) = self.choose_axis(&axes) else {
             let of_the_file =
-                Experiment::parse(&written.stem(), &written).map(|experiment| swept(&experiment));
-            let problem = self.why_none(&axes, &of_the_file.unwrap_or_default());
+                Experiment::parse(&written.stem(), &written).map(|experiment| swept_axes(&experiment));
+            let problem = self.explain_missing_axis(&axes, &of_the_file.unwrap_or_default());
             return Err(InputError { place: source.name().to_owned(), problem }.into());
         };
         Ok((source, experiment, axis.clone()))
     }
 
     /// Returns the axis to search along. It has one key, because a [[zip]] defines no values between its steps.
-    fn choose<'a>(&self, axes: &'a [Axis]) -> Option<&'a Axis> {
-        let mut candidates = axes.iter().filter(|axis| is_free(axis));
+    fn choose_axis<'a>(&self, axes: &'a [Axis]) -> Option<&'a Axis> {
+        let mut candidates = axes.iter().filter(|axis| is_searchable(axis));
         candidates.find(|axis| self.over.as_ref().is_none_or(|over| axis.keys[0] == *over))
     }
 
     /// Returns why none of `axes` can be searched. `written` are the axes of the file, of which `--set` may have fixed some.
-    fn why_none(&self, axes: &[Axis], written: &[Axis]) -> String {
+    fn explain_missing_axis(&self, axes: &[Axis], written: &[Axis]) -> String {
         let is_asked = |axis: &&Axis| match &self.over {
             Some(key) => axis.keys.contains(key),
             None => axis.numbers.is_some(),
         };
         let free: Vec<&str> =
-            axes.iter().filter(|axis| is_free(axis)).map(|axis| axis.keys[0].as_str()).collect();
+            axes.iter().filter(|axis| is_searchable(axis)).map(|axis| axis.keys[0].as_str()).collect();
         let instead = match free.as_slice() {
             [] => String::new(),
             [one] => format!("; {one} can be searched"),
@@ -186,18 +187,18 @@ impl Advise {
     }
 }
 
-fn swept(experiment: &Experiment) -> Vec<Axis> {
+fn swept_axes(experiment: &Experiment) -> Vec<Axis> {
     let points: Vec<_> = experiment.points.iter().map(|point| point.axes.as_slice()).collect();
     axes(&points)
 }
 
 /// Returns whether values between the steps of the axis are valid: it is numeric and has one key.
-fn is_free(axis: &Axis) -> bool {
+fn is_searchable(axis: &Axis) -> bool {
     axis.numbers.is_some() && axis.keys.len() == 1
 }
 
 /// Returns the labels of the transports, the reference first.
-fn labels(experiment: &Experiment) -> Vec<String> {
+fn transport_labels(experiment: &Experiment) -> Vec<String> {
     // Points are ordered by transport.
     let mut labels: Vec<String> = experiment.points.iter().map(|point| point.label.clone()).collect();
     labels.dedup();
@@ -205,10 +206,10 @@ fn labels(experiment: &Experiment) -> Vec<String> {
 }
 
 /// Returns every combination of values of the other axes.
-fn others(experiment: &Experiment, axis: &Axis) -> Vec<Vec<(String, String)>> {
+fn other_axis_values(experiment: &Experiment, axis: &Axis) -> Vec<Vec<(String, String)>> {
     let mut all: Vec<Vec<(String, String)>> = Vec::new();
     for point in &experiment.points {
-        let others = without(&point.axes, axis);
+        let others = without_axis(&point.axes, axis);
         if !all.contains(&others) {
             all.push(others);
         }
@@ -216,6 +217,6 @@ fn others(experiment: &Experiment, axis: &Axis) -> Vec<Vec<(String, String)>> {
     all
 }
 
-fn without(axes: &[(String, String)], axis: &Axis) -> Vec<(String, String)> {
+fn without_axis(axes: &[(String, String)], axis: &Axis) -> Vec<(String, String)> {
     axes.iter().filter(|(key, _)| *key != axis.keys[0]).cloned().collect()
 }

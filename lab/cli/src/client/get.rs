@@ -17,10 +17,10 @@ use crate::terminal::{grouped, say};
 const REPORT: &str = "report.html";
 
 /// Octets that are read from the connection at a time.
-const PART: usize = 64 << 10;
+const BUFFER_SIZE: usize = 64 << 10;
 
 /// Maximum number of consecutive connections that break without transferring an octet.
-const TRIES: u32 = 5;
+const MAX_BROKEN_CONNECTIONS: u32 = 5;
 
 /// Fetch the results of an experiment from a server into a directory, as `hol run` writes it.
 #[derive(Debug, Args)]
@@ -77,7 +77,7 @@ struct Download {
     /// Octets downloaded so far.
     octets: u64,
     /// The entity tag (ETag) of the file to which they belong.
-    version: Option<String>,
+    entity_tag: Option<String>,
 }
 
 impl Download {
@@ -92,7 +92,7 @@ impl Download {
         let place = out.join(relative);
         let parent = fs::create_dir_all(place.parent().unwrap_or(out));
         let file = parent.and_then(|()| File::create(&place)).map_err(|e| unwritable(&place, &e))?;
-        Ok(Self { place, file, octets: 0, version: None })
+        Ok(Self { place, file, octets: 0, entity_tag: None })
     }
 
     /// Downloads `path` from the server; resumes after the connection breaks.
@@ -100,12 +100,12 @@ impl Download {
         let mut tries = 0;
         loop {
             let before = self.octets;
-            let Some(problem) = self.go_on(server, path)? else { return Ok(()) };
+            let Some(problem) = self.resume(server, path)? else { return Ok(()) };
             tries = if self.octets > before { 1 } else { tries + 1 };
-            if tries == TRIES {
+            if tries == MAX_BROKEN_CONNECTIONS {
                 let place = self.place.display();
                 return Err(Failure::Failed(format!(
-                    "{place}: the connection failed {TRIES} times: {problem}"
+                    "{place}: the connection failed {MAX_BROKEN_CONNECTIONS} times: {problem}"
                 )));
             }
         }
@@ -113,8 +113,8 @@ impl Download {
 
     /// Downloads the missing octets; returns the error with which the connection broke, if it did. RFC 9110, sections
     /// 13.1.5 and 14.2
-    fn go_on(&mut self, server: &Server, path: &str) -> Result<Option<io::Error>, Failure> {
-        let answer = match &self.version {
+    fn resume(&mut self, server: &Server, path: &str) -> Result<Option<io::Error>, Failure> {
+        let answer = match &self.entity_tag {
             Some(version) if self.octets > 0 => {
                 server.get(path, &[("Range", &format!("bytes={}-", self.octets)), ("If-Range", version)])?
             }
@@ -123,13 +123,13 @@ impl Download {
         if answer.status() != StatusCode::PARTIAL_CONTENT {
             // The server sends the whole file, because it is new or has changed: the octets so far do not belong to it.
             self.octets = 0;
-            self.version =
+            self.entity_tag =
                 answer.headers().get("etag").and_then(|version| Some(version.to_str().ok()?.to_owned()));
             let again = self.file.rewind().and_then(|()| self.file.set_len(0));
             again.map_err(|e| unwritable(&self.place, &e))?;
         }
         let mut body = answer.into_body().into_reader();
-        let mut part = vec![0; PART];
+        let mut part = vec![0; BUFFER_SIZE];
         loop {
             match body.read(&mut part) {
                 Ok(0) => return Ok(None),
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_connection_that_always_breaks_is_given_up() {
         let broken = || answer("200 OK", "content-length: 9", "");
-        let (result, _, requests) = fetched((0..TRIES).map(|_| broken()).collect());
+        let (result, _, requests) = fetched((0..MAX_BROKEN_CONNECTIONS).map(|_| broken()).collect());
         assert!(result.unwrap_err().to_string().contains("failed 5 times"));
         assert_eq!(requests.len(), 5);
     }

@@ -1,10 +1,10 @@
 //! `hol shell`: a shell on a node of a simulated network; virtual time stops while the user types.
 //!
-//! `input` reads lines, `command` parses them, `network` runs them, `step_listener` receives the guest's
+//! `line_source` reads lines, `command` parses them, `network` runs them, `step_listener` receives the guest's
 //! messages, `output` prints them, `recorder` writes the lines as an experiment.
 
 mod command;
-mod input;
+mod line_source;
 mod network;
 mod output;
 mod recorder;
@@ -23,18 +23,18 @@ use toml::Value;
 
 use crate::failure::Failure;
 use crate::progress_args::Parent;
-use crate::question::{Conditions, over};
+use crate::question::{Conditions, source_over};
 use crate::service::{Service, table};
 use crate::trace;
 use command::{Command, HELP};
-use input::{Input, InputEvent};
+use line_source::{InputEvent, LineSource};
 use network::{CompletedStep, Network, StepError};
 use output::{OutputFormat, Prompt};
 use recorder::ExperimentRecorder;
 use step_listener::handle_interrupts;
 
 /// Exit code of a program that exceeded the file size limit: 128 + SIGXFSZ. signal(7)
-const WROTE_TOO_MUCH: i32 = 128 + 25;
+const FILE_SIZE_EXCEEDED: i32 = 128 + 25;
 
 /// Open a shell on a node; virtual time stops while you type.
 ///
@@ -76,7 +76,7 @@ enum Format {
 impl Shell {
     /// Executes lines until there are no more; returns the exit code of the last one.
     pub fn run(&self) -> Result<ExitCode, Failure> {
-        self.parent.attend()?;
+        self.parent.end_with_parent()?;
         let (source, point) = self.point()?;
         let record =
             self.record.as_deref().map(|path| ExperimentRecorder::new(path, source, &point)).transpose()?;
@@ -91,8 +91,8 @@ impl Shell {
         let warning = kernel.warning().map_err(Failure::failed)?;
         warning.iter().for_each(|warning| output.note(&format!("warning: {warning}")));
         let network = Network::start(kernel, scenario, seed, &node, output).map_err(Failure::failed)?;
-        let (input, snapshots) = (Input::open(output)?, BTreeMap::new());
-        let mut session = ShellSession { input, output, network, nodes, node, exit_code: 0, snapshots };
+        let (line_source, snapshots) = (LineSource::open(output)?, BTreeMap::new());
+        let mut session = ShellSession { line_source, output, network, nodes, node, exit_code: 0, snapshots };
         let ended = session.serve();
         if let Some(record) = record {
             record.write(session.network.past())?;
@@ -103,7 +103,7 @@ impl Shell {
 
     /// Returns the point with the network, and the text that it was read from.
     pub fn point(&self) -> Result<(Source, Point), Failure> {
-        if self.conditions.repeats() {
+        if self.conditions.has_repetitions() {
             let problem =
                 "--repetitions: a shell is one run; omit the option, or use --seed for other losses";
             return Err(Failure::Usage(problem.to_owned()));
@@ -112,7 +112,7 @@ impl Shell {
         let is_file = Path::new(what).extension().is_some_and(|ending| ending == "toml" || ending == "ns");
         let mut source = match is_file {
             true => Source::read(Path::new(what))?,
-            false => over(&[what.to_owned()])?,
+            false => source_over(&[what.to_owned()])?,
         };
         if self.service.is_given() {
             if is_file {
@@ -161,7 +161,7 @@ fn programs_only(point: &Point) -> Scenario {
 
 /// A session of the shell.
 struct ShellSession {
-    input: Input,
+    line_source: LineSource,
     output: OutputFormat,
     network: Network,
     /// Nodes on which lines can run.
@@ -180,7 +180,7 @@ impl ShellSession {
         for number in 1.. {
             self.output.prompt(self.prompt());
             let prompt = self.prompt().text();
-            let command = match self.input.next(&prompt)? {
+            let command = match self.line_source.next(&prompt)? {
                 InputEvent::Line(line) => Command::parse(&line),
                 InputEvent::Cancelled => continue,
                 InputEvent::End => break,
@@ -206,7 +206,7 @@ impl ShellSession {
 
     /// Returns whether the session continues after an error: at a terminal, and with JSON lines.
     fn continues_after_errors(&self) -> bool {
-        self.input.is_terminal() || self.output == OutputFormat::JsonLines
+        self.line_source.is_terminal() || self.output == OutputFormat::JsonLines
     }
 
     fn prompt(&self) -> Prompt<'_> {
@@ -250,7 +250,7 @@ impl ShellSession {
                     "error: it exceeded the memory limit of a program, 640 MB, and was killed; let it use less memory",
                 );
             }
-            if exit_code == WROTE_TOO_MUCH {
+            if exit_code == FILE_SIZE_EXCEEDED {
                 self.output.note(
                     "error: it wrote more than 256 MB to one file or output; write less, or to /dev/null",
                 );
@@ -293,13 +293,13 @@ impl ShellSession {
         }
         let packets = self.network.packets()?;
         let (network, names) = (&self.network, self.network.interfaces());
-        let written = trace::write_capture(file, names, "hol shell", |witness| {
-            network.show(&packets, witness).map_err(Failure::failed)
+        let written = trace::write_capture(file, names, "hol shell", |observer| {
+            network.pass_packets(&packets, observer).map_err(Failure::failed)
         });
         let packets = written.map_err(|problem| StepError::Refused(problem.to_string()))?;
         let what = format!("{packets} packets of hol shell");
         match self.output {
-            OutputFormat::Text => trace::written(file, &what),
+            OutputFormat::Text => trace::report_written(file, &what),
             OutputFormat::JsonLines => self.output.note(&format!("{}: {what}", file.display())),
         }
         Ok(())

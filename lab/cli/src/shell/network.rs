@@ -105,8 +105,8 @@ impl Network {
     }
 
     /// Passes these packets to the `observer`.
-    pub fn show(&self, packets: &[u8], witness: &mut dyn PacketObserver) -> Result<(), KernelError> {
-        self.session.packets(packets, witness)
+    pub fn pass_packets(&self, packets: &[u8], observer: &mut dyn PacketObserver) -> Result<(), KernelError> {
+        self.session.packets(packets, observer)
     }
 
     /// Returns the names of all interfaces.

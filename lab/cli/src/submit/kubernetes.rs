@@ -53,8 +53,8 @@ fn parts(job: &ClusterJob, pods: PodTemplate<'_>) -> Value {
         "backoffLimitPerIndex": 3,
         "maxFailedIndexes": job.part_count,
     });
-    let into = manifest["spec"].as_object_mut().expect("it is one");
-    into.extend(spec.as_object().expect("it is one").clone());
+    let into = manifest["spec"].as_object_mut().expect("the spec of a manifest is an object");
+    into.extend(spec.as_object().expect("the spec is an object").clone());
     manifest
 }
 

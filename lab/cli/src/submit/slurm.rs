@@ -3,11 +3,11 @@
 use super::cluster_job::{ClusterJob, SUBMIT, Script, quote, quote_path};
 
 /// Marks each start of a job in its log, which all starts share.
-const STARTED: &str = "echo \"part $n on $SLURMD_NODENAME, restarted ${SLURM_RESTART_COUNT:-0} times\"\n";
+const START_LINE: &str = "echo \"part $n on $SLURMD_NODENAME, restarted ${SLURM_RESTART_COUNT:-0} times\"\n";
 
 /// Requeues the job up to three times if its process was killed. SLURM itself restarts jobs only after a node failure.
 /// A cancelled job does not get here, because SLURM ends this shell, too.
-const AGAIN: &str = "\
+const REQUEUE: &str = "\
 code=$?
 if [ $code -eq 137 ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 3 ]; then
     scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\" && sleep 60
@@ -17,7 +17,7 @@ exit $code
 
 /// Returns the scripts.
 pub fn scripts(job: &ClusterJob) -> Vec<Script> {
-    let part = format!("#!/bin/sh\nn=$SLURM_ARRAY_TASK_ID\n{STARTED}{}\n{AGAIN}", job.part());
+    let part = format!("#!/bin/sh\nn=$SLURM_ARRAY_TASK_ID\n{START_LINE}{}\n{REQUEUE}", job.part());
     vec![("part.sh", part), ("merge.sh", format!("#!/bin/sh\n{}\n", job.merge())), (SUBMIT, submit(job))]
 }
 

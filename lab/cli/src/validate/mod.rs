@@ -11,13 +11,13 @@ use hol_lab::{
     WorldName,
 };
 use hol_measure::Bounds;
-use hol_report::validation::{Check, ComparedPoint, Validation, median_in_words};
+use hol_report::validation::{Check, ComparedPoint, Validation, format_median};
 
 use crate::failure::Failure;
 use crate::number::positive;
 use crate::progress::ProgressOutput;
 use crate::row::{json, short};
-use crate::run_plan::{complete, execute_plan, stop_on_interrupt};
+use crate::run_plan::{check_no_failures, execute_plan, stop_on_interrupt};
 use crate::terminal::{grouped, note, say, table};
 
 mod random;
@@ -25,7 +25,7 @@ mod random;
 use random::RandomArgs;
 
 /// Maximum number of points in the text output; the files have all.
-const SHOWN: usize = 25;
+const MAX_SHOWN: usize = 25;
 
 /// Compare the model with the kernel: the points of a study or an experiment, or random scenarios
 ///
@@ -88,8 +88,8 @@ impl Validate {
         if let Some(count) = self.random.count() {
             return self.random.run(count, self);
         }
-        let what = self.what.as_deref().expect("clap asks for it");
-        let ValidationInput { name, title, study, experiments } = self.asked(what)?;
+        let what = self.what.as_deref().expect("clap requires it without --random");
+        let ValidationInput { name, title, study, experiments } = self.load_input(what)?;
         let repeated = |experiment: Experiment| match self.repetitions {
             Some(repetitions) => experiment.repeated(|_| repetitions),
             None => experiment,
@@ -97,7 +97,7 @@ impl Validate {
         let experiments = experiments.into_iter().map(repeated).collect();
         let both = BothWorlds::of(experiments, &WorldName::of("kernel", &self.kernel))?;
         both.refused.iter().for_each(|point| note!("left out: {point}"));
-        let chosen = self.chosen(&both)?;
+        let selected = self.selection(&both)?;
         let quick = if self.quick { "-quick" } else { "" };
         let out = self.out.clone();
         let out = out.unwrap_or_else(|| PathBuf::from(format!("results/validate-{name}{quick}")));
@@ -107,21 +107,21 @@ impl Validate {
             Manifest::new(&title, study, experiments, std::env::args().collect())
         };
         let model = manifest(&both.model).pinned_to_this_build()?;
-        let model = self.fill(Store::renew(&out.join("model"), model)?, &chosen)?;
+        let model = self.perform_missing_runs(Store::renew(&out.join("model"), model)?, &selected)?;
         let kernel = manifest(&both.kernel);
-        let kernel = self.fill(Store::extend(&out.join("kernel"), kernel)?, &chosen)?;
+        let kernel = self.perform_missing_runs(Store::extend(&out.join("kernel"), kernel)?, &selected)?;
 
         // The page covers all points with results; the text and the verdict cover only the selected points.
         let metric = if self.throughput { Metric::Throughput } else { Metric::ResponseTime };
         Validation::gather(&title, &kernel, &model, metric).write(&out).map_err(Failure::failed)?;
-        let whole =
-            complete(&model, &out.join("model")).and_then(|()| complete(&kernel, &out.join("kernel")));
-        let [kernel, model] = [kernel, model].map(|results| narrowed(results, &chosen));
+        let whole = check_no_failures(&model, &out.join("model"))
+            .and_then(|()| check_no_failures(&kernel, &out.join("kernel")));
+        let [kernel, model] = [kernel, model].map(|results| restrict(results, &selected));
         let validation = Validation::gather(&title, &kernel, &model, metric);
         if self.json {
-            validation.points.iter().for_each(|compared| say(&json(&for_programs(compared))));
+            validation.points.iter().for_each(|compared| say(&json(&point_as_json(compared))));
         } else {
-            say(&text(&validation));
+            say(&format_validation(&validation));
             say(&format!("\n{} has every point: {}\n", out.display(), out.join("validation.html").display()));
         }
         if stop.load(Ordering::Relaxed) {
@@ -131,7 +131,7 @@ impl Validate {
     }
 
     /// Loads the study or experiment that `what` names.
-    fn asked(&self, what: &str) -> Result<ValidationInput, Failure> {
+    fn load_input(&self, what: &str) -> Result<ValidationInput, Failure> {
         let path = Path::new(what);
         if path.extension().is_some_and(|ending| ending == "toml") {
             let source = Source::read(path)?;
@@ -158,7 +158,7 @@ impl Validate {
     }
 
     /// Returns for each point, in order, whether `--where` selects it.
-    fn chosen(&self, both: &BothWorlds) -> Result<Vec<bool>, Failure> {
+    fn selection(&self, both: &BothWorlds) -> Result<Vec<bool>, Failure> {
         let points: Vec<&Point> = both.kernel.iter().flat_map(|experiment| &experiment.points).collect();
         let mut wheres = Vec::new();
         for text in &self.wheres {
@@ -181,17 +181,17 @@ impl Validate {
     }
 
     /// Performs the missing runs of the chosen points until all are done or the user interrupts.
-    fn fill(
+    fn perform_missing_runs(
         &self,
         (mut store, mut finished): (Store, RunResults),
-        chosen: &[bool],
+        selected: &[bool],
     ) -> Result<Results, Failure> {
         let world = store.manifest().world.clone();
-        let points = store.manifest().points.iter().zip(chosen).filter(|(_, chosen)| **chosen);
+        let points = store.manifest().points.iter().zip(selected).filter(|(_, selected)| **selected);
         let plan = Plan::of_points(points.map(|(point, _)| point.clone()).collect());
         let wanted = plan.wanted(&finished).len() as u64;
         note!("{world}: {} runs to perform in {}", grouped(wanted), store.dir().display());
-        execute_plan(&plan, &mut store, &mut finished, self.jobs, ProgressOutput::People)?;
+        execute_plan(&plan, &mut store, &mut finished, self.jobs, ProgressOutput::Text)?;
         Ok(store.write_tables(&finished)?)
     }
 
@@ -208,29 +208,29 @@ impl Validate {
 }
 
 /// Returns the results of the chosen points.
-fn narrowed(mut results: Results, chosen: &[bool]) -> Results {
-    let mut chosen = chosen.iter();
-    results.points.retain(|_| chosen.next() == Some(&true));
+fn restrict(mut results: Results, selected: &[bool]) -> Results {
+    let mut selected = selected.iter();
+    results.points.retain(|_| selected.next() == Some(&true));
     results
 }
 
 /// Returns a table of the worst points, and how many agree.
-fn text(validation: &Validation) -> String {
+fn format_validation(validation: &Validation) -> String {
     let judged: &[&str] = match validation.metric {
         Metric::Throughput => &["kernel kbit/s", "model", "off", "kernel faster"],
         _ => &["kernel mean", "model", "off", "kernel slower", "kernel p99", "model", "off", "kernel slower"],
     };
     let heads = [&["worst first, median runs"], judged, &["collapsed", ""]].concat();
     let mut rows = vec![heads.into_iter().map(str::to_owned).collect()];
-    rows.extend(validation.points.iter().take(SHOWN).map(row));
+    rows.extend(validation.points.iter().take(MAX_SHOWN).map(row));
     let mut text = table(&rows);
-    let more = validation.points.len().saturating_sub(SHOWN);
+    let more = validation.points.len().saturating_sub(MAX_SHOWN);
     if more > 0 {
         text += &format!("… and {more} more with smaller differences\n");
     }
     let tally = validation.tally();
     text += &format!("\n{}; {}\n", tally.agreement(), tally.certainty());
-    let rank = validation.rank_in_words();
+    let rank = validation.describe_rank();
     if !rank.is_empty() {
         text += &format!("{rank}\n");
     }
@@ -241,7 +241,7 @@ fn text(validation: &Validation) -> String {
 }
 
 /// Returns the JSON object of a point, with the values that were compared.
-fn for_programs(compared: &ComparedPoint) -> serde_json::Value {
+fn point_as_json(compared: &ComparedPoint) -> serde_json::Value {
     let bounds =
         |Bounds { value, low, high }| serde_json::json!({ "value": value, "low": low, "high": high });
     let check = |check: &Option<Check>| {
@@ -276,13 +276,13 @@ fn row(compared: &ComparedPoint) -> Vec<String> {
     let ComparedPoint { point, kernel, model, .. } = compared;
     let mut row = vec![point.to_string()];
     for check in compared.judged() {
-        row.extend(check.as_ref().map_or(["-", "-", "-", "-"].map(str::to_owned), numbers));
+        row.extend(check.as_ref().map_or(["-", "-", "-", "-"].map(str::to_owned), check_cells));
     }
     row.extend([format!("{}/{}", kernel.collapsed, model.collapsed), compared.verdict().to_owned()]);
     row
 }
 
-fn numbers(check: &Check) -> [String; 4] {
+fn check_cells(check: &Check) -> [String; 4] {
     let off = format!("{:+.1} % ({:.1}×)", check.percent().value, check.excess());
-    [median_in_words(check.kernel), short(check.model.value), off, check.ranks_in_words()]
+    [format_median(check.kernel), short(check.model.value), off, check.format_ranks()]
 }

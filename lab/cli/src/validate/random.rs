@@ -23,7 +23,7 @@ use crate::terminal::{note, say, table};
 use super::Validate;
 
 /// Maximum number of differences that the text lists individually.
-const SHOWN: usize = 12;
+const MAX_SHOWN: usize = 12;
 
 /// The scenarios to compare.
 #[derive(Debug, Args)]
@@ -98,7 +98,7 @@ impl Outcome {
     }
 
     /// Returns whether the scenario is counted. A failed run counts as a disagreement, a refused one not at all.
-    fn counts(&self) -> bool {
+    fn is_counted(&self) -> bool {
         self.judged != JudgedBy::Refused
     }
 
@@ -145,7 +145,7 @@ impl RandomArgs {
             out,
             options: self,
         };
-        let outcomes = session.fill(count, threads(flags.jobs))?;
+        let outcomes = session.perform_missing_runs(count, threads(flags.jobs))?;
         if flags.json {
             outcomes.iter().for_each(|outcome| say(&json(outcome)));
         } else {
@@ -154,7 +154,7 @@ impl RandomArgs {
         if (outcomes.len() as u64) < count {
             return Err(Failure::Failed("interrupted; run the same command again to continue".to_owned()));
         }
-        let all = outcomes.iter().filter(|outcome| outcome.counts()).count();
+        let all = outcomes.iter().filter(|outcome| outcome.is_counted()).count();
         let agree = outcomes.iter().filter(|outcome| outcome.agrees).count();
         if all > 0 && agree as f64 >= flags.require.value() * all as f64 {
             return Ok(());
@@ -176,7 +176,7 @@ impl Session<'_> {
         self.out.join(format!("comparisons-{first}{}-{}{only}.jsonl", worlds[1], self.options.seed))
     }
 
-    fn fill(&self, count: u64, threads: usize) -> Result<Vec<Outcome>, Failure> {
+    fn perform_missing_runs(&self, count: u64, threads: usize) -> Result<Vec<Outcome>, Failure> {
         let stop = stop_on_interrupt()?;
         let path = self.journal();
         let kept = fs::read_to_string(&path).unwrap_or_default();
@@ -229,7 +229,7 @@ impl Session<'_> {
         let [model, other] = self.worlds;
         let comparison = compare(&self.scenario(number)?.0, model, other);
         let outcome = Outcome::of(number, &comparison);
-        let differs = outcome.counts() && !outcome.agrees;
+        let differs = outcome.is_counted() && !outcome.agrees;
         if differs || (self.options.traces && outcome.difference.is_some()) {
             let shrinks = self.options.shrink && outcome.judged != JudgedBy::Failed;
             self.write(&if shrinks { shrink(comparison, model, other) } else { comparison })?;
@@ -248,7 +248,7 @@ impl Session<'_> {
         }
         let points = [scenario.first_point()?, scenario.point()?];
         let traces = points.iter().zip(self.worlds).map(|(point, world)| trace(point, world));
-        let [first, second] = <[_; 2]>::try_from(traces.collect::<Vec<_>>()).expect("two worlds");
+        let [first, second] = <[_; 2]>::try_from(traces.collect::<Vec<_>>()).expect("there are two worlds");
         let (Ok(first), Ok(second)) = (first, second) else { return Ok(()) };
         let path = self.out.join(format!("{}.txt", scenario.name));
         let mut text = File::create(&path).map_err(|e| cannot_write(&path, &e))?;
@@ -263,7 +263,7 @@ impl Session<'_> {
         let mut coverage = Coverage::default();
         for outcome in outcomes {
             let (scenario, refused) = self.scenario(outcome.number)?;
-            if outcome.counts() {
+            if outcome.is_counted() {
                 let same = (outcome.judged == JudgedBy::Packets).then(|| outcome.has_same_packets());
                 coverage.add(&scenario, outcome.agrees, same);
             }
@@ -274,8 +274,8 @@ impl Session<'_> {
         let path = self.out.join("refused.txt");
         fs::write(&path, &refused).map_err(|e| cannot_write(&path, &e))?;
         let covered = self.out.join("covered.txt");
-        fs::write(&covered, table(&tallies(&coverage))).map_err(|e| cannot_write(&covered, &e))?;
-        let mut text = table(&rows(outcomes)) + &causes(outcomes);
+        fs::write(&covered, table(&key_rows(&coverage))).map_err(|e| cannot_write(&covered, &e))?;
+        let mut text = table(&family_rows(outcomes)) + &describe_first_differences(outcomes);
         text += &disagreements(outcomes, self.out, self.options.seed);
         text += &format!(
             "\n{} keys and options ran in both worlds, in {} pairs of family and condition; {} lists them\n{} were always refused; {} has \
@@ -295,7 +295,7 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
 }
 
 /// Returns, for each key and option, the results of the scenarios that contain it.
-fn tallies(coverage: &Coverage) -> Vec<Vec<String>> {
+fn key_rows(coverage: &Coverage) -> Vec<Vec<String>> {
     let heads = ["key", "scenarios", "values agree", "packets compared", "the same"];
     let row = |(key, tally): (&str, Tally)| {
         let counts = [tally.scenarios, tally.agree, tally.compared, tally.same];
@@ -305,11 +305,11 @@ fn tallies(coverage: &Coverage) -> Vec<Vec<String>> {
 }
 
 /// Returns, for each family, how many scenarios were compared, agree in values, and have the same packets.
-fn rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
+fn family_rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
     let heads = ["family", "scenarios", "values agree", "", "packets compared", "the same", ""];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     let mut families: BTreeMap<&str, Vec<&Outcome>> = BTreeMap::new();
-    for outcome in outcomes.iter().filter(|outcome| outcome.counts()) {
+    for outcome in outcomes.iter().filter(|outcome| outcome.is_counted()) {
         families.entry(&outcome.family).or_default().push(outcome);
     }
     let all: Vec<&Outcome> = families.values().flatten().copied().collect();
@@ -338,7 +338,7 @@ fn rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
 }
 
 /// Returns the kinds of first differences, the most frequent first.
-fn causes(outcomes: &[Outcome]) -> String {
+fn describe_first_differences(outcomes: &[Outcome]) -> String {
     let mut causes: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
     for outcome in outcomes {
         let protocol = outcome.family.split(' ').next().unwrap_or_default();
@@ -353,7 +353,7 @@ fn causes(outcomes: &[Outcome]) -> String {
         let first: Vec<String> = numbers.iter().take(4).map(u64::to_string).collect();
         format!("{:>5}  {protocol} {cause}, as in {}\n", numbers.len(), first.join(", "))
     };
-    let lines: String = causes.iter().take(SHOWN).map(line).collect();
+    let lines: String = causes.iter().take(MAX_SHOWN).map(line).collect();
     if lines.is_empty() { lines } else { format!("\nfirst packet that differs\n{lines}") }
 }
 
@@ -361,7 +361,7 @@ fn causes(outcomes: &[Outcome]) -> String {
 fn disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
     let differ = |outcome: &&Outcome| outcome.values.is_some() && !outcome.agrees;
     let mut text = String::new();
-    for outcome in outcomes.iter().filter(differ).take(SHOWN) {
+    for outcome in outcomes.iter().filter(differ).take(MAX_SHOWN) {
         let path = out.join(format!("random-{seed}-{}.toml", outcome.number));
         text += &format!("\n{} ({}): ", path.display(), outcome.family);
         if let Some([model, other]) = outcome.values {
@@ -379,11 +379,11 @@ fn disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
             );
         }
     }
-    let more = outcomes.iter().filter(differ).count().saturating_sub(SHOWN);
+    let more = outcomes.iter().filter(differ).count().saturating_sub(MAX_SHOWN);
     if more > 0 {
         text += &format!("\nand {more} more whose values differ");
     }
-    for outcome in outcomes.iter().filter(|outcome| outcome.judged == JudgedBy::Failed).take(SHOWN) {
+    for outcome in outcomes.iter().filter(|outcome| outcome.judged == JudgedBy::Failed).take(MAX_SHOWN) {
         let problem =
             outcome.problem.as_deref().and_then(|problem| problem.lines().next()).unwrap_or_default();
         text += &format!("\nnumber {} ({}) failed: {problem}", outcome.number, outcome.family);

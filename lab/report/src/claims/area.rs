@@ -25,7 +25,8 @@ impl Area {
         Finding::all(self.transports.iter().map(|transport| self.of(view, transport)))
     }
 
-    /// Repetitions have the same losses, so areas are compared in pairs.
+    /// Compares the regions of `transport` and of the other transport in pairs, because their repetitions have the same
+    /// losses.
     fn of(&self, view: &View<'_>, transport: &str) -> Finding {
         let cells = view.cells(transport, &self.at);
         let pairs: Vec<(&Cell, &Cell)> =
@@ -38,7 +39,7 @@ impl Area {
             return Finding::no_points();
         };
         let text = format!(
-            "{transport} has {} at {ours} % of {} points, {} at {theirs} %: {gain} more",
+            "{transport} has {} at {ours} % of {} points, {} at {theirs} %: {gain} percentage points more",
             self.enough.words(),
             cells.len(),
             self.than

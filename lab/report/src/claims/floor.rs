@@ -23,7 +23,7 @@ impl Floor {
         let cells = view.cells_of(&self.transports, &self.at);
         let excesses: Option<Vec<f64>> = cells.iter().map(|cell| excess(cell)).collect();
         let Some(excesses) = excesses else {
-            let all_carried = cells.iter().all(|cell| cell.mean().is_some() || !cell.steady);
+            let all_carried = cells.iter().all(|cell| cell.mean().is_some() || !cell.is_steady);
             return match all_carried {
                 true => Finding::unknown("a point has no steady state"),
                 false => Finding::new(false, "a point did not carry the load"),

@@ -13,7 +13,7 @@ use hol_lab::Metric;
 /// The claim that means only decrease, or only increase, along an axis, everything else being equal.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Monotone {
+pub struct MonotoneMeans {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
@@ -92,7 +92,7 @@ impl Along {
     }
 }
 
-impl Monotone {
+impl MonotoneMeans {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let mut curves: BTreeMap<String, Vec<&Cell>> = BTreeMap::new();
@@ -213,9 +213,9 @@ mod tests {
         let transports = labels.map(str::to_owned).to_vec();
         let (along, direction) = (Along::Streams, Direction::NonIncreasing);
         let (at, metric) = (Filter::default(), Metric::default());
-        let check = Monotone { transports, at, along, direction, metric };
+        let check = MonotoneMeans { transports, at, along, direction, metric };
         let whole = check.evaluate(&view(&dataset(cells.clone())));
-        // As in an interrupted sweep.
+        // The last runs are missing, as in an interrupted sweep.
         cells[1].runs.truncate(2);
         assert!(check.evaluate(&view(&dataset(cells))) != Finding::no_points());
         whole.holds

@@ -26,7 +26,7 @@ impl Ratio {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
-        let factor = |cell: &Cell| factor(self.metric, cell, view.other(cell, &self.of)?);
+        let factor = |cell: &Cell| factor(self.metric, cell, view.compared_cell(cell, &self.of)?);
         let mut factors: Vec<(&Cell, Interval)> =
             cells.into_iter().filter_map(|cell| Some((cell, factor(cell)?))).collect();
         factors.sort_by(|(_, a), (_, b)| b.mean.total_cmp(&a.mean));

@@ -34,7 +34,8 @@ struct Unit {
 }
 
 impl Unit {
-    /// Creates an axis from zero to a little above `maximum`, in the largest unit (with its size) of which that is at least one.
+    /// Creates an axis from zero to a little above `greatest`, in the largest unit (with its size) in which that is at
+    /// least one.
     fn new(greatest: f64, what: &str, units: &[(&str, f64)]) -> Self {
         let fits = units.iter().rev().find(|(_, one)| greatest >= *one);
         let (unit, one) = fits.copied().unwrap_or(units[0]);
@@ -118,7 +119,7 @@ impl OverTime {
             1 => {
                 field.line(svg, "series-thin", &run.ssthresh);
                 field.line(svg, "series", &run.cwnd);
-                field.marks(svg, &run.sent_again);
+                field.marks(svg, &run.retransmissions);
             }
             2 => field.line(svg, "series", &run.in_flight),
             3 => field.line(svg, "series", &run.srtt),

@@ -46,7 +46,7 @@ fn one(report: &Report, at: usize) -> String {
     format!(
         "<details class=\"claim\" id=\"{}\"><summary>{}<span class=\"id\">{}</span><span>{}{}</span></summary><div class=\"body\">{body}</div></details>\n",
         claim.id,
-        worlds::chips(report, at),
+        worlds::verdict_labels(report, at),
         claim.id,
         escape(&claim.quote),
         reading.unwrap_or_default()

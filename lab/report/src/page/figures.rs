@@ -59,7 +59,7 @@ fn experiments(report: &Report) -> Vec<(&str, &str)> {
     ordered
 }
 
-/// Explains the dashed lines, for each kind of figure.
+/// Returns the meaning of the dashed lines, for each kind of figure.
 fn theory(report: &Report) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     for kind in report.figures.iter().filter_map(Figure::theory) {

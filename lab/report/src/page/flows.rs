@@ -16,7 +16,7 @@ const HEAD: &str = "<tr><th>point</th><th>throughput, kbit/s</th><th>background 
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
-    // The table of all points has them.
+    // The table of all points contains these metrics.
     if !report.surveys.is_empty() {
         return String::new();
     }

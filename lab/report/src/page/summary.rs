@@ -95,7 +95,7 @@ fn lead(report: &Report) -> String {
     sentences.join(" ")
 }
 
-/// Which findings depend on a setting that the paper does not state, and on which.
+/// Describes the findings that depend on a setting which the paper does not state, and the setting.
 fn dependent(report: &Report) -> Option<String> {
     let depends = |judged: &JudgedClaim| {
         let settings = judged.settings()?;

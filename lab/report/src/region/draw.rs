@@ -8,7 +8,7 @@ const LEFT: f64 = 62.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 46.0;
 const GAP: f64 = 22.0;
-/// The number of regions in a row.
+/// Maximum number of regions in a row.
 const BESIDE: usize = 3;
 const HIGH: f64 = 18.0;
 

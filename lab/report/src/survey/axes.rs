@@ -35,7 +35,7 @@ pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
             let together: Vec<usize> = group.iter().copied().chain([key]).collect();
             distinct(&together) < distinct(group) * distinct(&[key])
         };
-        // A key may tie groups together, like the third list of a zip whose first two lists happen to form a grid.
+        // A key may connect groups, like the third list of a zip whose first two lists happen to form a grid.
         let (tied, mut free): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_tied);
         free.push(tied.into_iter().flatten().chain([key]).collect());
         free.sort_by_key(|group| group[0]);

@@ -9,7 +9,7 @@ use super::output::OutputFormat;
 use crate::failure::Failure;
 
 /// A source of lines.
-pub enum Input {
+pub enum LineSource {
     /// Lines that a person types, with editing and history.
     Terminal(Box<DefaultEditor>),
     /// Lines of a file or a pipe.
@@ -26,7 +26,7 @@ pub enum InputEvent {
     End,
 }
 
-impl Input {
+impl LineSource {
     /// Opens standard input.
     pub fn open(output: OutputFormat) -> Result<Self, Failure> {
         let stdin = io::stdin();

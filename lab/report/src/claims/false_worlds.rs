@@ -1,4 +1,5 @@
-//! For each finding of each study a synthetic world in which it is false. A check that does not detect this could never refute anything.
+//! For each finding of each study, a synthetic world in which the finding is false. A check that does not fail there
+//! could never refute anything.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +55,7 @@ const FALSE: &[(&str, World)] = &[
     ("ikr53-17", sctp_is_slower),
     ("ikr53-17", calm),
     ("ikr53-17", |cell, here| {
-        // At one point only.
+        // The difference occurs at one point only.
         let there = cell.transport == "SCTP-4" && cell.conditions.loss == 10.0 && cell.experiment == "exp2";
         here.ms += if is_sctp(cell) { 0.0 } else { 5.0 } + if there { 10.0 } else { 0.0 };
     }),
@@ -144,7 +145,7 @@ const FALSE: &[(&str, World)] = &[
     ("pfu-19", calm),
     ("pfu-19", |cell, here| here.ms -= if cell.transport == "SCTP-1" { 0.05 } else { 0.0 }),
     ("pfu-19", |cell, here| {
-        // More streams help, but a connection a file is faster still.
+        // More streams help, but a connection for each file is faster still.
         here.ms += 5.0 + if cell.transport == "SCTP-1" { 5.0 } else { 0.0 };
         here.ms -= if cell.transport == "TCP" { 5.0 } else { 0.0 };
     }),
@@ -329,7 +330,7 @@ fn each_finding(mut look: impl FnMut(&Claim, &[StackView], &[Cell])) {
     }
 }
 
-/// Returns whether nothing that can be measured here decides the claim.
+/// Returns whether all checks of the claim are impossible in this world.
 fn is_not_here(claim: &Claim) -> bool {
     claim.checks.iter().all(|check| matches!(check, Check::NotHere(_)))
 }

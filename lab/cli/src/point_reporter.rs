@@ -9,29 +9,29 @@ use crate::terminal::note;
 
 /// Minimum interval in s between two reports, and its minimum as a multiple of their cost, so that reporting takes at
 /// most 2 % of the time.
-const LEAST: f64 = 1.0;
-const TIMES: f64 = 50.0;
+const MIN_INTERVAL: f64 = 1.0;
+const COST_FACTOR: f64 = 50.0;
 
 /// Maximum number of points in one report; the others are in the next ones.
-const MOST: usize = 64;
+const MAX_POINTS: usize = 64;
 
 /// The points whose results have changed since they were last reported.
-pub struct Points {
+pub struct PointReporter {
     watch: Stopwatch,
     next: f64,
     changed: BTreeSet<PointId>,
 }
 
-impl Default for Points {
+impl Default for PointReporter {
     fn default() -> Self {
-        Self { watch: Stopwatch::start(), next: LEAST, changed: BTreeSet::new() }
+        Self { watch: Stopwatch::start(), next: MIN_INTERVAL, changed: BTreeSet::new() }
     }
 }
 
-impl Points {
+impl PointReporter {
     /// Handles the end of a run. From time to time writes the tables of the runs that were `finished` before, and
     /// reports changed points on standard error, one JSON object per line.
-    pub fn show(
+    pub fn run_ended(
         &mut self,
         ended: Option<Ended<'_>>,
         store: &Store,
@@ -39,9 +39,9 @@ impl Points {
     ) -> Result<(), LabError> {
         let now = self.watch.seconds();
         if now >= self.next && !self.changed.is_empty() {
-            tell(&mut self.changed, &store.write_tables(finished)?);
+            report_changes(&mut self.changed, &store.write_tables(finished)?);
             let after = self.watch.seconds();
-            self.next = after + LEAST.max(TIMES * (after - now));
+            self.next = after + MIN_INTERVAL.max(COST_FACTOR * (after - now));
         }
         if let Some(Ok(run)) = ended {
             self.changed.insert(run.key.point);
@@ -50,10 +50,10 @@ impl Points {
     }
 }
 
-fn tell(changed: &mut BTreeSet<PointId>, results: &Results) {
-    let told: BTreeSet<PointId> = changed.iter().copied().take(MOST).collect();
-    for result in results.points.iter().filter(|result| told.contains(&result.point.id)) {
+fn report_changes(changed: &mut BTreeSet<PointId>, results: &Results) {
+    let reported: BTreeSet<PointId> = changed.iter().copied().take(MAX_POINTS).collect();
+    for result in results.points.iter().filter(|result| reported.contains(&result.point.id)) {
         note!("{}", serde_json::json!({ "point": object(result) }));
     }
-    changed.retain(|id| !told.contains(id));
+    changed.retain(|id| !reported.contains(id));
 }

@@ -37,7 +37,7 @@ impl Decompressor {
                 format!("it is compressed by {program}, which cannot be started: {problem}"),
             )
         })?;
-        let output = child.stdout.take().expect("it is piped");
+        let output = child.stdout.take().expect("standard output is piped");
         Ok(Self { program, child, output })
     }
 
