@@ -203,10 +203,10 @@ fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, dela
     let own = speed.map_or(f64::INFINITY, |speed| speed.bits_per_second() as f64);
     if most.is_finite() && most <= own.min(NO_LIMIT) {
         if let Some(most) = BitRate::from_bits_per_second(most as u64) {
-            let said = format!(
+            let note = format!(
                 "netem holds {limit} packets, including those in transit: {most} at {delay}; further packets are dropped"
             );
-            shaped.notes.push(said);
+            shaped.notes.push(note);
             shaped.set("rate", most);
             shaped.set("queue", "1p");
         }
@@ -396,14 +396,14 @@ pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<Strin
             continue;
         }
         let _ = write!(text, "\n[network.{name}]\n");
-        let mut said: Vec<&str> = Vec::new();
+        let mut keys_so_far: Vec<&str> = Vec::new();
         for shaped in lines {
             shaped.notes.iter().for_each(|note| text += &format!("# {note}.\n"));
             for (key, value) in &shaped.keys {
-                if said.contains(key) {
+                if keys_so_far.contains(key) {
                     return Err(format!("two lines set `{key}`; combine them in one"));
                 }
-                said.push(key);
+                keys_so_far.push(key);
                 text += &format!("{key} = {value}\n");
             }
         }
@@ -415,7 +415,7 @@ pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<Strin
 mod tests {
     use super::*;
 
-    fn said(line: &str) -> String {
+    fn keys_of(line: &str) -> String {
         let shaped = read(line).unwrap_or_else(|problem| panic!("{line}: {problem}"));
         shaped
             .keys
@@ -454,7 +454,7 @@ mod tests {
             ),
             ("qdisc add dev eth0 root codel", "discipline=codel"),
         ] {
-            let own = said(line);
+            let own = keys_of(line);
             assert!(keys.split(' ').all(|key| own.contains(key)), "{line}: {own}");
         }
     }

@@ -286,7 +286,7 @@ impl Cell {
     }
 
     /// Describes the conditions: `exp1, 1 % loss, 100/s`, or by other swept keys: `grid, queue 12p`.
-    pub fn place(&self) -> String {
+    pub fn describe_conditions(&self) -> String {
         let Conditions { loss, rate, ref axes, .. } = self.conditions;
         let number = crate::plot::number;
         if axes.iter().any(|(key, _)| !["network.loss", "workload.rate"].contains(&key.as_str())) {
@@ -335,7 +335,7 @@ impl Dataset {
     }
 
     /// Returns the results of `transport` under the same conditions as `like`.
-    pub fn beside(&self, like: &Cell, transport: &str) -> Option<&Cell> {
+    pub fn with_same_conditions(&self, like: &Cell, transport: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| {
             cell.transport == transport
                 && cell.experiment == like.experiment

@@ -18,7 +18,7 @@ use crate::provenance::Provenance;
 use crate::region::{self, Region};
 use crate::sequence::{Diagram, diagrams};
 use crate::survey::{Survey, SurveyResults};
-use crate::two_worlds::{Kernel, Mismatch};
+use crate::two_worlds::{KernelResults, Mismatch};
 
 /// The file with the answer of a report.
 const ANSWER: &str = "answer.json";
@@ -47,7 +47,7 @@ pub struct Report {
     /// The claims of the study with their verdicts.
     pub judged: Vec<JudgedClaim>,
     /// The kernel's results, if there are results of both worlds.
-    pub kernel: Option<Kernel>,
+    pub kernel: Option<KernelResults>,
     /// Share of the study's messages that the points have: 0.05 for a quick run, otherwise 1.
     pub share: f64,
     /// Sequence diagrams of one lost message, for studies.

@@ -29,7 +29,11 @@ pub fn cell_with(transport: &str, loss: f64, rate: f64, runs: &[Vec<f64>]) -> Ce
 pub fn flow(transport: &str, axes: &[(&str, &str)], throughputs: &[f64], ceiling_kbps: f64) -> Cell {
     let mut cell = cell(transport, 0.0, 0.0, &vec![10.0; throughputs.len()]);
     cell.conditions.axes = axes.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-    cell.flows = Some(Flows { point: cell.place(), ceiling_kbps: Some(ceiling_kbps), background_kbps: None });
+    cell.flows = Some(Flows {
+        point: cell.describe_conditions(),
+        ceiling_kbps: Some(ceiling_kbps),
+        background_kbps: None,
+    });
     set(&mut cell, Metric::ConnectTime, vec![Some(100.0); throughputs.len()]);
     set(&mut cell, Metric::Throughput, throughputs.iter().copied().map(Some).collect());
     cell

@@ -155,7 +155,7 @@ fn no_point_that_a_claim_speaks_of_is_left_out_without_a_reason() {
             for stack in &figures.views {
                 let left = claim.left_out(&View { data: &data, stack });
                 problems.extend(left.iter().filter(|(_, why)| why.is_none()).map(|(cell, _)| {
-                    format!("{}: {} at {} is left out", claim.id, cell.transport, cell.place())
+                    format!("{}: {} at {} is left out", claim.id, cell.transport, cell.describe_conditions())
                 }));
             }
             for (index, left) in claim.left_out.iter().enumerate() {

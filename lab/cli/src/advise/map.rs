@@ -49,7 +49,7 @@ pub(super) fn map(lines: &[LineResult], axis: &Axis) -> String {
         (at, false) => format!("{at}, {}", line.transport),
     };
     let width = lines.iter().map(|line| label(line).chars().count()).max().unwrap_or(0);
-    let [from, to] = [first, last].map(|step| axis.place(*step).to_string());
+    let [from, to] = [first, last].map(|step| axis.position(*step).to_string());
     let head =
         format!("{:width$}  {from}{:>gap$}", "", format!("{} {to}", axis.label()), gap = WIDTH - from.len());
     let rows: String = lines.iter().map(|line| format!("{:width$}  {}\n", label(line), line.map)).collect();

@@ -60,7 +60,7 @@ impl Sampler<'_> {
             precision: self.precision,
             most: MAX_ADDED_POINTS,
         };
-        let grid: Vec<f64> = axis.ascending().into_iter().map(|step| axis.place(step)).collect();
+        let grid: Vec<f64> = axis.ascending().into_iter().map(|step| axis.position(step)).collect();
         let compared = ComparedTransports { others, transport, than };
         let mut seen: Vec<ProbeNumbers> = Vec::new();
         let mut measure = |x: f64, confirm: bool| {

@@ -29,8 +29,10 @@ impl Area {
     /// losses.
     fn of(&self, view: &View<'_>, transport: &str) -> Finding {
         let cells = view.cells(transport, &self.at);
-        let pairs: Vec<(&Cell, &Cell)> =
-            cells.into_iter().filter_map(|cell| Some((cell, view.beside(cell, &self.than)?))).collect();
+        let pairs: Vec<(&Cell, &Cell)> = cells
+            .into_iter()
+            .filter_map(|cell| Some((cell, view.with_same_conditions(cell, &self.than)?)))
+            .collect();
         let (cells, others): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         let [ours, theirs] = [&cells, &others].map(|cells| self.enough.areas(cells));
         let gains: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours - theirs).collect();

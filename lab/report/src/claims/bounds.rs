@@ -66,7 +66,7 @@ impl WithinAxis {
                 (Some(mean), AxisPosition::Outside) => format!("{mean} {unit}, outside the axis"),
                 (Some(mean), _) => format!("{mean} {unit}, not precise enough"),
             };
-            format!("{} at {}: {what}", cell.transport, cell.place())
+            format!("{} at {}: {what}", cell.transport, cell.describe_conditions())
         };
         let finding = match (count(AxisPosition::Outside), count(AxisPosition::Open)) {
             (0, 0) => Finding::new(true, text),

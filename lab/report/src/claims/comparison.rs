@@ -105,7 +105,7 @@ impl FasterTransport {
         let than = self.than.to_string();
         let row = |cell: &&Cell| {
             let which = if cell.is_mostly_completed() { &than } else { &cell.transport };
-            format!("{} − {than}: {which} was aborted at {}", cell.transport, cell.place())
+            format!("{} − {than}: {which} was aborted at {}", cell.transport, cell.describe_conditions())
         };
         let mut lines: Vec<String> = aborted.iter().map(row).collect();
         lines.extend(rows(self.metric, pairs, &than));
@@ -172,8 +172,9 @@ impl DifferentMeans {
     /// Evaluates the claim.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells: Vec<&Cell> = view.data.of(&self.left, &self.at).collect();
-        let pairs =
-            pairs(&cells, |cell| compare(self.metric, cell, view.data.beside(cell, &self.right)?, 0.0));
+        let pairs = pairs(&cells, |cell| {
+            compare(self.metric, cell, view.data.with_same_conditions(cell, &self.right)?, 0.0)
+        });
         if pairs.is_empty() {
             return Finding::no_points();
         }
@@ -204,7 +205,7 @@ fn rows(metric: Metric, mut pairs: Vec<Pair<'_>>, than: &str) -> Vec<String> {
     let row = |pair: &Pair<'_>| {
         let sign = if pair.significant { "" } else { " (not significant)" };
         let (cell, difference) = (pair.cell, pair.comparison.difference);
-        format!("{} − {than}: {difference} {unit} at {}{sign}", cell.transport, cell.place())
+        format!("{} − {than}: {difference} {unit} at {}{sign}", cell.transport, cell.describe_conditions())
     };
     pairs.iter().map(row).collect()
 }

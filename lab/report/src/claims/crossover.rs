@@ -27,7 +27,7 @@ impl CrossoverClaim {
         let mut cells = view.cells(&self.transport, &self.at);
         cells.sort_by(|a, b| a.conditions.rate.total_cmp(&b.conditions.rate));
         let curve = |cell: &Cell| {
-            let other = view.beside(cell, &self.than)?;
+            let other = view.with_same_conditions(cell, &self.than)?;
             (cell.mean().is_some() && other.mean().is_some()).then_some(())?;
             let (mut first, mut second) = (cell.means()?, other.means()?);
             // An interrupted sweep may have measured more points of one transport.

@@ -42,7 +42,7 @@ impl DelayComponents {
             format!(
                 "{} at {}: network {:.2}, recovery {:.2}, head-of-line {:.2}, sender {:.2}, slip {:.2}, server {:.2} ms",
                 cell.transport,
-                cell.place(),
+                cell.describe_conditions(),
                 split.network,
                 split.recovery,
                 split.head_of_line,

@@ -41,7 +41,7 @@ impl Dip {
         let fall = |cell: &&Cell| {
             let other = view.compared_cell(cell, &self.than)?;
             let (here, there) = (cell.mean_of(Metric::Throughput)?, other.mean_of(Metric::Throughput)?);
-            let (transport, place, than) = (&cell.transport, cell.place(), &self.than);
+            let (transport, place, than) = (&cell.transport, cell.describe_conditions(), &self.than);
             let row = format!("{transport} at {place}: {here} against {there} kbit/s at {than}");
             Some((1.0 - here.mean / there.mean, row))
         };

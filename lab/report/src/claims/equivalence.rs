@@ -127,7 +127,7 @@ fn finding(metric: Metric, compared: &[ComparedPoint<'_>], distance: f64) -> Fin
         format!(
             "{} at {}: difference {difference} {unit}, margin {:.2} {unit}",
             cell.transport,
-            cell.place(),
+            cell.describe_conditions(),
             one.margin
         )
     };

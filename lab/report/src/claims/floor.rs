@@ -42,7 +42,7 @@ impl Floor {
             self.within_ms
         );
         let row = |(cell, excess): (&&Cell, &f64)| {
-            format!("{} at {}: RTT + {excess:.3} ms", cell.transport, cell.place())
+            format!("{} at {}: RTT + {excess:.3} ms", cell.transport, cell.describe_conditions())
         };
         Finding::new(holds, text).with_rows(cells.iter().zip(&excesses).map(row).collect())
     }

@@ -28,7 +28,7 @@ impl WiderIntervals {
         let known = |cell: &Cell| cell.mean_of(self.metric).filter(|mean| mean.half_width.is_finite());
         let pair = |cell: &&Cell| -> Option<(Interval, Interval, String)> {
             let (here, there) = (known(cell)?, known(view.compared_cell(cell, &self.than)?)?);
-            let (transport, place, than) = (&cell.transport, cell.place(), &self.than);
+            let (transport, place, than) = (&cell.transport, cell.describe_conditions(), &self.than);
             let unit = self.metric.info().unit;
             let row = format!("{transport} at {place}: {here} {unit}, against {there} {unit} at {than}");
             Some((here, there, row))

@@ -45,7 +45,7 @@ impl Ratio {
             factors.len()
         );
         let row = |(cell, factor): &(&Cell, Interval)| {
-            format!("{} / {} = {factor} at {}", cell.transport, self.of, cell.place())
+            format!("{} / {} = {factor} at {}", cell.transport, self.of, cell.describe_conditions())
         };
         Finding::new(agree == factors.len(), text).with_rows(factors.iter().map(row).collect())
     }

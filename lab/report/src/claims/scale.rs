@@ -107,7 +107,9 @@ impl AbortedRuns {
             stopped.len(),
             cells.len()
         );
-        let row = |(cell, why): &(&&Cell, &String)| format!("{} at {}: {why}", cell.transport, cell.place());
+        let row = |(cell, why): &(&&Cell, &String)| {
+            format!("{} at {}: {why}", cell.transport, cell.describe_conditions())
+        };
         Finding::new(behind > 0, text).with_rows(stopped.iter().map(row).collect())
     }
 }
@@ -123,7 +125,7 @@ impl CompletedRuns {
         let text = format!("{} of {} points had most of their runs aborted", aborted.len(), cells.len());
         let row = |cell: &&&Cell| {
             let (early, runs) = (cell.ended_early(), cell.runs.len());
-            format!("{} at {}: {early} of {runs} runs", cell.transport, cell.place())
+            format!("{} at {}: {early} of {runs} runs", cell.transport, cell.describe_conditions())
         };
         Finding::new(aborted.is_empty(), text).with_rows(aborted.iter().map(row).collect())
     }

@@ -58,7 +58,7 @@ impl EnoughStreams {
     fn judge_point(&self, view: &View<'_>, reference: &Cell) -> Option<StreamCountResult> {
         let margin = self.within * reference.mean()?.mean;
         let cells: Vec<&Cell> =
-            self.transports.iter().filter_map(|label| view.beside(reference, label)).collect();
+            self.transports.iter().filter_map(|label| view.with_same_conditions(reference, label)).collect();
         let needed = reference.conditions.rate * reference.conditions.rtt_ms() / 1000.0 + 3.0;
         let needed = needed.ceil() as u16;
         let model = cells.iter().position(|cell| cell.streams >= needed)?;
@@ -73,7 +73,7 @@ impl EnoughStreams {
             (None, Some(comparison)) if worse(&comparison) => Some(false),
             _ => None,
         };
-        let (place, within, many) = (reference.place(), 100.0 * self.within, reference.streams);
+        let (place, within, many) = (reference.describe_conditions(), 100.0 * self.within, reference.streams);
         let model = format!(
             "the model predicts {needed} streams; the first measured number that is as large is {}",
             cells[model].streams

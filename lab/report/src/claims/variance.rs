@@ -68,7 +68,10 @@ impl FactorEffect {
     /// unbalanced.
     fn block(&self, view: &View<'_>, levels: &[&Cell]) -> Option<Block> {
         let of = |transport: &String| -> Option<Vec<Vec<Option<f64>>>> {
-            levels.iter().map(|cell| Some(view.beside(cell, transport)?.of_runs(self.metric))).collect()
+            levels
+                .iter()
+                .map(|cell| Some(view.with_same_conditions(cell, transport)?.of_runs(self.metric)))
+                .collect()
         };
         let runs: Vec<Vec<Vec<Option<f64>>>> = self.transports.iter().map(of).collect::<Option<_>>()?;
         let count = runs.iter().flatten().map(Vec::len).min()?;

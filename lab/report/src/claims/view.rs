@@ -32,14 +32,14 @@ impl<'a> View<'a> {
     }
 
     /// Returns the point of `transport` on this stack with the same conditions as `like`.
-    pub fn beside(&self, like: &Cell, transport: &str) -> Option<&'a Cell> {
-        self.data.beside(like, &self.label(transport))
+    pub fn with_same_conditions(&self, like: &Cell, transport: &str) -> Option<&'a Cell> {
+        self.data.with_same_conditions(like, &self.label(transport))
     }
 
     /// Returns the point with which `like` is compared.
     pub fn compared_cell(&self, like: &Cell, than: &ComparedWith) -> Option<&'a Cell> {
         let values = match than {
-            ComparedWith::Transport(transport) => return self.beside(like, transport),
+            ComparedWith::Transport(transport) => return self.with_same_conditions(like, transport),
             ComparedWith::Axes(values) => values,
         };
         // The other conditions follow from the axes.

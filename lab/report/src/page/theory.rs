@@ -168,7 +168,7 @@ fn table(rows: &[Row<'_>]) -> String {
 fn line(Row { cell, mean, plateau }: &Row<'_>) -> String {
     format!(
         "<tr><td>{}</td><td>{}</td>{}{}</tr>",
-        escape(&cell.place()),
+        escape(&cell.describe_conditions()),
         escape(&cell.transport),
         mean.html(),
         plateau.html()

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::claims::JudgedClaim;
 use crate::plot::escape;
 use crate::report::Report;
-use crate::two_worlds::{Agreement, Kernel};
+use crate::two_worlds::{Agreement, KernelResults};
 use crate::validation::Validation;
 use hol_lab::Metric;
 
@@ -41,7 +41,7 @@ pub fn lead(report: &Report) -> String {
 }
 
 /// Returns links to the claims with a `wanted` opinion, with both results if they disagree.
-fn links(report: &Report, kernel: &Kernel, wanted: impl Fn(Agreement) -> bool) -> Vec<String> {
+fn links(report: &Report, kernel: &KernelResults, wanted: impl Fn(Agreement) -> bool) -> Vec<String> {
     let claims = report.judged.iter().zip(&kernel.agreements).filter(|(_, agreement)| wanted(**agreement));
     let link = |(judged, agreement): (&JudgedClaim, &Agreement)| {
         let which = match agreement {
@@ -55,7 +55,7 @@ fn links(report: &Report, kernel: &Kernel, wanted: impl Fn(Agreement) -> bool) -
 }
 
 /// Returns how many points both measured, and whether they agree.
-fn points(kernel: &Kernel) -> String {
+fn points(kernel: &KernelResults) -> String {
     let mut text = format!("{} points were measured in both worlds", kernel.shared);
     for validation in &kernel.validations {
         let tally = validation.tally();

@@ -119,7 +119,7 @@ impl Axis {
     }
 
     /// Returns the position of a step: its number, or else its index.
-    pub fn place(&self, step: usize) -> f64 {
+    pub fn position(&self, step: usize) -> f64 {
         self.numbers.as_ref().map_or(step as f64, |(_, numbers)| numbers.values[step])
     }
 }
@@ -260,6 +260,6 @@ mod tests {
     #[test]
     fn names_keep_the_order_of_the_file() {
         let axis = &of(&["cc=reno", "cc=bbr"])[0];
-        assert_eq!((axis.ascending(), axis.place(1)), (vec![0, 1], 1.0));
+        assert_eq!((axis.ascending(), axis.position(1)), (vec![0, 1], 1.0));
     }
 }

@@ -73,7 +73,7 @@ pub fn of_metric(survey: &Survey<'_>, metric: Metric) -> Vec<Figure> {
                 PanelData { title, curves: Curves::Means(curves(survey, metric, &rest, &mut cells)) }
             })
             .collect();
-        let choice = survey.place(2, &others);
+        let choice = survey.describe_steps(2, &others);
         let over = survey
             .axes
             .first()
@@ -138,7 +138,7 @@ fn curves<'d>(
                 .map(|step| {
                     // Marks of one name are drawn side by side.
                     let aside = if axis.numbers.is_some() { 0.0 } else { x_offset(transport, count) };
-                    (axis.place(step) + aside, survey.at(transport, &[&[step], rest].concat()))
+                    (axis.position(step) + aside, survey.at(transport, &[&[step], rest].concat()))
                 })
                 .collect(),
         };
@@ -216,7 +216,7 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
             Some(ccdf(Metric::ResponseTime, survey.transports[transport], look, cell, true))
         });
         let panels = vec![PanelData { title: String::new(), curves: Curves::Ccdfs(curves.collect()) }];
-        let choice = survey.place(0, &steps);
+        let choice = survey.describe_steps(0, &steps);
         let at = if choice.is_empty() { String::new() } else { format!(" at {choice}") };
         Figure {
             id: String::new(),

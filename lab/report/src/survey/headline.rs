@@ -45,11 +45,9 @@ impl Headline {
                 [only] => headline.lead.push(only.sentence() + "."),
                 several => {
                     headline.lead.push(tally(several));
-                    headline.lines.extend(
-                        several
-                            .iter()
-                            .map(|line| format!("{}: {}.", survey.place(1, &line.others), line.sentence())),
-                    );
+                    headline.lines.extend(several.iter().map(|line| {
+                        format!("{}: {}.", survey.describe_steps(1, &line.others), line.sentence())
+                    }));
                 }
             }
         }

@@ -128,7 +128,7 @@ fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
 }
 
 fn values(axis: &Axis) -> Vec<String> {
-    axis.ascending().into_iter().map(|step| number(axis.place(step))).collect()
+    axis.ascending().into_iter().map(|step| number(axis.position(step))).collect()
 }
 
 /// The transport with the best mean, and the p-value of the claim that it is better than every other one.

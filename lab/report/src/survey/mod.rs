@@ -126,7 +126,7 @@ impl<'d> Survey<'d> {
     }
 
     /// Describes a combination of steps of the axes from the `from`-th on.
-    pub fn place(&self, from: usize, steps: &[usize]) -> String {
+    pub fn describe_steps(&self, from: usize, steps: &[usize]) -> String {
         let parts = self.axes.iter().skip(from).zip(steps).map(|(axis, step)| axis.step(*step));
         parts.collect::<Vec<_>>().join(", ")
     }
@@ -172,7 +172,7 @@ impl<'d> Survey<'d> {
         };
         let axes = self.axes.iter().zip(steps).flat_map(values).collect();
         (
-            self.place(0, steps),
+            self.describe_steps(0, steps),
             Filter { experiments: vec![self.experiment.clone()], axes, ..Filter::default() },
         )
     }

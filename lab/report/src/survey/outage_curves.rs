@@ -30,7 +30,7 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
     let x = Scale::Linear { min: -MARGIN * span, max: (1.0 + MARGIN) * span };
     let seen = curves.iter().flat_map(|curve| &curve.points).filter(|(at, _)| x.contains(*at));
     let (least, most) = extent(seen.filter_map(|(_, took)| *took))?;
-    let choice = survey.place(0, steps);
+    let choice = survey.describe_steps(0, steps);
     let at = if choice.is_empty() { String::new() } else { format!(" at {choice}") };
     let others = &cells.first()?.0.conditions.disruptions;
     let events = others.iter().map(|(at, what)| (at - first, what.clone())).collect();

@@ -16,7 +16,7 @@ pub use pairs::Mismatch;
 
 /// The kernel's results in the report of the model.
 #[derive(Debug, Clone)]
-pub struct Kernel {
+pub struct KernelResults {
     /// Name of the kernel's world, such as `kernel:6.12.1-amd64`.
     pub name: String,
     /// The claims with the kernel's verdicts, in the order of the report.
@@ -64,7 +64,7 @@ impl Report {
             Validation::of_points(&report.title, metric, points, names)
         });
         let missing = |points: &[&Point]| (points.len(), pairs::describe_points(points));
-        report.kernel = Some(Kernel {
+        report.kernel = Some(KernelResults {
             name: kernel.manifest.world.clone(),
             agreements: agreement::between(&report.judged, &judged),
             on_shared: agreement::between(&shared_model, &shared_kernel),

@@ -39,13 +39,13 @@ struct Gap {
 }
 
 impl PacketObserver for Gap {
-    fn observe(&mut self, sighting: &PacketEvent<'_>) {
-        if sighting.fate != TapEvent::Received || !has_data(&sighting.packet.octets()) {
+    fn observe(&mut self, event: &PacketEvent<'_>) {
+        if event.fate != TapEvent::Received || !has_data(&event.packet.octets()) {
             return;
         }
-        match sighting.point.name {
-            "client:1" => self.last = Some(sighting.time),
-            "client:2" => self.first = self.first.or(Some(sighting.time)),
+        match event.point.name {
+            "client:1" => self.last = Some(event.time),
+            "client:2" => self.first = self.first.or(Some(event.time)),
             _ => {}
         }
     }

@@ -187,12 +187,12 @@ fn bursts_have_their_stationary_loss_and_mean_length() {
 
 /// Number of times that each payload arrived at the server.
 #[derive(Default)]
-struct Received(BTreeMap<Vec<u8>, u64>);
+struct ReceivedPayloads(BTreeMap<Vec<u8>, u64>);
 
-impl PacketObserver for Received {
-    fn observe(&mut self, sighting: &PacketEvent<'_>) {
-        if sighting.fate == TapEvent::Received && sighting.point.interface == 1 {
-            *self.0.entry(sighting.packet.octets()[28..].to_vec()).or_default() += 1;
+impl PacketObserver for ReceivedPayloads {
+    fn observe(&mut self, event: &PacketEvent<'_>) {
+        if event.fate == TapEvent::Received && event.point.interface == 1 {
+            *self.0.entry(event.packet.octets()[28..].to_vec()).or_default() += 1;
         }
     }
 }
@@ -201,10 +201,10 @@ impl PacketObserver for Received {
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_share_of_the_packets_arrives_twice() {
     let world = user_mode();
-    let mut times = Received::default();
+    let mut times = ReceivedPayloads::default();
     let scenario = datagrams("duplicate = '10%'\nup = { loss = '5%' }", 3000);
     world.trace(&scenario, Seed(1), &mut times).unwrap();
-    let Received(times) = times;
+    let ReceivedPayloads(times) = times;
     assert!(times.values().all(|times| *times <= 2), "a copy is not copied");
     let (arrived, twice) = (times.len() as f64, times.values().filter(|times| **times == 2).count() as f64);
     assert!(is_share(twice / arrived, 0.1, arrived), "{twice} of {arrived}");

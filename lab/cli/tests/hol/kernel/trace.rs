@@ -14,8 +14,8 @@ fn trace(transport: &str, more: &[&str]) -> Vec<String> {
 }
 
 /// Returns how many packets had this outcome at an interface.
-fn count(lines: &[String], interface: &str, fate: &str) -> usize {
-    lines.iter().filter(|line| line.contains(&format!("s {interface:<10} {fate}"))).count()
+fn count(lines: &[String], interface: &str, outcome: &str) -> usize {
+    lines.iter().filter(|line| line.contains(&format!("s {interface:<10} {outcome}"))).count()
 }
 
 /// Writes the same run as a capture.
@@ -42,7 +42,7 @@ fn every_packet_that_was_sent_was_received_or_lost() {
     for transport in ["tcp", "sctp:streams=8"] {
         let lines = trace(transport, &["--loss", "5%"]);
         for (from, to) in [("client:1", "server:1"), ("server:1", "client:1")] {
-            let [sent, lost] = ["sent", "lost"].map(|fate| count(&lines, from, fate));
+            let [sent, lost] = ["sent", "lost"].map(|outcome| count(&lines, from, outcome));
             let received = count(&lines, to, "received");
             // The last ones are still under way when the run ends.
             assert!((0..=3).contains(&(sent - lost - received)), "{transport}: {sent} {lost} {received}");

@@ -123,7 +123,7 @@ impl LiveServer {
     }
 
     /// Waits for the end of the server; returns whether it succeeded, and its output.
-    pub fn said(mut self) -> (bool, String) {
+    pub fn output(mut self) -> (bool, String) {
         let mut said = String::new();
         self.out.read_to_string(&mut said).unwrap();
         self.errors.read_to_string(&mut said).unwrap();

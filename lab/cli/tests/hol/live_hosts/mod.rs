@@ -42,7 +42,7 @@ fn every_message_is_answered_over_every_transport_that_both_hosts_have() {
         assert_eq!((&row["completed"], &row["failed"]), (&400.into(), &0.into()), "{row}");
         assert_eq!(row["world"], format!("live:{PEER}"));
     }
-    let (ended_well, said) = serving.said();
+    let (ended_well, said) = serving.output();
     assert!(ended_well && said.contains("--peer THIS-HOST") && said.contains("done"), "{said}");
 }
 
