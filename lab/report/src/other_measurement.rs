@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn what_is_none_of_both_is_said() {
         for (text, why) in [
-            ("{}", "neither"),
-            ("x", "no JSON"),
+            ("{}", "not a result of iperf3"),
+            ("x", "not JSON"),
             (r#"{"error": "unable to connect to server"}"#, "unable to connect"),
             (r#"{"results": {}}"#, "neither throughputs nor delays"),
         ] {

@@ -505,7 +505,7 @@ fn a_precision_that_is_not_met_is_said() {
     let plan = ok(dir.path(), &["run", "a.toml", "--plan"]);
     assert!(plan.contains(" 60 to 90 messages: about "), "{plan}");
     let table = ok(dir.path(), &["run", "a.toml", "--out", "out"]);
-    assert!(table.contains(" after 3 repetitions, not 0.001%"), "{table}");
+    assert!(table.contains(" after 3 repetitions; 0.001% was requested"), "{table}");
     let points: Value =
         serde_json::from_str(&fs::read_to_string(dir.path().join("out/points.json")).unwrap()).unwrap();
     assert_eq!((&points[0]["precise"], &points[0]["repetitions"]), (&false.into(), &3.into()));
