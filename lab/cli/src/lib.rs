@@ -114,7 +114,7 @@ enum Command {
     Replay(replay::Replay),
     /// Measure the speed of hol itself
     Bench(bench::Bench),
-    /// Count how often the sentences of `hol compare` are right where the truth is known
+    /// Count how often the conclusions of `hol compare` are right where the truth is known
     #[command(hide = true)]
     Statistics(statistics::Statistics),
     /// List studies, stacks, transports with their options, and workloads

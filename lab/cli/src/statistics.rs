@@ -139,7 +139,7 @@ const TRUTHS: [Truth; 11] = [
     },
 ];
 
-/// Count how often the sentences of `hol compare` are right where the truth is known.
+/// Count how often the conclusions of `hol compare` are right where the truth is known.
 ///
 /// Takes minutes; docs/statistics.md has the tables.
 #[derive(Debug, Args)]
@@ -153,7 +153,7 @@ pub struct Statistics {
     /// Only known truths whose name contains this text
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Fail if more than one sentence in a hundred names the wrong winner, or more than six find a
+    /// Fail if more than one conclusion in a hundred names the wrong winner, or more than six find a
     /// difference where there is none
     #[arg(long)]
     require: bool,
@@ -201,7 +201,7 @@ impl Statistics {
         }
         match is_right || !self.require {
             true => Ok(()),
-            false => Err(Failure::Failed("more sentences are wrong than the limits permit".to_owned())),
+            false => Err(Failure::Failed("more conclusions are wrong than the limits permit".to_owned())),
         }
     }
 
