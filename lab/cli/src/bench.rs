@@ -43,7 +43,7 @@ struct Speed {
     min_us_per_transaction: f64,
     median_us_per_transaction: f64,
     packets_per_second: f64,
-    /// Of the whole process so far; null if the system does not tell.
+    /// Peak resident memory of the process so far; null if the system does not report it.
     peak_memory_mb: Option<f64>,
 }
 
@@ -110,7 +110,7 @@ fn page(speeds: &[Speed]) -> String {
     )
 }
 
-/// The most memory that the process has had. proc(5)
+/// Returns the peak resident memory of the process in MB (`VmHWM`, proc(5)).
 fn peak_memory_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

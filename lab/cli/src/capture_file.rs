@@ -1,4 +1,4 @@
-//! Reads captures that a command line names: packets by interface, and problems.
+//! Reads the captures that the user names on the command line, and reports problems.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
@@ -7,7 +7,7 @@ use std::path::Path;
 use hol_lab::LabError;
 use hol_wire::capture::{CaptureError, CaptureInterface, CaptureReader};
 
-use crate::decompressed;
+use crate::decompressor;
 use crate::failure::Failure;
 
 /// The result of reading a capture.
@@ -29,7 +29,7 @@ pub fn read<T: Default>(
     let name = if is_standard { "standard input".to_owned() } else { path.display().to_string() };
     let input: Box<dyn Read> = match is_standard {
         true => Box::new(io::stdin()),
-        false => decompressed::open(path).map_err(|error| LabError::file("read", path, error))?,
+        false => decompressor::open(path).map_err(|error| LabError::file("read", path, error))?,
     };
     let refuse = |problem: &dyn std::fmt::Display| Failure::failed(format!("{name}: {problem}"));
     let mut reader = CaptureReader::new(BufReader::new(input)).map_err(|error| {
@@ -60,23 +60,23 @@ pub fn read<T: Default>(
             Err(unknown) => link = Some(unknown),
         }
     }
-    notes.extend(link.map(|link| format!("packets of {link}, are left out")));
+    notes.extend(link.map(|link| format!("packets are left out: {link}")));
     if others > 0 {
         notes.push(format!("{others} packets that are not IP are ignored"));
     }
     if let (true, Some(problem)) = (seen.is_empty(), notes.first()) {
         return Err(refuse(&format!("no IP packet can be read: {problem}")));
     }
-    let chosen =
-        choose(&seen, reader.interfaces(), wanted, &mut notes).map_err(|problem| refuse(&problem))?;
-    let (_, of) = seen.remove(&chosen).expect("it was chosen among them");
+    let chosen = choose_interface(&seen, reader.interfaces(), wanted, &mut notes)
+        .map_err(|problem| refuse(&problem))?;
+    let (_, of) = seen.remove(&chosen).expect("the chosen interface has packets");
     Ok(CaptureResult { of, notes })
 }
 
-/// Returns what a file that is no capture is, if another tool wrote it.
+/// Returns a description of a file that is not a capture, if another tool wrote it.
 fn other_tool(path: &Path) -> Option<&'static str> {
     let mut head = Vec::new();
-    decompressed::open(path).ok()?.take(64 << 10).read_to_end(&mut head).ok()?;
+    decompressor::open(path).ok()?.take(64 << 10).read_to_end(&mut head).ok()?;
     hol_lab::foreign(&head)
 }
 
@@ -85,8 +85,8 @@ pub fn one_line(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
-/// The interface of this name, or the one with the most packets.
-fn choose<T>(
+/// Returns the index of the interface of this name, or of the one with the most packets.
+fn choose_interface<T>(
     seen: &BTreeMap<usize, (u64, T)>,
     interfaces: &[CaptureInterface],
     wanted: Option<&str>,

@@ -52,7 +52,7 @@ fn legend(curves: &[Curve<'_>]) -> String {
     format!("{:>10}{}\n", "", names.collect::<Vec<_>>().join("   "))
 }
 
-/// What the axes show.
+/// The ranges of both axes.
 struct Frame {
     /// Decimal logarithms of the times at both ends, in ms.
     left: f64,
@@ -77,13 +77,13 @@ impl Frame {
         Duration::from_secs_f64(10f64.powf(at) / 1e3)
     }
 
-    /// Rows below the top, at most one too many.
+    /// Returns the row of a share, from 0 at the top; one row too many if the share is below the axis.
     fn row(&self, share: f64) -> usize {
         let depth = -share.log10() / self.decades * (HEIGHT - 1) as f64;
         depth.round().min(HEIGHT as f64) as usize
     }
 
-    /// The share at a row; only rows next to a power of ten have a label.
+    /// Returns the label of a row: the share, if the row is next to a power of ten.
     fn share_label(&self, row: usize) -> String {
         let rows_per_decade = (HEIGHT - 1) as f64 / self.decades;
         let decade = (row as f64 / rows_per_decade).round();
@@ -95,7 +95,7 @@ impl Frame {
         format!("{:.digits$} %", 100.0 / 10f64.powf(decade))
     }
 
-    /// The time axis, labelled at 1, 2 and 5 times the powers of ten.
+    /// Returns the time axis, labelled at 1, 2 and 5 times the powers of ten.
     fn axis(&self) -> String {
         let (mut line, mut labels) = (vec!['─'; WIDTH], vec![' '; WIDTH]);
         let mut free = 0;

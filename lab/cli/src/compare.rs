@@ -16,15 +16,15 @@ use crate::failure::Failure;
 use crate::number::positive;
 use crate::progress::{Progress, ProgressOutput};
 use crate::question::Question;
-use crate::row::{Row, split};
-use crate::run_plan::{self, RunOptions, fill, stop_on_interrupt, threads, warn_of_engine};
+use crate::row::{Row, describe_breakdown};
+use crate::run_plan::{self, RunOptions, perform_missing_runs, stop_on_interrupt, threads, warn_of_engine};
 use crate::terminal::{grouped, say};
 use crate::{ccdf, report, row};
 
-/// Processor time of a comparison that nobody limits.
-const BUDGET: &str = "5s";
+/// Default of `--budget`: processor time of a comparison.
+const DEFAULT_BUDGET: &str = "5s";
 
-const TEACH: &str = "name two or more transports, as in\n  \
+const MISSING_TRANSPORTS: &str = "name two or more transports, as in\n  \
     hol compare tcp sctp:streams=1 sctp:streams=8 --loss 1%\n\
     `hol list` shows all transports, `hol list tcp` the options of one";
 
@@ -51,8 +51,9 @@ pub struct Compare {
     /// Record a time series with this interval: windows, round-trip times, queues; needs --out
     #[arg(long, value_name = "10ms", requires = "out", allow_hyphen_values = true)]
     series: Option<String>,
-    /// Add repetitions until every sentence is certain, up to this processor time; not with --count or
-    /// --repetitions. The time is counted in packets, so every machine does the same [default: 5s]
+    /// Add repetitions until each conclusion is clear or this processor time is used up; not with --count or
+    /// --repetitions. hol derives the time from the number of packets, so every machine runs the same repetitions
+    /// [default: 5s]
     #[arg(long, value_name = "5s", allow_hyphen_values = true)]
     budget: Option<String>,
     /// Print one JSON object per line and transport
@@ -71,7 +72,7 @@ impl Compare {
         if self.json {
             results.iter().for_each(|result| say(&row::json(&Row::of(result))));
         } else {
-            say(&page(&results, &self.question.overrides()));
+            say(&format_results(&results, &self.question.overrides()));
         }
         if let Some(out) = self.out.as_ref().filter(|_| !self.json) {
             say(&format!(
@@ -83,69 +84,71 @@ impl Compare {
         outcome
     }
 
-    /// Runs what was asked; where nobody says how much that is, until every sentence is safe or the budget is used up.
+    /// Performs the runs. Without --count and --repetitions, adds repetitions until each conclusion is clear or the
+    /// budget is used up.
     fn measure(&self) -> Result<(Vec<PointResult>, Result<(), Failure>), Failure> {
         let mut experiment = self.experiment()?;
-        let growth = self.growth(&experiment)?;
+        let steps = self.steps(&experiment)?;
         let mut finished = RunResults::default();
         let mut run = |experiment: &Experiment, is_quiet| {
-            measured_beyond(&mut finished, experiment, &Archive::default(), self.jobs, is_quiet || self.json)
+            run_unfinished(&mut finished, experiment, &Archive::default(), self.jobs, is_quiet || self.json)
         };
-        if growth.is_some() {
+        if steps.is_some() {
             experiment =
                 ComparisonSteps::first(&experiment, &run(&ComparisonSteps::pilot(&experiment), true)?);
         }
-        if let (Some(out), Some(_)) = (&self.out, growth) {
-            experiment = gone_on(experiment, out)?;
+        if let (Some(out), Some(_)) = (&self.out, steps) {
+            experiment = resume_step(experiment, out)?;
         }
         loop {
             let (results, outcome) = match &self.out {
                 Some(out) => {
-                    let results = self.kept(&experiment, out)?;
-                    let outcome = run_plan::complete(&results, out);
+                    let results = self.run_into(&experiment, out)?;
+                    let outcome = run_plan::check_no_failures(&results, out);
                     (results.points, outcome)
                 }
                 None => (run(&experiment, false)?, Ok(())),
             };
-            match growth.filter(|_| outcome.is_ok()).and_then(|growth| growth.next(&experiment, &results)) {
+            match steps.filter(|_| outcome.is_ok()).and_then(|steps| steps.next(&experiment, &results)) {
                 Some(next) => experiment = next,
-                None => break Ok((results, outcome.and_then(|()| complete(&finished)))),
+                None => break Ok((results, outcome.and_then(|()| check_no_failures(&finished)))),
             }
         }
     }
 
-    /// How the comparison grows; `None` where somebody says how much it takes, or packets are not simulated here.
-    fn growth(&self, experiment: &Experiment) -> Result<Option<ComparisonSteps>, Failure> {
-        let budget = self.budget.as_deref().unwrap_or(BUDGET);
+    /// Returns how repetitions are added; `None` if the user gave their number or the world is not the model.
+    fn steps(&self, experiment: &Experiment) -> Result<Option<ComparisonSteps>, Failure> {
+        let budget = self.budget.as_deref().unwrap_or(DEFAULT_BUDGET);
         let wrong = |problem: String| Failure::Usage(format!("--budget {budget}: {problem}"));
         let time: Duration = budget.parse().map_err(|e| wrong(format!("{e}")))?;
         let is_simulated = experiment.points.iter().all(|point| point.world.is_default());
-        if self.budget.is_some() && !(is_simulated && self.question.is_open()) {
+        if self.budget.is_some() && !(is_simulated && self.question.leaves_count_open()) {
             let problem = "only the model world supports it, and only without --count and --repetitions";
             return Err(wrong(problem.to_owned()));
         }
-        Ok((is_simulated && self.question.is_open()).then(|| ComparisonSteps::within(time)))
+        Ok((is_simulated && self.question.leaves_count_open()).then(|| ComparisonSteps::within(time)))
     }
 
-    /// Runs an experiment, and keeps the results in a directory, with their report.
-    fn kept(&self, experiment: &Experiment, out: &Path) -> Result<Results, Failure> {
+    /// Runs an experiment; writes the results and the report to a directory.
+    fn run_into(&self, experiment: &Experiment, out: &Path) -> Result<Results, Failure> {
         let manifest = Manifest::new(
             &format!("{} compared", self.transports.join(", ")),
             None,
             std::slice::from_ref(experiment),
             std::env::args().collect(),
         );
-        let telling = if self.json { ProgressOutput::Quiet } else { ProgressOutput::People };
-        let extends = Store::asked(out)?.is_some_and(|asked| measures_the_same(&asked, experiment));
-        let results = fill(out, manifest, RunOptions { jobs: self.jobs, telling, extends })?;
-        report::draw(&results, Vec::new(), out)?;
+        let progress_output = if self.json { ProgressOutput::Quiet } else { ProgressOutput::Text };
+        let extends = Store::asked(out)?.is_some_and(|existing| has_same_points(&existing, experiment));
+        let results =
+            perform_missing_runs(out, manifest, RunOptions { jobs: self.jobs, progress_output, extends })?;
+        report::write_report(&results, Vec::new(), out)?;
         Ok(results)
     }
 
     /// Returns the experiment that the flags describe.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
         if self.transports.is_empty() {
-            return Err(Failure::Usage(TEACH.to_owned()));
+            return Err(Failure::Usage(MISSING_TRANSPORTS.to_owned()));
         }
         match self.question.sweep() {
             None => {
@@ -162,32 +165,32 @@ impl Compare {
     }
 }
 
-/// The step at which a directory stands that has these points already.
-fn gone_on(first: Experiment, out: &Path) -> Result<Experiment, Failure> {
-    let asked = Store::asked(out)?.filter(|asked| measures_the_same(asked, &first));
-    let points = asked.map(|asked| asked.points);
+/// Returns the experiment with the number of repetitions that the directory already has, if it holds the same points.
+fn resume_step(first: Experiment, out: &Path) -> Result<Experiment, Failure> {
+    let existing = Store::asked(out)?.filter(|existing| has_same_points(existing, &first));
+    let points = existing.map(|existing| existing.points);
     Ok(points.map_or(first.clone(), |points| Experiment { points, ..first }))
 }
 
-/// The same points, however often they are repeated.
-fn measures_the_same(asked: &Manifest, experiment: &Experiment) -> bool {
-    asked.points.iter().map(|point| point.id).eq(experiment.points.iter().map(|point| point.id))
+/// Returns whether both have the same points; the number of repetitions may differ.
+fn has_same_points(existing: &Manifest, experiment: &Experiment) -> bool {
+    existing.points.iter().map(|point| point.id).eq(experiment.points.iter().map(|point| point.id))
 }
 
-/// Runs an experiment, and keeps the results in memory.
-pub fn measured(
+/// Runs an experiment, and returns the results without writing them.
+pub fn run_experiment(
     experiment: &Experiment,
     archive: &Archive,
     jobs: Option<usize>,
     is_quiet: bool,
 ) -> Result<(Vec<PointResult>, RunResults), Failure> {
     let mut finished = RunResults::default();
-    let results = measured_beyond(&mut finished, experiment, archive, jobs, is_quiet)?;
+    let results = run_unfinished(&mut finished, experiment, archive, jobs, is_quiet)?;
     Ok((results, finished))
 }
 
-/// The same where some runs are finished.
-fn measured_beyond(
+/// Runs an experiment except for the runs in `finished`, and adds the new ones to `finished`.
+fn run_unfinished(
     finished: &mut RunResults,
     experiment: &Experiment,
     archive: &Archive,
@@ -195,7 +198,7 @@ fn measured_beyond(
     is_quiet: bool,
 ) -> Result<Vec<PointResult>, Failure> {
     let plan = Plan::new([experiment]);
-    let mut progress = Progress::new(if is_quiet { ProgressOutput::Quiet } else { ProgressOutput::People });
+    let mut progress = Progress::new(if is_quiet { ProgressOutput::Quiet } else { ProgressOutput::Text });
     let stop = stop_on_interrupt()?;
     execute(&plan, finished, threads(jobs), stop, archive, |_, now, _| {
         progress.show(now);
@@ -210,7 +213,7 @@ fn measured_beyond(
 }
 
 /// Returns an error if runs failed.
-pub fn complete(finished: &RunResults) -> Result<(), Failure> {
+pub fn check_no_failures(finished: &RunResults) -> Result<(), Failure> {
     let failed = finished.failed().count();
     finished.failed().next().map_or(Ok(()), |first| {
         Err(Failure::Failed(format!("{failed} runs failed and are missing above; the first: {first}")))
@@ -228,17 +231,18 @@ fn differences(cells: &[Cell]) -> String {
     cells.iter().skip(1).map(|cell| verdict(lead(cells.iter()), cell, &cells[0]) + "\n").collect()
 }
 
-/// Everything for people.
-fn page(results: &[PointResult], overrides: &str) -> String {
+/// Returns the text output: the conditions, the table of results and the comparison.
+fn format_results(results: &[PointResult], overrides: &str) -> String {
     let Some(first) = results.first() else { return String::new() };
-    let mut text = conditions(first, overrides) + "\n\n";
-    text += &row::points("transport", results, |result| result.point.label.clone());
+    let mut text = describe_conditions(first, overrides) + "\n\n";
+    text += &row::points_table("transport", results, |result| result.point.label.clone());
     text.push('\n');
     let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
     text += &verdicts(&cells);
-    text += &by_class(&cells);
+    text += &describe_classes(&cells);
     text += "\nwhere the time goes, mean of a message:\n";
-    let rows: Vec<_> = cells.iter().map(|cell| (format!("  {}", cell.transport), parts(cell))).collect();
+    let rows: Vec<_> =
+        cells.iter().map(|cell| (format!("  {}", cell.transport), describe_delay(cell))).collect();
     let width = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
     rows.iter().for_each(|(label, parts)| text += &format!("{label:<width$}  {parts}\n"));
     let warnings = row::warnings(results);
@@ -250,16 +254,16 @@ fn page(results: &[PointResult], overrides: &str) -> String {
     text + "\n" + &ccdf::draw(&curves)
 }
 
-/// The messages of each class of sizes by themselves: a table, and the differences to the first transport.
-fn by_class(cells: &[Cell]) -> String {
+/// Returns, for each class of message sizes, a table and the differences from the first transport.
+fn describe_classes(cells: &[Cell]) -> String {
     let classes: Vec<_> = cells.iter().map(Cell::by_class).collect();
     let names = classes.first().into_iter().flatten().map(|(name, _)| *name);
     let of_class = |(place, name): (usize, &str)| {
         let cells: Vec<Cell> =
             classes.iter().filter_map(|of| of.get(place)).map(|(_, cell)| cell.clone()).collect();
-        // Of transports that do not carry the load the sentences above say all there is.
+        // For transports that do not carry the load, the sentences above suffice.
         let carrying: Vec<Cell> = cells.iter().filter(|cell| cell.collapsed() == 0).cloned().collect();
-        let (table, differences) = (row::class(name, &cells), differences(&carrying));
+        let (table, differences) = (row::class_table(name, &cells), differences(&carrying));
         format!(
             "\n{table}\n{}",
             differences.lines().map(|line| format!("{name}: {line}\n")).collect::<String>()
@@ -268,17 +272,17 @@ fn by_class(cells: &[Cell]) -> String {
     names.enumerate().map(of_class).collect()
 }
 
-/// Where the time of a message went, as far as this world sees it.
-fn parts(cell: &Cell) -> String {
+/// Describes the components of the delay, if the world measures them.
+fn describe_delay(cell: &Cell) -> String {
     match &cell.split {
         _ if cell.latency.completed() == 0 => "nothing completed".to_owned(),
-        Some(parts) => split(parts),
+        Some(parts) => describe_breakdown(parts),
         None => "not available: sockets do not report when packets are sent or arrive".to_owned(),
     }
 }
 
-/// The settings of a path: one value where both directions have the same.
-fn directions(network: &NetworkSpec) -> String {
+/// Describes the settings of the path: one value if both directions have the same.
+fn describe_path(network: &NetworkSpec) -> String {
     let both = network.directions();
     let values = |of: fn(&Settings) -> String, same: &str| match both.each_ref().map(of) {
         [up, down] if up == down => up + same,
@@ -290,8 +294,8 @@ fn directions(network: &NetworkSpec) -> String {
     format!("{delay}, loss {loss}, {rate}, queue {}", values(|settings| settings.queue.to_string(), ""))
 }
 
-/// One sentence about the question.
-fn conditions(result: &PointResult, overrides: &str) -> String {
+/// Describes the conditions in one sentence.
+fn describe_conditions(result: &PointResult, overrides: &str) -> String {
     let point = &result.point;
     let network = &point.network;
     let rate = point.workload.rate().map_or(String::new(), |rate| format!(" at {rate}"));
@@ -303,7 +307,7 @@ fn conditions(result: &PointResult, overrides: &str) -> String {
     let opened = point.world.open().ok();
     let path = opened.as_ref().and_then(|world| world.given_path()).unwrap_or_else(|| {
         let maker = opened.and_then(|world| world.path_maker()).map_or(String::new(), |maker| maker + ", ");
-        format!("{maker}{}{overrides}", directions(network))
+        format!("{maker}{}{overrides}", describe_path(network))
     });
     let (messages, seed) = (grouped(result.offered()), point.seed);
     format!("{}{rate}{world}, {path}; {messages} messages in {repetitions}, seed {seed}", point.workload)

@@ -1,23 +1,21 @@
-//! Chooses the number of messages of a comparison if the user does not: as many as its sentences need,
-//! within a budget.
+//! Chooses the number of messages of a comparison if the user does not: as many as its conclusions need, within a budget.
 //!
-//! The budget is counted in packets, not by the clock, so that the same command gives the same answer on
-//! every machine.
+//! The budget is counted in packets, not by the clock, so that the same command gives the same answer on every machine.
 
 use hol_base::Duration;
 use hol_lab::{Experiment, Point, PointResult, Repetitions};
 use hol_report::data::Cell;
 use hol_report::survey::{Contest, lead};
 
-/// About as many packets are simulated in a second of processor time.
-const PACKETS_A_SECOND: f64 = 1.4e6;
+/// Packets simulated per second of processor time, approximately.
+const PACKETS_PER_SECOND: f64 = 1.4e6;
 /// Seconds of processor time that the first step may take.
-const FIRST_STEP: f64 = 2.0;
-/// Messages of the first step: the most that it has time for.
+const FIRST_STEP_SECONDS: f64 = 2.0;
+/// Numbers of messages from which the first step takes the largest that `FIRST_STEP_SECONDS` allows.
 const FIRST_MESSAGES: [u64; 5] = [200_000, 100_000, 50_000, 20_000, 10_000];
 const FIRST_REPETITIONS: u32 = 10;
-/// Messages of each of the two runs that tell how many packets a message takes, and whether anything is random.
-const PILOT: u64 = 100;
+/// Messages in each of the two pilot runs, which measure the packets per message and whether runs differ.
+const PILOT_MESSAGES: u64 = 100;
 
 /// The steps of a comparison, each with twice as many repetitions.
 #[derive(Debug, Clone, Copy)]
@@ -28,41 +26,43 @@ pub struct ComparisonSteps {
 impl ComparisonSteps {
     /// Creates steps within this much processor time.
     pub fn within(budget: Duration) -> Self {
-        Self { packets: budget.as_secs_f64() * PACKETS_A_SECOND }
+        Self { packets: budget.as_secs_f64() * PACKETS_PER_SECOND }
     }
 
     /// Returns short runs of the same points.
     pub fn pilot(experiment: &Experiment) -> Experiment {
-        with(experiment, PILOT, 2)
+        with_repetitions(experiment, PILOT_MESSAGES, 2)
     }
 
-    /// Returns the first step, by the cost of the pilot's runs; it is the only one if they show that nothing
-    /// is random.
+    /// Returns the first step, sized by the packets of the pilot runs; if these show that nothing is random, it is the
+    /// only one.
     pub fn first(experiment: &Experiment, pilot: &[PointResult]) -> Experiment {
         let least = FIRST_MESSAGES[FIRST_MESSAGES.len() - 1];
-        if pilot.iter().all(is_exact) {
-            return with(experiment, least / u64::from(FIRST_REPETITIONS), 2);
+        if pilot.iter().all(is_deterministic) {
+            return with_repetitions(experiment, least / u64::from(FIRST_REPETITIONS), 2);
         }
-        let each: f64 = pilot.iter().map(|result| packets(result) / (2 * PILOT) as f64).sum();
-        let fits = |messages: &&u64| **messages as f64 * each <= FIRST_STEP * PACKETS_A_SECOND;
+        let each: f64 = pilot.iter().map(|result| packet_count(result) / (2 * PILOT_MESSAGES) as f64).sum();
+        let fits = |messages: &&u64| **messages as f64 * each <= FIRST_STEP_SECONDS * PACKETS_PER_SECOND;
         let messages = FIRST_MESSAGES.iter().find(fits).copied().unwrap_or(least);
-        with(experiment, messages / u64::from(FIRST_REPETITIONS), FIRST_REPETITIONS)
+        with_repetitions(experiment, messages / u64::from(FIRST_REPETITIONS), FIRST_REPETITIONS)
     }
 
-    /// Returns the next step; `None` if every sentence is certain, or if the budget is exhausted.
+    /// Returns the next step; `None` if each conclusion is clear, or if the budget is exhausted.
     pub fn next(self, experiment: &Experiment, results: &[PointResult]) -> Option<Experiment> {
         let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
         let metric = lead(cells.iter());
-        let is_safe = cells.iter().skip(1).all(|cell| Contest::new(metric, cell, &cells[0]).is_safe());
-        let taken: f64 = results.iter().map(packets).sum();
+        let is_decisive =
+            cells.iter().skip(1).all(|cell| Contest::new(metric, cell, &cells[0]).is_decisive());
+        let taken: f64 = results.iter().map(packet_count).sum();
         let point = experiment.points.first()?;
         let repetitions = 2 * point.repetitions.least;
-        (!is_safe && 2.0 * taken <= self.packets).then(|| with(experiment, point.messages_in(0), repetitions))
+        (!is_decisive && 2.0 * taken <= self.packets)
+            .then(|| with_repetitions(experiment, point.messages_in(0), repetitions))
     }
 }
 
 /// Returns the same points with this many repetitions of this many messages each.
-pub fn with(experiment: &Experiment, each: u64, repetitions: u32) -> Experiment {
+pub fn with_repetitions(experiment: &Experiment, each: u64, repetitions: u32) -> Experiment {
     let sized = |point: &Point| {
         let messages = each * u64::from(repetitions);
         let repetitions = Repetitions::fixed(repetitions);
@@ -73,12 +73,12 @@ pub fn with(experiment: &Experiment, each: u64, repetitions: u32) -> Experiment 
     Experiment { points: experiment.points.iter().map(sized).collect(), ..experiment.clone() }
 }
 
-fn packets(result: &PointResult) -> f64 {
+fn packet_count(result: &PointResult) -> f64 {
     result.packets() as f64
 }
 
-/// No packet can be lost, and both runs were the same message by message.
-fn is_exact(result: &PointResult) -> bool {
+/// Returns whether nothing is random: no packet can be lost, and both pilot runs are equal message by message.
+fn is_deterministic(result: &PointResult) -> bool {
     let digests: Vec<_> = result.runs.iter().map(|run| run.summary.digest).collect();
     result.point.has_only_queue_loss() && digests.windows(2).all(|pair| pair[0] == pair[1])
 }

@@ -1,4 +1,4 @@
-//! `hol doctor`: checks what works on this machine, and how to get the rest.
+//! `hol doctor`: checks what works on this machine, and explains how to get the rest.
 
 use std::env;
 use std::path::Path;
@@ -21,131 +21,139 @@ pub struct Doctor {
     json: bool,
 }
 
-/// One thing that was looked at.
-struct Finding {
+/// The result of one check.
+struct Check {
     name: &'static str,
-    found: Found,
-    /// Without it nothing works.
-    needed: bool,
+    result: CheckResult,
+    /// Whether hol works only with it.
+    is_required: bool,
 }
 
-enum Found {
-    /// It works; this is what it is.
-    Whole(String),
-    /// It works less well than it might: the consequence, and the cure.
-    Part(String),
-    /// It does not work; the cure.
-    Nothing(String),
+enum CheckResult {
+    /// Available, with a description.
+    Available(String),
+    /// Available with restrictions: the consequence and the remedy.
+    Limited(String),
+    /// Missing, with the remedy.
+    Missing(String),
 }
 
 impl Doctor {
     /// Checks everything; returns an error if something necessary is missing.
     pub fn run(&self) -> Result<(), Failure> {
-        let findings = examine();
-        for Finding { name, found, needed } in &findings {
-            let (word, text) = match found {
-                Found::Whole(text) => ("ok", text),
-                Found::Part(text) => ("partly", text),
-                Found::Nothing(cure) if *needed => ("MISSING", cure),
-                Found::Nothing(cure) => ("missing", cure),
+        let checks = run_checks();
+        for Check { name, result, is_required } in &checks {
+            let (word, text) = match result {
+                CheckResult::Available(text) => ("ok", text),
+                CheckResult::Limited(text) => ("partly", text),
+                CheckResult::Missing(remedy) if *is_required => ("MISSING", remedy),
+                CheckResult::Missing(remedy) => ("missing", remedy),
             };
             if self.json {
                 let state = word.to_lowercase();
                 say(&json(
-                    &serde_json::json!({ "name": name, "state": state, "needed": needed, "detail": text }),
+                    &serde_json::json!({ "name": name, "state": state, "needed": is_required, "detail": text }),
                 ));
             } else {
                 say(&format!("{word:<8} {name:<14} {text}\n"));
             }
         }
-        let lacks = |finding: &&Finding| finding.needed && matches!(finding.found, Found::Nothing(_));
-        match findings.iter().find(lacks) {
+        let lacks = |check: &&Check| check.is_required && matches!(check.result, CheckResult::Missing(_));
+        match checks.iter().find(lacks) {
             None => Ok(()),
-            Some(finding) => Err(Failure::Failed(format!("{} is needed", finding.name))),
+            Some(check) => Err(Failure::Failed(format!("{} is needed", check.name))),
         }
     }
 }
 
-fn examine() -> [Finding; 11] {
+fn run_checks() -> [Check; 11] {
     let host = Host::this();
     let memory = host.memory / (1 << 20);
     let enough = if memory == 0 || memory >= 512 {
-        Found::Whole(format!("{memory} MiB"))
+        CheckResult::Available(format!("{memory} MiB"))
     } else {
-        Found::Nothing("a full study takes up to 330 MB; use --quick".to_owned())
+        CheckResult::Missing("a full study takes up to 330 MB; use --quick".to_owned())
     };
-    let optional =
-        |name, program, cure| Finding { name, found: find(program).ok_or(cure).into(), needed: false };
+    let optional = |name, program, remedy| Check {
+        name,
+        result: find_program(program).ok_or(remedy).into(),
+        is_required: false,
+    };
     [
-        Finding { name: "system", found: Found::Whole(host.os), needed: false },
-        Finding {
+        Check { name: "system", result: CheckResult::Available(host.os), is_required: false },
+        Check {
             name: "cores",
-            found: Found::Whole(format!("{}, {}", host.cores, host.cpu)),
-            needed: false,
+            result: CheckResult::Available(format!("{}, {}", host.cores, host.cpu)),
+            is_required: false,
         },
-        Finding { name: "memory", found: enough, needed: false },
-        Finding { name: "results here", found: writable().into(), needed: true },
+        Check { name: "memory", result: enough, is_required: false },
+        Check { name: "results here", result: check_directory().into(), is_required: true },
         optional("tshark", "tshark", "reads captures of `hol trace`; install the package tshark"),
-        Finding { name: "kernel engine", found: engine(), needed: false },
+        Check { name: "kernel engine", result: check_engine(), is_required: false },
         optional("apt-get", "apt-get", "`hol kernel fetch` uses it; `hol kernel use PATH` takes any kernel"),
-        Finding { name: "kernels", found: kernels().into(), needed: false },
-        Finding { name: "engines' wall", found: wall(), needed: false },
-        Finding { name: "live", found: live(), needed: false },
-        Finding { name: "live:namespaces", found: namespaces(), needed: false },
+        Check { name: "kernels", result: check_kernels().into(), is_required: false },
+        Check { name: "engines' wall", result: check_confinement(), is_required: false },
+        Check { name: "live", result: check_live(), is_required: false },
+        Check { name: "live:namespaces", result: check_namespaces(), is_required: false },
     ]
 }
 
-impl From<Result<String, &str>> for Found {
-    fn from(found: Result<String, &str>) -> Self {
-        found.map_or_else(|cure| Self::Nothing(cure.to_owned()), Self::Whole)
+impl From<Result<String, &str>> for CheckResult {
+    fn from(result: Result<String, &str>) -> Self {
+        result.map_or_else(|remedy| Self::Missing(remedy.to_owned()), Self::Available)
     }
 }
 
-/// What an experiment has on this machine itself.
-fn live() -> Found {
+/// Checks the live world on this machine's loopback.
+fn check_live() -> CheckResult {
     let host = WorldName::of("live", "").open().and_then(|world| world.provenance());
-    host.map_or_else(|problem| Found::Nothing(problem.to_string()), Found::Whole)
+    host.map_or_else(|problem| CheckResult::Missing(problem.to_string()), CheckResult::Available)
 }
 
-/// Whether there is a path on this machine that an experiment can have made.
-fn namespaces() -> Found {
+/// Checks whether hol can build a path from network namespaces.
+fn check_namespaces() -> CheckResult {
     let lacks =
         Namespaces::new().missing_prerequisites().map(|what| format!("--world live:namespaces: {what}"));
-    lacks.map_or_else(|| Found::Whole("network namespaces and netem".to_owned()), Found::Nothing)
+    lacks.map_or_else(
+        || CheckResult::Available("network namespaces and netem".to_owned()),
+        CheckResult::Missing,
+    )
 }
 
-/// What runs the kernels, and in which mode.
-fn engine() -> Found {
+/// Checks the engine that runs guest kernels, and whether it steps threads exactly.
+fn check_engine() -> CheckResult {
     match hol_kernel::provenance() {
-        Ok(provenance) => provenance.warning().map_or(Found::Whole(provenance.to_string()), Found::Part),
-        Err(problem) => Found::Nothing(format!("runs --world kernel: {problem}")),
+        Ok(provenance) => {
+            provenance.warning().map_or(CheckResult::Available(provenance.to_string()), CheckResult::Limited)
+        }
+        Err(problem) => CheckResult::Missing(format!("runs --world kernel: {problem}")),
     }
 }
 
 /// Checks the confinement of a program that escapes a guest.
-fn wall() -> Found {
+fn check_confinement() -> CheckResult {
     match hol_kernel::confinement() {
-        None => Found::Nothing(
+        None => CheckResult::Missing(
             "a program that escapes a guest of --world kernel runs with your privileges; use a kernel with Landlock (`lsm=landlock,…`)"
                 .to_owned(),
         ),
-        Some(version @ ..6) => Found::Part(format!(
+        Some(version @ ..6) => CheckResult::Limited(format!(
             "Landlock {version} does not restrict the files, TCP and signals of guests completely; Linux 6.12 does"
         )),
-        Some(version) => Found::Whole(format!("Landlock {version} restricts the files, TCP and signals of guests")),
+        Some(version) => CheckResult::Available(format!("Landlock {version} restricts the files, TCP and signals of guests")),
     }
 }
 
-/// The kernels of the kernel world, that which is taken first.
-fn kernels() -> Result<String, &'static str> {
-    let cure = "`hol kernel fetch` downloads one for --world kernel";
-    let chosen = Image::find(None).map_err(|_| cure)?.release;
+/// Returns the releases of the available kernels, the default first.
+fn check_kernels() -> Result<String, &'static str> {
+    let remedy = "`hol kernel fetch` downloads one for --world kernel";
+    let chosen = Image::find(None).map_err(|_| remedy)?.release;
     let mut releases: Vec<String> = Image::list().into_iter().map(|image| image.release).collect();
     releases.sort_by_key(|release| *release != chosen);
     Ok(releases.join(", "))
 }
 
-fn writable() -> Result<String, &'static str> {
+fn check_directory() -> Result<String, &'static str> {
     let path = Path::new(".").join(format!(".hol-doctor-{}", std::process::id()));
     let written = std::fs::write(&path, b"").and_then(|()| std::fs::remove_file(&path));
     let here = env::current_dir().map_or(".".to_owned(), |dir| dir.display().to_string());
@@ -154,9 +162,9 @@ fn writable() -> Result<String, &'static str> {
         .map_err(|_| "this directory cannot be written; use --out DIR")
 }
 
-/// Where a program is.
-fn find(program: &str) -> Option<String> {
+/// Returns the path of a program, if it is in a directory of `PATH`.
+fn find_program(program: &str) -> Option<String> {
     let path = env::var_os("PATH")?;
-    let found = env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())?;
-    Some(found.display().to_string())
+    let result = env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())?;
+    Some(result.display().to_string())
 }

@@ -9,20 +9,20 @@ use hol_report::data::Cell;
 use hol_scenario::ProgramResult;
 use toml::{Table, Value};
 
-use crate::compare::{complete, measured, verdicts};
+use crate::compare::{check_no_failures, run_experiment, verdicts};
 use crate::failure::Failure;
 use crate::number::positive;
-use crate::question::{Conditions, over};
+use crate::question::{Conditions, source_over};
 use crate::row::{self, Row};
 use crate::service::{Service, table};
 use crate::terminal::say;
 
-const TEACH: &str = "name transports, then a program after --, as in\n  \
+const MISSING_PROGRAM: &str = "name transports, then a program after --, as in\n  \
     hol exec tcp sctp mptcp --loss 1% --server nginx --listens 80 -- curl -so /dev/null http://server/\n\
     see `hol exec --help`";
 
-/// So many lines of what a program printed are shown.
-const LINES: usize = 12;
+/// Maximum number of output lines shown for each program.
+const MAX_OUTPUT_LINES: usize = 12;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,28 +71,29 @@ impl Exec {
     /// Runs the programs over all transports, then prints the results.
     pub fn run(&self) -> Result<(), Failure> {
         let archive = self.out.as_deref().map_or_else(Archive::default, Archive::of_files);
-        let (results, finished) = measured(&self.experiment()?, &archive, self.jobs, self.json)?;
+        let (results, finished) = run_experiment(&self.experiment()?, &archive, self.jobs, self.json)?;
         if self.json {
             results.iter().for_each(|result| say(&row::json(&Row::of(result))));
         } else {
-            say(&page(&results, &self.conditions.overrides()));
-            self.out.iter().for_each(|dir| say(&brought(dir, &results)));
+            say(&format_results(&results, &self.conditions.overrides()));
+            self.out.iter().for_each(|dir| say(&output_directories(dir, &results)));
         }
-        complete(&finished)
+        check_no_failures(&finished)
     }
 
     /// Returns the experiment that these flags describe.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
         if self.transports.is_empty() || self.command.is_empty() {
-            return Err(Failure::Usage(TEACH.to_owned()));
+            return Err(Failure::Usage(MISSING_PROGRAM.to_owned()));
         }
         if let Some(sweep) = self.conditions.sweep() {
             return Err(Failure::Usage(format!(
                 "--set {sweep}: `hol exec` uses one set of conditions; write a file with [[program]] and [sweep], and run it with `hol run`"
             )));
         }
-        let mut source = over(&self.transports)?;
-        let metrics = self.metrics.iter().map(|text| metric(text)).collect::<Result<Table, Failure>>()?;
+        let mut source = source_over(&self.transports)?;
+        let metrics =
+            self.metrics.iter().map(|text| parse_metric(text)).collect::<Result<Table, Failure>>()?;
         let client = table([("command", self.command.clone().into()), ("metrics", metrics.into())]);
         let programs = self.service.programs(client)?;
         source.set("COMMAND", "program", &Value::Array(programs).to_string())?;
@@ -111,8 +112,8 @@ impl Exec {
     }
 }
 
-/// `page[ms]=took ([0-9.]+)`: a name, perhaps a unit, and where the number is.
-fn metric(text: &str) -> Result<(String, Value), Failure> {
+/// Parses `page[ms]=took ([0-9.]+)`: a name, an optional unit, and the pattern that finds the number.
+fn parse_metric(text: &str) -> Result<(String, Value), Failure> {
     let wrong = || {
         Failure::Usage(format!(
             "--metric {text}: write NAME=REGEX or NAME[UNIT]=REGEX, as in page[ms]='took ([0-9.]+)', or NAME=json:PATH"
@@ -128,8 +129,9 @@ fn metric(text: &str) -> Result<(String, Value), Failure> {
     Ok((name.to_owned(), table.into()))
 }
 
-/// Where what programs wrote for the user is: that of the first repetition, beside which the others are.
-fn brought(dir: &Path, results: &[PointResult]) -> String {
+/// Names the directories with the files that programs wrote to /out in the first repetition; those of other repetitions
+/// are next to them.
+fn output_directories(dir: &Path, results: &[PointResult]) -> String {
     let place = |result: &PointResult| {
         let place = dir.join(format!("{}-0", result.point.id));
         place.is_dir().then(|| format!("/out of {}: {}\n", result.point.label, place.display()))
@@ -137,22 +139,22 @@ fn brought(dir: &Path, results: &[PointResult]) -> String {
     results.iter().filter_map(place).collect()
 }
 
-/// Everything for people.
-fn page(results: &[PointResult], overrides: &str) -> String {
+/// Returns the text output: the conditions, the table of results, the comparison, and the output of the programs.
+fn format_results(results: &[PointResult], overrides: &str) -> String {
     let Some(first) = results.first() else { return String::new() };
-    let mut text = conditions(first, overrides) + "\n\n";
-    text += &row::points("transport", results, |result| result.point.label.clone());
+    let mut text = describe_conditions(first, overrides) + "\n\n";
+    text += &row::points_table("transport", results, |result| result.point.label.clone());
     let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
     text += &format!("\n{}", verdicts(&cells));
     for result in results {
-        text += &format!("\n{}:\n{}", result.point.label, told(result));
+        text += &format!("\n{}:\n{}", result.point.label, describe_point(result));
     }
     let warnings = row::warnings(results);
     if warnings.is_empty() { text } else { format!("{text}\n{warnings}") }
 }
 
-/// One sentence about what was run.
-fn conditions(result: &PointResult, overrides: &str) -> String {
+/// Describes in one sentence what was run.
+fn describe_conditions(result: &PointResult, overrides: &str) -> String {
     let point = &result.point;
     let network = &point.network;
     let commands: Vec<String> = point
@@ -160,7 +162,7 @@ fn conditions(result: &PointResult, overrides: &str) -> String {
         .iter()
         .map(|program| format!("{} on {}", program.command.line(), program.node))
         .collect();
-    let loss = serde_json::to_value(&network.loss).map_or(String::new(), |loss| row::text(&loss));
+    let loss = serde_json::to_value(&network.loss).map_or(String::new(), |loss| row::unquoted(&loss));
     let (runs, delay, rate) = (result.runs.len(), network.delay, network.rate);
     format!(
         "{}, in {}; {delay} each way, loss {loss}, {rate}, queue {}{overrides}; {runs} repetitions, seed {}",
@@ -171,8 +173,8 @@ fn conditions(result: &PointResult, overrides: &str) -> String {
     )
 }
 
-/// What the packets and the programs of a point say.
-fn told(result: &PointResult) -> String {
+/// Describes the connections, transactions and programs of a point.
+fn describe_point(result: &PointResult) -> String {
     let mut text = String::new();
     for kind in [RecordKind::Connection, RecordKind::Transaction] {
         let mut all = Distribution::default();
@@ -185,13 +187,14 @@ fn told(result: &PointResult) -> String {
     }
     let Some(facts) = result.runs.first().and_then(|run| run.facts.as_ref()) else { return text };
     for program in &facts.programs {
-        text += &said(program);
+        text += &describe_program(program);
     }
     text
 }
 
-/// What it had of the processor, and what to do where that is more than a tenth of its time: then not the network alone was measured.
-fn share(program: &ProgramResult) -> String {
+/// Describes the processor time of a program. If it is more than a tenth of the program's duration, adds a warning,
+/// because the result then depends on the processor, too.
+fn describe_processor_time(program: &ProgramResult) -> String {
     let ProgramResult { started, ended, processor, .. } = program;
     let used = processor.as_millis_f64();
     let whole =
@@ -200,7 +203,7 @@ fn share(program: &ProgramResult) -> String {
         return String::new();
     }
     let text = format!(", {used:.1} ms of processor");
-    // One that goes on without its first process used it for longer than that was there.
+    // The processor time can exceed the duration of the first process, if other processes continue after it.
     if used <= whole / 10.0 || used > whole {
         return text;
     }
@@ -210,15 +213,15 @@ fn share(program: &ProgramResult) -> String {
     )
 }
 
-/// How a program ended in the first repetition, and the first that it printed.
-fn said(program: &ProgramResult) -> String {
+/// Describes the exit status of a program in the first repetition, and the first lines of its output.
+fn describe_program(program: &ProgramResult) -> String {
     let ProgramResult { node, command, status, stdout, stderr, .. } = program;
-    let mut text = format!("  {command} on {node}: {status}{}\n", share(program));
+    let mut text = format!("  {command} on {node}: {status}{}\n", describe_processor_time(program));
     for (name, output) in [("stdout", stdout), ("stderr", stderr)] {
         let lines: Vec<&str> = output.lines().collect();
-        lines.iter().take(LINES).for_each(|line| text += &format!("    {name} | {line}\n"));
-        if lines.len() > LINES {
-            text += &format!("    {name} | … {} lines more\n", lines.len() - LINES);
+        lines.iter().take(MAX_OUTPUT_LINES).for_each(|line| text += &format!("    {name} | {line}\n"));
+        if lines.len() > MAX_OUTPUT_LINES {
+            text += &format!("    {name} | … {} lines more\n", lines.len() - MAX_OUTPUT_LINES);
         }
     }
     text
@@ -230,10 +233,10 @@ mod tests {
     use hol_base::Duration;
 
     #[test]
-    fn a_large_share_of_the_processor_is_told_with_the_cure() {
+    fn a_large_share_of_the_processor_is_reported_with_the_remedy() {
         let of = |processor| {
             let (started, ended) = (Some(Duration::from_millis(100)), Some(Duration::from_millis(300)));
-            share(&ProgramResult {
+            describe_processor_time(&ProgramResult {
                 started,
                 ended,
                 processor: Duration::from_millis(processor),

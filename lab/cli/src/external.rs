@@ -11,7 +11,7 @@ use hol_terminal::companion;
 
 use crate::failure::Failure;
 
-/// The arguments of a command that another program reads.
+/// The arguments of a command that another program executes.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub struct External {
@@ -37,7 +37,8 @@ impl External {
         self.replace("simcod", "cargo install --path middlebox/simcod", "simcod", &[])
     }
 
-    /// Replaces this process with `name`, which `install` builds and the Debian `package` has, so that signals and exit codes are that program's.
+    /// Replaces this process with `name`, which `install` builds and the Debian `package` contains, so that signals and
+    /// exit codes are those of `name`.
     fn replace(&self, name: &str, install: &str, package: &str, first: &[OsString]) -> Result<(), Failure> {
         let program = companion(name, env!("CARGO_PKG_VERSION")).map_err(|problem| {
             Failure::Failed(format!(

@@ -9,9 +9,9 @@ use hol_lab::{InputError, LabError};
 /// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The user has to change what he wrote: exit code 2.
+    /// A usage error: exit code 2.
     Usage(String),
-    /// It did not work: exit code 1.
+    /// A failure while running: exit code 1.
     Failed(String),
 }
 

@@ -35,25 +35,25 @@ impl Help {
         let text = match words[..] {
             [] => OVERVIEW.to_owned(),
             ["schema"] => serde_json::to_string_pretty(&schema()).map_err(Failure::failed)? + "\n",
-            ["reference"] => reference().iter().map(written).collect::<Vec<_>>().join("\n"),
+            ["reference"] => reference().iter().map(as_markdown).collect::<Vec<_>>().join("\n"),
             _ => {
                 let mut found: Vec<String> = Vec::new();
                 found.extend(command_help(&mut command, &words));
                 if let [word] = words[..] {
-                    found.extend(named(&command, word));
+                    found.extend(find_by_name(&command, word));
                 }
                 found.join("\n")
             }
         };
         if text.is_empty() {
-            return Err(unknown(&words));
+            return Err(unknown_topic(&words));
         }
         say(&text);
         Ok(())
     }
 }
 
-/// The help of the command that these words name, if they do.
+/// Returns the help of the command that these words name, if there is one.
 fn command_help(mut command: &mut Command, words: &[&str]) -> Option<String> {
     for word in words {
         command = command.find_subcommand_mut(word)?;
@@ -61,16 +61,16 @@ fn command_help(mut command: &mut Command, words: &[&str]) -> Option<String> {
     Some(command.render_long_help().to_string())
 }
 
-/// Everything of this name beside commands: a transport, tables, options, keys and flags.
-fn named(command: &Command, word: &str) -> Vec<String> {
+/// Returns everything of this name except for commands: a transport, tables, options, keys and flags.
+fn find_by_name(command: &Command, word: &str) -> Vec<String> {
     let word = word.trim_start_matches('-');
     let transport = Kind::ALL.into_iter().find(|kind| kind.name() == word).map(list::options);
     let all = reference();
-    let tables = all.iter().filter(|section| is_about(section, word)).map(written);
+    let tables = all.iter().filter(|section| is_about(section, word)).map(as_markdown);
     let paths = ["path", "paths"].contains(&word).then(named_path::table);
-    let found = transport.into_iter().chain(named_path::explained(word)).chain(tables).chain(paths);
+    let found = transport.into_iter().chain(named_path::explain(word)).chain(tables).chain(paths);
     let found: Vec<String> = found.collect();
-    // Whoever asks for a table does not ask for the keys that lead to it.
+    // A word that names a table does not also mean the keys of this name.
     if found.is_empty() {
         [options(word), keys(&all, word), flags(command, word)].into_iter().flatten().collect()
     } else {
@@ -78,7 +78,7 @@ fn named(command: &Command, word: &str) -> Vec<String> {
     }
 }
 
-/// The options of this name, of all transports.
+/// Returns the options of this name, of all transports.
 fn options(word: &str) -> Option<String> {
     let of_kind = |kind: Kind| {
         let options = transport_option::of(kind).into_iter().filter(|option| option.name == word);
@@ -88,7 +88,7 @@ fn options(word: &str) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Option of a transport, as in sctp:KEY=VALUE:\n{lines}"))
 }
 
-/// The keys of this name, of all tables.
+/// Returns the keys of this name, of all tables.
 fn keys(all: &[Section], word: &str) -> Option<String> {
     let of_table = |section: &Section| {
         let keys = section.keys.iter().filter(|key| key.name == word);
@@ -99,7 +99,7 @@ fn keys(all: &[Section], word: &str) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Key of an experiment file, by its table:\n{lines}"))
 }
 
-/// The flags of this name, of all commands.
+/// Returns the flags of this name, of all commands.
 fn flags(command: &Command, word: &str) -> Option<String> {
     let of_command = |command: &Command| {
         let about = |flag: &Arg| flag.get_help().map(ToString::to_string).unwrap_or_default();
@@ -112,14 +112,14 @@ fn flags(command: &Command, word: &str) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Flag:\n{lines}"))
 }
 
-/// `path` is as good as `paths`.
+/// Returns whether the section matches the topic; singular and plural are equal.
 fn is_about(section: &Section, topic: &str) -> bool {
     let mut words = section.table.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.any(|word| word == topic || word.strip_suffix('s') == Some(topic))
 }
 
-/// In Markdown, which a terminal shows as well.
-fn written(section: &Section) -> String {
+/// Returns the section as Markdown, which is legible in a terminal, too.
+fn as_markdown(section: &Section) -> String {
     let Section { table, about, keys, inherited } = section;
     let mut text = format!("## {table}\n\n{}\n\n", sentence(about));
     for key in keys {
@@ -140,7 +140,7 @@ fn sentence(text: &str) -> String {
     if text.ends_with(['.', '!', '?', '`']) { text.to_owned() } else { format!("{text}.") }
 }
 
-fn unknown(words: &[&str]) -> Failure {
+fn unknown_topic(words: &[&str]) -> Failure {
     Failure::Usage(format!(
         "unknown topic {:?}; `hol` lists the commands, `hol list` the transports, `hol help experiment` the keys of experiment files",
         words.join(" ")

@@ -25,7 +25,7 @@ pub struct Init {
     question: Question,
 }
 
-/// A key with what it means, and a value for who wants to try it.
+/// A key, its comment, and an example value.
 type Note = (&'static str, &'static str, &'static str);
 
 /// The keys of an experiment that are not in a table, in their order in the file.
@@ -47,7 +47,7 @@ const TOP: [Note; 11] = [
     ("topology", "An ns script as the network.", "\"testlink.ns\""),
 ];
 
-/// Those of `[network]`.
+/// The keys of `[network]`, in their order in the file.
 const NETWORK: [Note; 12] = [
     ("path", "A path by name; the keys below override its settings. `hol list paths` shows all.", "\"lte\""),
     (
@@ -83,7 +83,7 @@ const NETWORK: [Note; 12] = [
     ("mtu", "The longest IP packet.", "\"1500B\""),
 ];
 
-/// Those of `[workload]`.
+/// The keys of `[workload]`, in their order in the file.
 const WORKLOAD: [Note; 6] = [
     ("kind", "Workload; `hol list` describes each.", "\"simco\""),
     ("rate", "Messages per second, independent of earlier messages.", "\"100/s\""),
@@ -93,7 +93,7 @@ const WORKLOAD: [Note; 6] = [
     ("late_limit", "Abort the run if a message is passed to the transport later than this.", "\"10s\""),
 ];
 
-/// What may follow.
+/// The sweep in comments, if the question has none.
 const SWEEP: &str = "
 # Every combination of these lists is a point; a swept key is left out above.
 # [sweep]
@@ -135,14 +135,14 @@ impl Init {
         };
         let transports =
             if transports.is_empty() { TRANSPORTS.map(str::to_owned).to_vec() } else { transports.to_vec() };
-        // What cannot be asked is not written.
+        // Only an experiment that can be run is written.
         self.question.experiment(&transports)?;
-        Ok((file, text(self.question.source(&transports)?.merged()?)))
+        Ok((file, format_file(self.question.source(&transports)?.merged()?)))
     }
 }
 
-/// A file that says what `keys` say, with notes on what it says and does not.
-fn text(mut keys: Table) -> String {
+/// Returns an experiment file with `keys`, and comments that explain them and the unset ones.
+fn format_file(mut keys: Table) -> String {
     let mut table = |name: &str| match keys.remove(name) {
         Some(toml::Value::Table(table)) => table,
         _ => Table::new(),
@@ -150,14 +150,15 @@ fn text(mut keys: Table) -> String {
     let (network, workload, sweep) = (table("network"), table("workload"), table("sweep"));
     let mut text =
         "# An experiment of headofline: hol run FILE. Every quantity is text with its unit.\n".to_owned();
-    text += &section(&TOP, keys);
-    text += &format!("\n# The network between client and server.\n[network]{}", section(&NETWORK, network));
-    text += &format!("\n# The workload.\n[workload]{}", section(&WORKLOAD, workload));
-    text + &if sweep.is_empty() { SWEEP.to_owned() } else { format!("\n[sweep]{}", section(&[], sweep)) }
+    text += &format_table(&TOP, keys);
+    text +=
+        &format!("\n# The network between client and server.\n[network]{}", format_table(&NETWORK, network));
+    text += &format!("\n# The workload.\n[workload]{}", format_table(&WORKLOAD, workload));
+    text + &if sweep.is_empty() { SWEEP.to_owned() } else { format!("\n[sweep]{}", format_table(&[], sweep)) }
 }
 
-/// A line for each key: as a comment where it is not set, and after those with a note those without.
-fn section(notes: &[Note], mut keys: Table) -> String {
+/// Returns a line for each key: those with a note first, unset ones as comments.
+fn format_table(notes: &[Note], mut keys: Table) -> String {
     let mut text = "\n".to_owned();
     for (key, what, example) in notes {
         let what = if what.is_empty() { String::new() } else { format!("# {what}\n") };

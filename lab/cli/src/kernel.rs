@@ -13,18 +13,18 @@ use crate::terminal::{note, say};
 #[derive(Debug, Args)]
 pub struct Kernel {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Action {
     /// Download a kernel package of Debian without installing it
     Fetch {
         /// First part of the version, such as 7.3, 6.12 or 6.1
         #[arg(default_value = DEFAULT_SERIES)]
         version: String,
         #[command(flatten)]
-        from: Source,
+        from: PackageArgs,
     },
     /// Build a kernel for --world kernel:uml, which runs as a program of this host; takes minutes, once
     Build {
@@ -32,13 +32,13 @@ enum What {
         #[arg(default_value = DEFAULT_SERIES)]
         series: String,
         #[command(flatten)]
-        from: Source,
+        from: PackageArgs,
     },
     /// Make an existing kernel the default
     Use {
         /// A bzImage such as /boot/vmlinuz-6.12.0-amd64, or a release that `hol kernel list` shows
         image: PathBuf,
-        /// The directory of its modules [default: lib/modules/RELEASE beside boot]
+        /// Directory of its modules [default: lib/modules/RELEASE next to the kernel's directory, or in / or /usr]
         #[arg(long, value_name = "DIR")]
         modules: Option<PathBuf>,
     },
@@ -50,9 +50,9 @@ enum What {
     },
 }
 
-/// Where a package comes from.
+/// The repository from which a kernel package comes.
 #[derive(Debug, Args)]
-struct Source {
+struct PackageArgs {
     /// Search only this suite, such as trixie-backports [default: the package sources of this machine, then
     /// the backports and releases of Debian]
     #[arg(long)]
@@ -65,7 +65,7 @@ struct Source {
     keyring: Option<PathBuf>,
 }
 
-impl Source {
+impl PackageArgs {
     fn packages(&self) -> PackageSource {
         let Self { suite, mirror, keyring } = self;
         PackageSource { suite: suite.clone(), mirror: mirror.clone(), keyring: keyring.clone() }
@@ -75,26 +75,26 @@ impl Source {
 impl Kernel {
     /// Executes the subcommand.
     pub fn run(&self) -> Result<(), Failure> {
-        match &self.what {
-            What::Fetch { version, from } => {
-                ready(&hol_kernel::fetch(version, &from.packages(), |step| note!("{step} ..."))?);
+        match &self.action {
+            Action::Fetch { version, from } => {
+                report_ready(&hol_kernel::fetch(version, &from.packages(), |step| note!("{step} ..."))?);
             }
-            What::Build { series, from } => {
-                ready(&hol_kernel::build(series, &from.packages(), |step| note!("{step} ..."))?);
+            Action::Build { series, from } => {
+                report_ready(&hol_kernel::build(series, &from.packages(), |step| note!("{step} ..."))?);
             }
-            What::Use { image, modules } => {
+            Action::Use { image, modules } => {
                 let known = image.to_str().filter(|_| modules.is_none() && !image.exists());
                 let known = known.and_then(|release| Image::find(Some(release)).ok());
                 match known {
                     Some(image) => {
                         image.make_default()?;
-                        ready(&image);
+                        report_ready(&image);
                     }
-                    None => ready(&Image::adopt(image, modules.as_deref())?),
+                    None => report_ready(&Image::adopt(image, modules.as_deref())?),
                 }
             }
-            What::List { json: true } => {
-                let (images, chosen) = listed()?;
+            Action::List { json: true } => {
+                let (images, chosen) = list_images()?;
                 for image in images {
                     let Image { release, directory, .. } = &image;
                     let default = Some(&image) == chosen.as_ref();
@@ -103,21 +103,21 @@ impl Kernel {
                     ));
                 }
             }
-            What::List { json: false } => {
-                let (images, chosen) = listed()?;
+            Action::List { json: false } => {
+                let (images, chosen) = list_images()?;
                 for image in images {
                     let mark = if Some(&image) == chosen.as_ref() { '*' } else { ' ' };
                     say(&format!("{mark} {:<32} {}\n", image.release, image.directory.display()));
                 }
-                chosen.iter().for_each(say_engine);
+                chosen.iter().for_each(print_engine);
             }
         }
         Ok(())
     }
 }
 
-/// All kernels, and the one to use by default: there is none where all are for User-Mode Linux.
-fn listed() -> Result<(Vec<Image>, Option<Image>), KernelError> {
+/// Returns all kernels and the default one; `None` if all of them are for User-Mode Linux.
+fn list_images() -> Result<(Vec<Image>, Option<Image>), KernelError> {
     let images = Image::list();
     match Image::find(None) {
         Err(problem) if images.is_empty() => Err(problem),
@@ -125,18 +125,18 @@ fn listed() -> Result<(Vec<Image>, Option<Image>), KernelError> {
     }
 }
 
-fn ready(image: &Image) {
+fn report_ready(image: &Image) {
     say(&format!("{} is ready: {}\n", image.release, image.directory.display()));
     if !image.has_sctp() {
         note!(
             "warning: this kernel has no SCTP; a distribution's standard kernel has it, as `hol kernel fetch` downloads"
         );
     }
-    say_engine(image);
+    print_engine(image);
 }
 
-/// What will run it, for a kernel alone runs nothing.
-fn say_engine(image: &Image) {
+/// Prints the engine that will run the kernel.
+fn print_engine(image: &Image) {
     match hol_kernel::provenance_of(image) {
         Ok(provenance) => {
             say(&format!("runs in {provenance}\n"));

@@ -8,7 +8,7 @@ mod ccdf;
 mod client;
 mod compare;
 mod comparison_steps;
-mod decompressed;
+mod decompressor;
 mod doctor;
 mod exec;
 mod external;
@@ -28,7 +28,7 @@ mod packetdrill;
 mod path;
 mod peer;
 mod plan;
-mod points;
+mod point_reporter;
 mod progress;
 mod progress_args;
 mod question;
@@ -114,7 +114,7 @@ enum Command {
     Replay(replay::Replay),
     /// Measure the speed of hol itself
     Bench(bench::Bench),
-    /// Count how often the sentences of `hol compare` are right where the truth is known
+    /// Count how often the conclusions of `hol compare` are right where the truth is known
     #[command(hide = true)]
     Statistics(statistics::Statistics),
     /// List studies, stacks, transports with their options, and workloads
@@ -145,7 +145,7 @@ enum Command {
 
 /// Executes the command line, and returns the exit code.
 pub fn main() -> ExitCode {
-    // The kernel world runs this very program inside its virtual machine.
+    // The kernel world runs this program inside its virtual machine.
     if hol_kernel::guest::is_guest() {
         return hol_kernel::guest::main();
     }
@@ -191,14 +191,14 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Parses a command line and reads the files that it names, up to the first run, which is not started;
-/// errors are those of `hol`. Only commands that plan runs read files.
-pub fn rehearse(line: impl IntoIterator<Item = OsString>) -> Result<(), String> {
+/// Parses a command line and reads the files that it names, up to the first run, which is not started; errors are those
+/// of `hol`. Only commands that plan runs read files.
+pub fn parse_and_plan(line: impl IntoIterator<Item = OsString>) -> Result<(), String> {
     let planned = match Cli::try_parse_from(line).map_err(|problem| problem.to_string())?.command {
-        Command::Compare(command) => command.experiment().map(|experiment| list(&experiment)),
-        Command::Exec(command) => command.experiment().map(|experiment| list(&experiment)),
-        Command::Run(command) => command.experiment().map(|experiment| list(&experiment)),
-        Command::Advise(command) => command.rehearse(),
+        Command::Compare(command) => command.experiment().map(|experiment| check_plan(&experiment)),
+        Command::Exec(command) => command.experiment().map(|experiment| check_plan(&experiment)),
+        Command::Run(command) => command.experiment().map(|experiment| check_plan(&experiment)),
+        Command::Advise(command) => command.check(),
         Command::Trace(command) => command.chosen_point().map(drop),
         Command::Shell(command) => command.point().map(drop),
         Command::Init(command) => command.file().map(|_| ()),
@@ -207,8 +207,8 @@ pub fn rehearse(line: impl IntoIterator<Item = OsString>) -> Result<(), String> 
     planned.map_err(|failure| failure.to_string())
 }
 
-/// All that a plan says without a run.
-fn list(experiment: &Experiment) {
+/// Checks that the plan of an experiment can be shown.
+fn check_plan(experiment: &Experiment) {
     let plan = Plan::new([experiment]);
     assert!(!plan.wanted(&RunResults::default()).is_empty() && !plan.to_string().is_empty());
 }

@@ -31,21 +31,21 @@ pub struct List {
     json: bool,
 }
 
-/// What is listed.
+/// The topic of a list.
 #[derive(Debug, Clone, Copy)]
 enum Topic {
     Options(Kind),
     Paths,
 }
 
-/// One thing that can be named.
+/// An entry of the list.
 #[derive(Debug, Serialize)]
 struct Entry<'n> {
     /// study, workload, path, stack or option.
     what: &'static str,
     name: &'n str,
     about: &'n str,
-    /// Of an option: its transport, and its value when none is given.
+    /// For an option: its transport and its default.
     #[serde(skip_serializing_if = "Option::is_none")]
     transport: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,9 +63,9 @@ impl List {
     /// Prints the list.
     pub fn run(&self) -> Result<(), Failure> {
         match (self.topic, self.json) {
-            (Some(Topic::Options(kind)), true) => options_for_programs(kind),
-            (Some(Topic::Paths), true) => paths_for_programs(),
-            (None, true) => list_for_programs(),
+            (Some(Topic::Options(kind)), true) => print_options_json(kind),
+            (Some(Topic::Paths), true) => print_paths_json(),
+            (None, true) => print_json(),
             (Some(Topic::Options(kind)), false) => say(&options(kind)),
             (Some(Topic::Paths), false) => {
                 say(&format!(
@@ -73,14 +73,14 @@ impl List {
                     named_path::table()
                 ));
             }
-            (None, false) => say(&names()),
+            (None, false) => say(&list_names()),
         }
         Ok(())
     }
 }
 
-/// What can be named, without the options of transports.
-fn names() -> String {
+/// Returns all names except for those of options.
+fn list_names() -> String {
     let mut text = String::from("transports (hol list TRANSPORT shows its options):\n");
     for kind in Kind::ALL {
         text += &format!("  {:<18} {}\n", kind.name(), kind.about());
@@ -101,7 +101,7 @@ fn names() -> String {
             (false, true) => " (default of quic)",
             (false, false) => "",
         };
-        text += &format!("  {:<18} {}{default}\n", stack.name, purpose(stack.text));
+        text += &format!("  {:<18} {}{default}\n", stack.name, first_comment(stack.text));
     }
     text += "\nstudies (hol reproduce STUDY):\n";
     for (name, title) in Study::all() {
@@ -118,28 +118,28 @@ pub fn options(kind: Kind) -> String {
     format!("{name}: {}. Options, as in {name}:KEY=VALUE,KEY=VALUE:\n{lines}", kind.about())
 }
 
-/// The same as one object a line.
-fn list_for_programs() {
-    Study::all().for_each(|(name, title)| plain("study", name, title));
-    paths_for_programs();
+/// Prints the list as JSON, one object per line.
+fn print_json() {
+    Study::all().for_each(|(name, title)| print_entry("study", name, title));
+    print_paths_json();
     for kind in hol_workloads::Kind::all() {
-        plain("workload", kind.workload().name(), kind.workload().about());
+        print_entry("workload", kind.workload().name(), kind.workload().about());
     }
     for stack in stacks() {
-        plain("stack", stack.name, purpose(stack.text));
+        print_entry("stack", stack.name, first_comment(stack.text));
     }
-    Kind::ALL.into_iter().for_each(options_for_programs);
+    Kind::ALL.into_iter().for_each(print_options_json);
 }
 
-fn paths_for_programs() {
-    NamedPath::ALL.iter().for_each(|path| plain("path", path.name(), path.summary()));
+fn print_paths_json() {
+    NamedPath::ALL.iter().for_each(|path| print_entry("path", path.name(), path.summary()));
 }
 
-fn plain(what: &'static str, name: &str, about: &str) {
+fn print_entry(what: &'static str, name: &str, about: &str) {
     say(&json(&Entry { what, name, about, transport: None, default: None }));
 }
 
-fn options_for_programs(kind: Kind) {
+fn print_options_json(kind: Kind) {
     let transport = Some(kind.name());
     for option in transport_option::of(kind) {
         let transport_option::TransportOption { name, default, about } = option;
@@ -147,7 +147,7 @@ fn options_for_programs(kind: Kind) {
     }
 }
 
-/// The first comment of a stack's file.
-fn purpose(text: &str) -> &str {
+/// Returns the first comment in the file of a stack.
+fn first_comment(text: &str) -> &str {
     text.lines().find_map(|line| line.strip_prefix('#')).unwrap_or("").trim()
 }

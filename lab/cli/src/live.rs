@@ -1,4 +1,4 @@
-//! `hol live`: makes this host a part of another host's live world.
+//! `hol live`: lets this host run a part of another host's live experiments, or emulate the path between two hosts.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -10,15 +10,15 @@ use hol_live::{DEFAULT_PORT, Ports, Router, SECRET_VARIABLE, Secret, Server, Ser
 use crate::failure::Failure;
 use crate::terminal::{note, say};
 
-/// Run a part of another host's live world.
+/// Run a part of another host's live experiments, or emulate the path between two hosts.
 #[derive(Debug, Args)]
 pub struct Live {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Action {
     /// Run this host's endpoints of experiments that another host starts with --world live --peer
     ///
     /// Anyone who knows the secret can make this host send and receive messages of any workload, on ports
@@ -26,7 +26,7 @@ enum What {
     /// a time.
     Serve {
         #[command(flatten)]
-        open: Open,
+        listen_args: ListenArgs,
         /// Ports for servers, such as 7641 or 7641-7650, if a firewall is in the way: one for each flow of
         /// an experiment whose server is on this host [default: free ports]
         #[arg(long, value_name = "FIRST-LAST")]
@@ -39,7 +39,7 @@ enum What {
     /// Needs CAP_NET_ADMIN and sch_netem.
     Route {
         #[command(flatten)]
-        open: Open,
+        listen_args: ListenArgs,
     },
     /// Wait for the end of `hol live route`, and restore the interfaces
     #[command(hide = true)]
@@ -48,7 +48,7 @@ enum What {
 
 /// How other hosts connect to this one.
 #[derive(Debug, Args)]
-struct Open {
+struct ListenArgs {
     /// Address and TCP port on which to listen for the host with the experiment; [::]:7640 is for IPv6 and
     /// IPv4
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)))]
@@ -65,21 +65,21 @@ struct Open {
 impl Live {
     /// Executes the subcommand.
     pub fn run(&self) -> Result<(), Failure> {
-        match &self.what {
-            What::Serve { open, ports } => open.serve("peer", || Ok(Service::Ends(*ports))),
-            What::Route { open } => open.serve("router", || {
+        match &self.action {
+            Action::Serve { listen_args, ports } => listen_args.serve("peer", || Ok(Service::Ends(*ports))),
+            Action::Route { listen_args } => listen_args.serve("router", || {
                 let mut guardian = Command::new("/proc/self/exe");
                 guardian.args(["live", "guard"]);
                 Router::begin(guardian).map(Service::Router)
             }),
-            What::Guard => guard().map_err(Failure::failed),
+            Action::Guard => guard().map_err(Failure::failed),
         }
     }
 }
 
-impl Open {
-    /// Serves those who know the secret, as a host that the other one's flag `--as_what` names.
-    fn serve(&self, as_what: &str, service: impl FnOnce() -> Result<Service, String>) -> Result<(), Failure> {
+impl ListenArgs {
+    /// Serves hosts that know the secret. `flag` is the flag with which they name this host: `peer` or `router`.
+    fn serve(&self, flag: &str, service: impl FnOnce() -> Result<Service, String>) -> Result<(), Failure> {
         let Self { listen, secret_file, once } = self;
         let given = match secret_file {
             Some(file) => Some(Secret::read(file).map_err(|problem| format!("--secret-file {problem}"))),
@@ -89,7 +89,9 @@ impl Open {
         let made = given.is_none().then(Secret::random).transpose().map_err(Failure::Failed)?;
         let (secret, text) = match (given, made) {
             (Some(secret), _) => (secret, None),
-            (None, made) => made.map(|(secret, text)| (secret, Some(text))).expect("one was made"),
+            (None, made) => made
+                .map(|(secret, text)| (secret, Some(text)))
+                .expect("a secret was created if none was given"),
         };
         let service = service().map_err(Failure::Failed)?;
         let server = Server::listen(*listen, secret, service).map_err(|problem| {
@@ -99,18 +101,18 @@ impl Open {
         })?;
         let address = server.address().map_err(Failure::failed)?;
         let secret = text.map_or(String::new(), |text| format!("{SECRET_VARIABLE}={text} "));
-        let others = if as_what == "router" { "--peer OTHER-HOST " } else { "" };
-        let place = place(*listen, address.port());
+        let others = if flag == "router" { "--peer OTHER-HOST " } else { "" };
+        let place = own_address(*listen, address.port());
         say(&format!(
             "listening on {address}; on the other host:\n  \
-             {secret}hol compare tcp udp --world live {others}--{as_what} {place}\n"
+             {secret}hol compare tcp udp --world live {others}--{flag} {place}\n"
         ));
         server.run(*once, &|what| note!("{what}")).map_err(Failure::failed)
     }
 }
 
-/// What the other host calls this one.
-fn place(listen: SocketAddr, port: u16) -> String {
+/// Returns the address under which the other host reaches this one.
+fn own_address(listen: SocketAddr, port: u16) -> String {
     let host = match listen.ip() {
         own if own.is_unspecified() => "THIS-HOST".to_owned(),
         IpAddr::V4(own) => own.to_string(),

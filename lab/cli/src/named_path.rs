@@ -6,24 +6,24 @@ use hol_network::{CodelSpec, Discipline, DualPi2Spec, FairSpec, NamedPath, Netwo
 use crate::terminal::aligned;
 
 /// Columns with numbers.
-const NUMBERS: std::ops::RangeInclusive<usize> = 1..=6;
+const NUMERIC_COLUMNS: std::ops::RangeInclusive<usize> = 1..=6;
 
 /// Returns a table of all paths.
 pub fn table() -> String {
     let heading =
         ["path", "down", "up", "RTT", "queue down", "queue up", "loss", "source"].map(str::to_owned).to_vec();
     let rows = std::iter::once(heading).chain(NamedPath::ALL.iter().map(|path| row(*path)));
-    aligned(&rows.collect::<Vec<_>>(), |column| NUMBERS.contains(&column))
+    aligned(&rows.collect::<Vec<_>>(), |column| NUMERIC_COLUMNS.contains(&column))
 }
 
 /// Returns the file of a path, if there is a path with this name.
-pub fn explained(name: &str) -> Option<String> {
+pub fn explain(name: &str) -> Option<String> {
     let path: NamedPath = name.parse().ok()?;
     Some(format!("Path by name, as in --path {path}, or path = \"{path}\" in [network]:\n\n{}", path.text()))
 }
 
 fn row(path: NamedPath) -> Vec<String> {
-    let network: NetworkSpec = toml::from_str(path.text()).expect("a test reads every path");
+    let network: NetworkSpec = toml::from_str(path.text()).expect("a test parses every built-in path");
     let [up, down] = network.directions();
     let round_trip = (up.delay + down.delay).to_string();
     let [rate_down, rate_up] = [&down, &up].map(|settings| settings.rate.to_string());
@@ -37,15 +37,15 @@ fn row(path: NamedPath) -> Vec<String> {
         rate_down,
         rate_up,
         round_trip,
-        queue(&down),
-        queue(&up),
+        describe_queue(&down),
+        describe_queue(&up),
         loss,
         path.source().to_owned(),
     ]
 }
 
 /// Returns the delay of a full queue at the rate of its link, or the delay that its discipline aims at.
-fn queue(settings: &Settings) -> String {
+fn describe_queue(settings: &Settings) -> String {
     let (discipline, target) = match settings.discipline {
         Discipline::DropTail | Discipline::Red(_) => {
             let octets = match settings.queue {

@@ -24,7 +24,7 @@ use hol_wire::{Address, Packet, Transport};
 pub struct Ns2Trace<W> {
     out: W,
     nodes: Nodes,
-    /// The number before the first of the data, by source and destination.
+    /// The number before the first octet or chunk of data, by source and destination.
     origins: BTreeMap<(End, End), u32>,
     /// Number of packets sent.
     pub packets: u64,
@@ -32,7 +32,7 @@ pub struct Ns2Trace<W> {
     failed: Option<io::Error>,
 }
 
-/// A node and a port: an association has several addresses, but one of these at each end.
+/// A node and a port, which identify an end of a flow even if its node has several addresses.
 type End = (NodeId, u16);
 
 impl<W: Write> Ns2Trace<W> {
@@ -49,10 +49,11 @@ impl<W: Write> Ns2Trace<W> {
     fn line(&mut self, now: Time, transit: &Transit, event: char) -> io::Result<()> {
         let Transit { from, to, number, packet, .. } = transit;
         let [from, to] = [from, to].map(|interface| self.nodes.of_interface(*interface).0);
-        let (nanos, kind, size, flow) = (now.as_nanos(), kind(packet), packet.length(), flow_of(packet));
+        let (nanos, kind, size, flow) =
+            (now.as_nanos(), packet_type(packet), packet.length(), flow_of(packet));
         let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
         let ends = self.nodes.ends(packet);
-        let sequence = self.sequence(ends, packet).map_or(-1, i64::from);
+        let sequence = self.sequence_number(ends, packet).map_or(-1, i64::from);
         let ((source, source_port), (destination, destination_port)) = (ends.0, ends.1);
         let ends = format!("{}.{source_port} {}.{destination_port}", source.0, destination.0);
         writeln!(
@@ -61,16 +62,16 @@ impl<W: Write> Ns2Trace<W> {
         )
     }
 
-    /// The packet's sequence number, counted from the first that its sender used.
-    fn sequence(&mut self, ends: (End, End), packet: &Packet) -> Option<u32> {
+    /// Returns the packet's sequence number, relative to the first that its sender used.
+    fn sequence_number(&mut self, ends: (End, End), packet: &Packet) -> Option<u32> {
         let (number, origin) = match &packet.transport {
-            // The SYN takes a number of its own. RFC 9293 section 3.4.
+            // The SYN occupies a sequence number. RFC 9293 section 3.4.
             Transport::Tcp(segment) => (segment.seq.0, segment.seq.0),
             Transport::Sctp(packet) => {
                 let tsn = packet.chunks.iter().find_map(tsn)?;
                 (tsn, tsn.wrapping_sub(1))
             }
-            // Datagrams have no numbers, and those of QUIC's packets are of their connection.
+            // Datagrams have no numbers, and QUIC's packet numbers count the packets of a connection, not its data.
             Transport::Udp(_) | Transport::Quic(_) => return None,
         };
         Some(number.wrapping_sub(*self.origins.entry(ends).or_insert(origin)))
@@ -78,16 +79,16 @@ impl<W: Write> Ns2Trace<W> {
 }
 
 impl<W: Write> Tap for Ns2Trace<W> {
-    fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &Transit, fate: TapEvent) {
+    fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &Transit, event: TapEvent) {
         if self.failed.is_none() {
             self.packets = self.packets.max(u64::from(transit.number) + 1);
-            self.failed = self.line(now, transit, event(fate)).err();
+            self.failed = self.line(now, transit, event_letter(event)).err();
         }
     }
 }
 
-fn event(fate: TapEvent) -> char {
-    match fate {
+fn event_letter(event: TapEvent) -> char {
+    match event {
         TapEvent::Sent => '+',
         TapEvent::Dequeued => '-',
         TapEvent::Received => 'r',
@@ -95,8 +96,8 @@ fn event(fate: TapEvent) -> char {
     }
 }
 
-/// What ns-2 calls a packet: `tcp` with user data or a SYN or FIN, `ack` without, `sctp`, and `udp`.
-fn kind(packet: &Packet) -> &'static str {
+/// Returns the packet type of ns-2: `tcp` with user data or a SYN, FIN or RST, `ack` without, `sctp`, or `udp`.
+fn packet_type(packet: &Packet) -> &'static str {
     match &packet.transport {
         Transport::Sctp(_) => "sctp",
         Transport::Udp(_) | Transport::Quic(_) => "udp",
@@ -111,7 +112,7 @@ fn tsn(chunk: &Chunk) -> Option<u32> {
     chunk.user_data().map(|data| data.tsn.0)
 }
 
-/// Whose an interface or an address is.
+/// The node to which each interface and each address belongs.
 struct Nodes {
     by_interface: Vec<NodeId>,
     by_address: BTreeMap<Address, NodeId>,
@@ -130,7 +131,7 @@ impl Nodes {
         self.by_interface[usize::from(interface.0)]
     }
 
-    /// Source and destination of a packet.
+    /// Returns the source and the destination of a packet.
     fn ends(&self, packet: &Packet) -> (End, End) {
         let (source, destination) = packet.ports();
         ((self.by_address[&packet.source], source), (self.by_address[&packet.destination], destination))

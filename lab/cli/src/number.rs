@@ -2,14 +2,14 @@
 
 /// Parses a number from 0 on.
 pub fn whole(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| match meant(text) {
+    text.parse().map_err(|_| match suggestion(text) {
         Some(number) => format!("write {number}"),
         None => format!("write a whole number from 0 to {}", u64::MAX),
     })
 }
 
-/// The whole number that is written otherwise: `1e6`, `10,000`, `5.0`.
-fn meant(text: &str) -> Option<u64> {
+/// Returns the whole number that is written in another notation: `1e6`, `10,000`, `5.0`.
+fn suggestion(text: &str) -> Option<u64> {
     let number: f64 = text.replace([',', '_'], "").parse().ok()?;
     (number.fract() == 0.0 && (0.0..1e15).contains(&number)).then_some(number as u64)
 }
@@ -17,7 +17,7 @@ fn meant(text: &str) -> Option<u64> {
 /// Parses a number from 1 on.
 pub fn positive(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| match meant(text).filter(|number| *number > 0) {
+    number.ok_or_else(|| match suggestion(text).filter(|number| *number > 0) {
         Some(number) => format!("write {number}"),
         None => "write a whole number from 1 on".to_owned(),
     })

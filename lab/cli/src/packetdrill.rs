@@ -11,10 +11,10 @@ use crate::failure::Failure;
 use crate::row::json;
 use crate::terminal::say;
 
-/// Folders within each other that are looked through.
-const MOST_NESTED: usize = 32;
-/// Constructs that are listed at the end.
-const MOST_CONSTRUCTS: usize = 20;
+/// Maximum nesting of directories.
+const MAX_NESTING: usize = 32;
+/// Maximum number of unsupported constructs that are listed.
+const MAX_CONSTRUCTS: usize = 20;
 
 /// Play packetdrill scripts against the model's endpoints
 ///
@@ -25,7 +25,7 @@ const MOST_CONSTRUCTS: usize = 20;
 pub struct Packetdrill {
     /// Scripts, or directories whose *.pkt files are played
     #[arg(required = true, value_name = "FILE-OR-FOLDER")]
-    places: Vec<PathBuf>,
+    paths: Vec<PathBuf>,
     /// Stack of the endpoints; `hol list` shows all
     #[arg(long, default_value = "linux-6.12")]
     stack: String,
@@ -40,7 +40,7 @@ pub struct Packetdrill {
     json: bool,
 }
 
-/// What came of a script.
+/// The result of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Passed,
@@ -59,8 +59,8 @@ impl Verdict {
         }
     }
 
-    fn of(played: &Result<(), PlayError>) -> Self {
-        match played {
+    fn of(result: &Result<(), PlayError>) -> Self {
+        match result {
             Ok(()) => Self::Passed,
             Err(mistake) if mistake.fault() == ErrorOrigin::Endpoint => Self::Departs,
             Err(_) => Self::NotRead,
@@ -68,7 +68,7 @@ impl Verdict {
     }
 }
 
-/// How many scripts of a place came out how.
+/// Number of scripts by verdict, in one directory.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally([usize; 3]);
 
@@ -92,18 +92,18 @@ impl Packetdrill {
         let rules = self.rules()?;
         let mut tallies: Vec<(&Path, Tally)> = Vec::new();
         let mut constructs: BTreeMap<String, usize> = BTreeMap::new();
-        for place in &self.places {
+        for path in &self.paths {
             let mut tally = Tally::default();
-            for script in scripts(place)? {
-                let played = play(&script, &rules);
-                let verdict = Verdict::of(&played);
+            for script in scripts(path)? {
+                let result = play(&script, &rules);
+                let verdict = Verdict::of(&result);
                 tally.0[verdict as usize] += 1;
-                if let (Verdict::NotRead, Err(mistake)) = (verdict, &played) {
-                    *constructs.entry(construct(mistake.problem())).or_default() += 1;
+                if let (Verdict::NotRead, Err(mistake)) = (verdict, &result) {
+                    *constructs.entry(construct_name(mistake.problem())).or_default() += 1;
                 }
-                self.tell(&script, verdict, played.as_ref().err());
+                self.print_result(&script, verdict, result.as_ref().err());
             }
-            tallies.push((place, tally));
+            tallies.push((path, tally));
         }
         let total = tallies.iter().fold(Tally::default(), |total, (_, tally)| total.plus(*tally));
         if !self.json {
@@ -133,7 +133,7 @@ impl Packetdrill {
         Ok(rules)
     }
 
-    fn tell(&self, script: &Path, verdict: Verdict, mistake: Option<&PlayError>) {
+    fn print_result(&self, script: &Path, verdict: Verdict, mistake: Option<&PlayError>) {
         let line = mistake.map_or(0, PlayError::line);
         let problem = mistake.map_or("", PlayError::problem);
         if self.json {
@@ -143,46 +143,43 @@ impl Packetdrill {
             ));
             return;
         }
-        let place = script.display();
+        let path = script.display();
         let verdict = verdict.name();
         let problem: Vec<&str> = problem.lines().map(str::trim).collect();
         match (line, problem.is_empty()) {
-            (_, true) => say(&format!("{verdict:8}  {place}\n")),
-            (0, false) => say(&format!("{verdict:8}  {place}: {}\n", problem.join(" "))),
-            (line, false) => say(&format!("{verdict:8}  {place}:{line}: {}\n", problem.join(" "))),
+            (_, true) => say(&format!("{verdict:8}  {path}\n")),
+            (0, false) => say(&format!("{verdict:8}  {path}: {}\n", problem.join(" "))),
+            (line, false) => say(&format!("{verdict:8}  {path}:{line}: {}\n", problem.join(" "))),
         }
     }
 }
 
-/// An endpoint that panics departs, and the other scripts are played.
+/// Plays a script. A panic of the endpoint fails this script only.
 fn play(script: &Path, rules: &PlayRules) -> Result<(), PlayError> {
     std::panic::catch_unwind(|| play_file(script, rules)).unwrap_or_else(|_| Err(PlayError::panic_of()))
 }
 
-/// The scripts of a place, in order.
-fn scripts(place: &Path) -> Result<Vec<PathBuf>, Failure> {
-    if !place.is_dir() {
-        return match place.exists() {
-            true => Ok(vec![place.to_owned()]),
-            false => Err(Failure::Usage(format!("{}: file not found", place.display()))),
+/// Returns the scripts below a path, in order.
+fn scripts(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if !path.is_dir() {
+        return match path.exists() {
+            true => Ok(vec![path.to_owned()]),
+            false => Err(Failure::Usage(format!("{}: file not found", path.display()))),
         };
     }
     let mut found = Vec::new();
-    collect(place, 0, &mut found)?;
+    collect(path, 0, &mut found)?;
     found.sort();
     if found.is_empty() {
-        return Err(Failure::Usage(format!(
-            "{}: no scripts found; their names end in .pkt",
-            place.display()
-        )));
+        return Err(Failure::Usage(format!("{}: no scripts found; their names end in .pkt", path.display())));
     }
     Ok(found)
 }
 
 fn collect(folder: &Path, nested: usize, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let failed = |problem: &dyn std::fmt::Display| Failure::Usage(format!("{}: {problem}", folder.display()));
-    if nested > MOST_NESTED {
-        return Err(failed(&format!("directories are nested more than {MOST_NESTED} deep")));
+    if nested > MAX_NESTING {
+        return Err(failed(&format!("directories are nested more than {MAX_NESTING} deep")));
     }
     for entry in std::fs::read_dir(folder).map_err(|error| failed(&error))? {
         let entry = entry.map_err(|error| failed(&error))?.path();
@@ -195,39 +192,39 @@ fn collect(folder: &Path, nested: usize, found: &mut Vec<PathBuf>) -> Result<(),
     Ok(())
 }
 
-/// What the player does not know, without what to do about it.
-fn construct(problem: &str) -> String {
+/// Returns the name of the unsupported construct, without the advice.
+fn construct_name(problem: &str) -> String {
     let begin = problem.split(';').next().unwrap_or_default().lines().next().unwrap_or_default();
     begin.chars().take(100).collect()
 }
 
-/// A row for each place, and their sum.
+/// Returns a table with a row for each path, and a row for their sum.
 fn table(tallies: &[(&Path, Tally)], total: Tally) -> String {
     let mut rows: Vec<(String, Tally)> =
-        tallies.iter().map(|(place, tally)| (place.display().to_string(), *tally)).collect();
+        tallies.iter().map(|(path, tally)| (path.display().to_string(), *tally)).collect();
     if rows.len() > 1 {
         rows.push(("all".to_owned(), total));
     }
-    let width = rows.iter().map(|(place, _)| place.chars().count()).max().unwrap_or(0);
+    let width = rows.iter().map(|(path, _)| path.chars().count()).max().unwrap_or(0);
     let mut text = format!("\n{:width$}  scripts  passed  departs  not read\n", "");
-    for (place, tally) in rows {
+    for (path, tally) in rows {
         let [passed, departs, not_read] = Verdict::ALL.map(|verdict| tally.count(verdict));
-        text += &format!("{place:width$}  {:7}  {passed:6}  {departs:7}  {not_read:8}\n", tally.all());
+        text += &format!("{path:width$}  {:7}  {passed:6}  {departs:7}  {not_read:8}\n", tally.all());
     }
     text
 }
 
-/// What scripts were not read for, the most frequent first.
+/// Lists the unsupported constructs, the most frequent first.
 fn constructs_not_read(constructs: &BTreeMap<String, usize>) -> String {
     let mut rows: Vec<(&String, usize)> =
         constructs.iter().map(|(construct, count)| (construct, *count)).collect();
     rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let rest: usize = rows.iter().skip(MOST_CONSTRUCTS).map(|(_, count)| count).sum();
+    let rest: usize = rows.iter().skip(MAX_CONSTRUCTS).map(|(_, count)| count).sum();
     let mut text = String::new();
     if !rows.is_empty() {
         text += "\nnot read for\n";
     }
-    for (construct, count) in rows.into_iter().take(MOST_CONSTRUCTS) {
+    for (construct, count) in rows.into_iter().take(MAX_CONSTRUCTS) {
         text += &format!("{count:7}  {construct}\n");
     }
     if rest > 0 {

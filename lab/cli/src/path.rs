@@ -28,8 +28,7 @@ enum Command {
     Tc(Tc),
 }
 
-/// Each line shapes the packets that leave one interface: that of the client, and with --down that of the
-/// server.
+/// Each line is a tc command for the client's interface; with --down for the server's.
 #[derive(Debug, Args)]
 struct Tc {
     /// Arguments of tc, such as "qdisc add dev eth0 root netem delay 50ms loss 1% rate 10mbit"
@@ -81,7 +80,7 @@ impl Path {
 }
 
 impl Tc {
-    /// Reads the lines, and says the table.
+    /// Parses the lines, and prints the table.
     fn run(&self) -> Result<(), Failure> {
         let read =
             |line: &String| tc::read(line).map_err(|problem| Failure::Usage(format!("{line}: {problem}")));

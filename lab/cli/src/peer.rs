@@ -32,10 +32,10 @@ impl Peer {
     }
 
     /// Returns the name of the world, including the other host.
-    pub fn world(&self, asked: Option<&String>) -> Result<Option<String>, InputError> {
+    pub fn world(&self, world: Option<&String>) -> Result<Option<String>, InputError> {
         let peers = self.peer.join(",");
-        match asked.map(String::as_str) {
-            _ if !self.is_given() => Ok(asked.cloned()),
+        match world.map(String::as_str) {
+            _ if !self.is_given() => Ok(world.cloned()),
             None | Some("live") => {
                 let via = self.router.as_ref().map_or(String::new(), |router| format!("{VIA}{router}"));
                 Ok(Some(format!("live:{peers}{via}")))

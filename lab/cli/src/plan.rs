@@ -5,8 +5,8 @@ use hol_lab::{Estimate, Plan as Runs};
 
 use crate::failure::Failure;
 use crate::number::positive;
-use crate::progress::patience;
-use crate::run::{ExperimentArgs, cost};
+use crate::progress::format_seconds;
+use crate::run::{ExperimentArgs, describe_cost};
 use crate::run_plan::threads;
 use crate::terminal::{note, say};
 
@@ -14,7 +14,7 @@ use crate::terminal::{note, say};
 #[derive(Debug, Args)]
 pub struct Plan {
     #[command(flatten)]
-    asked: ExperimentArgs,
+    experiment_args: ExperimentArgs,
     /// Number of runs in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
@@ -29,24 +29,24 @@ pub struct Plan {
 impl Plan {
     /// Prints the points and the estimate.
     pub fn run(&self) -> Result<(), Failure> {
-        self.asked.set_secret()?;
-        let experiment = self.asked.experiment()?;
+        self.experiment_args.set_secret()?;
+        let experiment = self.experiment_args.experiment()?;
         experiment.ignored.iter().for_each(|what| note!("ignored: {what}"));
         let runs = Runs::new([&experiment]);
-        say(&cost(&runs, self.jobs, self.json));
+        say(&describe_cost(&runs, self.jobs, self.json));
         if let Some(shards) = self.shards.filter(|_| !self.json) {
-            say(&parts(&runs, shards, threads(self.jobs)));
+            say(&describe_parts(&runs, shards, threads(self.jobs)));
         }
         Ok(())
     }
 }
 
-/// A line of the parts: the longest decides when all is done.
-fn parts(runs: &Runs, of: usize, jobs: usize) -> String {
+/// Describes the parts in a line: their number, and the time of the shortest and of the longest.
+fn describe_parts(runs: &Runs, of: usize, jobs: usize) -> String {
     let work = runs.work_of_parts(of);
     let all = work.iter().sum::<u64>().max(1);
     let Estimate { least, .. } = runs.estimate(1);
-    let time = |work: u64| patience(least * work as f64 / all as f64 / jobs as f64);
+    let time = |work: u64| format_seconds(least * work as f64 / all as f64 / jobs as f64);
     let (least, most) = (work.iter().min().copied().unwrap_or(0), work.iter().max().copied().unwrap_or(0));
     let idle = work.iter().filter(|work| **work == 0).count();
     let idle = if idle > 0 { format!("; {idle} of them are empty") } else { String::new() };

@@ -9,67 +9,66 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::terminal::grouped;
 
-/// Seconds from line to line where there is no terminal.
-const LINE_EVERY: f64 = 5.0;
-/// The same for programs.
-const OBJECT_EVERY: f64 = 1.0;
+/// Interval of progress lines without a terminal, in s.
+const LINE_INTERVAL: f64 = 5.0;
+/// Interval of JSON objects, in s.
+const OBJECT_INTERVAL: f64 = 1.0;
 
-/// What is left is told by runs when so much of the estimated work is done and so many runs remain: an estimate counts
-/// messages, and of runs with hardly any it counts hardly anything.
-const NEARLY: f64 = 0.99;
-const MANY: u64 = 50;
+/// From this share of the estimated work on, with at least `MIN_LAST_RUNS` runs left, the remaining time is estimated from runs:
+/// the work counts messages, so it is almost nothing for runs with few of them.
+const LAST_RUNS_SHARE: f64 = 0.99;
+const MIN_LAST_RUNS: u64 = 50;
 
 /// The form of progress output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressOutput {
-    /// Nobody.
+    /// No output.
     Quiet,
-    /// Whoever looks at standard error.
-    People,
-    /// Whoever reads it: JSON objects, one a line.
-    Programs,
+    /// A bar or plain lines on standard error.
+    Text,
+    /// JSON objects on standard error, one per line.
+    Json,
 }
 
 /// Shows the progress of a plan on standard error.
 pub struct Progress {
     display: Display,
     watch: Stopwatch,
-    last: Option<Last>,
-    /// What earlier processes have done of the same.
-    kept: hol_lab::Progress,
+    last: Option<LastRuns>,
+    /// Progress that earlier processes made on the same plan.
+    earlier: hol_lab::Progress,
 }
 
 enum Display {
-    /// Says nothing.
+    /// No output.
     Quiet,
-    /// A bar that moves.
+    /// A progress bar.
     Bar(ProgressBar),
-    /// A line every few seconds; when the next is due, in seconds.
+    /// A line every few seconds; the time of the next one, in s.
     Lines(f64),
-    /// An object every second, the first at once; when the next is due, in seconds.
+    /// A JSON object every second, the first at once; the time of the next one, in s.
     Objects(f64),
 }
 
-/// Where the last runs began.
+/// The state when the last short runs began.
 #[derive(Debug, Clone, Copy)]
-struct Last {
-    /// Runs that were done.
+struct LastRuns {
+    /// Number of runs that were done.
     runs: u64,
-    /// Seconds that had passed.
+    /// Elapsed time in s.
     at: f64,
 }
 
 impl Progress {
     /// Creates a display that suits standard error.
-    pub fn new(telling: ProgressOutput) -> Self {
-        let kept = hol_lab::Progress::default();
-        Self { display: Display::new(telling), watch: Stopwatch::start(), last: None, kept }
+    pub fn new(output: ProgressOutput) -> Self {
+        let earlier = hol_lab::Progress::default();
+        Self { display: Display::new(output), watch: Stopwatch::start(), last: None, earlier }
     }
 
-    /// Sets how much earlier processes have done, `kept`. Programs get the progress of everything, people
-    /// that of the rest.
-    pub fn after(self, kept: hol_lab::Progress) -> Self {
-        Self { kept, ..self }
+    /// Sets the progress of earlier processes. JSON objects include it; the bar and lines show only the rest.
+    pub fn with_earlier(self, earlier: hol_lab::Progress) -> Self {
+        Self { earlier, ..self }
     }
 
     /// Shows the current progress.
@@ -77,9 +76,9 @@ impl Progress {
         let elapsed = self.watch.seconds();
         let failed = if now.failed > 0 { format!(", {} failed", now.failed) } else { String::new() };
         let left = now.runs_wanted.saturating_sub(now.runs);
-        if share(&now) >= NEARLY && left >= MANY && self.last.is_none() {
-            self.last = Some(Last { runs: now.runs, at: elapsed });
-            self.display.begin_again();
+        if share(&now) >= LAST_RUNS_SHARE && left >= MIN_LAST_RUNS && self.last.is_none() {
+            self.last = Some(LastRuns { runs: now.runs, at: elapsed });
+            self.display.restart();
         }
         let [messages, wanted, runs, runs_wanted, runs_left] =
             [now.messages, now.messages_wanted, now.runs, now.runs_wanted, left].map(grouped);
@@ -98,12 +97,12 @@ impl Progress {
                 bar.set_message(text);
             }
             Display::Lines(next) if elapsed >= *next => {
-                *next = elapsed + LINE_EVERY;
-                note!("{}", line(&now, &text, elapsed, self.last));
+                *next = elapsed + LINE_INTERVAL;
+                note!("{}", progress_line(&now, &text, elapsed, self.last));
             }
             Display::Objects(next) if elapsed >= *next || now.runs == now.runs_wanted => {
-                *next = elapsed + OBJECT_EVERY;
-                note!("{}", object(&now, &self.kept, elapsed, self.last));
+                *next = elapsed + OBJECT_INTERVAL;
+                note!("{}", progress_object(&now, &self.earlier, elapsed, self.last));
             }
             Display::Lines(_) | Display::Objects(_) | Display::Quiet => (),
         }
@@ -118,84 +117,84 @@ impl Progress {
 }
 
 impl Display {
-    fn new(telling: ProgressOutput) -> Self {
-        match telling {
+    fn new(output: ProgressOutput) -> Self {
+        match output {
             ProgressOutput::Quiet => return Self::Quiet,
-            ProgressOutput::Programs => return Self::Objects(0.0),
-            ProgressOutput::People => (),
+            ProgressOutput::Json => return Self::Objects(0.0),
+            ProgressOutput::Text => (),
         }
         if !io::stderr().is_terminal() {
-            return Self::Lines(LINE_EVERY);
+            return Self::Lines(LINE_INTERVAL);
         }
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let bar = if plain { "{bar:32}" } else { "{bar:32.cyan/dim}" };
         let template = format!("{bar} {{percent:>3}} %  {{msg}}  {{eta}} left");
-        let style = ProgressStyle::with_template(&template).expect("the template is right");
+        let style = ProgressStyle::with_template(&template).expect("the template is valid");
         Self::Bar(ProgressBar::new(0).with_style(style.progress_chars("━━─")))
     }
 
-    /// Something else is counted from now on.
-    fn begin_again(&self) {
+    /// Restarts the bar, because runs are counted from now on.
+    fn restart(&self) {
         if let Self::Bar(bar) = self {
             bar.reset();
         }
     }
 }
 
-/// The share of the estimated work that is done.
+/// Returns the share of the estimated work that is done.
 fn share(now: &hol_lab::Progress) -> f64 {
     now.work as f64 / now.work_wanted.max(1) as f64
 }
 
-/// About how many seconds are left; `None` where nobody knows.
-fn left(now: &hol_lab::Progress, elapsed: f64, last: Option<Last>) -> Option<f64> {
+/// Estimates the remaining time in s; `None` if unknown.
+fn remaining_seconds(now: &hol_lab::Progress, elapsed: f64, last: Option<LastRuns>) -> Option<f64> {
     let Some(last) = last else {
         let share = share(now);
         return (share > 0.0).then(|| (elapsed * (1.0 / share - 1.0)).max(0.0));
     };
     let [done, left] = [now.runs - last.runs, now.runs_wanted - now.runs].map(|runs| runs as f64);
-    // Without one that has ended since, nobody knows their pace.
+    // The pace is unknown until another run ends.
     (done > 0.0).then(|| (elapsed - last.at) * left / done)
 }
 
-/// How far it is and how long it may take, in a line.
-fn line(now: &hol_lab::Progress, text: &str, elapsed: f64, last: Option<Last>) -> String {
-    let left = match left(now, elapsed, last) {
-        Some(left) => format!(", about {} left", patience(left)),
-        // The first runs say how long the others take, and may themselves take long.
-        None if last.is_none() => format!(", {} so far", patience(elapsed)),
+/// Returns progress and remaining time as a line of text.
+fn progress_line(now: &hol_lab::Progress, text: &str, elapsed: f64, last: Option<LastRuns>) -> String {
+    let left = match remaining_seconds(now, elapsed, last) {
+        Some(left) => format!(", about {} left", format_seconds(left)),
+        // Before the first run ends there is no estimate, and that run may take long.
+        None if last.is_none() => format!(", {} so far", format_seconds(elapsed)),
         None => String::new(),
     };
     if last.is_some() {
         return format!("{text}{left}");
     }
-    // Nothing is done before all of it is.
+    // 100 % is shown only when everything is done.
     let percent = (100.0 * share(now)).floor().min(99.0);
     format!("{percent} % ({text}){left}")
 }
 
-/// The same for programs.
-fn object(
+/// Returns them as a JSON object.
+fn progress_object(
     now: &hol_lab::Progress,
-    kept: &hol_lab::Progress,
+    earlier: &hol_lab::Progress,
     elapsed: f64,
-    last: Option<Last>,
+    last: Option<LastRuns>,
 ) -> serde_json::Value {
     let &hol_lab::Progress { runs, runs_wanted, failed, messages, messages_wanted, .. } = now;
-    let (work, work_wanted) = (kept.work + now.work, kept.work + now.work_wanted);
+    let (work, work_wanted) = (earlier.work + now.work, earlier.work + now.work_wanted);
     serde_json::json!({ "progress": {
-        "runs": kept.runs + runs,
-        "runs_wanted": kept.runs + runs_wanted,
+        "runs": earlier.runs + runs,
+        "runs_wanted": earlier.runs + runs_wanted,
         "failed": failed,
-        "messages": kept.messages + messages,
-        "messages_wanted": kept.messages + messages_wanted,
+        "messages": earlier.messages + messages,
+        "messages_wanted": earlier.messages + messages_wanted,
         "share": share(&hol_lab::Progress { work, work_wanted, ..*now }).min(1.0),
-        "left": left(now, elapsed, last),
+        "left": remaining_seconds(now, elapsed, last),
     } })
 }
 
 /// Formats a time in seconds for people: `1.5 s`, `40 s`, `12 min`, `3.5 h`.
-pub fn patience(seconds: f64) -> String {
+pub fn format_seconds(seconds: f64) -> String {
     match seconds {
         s if s < 10.0 => format!("{s:.1} s"),
         s if s < 120.0 => format!("{s:.0} s"),
@@ -210,7 +209,7 @@ mod tests {
 
     #[test]
     fn times_are_rounded_to_what_matters() {
-        assert_eq!([1.49, 40.2, 700.0, 12_600.0].map(patience), ["1.5 s", "40 s", "12 min", "3.5 h"]);
+        assert_eq!([1.49, 40.2, 700.0, 12_600.0].map(format_seconds), ["1.5 s", "40 s", "12 min", "3.5 h"]);
     }
 
     fn progress(runs: u64, work: u64) -> hol_lab::Progress {
@@ -220,30 +219,37 @@ mod tests {
 
     #[test]
     fn a_line_never_says_that_all_is_done() {
-        assert_eq!(line(&progress(900, 2_500), "text", 10.0, None), "25 % (text), about 30 s left");
-        assert_eq!(line(&progress(0, 0), "text", 15.0, None), "0 % (text), 15 s so far");
-        assert!(line(&progress(999, 10_000), "text", 10.0, None).starts_with("99 % (text)"));
+        assert_eq!(progress_line(&progress(900, 2_500), "text", 10.0, None), "25 % (text), about 30 s left");
+        assert_eq!(progress_line(&progress(0, 0), "text", 15.0, None), "0 % (text), 15 s so far");
+        assert!(progress_line(&progress(999, 10_000), "text", 10.0, None).starts_with("99 % (text)"));
     }
 
     #[test]
     fn programs_are_told_what_earlier_processes_have_done() {
-        let kept =
+        let earlier =
             hol_lab::Progress { runs: 1000, messages: 7, work: 10_000, ..hol_lab::Progress::default() };
-        let told = object(&progress(500, 5_000), &kept, 10.0, None);
-        let told = &told["progress"];
-        assert_eq!((&told["runs"], &told["runs_wanted"]), (&1500.into(), &2000.into()));
-        assert_eq!((&told["messages"], &told["messages_wanted"]), (&7.into(), &7.into()));
-        assert_eq!((&told["share"], &told["left"]), (&0.75.into(), &10.0.into()));
+        let object = progress_object(&progress(500, 5_000), &earlier, 10.0, None);
+        let object = &object["progress"];
+        assert_eq!((&object["runs"], &object["runs_wanted"]), (&1500.into(), &2000.into()));
+        assert_eq!((&object["messages"], &object["messages_wanted"]), (&7.into(), &7.into()));
+        assert_eq!((&object["share"], &object["left"]), (&0.75.into(), &10.0.into()));
     }
 
     /// As eklund2004: 45,000 runs of one message each are a thousandth of the messages and a third of the time.
     #[test]
     fn the_last_short_runs_are_counted_by_their_pace() {
-        let last = Some(Last { runs: 500, at: 100.0 });
-        assert_eq!(line(&progress(600, 9_990), "the last", 110.0, last), "the last, about 40 s left");
-        assert_eq!(line(&progress(500, 9_990), "the last", 100.0, last), "the last");
-        let mut shown =
-            Progress { display: Display::Quiet, watch: Stopwatch::start(), last: None, kept: progress(0, 0) };
+        let last = Some(LastRuns { runs: 500, at: 100.0 });
+        assert_eq!(
+            progress_line(&progress(600, 9_990), "the last", 110.0, last),
+            "the last, about 40 s left"
+        );
+        assert_eq!(progress_line(&progress(500, 9_990), "the last", 100.0, last), "the last");
+        let mut shown = Progress {
+            display: Display::Quiet,
+            watch: Stopwatch::start(),
+            last: None,
+            earlier: progress(0, 0),
+        };
         shown.show(progress(200, 5_000));
         assert!(shown.last.is_none(), "there is more than the last runs");
         shown.show(progress(500, 9_950));

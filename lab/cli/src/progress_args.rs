@@ -30,11 +30,11 @@ enum Format {
 }
 
 impl Parent {
-    /// Makes this process end with the one that started it.
-    pub fn attend(&self) -> Result<(), Failure> {
+    /// Makes this process end with its parent.
+    pub fn end_with_parent(&self) -> Result<(), Failure> {
         let Some(parent) = self.with_parent else { return Ok(()) };
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(Failure::failed)?;
-        // It may have ended before the signal was asked for.
+        // The parent may have ended before the signal was requested.
         if getppid() == Pid::from_raw(parent) {
             return Ok(());
         }
@@ -43,18 +43,18 @@ impl Parent {
 }
 
 impl ProgressArgs {
-    /// Makes this process end with the one that started it.
-    pub fn attend(&self) -> Result<(), Failure> {
-        self.parent.attend()
+    /// Makes this process end with its parent.
+    pub fn end_with_parent(&self) -> Result<(), Failure> {
+        self.parent.end_with_parent()
     }
 
     /// Returns where progress is reported; `is_quiet` keeps it off the terminal while a program reads
     /// standard output.
     pub const fn progress_output(&self, is_quiet: bool) -> ProgressOutput {
         match (self.progress, is_quiet) {
-            (Some(Format::Json), _) => ProgressOutput::Programs,
+            (Some(Format::Json), _) => ProgressOutput::Json,
             (None, true) => ProgressOutput::Quiet,
-            (None, false) => ProgressOutput::People,
+            (None, false) => ProgressOutput::Text,
         }
     }
 }

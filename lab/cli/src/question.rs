@@ -83,18 +83,18 @@ pub struct Conditions {
     settings: Vec<String>,
 }
 
-/// The names of all workloads but that of one's own programs, which a flag cannot name: `hol exec` is for them.
+/// Returns the names of all workloads except `programs`, which needs `hol exec`.
 fn workloads() -> clap::builder::PossibleValuesParser {
     let ours = Kind::all().into_iter().filter(|kind| !matches!(kind, Kind::Programs(_)));
     ours.map(|kind| kind.workload().name()).collect::<Vec<_>>().into()
 }
 
-/// The names of all paths.
+/// Returns the names of all paths.
 fn paths() -> clap::builder::PossibleValuesParser {
     NamedPath::ALL.iter().map(|path| path.name()).collect::<Vec<_>>().into()
 }
 
-/// The flags that an experiment of flags has without being told.
+/// The default values of the flags.
 const DEFAULTS: [(&str, &str); 4] =
     [("messages", "10000"), ("repetitions", "10"), ("seed", "1"), ("workload.kind", "rpc")];
 
@@ -106,7 +106,7 @@ impl Question {
 
     /// Returns the experiment as the text of a file.
     pub fn source(&self, transports: &[String]) -> Result<Source, InputError> {
-        let mut source = over(transports)?;
+        let mut source = source_over(transports)?;
         self.apply(&mut source)?;
         if !source.sets("workload.kind") && (self.mix.is_some() || self.filter.is_some()) {
             source.set("--mix or --filter", "workload.kind", "simco")?;
@@ -124,11 +124,11 @@ impl Question {
         self.conditions.set_secret()
     }
 
-    /// Returns whether the user does not say how much to run.
-    pub fn is_open(&self) -> bool {
+    /// Returns whether the user leaves the number of messages and repetitions to hol.
+    pub fn leaves_count_open(&self) -> bool {
         let sets = |key: &str| self.conditions.sets(key);
         self.count.is_none()
-            && !self.conditions.repeats()
+            && !self.conditions.has_repetitions()
             && !["messages", "repetitions", "precision"].into_iter().any(sets)
     }
 
@@ -150,8 +150,8 @@ impl Question {
             ("--workload", text(&self.workload)),
             ("--rate", text(&self.rate)),
             ("--arrivals", text(&self.arrivals)),
-            ("--request", self.request.as_deref().map(sizes)),
-            ("--reply", self.reply.as_deref().map(sizes)),
+            ("--request", self.request.as_deref().map(sizes_as_toml)),
+            ("--reply", self.reply.as_deref().map(sizes_as_toml)),
             ("--size", text(&self.size)),
             ("--mix", self.mix.as_ref().map(|weights| format!("{{{weights}}}"))),
             ("--filter", text(&self.filter)),
@@ -196,13 +196,13 @@ impl Conditions {
         self.peer.set_secret()
     }
 
-    /// Whether a setting is of this key.
+    /// Returns whether one of the settings sets this key.
     fn sets(&self, key: &str) -> bool {
         self.settings.iter().any(|setting| setting.split('=').next().is_some_and(|set| set.trim() == key))
     }
 
-    /// Returns whether the user says how many repetitions to run.
-    pub const fn repeats(&self) -> bool {
+    /// Returns whether the user gave the number of repetitions.
+    pub const fn has_repetitions(&self) -> bool {
         self.repetitions.is_some()
     }
 
@@ -224,8 +224,8 @@ impl Conditions {
     }
 }
 
-/// A size or a mix of sizes as TOML: `1kB=9,200kB=1` is a table.
-fn sizes(text: &str) -> String {
+/// Returns a size or a mix of sizes as TOML: `1kB=9,200kB=1` is a table.
+fn sizes_as_toml(text: &str) -> String {
     if !text.contains('=') {
         return format!("{text:?}");
     }
@@ -236,7 +236,7 @@ fn sizes(text: &str) -> String {
     format!("{{ {} }}", text.split(',').map(entry).collect::<Vec<_>>().join(", "))
 }
 
-/// Sets those that were given: a flag, its value as TOML.
+/// Sets the given flags; each has its value as TOML.
 fn set_flags<const N: usize>(
     source: &mut Source,
     flags: [(&str, Option<String>); N],
@@ -251,12 +251,12 @@ fn set_flags<const N: usize>(
 }
 
 /// Returns an experiment of the command line over these transports.
-pub fn over(transports: &[String]) -> Result<Source, InputError> {
+pub fn source_over(transports: &[String]) -> Result<Source, InputError> {
     for (transport, number) in transports.iter().zip(1..) {
         let place = format!("transport {number}");
-        transport.parse::<TransportSpec>().map_err(|e| wrong(&place, e.to_string()))?;
+        transport.parse::<TransportSpec>().map_err(|e| input_error(&place, e.to_string()))?;
     }
-    // Files that are named are looked for in the working directory.
+    // Relative paths refer to the working directory.
     let mut source = Source::new("command line", "").within(std::path::PathBuf::new());
     source.set("TRANSPORT", "transports", &format!("{transports:?}"))?;
     Ok(source)
@@ -268,10 +268,10 @@ pub fn set_all(source: &mut Source, settings: &[String]) -> Result<(), InputErro
         let origin = format!("--set {setting}");
         let (key, value) = setting
             .split_once('=')
-            .ok_or_else(|| wrong(&origin, "write key=value, as in --set network.loss=1%".to_owned()))?;
+            .ok_or_else(|| input_error(&origin, "write key=value, as in --set network.loss=1%".to_owned()))?;
         if is_of_network(key.trim()) {
             let key = key.trim();
-            return Err(wrong(
+            return Err(input_error(
                 &origin,
                 format!("{key:?} is a key of [network]; write network.{key}={}", value.trim()),
             ));
@@ -281,7 +281,7 @@ pub fn set_all(source: &mut Source, settings: &[String]) -> Result<(), InputErro
     Ok(())
 }
 
-/// Whether a key is one of the network's, which nothing else has at the top of a file.
+/// Returns whether a key belongs to [network] and not to the top level of a file.
 fn is_of_network(key: &str) -> bool {
     toml::Table::try_from(NetworkSpec::default()).is_ok_and(|table| table.contains_key(key))
 }
@@ -290,6 +290,6 @@ fn set_flag(source: &mut Source, flag: &str, key: &str, value: &str) -> Result<(
     source.set(&format!("{flag} {}", value.trim_matches('"')), key, value)
 }
 
-fn wrong(place: &str, problem: String) -> InputError {
+fn input_error(place: &str, problem: String) -> InputError {
     InputError { place: place.to_owned(), problem }
 }

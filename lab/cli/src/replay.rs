@@ -59,8 +59,8 @@ impl Replay {
             capture_file::read(&self.capture, self.interface.as_deref(), take)?;
         let place = self.capture.display();
         let nothing = |_| Failure::failed(format!("{place}: it contains no data over TCP, SCTP or UDP"));
-        let heard = listener.finish(self.host).map_err(nothing)?;
-        let exchanges = self.settle(&heard, &mut notes);
+        let messages = listener.finish(self.host).map_err(nothing)?;
+        let exchanges = self.supported_exchanges(&messages, &mut notes);
         notes.iter().for_each(|words| note!("note: {words}"));
         let notes: String = notes.iter().map(|words| format!("# Note: {words}.\n")).collect();
         let head = format!(
@@ -68,25 +68,25 @@ impl Replay {
             capture_file::one_line(&place.to_string()),
             exchanges.len()
         );
-        // The path of those that are heard; with other hosts' packets beside them it is that of the busiest pair.
+        // The path between the hosts of the messages; without --host, that of the busiest pair of hosts.
         let network =
             learner.finish(self.host).map_or_else(|_| String::new(), |learned| format!("\n{learned}"));
-        self.write(&format!("{head}{}{network}", table(&heard, &exchanges)))
+        self.write(&format!("{head}{}{network}", experiment_text(&messages, &exchanges)))
     }
 
-    /// The exchanges as a workload can have them.
-    fn settle(&self, heard: &CapturedMessages, notes: &mut Vec<String>) -> Vec<Exchange> {
-        let all = heard.exchanges.len();
+    /// Returns the exchanges with sizes that the workload supports, and notes what was changed.
+    fn supported_exchanges(&self, messages: &CapturedMessages, notes: &mut Vec<String>) -> Vec<Exchange> {
+        let all = messages.exchanges.len();
         if all > self.most {
             notes.push(format!(
                 "the capture has {all} messages, of which the first {} are used: --most N",
                 self.most
             ));
         }
-        if heard.unasked > 0 {
-            notes.push(format!("{} messages without a request are ignored", heard.unasked));
+        if messages.unasked > 0 {
+            notes.push(format!("{} messages without a request are ignored", messages.unasked));
         }
-        let taken = &heard.exchanges[..all.min(self.most)];
+        let taken = &messages.exchanges[..all.min(self.most)];
         let are_answered = taken.iter().any(|exchange| exchange.reply > 0);
         let silent = taken.iter().filter(|exchange| are_answered && exchange.reply == 0).count();
         if silent > 0 {
@@ -127,14 +127,14 @@ impl Replay {
     }
 }
 
-/// The experiment but for its network.
-fn table(heard: &CapturedMessages, exchanges: &[Exchange]) -> String {
+/// Returns the experiment file without its network.
+fn experiment_text(captured: &CapturedMessages, exchanges: &[Exchange]) -> String {
     let messages = exchanges.len() * REPETITIONS;
     let mut text = format!(
         "transports = [\"tcp\", \"sctp:streams=8\", \"quic\"]\n# Number of messages of all repetitions together; each repetition has all of them.\n\
          messages = {messages}\nrepetitions = {REPETITIONS}\n\n[workload]\nkind = \"replay\"\n"
     );
-    if heard.is_turned {
+    if captured.is_turned {
         text += "# Only the side that accepted connections sent data.\nfrom = \"server\"\nto = \"client\"\n";
     }
     text += "# Time, octets, and octets of the reply.\nexchanges = [\n";

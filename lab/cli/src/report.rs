@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hol_lab::{LabError, Results};
-use hol_report::{OtherMeasurement, Published, ReportError};
+use hol_report::{OtherMeasurement, PublicationDetails, ReportError};
 use time::OffsetDateTime;
 
-use crate::decompressed;
+use crate::decompressor;
 use crate::failure::Failure;
 use crate::terminal::{note, say};
 
 /// The largest file of another tool that is read, in octets.
-const LONGEST: u64 = 256 << 20;
+const MAX_FILE_SIZE: u64 = 256 << 20;
 
 /// Write the report and the figures of a result directory again; nothing is run.
 ///
@@ -44,10 +44,11 @@ impl Report {
     pub fn run(&self) -> Result<(), Failure> {
         let results = load(&self.dir)?;
         let page = match &self.other {
-            Some(other) => draw_both((&results, &self.dir), (&load(other)?, other))?,
+            Some(other) => write_both_worlds((&results, &self.dir), (&load(other)?, other))?,
             None => {
-                let beside = self.beside.iter().map(|file| measurement(file)).collect::<Result<_, _>>()?;
-                let (page, report) = draw(&results, beside, &self.dir)?;
+                let beside =
+                    self.beside.iter().map(|file| read_measurement(file)).collect::<Result<_, _>>()?;
+                let (page, report) = write_report(&results, beside, &self.dir)?;
                 if self.crate_metadata {
                     self.write_crate(&results, &report.claims.publication)?;
                 }
@@ -64,8 +65,8 @@ impl Report {
             note!("warning: the crate names no licence, which archives ask for; add --license URL");
         }
         let today = OffsetDateTime::now_utc().date().to_string();
-        let published = Published { repeats, date: &today, license: self.license.as_deref() };
-        let path = hol_report::write_crate(results, &self.dir, published);
+        let details = PublicationDetails { repeats, date: &today, license: self.license.as_deref() };
+        let path = hol_report::write_crate(results, &self.dir, details);
         let path = path.map_err(|problem| Failure::failed(format!("{}: {problem}", self.dir.display())))?;
         say(&format!("crate: {}\n", path.display()));
         Ok(())
@@ -81,12 +82,13 @@ fn load(dir: &Path) -> Result<Results, Failure> {
 }
 
 /// Reads what another tool has measured.
-fn measurement(file: &Path) -> Result<OtherMeasurement, Failure> {
+fn read_measurement(file: &Path) -> Result<OtherMeasurement, Failure> {
     let mut text = String::new();
-    let read = decompressed::open(file).and_then(|input| input.take(LONGEST + 1).read_to_string(&mut text));
+    let read =
+        decompressor::open(file).and_then(|input| input.take(MAX_FILE_SIZE + 1).read_to_string(&mut text));
     read.map_err(|problem| LabError::file("read", file, problem))?;
-    if text.len() as u64 > LONGEST {
-        return Err(Failure::Usage(format!("{}: has more than {} MiB", file.display(), LONGEST >> 20)));
+    if text.len() as u64 > MAX_FILE_SIZE {
+        return Err(Failure::Usage(format!("{}: has more than {} MiB", file.display(), MAX_FILE_SIZE >> 20)));
     }
     let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
     OtherMeasurement::read(&name, &text)
@@ -94,7 +96,7 @@ fn measurement(file: &Path) -> Result<OtherMeasurement, Failure> {
 }
 
 /// Writes the report into `dir`, with what other tools have measured; returns the path of its page, and a summary.
-pub fn draw(
+pub fn write_report(
     results: &Results,
     beside: Vec<OtherMeasurement>,
     dir: &Path,
@@ -103,8 +105,8 @@ pub fn draw(
     Ok((dir.join("report.html"), report))
 }
 
-/// Writes the page of both worlds beside the model's: where it is.
-fn draw_both(one: (&Results, &Path), other: (&Results, &Path)) -> Result<PathBuf, Failure> {
+/// Writes the page of both worlds into the model's directory; returns its path.
+fn write_both_worlds(one: (&Results, &Path), other: (&Results, &Path)) -> Result<PathBuf, Failure> {
     let report = hol_report::Report::of_both(one.0, other.0).map_err(|problem| match problem {
         ReportError::Mismatch(problem) => {
             Failure::Usage(format!("{} and {}: {problem}", one.1.display(), other.1.display()))

@@ -12,8 +12,8 @@ use crate::number::positive;
 use crate::progress_args::ProgressArgs;
 use crate::report;
 use crate::row::{SweepRow, json};
-use crate::run::cost;
-use crate::run_plan::{RunOptions, complete, fill};
+use crate::run::describe_cost;
+use crate::run_plan::{RunOptions, check_no_failures, perform_missing_runs};
 use crate::terminal::{grouped, note, say};
 
 const EXAMPLES: &str = "\
@@ -33,8 +33,7 @@ pub struct Reproduce {
     /// Run a twentieth of the messages, for a first look in seconds
     #[arg(long)]
     quick: bool,
-    /// Number of repetitions, of the same length as the study's; choose few in the kernel world [default:
-    /// the study's]
+    /// Number of repetitions; the length of a run stays the study's. Choose few in the kernel world [default: the study's]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     repetitions: Option<Repetitions>,
     /// Result directory [default: results/STUDY, with the other options appended]
@@ -56,45 +55,48 @@ pub struct Reproduce {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    attended: ProgressArgs,
+    progress_args: ProgressArgs,
 }
 
 impl Reproduce {
     /// Performs the missing runs, then writes the report.
     pub fn run(&self) -> Result<(), Failure> {
-        self.attended.attend()?;
+        self.progress_args.end_with_parent()?;
         let study = Study::load(&self.study, self.quick)?;
         if study.file("claims.toml").is_none() {
             let problem = format!("{0} has no claims; use `hol validate {0}`", study.name);
             return Err(Failure::Usage(problem));
         }
         let out = self.out.clone().unwrap_or_else(|| self.default_directory(&study));
-        let experiments = self.placed(self.chosen(&study)?)?;
+        let experiments = self.in_world(self.selected_experiments(&study)?)?;
         if self.plan {
-            say(&cost(&Plan::new(&experiments), self.jobs, self.json));
+            say(&describe_cost(&Plan::new(&experiments), self.jobs, self.json));
             return Ok(());
         }
         let command = std::env::args().collect();
         let manifest = Manifest::new(study.title, Some(study.name), &experiments, command);
-        let filling =
-            RunOptions { jobs: self.jobs, telling: self.attended.progress_output(self.json), extends: false };
-        let results = fill(&out, manifest, filling)?;
-        let (page, report) = report::draw(&results, Vec::new(), &out)?;
+        let options = RunOptions {
+            jobs: self.jobs,
+            progress_output: self.progress_args.progress_output(self.json),
+            extends: false,
+        };
+        let results = perform_missing_runs(&out, manifest, options)?;
+        let (page, report) = report::write_report(&results, Vec::new(), &out)?;
         if self.json {
             results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));
         } else {
             let points = grouped(results.points.len() as u64);
             say(&format!("{}\n{points} points, digest {}\n\nfindings:\n", study.title, results.digest()));
             for (verdict, count) in report.counts().into_iter().filter(|(_, count)| *count > 0) {
-                say(&format!("{count:>5}  {}\n", words(verdict)));
+                say(&format!("{count:>5}  {}\n", describe_verdict(verdict)));
             }
-            report.judged.iter().filter(|judged| judged.compares_numbers()).for_each(say_numbers);
+            report.judged.iter().filter(|judged| judged.compares_numbers()).for_each(print_numbers);
             say(&format!("\nreport: {}\n", page.display()));
         }
-        complete(&results, &out)
+        check_no_failures(&results, &out)
     }
 
-    /// Different questions have different results.
+    /// Returns the default result directory, which names all options that change the results.
     fn default_directory(&self, study: &Study) -> PathBuf {
         let world = if self.world.is_default() { String::new() } else { format!("-{}", self.world.family()) };
         let quick = if self.quick { "-quick" } else { "" };
@@ -103,8 +105,8 @@ impl Reproduce {
         PathBuf::from("results").join(format!("{}{world}{quick}{only}{repetitions}", study.name))
     }
 
-    /// The experiments that were asked for.
-    fn chosen(&self, study: &Study) -> Result<Vec<Experiment>, Failure> {
+    /// Returns the experiments that --only selects, with the requested repetitions.
+    fn selected_experiments(&self, study: &Study) -> Result<Vec<Experiment>, Failure> {
         let known = || study.experiments.iter().map(|(name, _)| name.as_str());
         if let Some(unknown) = self.only.iter().find(|name| !known().any(|known| known == *name)) {
             let known = known().collect::<Vec<_>>().join(", ");
@@ -128,8 +130,8 @@ impl Reproduce {
         Ok(chosen.map(|(_, experiment)| repeated(experiment.clone())).collect())
     }
 
-    /// The experiments in the world that was asked for, as far as that can do them.
-    fn placed(&self, experiments: Vec<Experiment>) -> Result<Vec<Experiment>, Failure> {
+    /// Moves the experiments to the requested world; reports the points that it does not support.
+    fn in_world(&self, experiments: Vec<Experiment>) -> Result<Vec<Experiment>, Failure> {
         let mut placed = Vec::new();
         let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
         for experiment in experiments {
@@ -155,17 +157,17 @@ impl Reproduce {
     }
 }
 
-/// Prints the numbers of a report beside those measured, unless none of its points was measured.
-fn say_numbers(judged: &JudgedClaim) {
+/// Prints the numbers of a paper next to the measured ones, unless none of the points was measured.
+fn print_numbers(judged: &JudgedClaim) {
     let findings = judged.findings.iter().map(|(_, finding)| finding);
     let rows: Vec<&String> = findings.flat_map(|finding| &finding.rows).collect();
     if !rows.is_empty() {
-        say(&format!("\n{}: {}\n", judged.claim.id, words(judged.verdict)));
+        say(&format!("\n{}: {}\n", judged.claim.id, describe_verdict(judged.verdict)));
         rows.into_iter().for_each(|row| say(&format!("  {row}\n")));
     }
 }
 
-const fn words(verdict: Verdict) -> &'static str {
+const fn describe_verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Reproduced => "reproduced",
         Verdict::PeriodOnly => "reproduced only with the settings of the paper's time",

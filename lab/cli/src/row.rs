@@ -1,4 +1,4 @@
-//! The results of a point: a line of a table for people, a JSON object for programs.
+//! The results of a point: a line of a table, or a JSON object.
 
 use std::collections::BTreeMap;
 
@@ -19,27 +19,27 @@ pub struct Row<'r> {
     transport: String,
     stack: String,
     workload: &'static str,
-    /// Whether the mean is as precise as was asked for; null where nothing was.
+    /// Whether the mean reached the requested precision; null if none was requested.
     precise: Option<bool>,
     offered: u64,
     completed: u64,
     failed: u64,
-    /// Null where there is no steady state.
+    /// Null without a steady state.
     mean_ms: Option<f64>,
     /// Half the length of the symmetric 95 % interval.
     ci95_ms: Option<f64>,
-    /// The ends of the 95 % interval that follows the shape of the repetitions.
+    /// The ends of the 95 % interval that accounts for the skewness of the repetitions.
     mean_low_ms: Option<f64>,
     mean_high_ms: Option<f64>,
-    /// Whether longer runs would have the same mean, as far as these show it.
+    /// Whether longer runs would have the same mean, as far as these runs show.
     steady: bool,
-    /// Of the repetitions' means.
+    /// Median of the repetitions' means.
     run_median_ms: Option<f64>,
     /// Repetitions that ended early or fell more than a second behind their schedule.
     runs_collapsed: usize,
     repetitions: usize,
-    /// Expiries of the retransmission timer, and those that followed another: means hang on them where they are few. Null where
-    /// nobody counts.
+    /// Expiries of the retransmission timer, and those that follow another. If they are few, the mean is unreliable.
+    /// Null if the world does not count them.
     timeouts: Option<u64>,
     backoffs: Option<u64>,
     p50_ms: Option<f64>,
@@ -48,8 +48,8 @@ pub struct Row<'r> {
     p999_ms: Option<f64>,
     max_ms: Option<f64>,
     #[serde(flatten)]
-    measured: Printed<'r>,
-    /// What programs tell, by metric.
+    measured: PrintedMetrics<'r>,
+    /// User-defined metrics by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     metrics: BTreeMap<&'static str, DefinedMetric>,
     seed: u64,
@@ -90,7 +90,7 @@ impl<'r> Row<'r> {
             p99_ms: quantile(0.99),
             p999_ms: quantile(0.999),
             max_ms: latency.max().map(|d| d.as_millis_f64()),
-            measured: Printed(result),
+            measured: PrintedMetrics(result),
             metrics: result
                 .defined()
                 .map(|defined| (defined.name, DefinedMetric::of(result, defined)))
@@ -102,12 +102,12 @@ impl<'r> Row<'r> {
     }
 }
 
-/// A metric of the experiment's own.
+/// A metric that the experiment defines.
 #[derive(Debug, Serialize)]
 struct DefinedMetric {
     mean: Option<f64>,
     ci95: Option<f64>,
-    /// Of each repetition; null where the program told none.
+    /// Value of each repetition; null if the program's output has none.
     runs: Vec<Option<f64>>,
 }
 
@@ -119,18 +119,18 @@ impl DefinedMetric {
     }
 }
 
-/// The columns of metrics that are printed.
+/// The built-in metrics that have a column in the output.
 #[derive(Debug)]
-struct Printed<'r>(&'r PointResult);
+struct PrintedMetrics<'r>(&'r PointResult);
 
-impl Serialize for Printed<'_> {
+impl Serialize for PrintedMetrics<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let columns = TABLE.iter().flat_map(|info| info.columns).filter(|column| column.is_printed);
         to.collect_map(columns.map(|column| (column.name, (column.of)(self.0))))
     }
 }
 
-/// Half the length of an interval; none with fewer than two samples.
+/// Returns half the length of an interval; `None` with fewer than two samples.
 fn half_width(interval: Option<Interval>) -> Option<f64> {
     interval.map(|interval| interval.half_width).filter(|half| half.is_finite())
 }
@@ -155,22 +155,22 @@ impl<'r> SweepRow<'r> {
     }
 }
 
-/// Returns a table of points for people, times in ms, and a second one of their flows if there are any.
-/// `label` names a point under `head`.
-pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) -> String) -> String {
+/// Returns a table of points, times in ms, and further tables for metrics that only some points have. `label` names a
+/// point under `head`.
+pub fn points_table(head: &str, results: &[PointResult], label: impl Fn(&PointResult) -> String) -> String {
     let tabulate = |heads: &[&str], cells: fn(&PointResult) -> Vec<String>| {
         let heads = [head].iter().chain(heads).map(|head| (*head).to_owned()).collect();
         let row = |result| [vec![label(result)], cells(result)].concat();
         table(&[heads].into_iter().chain(results.iter().map(row)).collect::<Vec<_>>())
     };
-    let mut text = tabulate(&["mean ± 95 % ms", "median", "p99", "p99.9", "max", "failed"], cells);
+    let mut text = tabulate(&["mean ± 95 % ms", "median", "p99", "p99.9", "max", "failed"], latency_cells);
     if results.iter().any(is_skewed) {
         text += "\n";
         text += &tabulate(&["median run ± 95 % ms", "fastest", "slowest", "runs collapsed"], run_cells);
     }
     if results.iter().any(|result| result.point.metrics().next().is_some()) {
         text += "\n";
-        text += &defined(head, results, &label);
+        text += &defined_table(head, results, &label);
     }
     if results.iter().any(has_outage) {
         text += "\n";
@@ -181,7 +181,7 @@ pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) 
     }
     if results.iter().any(|result| result.point.is_played()) {
         text += "\n";
-        text += &tabulate(&["playable % ± 95 %", "glitches/min ± 95 %"], played_cells);
+        text += &tabulate(&["playable % ± 95 %", "glitches/min ± 95 %"], playback_cells);
     }
     if !results.iter().any(|result| result.point.has_flow_metrics()) {
         return text;
@@ -193,8 +193,8 @@ pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) 
         )
 }
 
-/// Returns a table of one class of message sizes, times in ms, a line for each transport.
-pub fn class(name: &str, cells: &[Cell]) -> String {
+/// Returns a table of one class of message sizes, times in ms, one row for each transport.
+pub fn class_table(name: &str, cells: &[Cell]) -> String {
     let heads = [name, "mean ± 95 % ms", "median", "p99", "p99.9", "failed"].map(str::to_owned);
     let row = |cell: &Cell| {
         let quantile = |p| cell.latency.quantile(p).map_or("-".to_owned(), |d| short(d.as_millis_f64()));
@@ -205,8 +205,8 @@ pub fn class(name: &str, cells: &[Cell]) -> String {
     table(&[heads.to_vec()].into_iter().chain(cells.iter().map(row)).collect::<Vec<_>>())
 }
 
-/// The numbers of a point.
-fn cells(result: &PointResult) -> Vec<String> {
+/// Returns the cells of a point's latencies.
+fn latency_cells(result: &PointResult) -> Vec<String> {
     let latency = result.latency();
     let ms = |at: Option<hol_base::Duration>| at.map_or("-".to_owned(), |d| short(d.as_millis_f64()));
     vec![
@@ -219,7 +219,7 @@ fn cells(result: &PointResult) -> Vec<String> {
     ]
 }
 
-/// Whether rare runs decide the mean: then the runs are worth a look of their own.
+/// Returns whether few runs dominate the mean, so that the means of single runs are shown.
 fn is_skewed(result: &PointResult) -> bool {
     let means: Vec<f64> = result.means_ms().into_iter().flatten().collect();
     let shape = Bounds::of_mean(&means, CONFIDENCE);
@@ -227,8 +227,8 @@ fn is_skewed(result: &PointResult) -> bool {
     is_lopsided || result.collapsed() > 0
 }
 
-/// A table of what programs tell, a column for each metric.
-fn defined(head: &str, results: &[PointResult], label: &impl Fn(&PointResult) -> String) -> String {
+/// Returns a table of the user-defined metrics, one column each.
+fn defined_table(head: &str, results: &[PointResult], label: &impl Fn(&PointResult) -> String) -> String {
     let mut metrics: Vec<hol_lab::DefinedMetric> = Vec::new();
     for defined in results.iter().flat_map(PointResult::defined) {
         if metrics.iter().all(|known| known.name != defined.name) {
@@ -246,7 +246,7 @@ fn defined(head: &str, results: &[PointResult], label: &impl Fn(&PointResult) ->
     table(&[heads].into_iter().chain(results.iter().map(row)).collect::<Vec<_>>())
 }
 
-/// The numbers of its repetitions.
+/// Returns the cells of the means of a point's repetitions.
 fn run_cells(result: &PointResult) -> Vec<String> {
     let means = result.sorted_means_ms();
     let ms = |at: Option<&f64>| at.filter(|ms| ms.is_finite()).map_or("-".to_owned(), |ms| short(*ms));
@@ -259,14 +259,14 @@ fn run_cells(result: &PointResult) -> Vec<String> {
     ]
 }
 
-/// Whether a disruption of the path cost something that was seen.
+/// Returns whether a disruption delayed messages or failed a connection.
 fn has_outage(result: &PointResult) -> bool {
     [Metric::LateMessages, Metric::Noticed]
         .iter()
         .any(|metric| result.values(*metric).iter().any(Option::is_some))
 }
 
-/// What a disruption of the path cost.
+/// Returns the cells of the outage metrics.
 fn outage_cells(result: &PointResult) -> Vec<String> {
     let of = |metric| interval(result.mean_of(metric));
     let outage = match result.unrecovered_runs() {
@@ -282,12 +282,12 @@ fn outage_cells(result: &PointResult) -> Vec<String> {
     ]
 }
 
-/// The numbers of its frames.
-fn played_cells(result: &PointResult) -> Vec<String> {
+/// Returns the cells of the playback quality.
+fn playback_cells(result: &PointResult) -> Vec<String> {
     vec![interval(result.mean_of(Metric::Playable)), interval(result.mean_of(Metric::Glitches))]
 }
 
-/// The numbers of its flows as a whole.
+/// Returns the cells of throughput, connect time and fairness.
 fn flow_cells(result: &PointResult) -> Vec<String> {
     vec![
         interval(result.mean_of(Metric::Throughput)),
@@ -310,8 +310,8 @@ fn interval(interval: Option<Interval>) -> String {
     interval.map_or("-".to_owned(), |interval| interval.to_string())
 }
 
-/// At most so many warnings of a kind have a line each.
-const FEW: usize = 3;
+/// Up to this many warnings of a kind have a line each.
+const MAX_WARNING_LINES: usize = 3;
 
 /// Returns why runs ended early, and which means are less precise than requested: a line for each point, or
 /// one for all if many points have the same warning.
@@ -320,21 +320,24 @@ pub fn warnings(results: &[PointResult]) -> String {
         |result| ended_early(result).into_iter().collect(),
         |result| imprecise(result).into_iter().collect(),
         |result| unsteady(result).into_iter().collect(),
-        untold,
+        missing_metrics,
     ];
     let of_kind = |of: fn(&PointResult) -> Vec<String>| {
         let all = results.iter().flat_map(|result| of(result).into_iter().map(|text| (&result.point, text)));
-        lines(&all.collect::<Vec<_>>())
+        warning_lines(&all.collect::<Vec<_>>())
     };
     kinds.into_iter().map(of_kind).collect()
 }
 
-/// Warnings of one kind.
-fn lines(warnings: &[(&impl std::fmt::Display, String)]) -> String {
+/// Returns the lines for warnings of one kind.
+fn warning_lines(warnings: &[(&impl std::fmt::Display, String)]) -> String {
     let more = warnings.len().saturating_sub(1);
-    let shown = if warnings.len() > FEW { 1 } else { warnings.len() };
-    let others =
-        if warnings.len() > FEW { format!(" (and {more} more warnings like it)") } else { String::new() };
+    let shown = if warnings.len() > MAX_WARNING_LINES { 1 } else { warnings.len() };
+    let others = if warnings.len() > MAX_WARNING_LINES {
+        format!(" (and {more} more warnings like it)")
+    } else {
+        String::new()
+    };
     warnings[..shown].iter().map(|(point, text)| format!("warning: {point}: {text}{others}\n")).collect()
 }
 
@@ -351,17 +354,17 @@ fn imprecise(result: &PointResult) -> Option<String> {
         Some(share) => format!("{:.1} %", share * 100.0),
         None => "an unknown share".to_owned(),
     };
-    Some(format!("the precision of the mean is {reached} after {count} repetitions, not {asked}"))
+    Some(format!("the precision of the mean is {reached} after {count} repetitions; {asked} was requested"))
 }
 
 fn unsteady(result: &PointResult) -> Option<String> {
     let halves = result.runs.iter().filter_map(|run| run.summary.halves.means_ms());
     let (earlier, later): (Vec<f64>, Vec<f64>) = halves.unzip();
     let mean = |halves: &[f64]| short(halves.iter().sum::<f64>() / halves.len() as f64);
-    // How long messages that nothing makes due wait to be taken is no answer to anything.
-    let is_told = !result.is_steady() && !result.point.workload.is_greedy();
+    // Messages of a greedy workload have no due time, so their waiting time is not worth a warning.
+    let needs_warning = !result.is_steady() && !result.point.workload.is_greedy();
     let cause = if result.point.path_changes() { "the path changes, so the mean" } else { "the mean" };
-    is_told.then(|| {
+    needs_warning.then(|| {
         format!(
             "no steady state: {} ms in the first half of the runs, {} ms in the second; {cause} depends on their length",
             mean(&earlier),
@@ -370,8 +373,8 @@ fn unsteady(result: &PointResult) -> Option<String> {
     })
 }
 
-/// Which metrics programs did not tell, though they came to their end.
-fn untold(result: &PointResult) -> Vec<String> {
+/// Returns a warning for each metric that is missing although the programs finished.
+fn missing_metrics(result: &PointResult) -> Vec<String> {
     let ended = result.runs.iter().filter(|run| run.stopped.is_none());
     let of = |(name, reading): (&str, &MetricReader)| {
         let missing = ended.clone().filter(|run| run.defined(name).is_none()).count();
@@ -384,7 +387,7 @@ fn untold(result: &PointResult) -> Vec<String> {
 }
 
 /// Describes the delay components of a message, the largest first.
-pub fn split(split: &MeanDelayBreakdown) -> String {
+pub fn describe_breakdown(split: &MeanDelayBreakdown) -> String {
     let total =
         split.slip + split.service + split.sender + split.recovery + split.network + split.head_of_line;
     let mut parts = [
@@ -411,7 +414,7 @@ pub fn short(value: f64) -> String {
 }
 
 /// Returns a JSON value without the quotes of a string.
-pub fn text(value: &serde_json::Value) -> String {
+pub fn unquoted(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -422,8 +425,11 @@ mod tests {
     #[test]
     fn many_warnings_of_a_kind_are_one_line() {
         let warnings = |count: usize| vec![(&"a: tcp", "no steady state".to_owned()); count];
-        assert_eq!(lines(&warnings(0)), "");
-        assert_eq!(lines(&warnings(2)), "warning: a: tcp: no steady state\n".repeat(2));
-        assert_eq!(lines(&warnings(9)), "warning: a: tcp: no steady state (and 8 more warnings like it)\n");
+        assert_eq!(warning_lines(&warnings(0)), "");
+        assert_eq!(warning_lines(&warnings(2)), "warning: a: tcp: no steady state\n".repeat(2));
+        assert_eq!(
+            warning_lines(&warnings(9)),
+            "warning: a: tcp: no steady state (and 8 more warnings like it)\n"
+        );
     }
 }

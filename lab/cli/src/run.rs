@@ -12,12 +12,12 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::number::positive;
 use crate::peer::Peer;
-use crate::progress::patience;
+use crate::progress::format_seconds;
 use crate::progress_args::ProgressArgs;
 use crate::question::set_all;
 use crate::report;
 use crate::row::{self, SweepRow, json, warnings};
-use crate::run_plan::{RunOptions, complete, fill, threads};
+use crate::run_plan::{RunOptions, check_no_failures, perform_missing_runs, threads};
 use crate::terminal::{grouped, note, say};
 
 const EXAMPLES: &str = "\
@@ -33,7 +33,7 @@ Examples:
 #[command(before_help = EXAMPLES)]
 pub struct Run {
     #[command(flatten)]
-    asked: ExperimentArgs,
+    experiment_args: ExperimentArgs,
     /// Result directory [default: results/NAME of the file]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -53,14 +53,13 @@ pub struct Run {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    attended: ProgressArgs,
+    progress_args: ProgressArgs,
 }
 
 /// An experiment file, and the overrides of the command line.
 #[derive(Debug, Args)]
 pub struct ExperimentArgs {
-    /// Experiment file; - is standard input. experiments/hello.toml is a commented example, `hol init`
-    /// writes a file
+    /// Experiment file; - is standard input. See experiments/hello.toml for an example; `hol init` writes a new file
     file: PathBuf,
     /// Set a key, as in network.loss=1%; a swept key gets this one value
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -83,12 +82,12 @@ pub struct ExperimentArgs {
 impl Run {
     /// Performs the missing runs, then prints the results.
     pub fn run(&self) -> Result<(), Failure> {
-        self.attended.attend()?;
-        self.asked.set_secret()?;
+        self.progress_args.end_with_parent()?;
+        self.experiment_args.set_secret()?;
         let experiment = self.experiment()?;
         experiment.ignored.iter().for_each(|what| note!("ignored: {what}"));
         if self.plan {
-            say(&cost(&Plan::new([&experiment]), self.jobs, self.json));
+            say(&describe_cost(&Plan::new([&experiment]), self.jobs, self.json));
             return Ok(());
         }
         let manifest = Manifest::new(
@@ -103,21 +102,21 @@ impl Run {
             None => experiment.name,
         };
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(name));
-        let filling = RunOptions {
+        let options = RunOptions {
             jobs: self.jobs,
-            telling: self.attended.progress_output(self.json),
+            progress_output: self.progress_args.progress_output(self.json),
             extends: self.extend,
         };
-        let results = fill(&out, manifest, filling)?;
+        let results = perform_missing_runs(&out, manifest, options)?;
         match self.shard {
-            Some(shard) => part(shard, &results, &out, self.json),
+            Some(shard) => print_part(shard, &results, &out, self.json),
             None => print_results(&results, &out, self.json),
         }
     }
 
     /// Returns the experiment with all options applied.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
-        self.asked.experiment()
+        self.experiment_args.experiment()
     }
 }
 
@@ -150,10 +149,10 @@ impl ExperimentArgs {
     }
 }
 
-/// For who runs it elsewhere.
+/// Conversions for commands that run the experiment elsewhere.
 impl ExperimentArgs {
     /// Returns the arguments of `hol run` for the same experiment.
-    pub fn words(&self) -> Result<Vec<String>, Failure> {
+    pub fn arguments(&self) -> Result<Vec<String>, Failure> {
         if self.file == Path::new("-") {
             return Err(Failure::Usage("-: standard input cannot be read again later; give a file".into()));
         }
@@ -166,8 +165,8 @@ impl ExperimentArgs {
         Ok(words)
     }
 
-    /// Returns the experiment as one file that names no other.
-    pub fn alone(&self) -> Result<String, Failure> {
+    /// Returns the experiment as one file that refers to no other file.
+    pub fn as_single_file(&self) -> Result<String, Failure> {
         let mut source = self.source()?;
         if self.records {
             source.set("--records", "records", "\"all\"")?;
@@ -194,21 +193,21 @@ impl ExperimentArgs {
     }
 }
 
-/// Prints the results, and draws them.
+/// Prints the results, and writes the report.
 pub fn print_results(results: &Results, out: &Path, is_json: bool) -> Result<(), Failure> {
-    let (page, drawn) = report::draw(results, Vec::new(), out)?;
+    let (page, drawn) = report::write_report(results, Vec::new(), out)?;
     if is_json {
         results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));
     } else {
-        say(&answers(&drawn));
-        say(&points(results));
+        say(&conclusions(&drawn));
+        say(&format_points(results));
         say(&format!("\n{} has the points (points.csv) and the report: {}\n", out.display(), page.display()));
     }
-    complete(results, out)
+    check_no_failures(results, out)
 }
 
-/// Says that a part is done, and what joins it with the others.
-fn part(shard: Shard, results: &Results, out: &Path, is_json: bool) -> Result<(), Failure> {
+/// Reports the results of a part, and the command that merges the parts.
+fn print_part(shard: Shard, results: &Results, out: &Path, is_json: bool) -> Result<(), Failure> {
     let done = results.wanted - results.missing;
     if is_json {
         say(&json(&serde_json::json!({ "shard": shard, "runs": done, "missing": results.missing })));
@@ -220,18 +219,18 @@ fn part(shard: Shard, results: &Results, out: &Path, is_json: bool) -> Result<()
             shard.of()
         ));
     }
-    complete(results, out)
+    check_no_failures(results, out)
 }
 
-/// Describes the points and the approximate time that they take: with the least number of repetitions, and
-/// with the most that a precision may require.
-pub fn cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String {
+/// Describes the points and the approximate time that they take, with the minimum number of repetitions and with the
+/// maximum that a precision may require.
+pub fn describe_cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String {
     if is_json {
         return plan
             .points()
             .iter()
             .zip(0..)
-            .map(|(point, index)| json(&Planned::of(index, point)))
+            .map(|(point, index)| json(&PlannedPoint::of(index, point)))
             .collect();
     }
     let jobs = threads(jobs);
@@ -239,27 +238,27 @@ pub fn cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String {
     let range =
         |least: String, most: String| if least == most { least } else { format!("{least} to {most}") };
     let messages = range(grouped(plan.messages()), grouped(plan.messages_at_most()));
-    let time = range(patience(least), patience(most));
+    let time = range(format_seconds(least), format_seconds(most));
     format!("{plan}{} points, {messages} messages: about {time} with {jobs} jobs\n", plan.points().len())
 }
 
-/// A point that is to be run, for programs.
+/// A planned point, as printed by `--plan --json`.
 #[derive(Debug, Serialize)]
-struct Planned<'p> {
+struct PlannedPoint<'p> {
     index: usize,
     point: String,
     experiment: &'p str,
     label: &'p str,
     transport: String,
     axes: BTreeMap<&'p str, &'p str>,
-    /// Over the least number of repetitions.
+    /// Messages in the minimum number of repetitions.
     messages: u64,
     repetitions_least: u32,
     repetitions_most: u32,
     seed: u64,
 }
 
-impl<'p> Planned<'p> {
+impl<'p> PlannedPoint<'p> {
     fn of(index: usize, point: &'p Point) -> Self {
         Self {
             index,
@@ -280,8 +279,8 @@ impl<'p> Planned<'p> {
     }
 }
 
-/// What the points say, in sentences.
-fn answers(report: &hol_report::Report) -> String {
+/// Returns the conclusions as sentences.
+fn conclusions(report: &hol_report::Report) -> String {
     const MOST: usize = 12;
     let headlines = report.surveys.iter().map(|survey| &survey.headline);
     let mut sentences: Vec<String> = headlines
@@ -295,11 +294,11 @@ fn answers(report: &hol_report::Report) -> String {
     if sentences.is_empty() { String::new() } else { format!("{}\n\n", sentences.join("\n")) }
 }
 
-/// A table of the points, as many as fit on a screen, and the warnings of all.
-fn points(results: &Results) -> String {
+/// Returns a table of the points, as many as fit on a screen, and the warnings of all points.
+fn format_points(results: &Results) -> String {
     let all = &results.points;
     let shown = first_conditions(all);
-    let mut text = row::points("point", &shown, |result| result.point.to_string());
+    let mut text = row::points_table("point", &shown, |result| result.point.to_string());
     if shown.len() < all.len() {
         let more = all.len() - shown.len();
         text += &format!("… and {more} points of other conditions in points.csv and in the report\n");
@@ -307,7 +306,7 @@ fn points(results: &Results) -> String {
     text + &warnings(all)
 }
 
-/// The points of as many conditions as fit on a screen, with all transports of each.
+/// Returns the points of as many conditions as fit on a screen, with all transports of each.
 fn first_conditions(points: &[PointResult]) -> Vec<PointResult> {
     const MOST: usize = 24;
     let mut conditions: Vec<_> = Vec::new();

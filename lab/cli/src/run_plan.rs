@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hol_lab::{Job, Manifest, Plan, Results, RunResults, Stopwatch, Store, execute};
 
 use crate::failure::Failure;
-use crate::points::Points;
+use crate::point_reporter::PointReporter;
 use crate::progress::{Progress, ProgressOutput};
 use crate::terminal::{grouped, note};
 
-/// After runs of so many seconds a reader is told that the work goes on without any: what they left takes its time, too.
-const PATIENCE: f64 = 5.0;
+/// If the runs took longer than this many seconds, a note says that tables and figures are being created.
+const NOTE_AFTER_S: f64 = 5.0;
 
 /// Set by Ctrl-C and by SIGTERM.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -32,7 +32,7 @@ pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
         note!("\nstopping; unfinished runs are discarded");
     };
     match ctrlc::set_handler(handler) {
-        // A comparison that grows asks again at each step.
+        // A comparison that adds repetitions installs the handler again at each step.
         Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(&STOP),
         Err(problem) => Err(Failure::failed(problem)),
     }
@@ -44,30 +44,30 @@ pub struct RunOptions {
     /// Number of runs in parallel.
     pub jobs: Option<usize>,
     /// Form of progress output.
-    pub telling: ProgressOutput,
+    pub progress_output: ProgressOutput,
     /// Whether the directory may have results of a different experiment.
     pub extends: bool,
 }
 
 /// Performs the missing runs of `manifest` in `dir`, and writes the tables. Failed runs are missing in the
 /// tables: [`complete`] returns them as an error.
-pub fn fill(dir: &Path, manifest: Manifest, filling: RunOptions) -> Result<Results, Failure> {
-    let RunOptions { jobs, telling, extends } = filling;
+pub fn perform_missing_runs(dir: &Path, manifest: Manifest, options: RunOptions) -> Result<Results, Failure> {
+    let RunOptions { jobs, progress_output, extends } = options;
     let stop = stop_on_interrupt()?;
     let open = if extends { Store::extend } else { Store::open };
     let (mut store, mut finished) = open(dir, manifest)?;
-    let quiet = telling != ProgressOutput::People;
+    let quiet = progress_output != ProgressOutput::Text;
     let plan = Plan::of_manifest(store.manifest());
     let known = finished.runs().count();
     if known > 0 && !quiet {
         note!("continuing in {}: {} runs are already done", dir.display(), grouped(known as u64));
     }
     let watch = Stopwatch::start();
-    execute_plan(&plan, &mut store, &mut finished, jobs, telling)?;
-    if !quiet && watch.seconds() > PATIENCE {
+    execute_plan(&plan, &mut store, &mut finished, jobs, progress_output)?;
+    if !quiet && watch.seconds() > NOTE_AFTER_S {
         note!("all runs are done; creating tables, figures and report");
     }
-    // A part of the runs is no table: it may have the second repetition of a point, and not the first.
+    // Part of the runs makes no table: a point may have its second repetition and not its first.
     let results = match store.manifest().shard {
         Some(_) => Results::new(store.manifest().clone(), &finished),
         None => store.write_tables(&finished)?,
@@ -75,7 +75,7 @@ pub fn fill(dir: &Path, manifest: Manifest, filling: RunOptions) -> Result<Resul
     if results.complete() || !stop.load(Ordering::Relaxed) {
         return Ok(results);
     }
-    if telling == ProgressOutput::Programs {
+    if progress_output == ProgressOutput::Json {
         note!("{}", serde_json::json!({ "interrupted": true }));
     }
     let missing = plan.wanted(&finished).len();
@@ -93,27 +93,27 @@ pub fn execute_plan(
     store: &mut Store,
     finished: &mut RunResults,
     jobs: Option<usize>,
-    telling: ProgressOutput,
+    progress_output: ProgressOutput,
 ) -> Result<(), Failure> {
-    let mut progress = Progress::new(telling).after(kept(plan, finished));
-    // Where nothing is left to do, this is all that is said.
-    progress.show(missing(plan, finished));
-    let mut points = (telling == ProgressOutput::Programs).then(Points::default);
+    let mut progress = Progress::new(progress_output).with_earlier(finished_progress(plan, finished));
+    // If no run is missing, this is the only progress output.
+    progress.show(missing_progress(plan, finished));
+    let mut points = (progress_output == ProgressOutput::Json).then(PointReporter::default);
     let archive = store.archive();
     let result = execute(plan, finished, threads(jobs), &STOP, &archive, |ended, now, finished| {
         progress.show(now);
         if let Some(ended) = ended {
             store.append(ended)?;
         }
-        points.as_mut().map_or(Ok(()), |points| points.show(ended, store, finished))
+        points.as_mut().map_or(Ok(()), |points| points.run_ended(ended, store, finished))
     });
     progress.finish();
     warn_of_engine(finished);
     Ok(result?)
 }
 
-/// What runs of `plan` in `finished` come to.
-fn kept(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
+/// Returns the progress that the finished runs of the plan represent.
+fn finished_progress(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     let mut seen = BTreeSet::new();
     let points = plan.points().iter().filter(|point| seen.insert(point.id));
     let jobs = points.flat_map(|point| {
@@ -127,8 +127,8 @@ fn kept(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     })
 }
 
-/// What is wanted beyond `finished`, of which nothing is done.
-fn missing(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
+/// Returns the progress of the missing runs, with nothing done.
+fn missing_progress(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     let jobs = plan.wanted(finished);
     jobs.iter().fold(hol_lab::Progress::default(), |sum, job| hol_lab::Progress {
         runs_wanted: sum.runs_wanted + 1,
@@ -138,7 +138,7 @@ fn missing(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     })
 }
 
-/// Prints a warning for each way in which the engine of runs was not at its best.
+/// Prints the warnings about the kernel engine of all runs, each once.
 pub fn warn_of_engine(finished: &RunResults) {
     let facts = finished.runs().filter_map(|run| run.facts.as_ref());
     let warnings = facts.filter_map(|facts| facts.caution.as_ref());
@@ -146,7 +146,7 @@ pub fn warn_of_engine(finished: &RunResults) {
 }
 
 /// Returns an error if runs of the directory failed: how many, where to look, what to do.
-pub fn complete(results: &Results, dir: &Path) -> Result<(), Failure> {
+pub fn check_no_failures(results: &Results, dir: &Path) -> Result<(), Failure> {
     let Some(first) = results.failed.first() else { return Ok(()) };
     Err(Failure::Failed(format!(
         "{} of {} runs failed and are missing above; the first: {first}\n{} has a log of each; run the same command again to retry them",

@@ -64,7 +64,7 @@ pub fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
     entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// `/srv/page=100kB`: a path and what is there.
+/// Parses `/srv/page=100kB`: a path, and the content or size of the file.
 fn content(file: &str) -> Result<(String, Value), Failure> {
     let wrong = || {
         Failure::Usage(format!("--file {file}: write PATH=FILE, as in /srv/page=page.html, or PATH=100kB"))

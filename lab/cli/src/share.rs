@@ -10,8 +10,8 @@ use clap::Args;
 use crate::failure::Failure;
 use crate::terminal::{note, say};
 
-/// A longer file stays in the result directory: some mail servers refuse more than 10 MB.
-const LONGEST: u64 = 2 << 20;
+/// A longer file is not embedded, because some mail servers refuse more than 10 MB.
+const MAX_EMBEDDED_SIZE: u64 = 2 << 20;
 
 /// Write a report as one HTML file for sharing.
 ///
@@ -37,7 +37,7 @@ impl Share {
                 report.display()
             ))
         })?;
-        let Embedded { page, absent } = embed(&page, &self.dir);
+        let SelfContainedPage { page, absent } = embed(&page, &self.dir);
         let out = self.out.clone().unwrap_or_else(|| {
             let name = self.dir.canonicalize().ok().and_then(|dir| Some(dir.file_name()?.to_owned()));
             let name = name.map_or("report".into(), |name| name.to_string_lossy().into_owned());
@@ -54,29 +54,29 @@ impl Share {
 }
 
 /// A page that needs no other file.
-struct Embedded {
+struct SelfContainedPage {
     page: String,
-    /// The files to which it linked, and which it does not have.
+    /// The files to which the page linked and that it does not contain.
     absent: BTreeSet<String>,
 }
 
-/// Puts the files of `dir` to which a page links into the page.
-fn embed(page: &str, dir: &Path) -> Embedded {
+/// Replaces the links of a page to files of `dir` with the content of these files.
+fn embed(page: &str, dir: &Path) -> SelfContainedPage {
     const LINK: &str = "href=\"";
     let (mut whole, mut absent) = (String::with_capacity(2 * page.len()), BTreeSet::new());
     for (index, piece) in page.split(LINK).enumerate() {
         let (target, rest) =
             if index == 0 { ("", piece) } else { piece.split_once('"').unwrap_or((piece, "")) };
         let text = content(dir, target);
-        let _ = match (index, text, is_of_results(target)) {
+        let _ = match (index, text, is_result_file(target)) {
             (0, ..) => write!(whole, "{rest}"),
             (_, Some(text), true) => {
                 let name = target.rsplit('/').next().unwrap_or(target);
                 write!(
                     whole,
                     "{LINK}data:{};charset=utf-8,{}\" download=\"{name}\"{rest}",
-                    kind(name),
-                    encoded(&text)
+                    media_type(name),
+                    percent_encode(&text)
                 )
             }
             (_, None, true) => {
@@ -86,23 +86,23 @@ fn embed(page: &str, dir: &Path) -> Embedded {
             _ => write!(whole, "{LINK}{target}\"{rest}"),
         };
     }
-    Embedded { page: whole, absent }
+    SelfContainedPage { page: whole, absent }
 }
 
 /// Returns whether a link leads to a file of the result directory.
-fn is_of_results(target: &str) -> bool {
+fn is_result_file(target: &str) -> bool {
     let is_plain = Path::new(target).components().all(|part| matches!(part, Component::Normal(_)));
     !target.is_empty() && !target.contains([':', '#']) && is_plain
 }
 
 fn content(dir: &Path, target: &str) -> Option<String> {
-    let path = Some(dir.join(target)).filter(|_| is_of_results(target))?;
-    let is_short = fs::metadata(&path).is_ok_and(|facts| facts.len() <= LONGEST);
+    let path = Some(dir.join(target)).filter(|_| is_result_file(target))?;
+    let is_short = fs::metadata(&path).is_ok_and(|facts| facts.len() <= MAX_EMBEDDED_SIZE);
     is_short.then(|| fs::read_to_string(&path).ok()).flatten()
 }
 
 /// Returns the media type of a file.
-fn kind(name: &str) -> &'static str {
+fn media_type(name: &str) -> &'static str {
     match name.rsplit('.').next() {
         Some("svg") => "image/svg+xml",
         Some("csv") => "text/csv",
@@ -111,8 +111,8 @@ fn kind(name: &str) -> &'static str {
     }
 }
 
-/// Returns a text with all octets percent-encoded that mean something in a URL or in HTML (RFC 3986 section 2.1).
-fn encoded(text: &str) -> String {
+/// Percent-encodes all octets that have a meaning in a URL or in HTML (RFC 3986 section 2.1).
+fn percent_encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len() * 3 / 2);
     for octet in text.bytes() {
         match octet {
@@ -147,7 +147,7 @@ mod tests {
         fs::write(dir.path().join("figures/fig01.svg"), "<svg fill=\"#fff\">± &amp;</svg>").unwrap();
         let page = "<a href=\"#top\">a</a><a href=\"figures/fig01.svg\">SVG</a><a href=\"none.csv\">b</a>\
                     <a href=\"../secret\">c</a><a href=\"https://x.example/\">d</a>";
-        let Embedded { page, absent } = embed(page, dir.path());
+        let SelfContainedPage { page, absent } = embed(page, dir.path());
         assert_eq!(
             page,
             "<a href=\"#top\">a</a><a href=\"data:image/svg+xml;charset=utf-8,%3Csvg%20fill=%22%23fff%22%3E%C2%B1%20%26amp;\

@@ -1,8 +1,7 @@
-//! `hol statistics`: counts how often the sentences of `hol compare` are right, where the truth is known.
+//! `hol statistics`: counts how often the conclusions of `hol compare` are right, where the truth is known.
 //!
-//! The truth is a pool of many runs. A trial draws repetitions from it, as a seed would, and evaluates what
-//! `hol compare` would print; its interval has to contain the pool's mean, and its winner has to be the
-//! pool's.
+//! The truth is a pool of many runs. A trial draws repetitions from it, as a seed would, and evaluates what `hol
+//! compare` would print; its interval has to contain the pool's mean, and its winner has to be the pool's.
 
 use clap::Args;
 use hol_base::Seed;
@@ -11,32 +10,32 @@ use hol_measure::{Bounds, CONFIDENCE};
 use hol_report::data::Cell;
 use hol_report::survey::{Contest, Outcome, lead};
 
-use crate::compare::measured;
-use crate::comparison_steps::with;
+use crate::compare::run_experiment;
+use crate::comparison_steps::with_repetitions;
 use crate::failure::Failure;
 use crate::number::positive;
 use crate::terminal::say;
 
-/// Repetitions of the first step of a comparison, and of its last one.
+/// Repetitions at the steps of a comparison.
 const STEPS: [usize; 4] = [10, 20, 40, 80];
 
-/// So many sentences may name the wrong winner.
+/// Permitted share of conclusions that name the wrong winner.
 const WRONG_WINNERS: f64 = 0.01;
-/// So many may find a difference where there is none: one in twenty, and what looking again adds.
+/// Permitted share of conclusions that claim a difference where none exists: 5 %, plus what repeated tests add.
 const FALSE_DIFFERENCES: f64 = 0.06;
 
-/// A pair of transports, and what they meet.
+/// A comparison whose true result is known.
 struct Truth {
     name: &'static str,
-    /// Keys of an experiment: the yardstick and the challenger among them.
+    /// Keys of an experiment; its transports are the reference and the challenger.
     keys: &'static str,
     /// Messages of a run.
-    each: u64,
-    /// Whether the runs of one are held against others of itself.
-    is_equal: bool,
-    /// The class of sizes whose sentence is asked for, among those of the workload; `None`: that of all messages.
+    messages_per_run: u64,
+    /// Whether a transport is compared with itself.
+    is_self_comparison: bool,
+    /// Index of the size class that is judged; `None`: all messages.
     class: Option<usize>,
-    /// Repetitions at which the sentence is asked for, one after the other while it is not safe.
+    /// Numbers of repetitions at which the conclusion is evaluated, until it is clear.
     steps: &'static [usize],
 }
 
@@ -52,95 +51,95 @@ const TRUTHS: [Truth; 11] = [
     Truth {
         name: "equal",
         keys: "transports = ['tcp']",
-        each: 20_000,
-        is_equal: true,
+        messages_per_run: 20_000,
+        is_self_comparison: true,
         class: None,
         steps: &STEPS,
     },
     Truth {
         name: "small",
         keys: "transports = ['tcp', 'sctp:streams=8,rto_min=200ms']",
-        each: 20_000,
-        is_equal: false,
+        messages_per_run: 20_000,
+        is_self_comparison: false,
         class: None,
         steps: &STEPS,
     },
     Truth {
         name: "tails cross",
         keys: "transports = ['tcp', 'sctp:streams=8']",
-        each: 20_000,
-        is_equal: false,
+        messages_per_run: 20_000,
+        is_self_comparison: false,
         class: None,
         steps: &STEPS,
     },
     Truth {
         name: "tails cross, 1,000 messages",
         keys: "transports = ['tcp', 'sctp:streams=8']",
-        each: 100,
-        is_equal: false,
+        messages_per_run: 100,
+        is_self_comparison: false,
         class: None,
         steps: &STEPS,
     },
     Truth {
         name: "large",
         keys: "transports = ['tcp', 'sctp']",
-        each: 20_000,
-        is_equal: false,
+        messages_per_run: 20_000,
+        is_self_comparison: false,
         class: None,
         steps: &STEPS,
     },
     Truth {
         name: "crossover",
         keys: "transports = ['tcp', 'sctp:streams=8,rto_min=200ms']\nworkload = { kind = 'simco', rate = '42/s' }",
-        each: 20_000,
-        is_equal: false,
+        messages_per_run: 20_000,
+        is_self_comparison: false,
         class: None,
         steps: &STEPS,
     },
-    // The question of the README, and the first of `hol --help`.
+    // The question of the README, and the first example of `hol --help`.
     Truth {
         name: "rpc over sctp",
         keys: "transports = ['tcp', 'sctp:streams=8']\nworkload = { kind = 'rpc' }",
-        each: 20_000,
-        is_equal: false,
+        messages_per_run: 20_000,
+        is_self_comparison: false,
         class: None,
         steps: &STEPS,
     },
     Truth {
         name: "rpc over quic",
         keys: "transports = ['tcp', 'quic']\nworkload = { kind = 'rpc' }",
-        each: 20_000,
-        is_equal: false,
+        messages_per_run: 20_000,
+        is_self_comparison: false,
         class: None,
         steps: &STEPS,
     },
     Truth {
         name: "short replies beside long ones",
         keys: TWO_SIZES,
-        each: 400,
-        is_equal: false,
+        messages_per_run: 400,
+        is_self_comparison: false,
         class: Some(0),
         steps: &STEPS,
     },
     Truth {
         name: "long replies beside short ones",
         keys: TWO_SIZES,
-        each: 400,
-        is_equal: false,
+        messages_per_run: 400,
+        is_self_comparison: false,
         class: Some(1),
         steps: &STEPS,
     },
     Truth {
         name: "collapse",
         keys: "transports = ['tcp', 'tcp:cc=bbr']",
-        each: 1_250,
-        is_equal: false,
+        messages_per_run: 1_250,
+        is_self_comparison: false,
         class: None,
         steps: &[8],
     },
 ];
 
-/// Count how often the sentences of `hol compare` are right where the truth is known.
+/// Count how often the conclusions of `hol compare` are right where the truth is known.
 ///
 /// Takes minutes; docs/statistics.md has the tables.
 #[derive(Debug, Args)]
@@ -154,22 +153,24 @@ pub struct Statistics {
     /// Only known truths whose name contains this text
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Fail if more than one sentence in a hundred names the wrong winner, or more than six find a
+    /// Fail if more than one conclusion in a hundred names the wrong winner, or more than six find a
     /// difference where there is none
     #[arg(long)]
     require: bool,
 }
 
-/// What the trials of a truth came to.
+/// Counts over the trials of one truth.
 #[derive(Debug, Default)]
 struct Tally {
     trials: usize,
     right: usize,
     wrong: usize,
-    /// Trials whose interval is so narrow that the true difference is twice its half, and those of them with a verdict.
+    /// Trials in which the true difference is more than twice the half width of the interval, and those of them with
+    /// the right verdict.
     clear: usize,
     clear_claimed: usize,
-    /// Intervals of means that cover the truth, after the first step and in the end, of the yardstick and of the challenger.
+    /// Number of intervals that contain the true mean, after the first step and after the last; of the reference and of
+    /// the challenger.
     covered: [[usize; 2]; 2],
     repetitions: usize,
 }
@@ -192,25 +193,26 @@ impl Statistics {
         let wanted =
             |truth: &&Truth| self.only.as_ref().is_none_or(|only| truth.name.contains(only.as_str()));
         for truth in TRUTHS.iter().filter(wanted) {
-            let pool = self.pool_of(truth)?;
+            let pool = self.run_pool(truth)?;
             let tally = self.tally(truth, &pool);
             let wrong = tally.wrong as f64 / tally.trials as f64;
-            is_right &= wrong <= if truth.is_equal { FALSE_DIFFERENCES } else { WRONG_WINNERS };
+            is_right &= wrong <= if truth.is_self_comparison { FALSE_DIFFERENCES } else { WRONG_WINNERS };
             say(&format!("| {} |\n", tally.row(truth, &pool).join(" | ")));
         }
         match is_right || !self.require {
             true => Ok(()),
-            false => Err(Failure::Failed("more sentences are wrong than the limits permit".to_owned())),
+            false => Err(Failure::Failed("more conclusions are wrong than the limits permit".to_owned())),
         }
     }
 
-    /// Many runs of both transports; of one alone, others of it stand for the second.
-    fn pool_of(&self, truth: &Truth) -> Result<[PointResult; 2], Failure> {
+    /// Performs the runs of both transports. If there is only one, its own runs are also the second pool.
+    fn run_pool(&self, truth: &Truth) -> Result<[PointResult; 2], Failure> {
         let network = if truth.name == "collapse" { WEB } else { "network.loss = '1%'" };
         let source = Source::new(truth.name, format!("{}\n{network}", truth.keys));
         let runs = u32::try_from(self.pool).unwrap_or(u32::MAX);
-        let experiment = with(&Experiment::parse("statistics", &source)?, truth.each, runs);
-        let (mut points, _) = measured(&experiment, &Archive::default(), None, true)?;
+        let experiment =
+            with_repetitions(&Experiment::parse("statistics", &source)?, truth.messages_per_run, runs);
+        let (mut points, _) = run_experiment(&experiment, &Archive::default(), None, true)?;
         let first = points.remove(0);
         let second = points.pop().unwrap_or_else(|| first.clone());
         Ok([first, second])
@@ -224,10 +226,10 @@ impl Statistics {
             let most = truth.steps[truth.steps.len() - 1];
             let mut draw = || (0..most).map(|_| rng.below(self.pool as u64) as usize).collect::<Vec<_>>();
             let first = draw();
-            let second = if truth.is_equal { draw() } else { first.clone() };
+            let second = if truth.is_self_comparison { draw() } else { first.clone() };
             for (at, repetitions) in truth.steps.iter().enumerate() {
                 let drawn = [&first, &second].map(|drawn| &drawn[..*repetitions]);
-                let mut cells = [0, 1].map(|of| cell(&draw_of(&pool[of], drawn[of]), truth.class));
+                let mut cells = [0, 1].map(|of| cell(&with_drawn_runs(&pool[of], drawn[of]), truth.class));
                 cells[1].transport += " ";
                 let contest = Contest::new(lead(cells.iter()), &cells[1], &cells[0]);
                 let covers = |of: usize| {
@@ -242,7 +244,7 @@ impl Statistics {
                 if at == 0 {
                     add(&mut tally.covered[0]);
                 }
-                if contest.is_safe() || at + 1 == truth.steps.len() {
+                if contest.is_decisive() || at + 1 == truth.steps.len() {
                     add(&mut tally.covered[1]);
                     tally.repetitions += repetitions;
                     tally.judge(truth, &contest, means);
@@ -255,18 +257,20 @@ impl Statistics {
 }
 
 impl Tally {
-    fn judge(&mut self, truth: &Truth, contest: &Contest<'_>, [yardstick, challenger]: [f64; 2]) {
-        let is_better = challenger < yardstick;
+    fn judge(&mut self, truth: &Truth, contest: &Contest<'_>, [reference, challenger]: [f64; 2]) {
+        let is_better = challenger < reference;
         let claimed = match contest.outcome() {
             Outcome::Better => Some(true),
             Outcome::Worse => Some(false),
             Outcome::Same | Outcome::Undecided | Outcome::Unknown => None,
         };
-        let is_right = claimed == Some(is_better) && !truth.is_equal;
+        let is_right = claimed == Some(is_better) && !truth.is_self_comparison;
         self.right += usize::from(is_right);
         self.wrong += usize::from(claimed.is_some() && !is_right);
         let half_width = contest.half_width();
-        if !truth.is_equal && half_width.is_none_or(|half| (challenger / yardstick).ln().abs() > 2.0 * half) {
+        if !truth.is_self_comparison
+            && half_width.is_none_or(|half| (challenger / reference).ln().abs() > 2.0 * half)
+        {
             self.clear += 1;
             self.clear_claimed += usize::from(is_right);
         }
@@ -292,13 +296,13 @@ impl Tally {
     }
 }
 
-/// The point as if it had been repeated with these runs of the pool.
-fn draw_of(pool: &PointResult, drawn: &[usize]) -> PointResult {
+/// Returns the point with these runs of the pool as its repetitions.
+fn with_drawn_runs(pool: &PointResult, drawn: &[usize]) -> PointResult {
     let runs = drawn.iter().filter_map(|at| pool.runs.get(*at).cloned()).collect();
     PointResult { runs, ..pool.clone() }
 }
 
-/// The point as reports judge it, or the messages of one class of sizes.
+/// Returns the point for the report, or the messages of one size class.
 fn cell(result: &PointResult, class: Option<usize>) -> Cell {
     let whole = Cell::from(result);
     match class {
@@ -307,7 +311,7 @@ fn cell(result: &PointResult, class: Option<usize>) -> Cell {
     }
 }
 
-/// The mean of each run, of those without a steady state, too.
+/// Returns the mean of each run, including runs without a steady state.
 fn means_ms(cell: &Cell) -> Vec<f64> {
     cell.runs.iter().filter_map(|run| run.latency.mean_ms()).collect()
 }

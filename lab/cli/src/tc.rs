@@ -9,15 +9,15 @@ use hol_base::{BitRate, ByteCount, Duration, Ratio};
 pub struct ShapedDirection {
     /// Keys and values of a direction's table, with the quotes of TOML.
     keys: Vec<(&'static str, String)>,
-    /// What whoever reads it should know.
+    /// Comments for the reader of the file.
     notes: Vec<String>,
 }
 
-/// Octets of a full packet with what `tc` counts of Ethernet.
-const PACKET: u64 = 1514;
-/// Bits per second that stand for no limit: the rate in the head of the [network] that is written.
+/// Octets of a full packet as `tc` counts them, with the Ethernet header.
+const FULL_PACKET: u64 = 1514;
+/// The rate in bit/s that is written if nothing limits it.
 const NO_LIMIT: f64 = 1e10;
-/// Packets that netem holds unless told otherwise. tc-netem(8).
+/// netem's default limit in packets. tc-netem(8).
 const NETEM_LIMIT: u64 = 1000;
 
 /// Parses a line such as `qdisc add dev eth0 root netem delay 50ms`. Errors name the wrong word, or list the supported disciplines.
@@ -28,7 +28,10 @@ pub fn read(line: &str) -> Result<ShapedDirection, String> {
         let known = DISCIPLINES.map(|(name, _)| name).join(", ");
         return Err(format!("it contains no queueing discipline that hol supports; hol supports {known}"));
     };
-    let (_, read) = DISCIPLINES.iter().find(|(known, _)| *known == words[at]).expect("it was found");
+    let (_, read) = DISCIPLINES
+        .iter()
+        .find(|(known, _)| *known == words[at])
+        .expect("the word is one of the disciplines");
     let mut shaped = ShapedDirection::default();
     read(&mut shaped, &mut Words { words: &words[at + 1..] })?;
     Ok(shaped)
@@ -42,14 +45,14 @@ const DISCIPLINES: [(&str, Reader); 10] = [
     ("htb", htb),
     ("pfifo", |shaped, words| fifo(shaped, words, "p")),
     ("bfifo", |shaped, words| fifo(shaped, words, "B")),
-    ("fq_codel", |shaped, words| managed(shaped, words, "fq_codel")),
-    ("codel", |shaped, words| managed(shaped, words, "codel")),
-    ("pie", |shaped, words| managed(shaped, words, "pie")),
-    ("dualpi2", |shaped, words| managed(shaped, words, "dualpi2")),
+    ("fq_codel", |shaped, words| queue_management(shaped, words, "fq_codel")),
+    ("codel", |shaped, words| queue_management(shaped, words, "codel")),
+    ("pie", |shaped, words| queue_management(shaped, words, "pie")),
+    ("dualpi2", |shaped, words| queue_management(shaped, words, "dualpi2")),
     ("red", red),
 ];
 
-/// The words of a line that are left.
+/// The remaining words of a line.
 struct Words<'w> {
     words: &'w [&'w str],
 }
@@ -61,12 +64,12 @@ impl<'w> Words<'w> {
         Some(first)
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     fn value(&mut self, key: &str) -> Result<&'w str, String> {
         self.next().ok_or_else(|| format!("{key:?} has no value"))
     }
 
-    /// The next word if it is a value and not a key.
+    /// Returns the next word if it is a value and not a key.
     fn optional<T>(&mut self, read: fn(&str) -> Option<T>) -> Option<T> {
         let value = read(self.words.first()?)?;
         self.next();
@@ -79,19 +82,19 @@ impl<'w> Words<'w> {
     }
 }
 
-/// A time as tc reads it: a bare number counts microseconds. tc(8), UNITS.
+/// Parses a time; a bare number is in microseconds. tc(8), UNITS.
 fn time(word: &str) -> Option<Duration> {
     word.parse()
         .ok()
         .or_else(|| Some(Duration::from_micros(word.parse::<f64>().ok().filter(|us| *us >= 0.0)? as u64)))
 }
 
-/// A share: tc needs its percent sign.
+/// Parses a share; tc requires the percent sign.
 fn share(word: &str) -> Option<Ratio> {
     word.parse().ok()
 }
 
-/// A rate; bare numbers are bits, and `mbps` are octets. tc(8), UNITS.
+/// Parses a rate; bare numbers are bits, and `mbps` are octets. tc(8), UNITS.
 fn rate(word: &str) -> Option<BitRate> {
     let small = word.to_ascii_lowercase();
     if let Some(octets) = small.strip_suffix("bps") {
@@ -108,7 +111,7 @@ fn rate(word: &str) -> Option<BitRate> {
     small.parse().ok().or_else(|| BitRate::from_bits_per_second(small.parse().ok()?))
 }
 
-/// Octets: `k` and `kb` are 1024. tc(8), UNITS.
+/// Parses a number of octets; `k` and `kb` are 1024. tc(8), UNITS.
 fn octets(word: &str) -> Option<u64> {
     let small = word.to_ascii_lowercase();
     let digits = small.trim_end_matches(char::is_alphabetic);
@@ -128,12 +131,12 @@ fn count(word: &str) -> Option<u64> {
 }
 
 impl ShapedDirection {
-    fn say(&mut self, key: &'static str, value: impl std::fmt::Display) {
+    fn set(&mut self, key: &'static str, value: impl std::fmt::Display) {
         self.keys.push((key, format!("\"{value}\"")));
     }
 }
 
-/// tc-netem(8).
+/// Parses the options of netem. tc-netem(8).
 fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let (mut delay, mut speed, mut limit) = (Duration::ZERO, None, NETEM_LIMIT);
     while let Some(word) = words.next() {
@@ -142,13 +145,13 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
             "delay" | "latency" => {
                 delay = words.read(word, time)?;
                 if let Some(jitter) = words.optional(time).filter(|jitter| *jitter > Duration::ZERO) {
-                    shaped.say("jitter", jitter);
+                    shaped.set("jitter", jitter);
                     shaped.notes.push(
                         "netem lets later packets overtake if the delay varies by more than their distance; hol keeps their order"
                             .to_owned(),
                     );
                     if let Some(correlation) = words.optional(share) {
-                        shaped.say("jitter_correlation", correlation);
+                        shaped.set("jitter_correlation", correlation);
                     }
                 }
             }
@@ -157,13 +160,13 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
                 if !["uniform", "normal", "pareto", "paretonormal"].contains(&kind) {
                     return Err(format!("distribution {kind} is not supported; use uniform, normal, pareto, paretonormal, or a file in the experiment"));
                 }
-                shaped.say("jitter_distribution", kind);
+                shaped.set("jitter_distribution", kind);
             }
             "loss" | "drop" => loss(shaped, words)?,
             "duplicate" | "corrupt" => {
                 let key = if word == "corrupt" { "corrupt" } else { "duplicate" };
                 let own = words.read(word, share)?;
-                shaped.say(key, own);
+                shaped.set(key, own);
                 if words.optional(share).is_some_and(|correlation| !correlation.is_zero()) {
                     return Err(format!("{word} with a correlation is not supported, because hol draws each packet independently; omit the correlation"));
                 }
@@ -187,31 +190,32 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
     if !delay.is_zero() || shaped.keys.is_empty() && speed.is_none() {
         shaped.keys.insert(0, ("delay", format!("\"{delay}\"")));
     }
-    hold(shaped, speed, delay, limit);
+    set_rate_and_queue(shaped, speed, delay, limit);
     Ok(())
 }
 
-/// netem's limit counts what is under way in it, too (net/sched/sch_netem.c, netem_enqueue), and hol's queue what waits.
-fn hold(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, limit: u64) {
-    let most = limit as f64 * PACKET as f64 * 8.0 / delay.as_secs_f64();
-    // netem keeps packets in order whose delays vary if it has a rate, however high.
+/// Derives rate and queue from netem's limit, which counts packets in transit, too (net/sched/sch_netem.c,
+/// netem_enqueue); hol's queue counts only waiting packets.
+fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, limit: u64) {
+    let most = limit as f64 * FULL_PACKET as f64 * 8.0 / delay.as_secs_f64();
+    // netem with a rate, however high, does not reorder packets whose delays vary.
     let speed = speed.filter(|speed| (speed.bits_per_second() as f64) < NO_LIMIT);
     let own = speed.map_or(f64::INFINITY, |speed| speed.bits_per_second() as f64);
     if most.is_finite() && most <= own.min(NO_LIMIT) {
         if let Some(most) = BitRate::from_bits_per_second(most as u64) {
-            let said = format!(
+            let note = format!(
                 "netem holds {limit} packets, including those in transit: {most} at {delay}; further packets are dropped"
             );
-            shaped.notes.push(said);
-            shaped.say("rate", most);
-            shaped.say("queue", "1p");
+            shaped.notes.push(note);
+            shaped.set("rate", most);
+            shaped.set("queue", "1p");
         }
         return;
     }
     if let Some(speed) = speed {
-        let under_way = (own * delay.as_secs_f64() / 8.0 / PACKET as f64) as u64;
-        shaped.say("rate", speed);
-        shaped.say("queue", format!("{}p", (limit - under_way.min(limit)).max(1)));
+        let under_way = (own * delay.as_secs_f64() / 8.0 / FULL_PACKET as f64) as u64;
+        shaped.set("rate", speed);
+        shaped.set("queue", format!("{}p", (limit - under_way.min(limit)).max(1)));
         if under_way > 0 {
             shaped.notes.push(format!("{under_way} full packets of netem's limit of {limit} are in transit"));
         }
@@ -244,13 +248,13 @@ fn loss(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Strin
                         .to_owned(),
                 );
             }
-            shaped.say("loss", own);
+            shaped.set("loss", own);
         }
     }
     Ok(())
 }
 
-/// tc-tbf(8).
+/// Parses the options of tbf. tc-tbf(8).
 fn tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let (mut speed, mut burst, mut limit, mut latency) = (None, 0, None, None);
     while let Some(word) = words.next() {
@@ -274,9 +278,12 @@ fn tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
     let speed = speed.ok_or("tbf has no rate")?;
     let waits =
         latency.map(|latency| (latency.as_secs_f64() * speed.bits_per_second() as f64 / 8.0) as u64 + burst);
-    shaped.say("rate", speed);
-    shaped.say("queue", ByteCount(limit.or(waits).ok_or("tbf has neither limit nor latency")?.max(PACKET)));
-    if burst > 10 * PACKET {
+    shaped.set("rate", speed);
+    shaped.set(
+        "queue",
+        ByteCount(limit.or(waits).ok_or("tbf has neither limit nor latency")?.max(FULL_PACKET)),
+    );
+    if burst > 10 * FULL_PACKET {
         shaped.notes.push(format!(
             "a burst of {burst} octets leaves tbf at once after a pause; hol's link sends at its rate"
         ));
@@ -284,7 +291,7 @@ fn tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
     Ok(())
 }
 
-/// A class with a rate, tc-htb(8).
+/// Parses the rate of an HTB class. tc-htb(8).
 fn htb(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let (mut speed, mut ceiling) = (None, None);
     while let Some(word) = words.next() {
@@ -297,8 +304,8 @@ fn htb(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
             }
         }
     }
-    // A class alone may borrow all up to its ceiling.
-    shaped.say("rate", ceiling.or(speed).ok_or("this line of htb has no rate; use the rate of its class")?);
+    // A class without competitors can borrow up to its ceiling.
+    shaped.set("rate", ceiling.or(speed).ok_or("this line of htb has no rate; use the rate of its class")?);
     Ok(())
 }
 
@@ -307,7 +314,7 @@ fn fifo(shaped: &mut ShapedDirection, words: &mut Words<'_>, unit: &str) -> Resu
         match word {
             "limit" => {
                 let limit = words.read(word, octets)?;
-                shaped.say("queue", format!("{limit}{unit}"));
+                shaped.set("queue", format!("{limit}{unit}"));
             }
             other => return Err(format!("option {other:?} of a fifo is not supported; supported is limit")),
         }
@@ -315,14 +322,18 @@ fn fifo(shaped: &mut ShapedDirection, words: &mut Words<'_>, unit: &str) -> Resu
     Ok(())
 }
 
-/// tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-dualpi2(8).
-fn managed(shaped: &mut ShapedDirection, words: &mut Words<'_>, name: &'static str) -> Result<(), String> {
+/// Parses the options of a queue management. tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-dualpi2(8).
+fn queue_management(
+    shaped: &mut ShapedDirection,
+    words: &mut Words<'_>,
+    name: &'static str,
+) -> Result<(), String> {
     let mut keys = Vec::new();
     while let Some(word) = words.next() {
         match (name, word) {
             (_, "limit") => {
                 let limit = words.read(word, count)?;
-                shaped.say("queue", format!("{limit}p"));
+                shaped.set("queue", format!("{limit}p"));
             }
             (_, "target") | ("codel" | "fq_codel", "interval" | "ce_threshold") => {
                 let own = words.read(word, time)?;
@@ -334,7 +345,7 @@ fn managed(shaped: &mut ShapedDirection, words: &mut Words<'_>, name: &'static s
                 let percent = words.read(word, |text| count(text.strip_suffix('%').unwrap_or(text)))?;
                 keys.push(format!("classic_protection = {percent}"));
             }
-            // What dualpi2 does unless it is told otherwise.
+            // These are the defaults of dualpi2.
             ("dualpi2", "drop_on_overload" | "drop_dequeue" | "l4s_ect" | "split_gso") => {}
             ("pie" | "dualpi2", "tupdate") => keys.push(format!("update = \"{}\"", words.read(word, time)?)),
             ("fq_codel", "flows") => keys.push(format!("flows = {}", words.read(word, count)?)),
@@ -350,14 +361,14 @@ fn managed(shaped: &mut ShapedDirection, words: &mut Words<'_>, name: &'static s
     Ok(())
 }
 
-/// tc-red(8).
+/// Parses the options of RED. tc-red(8).
 fn red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     let mut keys = Vec::new();
     while let Some(word) = words.next() {
         match word {
             "limit" => {
                 let limit = words.read(word, octets)?;
-                shaped.say("queue", ByteCount(limit));
+                shaped.set("queue", ByteCount(limit));
             }
             "min" | "max" => keys.push(format!("{word} = \"{}B\"", words.read(word, octets)?)),
             "avpkt" => keys.push(format!("packet = \"{}B\"", words.read(word, octets)?)),
@@ -374,8 +385,8 @@ fn red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
     Ok(())
 }
 
-/// Returns the `[network]` of the direction from the client, and of the reverse direction if it has lines of
-/// its own.
+/// Returns the `[network]`: one table for the direction from the client, and one for the reverse direction if lines
+/// were given for it.
 pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<String, String> {
     let mut text =
         "[network]\n# Defaults, if the lines set nothing: no limit.\nrate = \"10Gbit\"\ndelay = \"0s\"\n"
@@ -385,14 +396,14 @@ pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<Strin
             continue;
         }
         let _ = write!(text, "\n[network.{name}]\n");
-        let mut said: Vec<&str> = Vec::new();
+        let mut keys_so_far: Vec<&str> = Vec::new();
         for shaped in lines {
             shaped.notes.iter().for_each(|note| text += &format!("# {note}.\n"));
             for (key, value) in &shaped.keys {
-                if said.contains(key) {
+                if keys_so_far.contains(key) {
                     return Err(format!("two lines set `{key}`; combine them in one"));
                 }
-                said.push(key);
+                keys_so_far.push(key);
                 text += &format!("{key} = {value}\n");
             }
         }
@@ -404,7 +415,7 @@ pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<Strin
 mod tests {
     use super::*;
 
-    fn said(line: &str) -> String {
+    fn keys_of(line: &str) -> String {
         let shaped = read(line).unwrap_or_else(|problem| panic!("{line}: {problem}"));
         shaped
             .keys
@@ -415,7 +426,7 @@ mod tests {
             .replace('"', "")
     }
 
-    /// tc-netem(8), tc-tbf(8), tc-fq_codel(8): lines as people write them.
+    /// Typical lines from tc-netem(8), tc-tbf(8) and tc-fq_codel(8).
     #[test]
     fn lines_of_tc_are_keys_of_a_direction() {
         for (line, keys) in [
@@ -443,7 +454,7 @@ mod tests {
             ),
             ("qdisc add dev eth0 root codel", "discipline=codel"),
         ] {
-            let own = said(line);
+            let own = keys_of(line);
             assert!(keys.split(' ').all(|key| own.contains(key)), "{line}: {own}");
         }
     }

@@ -9,26 +9,26 @@ use hol_network::{
 };
 use hol_traffic::{Emulator, Loss, ShapedLink, Stage};
 
-/// Octets that the kernel counts of a packet beyond IP: Ethernet's header.
-const ETHERNET: u64 = 14;
-/// Bits per second that keep packets in order and take no time.
-const NO_TIME: u64 = 1_000_000_000_000;
-/// Octets of a packet beyond its MTU for which tbf's bucket has room.
-const HEADERS: u64 = 100;
-/// The MTU that interfaces have unless they are told otherwise.
-const MTU: u64 = 1500;
+/// Octets that the kernel counts in addition to the IP packet: the Ethernet header.
+const ETHERNET_HEADER: u64 = 14;
+/// A rate in bit/s at which netem keeps packets in order and a transmission takes no time.
+const UNLIMITED_RATE: u64 = 1_000_000_000_000;
+/// Octets in addition to the MTU that fit into tbf's bucket.
+const BUCKET_HEADROOM: u64 = 100;
+/// The default MTU of an interface.
+const DEFAULT_MTU: u64 = 1500;
 
-/// Returns a shell script that makes interfaces have the links of `network`; an error names the key that `tc` cannot express. `file` is where
-/// it comes from.
+/// Returns a shell script that gives interfaces the links of `network`, which comes from `file`; an error names the key
+/// that `tc` cannot express.
 pub fn script(network: &Topology, file: &str) -> Result<String, String> {
     if !network.changes().is_empty() {
-        return Err("a path that changes during a run (events, a trace, bursts of time, a handover) is no setting of tc; remove what changes".to_owned());
+        return Err("tc cannot express a path that changes during a run (events, a trace, bursts of time, a handover); remove these keys".to_owned());
     }
     let links = ShapedLink::all_of(network).map_err(|unsupported| unsupported.to_string())?;
     let mut head = format!(
         "#!/bin/sh\n# The network of {}, by `hol topology --tc`. Run it on a router between the nodes: the TCP of an end host limits what waits in its own queues.\n\
          # Each variable names the interface by which the packets of a direction leave. `tc qdisc del dev INTERFACE root` undoes it.\nset -eu\n",
-        harmless(file)
+        sanitize(file)
     );
     let mut lines = String::new();
     let many = network.segments().len() > 1;
@@ -43,7 +43,7 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
         for (word, link, from, to) in [("UP", up, &from, &to), ("DOWN", down, &to, &from)] {
             let variable = if many { format!("LINK{number}_{word}") } else { word.to_owned() };
             let _ = writeln!(head, ": \"${{{variable}:?set it to the interface from {from} to {to}}}\"");
-            let _ = writeln!(lines, "\n# link {}, from {from} to {to}", harmless(&segment.label));
+            let _ = writeln!(lines, "\n# link {}, from {from} to {to}", sanitize(&segment.label));
             let chain =
                 chain(&links[usize::from(link.0)]).map_err(|why| format!("{}: {why}", segment.label))?;
             let loses =
@@ -51,7 +51,7 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
             if chain.iter().any(loses) && !chain.last().is_some_and(|last| last.starts_with("netem")) {
                 lines += "# Packets are lost before the queue here: nothing can be nested in it.\n";
             }
-            // What is there, perhaps of an earlier run of this script, would keep its own inner disciplines.
+            // Existing disciplines, such as those of an earlier run of this script, would keep their inner disciplines.
             let _ = writeln!(lines, "tc qdisc del dev \"${variable}\" root 2>/dev/null || :");
             for (place, discipline) in chain.iter().enumerate() {
                 let parent = if place == 0 { "root".to_owned() } else { format!("parent {place}:1") };
@@ -70,21 +70,21 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
 fn ends(network: &Topology, segment: &Segment) -> [String; 2] {
     [0, 1].map(|place| {
         let interface = network.interfaces()[usize::from(segment.interfaces[place].0)];
-        harmless(&network.node_names()[usize::from(interface.node.0)])
+        sanitize(&network.node_names()[usize::from(interface.node.0)])
     })
 }
 
-/// Returns a name of the user's that ends no comment and means nothing to a shell.
-fn harmless(name: &str) -> String {
+/// Returns a name in which characters that end a comment or mean something to a shell are replaced.
+fn sanitize(name: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.:/ ".contains(c) { c } else { '_' };
     name.chars().map(plain).collect()
 }
 
-/// Returns the nested disciplines of a direction, in the order in which a packet passes them: those of the kernel world, with tbf in the
-/// place of its shaper.
+/// Returns the nested disciplines of a direction, in the order in which a packet passes them: those of the kernel
+/// world, but with tbf instead of the world's shaper.
 fn chain(link: &ShapedLink) -> Result<Vec<String>, String> {
     let settings = &link.settings;
-    refuse(settings)?;
+    check_expressible(settings)?;
     let shaper = shaper(settings)?;
     let mut chain = Vec::new();
     for stage in link.stages(settings) {
@@ -99,8 +99,8 @@ fn chain(link: &ShapedLink) -> Result<Vec<String>, String> {
     Ok(chain)
 }
 
-/// Names what a chain of disciplines does not express.
-fn refuse(settings: &Settings) -> Result<(), String> {
+/// Returns an error that names a setting which the disciplines cannot express.
+fn check_expressible(settings: &Settings) -> Result<(), String> {
     let Settings { jitter_distribution, police, duplicate, discipline, loss, mtu, reorder, .. } = settings;
     let holds_its_queue =
         *discipline != Discipline::DropTail || matches!(settings.queue, QueueLimit::Bytes(_));
@@ -114,17 +114,20 @@ fn refuse(settings: &Settings) -> Result<(), String> {
         ("discipline = red", "tc derives RED's weight from a burst")
     } else if matches!(loss, LossSpec::Packets(_)) {
         ("loss = { drop = … }", "netem loses by chance, not by number")
-    } else if mtu.0 != MTU {
+    } else if mtu.0 != DEFAULT_MTU {
         ("mtu", "`ip link set dev INTERFACE mtu` sets it")
     } else if holds_its_queue && !reorder.is_zero() {
-        ("reorder", "what overtakes in netem passes by everything inside it, and this queue would be inside")
+        (
+            "reorder",
+            "a packet that overtakes others in netem bypasses the disciplines inside it, and this queue would be inside",
+        )
     } else {
         return Ok(());
     };
     Err(format!("`{key}`: {why}; remove it, or let hol run the path"))
 }
 
-/// Returns the settings of a netem; none if it does nothing.
+/// Returns the arguments of netem; `None` if it would do nothing.
 fn netem(emulator: &Emulator, settings: &Settings) -> Option<String> {
     let Emulator { delay, jitter, rate, overhead, limit, loss, overtaking, corrupt, .. } = emulator;
     let mut words = String::new();
@@ -156,12 +159,12 @@ fn netem(emulator: &Emulator, settings: &Settings) -> Option<String> {
     }
     if *rate > 0 {
         let overhead = if *overhead == 0 { String::new() } else { format!(" {overhead}") };
-        let _ = write!(words, "rate {}bit{overhead} ", (8 * rate).min(NO_TIME));
+        let _ = write!(words, "rate {}bit{overhead} ", (8 * rate).min(UNLIMITED_RATE));
     }
     (!words.is_empty()).then(|| format!("netem {words}limit {limit}"))
 }
 
-/// Returns tbf with the queue inside it; nothing where netem has the rate and a queue in packets.
+/// Returns tbf with the queue inside it; empty if netem has the rate and a queue in packets.
 fn shaper(settings: &Settings) -> Result<Vec<String>, String> {
     let Settings { rate, queue, overhead, discipline, mtu, .. } = settings;
     let (octets, waiting) = match (discipline, queue) {
@@ -174,21 +177,23 @@ fn shaper(settings: &Settings) -> Result<Vec<String>, String> {
             );
         }
         // tbf's own limit has no effect with a discipline inside. tc-tbf(8)
-        (discipline, QueueLimit::Packets(packets)) => (1 << 20, Some(managed(discipline, *packets))),
+        (discipline, QueueLimit::Packets(packets)) => {
+            (1 << 20, Some(discipline_arguments(discipline, *packets)))
+        }
     };
-    if overhead.0 != ETHERNET {
+    if overhead.0 != ETHERNET_HEADER {
         return Err(format!(
-            "`overhead`: tbf counts {ETHERNET} octets beyond IP; set overhead = \"{ETHERNET}B\", or give the queue in packets, with drop tail"
+            "`overhead`: tbf counts {ETHERNET_HEADER} octets beyond IP; set overhead = \"{ETHERNET_HEADER}B\", or give the queue in packets, with drop tail"
         ));
     }
     let bits = rate.bits_per_second();
-    // What passes in a millisecond may pass at once; a smaller bucket needs a finer clock than most machines have.
-    let burst = (mtu.0 + HEADERS).max(bits / 8 / 1000);
+    // The bucket holds a millisecond's worth of octets; a smaller one needs a finer clock than most machines have.
+    let burst = (mtu.0 + BUCKET_HEADROOM).max(bits / 8 / 1000);
     let tbf = format!("tbf rate {bits}bit burst {burst}b limit {}b", octets.max(burst));
     Ok([tbf].into_iter().chain(waiting).collect())
 }
 
-fn managed(discipline: &Discipline, packets: u64) -> String {
+fn discipline_arguments(discipline: &Discipline, packets: u64) -> String {
     let ecn = |ecn: bool| if ecn { " ecn" } else { " noecn" };
     let marked =
         |from: Option<Duration>| from.map_or(String::new(), |from| format!(" ce_threshold {}", time(from)));
@@ -233,7 +238,7 @@ fn managed(discipline: &Discipline, packets: u64) -> String {
     }
 }
 
-/// tc(8), UNITS: microseconds have a fraction only in newer versions.
+/// Formats a time; only newer versions of tc accept fractions of microseconds. tc(8), UNITS.
 fn time(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     if nanos.is_multiple_of(1000) { format!("{}us", nanos / 1000) } else { format!("{nanos}ns") }
@@ -274,7 +279,7 @@ mod tests {
         );
     }
 
-    /// What `hol path tc` reads of these lines is the network that they were made of.
+    /// `hol path tc` derives the same network from the lines of the script.
     #[test]
     fn lines_lead_back_to_the_network() {
         for text in [
@@ -298,7 +303,7 @@ mod tests {
         }
     }
 
-    /// A script that root runs takes no words from a name.
+    /// The script runs as root, so no part of a name may be interpreted as a command.
     #[test]
     fn names_mean_nothing_to_the_shell() {
         let text = "nodes = ['client', 'server', 'x}\"; touch /tmp/x; : \"']\n[[links]]\nfrom = 'client'\nto = 'server'\nname = 'a\\nreboot'\n\

@@ -70,7 +70,7 @@ impl Topology {
         Ok(())
     }
 
-    /// The network, and what its script says without meaning here.
+    /// Returns the network, and the commands of its script that have no effect here.
     fn network(&self) -> Result<(NetworkSpec, Vec<String>), Failure> {
         if self.file.extension().is_some_and(|ending| ending == "toml") {
             let source = Source::read(&self.file)?;

@@ -10,7 +10,7 @@ use hol_differential::{Line, assumed_options};
 use hol_lab::{Experiment, LabError, Point, Source, WorldName};
 use hol_measure::RecordKind;
 use hol_network::Topology;
-use hol_report::sequence::{self, Trace as Sequence, Watch};
+use hol_report::sequence::{self, PacketCollector, Trace as Sequence};
 use hol_scenario::{Packet, PacketEvent, PacketObserver, World};
 use hol_stack::DEFAULT_STACK;
 use hol_wire::PcapngWriter;
@@ -88,7 +88,7 @@ impl Trace {
             return Err(Failure::Usage(format!("{problem}, counted from 0")));
         }
         if let Some(other) = &self.beside {
-            return beside(&point, other);
+            return compare_worlds(&point, other);
         }
         if let Some(page) = self.waterfall {
             return self.show_page(&point, page);
@@ -101,12 +101,12 @@ impl Trace {
             (None, Some(path)) => self.trace_as_ns2(&point, path),
             (None, None) => {
                 self.check_nodes(&point.scenario(self.repetition).interfaces().map_err(Failure::failed)?)?;
-                self.look(&point, &mut Text)
+                self.perform_run(&point, &mut TextPrinter)
             }
         }
     }
 
-    /// Refuses a node that is none of those with these interfaces.
+    /// Returns an error if `--at` names a node that has none of these interfaces.
     fn check_nodes(&self, interfaces: &[String]) -> Result<(), Failure> {
         let nodes: BTreeSet<&str> = interfaces.iter().map(|interface| node_of(interface)).collect();
         match self.at.iter().find(|node| !nodes.contains(node.as_str())) {
@@ -120,7 +120,7 @@ impl Trace {
 
     /// Returns the point whose run is shown.
     pub fn chosen_point(&self) -> Result<Point, Failure> {
-        // `hol trace mine.toml` is an experiment, not a transport.
+        // `hol trace mine.toml` names an experiment, not a transport.
         let file =
             self.transport.as_ref().filter(|transport| transport.ends_with(".toml")).map(PathBuf::from);
         let experiment = match (self.experiment.as_ref().or(file.as_ref()), &self.transport) {
@@ -130,7 +130,7 @@ impl Trace {
                 Experiment::parse(&source.stem(), &source)?
             }
             (None, Some(transport)) => self.question.experiment(std::slice::from_ref(transport))?,
-            (None, None) => unreachable!("clap asks for a transport or an experiment"),
+            (None, None) => unreachable!("clap requires a transport or an experiment"),
         };
         point_of(experiment, self.point)
     }
@@ -158,8 +158,8 @@ impl Trace {
         let names = point.scenario(self.repetition).interfaces().map_err(Failure::failed)?;
         self.check_nodes(&names)?;
         let which = self.which_run(point);
-        let packets = write_capture(path, names, &which, |witness| self.look(point, witness))?;
-        written(path, &format!("{packets} packets of {which}"));
+        let packets = write_capture(path, names, &which, |observer| self.perform_run(point, observer))?;
+        report_written(path, &format!("{packets} packets of {which}"));
         Ok(())
     }
 
@@ -167,23 +167,23 @@ impl Trace {
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
         let world = point.world.open().map_err(LabError::from)?;
         let workload = &scenario.workload;
-        let mut watch = Watch::between([workload.from(), workload.to()]);
-        let run = world.trace(&scenario, seed, &mut watch).map_err(LabError::from)?;
+        let mut collector = PacketCollector::between([workload.from(), workload.to()]);
+        let run = world.trace(&scenario, seed, &mut collector).map_err(LabError::from)?;
         let size = workload.size().and_then(|size| u32::try_from(size).ok());
-        let sequence = Sequence::new(&watch, &run.records, size);
+        let sequence = Sequence::new(&collector, &run.records, size);
         if sequence.arrows.is_empty() {
             let problem = "no message was sent between the two ends, so the diagram would be empty";
             return Err(Failure::failed(format!("--svg: {problem}")));
         }
-        if watch.left_out > 0 {
-            note!("note: {} later packets are not drawn; run fewer messages", watch.left_out);
+        if collector.omitted > 0 {
+            note!("note: {} later packets are not drawn; run fewer messages", collector.omitted);
         }
         let picture = sequence::draw("sequence", &point.to_string(), &sequence).standalone();
-        let mut file = create(path)?;
+        let mut file = open_output(path)?;
         file.write_all(picture.as_bytes())
             .and_then(|()| file.flush())
             .map_err(|error| cannot_write(path, &error))?;
-        written(path, &format!("{}, of {}", sequence.counts(), self.which_run(point)));
+        report_written(path, &format!("{}, of {}", sequence.counts(), self.which_run(point)));
         Ok(())
     }
 
@@ -199,12 +199,12 @@ impl Trace {
         let wrong = |error| cannot_write(path, &error);
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
         let topology = Topology::new(&scenario.network).map_err(Failure::failed)?;
-        let file = create(path)?;
+        let file = open_output(path)?;
         let mut trace = Ns2Trace::new(file, &topology);
         hops.tap(&scenario, seed, &mut trace).map_err(LabError::from)?;
         let packets = trace.packets;
         trace.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
-        written(path, &format!("{packets} packets of {}", self.which_run(point)));
+        report_written(path, &format!("{packets} packets of {}", self.which_run(point)));
         Ok(())
     }
 
@@ -212,43 +212,45 @@ impl Trace {
         format!("hol {point}, repetition {}, seed {}", self.repetition, point.seed)
     }
 
-    /// Does the run in its world in sight of `witness`.
-    fn look(&self, point: &Point, witness: &mut dyn PacketObserver) -> Result<(), Failure> {
+    /// Performs the run and passes its packets to `observer`.
+    fn perform_run(&self, point: &Point, observer: &mut dyn PacketObserver) -> Result<(), Failure> {
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
         let world = point.world.open().map_err(LabError::from)?;
-        let mut witness = At { nodes: &self.at, witness };
-        world.trace(&scenario, seed, &mut witness).map_err(LabError::from)?;
+        let mut observer = NodeFilter { nodes: &self.at, observer };
+        world.trace(&scenario, seed, &mut observer).map_err(LabError::from)?;
         Ok(())
     }
 }
 
-/// Returns the point as the model runs it beside `other`.
-fn beside_world(point: &Point, other: &dyn World) -> Point {
+/// Returns the point with the transport options that the model needs for a comparison with `other`.
+fn point_beside(point: &Point, other: &dyn World) -> Point {
     let mut transport = point.transport.to_string();
     let options = assumed_options(point.transport.kind().name(), &other.name());
-    // A stack that was named stays.
+    // A stack that the user named is kept.
     let is_named = point.transport.stack() != DEFAULT_STACK;
     for (key, value) in options.into_iter().filter(|(key, _)| *key != "stack" || !is_named) {
         let separator = if transport.contains(':') { ',' } else { ':' };
         transport.push_str(&format!("{separator}{key}={value}"));
     }
     let transport = transport.parse();
-    Point { transport: transport.expect("the protocol has this option"), ..point.clone() }
+    Point { transport: transport.expect("the transport has this option"), ..point.clone() }
 }
 
-/// Shows what the hosts of a run send in two worlds, until its last message is settled.
-fn beside(point: &Point, other: &WorldName) -> Result<(), Failure> {
+/// Shows the packets that hosts send in two worlds, until the last message has completed or failed.
+fn compare_worlds(point: &Point, other: &WorldName) -> Result<(), Failure> {
     let names = [&point.world, other];
     let [here, there] = names.map(|name| name.open().map_err(LabError::from));
     let worlds = [here?, there?];
     let mut traces = Vec::new();
     for (at, name) in names.into_iter().enumerate() {
         let (world, beside) = (worlds[at].as_ref(), worlds[1 - at].as_ref());
-        let point = if name.is_default() { beside_world(point, beside) } else { point.clone() };
+        let point = if name.is_default() { point_beside(point, beside) } else { point.clone() };
         world.check(&point.scenario(0)).map_err(LabError::from)?;
         traces.push((name.to_string(), hol_differential::trace(&point, world).map_err(LabError::from)?));
     }
-    let [(here, first), (there, second)] = &traces[..] else { unreachable!("two worlds") };
+    let [(here, first), (there, second)] = &traces[..] else {
+        unreachable!("there is a trace for each of two worlds")
+    };
     say(&format!(
         "  {here:>12} {there:>12}  ms; = equal, ~ different time, ! different window, x lost or marked in one world, - + sent in one world only\n"
     ));
@@ -279,26 +281,26 @@ fn beside(point: &Point, other: &WorldName) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The node of an interface such as `client:1`.
+/// Returns the node of an interface such as `client:1`.
 fn node_of(interface: &str) -> &str {
     interface.split(':').next().unwrap_or(interface)
 }
 
-/// Shows the packets at the interfaces of some nodes; without any, all.
-struct At<'a> {
+/// Passes on the packets at the interfaces of some nodes, or of all if `nodes` is empty.
+struct NodeFilter<'a> {
     nodes: &'a [String],
-    witness: &'a mut dyn PacketObserver,
+    observer: &'a mut dyn PacketObserver,
 }
 
-impl PacketObserver for At<'_> {
+impl PacketObserver for NodeFilter<'_> {
     fn add_secrets(&mut self, secrets: &str) {
-        self.witness.add_secrets(secrets);
+        self.observer.add_secrets(secrets);
     }
 
-    fn observe(&mut self, sighting: &PacketEvent<'_>) {
-        let node = node_of(sighting.point.name);
+    fn observe(&mut self, event: &PacketEvent<'_>) {
+        let node = node_of(event.point.name);
         if self.nodes.is_empty() || self.nodes.iter().any(|wanted| wanted == node) {
-            self.witness.observe(sighting);
+            self.observer.observe(event);
         }
     }
 }
@@ -311,20 +313,21 @@ pub fn point_of(experiment: Experiment, number: usize) -> Result<Point, Failure>
     })
 }
 
-/// Writes the packets that `look` shows, at interfaces of these names, and returns their number.
+/// Performs a run with `run`, writes its packets to a capture with interfaces of these names, and returns the number of
+/// packets.
 pub fn write_capture(
     path: &Path,
     mut names: Vec<String>,
     comment: &str,
-    look: impl FnOnce(&mut dyn PacketObserver) -> Result<(), Failure>,
+    run: impl FnOnce(&mut dyn PacketObserver) -> Result<(), Failure>,
 ) -> Result<u64, Failure> {
     let wrong = |error| cannot_write(path, &error);
     names.push("dropped".to_owned());
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let writer = PcapngWriter::new(create(path)?, comment, &names).map_err(wrong)?;
+    let writer = PcapngWriter::new(open_output(path)?, comment, &names).map_err(wrong)?;
     let dropped = names.len() as u32 - 1;
-    let mut capture = Capture { writer, dropped, origins: BTreeSet::new(), packets: 0, failed: None };
-    look(&mut capture)?;
+    let mut capture = CaptureWriter { writer, dropped, origins: BTreeSet::new(), packets: 0, failed: None };
+    run(&mut capture)?;
     if let Some(error) = capture.failed {
         return Err(wrong(error));
     }
@@ -332,8 +335,8 @@ pub fn write_capture(
     Ok(capture.packets)
 }
 
-/// The file to write to, or standard output if that is its name.
-fn create(path: &Path) -> Result<BufWriter<Box<dyn Write>>, Failure> {
+/// Opens the file for writing, or standard output for `-`.
+fn open_output(path: &Path) -> Result<BufWriter<Box<dyn Write>>, Failure> {
     let out: Box<dyn Write> = match is_standard(path) {
         true => Box::new(io::stdout()),
         false => Box::new(File::create(path).map_err(|error| cannot_write(path, &error))?),
@@ -345,8 +348,8 @@ fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Prints what was written.
-pub fn written(path: &Path, what: &str) {
+/// Prints where something was written.
+pub fn report_written(path: &Path, what: &str) {
     if is_standard(path) {
         note!("standard output: {what}");
     } else {
@@ -354,7 +357,7 @@ pub fn written(path: &Path, what: &str) {
     }
 }
 
-/// A reader of standard output that went away has had enough: the program ends.
+/// Ends the program silently if the reader of standard output has closed the pipe; otherwise returns the error.
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     if is_standard(path) && error.kind() == io::ErrorKind::BrokenPipe {
         std::process::exit(0);
@@ -363,20 +366,20 @@ fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("{name}: cannot write: {error}"))
 }
 
-/// Writes packets to a capture: what each interface sent and received, and on an interface of their own
-/// those that were dropped, with the reason.
-struct Capture<W: Write> {
+/// Writes packets to a capture: what each interface sent and received; dropped packets, with the reason, have an
+/// interface of their own.
+struct CaptureWriter<W: Write> {
     writer: PcapngWriter<W>,
     /// The interface of dropped packets.
     dropped: u32,
-    /// The connections whose secrets are written.
+    /// The connections whose secrets have been written.
     origins: BTreeSet<[u8; CONNECTION_ID]>,
     packets: u64,
     /// The first error; nothing is written after it.
     failed: Option<io::Error>,
 }
 
-impl<W: Write> Capture<W> {
+impl<W: Write> CaptureWriter<W> {
     /// Writes the secrets of a packet before the first that needs them.
     fn key_log(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         let Packet::Value(packet) = packet else { return Ok(()) };
@@ -387,15 +390,15 @@ impl<W: Write> Capture<W> {
     }
 }
 
-impl<W: Write> PacketObserver for Capture<W> {
+impl<W: Write> PacketObserver for CaptureWriter<W> {
     fn add_secrets(&mut self, secrets: &str) {
         if self.failed.is_none() && !secrets.is_empty() {
             self.failed = self.writer.key_log(secrets).err();
         }
     }
 
-    fn observe(&mut self, sighting: &PacketEvent<'_>) {
-        let PacketEvent { time, point, fate, packet } = sighting;
+    fn observe(&mut self, event: &PacketEvent<'_>) {
+        let PacketEvent { time, point, fate, packet } = event;
         if self.failed.is_some() {
             return;
         }
@@ -411,12 +414,12 @@ impl<W: Write> PacketObserver for Capture<W> {
     }
 }
 
-/// Prints packets as they are sent, received or dropped, a line each.
-struct Text;
+/// Prints packets as they are sent, received or dropped, one per line.
+struct TextPrinter;
 
-impl PacketObserver for Text {
-    fn observe(&mut self, sighting: &PacketEvent<'_>) {
-        let PacketEvent { time, point, fate, packet } = sighting;
+impl PacketObserver for TextPrinter {
+    fn observe(&mut self, event: &PacketEvent<'_>) {
+        let PacketEvent { time, point, fate, packet } = event;
         say(&format!("{time} {:<10} {:<8} {packet}\n", point.name, fate.name()));
     }
 }

@@ -17,13 +17,13 @@ pub struct TransportOption {
 pub fn of(kind: Kind) -> Vec<TransportOption> {
     let uses = kind.uses().iter();
     let uses = uses.map(|&(name, about)| TransportOption { name: name.to_owned(), default: None, about });
-    let spec: TransportSpec = kind.name().parse().expect("a protocol alone is a transport");
+    let spec: TransportSpec = kind.name().parse().expect("a protocol without options is a transport");
     let file = stack(spec.stack()).map_or("", |stack| stack.text);
     let section = if kind == Kind::Mptcp { Kind::Tcp } else { kind };
     let behaviour = spec.option_values().iter().map(|(name, value)| TransportOption {
         name: name.clone(),
         default: Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
-        about: meaning(file, section, name),
+        about: option_comment(file, section, name),
     });
     uses.chain(behaviour).collect()
 }
@@ -37,8 +37,8 @@ impl TransportOption {
     }
 }
 
-/// The comment that explains a behaviour: behind it, or on the line before.
-fn meaning(text: &'static str, kind: Kind, name: &str) -> &'static str {
+/// Returns the comment that explains an option, behind it or on the line before.
+fn option_comment(text: &'static str, kind: Kind, name: &str) -> &'static str {
     let head = format!("[{}]", kind.name());
     let mut before = "";
     for line in

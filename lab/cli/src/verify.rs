@@ -32,7 +32,7 @@ impl Verify {
     /// Repeats the runs; returns an error that names the differences, if there are any.
     pub fn run(&self) -> Result<(), Failure> {
         let results = Results::load(&self.dir)?;
-        self.check(&results)?;
+        self.check_repeatable(&results)?;
         let stop = stop_on_interrupt()?;
         let (done, differences) = verify(&results, self.sample, threads(self.jobs), stop)?;
         if self.json {
@@ -63,8 +63,8 @@ impl Verify {
         Ok(())
     }
 
-    /// Whether there is something to repeat, and this program can.
-    fn check(&self, results: &Results) -> Result<(), Failure> {
+    /// Returns an error if there is nothing to repeat, or if this program cannot repeat it.
+    fn check_repeatable(&self, results: &Results) -> Result<(), Failure> {
         repeatable(results)?;
         let dir = self.dir.display();
         if results.points.iter().all(|point| point.runs.is_empty()) {

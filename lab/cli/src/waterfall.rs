@@ -6,10 +6,10 @@ use hol_measure::{DelayComponent, Record, RecordKind, Waterfall, WaterfallBuilde
 
 use crate::terminal::aligned;
 
-/// Letters of the longest page.
+/// Width of the longest page, in characters.
 const WIDTH: f64 = 60.0;
 
-/// The page with this number, from 1, or that of the median time.
+/// Returns the page with this number, from 1, or the one with the median time.
 pub fn of(records: &[Record], number: Option<u64>) -> Option<Waterfall> {
     let Some(number) = number else {
         let mut waterfall = WaterfallBuilder::default();
@@ -24,7 +24,7 @@ pub fn of(records: &[Record], number: Option<u64>) -> Option<Waterfall> {
     Some(Waterfall::of(number, page, &files))
 }
 
-/// The bars, and what their letters mean.
+/// Returns the bars, and the meaning of their letters.
 pub fn text(page: &Waterfall) -> String {
     let took =
         page.took.map_or("that never came".to_owned(), |took| format!("in {:.1} ms", took.as_millis_f64()));

@@ -1,4 +1,4 @@
-//! Whatever stands on a command line, it is planned or refused: no panic, no hang, no more memory than is stated here.
+//! Every command line is planned or refused: no panic, no endless loop, no more memory than stated here.
 //!
 //! `PROPTEST_CASES=1000000 cargo test -p headofline --test command_lines` takes minutes.
 
@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// All that is allocated at a time, over all cases.
+/// Maximum number of allocated octets at a time, over all cases.
 const MOST_MEMORY: usize = 256 << 20;
 
 #[global_allocator]
@@ -187,7 +187,7 @@ fn value() -> impl Strategy<Value = String> {
         1 => any::<i64>().prop_map(|number| number.to_string()),
         1 => "\\PC{0,12}",
     ]
-    // Standard input would be waited for.
+    // A command that reads standard input would wait for it.
     .prop_filter("reads standard input", |value| value != "-")
 }
 
@@ -201,7 +201,7 @@ fn arguments() -> impl Strategy<Value = Vec<String>> {
     ]
 }
 
-/// A command with what it cannot do without, and more.
+/// Returns a command with its required arguments and further ones.
 fn line() -> impl Strategy<Value = Vec<OsString>> {
     (select(COMMANDS.to_vec()), any::<bool>(), vec(arguments(), 0..6)).prop_map(|(command, whole, more)| {
         let needs = match command {
@@ -224,7 +224,7 @@ proptest! {
     #![proptest_config(cases(2000))]
     #[test]
     fn what_stands_on_a_command_line_is_planned_or_refused(line in line()) {
-        if let Err(problem) = headofline::rehearse(line.clone()) {
+        if let Err(problem) = headofline::parse_and_plan(line.clone()) {
             prop_assert!(!problem.is_empty());
             for internal in ["struct ", "unit variant", "invalid type", "expected u", "Spanned"] {
                 prop_assert!(!problem.contains(internal), "{line:?}: {problem}");
@@ -244,16 +244,18 @@ fn a_line_that_is_right_is_planned() {
             .chain(rest.iter().map(OsString::from))
             .collect()
     };
-    assert_eq!(headofline::rehearse(good(&["--set", "network.delay=5ms"])), Ok(()));
-    assert!(headofline::rehearse(good(&["--set", "network.delay=5"])).unwrap_err().contains("has no unit"));
+    assert_eq!(headofline::parse_and_plan(good(&["--set", "network.delay=5ms"])), Ok(()));
+    assert!(
+        headofline::parse_and_plan(good(&["--set", "network.delay=5"])).unwrap_err().contains("has no unit")
+    );
 }
 
-/// Before anything is sent anywhere.
+/// The command line is refused before anything is sent to another host.
 #[test]
 fn another_host_wants_the_live_world_an_address_and_a_secret() {
     let question = |rest: &[&str]| {
         let words = ["hol", "compare", "tcp", "udp"].iter().chain(rest);
-        headofline::rehearse(words.map(OsString::from)).unwrap_err()
+        headofline::parse_and_plan(words.map(OsString::from)).unwrap_err()
     };
     assert!(question(&["--peer", "192.0.2.1", "--world", "model"]).contains("omit one of the two"));
     assert!(question(&["--peer", "192.0.2.1:x"]).contains("HOST:PORT"));
@@ -271,14 +273,17 @@ fn another_host_wants_the_live_world_an_address_and_a_secret() {
     ] {
         assert!(question(right).contains("--secret-file"), "{}", question(right));
     }
-    assert_eq!(headofline::rehearse(["hol", "live", "route", "--once"].map(OsString::from)), Ok(()));
-    assert_eq!(headofline::rehearse(["hol", "live", "serve", "--once"].map(OsString::from)), Ok(()));
-    assert!(headofline::rehearse(["hol", "live", "serve", "--listen", "x"].map(OsString::from)).is_err());
+    assert_eq!(headofline::parse_and_plan(["hol", "live", "route", "--once"].map(OsString::from)), Ok(()));
+    assert_eq!(headofline::parse_and_plan(["hol", "live", "serve", "--once"].map(OsString::from)), Ok(()));
+    assert!(
+        headofline::parse_and_plan(["hol", "live", "serve", "--listen", "x"].map(OsString::from)).is_err()
+    );
     assert_eq!(
-        headofline::rehearse(["hol", "live", "serve", "--ports", "7641-7650"].map(OsString::from)),
+        headofline::parse_and_plan(["hol", "live", "serve", "--ports", "7641-7650"].map(OsString::from)),
         Ok(())
     );
     assert!(
-        headofline::rehearse(["hol", "live", "serve", "--ports", "7650-7641"].map(OsString::from)).is_err()
+        headofline::parse_and_plan(["hol", "live", "serve", "--ports", "7650-7641"].map(OsString::from))
+            .is_err()
     );
 }

@@ -30,7 +30,7 @@ pub fn applicable(cell: &Cell) -> Result<Transfer, String> {
     if cell.flows.is_some() {
         return Err("the closed form applies to transactions without competing flows".to_owned());
     }
-    if !cell.conditions.plain {
+    if !cell.conditions.is_plain {
         return Err("the closed form applies to a single FIFO link with independent loss and constant delay, at up to 30 % load, with messages of one packet".to_owned());
     }
     let transfer = transfer(cell).ok_or("no closed form for this transport")?;
@@ -40,13 +40,13 @@ pub fn applicable(cell: &Cell) -> Result<Transfer, String> {
 
 fn transfer(cell: &Cell) -> Option<Transfer> {
     let spec: TransportSpec = cell.spec.parse().ok()?;
-    let Conditions { loss, rate, delay_ms, poisson, .. } = cell.conditions;
+    let Conditions { loss, rate, delay_ms, is_poisson, .. } = cell.conditions;
     Some(Transfer {
         rate: Frequency::new(rate)?,
         one_way_delay: Duration::from_secs_f64(delay_ms / 1000.0),
         loss: Ratio::new(loss / 100.0)?,
         streams: u32::from(cell.streams),
-        arrivals: if poisson { Arrivals::Poisson } else { Arrivals::Periodic },
+        arrivals: if is_poisson { Arrivals::Poisson } else { Arrivals::Periodic },
         recovery: recovery(&spec)?,
     })
 }

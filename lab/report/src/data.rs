@@ -15,7 +15,7 @@ use hol_lab::Metric;
 pub struct Dataset {
     /// The points in the order of the experiments and their plans.
     pub cells: Vec<Cell>,
-    /// The comparison with another world of the points measured in both; `None` without another world.
+    /// The comparison with another world of the points measured in both; `None` if there are no results of another world.
     pub compared: Option<Vec<ComparedPoint>>,
     /// Planned points without a run: they failed, or the sweep was interrupted before.
     pub unmeasured: Vec<Cell>,
@@ -44,22 +44,22 @@ pub struct Cell {
     pub timelines: Vec<Timeline>,
     /// The effect of each disruption of the path, by run.
     pub outages: Vec<Vec<Outage>>,
-    /// The response times around the first disruption, of the first repetition.
-    pub course: Option<OutageCurve>,
+    /// The response times around the first disruption, in the first repetition.
+    pub outage_curve: Option<OutageCurve>,
     /// The distribution of the response times of all repetitions.
     pub latency: Distribution,
     /// The mean delay of a message by component; `None` if the world does not observe it.
     pub split: Option<MeanDelayBreakdown>,
     /// Why a run ended early, if one did.
     pub stopped: Option<String>,
-    /// Whether each run ended early; empty if none did.
+    /// Whether each run ended early; empty if no run did.
     pub early: Vec<bool>,
     /// Offered and delivered octets, in Mbit/s, if time makes messages due.
     pub load: Option<Load>,
     /// Whether longer runs would have the same mean response time, as far as the results show.
-    pub steady: bool,
-    /// The retransmission timeouts of all runs; `None` if there can be none, or they are not counted.
-    pub stalls: Option<Stalls>,
+    pub is_steady: bool,
+    /// The retransmission timeouts of all runs; `None` if the transport has none, or if they are not counted.
+    pub timeouts: Option<Stalls>,
     /// The values of metrics that are not in the summaries, including those of programs.
     pub values: Vec<(Metric, Vec<Option<f64>>)>,
     /// The waterfall of a page of the first repetition, file by file.
@@ -68,12 +68,12 @@ pub struct Cell {
     pub flows: Option<Flows>,
 }
 
-/// The offered and the carried load of a point.
+/// The offered and the delivered load of a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Load {
     /// Offered load in Mbit/s.
     pub offered: f64,
-    /// Carried load in Mbit/s, from the first message sent to the last delivered, the mean of all runs.
+    /// Delivered load in Mbit/s, from the first message sent to the last delivered, the mean of all runs.
     pub carried: f64,
 }
 
@@ -100,12 +100,12 @@ pub struct Conditions {
     /// The kind of workload and its message size, as in `echo 100B`.
     pub workload: String,
     /// Whether messages are due at random times (Poisson) rather than at regular ones.
-    pub poisson: bool,
+    pub is_poisson: bool,
     /// Whether the path is one link, the same in both directions, with independent losses and no other impairment, and a load far below its
     /// rate.
-    pub plain: bool,
+    pub is_plain: bool,
     /// Whether the path itself changes during a run, by events, a trace or a handover.
-    pub changes: bool,
+    pub path_changes: bool,
     /// The times at which a link goes down or the client moves, in s since the start of a run, with a
     /// description.
     pub disruptions: Vec<(f64, String)>,
@@ -133,7 +133,7 @@ pub struct Filter {
 
 impl Filter {
     /// Returns whether a point is selected.
-    pub fn takes(&self, cell: &Cell) -> bool {
+    pub fn selects(&self, cell: &Cell) -> bool {
         self.selects_conditions(&cell.experiment, &cell.conditions)
     }
 
@@ -184,7 +184,7 @@ impl Cell {
         let of_class = |runs: &Vec<Summary>| {
             let mut latency = Distribution::default();
             runs.iter().for_each(|run| latency.merge(&run.latency));
-            // What is kept of a point as a whole is not that of a class.
+            // Values for the whole point, such as its flows, do not apply to a class.
             let whole =
                 Self { classes: Vec::new(), values: Vec::new(), split: None, flows: None, ..self.clone() };
             Self { runs: runs.clone(), latency, ..whole }
@@ -218,7 +218,7 @@ impl Cell {
     /// Returns the number of runs that did not carry their load: they ended early, were more than a second late, or had a growing backlog.
     pub fn collapsed(&self) -> usize {
         let early = |at: usize| self.early.get(at).is_some_and(|early| *early);
-        let is_due = self.conditions.rate > 0.0 && !self.conditions.changes;
+        let is_due = self.conditions.rate > 0.0 && !self.conditions.path_changes;
         let collapsed = |run: &Summary| run.fell_behind() || (is_due && run.backlog_grew());
         self.runs.iter().enumerate().filter(|(at, run)| early(*at) || collapsed(run)).count()
     }
@@ -230,51 +230,54 @@ impl Cell {
 
     /// Returns whether at least half of the runs were completed; otherwise the completed ones are not
     /// representative.
-    pub fn mostly_ended(&self) -> bool {
+    pub fn is_mostly_completed(&self) -> bool {
         2 * self.ended_early() <= self.runs.len()
     }
 
     /// Returns whether most runs delivered the load as fast as it was offered.
-    pub fn carries(&self) -> bool {
-        self.latency.completed() > 0 && !self.mostly_collapsed() && !self.falls_behind()
+    pub fn carries_load(&self) -> bool {
+        self.latency.completed() > 0 && !self.is_mostly_collapsed() && !self.has_growing_backlog()
     }
 
     /// Returns whether more than half of the runs did not carry their load.
-    pub fn mostly_collapsed(&self) -> bool {
+    pub fn is_mostly_collapsed(&self) -> bool {
         2 * self.collapsed() > self.runs.len()
     }
 
     /// Returns whether scheduled messages take longer and longer on a path that does not change, because the load exceeds its capacity.
     /// With a linearly growing backlog the later half takes three times as long as the earlier one.
-    fn falls_behind(&self) -> bool {
+    fn has_growing_backlog(&self) -> bool {
         let halves = self.runs.iter().filter_map(|run| run.halves.means_ms());
         let (earlier, later) = halves.fold((0.0, 0.0), |(a, b), (earlier, later)| (a + earlier, b + later));
-        !self.steady && !self.conditions.changes && self.conditions.rate > 0.0 && later > 2.0 * earlier
+        !self.is_steady
+            && !self.conditions.path_changes
+            && self.conditions.rate > 0.0
+            && later > 2.0 * earlier
     }
 
-    /// Returns why the mean depends on the length of the runs.
+    /// Explains why the mean depends on the length of the runs.
     pub fn why_unsteady(&self) -> &'static str {
-        match self.conditions.changes {
+        match self.conditions.path_changes {
             true => "the path changes during a run, and the mean depends on the length of the runs",
             false => "the mean depends on the length of the runs",
         }
     }
 
     /// Returns `value` of each run; `None` for runs that ended early, because their slowest messages are missing.
-    pub fn of_ended(&self, value: impl Fn(&Summary) -> Option<f64>) -> Vec<Option<f64>> {
+    pub fn of_completed_runs(&self, value: impl Fn(&Summary) -> Option<f64>) -> Vec<Option<f64>> {
         let ended = |at: usize| !self.early.get(at).is_some_and(|early| *early);
         self.runs.iter().enumerate().map(|(at, run)| value(run).filter(|_| ended(at))).collect()
     }
 
-    /// Returns why the point has no mean response time; `None` if it has one.
+    /// Explains why the point has no mean response time; `None` if it has one.
     pub fn why_no_mean(&self) -> Option<String> {
         let unsteady = || format!("no steady state: {}", self.why_unsteady());
-        if self.steady { self.stopped.clone() } else { Some(unsteady()) }
+        if self.is_steady { self.stopped.clone() } else { Some(unsteady()) }
     }
 
     /// Returns the mean response time of each repetition, in ms; `None` if one of them delivered nothing, or there is no steady state.
     pub fn means(&self) -> Option<Vec<f64>> {
-        self.runs.iter().map(|run| run.latency.mean_ms().filter(|_| self.steady)).collect()
+        self.runs.iter().map(|run| run.latency.mean_ms().filter(|_| self.is_steady)).collect()
     }
 
     /// Returns a quantile of the response time over all messages that were due, in ms.
@@ -283,7 +286,7 @@ impl Cell {
     }
 
     /// Describes the conditions: `exp1, 1 % loss, 100/s`, or by other swept keys: `grid, queue 12p`.
-    pub fn place(&self) -> String {
+    pub fn describe_conditions(&self) -> String {
         let Conditions { loss, rate, ref axes, .. } = self.conditions;
         let number = crate::plot::number;
         if axes.iter().any(|(key, _)| !["network.loss", "workload.rate"].contains(&key.as_str())) {
@@ -311,7 +314,7 @@ pub fn short(key: &str) -> &str {
 impl Dataset {
     /// Returns the points of one transport.
     pub fn of<'a>(&'a self, transport: &'a str, filter: &'a Filter) -> impl Iterator<Item = &'a Cell> {
-        self.cells.iter().filter(move |cell| cell.transport == transport && filter.takes(cell))
+        self.cells.iter().filter(move |cell| cell.transport == transport && filter.selects(cell))
     }
 
     /// Returns all points of the plan, with the measured point if there is one.
@@ -323,7 +326,7 @@ impl Dataset {
     /// Returns the labels of all transports that `filter` selects, in the order of the experiments.
     pub fn transports(&self, filter: &Filter) -> Vec<&str> {
         let mut labels: Vec<&str> = Vec::new();
-        for cell in self.cells.iter().filter(|cell| filter.takes(cell)) {
+        for cell in self.cells.iter().filter(|cell| filter.selects(cell)) {
             if !labels.contains(&cell.transport.as_str()) {
                 labels.push(&cell.transport);
             }
@@ -332,7 +335,7 @@ impl Dataset {
     }
 
     /// Returns the results of `transport` under the same conditions as `like`.
-    pub fn beside(&self, like: &Cell, transport: &str) -> Option<&Cell> {
+    pub fn with_same_conditions(&self, like: &Cell, transport: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| {
             cell.transport == transport
                 && cell.experiment == like.experiment

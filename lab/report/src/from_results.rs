@@ -29,14 +29,14 @@ impl From<&PointResult> for Cell {
             classes: classes(result),
             timelines: result.runs.iter().filter_map(|run| run.timeline.clone()).collect(),
             outages: result.runs.iter().map(|run| run.outages.clone()).collect(),
-            course: result.runs.first().and_then(|run| run.course.as_deref().cloned()),
+            outage_curve: result.runs.first().and_then(|run| run.course.as_deref().cloned()),
             latency: result.latency(),
             split: split(result),
             stopped: result.stopped().map(str::to_owned),
             early: result.runs.iter().map(|run| run.stopped.is_some()).collect(),
             load: load(result),
-            steady: result.is_steady(),
-            stalls: result.stalls(),
+            is_steady: result.is_steady(),
+            timeouts: result.stalls(),
             values: values(result),
             waterfall: result.runs.iter().find_map(|run| run.waterfall.as_deref().cloned()),
             flows: flows(result),
@@ -59,14 +59,14 @@ impl From<&Point> for Cell {
             classes: Vec::new(),
             timelines: Vec::new(),
             outages: Vec::new(),
-            course: None,
+            outage_curve: None,
             latency: Distribution::default(),
             split: None,
             stopped: None,
             early: Vec::new(),
             load: None,
-            steady: true,
-            stalls: None,
+            is_steady: true,
+            timeouts: None,
             values: Vec::new(),
             waterfall: None,
             flows: None,
@@ -87,20 +87,20 @@ fn classes(result: &PointResult) -> Vec<(String, Vec<Summary>)> {
 /// Returns the values of the metrics that are not in the summaries.
 fn values(result: &PointResult) -> Vec<(Metric, Vec<Option<f64>>)> {
     let point = &result.point;
-    // A workload that waits for replies has its throughput set by the response times, which may have no steady state.
+    // If a workload waits for replies, the response times determine its throughput, which then may have no steady state.
     let has_pace = result.is_steady() || !point.workload.waits_for_replies();
-    let is_told = |info: &&MetricInfo| {
+    let is_defined = |info: &&MetricInfo| {
         let is_met = info.needs.is_none_or(|need| (need.is_met)(point));
         is_met && matches!(info.extract, Extract::Run(_)) && (has_pace || info.metric != Metric::Throughput)
     };
-    let measured = TABLE.iter().filter(is_told).map(|info| info.metric);
+    let measured = TABLE.iter().filter(is_defined).map(|info| info.metric);
     measured
         .chain(result.defined().map(Metric::Defined))
         .map(|metric| (metric, result.values(metric)))
         .collect()
 }
 
-/// What is offered, where messages of one size are due by a rate, and what of it was delivered.
+/// Returns the offered and the delivered load, if a rate makes messages of one size due.
 fn load(result: &PointResult) -> Option<Load> {
     let workload = &result.point.workload;
     let each = 8e-6 * result.point.workload.size()? as f64;
@@ -124,7 +124,7 @@ fn flows(result: &PointResult) -> Option<Flows> {
     })
 }
 
-/// Returns the mean time in each stage, if the records tell when messages were sent and arrived.
+/// Returns the mean time in each stage, if the records contain the times at which messages were sent and arrived.
 fn split(result: &PointResult) -> Option<MeanDelayBreakdown> {
     result.runs.iter().all(|run| run.sees_passage).then(|| result.split_ms().unwrap_or_default())
 }
@@ -139,9 +139,9 @@ fn conditions(point: &Point) -> Conditions {
         rate: point.offered_rate(),
         delay_ms: (up.delay.as_millis_f64() + down.delay.as_millis_f64()) / 2.0,
         workload: workload.to_string(),
-        poisson: workload.arrivals() == Arrivals::Poisson,
-        plain: is_plain(point),
-        changes: point.path_changes(),
+        is_poisson: workload.arrivals() == Arrivals::Poisson,
+        is_plain: is_plain(point),
+        path_changes: point.path_changes(),
         disruptions: disruptions(point),
         axes: point.axes.clone(),
     }
@@ -154,7 +154,7 @@ fn disruptions(point: &Point) -> Vec<(f64, String)> {
 
 /// Returns whether the closed form may apply to the point's network and load.
 fn is_plain(point: &Point) -> bool {
-    /// The utilisation above which queues are not rare any more.
+    /// The utilisation above which queues are no longer rare.
     const EASY: f64 = 0.3;
     /// User data that fits into one packet, and the approximate size of its headers, in octets.
     const MOST: u64 = 1400;

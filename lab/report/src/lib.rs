@@ -1,9 +1,8 @@
-//! Figures, tables, claims and the page.
+//! Figures, tables, claims and the page of a report.
 //!
-//! [`write()`] turns a result directory into `report.html` and its figures; everything on the page is
-//! computed from the stored runs, the study's `figures.toml` and its `claims.toml`.
+//! [`write()`] turns a result directory into `report.html` and its figures; everything on the page is computed from the
+//! stored runs, the study's `figures.toml` and its `claims.toml`.
 
-mod beside;
 mod ceiling;
 pub mod claims;
 mod closed_form;
@@ -11,6 +10,7 @@ pub mod data;
 pub mod figures;
 mod from_results;
 pub mod metric;
+mod other_measurement;
 pub mod over_time;
 mod page;
 pub mod plot;
@@ -26,7 +26,7 @@ pub mod topology;
 pub mod two_worlds;
 pub mod validation;
 
-pub use beside::{OtherMeasurement, OtherSeries};
+pub use other_measurement::{OtherMeasurement, OtherSeries};
 pub use provenance::Provenance;
 pub use report::{Report, ReportError, write};
-pub use ro_crate::{Published, write_crate};
+pub use ro_crate::{PublicationDetails, write_crate};

@@ -14,8 +14,8 @@ impl Cell {
         let needs_end = matches!(metric, Metric::ResponseTime | Metric::Tail);
         match metric.info().extract {
             // If longer runs would have another mean, or most runs did not carry the load, no time is representative.
-            _ if needs_end && (!self.steady || !self.mostly_ended()) => Vec::new(),
-            Extract::Summary(of) if needs_end => self.of_ended(of),
+            _ if needs_end && (!self.is_steady || !self.is_mostly_completed()) => Vec::new(),
+            Extract::Summary(of) if needs_end => self.of_completed_runs(of),
             Extract::Summary(of) if self.is_played() || metric.info().needs.is_none() => {
                 self.runs.iter().map(of).collect()
             }
@@ -41,7 +41,7 @@ impl Cell {
 
     /// Returns by how much the mean may rise by timeouts that did not occur.
     pub fn allowance(&self, metric: Metric) -> Allowance {
-        let stalls = self.stalls.filter(|_| metric == Metric::ResponseTime);
+        let stalls = self.timeouts.filter(|_| metric == Metric::ResponseTime);
         stalls.map_or(Allowance::default(), |stalls| stalls.allowance())
     }
 
@@ -81,11 +81,11 @@ impl Cell {
         if metric.info().needs_load { self.collapsed() } else { self.missing(metric) }
     }
 
-    /// Returns why the metric has no mean, in a few words.
+    /// Explains in a few words why the metric has no mean.
     pub fn why_none(&self) -> &'static str {
-        if !self.mostly_ended() {
+        if !self.is_mostly_completed() {
             "most runs ended early"
-        } else if self.steady {
+        } else if self.is_steady {
             "no run has a value"
         } else {
             "no steady state"
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn without_a_steady_state_there_is_no_mean_and_no_tail() {
         let mut cell = cell("SCTP-8", 0.0, 10_000.0, &[56.9; 10]);
-        cell.steady = false;
+        cell.is_steady = false;
         assert_eq!([Metric::ResponseTime, Metric::Tail].map(|metric| cell.mean_of(metric)), [None; 2]);
         assert_eq!((cell.means(), cell.why_no_mean().is_some()), (None, true));
     }

@@ -8,17 +8,17 @@ use hol_lab::toml_reader::from_text;
 use hol_lab::{LabError, Point, Results, Study};
 use serde::Serialize;
 
-use crate::beside::OtherMeasurement;
 use crate::claims::{JudgedClaim, Kind, StudyClaims, Verdict, judge};
 use crate::data::Dataset;
 use crate::figures::{Figure, StackView, StudyFigures, gather};
+use crate::other_measurement::OtherMeasurement;
 use crate::over_time::{self, OverTime};
 use crate::page;
 use crate::provenance::Provenance;
 use crate::region::{self, Region};
 use crate::sequence::{Diagram, diagrams};
 use crate::survey::{Survey, SurveyResults};
-use crate::two_worlds::{Kernel, Mismatch};
+use crate::two_worlds::{KernelResults, Mismatch};
 
 /// The file with the answer of a report.
 const ANSWER: &str = "answer.json";
@@ -47,13 +47,13 @@ pub struct Report {
     /// The claims of the study with their verdicts.
     pub judged: Vec<JudgedClaim>,
     /// The kernel's results, if there are results of both worlds.
-    pub kernel: Option<Kernel>,
+    pub kernel: Option<KernelResults>,
     /// Share of the study's messages that the points have: 0.05 for a quick run, otherwise 1.
     pub share: f64,
     /// Sequence diagrams of one lost message, for studies.
     pub diagrams: Vec<Diagram>,
     /// What other tools have measured, to be compared with the points.
-    pub beside: Vec<OtherMeasurement>,
+    pub other_measurements: Vec<OtherMeasurement>,
     /// The origin of the results.
     pub provenance: Provenance,
 }
@@ -97,7 +97,7 @@ pub enum ReportError {
     /// The files of a study, or its experiments, are invalid.
     #[error(transparent)]
     Lab(#[from] LabError),
-    /// Two result directories are not of the same experiments in two worlds.
+    /// Two result directories do not belong to the same experiments in two worlds.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
     /// The figures or claims of a study are invalid.
@@ -121,9 +121,13 @@ pub enum ReportError {
 }
 
 /// Writes the report of `results` into `dir`: `report.html`, `answer.json` with its sentences, and `figures/` with an SVG and a CSV file each.
-/// `beside`: what other tools have measured.
-pub fn write(results: &Results, beside: Vec<OtherMeasurement>, dir: &Path) -> Result<Report, ReportError> {
-    let mut report = Report { beside, ..Report::gather(results)? };
+/// `other_measurements`: what other tools have measured.
+pub fn write(
+    results: &Results,
+    other_measurements: Vec<OtherMeasurement>,
+    dir: &Path,
+) -> Result<Report, ReportError> {
+    let mut report = Report { other_measurements, ..Report::gather(results)? };
     let conditions = report.surveys.iter().flat_map(|survey| &survey.conditions);
     report.over_time =
         over_time::gather(results, dir, conditions.map(|(place, filter)| (place.as_str(), filter)))?;
@@ -143,9 +147,10 @@ impl Report {
         let mut surveys = Vec::new();
         if results.manifest.study.is_none() {
             for survey in surveys_of(results, &data) {
-                let wishes = results.manifest.figures.get(&survey.experiment).map_or(&[][..], Vec::as_slice);
-                figures.extend(survey.figures(wishes, &data, figures.len() + 1));
-                surveys.push(survey.surveyed());
+                let requests =
+                    results.manifest.figures.get(&survey.experiment).map_or(&[][..], Vec::as_slice);
+                figures.extend(survey.figures(requests, &data, figures.len() + 1));
+                surveys.push(survey.results());
             }
         }
         let judged = asked.judge(&data);
@@ -165,7 +170,7 @@ impl Report {
             } else {
                 Vec::new()
             },
-            beside: Vec::new(),
+            other_measurements: Vec::new(),
             provenance: Provenance::of(results),
             data,
             layout,
@@ -244,16 +249,17 @@ impl Report {
     }
 }
 
-/// The answer in sentences, for those who show it elsewhere. Commands are between backticks.
+/// The answer as sentences, for programs that show it elsewhere. Commands are between backticks.
 #[derive(Serialize)]
 struct Answer<'r> {
-    /// Whether all runs that were planned are in it.
+    /// Whether the answer covers all planned runs.
     complete: bool,
-    /// The question of a study, else empty.
+    /// The question of a study; otherwise empty.
     question: &'r str,
-    /// A sentence for each transport, compared with the first one; what a disruption of the path cost.
+    /// A sentence for each transport, compared with the first one, and sentences about the effect of a disruption of
+    /// the path.
     sentences: Vec<&'r String>,
-    /// A sentence for each line, if there are several.
+    /// A sentence for each line, if there are several lines.
     lines: Vec<&'r String>,
 }
 

@@ -23,25 +23,25 @@ const MEDIA_TYPES: [(&str, &str); 8] = [
     ("svg", "image/svg+xml"),
 ];
 
-/// What a result directory does not know of its publication.
+/// Details of a publication that the result directory does not contain.
 #[derive(Debug, Clone, Copy)]
-pub struct Published<'a> {
-    /// The bibliographic reference of what the study repeats; empty if there is none.
+pub struct PublicationDetails<'a> {
+    /// The bibliographic reference of the publication that the study repeats; empty if there is none.
     pub repeats: &'a str,
-    /// The date of the publication, as in ISO 8601.
+    /// The date of the publication (ISO 8601).
     pub date: &'a str,
-    /// The address of the licence of the results, if somebody gave one.
+    /// The address of the licence of the results, if the user gave one.
     pub license: Option<&'a str>,
 }
 
-/// Writes the metadata of `results`, which are in `dir`, beside them. Returns the path of the file.
-pub fn write_crate(results: &Results, dir: &Path, published: Published<'_>) -> io::Result<PathBuf> {
+/// Writes the metadata of `results` into their directory `dir`. Returns the path of the file.
+pub fn write_crate(results: &Results, dir: &Path, details: PublicationDetails<'_>) -> io::Result<PathBuf> {
     let mut files = Vec::new();
     collect(dir, Path::new(""), &mut files)?;
     files.retain(|file| file != Path::new(FILE));
     files.sort();
     let entities = files.iter().map(|file| entity(dir, file)).collect::<io::Result<Vec<Value>>>()?;
-    let text = serde_json::to_string_pretty(&metadata(results, &entities, published))?;
+    let text = serde_json::to_string_pretty(&metadata(results, &entities, details))?;
     let path = dir.join(FILE);
     fs::write(&path, text)?;
     Ok(path)
@@ -77,8 +77,8 @@ fn entity(dir: &Path, file: &Path) -> io::Result<Value> {
 }
 
 /// Returns the whole document.
-fn metadata(results: &Results, files: &[Value], published: Published<'_>) -> Value {
-    let Published { repeats, date, license } = published;
+fn metadata(results: &Results, files: &[Value], details: PublicationDetails<'_>) -> Value {
+    let PublicationDetails { repeats, date, license } = details;
     let manifest = &results.manifest;
     let Origin { commit, program, files: inputs } = &manifest.origin;
     // JSON-LD of RO-Crate writes a single reference without a list.

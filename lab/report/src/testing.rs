@@ -29,7 +29,11 @@ pub fn cell_with(transport: &str, loss: f64, rate: f64, runs: &[Vec<f64>]) -> Ce
 pub fn flow(transport: &str, axes: &[(&str, &str)], throughputs: &[f64], ceiling_kbps: f64) -> Cell {
     let mut cell = cell(transport, 0.0, 0.0, &vec![10.0; throughputs.len()]);
     cell.conditions.axes = axes.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-    cell.flows = Some(Flows { point: cell.place(), ceiling_kbps: Some(ceiling_kbps), background_kbps: None });
+    cell.flows = Some(Flows {
+        point: cell.describe_conditions(),
+        ceiling_kbps: Some(ceiling_kbps),
+        background_kbps: None,
+    });
     set(&mut cell, Metric::ConnectTime, vec![Some(100.0); throughputs.len()]);
     set(&mut cell, Metric::Throughput, throughputs.iter().copied().map(Some).collect());
     cell
@@ -67,7 +71,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
             loss,
             rate,
             delay_ms: 10.0,
-            plain: true,
+            is_plain: true,
             workload: "simco".into(),
             axes: vec![("network.loss".to_owned(), format!("{loss}%"))],
             ..Conditions::default()
@@ -76,14 +80,14 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
         classes: Vec::new(),
         timelines: Vec::new(),
         outages: Vec::new(),
-        course: None,
+        outage_curve: None,
         latency,
         split: Some(MeanDelayBreakdown::default()),
         stopped: None,
         early: Vec::new(),
         load: None,
-        steady: true,
-        stalls: None,
+        is_steady: true,
+        timeouts: None,
         values: Vec::new(),
         waterfall: None,
         flows: None,
@@ -113,7 +117,7 @@ pub fn summary(latencies_ms: &[f64]) -> Summary {
     }
 }
 
-/// Returns the provenance of a run that never took place.
+/// Returns the provenance of a run that was never performed.
 pub fn provenance() -> Provenance {
     Provenance {
         version: "0".into(),

@@ -9,7 +9,7 @@ use hol_report::data::{Cell, Dataset};
 use hol_report::figures::{Kind, StudyFigures};
 use hol_stack::TransportSpec;
 
-/// The studies that make claims: `fidelity` is for `hol validate` and makes none.
+/// The studies with claims; `fidelity` is only for `hol validate` and has none.
 static STUDIES: LazyLock<Vec<(Study, StudyFigures, StudyClaims)>> = LazyLock::new(|| {
     let studies = Study::all().filter_map(|(name, _)| {
         let study = Study::load(name, false).unwrap_or_else(|e| panic!("{e}"));
@@ -46,7 +46,8 @@ fn every_figure_names_an_experiment_and_transports_that_exist_on_every_stack_tha
                 .filter(|(name, _)| *name == figure.experiment)
                 .flat_map(|(_, experiment)| experiment.points.iter().map(|point| point.label.as_str()))
                 .collect();
-            // Beyond the first two a stack is a setting, which not every experiment depends on: all of a figure, or nothing.
+            // From the third on, a stack is a setting on which only some experiments depend: either all points of a
+            // figure have it, or none.
             for (at, view) in figures.views.iter().enumerate() {
                 let of_view =
                     |transport: &String| shown.contains(format!("{transport}{}", view.suffix).as_str());
@@ -88,7 +89,7 @@ fn figures_and_claims_have_each_number_once() {
     }
 }
 
-/// Keys under which a claim names transports, by their labels without the stack.
+/// Keys of a claim whose values are labels of transports, without the stack.
 const TRANSPORTS: [&str; 7] = ["transport", "transports", "than", "like", "of", "left", "right"];
 
 #[test]
@@ -115,7 +116,8 @@ fn every_transport_and_experiment_that_a_claim_names_exists() {
     }
 }
 
-/// Every text under one of `keys`, at any depth, alone or in a list. Where workloads are compared they are what is named.
+/// Returns every text under one of `keys`, at any depth, alone or in a list. In comparisons of workloads these keys
+/// name workloads, so they are skipped.
 fn named<'v>(value: &'v toml::Value, keys: &[&str]) -> Vec<&'v str> {
     let of_entry = |(key, value): (&String, &'v toml::Value)| match value {
         toml::Value::String(text) if keys.contains(&key.as_str()) => vec![text.as_str()],
@@ -153,12 +155,13 @@ fn no_point_that_a_claim_speaks_of_is_left_out_without_a_reason() {
             for stack in &figures.views {
                 let left = claim.left_out(&View { data: &data, stack });
                 problems.extend(left.iter().filter(|(_, why)| why.is_none()).map(|(cell, _)| {
-                    format!("{}: {} at {} is left out", claim.id, cell.transport, cell.place())
+                    format!("{}: {} at {} is left out", claim.id, cell.transport, cell.describe_conditions())
                 }));
             }
             for (index, left) in claim.left_out.iter().enumerate() {
                 let stacks = figures.views.iter().map(|stack| View { data: &data, stack });
-                let used = stacks.flat_map(|view| claim.left_out(&view)).any(|(cell, _)| left.at.takes(cell));
+                let used =
+                    stacks.flat_map(|view| claim.left_out(&view)).any(|(cell, _)| left.at.selects(cell));
                 assert!(used, "{}: reason {index} leaves nothing out", claim.id);
             }
         }

@@ -3,7 +3,7 @@
 use hol_measure::{Probe, Winner};
 use hol_report::survey::{Axis, NEGLIGIBLE};
 
-use super::Line;
+use super::LineResult;
 
 /// Columns of the map.
 const WIDTH: usize = 56;
@@ -37,19 +37,19 @@ pub(super) fn strip(probes: &[Probe], logarithmic: bool) -> String {
 }
 
 /// Returns all lines below each other over the axis.
-pub(super) fn map(lines: &[Line], axis: &Axis) -> String {
+pub(super) fn map(lines: &[LineResult], axis: &Axis) -> String {
     let order = axis.ascending();
     let (Some(first), Some(last), Some(line)) = (order.first(), order.last(), lines.first()) else {
         return String::new();
     };
     let is_one_rival = lines.iter().all(|other| other.transport == line.transport);
-    let label = |line: &Line| match (line.at.as_str(), is_one_rival) {
+    let label = |line: &LineResult| match (line.at.as_str(), is_one_rival) {
         (at, true) => at.to_owned(),
         ("", false) => line.transport.clone(),
         (at, false) => format!("{at}, {}", line.transport),
     };
     let width = lines.iter().map(|line| label(line).chars().count()).max().unwrap_or(0);
-    let [from, to] = [first, last].map(|step| axis.place(*step).to_string());
+    let [from, to] = [first, last].map(|step| axis.position(*step).to_string());
     let head =
         format!("{:width$}  {from}{:>gap$}", "", format!("{} {to}", axis.label()), gap = WIDTH - from.len());
     let rows: String = lines.iter().map(|line| format!("{:width$}  {}\n", label(line), line.map)).collect();

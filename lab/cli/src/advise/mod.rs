@@ -1,8 +1,8 @@
 //! `hol advise`: finds where along an axis the better transport changes.
 
+mod line_answer;
 mod map;
 mod sampler;
-mod words;
 
 use std::path::PathBuf;
 
@@ -57,25 +57,26 @@ pub struct Advise {
     json: bool,
 }
 
-/// What is said of two transports under one combination of the other axes.
+/// The result of the search for two transports and one combination of the other axes, as printed with `--json`.
 #[derive(Debug, Serialize)]
-struct Line {
+struct LineResult {
     axis: String,
     unit: &'static str,
-    /// The steps of the other axes, in words.
+    /// The steps of the other axes, as text.
     at: String,
     transport: String,
     than: String,
     metric: &'static str,
-    borders: Vec<Crossing>,
+    #[serde(rename = "borders")]
+    crossovers: Vec<Crossover>,
     sentence: String,
     #[serde(skip)]
     map: String,
 }
 
-/// A border for programs: what is so up to `low`, and from `high` on.
+/// A crossover in JSON: `before` holds up to `low`, `after` from `high` on.
 #[derive(Debug, Serialize)]
-struct Crossing {
+struct Crossover {
     low: f64,
     high: f64,
     before: &'static str,
@@ -85,9 +86,9 @@ struct Crossing {
 impl Advise {
     /// Searches every line, then prints the results.
     pub fn run(&self) -> Result<(), Failure> {
-        let (source, experiment, axis) = self.read()?;
-        let labels = labels(&experiment);
-        let [yardstick, challengers @ ..] = &labels[..] else { return Ok(()) };
+        let (source, experiment, axis) = self.load()?;
+        let labels = transport_labels(&experiment);
+        let [reference, challengers @ ..] = &labels[..] else { return Ok(()) };
         if challengers.is_empty() {
             let name = source.name();
             return Err(Failure::Usage(format!(
@@ -104,9 +105,9 @@ impl Advise {
             finished: hol_lab::RunResults::default(),
         };
         let mut lines = Vec::new();
-        for others in others(&experiment, &axis) {
+        for others in other_axis_values(&experiment, &axis) {
             for challenger in challengers {
-                let line = sampler.line(&others, challenger, yardstick)?;
+                let line = sampler.search_line(&others, challenger, reference)?;
                 if self.json {
                     say(&json(&line));
                 } else {
@@ -123,41 +124,41 @@ impl Advise {
         Ok(())
     }
 
-    /// Does everything up to the first run.
-    pub fn rehearse(&self) -> Result<(), Failure> {
-        self.read().map(|_| ())
+    /// Checks the file and the options without performing a run.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.load().map(|_| ())
     }
 
-    /// The experiment with what overrides it, and the axis to search along.
-    fn read(&self) -> Result<(Source, Experiment, Axis), Failure> {
+    /// Returns the experiment with the options applied, and the axis to search along.
+    fn load(&self) -> Result<(Source, Experiment, Axis), Failure> {
         let written = Source::read(&self.file)?;
         let mut source = written.clone();
         set_all(&mut source, &self.settings)?;
         let experiment = Experiment::parse(&source.stem(), &source)?;
-        let axes = swept(&experiment);
-        let Some(axis) = self.choose(&axes) else {
+        let axes = swept_axes(&experiment);
+        let Some(axis) = self.choose_axis(&axes) else {
             let of_the_file =
-                Experiment::parse(&written.stem(), &written).map(|experiment| swept(&experiment));
-            let problem = self.why_none(&axes, &of_the_file.unwrap_or_default());
+                Experiment::parse(&written.stem(), &written).map(|experiment| swept_axes(&experiment));
+            let problem = self.explain_missing_axis(&axes, &of_the_file.unwrap_or_default());
             return Err(InputError { place: source.name().to_owned(), problem }.into());
         };
         Ok((source, experiment, axis.clone()))
     }
 
-    /// The axis to search along: one key's, for a value between two steps of a zip is not defined.
-    fn choose<'a>(&self, axes: &'a [Axis]) -> Option<&'a Axis> {
-        let mut candidates = axes.iter().filter(|axis| is_free(axis));
+    /// Returns the axis to search along. It has one key, because a [[zip]] defines no values between its steps.
+    fn choose_axis<'a>(&self, axes: &'a [Axis]) -> Option<&'a Axis> {
+        let mut candidates = axes.iter().filter(|axis| is_searchable(axis));
         candidates.find(|axis| self.over.as_ref().is_none_or(|over| axis.keys[0] == *over))
     }
 
-    /// Why there is no axis to search along among `axes`, which the command line may have made fewer than `written`.
-    fn why_none(&self, axes: &[Axis], written: &[Axis]) -> String {
+    /// Returns why none of `axes` can be searched. `written` are the axes of the file, of which `--set` may have fixed some.
+    fn explain_missing_axis(&self, axes: &[Axis], written: &[Axis]) -> String {
         let is_asked = |axis: &&Axis| match &self.over {
             Some(key) => axis.keys.contains(key),
             None => axis.numbers.is_some(),
         };
         let free: Vec<&str> =
-            axes.iter().filter(|axis| is_free(axis)).map(|axis| axis.keys[0].as_str()).collect();
+            axes.iter().filter(|axis| is_searchable(axis)).map(|axis| axis.keys[0].as_str()).collect();
         let instead = match free.as_slice() {
             [] => String::new(),
             [one] => format!("; {one} can be searched"),
@@ -186,29 +187,29 @@ impl Advise {
     }
 }
 
-fn swept(experiment: &Experiment) -> Vec<Axis> {
+fn swept_axes(experiment: &Experiment) -> Vec<Axis> {
     let points: Vec<_> = experiment.points.iter().map(|point| point.axes.as_slice()).collect();
     axes(&points)
 }
 
-/// Whether the axis has a value between any two.
-fn is_free(axis: &Axis) -> bool {
+/// Returns whether values between the steps of the axis are valid: it is numeric and has one key.
+fn is_searchable(axis: &Axis) -> bool {
     axis.numbers.is_some() && axis.keys.len() == 1
 }
 
-/// The labels of the transports, the yardstick first.
-fn labels(experiment: &Experiment) -> Vec<String> {
+/// Returns the labels of the transports, the reference first.
+fn transport_labels(experiment: &Experiment) -> Vec<String> {
     // Points are ordered by transport.
     let mut labels: Vec<String> = experiment.points.iter().map(|point| point.label.clone()).collect();
     labels.dedup();
     labels
 }
 
-/// Every combination of the other axes.
-fn others(experiment: &Experiment, axis: &Axis) -> Vec<Vec<(String, String)>> {
+/// Returns every combination of values of the other axes.
+fn other_axis_values(experiment: &Experiment, axis: &Axis) -> Vec<Vec<(String, String)>> {
     let mut all: Vec<Vec<(String, String)>> = Vec::new();
     for point in &experiment.points {
-        let others = without(&point.axes, axis);
+        let others = without_axis(&point.axes, axis);
         if !all.contains(&others) {
             all.push(others);
         }
@@ -216,6 +217,6 @@ fn others(experiment: &Experiment, axis: &Axis) -> Vec<Vec<(String, String)>> {
     all
 }
 
-fn without(axes: &[(String, String)], axis: &Axis) -> Vec<(String, String)> {
+fn without_axis(axes: &[(String, String)], axis: &Axis) -> Vec<(String, String)> {
     axes.iter().filter(|(key, _)| *key != axis.keys[0]).cloned().collect()
 }

@@ -8,20 +8,20 @@ use hol_measure::{CrossoverSearch, Probe, Winner, brackets};
 use hol_report::data::Cell;
 use hol_report::survey::{Axis, Contest, Outcome, lead};
 
-use super::words::{LineAnswer, ProbeNumbers};
-use super::{Line, map, without};
+use super::line_answer::{LineAnswer, ProbeNumbers};
+use super::{LineResult, map, without_axis};
 use crate::failure::Failure;
 
-/// All tests of one line shall hold together, so that each has to be surer than the 95 % of the whole.
-const TESTS: usize = 100;
-/// Repetitions before a place is judged at all, and, unless told, the most that it may take: what is rare has to have had its
-/// chance.
-const FIRST: u32 = 64;
-const MOST: u32 = 400;
-/// Places sampled beyond those of the file at most.
-const PLACES: usize = 24;
-/// Ends of borders that are confirmed at most.
-const CONFIRMED: usize = 16;
+/// Number of tests for which the level of a line is corrected (Bonferroni), so that all of its verdicts hold jointly
+/// with 95 %.
+const TEST_COUNT: usize = 100;
+/// Minimum repetitions before a point is judged, so that rare events occur, and the default maximum.
+const MIN_REPETITIONS: u32 = 64;
+const DEFAULT_MAX_REPETITIONS: u32 = 400;
+/// Maximum number of points sampled in addition to those of the file.
+const MAX_ADDED_POINTS: usize = 24;
+/// Maximum number of ends of crossovers that are confirmed with more repetitions.
+const MAX_CONFIRMED_ENDS: usize = 16;
 
 /// Samples the points of one line.
 pub(super) struct Sampler<'a> {
@@ -39,52 +39,56 @@ pub(super) struct Sampler<'a> {
 
 /// The two transports that are compared, and the values of the other axes.
 #[derive(Clone, Copy)]
-struct Rivals<'a> {
+struct ComparedTransports<'a> {
     others: &'a [(String, String)],
     transport: &'a str,
     than: &'a str,
 }
 
 impl Sampler<'_> {
-    /// Searches along the axis where the better of the two changes.
-    pub(super) fn line(
+    /// Searches the axis for the points at which the better of the two transports changes.
+    pub(super) fn search_line(
         &mut self,
         others: &[(String, String)],
         transport: &str,
         than: &str,
-    ) -> Result<Line, Failure> {
+    ) -> Result<LineResult, Failure> {
         let axis = self.axis;
         let Some((_, numbers)) = &axis.numbers else { unreachable!("the axis was chosen for its numbers") };
-        let search =
-            CrossoverSearch { logarithmic: numbers.span_decades(), precision: self.precision, most: PLACES };
-        let grid: Vec<f64> = axis.ascending().into_iter().map(|step| axis.place(step)).collect();
-        let rivals = Rivals { others, transport, than };
+        let search = CrossoverSearch {
+            logarithmic: numbers.span_decades(),
+            precision: self.precision,
+            most: MAX_ADDED_POINTS,
+        };
+        let grid: Vec<f64> = axis.ascending().into_iter().map(|step| axis.position(step)).collect();
+        let compared = ComparedTransports { others, transport, than };
         let mut seen: Vec<ProbeNumbers> = Vec::new();
-        let mut look = |x: f64, confirm: bool| {
-            let (probe, what) = self.probe(x, &numbers.text(x), rivals, confirm)?;
+        let mut measure = |x: f64, confirm: bool| {
+            let (probe, what) = self.probe(x, &numbers.text(x), compared, confirm)?;
             seen.retain(|known| known.x != x);
             seen.push(what);
             Ok::<_, Failure>(probe)
         };
         let round = |x| numbers.round(x);
-        let mut probes = search.run(&grid, round, |x| look(x, false))?;
-        // Few repetitions may have missed what is rare: the ends of a border are looked at again with all, and what does not
-        // stand is searched anew.
+        let mut probes = search.run(&grid, round, |x| measure(x, false))?;
+        // The first repetitions may have missed rare events: the ends of each crossover are measured again with all
+        // repetitions, and the search is refined if a result changes.
         let mut confirmed: Vec<f64> = Vec::new();
-        let next =
-            |probes: &[Probe], confirmed: &[f64]| ends(probes).into_iter().find(|x| !confirmed.contains(x));
-        while let Some(x) = next(&probes, &confirmed).filter(|_| confirmed.len() < CONFIRMED) {
-            let again = look(x, true)?;
+        let next = |probes: &[Probe], confirmed: &[f64]| {
+            crossover_ends(probes).into_iter().find(|x| !confirmed.contains(x))
+        };
+        while let Some(x) = next(&probes, &confirmed).filter(|_| confirmed.len() < MAX_CONFIRMED_ENDS) {
+            let again = measure(x, true)?;
             probes.iter_mut().filter(|probe| probe.x == x).for_each(|probe| *probe = again);
             confirmed.push(x);
-            search.refine(&mut probes, round, |x| look(x, false))?;
+            search.refine(&mut probes, round, |x| measure(x, false))?;
         }
         let at: Vec<String> = others.iter().map(|(key, value)| format!("{key} {value}")).collect();
         let at = at.join(", ");
         let metric = seen.last().map_or(Metric::ResponseTime, |seen| seen.metric);
-        let said = LineAnswer { transport, than, axis, unit: numbers.unit, metric, seen: &seen };
-        let sentence = said.sentence(&probes);
-        Ok(Line {
+        let answer = LineAnswer { transport, than, axis, unit: numbers.unit, metric, measurements: &seen };
+        let sentence = answer.sentence(&probes);
+        Ok(LineResult {
             axis: axis.keys[0].clone(),
             unit: numbers.unit,
             sentence: if at.is_empty() { sentence } else { format!("{at}: {sentence}") },
@@ -92,33 +96,35 @@ impl Sampler<'_> {
             transport: transport.to_owned(),
             than: than.to_owned(),
             metric: metric.info().title,
-            borders: brackets(&probes).into_iter().map(|border| said.crossing(border)).collect(),
+            crossovers: brackets(&probes).into_iter().map(|bracket| answer.crossing(bracket)).collect(),
             map: map::strip(&probes, search.logarithmic),
         })
     }
 
-    /// Repeats one place until it is decided, or as often as allowed.
+    /// Adds repetitions at one value of the axis until the result is significant or the maximum is reached.
     fn probe(
         &mut self,
         x: f64,
         text: &str,
-        rivals: Rivals<'_>,
+        compared: ComparedTransports<'_>,
         confirm: bool,
     ) -> Result<(Probe, ProbeNumbers), Failure> {
-        let points = self.points(text, rivals)?;
+        let points = self.points(text, compared)?;
         let asked = points.first().map_or(1, |point| point.repetitions.least);
-        let most = self.most.map_or(MOST.max(16 * asked), |most| u32::try_from(most).unwrap_or(u32::MAX));
-        let mut repetitions = if confirm { most } else { FIRST.max(asked).min(most) };
+        let most = self
+            .most
+            .map_or(DEFAULT_MAX_REPETITIONS.max(16 * asked), |most| u32::try_from(most).unwrap_or(u32::MAX));
+        let mut repetitions = if confirm { most } else { MIN_REPETITIONS.max(asked).min(most) };
         loop {
-            let results = self.sample(&points, repetitions)?;
+            let results = self.perform_runs(&points, repetitions)?;
             let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
             let of = |label: &str| cells.iter().find(|cell| cell.transport == label);
-            let (Some(cell), Some(yardstick)) = (of(rivals.transport), of(rivals.than)) else {
+            let (Some(cell), Some(reference)) = (of(compared.transport), of(compared.than)) else {
                 let key = &self.axis.keys[0];
                 return Err(Failure::Failed(format!("{key} = {text}: a transport has no runs")));
             };
             let metric = lead(cells.iter());
-            let contest = Contest::that_matters(metric, cell, yardstick).among(TESTS);
+            let contest = Contest::with_margin(metric, cell, reference).among(TEST_COUNT);
             let (winner, is_known) = (winner(&contest), contest.outcome() != Outcome::Unknown);
             if winner != Winner::Unsure || repetitions >= most || !is_known {
                 let (by, losses) = (contest.by(), contest.losses().filter(|_| is_known));
@@ -129,21 +135,21 @@ impl Sampler<'_> {
         }
     }
 
-    /// The two points at one place.
-    fn points(&self, text: &str, rivals: Rivals<'_>) -> Result<Vec<Point>, Failure> {
+    /// Returns the points of both transports at one value of the axis.
+    fn points(&self, text: &str, compared: ComparedTransports<'_>) -> Result<Vec<Point>, Failure> {
         let key = &self.axis.keys[0];
         let mut source = self.source.clone();
         source.set(&format!("{key} = {text}"), key, text)?;
         let mut points = Experiment::parse(&self.source.stem(), &source)?.points;
         points.retain(|point| {
-            without(&point.axes, self.axis) == *rivals.others
-                && [rivals.transport, rivals.than].contains(&point.label.as_str())
+            without_axis(&point.axes, self.axis) == *compared.others
+                && [compared.transport, compared.than].contains(&point.label.as_str())
         });
         Ok(points)
     }
 
-    /// So many repetitions of each point, each as long as the file says.
-    fn sample(&mut self, points: &[Point], repetitions: u32) -> Result<Vec<PointResult>, Failure> {
+    /// Performs `repetitions` runs of each point. A run has as many messages as in the file.
+    fn perform_runs(&mut self, points: &[Point], repetitions: u32) -> Result<Vec<PointResult>, Failure> {
         let longer = |point: &Point| {
             let mut point = point.clone();
             let each = point.messages.div_ceil(point.repetitions.least.into()).max(1);
@@ -165,7 +171,7 @@ impl Sampler<'_> {
     }
 }
 
-/// What a contest says for sure; the second is the challenger.
+/// Returns the significant winner of a contest; `Second` is the challenger.
 fn winner(contest: &Contest<'_>) -> Winner {
     match contest.outcome() {
         Outcome::Better => Winner::Second,
@@ -175,7 +181,7 @@ fn winner(contest: &Contest<'_>) -> Winner {
     }
 }
 
-/// The ends of all borders.
-fn ends(probes: &[Probe]) -> Vec<f64> {
-    brackets(probes).into_iter().flat_map(|border| [border.low, border.high]).collect()
+/// Returns the ends of all crossovers.
+fn crossover_ends(probes: &[Probe]) -> Vec<f64> {
+    brackets(probes).into_iter().flat_map(|bracket| [bracket.low, bracket.high]).collect()
 }

@@ -13,14 +13,14 @@ use super::server::{Server, ServerArgs};
 use crate::failure::Failure;
 use crate::terminal::{grouped, say};
 
-/// The page of the results.
+/// File name of the report.
 const REPORT: &str = "report.html";
 
-/// Octets of a file that are in memory at a time.
-const PART: usize = 64 << 10;
+/// Octets that are read from the connection at a time.
+const BUFFER_SIZE: usize = 64 << 10;
 
-/// Connections that may break one after the other without an octet.
-const TRIES: u32 = 5;
+/// Maximum number of consecutive connections that break without transferring an octet.
+const MAX_BROKEN_CONNECTIONS: u32 = 5;
 
 /// Fetch the results of an experiment from a server into a directory, as `hol run` writes it.
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ impl Get {
         if files.is_empty() {
             return Err(Failure::Failed(format!("experiment {} has no results yet", self.id)));
         }
-        // Whatever is there may be somebody's own results.
+        // Files in the directory may be other results of the user.
         if fs::read_dir(&out).is_ok_and(|mut entries| entries.next().is_some()) {
             let problem = format!("{}: is not empty; choose another directory with --out DIR", out.display());
             return Err(Failure::Usage(problem));
@@ -59,7 +59,7 @@ impl Get {
             count += 1;
             Download::new(&out, &file.path)?.run(&server, &whole(&file.path))?;
         }
-        // The server draws it again if there are later results than its page.
+        // The server draws the report again if results are newer than its page.
         let report = format!("/api/experiments/{}/report", self.id);
         if server.find(&report)?.is_some() {
             count += 1;
@@ -70,18 +70,18 @@ impl Get {
     }
 }
 
-/// A file that is fetched in as many parts as connections break.
+/// A download that resumes after the connection breaks.
 struct Download {
     place: PathBuf,
     file: File,
-    /// Octets that are there.
+    /// Octets downloaded so far.
     octets: u64,
-    /// The version of the file on the server that they are of.
-    version: Option<String>,
+    /// The entity tag (ETag) of the file to which they belong.
+    entity_tag: Option<String>,
 }
 
 impl Download {
-    /// Creates `path` in `out`. The server says what it is called, so it must not lead out of the directory.
+    /// Creates the file `path` in `out`. The server chooses the name, so it must not lead out of the directory.
     fn new(out: &Path, path: &str) -> Result<Self, Failure> {
         let relative = Path::new(path);
         if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
@@ -92,43 +92,44 @@ impl Download {
         let place = out.join(relative);
         let parent = fs::create_dir_all(place.parent().unwrap_or(out));
         let file = parent.and_then(|()| File::create(&place)).map_err(|e| unwritable(&place, &e))?;
-        Ok(Self { place, file, octets: 0, version: None })
+        Ok(Self { place, file, octets: 0, entity_tag: None })
     }
 
-    /// Fetches what the server has at `path`; goes on where a connection broke.
+    /// Downloads `path` from the server; resumes after the connection breaks.
     fn run(mut self, server: &Server, path: &str) -> Result<(), Failure> {
         let mut tries = 0;
         loop {
             let before = self.octets;
-            let Some(problem) = self.go_on(server, path)? else { return Ok(()) };
+            let Some(problem) = self.resume(server, path)? else { return Ok(()) };
             tries = if self.octets > before { 1 } else { tries + 1 };
-            if tries == TRIES {
+            if tries == MAX_BROKEN_CONNECTIONS {
                 let place = self.place.display();
                 return Err(Failure::Failed(format!(
-                    "{place}: the connection failed {TRIES} times: {problem}"
+                    "{place}: the connection failed {MAX_BROKEN_CONNECTIONS} times: {problem}"
                 )));
             }
         }
     }
 
-    /// Fetches what is missing; returns how the connection broke. RFC 9110, sections 13.1.5 and 14.2
-    fn go_on(&mut self, server: &Server, path: &str) -> Result<Option<io::Error>, Failure> {
-        let answer = match &self.version {
+    /// Downloads the missing octets; returns the error with which the connection broke, if it did. RFC 9110, sections
+    /// 13.1.5 and 14.2
+    fn resume(&mut self, server: &Server, path: &str) -> Result<Option<io::Error>, Failure> {
+        let answer = match &self.entity_tag {
             Some(version) if self.octets > 0 => {
                 server.get(path, &[("Range", &format!("bytes={}-", self.octets)), ("If-Range", version)])?
             }
             _ => server.get(path, &[])?,
         };
         if answer.status() != StatusCode::PARTIAL_CONTENT {
-            // The file has changed since: what is there may not fit.
+            // The server sends the whole file, because it is new or has changed: the octets so far do not belong to it.
             self.octets = 0;
-            self.version =
+            self.entity_tag =
                 answer.headers().get("etag").and_then(|version| Some(version.to_str().ok()?.to_owned()));
             let again = self.file.rewind().and_then(|()| self.file.set_len(0));
             again.map_err(|e| unwritable(&self.place, &e))?;
         }
         let mut body = answer.into_body().into_reader();
-        let mut part = vec![0; PART];
+        let mut part = vec![0; BUFFER_SIZE];
         loop {
             match body.read(&mut part) {
                 Ok(0) => return Ok(None),
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn a_connection_that_always_breaks_is_given_up() {
         let broken = || answer("200 OK", "content-length: 9", "");
-        let (result, _, requests) = fetched((0..TRIES).map(|_| broken()).collect());
+        let (result, _, requests) = fetched((0..MAX_BROKEN_CONNECTIONS).map(|_| broken()).collect());
         assert!(result.unwrap_err().to_string().contains("failed 5 times"));
         assert_eq!(requests.len(), 5);
     }

@@ -1,7 +1,7 @@
 //! `hol watch`, `hol get`, and the client of the server that they and `hol submit` use.
 
 mod get;
-mod pinned;
+mod pinned_certificate;
 mod server;
 mod stream;
 mod watch;

@@ -11,7 +11,7 @@ use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{ConnectProxyConnector, Connector, TcpConnector};
 use ureq::{Agent, Body};
 
-use super::pinned::PinnedConnector;
+use super::pinned_certificate::PinnedConnector;
 use crate::failure::Failure;
 
 /// Address of the server, and credentials.
@@ -35,9 +35,9 @@ pub struct Credentials {
     certificate: Option<PathBuf>,
 }
 
-/// What a refused request gets: docs/serve.md has the API.
+/// The body of an error response; docs/serve.md describes the API.
 #[derive(Deserialize)]
-struct Problems {
+struct ErrorResponse {
     errors: Vec<Problem>,
 }
 
@@ -49,7 +49,7 @@ struct Problem {
     cure: String,
 }
 
-/// A server that requests can be sent to.
+/// A client of one server.
 pub struct Server {
     agent: Agent,
     base: String,
@@ -73,9 +73,9 @@ impl Credentials {
                     Failure::Usage(format!("{}: {error}; give a certificate in PEM", file.display()))
                 };
                 let certificate = Certificate::from_pem(&read(file)?).map_err(|e| invalid(&e))?;
-                let pinned = PinnedConnector::new(certificate.der()).map_err(|e| invalid(&e))?;
+                let connector_to_pinned = PinnedConnector::new(certificate.der()).map_err(|e| invalid(&e))?;
                 let connector = ().chain(ConnectProxyConnector::default()).chain(TcpConnector::default());
-                Agent::with_parts(config, connector.chain(pinned), DefaultResolver::default())
+                Agent::with_parts(config, connector.chain(connector_to_pinned), DefaultResolver::default())
             }
             None => config.into(),
         };
@@ -90,14 +90,14 @@ impl Credentials {
 impl Server {
     /// Returns the response to a GET request for `path`.
     pub fn get(&self, path: &str, headers: &[(&str, &str)]) -> Result<Response<Body>, Failure> {
-        self.check(self.call(path, headers))
+        self.check_status(self.call(path, headers))
     }
 
     /// Returns the response to a GET request; `None` if `path` does not exist.
     pub fn find(&self, path: &str) -> Result<Option<Response<Body>>, Failure> {
         let answer = self.call(path, &[]);
         let is_missing = answer.as_ref().is_ok_and(|answer| answer.status() == StatusCode::NOT_FOUND);
-        if is_missing { Ok(None) } else { self.check(answer).map(Some) }
+        if is_missing { Ok(None) } else { self.check_status(answer).map(Some) }
     }
 
     fn call(&self, path: &str, headers: &[(&str, &str)]) -> Result<Response<Body>, ureq::Error> {
@@ -122,7 +122,7 @@ impl Server {
         if let Some(token) = &self.token {
             request = request.header("Authorization", format!("Bearer {token}"));
         }
-        self.parse(self.check(request.send_json(body))?)
+        self.parse(self.check_status(request.send_json(body))?)
     }
 
     fn parse<T: DeserializeOwned>(&self, mut response: Response<Body>) -> Result<T, Failure> {
@@ -131,8 +131,8 @@ impl Server {
         response.body_mut().with_config().limit(1 << 30).read_json().map_err(unexpected)
     }
 
-    /// An answer that is one; what is refused is said as the server says it.
-    fn check(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, Failure> {
+    /// Returns the response if its status is a success, otherwise an error with the server's explanation.
+    fn check_status(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, Failure> {
         let mut response = answer.map_err(|e| {
             Failure::Failed(format!(
                 "{}: {e}; does `hol serve` run there? give its address with --to URL",
@@ -143,16 +143,16 @@ impl Server {
             return Ok(response);
         }
         let status = response.status();
-        let text = match response.body_mut().read_json::<Problems>() {
-            Ok(problems) => said(&problems),
+        let text = match response.body_mut().read_json::<ErrorResponse>() {
+            Ok(problems) => describe_problems(&problems),
             Err(_) => format!("{}: answered {status}; does `hol serve` run there?", self.base),
         };
         Err(if status.as_u16() == 422 { Failure::Usage(text) } else { Failure::Failed(text) })
     }
 }
 
-/// Each problem in a line, with its place before it.
-fn said(problems: &Problems) -> String {
+/// Returns each problem as a line that starts with its line and column.
+fn describe_problems(problems: &ErrorResponse) -> String {
     let lines = problems.errors.iter().map(|problem| {
         let place = match (problem.line, problem.column) {
             (Some(line), Some(column)) => format!("{line}:{column}: "),

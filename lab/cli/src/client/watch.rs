@@ -8,11 +8,11 @@ use serde::Deserialize;
 use super::server::{Server, ServerArgs};
 use super::stream::next;
 use crate::failure::Failure;
-use crate::progress::patience;
+use crate::progress::format_seconds;
 use crate::terminal::{grouped, say};
 
-/// Streams that may end one after the other without a word before the server is taken for gone.
-const TRIES: u32 = 5;
+/// Maximum number of consecutive event streams that end without an event before the command gives up.
+const MAX_SILENT_STREAMS: u32 = 5;
 
 /// Print the events of an experiment on a server until it has ended.
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub struct Experiment {
     why: String,
 }
 
-/// How far it is.
+/// The progress of the experiment.
 #[derive(Deserialize)]
 struct Progress {
     runs: u64,
@@ -56,11 +56,11 @@ impl Watch {
 /// Prints the events of experiment `id` until it has ended; returns an error if it failed.
 pub fn follow(server: &Server, id: i64, is_json: bool) -> Result<(), Failure> {
     let mut silent = 0;
-    while silent < TRIES {
+    while silent < MAX_SILENT_STREAMS {
         silent += 1;
         let answer = server.get(&format!("/api/experiments/{id}/events"), &[])?;
         let mut stream = BufReader::new(answer.into_body().into_reader());
-        // A stream ends with the server, or because somebody's rights changed: the next says how things are.
+        // A stream ends if the server stops or the user's rights change; the next one begins with the current state.
         while let Ok(Some(event)) = next(&mut stream) {
             silent = 0;
             if is_json {
@@ -73,24 +73,24 @@ pub fn follow(server: &Server, id: i64, is_json: bool) -> Result<(), Failure> {
                     if !is_json {
                         say(&state(&experiment));
                     }
-                    if let Some(end) = end(&experiment) {
+                    if let Some(end) = final_result(&experiment) {
                         return end;
                     }
                 }
                 "progress" if !is_json => {
                     let progress = serde_json::from_str(&event.data).map_err(Failure::failed)?;
-                    say(&line(&progress));
+                    say(&progress_line(&progress));
                 }
                 _ => (),
             }
         }
     }
     Err(Failure::Failed(format!(
-        "the server ended the stream {TRIES} times; run `hol watch {id}` to try again"
+        "the server ended the stream {MAX_SILENT_STREAMS} times; run `hol watch {id}` to try again"
     )))
 }
 
-fn end(experiment: &Experiment) -> Option<Result<(), Failure>> {
+fn final_result(experiment: &Experiment) -> Option<Result<(), Failure>> {
     let Experiment { id, state, why, .. } = experiment;
     match state.as_str() {
         "done" => Some(Ok(())),
@@ -108,10 +108,10 @@ pub fn state(experiment: &Experiment) -> String {
     format!("experiment {id}, {name}, is {state}{why}\n")
 }
 
-fn line(progress: &Progress) -> String {
+fn progress_line(progress: &Progress) -> String {
     let Progress { runs, runs_wanted, failed, share, left } = *progress;
     let failed = if failed > 0 { format!(", {} failed", grouped(failed)) } else { String::new() };
-    let left = left.map_or(String::new(), |left| format!(", about {} left", patience(left)));
+    let left = left.map_or(String::new(), |left| format!(", about {} left", format_seconds(left)));
     format!(
         "{:.0} % ({} of {} runs{failed}){left}\n",
         (100.0 * share).floor(),

@@ -23,38 +23,38 @@ A line runs on the node of the prompt, with `sh -c`, until it ends or Ctrl-C int
 /// A parsed line.
 #[derive(Debug, PartialEq)]
 pub enum Command {
-    /// Nothing: an empty line.
+    /// An empty line.
     Nothing,
-    /// A line for a node, or for that of the prompt.
+    /// Runs a line on a node; `None`: the node of the prompt.
     Run(Option<String>, String),
-    /// Another node.
+    /// Changes the node of the prompt.
     Node(String),
-    /// Time is to pass.
+    /// Advances virtual time.
     Wait(Duration),
-    /// Links change.
+    /// Changes links.
     Link(Box<EventSpec>),
-    /// The place is remembered.
+    /// Stores a snapshot under this name.
     Snapshot(String),
-    /// It is gone back to.
+    /// Returns to the snapshot of this name.
     Back(String),
-    /// The packets so far.
+    /// Writes the packets so far to a file.
     Pcap(PathBuf),
-    /// What time it is.
+    /// Prints the virtual time.
     Time,
-    /// What can be asked.
+    /// Lists the commands.
     Help,
-    /// The end.
+    /// Ends the shell.
     Quit,
 }
 
-const WORDS: [&str; 9] = ["node", "wait", "link", "snapshot", "back", "pcap", "time", "help", "quit"];
+const COMMAND_NAMES: [&str; 9] = ["node", "wait", "link", "snapshot", "back", "pcap", "time", "help", "quit"];
 
 impl Command {
     /// Parses a line.
     pub fn parse(line: &str) -> Result<Self, String> {
         let line = line.trim();
         if let Some(rest) = line.strip_prefix('@') {
-            let (node, line) = halves(rest);
+            let (node, line) = split_first_word(rest);
             return match line.is_empty() {
                 true => {
                     Err(format!("@{node}: the command is missing; to change to that node use `:node {node}`"))
@@ -63,17 +63,17 @@ impl Command {
             };
         }
         match line.strip_prefix(':') {
-            // `: curl` is a line for the shell of a node.
-            Some(rest) if !rest.starts_with(char::is_whitespace) && !rest.is_empty() => own(rest),
+            // `: curl` is a line for the shell of a node: `:` is its null command.
+            Some(rest) if !rest.starts_with(char::is_whitespace) && !rest.is_empty() => parse_own(rest),
             _ if line.is_empty() => Ok(Self::Nothing),
             _ => Ok(Self::Run(None, line.to_owned())),
         }
     }
 }
 
-/// A word for the shell itself.
-fn own(rest: &str) -> Result<Command, String> {
-    let (word, rest) = halves(rest);
+/// Parses a command of the shell itself, without its colon.
+fn parse_own(rest: &str) -> Result<Command, String> {
+    let (word, rest) = split_first_word(rest);
     let one = |example: &str| match rest.split_whitespace().collect::<Vec<_>>()[..] {
         [only] => Ok(only.to_owned()),
         _ => Err(format!("`:{word}` needs one argument, as in `:{word} {example}`")),
@@ -83,7 +83,7 @@ fn own(rest: &str) -> Result<Command, String> {
     let command = match word {
         "node" => one("server").map(Command::Node),
         "wait" => one("5s").and_then(|time| time.parse().map(Command::Wait).map_err(|e| format!("{e}"))),
-        "link" => event(rest).map(|event| Command::Link(Box::new(event))),
+        "link" => parse_event(rest).map(|event| Command::Link(Box::new(event))),
         "snapshot" => one("before").map(Command::Snapshot),
         "back" => one("before").map(Command::Back),
         "pcap" => one("packets.pcapng").map(|file| Command::Pcap(file.into())),
@@ -91,26 +91,26 @@ fn own(rest: &str) -> Result<Command, String> {
         "help" => none(Command::Help),
         "quit" => none(Command::Quit),
         _ => {
-            let meant =
-                nearest(word, WORDS).map_or(String::new(), |word| format!("did you mean `:{word}`? "));
+            let meant = nearest(word, COMMAND_NAMES)
+                .map_or(String::new(), |word| format!("did you mean `:{word}`? "));
             return Err(format!("unknown command `:{word}`; {meant}`:help` lists the commands"));
         }
     };
     command.map_err(|problem| format!("`:{word}`: {problem}"))
 }
 
-fn halves(text: &str) -> (&str, &str) {
+fn split_first_word(text: &str) -> (&str, &str) {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     (word, rest.trim())
 }
 
-/// A change of links as experiments have it: which link and which direction, then what changes.
-fn event(text: &str) -> Result<EventSpec, String> {
+/// Parses a change of links, with the keys of an experiment's event: the link and the direction, then the changes.
+fn parse_event(text: &str) -> Result<EventSpec, String> {
     let mut table = toml::Table::new();
     table.insert("at".to_owned(), "0s".into());
-    for word in words(text) {
+    for word in split_words(text) {
         let (key, value) = match word.split_once('=') {
-            Some((key, value)) => (key, value_of(value)),
+            Some((key, value)) => (key, parse_value(value)),
             None if ["up", "down"].contains(&word) => ("direction", word.into()),
             None => match word.parse::<i64>() {
                 Ok(number) => ("path", number.into()),
@@ -120,7 +120,7 @@ fn event(text: &str) -> Result<EventSpec, String> {
         if table.insert(key.to_owned(), value).is_some() {
             return Err(match key {
                 "link" | "path" => format!("{word:?} is a second link; change one link or all"),
-                _ => format!("{key} is said twice"),
+                _ => format!("{key} is given twice; remove one"),
             });
         }
     }
@@ -134,14 +134,14 @@ fn event(text: &str) -> Result<EventSpec, String> {
     }
 }
 
-/// As TOML if it is, else as text, which needs no quotes.
-fn value_of(text: &str) -> toml::Value {
+/// Parses a value as TOML; other text becomes a string, so that it needs no quotes.
+fn parse_value(text: &str) -> toml::Value {
     let document = format!("value = {text}").parse::<toml::Table>();
     document.ok().and_then(|mut table| table.remove("value")).unwrap_or_else(|| text.into())
 }
 
-/// Words with blanks between them; what stands in braces is one.
-fn words(text: &str) -> Vec<&str> {
+/// Splits text at blanks that are not in braces.
+fn split_words(text: &str) -> Vec<&str> {
     let mut depth = 0_i32;
     let is_between = |c: char| {
         depth += i32::from(c == '{') - i32::from(c == '}');

@@ -1,10 +1,10 @@
 //! `hol shell`: a shell on a node of a simulated network; virtual time stops while the user types.
 //!
-//! `input` reads lines, `command` parses them, `network` runs them, `step_listener` receives the guest's
+//! `line_source` reads lines, `command` parses them, `network` runs them, `step_listener` receives the guest's
 //! messages, `output` prints them, `recorder` writes the lines as an experiment.
 
 mod command;
-mod input;
+mod line_source;
 mod network;
 mod output;
 mod recorder;
@@ -23,18 +23,18 @@ use toml::Value;
 
 use crate::failure::Failure;
 use crate::progress_args::Parent;
-use crate::question::{Conditions, over};
+use crate::question::{Conditions, source_over};
 use crate::service::{Service, table};
 use crate::trace;
 use command::{Command, HELP};
-use input::{Input, InputEvent};
+use line_source::{InputEvent, LineSource};
 use network::{CompletedStep, Network, StepError};
 use output::{OutputFormat, Prompt};
 use recorder::ExperimentRecorder;
 use step_listener::handle_interrupts;
 
-/// The exit code of what wrote more than it may: 128 and the number of SIGXFSZ. signal(7)
-const WROTE_TOO_MUCH: i32 = 128 + 25;
+/// Exit code of a program that exceeded the file size limit: 128 + SIGXFSZ. signal(7)
+const FILE_SIZE_EXCEEDED: i32 = 128 + 25;
 
 /// Open a shell on a node; virtual time stops while you type.
 ///
@@ -60,7 +60,8 @@ pub struct Shell {
     /// Record your commands as an experiment file for hol run
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// For programs: print one JSON object per line; errors do not end the session, and captures go to this directory
+    /// Interface for a program that drives the shell: print one JSON object per line, continue after errors, and write
+    /// captures only into the current directory
     #[arg(long, value_name = "FORMAT")]
     dialogue: Option<Format>,
     #[command(flatten)]
@@ -75,7 +76,7 @@ enum Format {
 impl Shell {
     /// Executes lines until there are no more; returns the exit code of the last one.
     pub fn run(&self) -> Result<ExitCode, Failure> {
-        self.parent.attend()?;
+        self.parent.end_with_parent()?;
         let (source, point) = self.point()?;
         let record =
             self.record.as_deref().map(|path| ExperimentRecorder::new(path, source, &point)).transpose()?;
@@ -90,19 +91,19 @@ impl Shell {
         let warning = kernel.warning().map_err(Failure::failed)?;
         warning.iter().for_each(|warning| output.note(&format!("warning: {warning}")));
         let network = Network::start(kernel, scenario, seed, &node, output).map_err(Failure::failed)?;
-        let (input, snapshots) = (Input::open(output)?, BTreeMap::new());
-        let mut session = ShellSession { input, output, network, nodes, node, exit_code: 0, snapshots };
+        let (line_source, snapshots) = (LineSource::open(output)?, BTreeMap::new());
+        let mut session = ShellSession { line_source, output, network, nodes, node, exit_code: 0, snapshots };
         let ended = session.serve();
         if let Some(record) = record {
             record.write(session.network.past())?;
         }
-        // As of any program, only the last eight bits are told.
+        // The system passes only the last eight bits of an exit code to the parent.
         ended.map(|()| ExitCode::from(session.exit_code as u8))
     }
 
     /// Returns the point with the network, and the text that it was read from.
     pub fn point(&self) -> Result<(Source, Point), Failure> {
-        if self.conditions.repeats() {
+        if self.conditions.has_repetitions() {
             let problem =
                 "--repetitions: a shell is one run; omit the option, or use --seed for other losses";
             return Err(Failure::Usage(problem.to_owned()));
@@ -111,7 +112,7 @@ impl Shell {
         let is_file = Path::new(what).extension().is_some_and(|ending| ending == "toml" || ending == "ns");
         let mut source = match is_file {
             true => Source::read(Path::new(what))?,
-            false => over(&[what.to_owned()])?,
+            false => source_over(&[what.to_owned()])?,
         };
         if self.service.is_given() {
             if is_file {
@@ -147,7 +148,7 @@ impl Shell {
     }
 }
 
-/// The kernel of a point's world.
+/// Returns the kernel of a point's world.
 fn kernel(point: &Point) -> Result<Kernel, Failure> {
     let world = &point.world;
     if world.family() != "kernel" {
@@ -158,7 +159,7 @@ fn kernel(point: &Point) -> Result<Kernel, Failure> {
     Kernel::find(world.variant()).map_err(Failure::failed)
 }
 
-/// The network of a point with its programs, and nothing else that it does.
+/// Returns the scenario of a point without its flows: only the network and its programs.
 fn programs_only(point: &Point) -> Scenario {
     let scenario = point.scenario(0);
     let ends = [scenario.workload.from(), scenario.workload.to()].map(|end| Some(end.to_owned()));
@@ -170,26 +171,26 @@ fn programs_only(point: &Point) -> Scenario {
 
 /// A session of the shell.
 struct ShellSession {
-    input: Input,
+    line_source: LineSource,
     output: OutputFormat,
     network: Network,
-    /// Where lines can run.
+    /// Nodes on which lines can run.
     nodes: Vec<String>,
-    /// Where lines run.
+    /// The current node.
     node: String,
-    /// Of the last line.
+    /// Exit code of the last line.
     exit_code: i32,
-    /// By name of the snapshot: its node, and all steps up to it.
+    /// Snapshots by name: the node, and all steps up to it.
     snapshots: BTreeMap<String, (String, Vec<CompletedStep>)>,
 }
 
 impl ShellSession {
-    /// Takes lines until there are no more.
+    /// Executes lines until there are no more.
     fn serve(&mut self) -> Result<(), Failure> {
         for number in 1.. {
             self.output.prompt(self.prompt());
             let prompt = self.prompt().text();
-            let command = match self.input.next(&prompt)? {
+            let command = match self.line_source.next(&prompt)? {
                 InputEvent::Line(line) => Command::parse(&line),
                 InputEvent::Cancelled => continue,
                 InputEvent::End => break,
@@ -215,7 +216,7 @@ impl ShellSession {
 
     /// Returns whether the session continues after an error: at a terminal, and with JSON lines.
     fn continues_after_errors(&self) -> bool {
-        self.input.is_terminal() || self.output == OutputFormat::JsonLines
+        self.line_source.is_terminal() || self.output == OutputFormat::JsonLines
     }
 
     fn prompt(&self) -> Prompt<'_> {
@@ -259,7 +260,7 @@ impl ShellSession {
                     "error: it exceeded the memory limit of a program, 640 MB, and was killed; let it use less memory",
                 );
             }
-            if exit_code == WROTE_TOO_MUCH {
+            if exit_code == FILE_SIZE_EXCEEDED {
                 self.output.note(
                     "error: it wrote more than 256 MB to one file or output; write less, or to /dev/null",
                 );
@@ -289,7 +290,8 @@ impl ShellSession {
     }
 
     fn capture(&mut self, file: &Path) -> Result<(), StepError> {
-        // Whoever has a program type here need not be who may write everywhere.
+        // The user of the program that drives the shell may have fewer rights than this process, so only plain file
+        // names are allowed.
         if self.output == OutputFormat::JsonLines
             && (file.file_name() != Some(file.as_os_str()) || file == Path::new("-"))
         {
@@ -301,13 +303,13 @@ impl ShellSession {
         }
         let packets = self.network.packets()?;
         let (network, names) = (&self.network, self.network.interfaces());
-        let written = trace::write_capture(file, names, "hol shell", |witness| {
-            network.show(&packets, witness).map_err(Failure::failed)
+        let written = trace::write_capture(file, names, "hol shell", |observer| {
+            network.pass_packets(&packets, observer).map_err(Failure::failed)
         });
         let packets = written.map_err(|problem| StepError::Refused(problem.to_string()))?;
         let what = format!("{packets} packets of hol shell");
         match self.output {
-            OutputFormat::Text => trace::written(file, &what),
+            OutputFormat::Text => trace::report_written(file, &what),
             OutputFormat::JsonLines => self.output.note(&format!("{}: {what}", file.display())),
         }
         Ok(())

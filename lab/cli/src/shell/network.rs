@@ -17,7 +17,7 @@ pub const NEVER: Duration = Duration::from_secs(36_500 * 86_400);
 /// A step, with its result.
 #[derive(Debug, Clone)]
 pub struct CompletedStep {
-    /// The action, with its interrupts.
+    /// The action, and when it was interrupted.
     pub step: Step,
     /// Result of the step.
     pub reply: StepResult,
@@ -37,14 +37,15 @@ pub enum StepError {
 /// A network in an interactive guest.
 pub struct Network {
     kernel: Kernel,
-    /// With the programs of its experiment only.
+    /// The scenario with the programs of its experiment only.
     scenario: Scenario,
     seed: Seed,
-    /// A program for each node that was used, and for each line that named something new: it has to be there from the start.
+    /// Placeholder programs, one for each used node and each line that named a new file: the root image must contain it
+    /// from the start.
     placeholders: Vec<Program>,
     /// Names of programs and files in lines so far.
     known_names: BTreeSet<String>,
-    /// Where lines run at first.
+    /// Working directory of the first line.
     directory: PathBuf,
     session: Session,
     past: Vec<CompletedStep>,
@@ -103,9 +104,9 @@ impl Network {
         }
     }
 
-    /// Passes these packets to the `witness`.
-    pub fn show(&self, packets: &[u8], witness: &mut dyn PacketObserver) -> Result<(), KernelError> {
-        self.session.packets(packets, witness)
+    /// Passes these packets to the `observer`.
+    pub fn pass_packets(&self, packets: &[u8], observer: &mut dyn PacketObserver) -> Result<(), KernelError> {
+        self.session.packets(packets, observer)
     }
 
     /// Returns the names of all interfaces.
@@ -127,7 +128,7 @@ impl Network {
                 });
                 Ok((reply, listener.packets))
             }
-            // Nothing has been done.
+            // The action has not been performed.
             Err(problem) if problem.is_usage() => Err(StepError::Refused(problem.to_string())),
             Err(problem) => {
                 self.replay(self.past.clone()).map_err(|worse| StepError::NetworkLost(worse.to_string()))?;
@@ -143,8 +144,9 @@ impl Network {
 
     /// Replays all steps of a past in a fresh guest, which then replaces the old one.
     ///
-    /// Where computing takes time, times are not compared: a program finds its files a little sooner or later when there is more
-    /// than before, and an interrupt that is known is found so. What that changes in what is printed is told.
+    /// Times are not compared if computing takes time: the number of files in the guest changes how fast a program
+    /// finds its own, and the guest detects a replayed interrupt differently from a new one. A warning reports output
+    /// that differs.
     fn replay(&mut self, past: Vec<CompletedStep>) -> Result<(), KernelError> {
         let mut session = begin(&self.kernel, &self.full_scenario(), self.seed)?;
         let mut done = Vec::new();
@@ -190,7 +192,8 @@ impl Network {
         }
         self.placeholders.push(program.clone());
         let available = match self.session.provides_programs_of(&self.full_scenario()) {
-            // Others have brought it, and what is done again is the same to the ns without it.
+            // Placeholders of other lines already provide the files, and without this one a replay is the same to the
+            // nanosecond.
             Ok(true) if !is_new_node => {
                 self.placeholders.pop();
                 Ok(())

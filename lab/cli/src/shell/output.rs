@@ -83,7 +83,7 @@ impl OutputFormat {
 }
 
 fn write_event(event: &OutputEvent<'_>) {
-    let line = serde_json::to_string(event).expect("what is said is plain data");
+    let line = serde_json::to_string(event).expect("an event is plain data");
     say(&format!("{line}\n"));
 }
 

@@ -14,7 +14,7 @@ use super::network::{CompletedStep, NEVER, placeholder};
 use crate::failure::Failure;
 use crate::terminal::note;
 
-/// What stands at the top of the file.
+/// The comment at the top of the file.
 const HEAD: &str = "\
 # A session of `hol shell`: a [[program]] for each line, at the time at which it started; `hol run` repeats it.
 # After each line there is `exit`, so that its last program is not the shell's own process, as in the session, or `exit 0` if the line failed,

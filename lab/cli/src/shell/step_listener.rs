@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 /// Number of times that the user has pressed Ctrl-C.
 static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
-/// A line that survives this many interrupts is ended with its guest.
+/// A line that has not ended at this interrupt is ended together with its guest.
 const MAX_INTERRUPTS: u32 = 3;
 
 /// Makes Ctrl-C interrupt the running line instead of this program.
@@ -66,7 +66,7 @@ impl SessionObserver for StepListener {
         }
     }
 
-    /// Ctrl-C ends a replay instead of interrupting it.
+    /// Returns the effect of Ctrl-C: it interrupts the line, but ends a replay.
     fn next_control(&mut self) -> StepControl {
         let interrupts_seen = INTERRUPTS.load(Ordering::Relaxed);
         if interrupts_seen == self.interrupts_seen {

@@ -15,10 +15,10 @@ use crate::number::positive;
 use crate::run::ExperimentArgs;
 use crate::terminal::say;
 
-/// A part takes about so many seconds unless it is said how many there are: a queue takes some for each.
-const PART: f64 = 600.0;
-/// And so many are the most: clusters allow a thousand in an array.
-const MOST: usize = 1000;
+/// Default duration of a part in s; each part waits in the queue.
+const PART_SECONDS: f64 = 600.0;
+/// Maximum number of parts: clusters allow 1,000 jobs in an array.
+const MAX_PARTS: usize = 1000;
 
 #[derive(Debug, Args, Default, PartialEq, Eq)]
 /// Options of a cluster.
@@ -51,12 +51,12 @@ impl ClusterOptions {
     pub fn submit(
         &self,
         to: &Executor,
-        asked: &ExperimentArgs,
+        experiment_args: &ExperimentArgs,
         name: Option<&str>,
         waits: bool,
     ) -> Result<(), Failure> {
-        let words = asked.words()?;
-        let experiment = asked.experiment()?;
+        let words = experiment_args.arguments()?;
+        let experiment = experiment_args.experiment()?;
         let name = name.unwrap_or(&experiment.name).to_owned();
         let working_directory = std::env::current_dir().map_err(Failure::failed)?;
         let out =
@@ -75,7 +75,7 @@ impl ClusterOptions {
             out,
             waits,
         };
-        let scripts = self.scripts(to, &job, asked)?;
+        let scripts = self.scripts(to, &job, experiment_args)?;
         let submit = write(&job, &scripts)?;
         if self.dry_run {
             say(&format!("sh {} hands {} parts over\n", quote_path(&submit), job.missing_parts.len()));
@@ -86,10 +86,10 @@ impl ClusterOptions {
             job.missing_parts.len(),
             job.scripts().display()
         ));
-        self.hand_over(to, &submit)
+        self.run_submission(to, &submit)
     }
 
-    /// Returns the number of parts; an experiment that has begun keeps its number.
+    /// Returns the number of parts; an experiment that has begun keeps its number of parts.
     fn divide(&self, out: &Path, experiment: &Experiment, jobs: usize) -> Result<usize, Failure> {
         let existing_part_count = existing_part_count(out);
         match (existing_part_count, self.shards) {
@@ -102,7 +102,7 @@ impl ClusterOptions {
             (Some(part_count), _) | (None, Some(part_count)) => Ok(part_count),
             (None, None) => {
                 let seconds = Plan::new([experiment]).estimate(1).least / jobs as f64;
-                Ok(((seconds / PART).ceil() as usize).clamp(1, MOST))
+                Ok(((seconds / PART_SECONDS).ceil() as usize).clamp(1, MAX_PARTS))
             }
         }
     }
@@ -111,13 +111,13 @@ impl ClusterOptions {
         &self,
         to: &Executor,
         job: &ClusterJob,
-        asked: &ExperimentArgs,
+        experiment_args: &ExperimentArgs,
     ) -> Result<Vec<Script>, Failure> {
         match (to, &self.image, &self.volume) {
             (Executor::Slurm, None, None) => Ok(slurm::scripts(job)),
             (Executor::HyperQueue, None, None) => Ok(hyperqueue::scripts(job)),
             (Executor::Kubernetes, Some(image), Some(volume)) => {
-                Ok(kubernetes::scripts(job, kubernetes::PodTemplate { image, volume, text: &asked.alone()? }))
+                Ok(kubernetes::scripts(job, kubernetes::PodTemplate { image, volume, text: &experiment_args.as_single_file()? }))
             }
             (Executor::Kubernetes, ..) => Err(Failure::Usage(
                 "--to kubernetes: give --image IMAGE with `hol` and a shell, and --volume CLAIM, writable by all pods".into(),
@@ -126,7 +126,7 @@ impl ClusterOptions {
         }
     }
 
-    fn hand_over(&self, to: &Executor, submit: &Path) -> Result<(), Failure> {
+    fn run_submission(&self, to: &Executor, submit: &Path) -> Result<(), Failure> {
         let tool = match to {
             Executor::HyperQueue => "hq",
             Executor::Kubernetes => "kubectl",
@@ -136,7 +136,7 @@ impl ClusterOptions {
             Command::new("/bin/sh").arg(submit).args(&self.options).status().map_err(Failure::failed)?;
         match ended.code() {
             Some(0) => Ok(()),
-            // As a shell says that there is no such command.
+            // A shell exits with 127 if a command does not exist.
             Some(127) => Err(Failure::Failed(format!(
                 "--to {to}: `{tool}` is not installed on this machine; run this command on the cluster, or `sh {}` there",
                 quote_path(submit)

@@ -96,7 +96,7 @@ pub fn quote_path(path: &Path) -> String {
 pub mod tests {
     use super::*;
 
-    /// Parts 3 and 7 to 9 of 9 are left, and a path has a space.
+    /// Returns a job of which parts 3 and 7 to 9 of 9 are missing, with a space in a path.
     pub fn example_job() -> ClusterJob {
         ClusterJob {
             name: "hello".into(),

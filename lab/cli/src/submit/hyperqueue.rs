@@ -41,7 +41,7 @@ pub fn scripts(job: &ClusterJob) -> Vec<Script> {
     vec![("job.toml", definition), (SUBMIT, submit(job))]
 }
 
-/// A task of HyperQueue; its numbers are those of the parts, and one more.
+/// Returns a task of HyperQueue. Its ID is the number of its part; the task that merges has the next one.
 fn task(job: &ClusterJob, id: usize, command: String, deps: Vec<usize>, cpus: usize) -> Task {
     let log = |ending| job.scripts().join(format!("task-{id}.{ending}")).to_string_lossy().into_owned();
     Task {
@@ -60,7 +60,7 @@ fn submit(job: &ClusterJob) -> String {
     if !job.waits {
         return format!("#!/bin/sh\nexec hq \"$@\" job submit-file {file}\n");
     }
-    // Quiet, it says the job's number and nothing else.
+    // With `--output-mode=quiet`, hq prints only the number of the job.
     format!(
         "#!/bin/sh\nset -e\njob=$(hq \"$@\" --output-mode=quiet job submit-file {file})\n\
          echo \"HyperQueue job $job\"\nexec hq \"$@\" job wait \"$job\"\n"

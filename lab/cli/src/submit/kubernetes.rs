@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::cluster_job::{ClusterJob, SUBMIT, Script, quote_path};
 
-/// Where pods find the volume, and the experiment.
+/// Mount paths of the volume and of the experiment in the pods.
 const VOLUME: &str = "/results";
 const EXPERIMENT: &str = "/experiment";
 
@@ -42,7 +42,7 @@ pub fn scripts(job: &ClusterJob, pods: PodTemplate<'_>) -> Vec<Script> {
     ]
 }
 
-/// An index fails alone, and is tried again where its pod was taken away.
+/// Returns the job with an index for each part. A failed index does not fail the others; a deleted pod is replaced.
 fn parts(job: &ClusterJob, pods: PodTemplate<'_>) -> Value {
     let command = format!("n=$((JOB_COMPLETION_INDEX + 1))\nexec {}", job.part());
     let mut manifest = manifest(job, pods, "part", &command, job.jobs);
@@ -53,8 +53,8 @@ fn parts(job: &ClusterJob, pods: PodTemplate<'_>) -> Value {
         "backoffLimitPerIndex": 3,
         "maxFailedIndexes": job.part_count,
     });
-    let into = manifest["spec"].as_object_mut().expect("it is one");
-    into.extend(spec.as_object().expect("it is one").clone());
+    let into = manifest["spec"].as_object_mut().expect("the spec of a manifest is an object");
+    into.extend(spec.as_object().expect("the spec is an object").clone());
     manifest
 }
 
@@ -96,7 +96,7 @@ fn manifest(
     })
 }
 
-/// Kubernetes has no job that waits for another.
+/// Returns the script that submits the parts. It waits for them itself, because a Kubernetes job cannot depend on another.
 fn submit(job: &ClusterJob) -> String {
     let files = quote_path(&job.scripts());
     let begin = format!(
@@ -119,7 +119,7 @@ fn submit(job: &ClusterJob) -> String {
     )
 }
 
-/// A name as Kubernetes allows it: RFC 1123 section 2.1, short enough for what is put behind it.
+/// Converts a name to a label (RFC 1123 section 2.1), short enough for a suffix.
 fn label(name: &str) -> String {
     const MOST: usize = 40;
     let allowed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
@@ -135,7 +135,7 @@ mod tests {
 
     const PODS: PodTemplate<'_> = PodTemplate { image: "lab/hol", volume: "claim", text: "messages = 9\n" };
 
-    /// A schema knows neither the words of completionMode nor those of restartPolicy that a job may have.
+    /// The JSON schema of a job does not restrict the values of completionMode and restartPolicy.
     #[test]
     fn a_part_is_an_index_that_is_tried_again() {
         let scripts = scripts(&example_job(), PODS);

@@ -33,7 +33,7 @@ When repeated, the command runs only the missing parts.
 #[command(after_help = AFTER)]
 pub struct Submit {
     #[command(flatten)]
-    asked: ExperimentArgs,
+    experiment_args: ExperimentArgs,
     /// Destination: slurm, hyperqueue, kubernetes, or the address of a `hol serve`
     #[arg(long, value_name = "EXECUTOR", default_value = "http://127.0.0.1:4540")]
     to: Executor,
@@ -54,21 +54,21 @@ pub struct Submit {
 impl Submit {
     /// Sends the experiment.
     pub fn run(&self) -> Result<(), Failure> {
-        self.asked.set_secret()?;
+        self.experiment_args.set_secret()?;
         match &self.to {
             Executor::Server(url) => self.send(url),
             cluster => {
                 let is_understood = self.queue_options == ServerQueueOptions::default()
                     && self.credentials == Credentials::default();
-                self.check(is_understood, "a server")?;
-                self.cluster.submit(cluster, &self.asked, self.name.as_deref(), self.wait)
+                self.reject_ignored_options(is_understood, "a server")?;
+                self.cluster.submit(cluster, &self.experiment_args, self.name.as_deref(), self.wait)
             }
         }
     }
 
     fn send(&self, url: &str) -> Result<(), Failure> {
-        self.check(self.cluster == ClusterOptions::default(), "a cluster")?;
-        let (file, text) = self.asked.as_written()?;
+        self.reject_ignored_options(self.cluster == ClusterOptions::default(), "a cluster")?;
+        let (file, text) = self.experiment_args.as_written()?;
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         let submission = Submission {
             name: self.name.as_deref().unwrap_or(&stem),
@@ -78,8 +78,8 @@ impl Submit {
         self.queue_options.send(&self.credentials.server(url)?, &submission, self.wait)
     }
 
-    /// An option that somebody gave and nobody reads would be a promise.
-    fn check(&self, is_understood: bool, whose: &str) -> Result<(), Failure> {
+    /// Rejects options that the destination ignores.
+    fn reject_ignored_options(&self, is_understood: bool, whose: &str) -> Result<(), Failure> {
         if is_understood {
             return Ok(());
         }

@@ -2,12 +2,12 @@
 
 use super::cluster_job::{ClusterJob, SUBMIT, Script, quote, quote_path};
 
-/// For the log, which all starts of a job share.
-const STARTED: &str = "echo \"part $n on $SLURMD_NODENAME, restarted ${SLURM_RESTART_COUNT:-0} times\"\n";
+/// Marks each start of a job in its log, which all starts share.
+const START_LINE: &str = "echo \"part $n on $SLURMD_NODENAME, restarted ${SLURM_RESTART_COUNT:-0} times\"\n";
 
-/// SLURM starts again what a node took with it. A job whose process was killed it takes for failed: that asks for another
-/// start itself, unless it was cancelled, which ends this shell too.
-const AGAIN: &str = "\
+/// Requeues the job up to three times if its process was killed. SLURM itself restarts jobs only after a node failure.
+/// A cancelled job does not get here, because SLURM ends this shell, too.
+const REQUEUE: &str = "\
 code=$?
 if [ $code -eq 137 ] && [ \"${SLURM_RESTART_COUNT:-0}\" -lt 3 ]; then
     scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\" && sleep 60
@@ -17,11 +17,12 @@ exit $code
 
 /// Returns the scripts.
 pub fn scripts(job: &ClusterJob) -> Vec<Script> {
-    let part = format!("#!/bin/sh\nn=$SLURM_ARRAY_TASK_ID\n{STARTED}{}\n{AGAIN}", job.part());
+    let part = format!("#!/bin/sh\nn=$SLURM_ARRAY_TASK_ID\n{START_LINE}{}\n{REQUEUE}", job.part());
     vec![("part.sh", part), ("merge.sh", format!("#!/bin/sh\n{}\n", job.merge())), (SUBMIT, submit(job))]
 }
 
-/// What is missing when all parts have ended, well or not, is told by the job that joins them.
+/// Returns the script that submits the parts, and the job that joins them and reports missing runs, whatever the parts'
+/// outcome.
 fn submit(job: &ClusterJob) -> String {
     let ClusterJob { name, jobs, waits, working_directory, .. } = job;
     let scripts = quote_path(&job.scripts());

@@ -11,21 +11,21 @@ use hol_lab::{
     WorldName,
 };
 use hol_measure::Bounds;
-use hol_report::validation::{Check, ComparedPoint, Validation, median_in_words};
+use hol_report::validation::{Check, ComparedPoint, Validation, format_median};
 
 use crate::failure::Failure;
 use crate::number::positive;
 use crate::progress::ProgressOutput;
 use crate::row::{json, short};
-use crate::run_plan::{complete, execute_plan, stop_on_interrupt};
+use crate::run_plan::{check_no_failures, execute_plan, stop_on_interrupt};
 use crate::terminal::{grouped, note, say, table};
 
 mod random;
 
 use random::RandomArgs;
 
-/// Points that the text shows; the files have all.
-const SHOWN: usize = 25;
+/// Maximum number of points in the text output; the files have all.
+const MAX_SHOWN: usize = 25;
 
 /// Compare the model with the kernel: the points of a study or an experiment, or random scenarios
 ///
@@ -44,8 +44,8 @@ pub struct Validate {
     /// Run a twentieth of the messages, for a first look
     #[arg(long)]
     quick: bool,
-    /// Number of repetitions in the kernel world, of the same length as the file's; the model has ten times
-    /// as many [default: the file's]
+    /// Number of repetitions in the kernel world; the length of a run stays the file's, and the model runs ten times as
+    /// many [default: the file's]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     repetitions: Option<Repetitions>,
     /// Compare only points with this experiment, transport or swept key, as in transport=TCP or loss=1%; may
@@ -73,7 +73,7 @@ pub struct Validate {
     json: bool,
 }
 
-/// A study or an experiment of one's own.
+/// The study or the user's experiment to validate.
 struct ValidationInput {
     name: String,
     title: String,
@@ -83,13 +83,13 @@ struct ValidationInput {
 }
 
 impl Validate {
-    /// Runs what is missing in both worlds, then says where they differ.
+    /// Performs the missing runs in both worlds, then reports the differences.
     pub fn run(&self) -> Result<(), Failure> {
         if let Some(count) = self.random.count() {
             return self.random.run(count, self);
         }
-        let what = self.what.as_deref().expect("clap asks for it");
-        let ValidationInput { name, title, study, experiments } = self.asked(what)?;
+        let what = self.what.as_deref().expect("clap requires it without --random");
+        let ValidationInput { name, title, study, experiments } = self.load_input(what)?;
         let repeated = |experiment: Experiment| match self.repetitions {
             Some(repetitions) => experiment.repeated(|_| repetitions),
             None => experiment,
@@ -97,7 +97,7 @@ impl Validate {
         let experiments = experiments.into_iter().map(repeated).collect();
         let both = BothWorlds::of(experiments, &WorldName::of("kernel", &self.kernel))?;
         both.refused.iter().for_each(|point| note!("left out: {point}"));
-        let chosen = self.chosen(&both)?;
+        let selected = self.selection(&both)?;
         let quick = if self.quick { "-quick" } else { "" };
         let out = self.out.clone();
         let out = out.unwrap_or_else(|| PathBuf::from(format!("results/validate-{name}{quick}")));
@@ -107,21 +107,21 @@ impl Validate {
             Manifest::new(&title, study, experiments, std::env::args().collect())
         };
         let model = manifest(&both.model).pinned_to_this_build()?;
-        let model = self.fill(Store::renew(&out.join("model"), model)?, &chosen)?;
+        let model = self.perform_missing_runs(Store::renew(&out.join("model"), model)?, &selected)?;
         let kernel = manifest(&both.kernel);
-        let kernel = self.fill(Store::extend(&out.join("kernel"), kernel)?, &chosen)?;
+        let kernel = self.perform_missing_runs(Store::extend(&out.join("kernel"), kernel)?, &selected)?;
 
-        // The page has all that is there; what is said here, and the verdict, is of the chosen points.
+        // The page covers all points with results; the text and the verdict cover only the selected points.
         let metric = if self.throughput { Metric::Throughput } else { Metric::ResponseTime };
         Validation::gather(&title, &kernel, &model, metric).write(&out).map_err(Failure::failed)?;
-        let whole =
-            complete(&model, &out.join("model")).and_then(|()| complete(&kernel, &out.join("kernel")));
-        let [kernel, model] = [kernel, model].map(|results| narrowed(results, &chosen));
+        let whole = check_no_failures(&model, &out.join("model"))
+            .and_then(|()| check_no_failures(&kernel, &out.join("kernel")));
+        let [kernel, model] = [kernel, model].map(|results| restrict(results, &selected));
         let validation = Validation::gather(&title, &kernel, &model, metric);
         if self.json {
-            validation.points.iter().for_each(|compared| say(&json(&for_programs(compared))));
+            validation.points.iter().for_each(|compared| say(&json(&point_as_json(compared))));
         } else {
-            say(&text(&validation));
+            say(&format_validation(&validation));
             say(&format!("\n{} has every point: {}\n", out.display(), out.join("validation.html").display()));
         }
         if stop.load(Ordering::Relaxed) {
@@ -130,8 +130,8 @@ impl Validate {
         whole.and_then(|()| self.verdict(&validation))
     }
 
-    /// What is validated.
-    fn asked(&self, what: &str) -> Result<ValidationInput, Failure> {
+    /// Loads the study or experiment that `what` names.
+    fn load_input(&self, what: &str) -> Result<ValidationInput, Failure> {
         let path = Path::new(what);
         if path.extension().is_some_and(|ending| ending == "toml") {
             let source = Source::read(path)?;
@@ -146,7 +146,7 @@ impl Validate {
             });
         }
         let study = Study::load(what, self.quick)?;
-        // What is said of claims needs a study that makes some.
+        // Only a study with claims has a section about them.
         let claiming = study.file("claims.toml").map(|_| study.name);
         let experiments = study.experiments.into_iter().map(|(_, experiment)| experiment).collect();
         Ok(ValidationInput {
@@ -157,8 +157,8 @@ impl Validate {
         })
     }
 
-    /// For every point in order, whether `--where` takes it.
-    fn chosen(&self, both: &BothWorlds) -> Result<Vec<bool>, Failure> {
+    /// Returns for each point, in order, whether `--where` selects it.
+    fn selection(&self, both: &BothWorlds) -> Result<Vec<bool>, Failure> {
         let points: Vec<&Point> = both.kernel.iter().flat_map(|experiment| &experiment.points).collect();
         let mut wheres = Vec::new();
         for text in &self.wheres {
@@ -170,7 +170,7 @@ impl Validate {
             }
             wheres.push((key, value));
         }
-        // Several values of one key are alternatives, several keys narrow each other.
+        // Values of the same key are alternatives; different keys all have to match.
         let takes = |point: &&Point| {
             wheres.iter().all(|(key, _)| {
                 let mut values = wheres.iter().filter(|(other, _)| other == key);
@@ -180,18 +180,18 @@ impl Validate {
         Ok(points.iter().map(takes).collect())
     }
 
-    /// Does what is not done yet of the chosen points, until it is done or interrupted.
-    fn fill(
+    /// Performs the missing runs of the chosen points until all are done or the user interrupts.
+    fn perform_missing_runs(
         &self,
         (mut store, mut finished): (Store, RunResults),
-        chosen: &[bool],
+        selected: &[bool],
     ) -> Result<Results, Failure> {
         let world = store.manifest().world.clone();
-        let points = store.manifest().points.iter().zip(chosen).filter(|(_, chosen)| **chosen);
+        let points = store.manifest().points.iter().zip(selected).filter(|(_, selected)| **selected);
         let plan = Plan::of_points(points.map(|(point, _)| point.clone()).collect());
         let wanted = plan.wanted(&finished).len() as u64;
         note!("{world}: {} runs to perform in {}", grouped(wanted), store.dir().display());
-        execute_plan(&plan, &mut store, &mut finished, self.jobs, ProgressOutput::People)?;
+        execute_plan(&plan, &mut store, &mut finished, self.jobs, ProgressOutput::Text)?;
         Ok(store.write_tables(&finished)?)
     }
 
@@ -207,30 +207,30 @@ impl Validate {
     }
 }
 
-/// The results of the chosen points.
-fn narrowed(mut results: Results, chosen: &[bool]) -> Results {
-    let mut chosen = chosen.iter();
-    results.points.retain(|_| chosen.next() == Some(&true));
+/// Returns the results of the chosen points.
+fn restrict(mut results: Results, selected: &[bool]) -> Results {
+    let mut selected = selected.iter();
+    results.points.retain(|_| selected.next() == Some(&true));
     results
 }
 
-/// The worst points, and how many agree.
-fn text(validation: &Validation) -> String {
+/// Returns a table of the worst points, and how many agree.
+fn format_validation(validation: &Validation) -> String {
     let judged: &[&str] = match validation.metric {
         Metric::Throughput => &["kernel kbit/s", "model", "off", "kernel faster"],
         _ => &["kernel mean", "model", "off", "kernel slower", "kernel p99", "model", "off", "kernel slower"],
     };
     let heads = [&["worst first, median runs"], judged, &["collapsed", ""]].concat();
     let mut rows = vec![heads.into_iter().map(str::to_owned).collect()];
-    rows.extend(validation.points.iter().take(SHOWN).map(row));
+    rows.extend(validation.points.iter().take(MAX_SHOWN).map(row));
     let mut text = table(&rows);
-    let more = validation.points.len().saturating_sub(SHOWN);
+    let more = validation.points.len().saturating_sub(MAX_SHOWN);
     if more > 0 {
         text += &format!("… and {more} more with smaller differences\n");
     }
     let tally = validation.tally();
     text += &format!("\n{}; {}\n", tally.agreement(), tally.certainty());
-    let rank = validation.rank_in_words();
+    let rank = validation.describe_rank();
     if !rank.is_empty() {
         text += &format!("{rank}\n");
     }
@@ -240,8 +240,8 @@ fn text(validation: &Validation) -> String {
     text
 }
 
-/// A point with the numbers that it was judged by.
-fn for_programs(compared: &ComparedPoint) -> serde_json::Value {
+/// Returns the JSON object of a point, with the values that were compared.
+fn point_as_json(compared: &ComparedPoint) -> serde_json::Value {
     let bounds =
         |Bounds { value, low, high }| serde_json::json!({ "value": value, "low": low, "high": high });
     let check = |check: &Option<Check>| {
@@ -276,13 +276,13 @@ fn row(compared: &ComparedPoint) -> Vec<String> {
     let ComparedPoint { point, kernel, model, .. } = compared;
     let mut row = vec![point.to_string()];
     for check in compared.judged() {
-        row.extend(check.as_ref().map_or(["-", "-", "-", "-"].map(str::to_owned), numbers));
+        row.extend(check.as_ref().map_or(["-", "-", "-", "-"].map(str::to_owned), check_cells));
     }
     row.extend([format!("{}/{}", kernel.collapsed, model.collapsed), compared.verdict().to_owned()]);
     row
 }
 
-fn numbers(check: &Check) -> [String; 4] {
+fn check_cells(check: &Check) -> [String; 4] {
     let off = format!("{:+.1} % ({:.1}×)", check.percent().value, check.excess());
-    [median_in_words(check.kernel), short(check.model.value), off, check.ranks_in_words()]
+    [format_median(check.kernel), short(check.model.value), off, check.format_ranks()]
 }

@@ -22,8 +22,8 @@ use crate::terminal::{note, say, table};
 
 use super::Validate;
 
-/// Differences that the text names one by one.
-const SHOWN: usize = 12;
+/// Maximum number of differences that the text lists individually.
+const MAX_SHOWN: usize = 12;
 
 /// The scenarios to compare.
 #[derive(Debug, Args)]
@@ -38,10 +38,10 @@ pub struct RandomArgs {
     /// Compare only scenarios of this transport or workload, such as sctp or bulk; `discipline`: with a queue discipline
     #[arg(long, value_name = "NAME", requires = "random")]
     only: Option<String>,
-    /// World with which the model is compared
+    /// Second world of the comparison
     #[arg(long, value_name = "WORLD", default_value = "kernel:uml", requires = "random")]
     world: WorldName,
-    /// World that is compared with it; with two kernels MPTCP is drawn too, which the model lacks
+    /// First world of the comparison; if both are kernels, scenarios include MPTCP, which the model does not have
     #[arg(long, value_name = "WORLD", default_value = "model", requires = "random")]
     first: WorldName,
     /// Find the smallest scenario for each difference in values, and write it with both traces
@@ -52,23 +52,23 @@ pub struct RandomArgs {
     traces: bool,
 }
 
-/// How a scenario came out, as the journal keeps it.
+/// The result of a scenario, as recorded in the journal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Outcome {
     number: u64,
     family: String,
     judged: JudgedBy,
-    /// Whether both worlds say the same.
+    /// Whether the results of both worlds agree.
     agrees: bool,
-    /// What differs first in the packets.
+    /// The first difference between the packets.
     difference: Option<String>,
-    /// What the model says, and the other world.
+    /// Results of the first and the second world.
     values: Option<[Values; 2]>,
-    /// Why a world did not run it.
+    /// Why a world could not run the scenario.
     problem: Option<String>,
 }
 
-/// By what a scenario was judged.
+/// The criterion by which a scenario was judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum JudgedBy {
@@ -97,8 +97,8 @@ impl Outcome {
         }
     }
 
-    /// A run that failed counts, as one that does not agree.
-    fn counts(&self) -> bool {
+    /// Returns whether the scenario is counted. A failed run counts as a disagreement, a refused one not at all.
+    fn is_counted(&self) -> bool {
         self.judged != JudgedBy::Refused
     }
 
@@ -107,7 +107,7 @@ impl Outcome {
     }
 }
 
-/// The comparison that goes on.
+/// A comparison in progress.
 struct Session<'s> {
     generator: Generator<'s>,
     worlds: [&'s dyn World; 2],
@@ -116,12 +116,12 @@ struct Session<'s> {
 }
 
 impl RandomArgs {
-    /// Whether it was asked for.
+    /// Returns the number of random scenarios; `None` without --random.
     pub fn count(&self) -> Option<u64> {
         self.random
     }
 
-    /// Compares what is not compared yet, until all is or until Ctrl-C; then says how it came out.
+    /// Compares the remaining scenarios until all are done or the user interrupts, then prints the result.
     pub fn run(&self, count: u64, flags: &Validate) -> Result<(), Failure> {
         if let Some(only) = self.only.as_ref().filter(|only| !Generator::names().contains(only)) {
             let problem = format!("--only {only}: unknown; known: {}", Generator::names().join(", "));
@@ -145,7 +145,7 @@ impl RandomArgs {
             out,
             options: self,
         };
-        let outcomes = session.fill(count, threads(flags.jobs))?;
+        let outcomes = session.perform_missing_runs(count, threads(flags.jobs))?;
         if flags.json {
             outcomes.iter().for_each(|outcome| say(&json(outcome)));
         } else {
@@ -154,7 +154,7 @@ impl RandomArgs {
         if (outcomes.len() as u64) < count {
             return Err(Failure::Failed("interrupted; run the same command again to continue".to_owned()));
         }
-        let all = outcomes.iter().filter(|outcome| outcome.counts()).count();
+        let all = outcomes.iter().filter(|outcome| outcome.is_counted()).count();
         let agree = outcomes.iter().filter(|outcome| outcome.agrees).count();
         if all > 0 && agree as f64 >= flags.require.value() * all as f64 {
             return Ok(());
@@ -167,7 +167,8 @@ impl RandomArgs {
 }
 
 impl Session<'_> {
-    /// The journal names the question, so that one of another does not go on here.
+    /// Returns the path of the journal. It names worlds, seed and --only, so that a different comparison does not
+    /// continue it.
     fn journal(&self) -> PathBuf {
         let only = self.options.only.as_ref().map(|only| format!("-{only}")).unwrap_or_default();
         let worlds = self.worlds.map(|world| world.name().replace([':', '/'], "-"));
@@ -175,7 +176,7 @@ impl Session<'_> {
         self.out.join(format!("comparisons-{first}{}-{}{only}.jsonl", worlds[1], self.options.seed))
     }
 
-    fn fill(&self, count: u64, threads: usize) -> Result<Vec<Outcome>, Failure> {
+    fn perform_missing_runs(&self, count: u64, threads: usize) -> Result<Vec<Outcome>, Failure> {
         let stop = stop_on_interrupt()?;
         let path = self.journal();
         let kept = fs::read_to_string(&path).unwrap_or_default();
@@ -187,7 +188,7 @@ impl Session<'_> {
         let wanted: Vec<u64> = (0..count).filter(|number| !outcomes.contains_key(number)).collect();
         let mut file =
             OpenOptions::new().create(true).append(true).open(&path).map_err(|e| cannot_write(&path, &e))?;
-        // A line that was cut off by a full disk ends here.
+        // Completes a line that a full disk cut off.
         if !kept.is_empty() && !kept.ends_with('\n') {
             file.write_all(b"\n").map_err(|e| cannot_write(&path, &e))?;
         }
@@ -228,7 +229,7 @@ impl Session<'_> {
         let [model, other] = self.worlds;
         let comparison = compare(&self.scenario(number)?.0, model, other);
         let outcome = Outcome::of(number, &comparison);
-        let differs = outcome.counts() && !outcome.agrees;
+        let differs = outcome.is_counted() && !outcome.agrees;
         if differs || (self.options.traces && outcome.difference.is_some()) {
             let shrinks = self.options.shrink && outcome.judged != JudgedBy::Failed;
             self.write(&if shrinks { shrink(comparison, model, other) } else { comparison })?;
@@ -236,7 +237,7 @@ impl Session<'_> {
         Ok(outcome)
     }
 
-    /// Writes the experiment file of a difference, and both traces beside each other where packets were compared.
+    /// Writes the experiment file of a difference, and both traces side by side if packets were compared.
     fn write(&self, comparison: &Comparison) -> Result<(), Failure> {
         let scenario = &comparison.scenario;
         let file = self.out.join(format!("{}.toml", scenario.name));
@@ -247,7 +248,7 @@ impl Session<'_> {
         }
         let points = [scenario.first_point()?, scenario.point()?];
         let traces = points.iter().zip(self.worlds).map(|(point, world)| trace(point, world));
-        let [first, second] = <[_; 2]>::try_from(traces.collect::<Vec<_>>()).expect("two worlds");
+        let [first, second] = <[_; 2]>::try_from(traces.collect::<Vec<_>>()).expect("there are two worlds");
         let (Ok(first), Ok(second)) = (first, second) else { return Ok(()) };
         let path = self.out.join(format!("{}.txt", scenario.name));
         let mut text = File::create(&path).map_err(|e| cannot_write(&path, &e))?;
@@ -257,12 +258,12 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Says how it came out, and writes why keys were refused.
+    /// Returns the summary; writes the covered keys, and the reasons for refused ones.
     fn summary(&self, outcomes: &[Outcome]) -> Result<String, Failure> {
         let mut coverage = Coverage::default();
         for outcome in outcomes {
             let (scenario, refused) = self.scenario(outcome.number)?;
-            if outcome.counts() {
+            if outcome.is_counted() {
                 let same = (outcome.judged == JudgedBy::Packets).then(|| outcome.has_same_packets());
                 coverage.add(&scenario, outcome.agrees, same);
             }
@@ -273,8 +274,8 @@ impl Session<'_> {
         let path = self.out.join("refused.txt");
         fs::write(&path, &refused).map_err(|e| cannot_write(&path, &e))?;
         let covered = self.out.join("covered.txt");
-        fs::write(&covered, table(&tallies(&coverage))).map_err(|e| cannot_write(&covered, &e))?;
-        let mut text = table(&rows(outcomes)) + &causes(outcomes);
+        fs::write(&covered, table(&key_rows(&coverage))).map_err(|e| cannot_write(&covered, &e))?;
+        let mut text = table(&family_rows(outcomes)) + &describe_first_differences(outcomes);
         text += &disagreements(outcomes, self.out, self.options.seed);
         text += &format!(
             "\n{} keys and options ran in both worlds, in {} pairs of family and condition; {} lists them\n{} were always refused; {} has \
@@ -293,8 +294,8 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     Failure::failed(format!("{}: cannot write: {error}", path.display()))
 }
 
-/// By key and option: what came of the scenarios that have it.
-fn tallies(coverage: &Coverage) -> Vec<Vec<String>> {
+/// Returns, for each key and option, the results of the scenarios that contain it.
+fn key_rows(coverage: &Coverage) -> Vec<Vec<String>> {
     let heads = ["key", "scenarios", "values agree", "packets compared", "the same"];
     let row = |(key, tally): (&str, Tally)| {
         let counts = [tally.scenarios, tally.agree, tally.compared, tally.same];
@@ -303,12 +304,12 @@ fn tallies(coverage: &Coverage) -> Vec<Vec<String>> {
     [heads.map(str::to_owned).to_vec()].into_iter().chain(coverage.tallies().map(row)).collect()
 }
 
-/// By family: how many were compared, agree in values, and have the same packets.
-fn rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
+/// Returns, for each family, how many scenarios were compared, agree in values, and have the same packets.
+fn family_rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
     let heads = ["family", "scenarios", "values agree", "", "packets compared", "the same", ""];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     let mut families: BTreeMap<&str, Vec<&Outcome>> = BTreeMap::new();
-    for outcome in outcomes.iter().filter(|outcome| outcome.counts()) {
+    for outcome in outcomes.iter().filter(|outcome| outcome.is_counted()) {
         families.entry(&outcome.family).or_default().push(outcome);
     }
     let all: Vec<&Outcome> = families.values().flatten().copied().collect();
@@ -316,7 +317,7 @@ fn rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
         let count = |is: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
         let percent = |part: usize, whole: usize| match whole {
             0 => String::new(),
-            // Rounded down: 995 of 1,000 are not all.
+            // Rounded down, so that 995 of 1,000 is not 100 %.
             _ => format!("{} %", 100 * part / whole),
         };
         let (agree, same) = (count(|outcome| outcome.agrees), count(Outcome::has_same_packets));
@@ -336,8 +337,8 @@ fn rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
     rows
 }
 
-/// What differs first, the most frequent first.
-fn causes(outcomes: &[Outcome]) -> String {
+/// Returns the kinds of first differences, the most frequent first.
+fn describe_first_differences(outcomes: &[Outcome]) -> String {
     let mut causes: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
     for outcome in outcomes {
         let protocol = outcome.family.split(' ').next().unwrap_or_default();
@@ -352,15 +353,15 @@ fn causes(outcomes: &[Outcome]) -> String {
         let first: Vec<String> = numbers.iter().take(4).map(u64::to_string).collect();
         format!("{:>5}  {protocol} {cause}, as in {}\n", numbers.len(), first.join(", "))
     };
-    let lines: String = causes.iter().take(SHOWN).map(line).collect();
+    let lines: String = causes.iter().take(MAX_SHOWN).map(line).collect();
     if lines.is_empty() { lines } else { format!("\nfirst packet that differs\n{lines}") }
 }
 
-/// Scenarios whose values differ, and those that failed.
+/// Lists scenarios whose values differ, and those that failed.
 fn disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
     let differ = |outcome: &&Outcome| outcome.values.is_some() && !outcome.agrees;
     let mut text = String::new();
-    for outcome in outcomes.iter().filter(differ).take(SHOWN) {
+    for outcome in outcomes.iter().filter(differ).take(MAX_SHOWN) {
         let path = out.join(format!("random-{seed}-{}.toml", outcome.number));
         text += &format!("\n{} ({}): ", path.display(), outcome.family);
         if let Some([model, other]) = outcome.values {
@@ -378,11 +379,11 @@ fn disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
             );
         }
     }
-    let more = outcomes.iter().filter(differ).count().saturating_sub(SHOWN);
+    let more = outcomes.iter().filter(differ).count().saturating_sub(MAX_SHOWN);
     if more > 0 {
         text += &format!("\nand {more} more whose values differ");
     }
-    for outcome in outcomes.iter().filter(|outcome| outcome.judged == JudgedBy::Failed).take(SHOWN) {
+    for outcome in outcomes.iter().filter(|outcome| outcome.judged == JudgedBy::Failed).take(MAX_SHOWN) {
         let problem =
             outcome.problem.as_deref().and_then(|problem| problem.lines().next()).unwrap_or_default();
         text += &format!("\nnumber {} ({}) failed: {problem}", outcome.number, outcome.family);

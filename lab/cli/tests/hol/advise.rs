@@ -1,4 +1,4 @@
-//! `hol advise` against what `hol compare` says at both ends of the border that it finds.
+//! `hol advise` compared with the result of `hol compare` at both ends of the crossover that it finds.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,8 @@ use std::path::Path;
 use crate::program::{failure, ok};
 use serde_json::Value;
 
-/// SCTP sends a lost message's successors on; with one stream they wait, and its timer is slower than TCP's.
+/// SCTP with several streams delivers the messages after a lost one; with one stream they wait, and its timer is slower
+/// than TCP's.
 const EXPERIMENT: &str = r#"
 messages = 8000
 repetitions = 8
@@ -24,7 +25,7 @@ fn advise(dir: &Path, more: &[&str]) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
 }
 
-/// Compares with other losses than the search met.
+/// Runs `hol compare` with other losses than those of the search.
 fn compare(dir: &Path, loss: f64) -> String {
     let loss = format!("{loss}%");
     let arguments =
@@ -47,14 +48,14 @@ fn the_ends_of_a_border_say_different_things() {
     assert!(0.0 <= of("low") && of("low") <= of("high") && of("high") <= 5.0, "{line}");
     let (below, above) = (compare(dir.path(), of("low")), compare(dir.path(), of("high")));
     assert!(above.contains(" slower than tcp"), "{above}");
-    // Half a percent of 20 ms, and what its own interval leaves open.
+    // Half a percent of 20 ms, and the uncertainty of the comparison itself.
     assert!(!below.contains("sctp is 2") && !below.contains("sctp is 3"), "{below}");
 }
 
 #[test]
 fn each_step_of_the_other_axis_has_its_line_and_the_map_shows_them_all() {
     let dir = tempfile::tempdir().unwrap();
-    // Few and short: what is asked is how lines are told, not how sure they are.
+    // Few short runs: the test is about the format of lines, not about their precision.
     let short = ["--set", "messages=400", "--most", "64"];
     let lines = advise(dir.path(), &short);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The commands as people and scripts meet them.
+//! The commands as users and scripts run them.
 
 use std::fs;
 use std::path::Path;
@@ -71,7 +71,7 @@ fn compare(arguments: &[&str]) -> Vec<Value> {
     rows(&ok(here().path(), &all))
 }
 
-/// The best test of a lab: what is the same does not differ, and both are run.
+/// The most important test of a lab: two runs of the same transport do not differ.
 #[test]
 fn a_transport_is_compared_with_itself() {
     let text = ok(here().path(), &["compare", "tcp", "tcp", "--count", "200", "--loss", "1%"]);
@@ -97,7 +97,7 @@ fn compare_json_has_exactly_the_promised_fields() {
     assert_eq!((&rows[0]["transport"], &rows[1]["transport"]), (&"tcp".into(), &"sctp:streams=8".into()));
 }
 
-/// Long replies hold up short ones on TCP's stream, and not on streams of their own.
+/// Long replies delay short ones on TCP's single stream, but not on separate streams.
 #[test]
 fn each_size_of_a_mix_has_its_own_row_and_its_own_sentence() {
     let arguments = ["compare", "tcp", "quic:per_message", "--reply", "1kB=9,200kB=1", "--rate", "10/s"];
@@ -262,7 +262,7 @@ fn the_experiment_with_a_deep_queue_draws_why_small_messages_wait() {
             |row: &&Value| row["label"] == transport && row["axes"]["network.discipline"] == discipline;
         rows.iter().find(is_it).and_then(|row| row["mean_ms"].as_f64()).unwrap()
     };
-    // A round trip takes 40 ms, the whole queue 600.
+    // A round trip takes 40 ms, a full queue adds 600 ms.
     assert!(mean("TCP CUBIC", "droptail") > 300.0 && mean("TCP BBR", "droptail") < 100.0, "{rows:?}");
     assert!(mean("TCP CUBIC", "fq_codel") < 50.0 && mean("quic", "fq_codel") < 50.0, "{rows:?}");
     let page = fs::read_to_string(dir.path().join("r/report.html")).unwrap();
@@ -347,7 +347,8 @@ fn wireshark_reads_a_capture_without_a_malformed_packet_or_a_wrong_checksum() {
     let dir = here();
     let interleaved = "sctp:streams=8,interleaving,scheduler=rr,lifetime=300ms";
     for transport in ["tcp", "sctp:streams=8", interleaved, "quic:streams=8"] {
-        // Few packets of QUIC: Wireshark 4.0 takes number 255 for 511 where it comes after 256, against RFC 9000 appendix A.3.
+        // Few packets of QUIC: Wireshark 4.0 decodes packet number 255 as 511 if it follows 256, contrary to RFC 9000
+        // appendix A.3.
         let flags = ["--workload", "simco", "--count", "200", "--repetitions", "1", "--loss", "3%"];
         ok(dir.path(), &[&["trace", transport, "--pcap", "run.pcapng"], &flags[..]].concat());
         let mut tshark = Command::new("tshark");
@@ -367,7 +368,7 @@ fn wireshark_reads_a_capture_without_a_malformed_packet_or_a_wrong_checksum() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let lines = String::from_utf8(output.stdout).unwrap();
         assert!(lines.lines().count() > 800, "{lines}");
-        // Nothing malformed or unreadable; IP and one of TCP, SCTP and UDP have a good checksum.
+        // No packet is malformed or undecodable; the checksums of IP and of TCP, SCTP or UDP are correct.
         let good = ["\t1\t1\t\t\t", "\t1\t\t1\t\t", "\t1\t\t\t1\t"];
         let bad = lines.lines().find(|line| !good.contains(line));
         assert_eq!(bad, None, "{transport}");
@@ -504,7 +505,7 @@ fn a_precision_that_is_not_met_is_said() {
     let plan = ok(dir.path(), &["run", "a.toml", "--plan"]);
     assert!(plan.contains(" 60 to 90 messages: about "), "{plan}");
     let table = ok(dir.path(), &["run", "a.toml", "--out", "out"]);
-    assert!(table.contains(" after 3 repetitions, not 0.001%"), "{table}");
+    assert!(table.contains(" after 3 repetitions; 0.001% was requested"), "{table}");
     let points: Value =
         serde_json::from_str(&fs::read_to_string(dir.path().join("out/points.json")).unwrap()).unwrap();
     assert_eq!((&points[0]["precise"], &points[0]["repetitions"]), (&false.into(), &3.into()));
@@ -512,7 +513,7 @@ fn a_precision_that_is_not_met_is_said() {
     assert_eq!(row["precise"], false);
 }
 
-/// What the program writes to standard output when it reads `input`; it must succeed.
+/// Runs the program with `input` on standard input; it must succeed.
 fn piped(dir: &Path, arguments: &[&str], input: &str) -> std::process::Output {
     let mut command = Command::new(program::BIN);
     let command = command.current_dir(dir).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -1,4 +1,4 @@
-//! `hol serve` and `hol simco`, which start programs of their own.
+//! `hol serve` and `hol simco`, which start other programs.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -7,10 +7,10 @@ use std::process::{Command, Output};
 
 use crate::program::{BIN, code};
 
-/// Runs a copy of `hol` in a directory with nothing else.
+/// Runs a copy of `hol` in a directory without other programs.
 fn alone(dir: &Path, arguments: &[&str]) -> Output {
     let hol = dir.join("hol");
-    // A copy that this process wrote may be open for writing in a child of another test (ETXTBSY).
+    // A child process of another test may inherit a file that this process has open for writing (ETXTBSY), so `cp` writes it.
     assert!(Command::new("cp").arg(BIN).arg(&hol).status().unwrap().success());
     Command::new(hol).args(arguments).env("PATH", dir).output().unwrap()
 }
@@ -34,7 +34,7 @@ fn without_the_program_the_error_says_how_to_get_it() {
 fn a_program_of_another_version_is_not_started() {
     let dir = tempfile::tempdir().unwrap();
     let old = dir.path().join("hol-serve");
-    // Not by this process, for the same reason.
+    // Another process writes the script, for the same reason.
     let write = "printf '#!/bin/sh\\necho hol-serve 0.0.1\\n' >\"$0\"";
     assert!(Command::new("sh").args(["-c", write]).arg(&old).status().unwrap().success());
     fs::set_permissions(&old, Permissions::from_mode(0o755)).unwrap();

@@ -1,5 +1,5 @@
-//! The guide does what it shows: every command in it is run, and prints what stands there. A chapter of the kernel world may differ
-//! in its numbers.
+//! The guide is correct: every command in it is run, and prints what the guide shows. In chapters about the kernel
+//! world, numbers may differ.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,9 +15,10 @@ use crate::program::BIN;
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
 
-/// A chapter in a directory of its own: a block ```` ```toml file=NAME ```` is put there as a file, and in a block
-/// ```` ```console ```` each line after `$ ` is a command for the shell, what follows is what it prints.
-fn done(chapter: &str) -> String {
+/// Executes a chapter in a directory of its own. A block ```` ```toml file=NAME ```` becomes a file; in a block ````
+/// ```console ```` each line after `$ ` is a shell command, followed by its output. Returns the chapter with the real
+/// output.
+fn execute_chapter(chapter: &str) -> String {
     let dir = TempDir::new().unwrap();
     let (mut text, mut lines) = (String::new(), chapter.lines().peekable());
     while let Some(line) = lines.next() {
@@ -46,10 +47,11 @@ fn printed(command: &str, dir: &Path) -> String {
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let output =
         Command::new("sh").args(["-c", command]).current_dir(dir).env("PATH", path).output().unwrap();
-    // Beside results are progress and warnings, which depend on the machine.
+    // If there is output on standard output, progress and warnings on standard error are ignored, because they depend
+    // on the machine.
     let shown = if output.stdout.is_empty() { output.stderr } else { output.stdout };
     let text = String::from_utf8(shown).unwrap();
-    // Editors take the spaces at the ends of lines away.
+    // Editors remove spaces at the ends of lines.
     text.lines().fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }
 
@@ -58,10 +60,10 @@ fn chapters() -> BTreeMap<PathBuf, String> {
     entries.map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
 }
 
-/// To write anew what the commands print: `HOL_BLESS=1 cargo test -p headofline --test hol guide`.
+/// Compares a chapter with the real output. `HOL_BLESS=1 cargo test -p headofline --test hol guide` rewrites it.
 fn check(path: &Path, chapter: &str, same: fn(&str) -> String) {
     const CURE: &str = "HOL_BLESS=1 cargo test -p headofline --test hol guide";
-    let done = done(chapter);
+    let done = execute_chapter(chapter);
     let is_same = same(&done) == same(chapter);
     if std::env::var_os("HOL_BLESS").is_some() {
         if !is_same {
@@ -75,7 +77,7 @@ fn check(path: &Path, chapter: &str, same: fn(&str) -> String) {
     assert!(is_same, "{}; {CURE}", path.display());
 }
 
-/// What is left of a table when its numbers, and so its widths, are others.
+/// Removes the numbers of a table, and the widths that depend on them.
 fn without_numbers(text: &str) -> String {
     let words = text.split_inclusive('\n').flat_map(|line| line.split(' '));
     let words = words.map(|word| word.replace(|c: char| c.is_ascii_digit() || c == '.' || c == ',', ""));
@@ -92,7 +94,7 @@ fn commands_print_what_the_guide_says() {
     let commands =
         chapters.values().flat_map(|chapter| chapter.lines()).filter(|line| line.starts_with("$ "));
     assert!(commands.count() > 15);
-    // Two at a time: together they are the longest test.
+    // Two chapters run at a time: together they are the longest test.
     let chapters = chapters.iter().filter(|(_, chapter)| !is_of_the_kernel(chapter));
     let left = Mutex::new(chapters);
     let next = || left.lock().unwrap().next();
@@ -115,7 +117,7 @@ fn programs_of_the_guide_compile_and_do_in_linux_what_it_says() {
     }
 }
 
-/// Readers go from one page to the next; none may be missing, and none may lead nowhere.
+/// Every page is in the table of contents, and every link has a target.
 #[test]
 fn every_page_is_in_the_book_and_every_link_leads_somewhere() {
     let docs = Path::new(GUIDE).parent().unwrap();

@@ -1,4 +1,4 @@
-//! The live world from the command line, over loopback. Nothing is asserted of times: they are the machine's.
+//! The live world from the command line, over loopback. Times are not checked, because they depend on the machine.
 
 use crate::program::{failure, ok};
 
@@ -25,7 +25,7 @@ fn a_path_that_this_machine_does_not_have_is_refused_by_its_name() {
     assert!(code == 2 && complaint.contains("loss"), "{code}: {complaint}");
 }
 
-/// `network.ip` is the one key of a path that loopback can keep.
+/// `network.ip` is the only key of a path that loopback supports.
 #[test]
 #[ignore = "needs IPv6 on the loopback interface"]
 fn loopback_is_there_in_both_versions_of_ip() {

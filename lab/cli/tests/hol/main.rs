@@ -1,8 +1,8 @@
-//! The program `hol` as people and scripts use it.
+//! The program `hol` as users and scripts run it.
 //!
-//! A test that needs a tool which a Rust toolchain does not bring is ignored with the reason, and fails without the tool:
-//! `cargo test -p headofline --test hol -- --include-ignored` runs all. What takes long is in modules called `nightly`:
-//! `--include-ignored --skip nightly::` leaves it out.
+//! A test that needs a tool outside of a Rust toolchain is ignored with a reason, and fails without the tool: `cargo
+//! test -p headofline --test hol -- --include-ignored` runs all tests. Long tests are in modules called `nightly`:
+//! `--include-ignored --skip nightly::` omits them.
 
 mod advise;
 mod cluster;

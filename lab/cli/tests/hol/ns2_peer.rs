@@ -1,4 +1,5 @@
-//! The study of Nayak et al. 2019 held to ns-2 2.35, in which the paper was simulated: its SCTP is nobody's here.
+//! The study of Nayak et al. 2019 compared with ns-2 2.35, with which the paper was simulated and which has an
+//! independent SCTP.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +12,10 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/nayak20
 /// User data of a DATA chunk that fills a packet of 1500 octets.
 const CHUNK: f64 = 1452.0;
 const SECONDS: f64 = 60.0;
-/// One source of the paper, 5.09 Mbit/s: messages a second.
+/// Messages per second of one source of the paper, 5.09 Mbit/s.
 const RATE: f64 = 438.2;
 
-/// The streams of the DATA chunks that arrived at the other end, in their order.
+/// Returns the streams of the DATA chunks in the order of their arrival at the other end.
 fn ns2(streams: u16, sources: f64, delay_ms: u32, loss: f64) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     let kbps = RATE * sources * CHUNK * 8.0 / 1e3;
@@ -27,7 +28,8 @@ fn ns2(streams: u16, sources: f64, delay_ms: u32, loss: f64) -> Vec<String> {
     assert!(run.status.success(), "{run:?}");
     let trace = fs::read_to_string(dir.path().join("run.tr")).unwrap();
     let arrived = trace.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-    // r 0.51 0 1 sctp 1500 ------D 1 0.0 1.0 1 12 1 0 0: the flags, and at the end TSN, stream and sequence number.
+    // A line is `r 0.51 0 1 sctp 1500 ------D 1 0.0 1.0 1 12 1 0 0`: the flags are the seventh field, and the last ones
+    // are TSN, stream and sequence number.
     arrived
         .filter(|words| words[0] == "r" && words[6].ends_with('D'))
         .map(|words| words[words.len() - 2].to_owned())
@@ -38,7 +40,7 @@ fn kbps(chunks: &[String]) -> f64 {
     chunks.len() as f64 * CHUNK * 8.0 / SECONDS / 1e3
 }
 
-/// What the model says of two streams, with its 95 % interval.
+/// Returns the model's result for two streams, with its 95 % interval.
 fn model(sources: f64, delay_ms: u32, loss: &str) -> [f64; 2] {
     let (rate, delay) = (format!("{}/s", RATE * sources), format!("{delay_ms}ms"));
     let path = ["--bandwidth", "10Mbit", "--set", "network.overhead=0B", "--delay", &delay, "--loss", loss];
@@ -58,7 +60,7 @@ fn in_ns2_two_streams_are_one_and_two_sources_carry_what_they_do_in_the_model() 
         let (theirs, [ours, _]) = (kbps(&ns2(2, sources, 10, 0.0)), model(sources, 10, "0%"));
         assert!((theirs / ours - 1.0).abs() < 0.01, "{sources} sources: ns-2 {theirs}, here {ours} kbit/s");
     }
-    // With losses the two are different stacks: ns-2 has RFC 2960, and no limited transmit.
+    // With losses the two stacks differ: ns-2 has RFC 2960, and no limited transmit.
     for (sources, delay) in [(1.0, 10), (2.0, 10), (1.0, 50)] {
         let (theirs, [ours, half]) = (kbps(&ns2(2, sources, delay, 0.01)), model(sources, delay, "1%"));
         assert!(

@@ -1,6 +1,6 @@
-//! What the usual awk one-liners read from a trace of ns-2's format are our own numbers.
+//! The usual awk one-liners for ns-2 traces give the same numbers as our records.
 //!
-//! A trace ends at the host, so where times are compared the applications wake up at once.
+//! A trace ends at the host, so where times are compared, applications wake up immediately.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use hol_lab::{Experiment, Source};
 use hol_measure::Transfer;
 use hol_scenario::Run;
 
-/// Node 0 sends 500-octet messages to node 2, node 3 greedily beside it; they share the line from 1 to 2.
+/// Node 0 sends 500-octet messages to node 2, node 3 sends greedily; both share the link from 1 to 2.
 const COMPETING: &str = "
     messages = 300
     repetitions = 1
@@ -32,7 +32,7 @@ const COMPETING: &str = "
     transport = 'tcp'
     workload = { kind = 'bulk', from = 'other', to = 'server' }
 ";
-/// One message at a time on the same line.
+/// One message at a time on the same link.
 const ALONE: &str = "
     messages = 100
     repetitions = 1
@@ -64,7 +64,7 @@ const CONSTANT_BIT_RATE: &str = "
     late_limit = '1h'
 ";
 
-/// Writes the trace of an experiment's only run to `run.tr`, and does the same run.
+/// Writes the trace of an experiment's only run to `run.tr`, and performs the same run.
 fn traced(dir: &Path, transport: &str, experiment: &str) -> Run {
     let file = dir.join("a.toml");
     fs::write(&file, format!("transports = ['{transport}']\n{experiment}")).unwrap();
@@ -76,7 +76,7 @@ fn traced(dir: &Path, transport: &str, experiment: &str) -> Run {
     run
 }
 
-/// The numbers that a script prints.
+/// Returns the numbers that a script prints.
 fn awk(dir: &Path, script: &str) -> Vec<f64> {
     let ends = ["-v", "from=0", "-v", "to=1", "-v", "headers=48"];
     let output = Command::new("awk").current_dir(dir).args(ends).args([script, "run.tr"]).output().unwrap();
@@ -90,7 +90,7 @@ fn a_line_has_the_twelve_fields_of_ns_2_and_the_same_run_the_same_lines() {
     let dir = tempfile::tempdir().unwrap();
     traced(dir.path(), "tcp", ALONE);
     let first = fs::read_to_string(dir.path().join("run.tr")).unwrap();
-    // The SYN: 60 octets at 10 Mbit/s and the default delay to the router, where it keeps its number.
+    // The SYN: 60 octets at 10 Mbit/s and the default delay to the router, where the packet keeps its number.
     let lines: Vec<&str> = first.lines().take(4).collect();
     assert_eq!(lines[0], "+ 0.000000000 0 1 tcp 60 ------- 0 0.49152 2.7626 0 0");
     assert_eq!(lines[1], lines[0].replace('+', "-"));
@@ -101,7 +101,7 @@ fn a_line_has_the_twelve_fields_of_ns_2_and_the_same_run_the_same_lines() {
     assert_eq!(first, fs::read_to_string(dir.path().join("run.tr")).unwrap());
 }
 
-/// Octets of user data that arrive for the first time, from the first one sent to the last received.
+/// Octets of user data that arrive for the first time, from the first transmission to the last reception.
 #[test]
 fn throughput_by_awk_is_the_throughput_of_the_records() {
     let dir = tempfile::tempdir().unwrap();
@@ -118,7 +118,7 @@ fn throughput_by_awk_is_the_throughput_of_the_records() {
     assert!((seconds - span).abs() < 1e-8, "{seconds} {span}");
 }
 
-/// From the sender's queue to the receiver, where each message is a packet that nothing holds up.
+/// The delay from the sender's queue to the receiver; each message is one packet, which does not wait.
 #[test]
 fn delay_by_awk_is_the_delay_of_the_records() {
     let dir = tempfile::tempdir().unwrap();
@@ -137,7 +137,7 @@ fn delay_by_awk_is_the_delay_of_the_records() {
     }
 }
 
-/// Every packet of all flows, acknowledgements too.
+/// All packets of all flows, including acknowledgements.
 #[test]
 fn loss_by_awk_is_what_the_network_counted() {
     let dir = tempfile::tempdir().unwrap();
@@ -155,7 +155,7 @@ fn loss_by_awk_is_what_the_network_counted() {
     }
 }
 
-/// The limit of 6 packets is one on the line and five behind it; who comes then is enqueued and dropped.
+/// The limit of 6 packets is one in transmission and five waiting; a further packet is enqueued and dropped.
 #[test]
 fn the_queue_by_awk_is_as_long_as_its_limit_allows() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,12 +1,12 @@
-//! Results of before open today. `results/format-N` holds directories as they were written when that format was new; a new format
-//! adds a folder and changes none.
+//! Results of older versions can still be opened. `results/format-N` has directories that were written when that format
+//! was new; a new format adds a folder and changes none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::program::ok;
 
-/// Every old result, and its title.
+/// Returns every old result with its title.
 fn old_results() -> Vec<(PathBuf, String)> {
     let formats = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/results");
     let below =
@@ -20,7 +20,7 @@ fn old_results() -> Vec<(PathBuf, String)> {
     results.into_iter().map(|dir| (dir.clone(), title(&dir))).collect()
 }
 
-/// A table by its columns: the name, and the value of each row.
+/// Returns a table by columns: the name, and the value of each row.
 fn columns(dir: &Path) -> Vec<(String, Vec<String>)> {
     let text = fs::read_to_string(dir.join("points.csv")).unwrap();
     let mut rows = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
@@ -51,7 +51,7 @@ fn an_old_result_has_the_table_that_it_had_and_a_report() {
     }
 }
 
-/// What other programs read: Parquet by its own standard, whoever wrote it.
+/// Other programs can read the files: Parquet is a standard of its own.
 #[test]
 fn old_records_come_along() {
     let (old, _) = old_results().into_iter().find(|(dir, _)| dir.ends_with("records")).unwrap();

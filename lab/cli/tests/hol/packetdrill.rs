@@ -1,4 +1,4 @@
-//! Scripts of packets against the endpoints.
+//! packetdrill scripts against the endpoints.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `hol path learn`: a capture of a run on a known network gives that network back, and captures that are not whole what they can.
+//! `hol path learn`: derives the known network from a capture of a run, and from incomplete captures what they contain.
 
 use std::fs;
 use std::path::Path;
@@ -6,20 +6,20 @@ use std::process::Command;
 
 use crate::program::{failure, ok};
 
-/// A capture of one run.
+/// Captures one run.
 fn capture(dir: &Path, arguments: &[&str]) {
     let flags = ["--repetitions", "1", "--pcap", "run.pcapng"];
     ok(dir, &[&["trace"][..], arguments, &flags].concat());
 }
 
-/// What is learnt of it as seen at an interface.
+/// Returns the network derived from the packets at an interface.
 fn learn(dir: &Path, interface: &str) -> (String, toml::Table) {
     let text = ok(dir, &["path", "learn", "run.pcapng", "--interface", interface]);
     let table: toml::Table = text.parse().expect("a table of an experiment");
     (text, table["network"].as_table().unwrap().clone())
 }
 
-/// A number of a value such as "10Mbit" in its base unit.
+/// Returns the number of a value such as "10Mbit" in its base unit.
 fn number(value: &toml::Value) -> f64 {
     let text = value.as_str().unwrap();
     let (digits, unit) = text.split_at(text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap());
@@ -28,7 +28,7 @@ fn number(value: &toml::Value) -> f64 {
     digits.parse::<f64>().unwrap() * scale
 }
 
-/// The ends of the interval that the comment before a key states, in the unit of its first number.
+/// Returns the ends of the interval in the comment before a key, in the unit of its first number.
 fn interval(text: &str, table: &str, key: &str) -> (f64, f64) {
     let section = text.split(&format!("[{table}]")).nth(1).unwrap();
     let lines: Vec<&str> = section.lines().collect();
@@ -53,7 +53,7 @@ fn is_within(text: &str, table: &str, key: &str, truth: f64) {
 #[test]
 fn a_transfer_tells_rate_delay_loss_and_mtu_at_either_end() {
     let dir = tempfile::tempdir().unwrap();
-    // A run whose handshakes are not lost: SCTP's server has no other round trip.
+    // A run whose handshakes are not lost, because SCTP's server measures no other round-trip time.
     let network = ["--bandwidth", "10Mbit", "--delay", "30ms", "--loss", "1%", "--seed", "3"];
     for transport in ["tcp", "sctp"] {
         capture(dir.path(), &[&[transport, "--workload", "bulk", "--count", "1500"][..], &network].concat());
@@ -65,7 +65,7 @@ fn a_transfer_tells_rate_delay_loss_and_mtu_at_either_end() {
             let up = network["up"].as_table().unwrap();
             assert!(!up.contains_key("reorder"), "{text}");
             assert_eq!(network["mtu"].as_str(), Some("1500B"), "{text}");
-            // At the receiver only the echoes of TCP's clocks tell who waited, and with losses few do.
+            // At the receiver, only TCP timestamps show which packets waited, and with losses only few of them do.
             let may_be_unseen = transport == "sctp" || interface == "server:1";
             match up.get("rate") {
                 Some(rate) => assert!((number(rate) / 10e6 - 1.0).abs() < 0.005, "{text}"),
@@ -204,7 +204,7 @@ fn files_of_other_tools_are_named() {
     assert!(message.contains("is a capture of packets; `hol path learn FILE`"), "{message}");
 }
 
-/// A classic capture of a link whose packets nobody reads, and one of half a conversation.
+/// A classic capture of an unsupported link type, and one of only one direction.
 #[test]
 fn another_link_and_one_direction_are_named() {
     let dir = tempfile::tempdir().unwrap();

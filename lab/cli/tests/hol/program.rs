@@ -11,12 +11,12 @@ pub fn hol(dir: &Path, arguments: &[&str]) -> Output {
     Command::new(BIN).current_dir(dir).args(arguments).output().unwrap()
 }
 
-/// Its exit code.
+/// Returns the exit code.
 pub fn code(output: &Output) -> i32 {
     output.status.code().unwrap_or_else(|| panic!("ended by a signal: {output:?}"))
 }
 
-/// What it printed; it must have succeeded.
+/// Runs the program, which must succeed, and returns its standard output.
 #[track_caller]
 pub fn ok(dir: &Path, arguments: &[&str]) -> String {
     let output = hol(dir, arguments);
@@ -24,7 +24,7 @@ pub fn ok(dir: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Its exit code and what it complained of; it must have failed.
+/// Runs the program, which must fail, and returns its exit code and standard error.
 #[track_caller]
 pub fn failure(dir: &Path, arguments: &[&str]) -> (i32, String) {
     let output = hol(dir, arguments);

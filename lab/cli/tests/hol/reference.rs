@@ -1,4 +1,4 @@
-//! `hol help` and what it is written to: `docs/reference.md`, and `docs/experiment.schema.json` for editors.
+//! `hol help` and the files generated from it: `docs/reference.md`, and `docs/experiment.schema.json` for editors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::program::{failure, ok};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// What has to be in a file of the documentation.
+/// Returns the expected content of a file of the documentation.
 fn documented(topic: &str) -> String {
     let text = ok(Path::new(ROOT), &["help", topic]);
     match topic {
@@ -25,7 +25,7 @@ fn documented(topic: &str) -> String {
     }
 }
 
-/// To write them anew: `HOL_BLESS=1 cargo test -p headofline --test hol reference`.
+/// `HOL_BLESS=1 cargo test -p headofline --test hol reference` rewrites the files.
 #[test]
 fn the_documentation_says_what_the_code_says() {
     for (topic, file) in [("reference", "reference.md"), ("schema", "experiment.schema.json")] {
@@ -38,7 +38,7 @@ fn the_documentation_says_what_the_code_says() {
     }
 }
 
-/// The table of known differences in the page about truth, as reports name them.
+/// The page docs/fidelity.md has a table of the known differences, with the names that reports use.
 #[test]
 fn the_page_about_truth_lists_every_known_difference() {
     const BEGIN: &str = "## What is known to differ\n";
@@ -102,7 +102,7 @@ fn experiments(dir: PathBuf, found: &mut Vec<PathBuf>) {
             experiments(entry, found);
         } else if entry.extension().is_some_and(|ending| ending == "toml") {
             let text = fs::read_to_string(&entry).unwrap();
-            // Claims and figures of a study are other files.
+            // Claims and figures of a study have other formats.
             let is_other = entry.ends_with("claims.toml") || entry.ends_with("figures.toml");
             if !is_other && text.lines().any(|line| line.starts_with("transports = ")) {
                 found.push(entry);
@@ -111,7 +111,7 @@ fn experiments(dir: PathBuf, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// With a validator that nobody here wrote: Python's.
+/// Validated with Python's independent implementation of JSON Schema.
 #[test]
 #[ignore = "needs Python with jsonschema (pip install jsonschema, HOL_PYTHON names the Python)"]
 fn every_experiment_here_is_valid_by_the_schema_and_misspelt_ones_are_not() {
@@ -146,7 +146,7 @@ assert check.is_valid(dict(hello, workload=dict(kind='echo', rate='3/s', to='b')
     assert!(output.status.success(), "{said}");
 }
 
-/// Every file that a text names by its path in the repository.
+/// Every file that a text names by its path in the repository exists.
 #[test]
 fn the_files_that_texts_name_exist() {
     const TOP: [&str; 10] = [

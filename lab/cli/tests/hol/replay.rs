@@ -1,17 +1,17 @@
-//! `hol replay`: a capture as an experiment whose messages have its sizes and times, over any transport.
+//! `hol replay`: converts a capture to an experiment whose messages have the same sizes and times, over any transport.
 
 use std::fs;
 
 use crate::program::{failure, ok};
 
-/// The exchanges of an experiment, as they are written there.
+/// Returns the exchanges of an experiment as text.
 fn exchanges(text: &str) -> Vec<String> {
     let table: toml::Table = text.parse().expect("an experiment");
     let list = table["workload"]["exchanges"].as_array().unwrap();
     list.iter().map(|exchange| exchange.as_str().unwrap().to_owned()).collect()
 }
 
-/// Milliseconds of an exchange.
+/// Returns the time of an exchange, in ms.
 fn at(exchange: &str) -> f64 {
     let at: hol_base::Duration = exchange.split(' ').next().unwrap().parse().unwrap();
     at.as_millis_f64()

@@ -1,4 +1,4 @@
-//! One experiment in parts, as several machines would do it, joined again.
+//! One experiment in parts, as if performed by several machines, and merged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::program::{failure, ok};
 use serde_json::Value;
 
-/// A third of the points is repeated until it is precise, so one machine does all of such a point.
+/// A third of the points is repeated until it is precise, so one machine performs all runs of such a point.
 const EXPERIMENT: &str = "
     transports = ['tcp', 'sctp:streams=8']
     messages = 900
@@ -38,7 +38,7 @@ fn run_parts(dir: &Path, of: usize) {
     }
 }
 
-/// Every run, without the time that it took.
+/// Returns every run without its duration.
 fn runs(dir: &Path) -> BTreeMap<String, Value> {
     let text = fs::read_to_string(dir.join("runs.jsonl")).unwrap();
     let run = |line| {
@@ -49,7 +49,7 @@ fn runs(dir: &Path) -> BTreeMap<String, Value> {
     text.lines().map(run).collect()
 }
 
-/// The names of the files below, and what is in them.
+/// Returns the names and contents of the files below a directory.
 fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(dir).into_iter().flatten().map(|entry| entry.unwrap().path());
     entries
@@ -85,7 +85,7 @@ fn parts_in_any_order_are_what_one_machine_does() {
             assert_eq!(files(&one.join(kept)), files(&other.join(kept)), "{kept}");
         }
         assert_eq!(files(&one.join("records")).len(), if text == EXPERIMENT { 36 } else { 0 });
-        // What is there already stays, and nothing is missed.
+        // Existing results are kept, and no run is missing.
         assert_eq!(merged("joined"), joined);
         assert!(ok(dir, &["verify", "joined", "--sample", "5"]).contains("all digests are equal"));
     }
@@ -101,7 +101,7 @@ fn a_part_that_is_missing_or_half_done_is_named_and_can_come_later() {
         said.contains("12 of 36 runs are missing (12 of part 2/3)") && said.contains("--out all"),
         "{said}"
     );
-    // Its last line was being written when the machine went away.
+    // The last line was incomplete when the machine stopped.
     let journal = dir.join("results/one-2of3/runs.jsonl");
     let text = fs::read_to_string(&journal).unwrap();
     fs::write(&journal, &text[..text.len() - 100]).unwrap();
@@ -119,7 +119,7 @@ fn what_contradicts_or_belongs_to_another_experiment_is_refused() {
     let dir = dir.path();
     run_parts(dir, 2);
     ok(dir, &["run", "one.toml"]);
-    // A whole may be among the parts, and says the same of the runs that both have.
+    // A complete result may be among the parts, and has the same results for the runs that both contain.
     ok(dir, &["merge", "results/one", "results/one-2of2", "--out", "same"]);
     let journal = dir.join("results/one-2of2/runs.jsonl");
     let text = fs::read_to_string(&journal).unwrap();

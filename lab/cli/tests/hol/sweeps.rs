@@ -1,4 +1,4 @@
-//! Sweeps with the real program: interrupted, killed, gone on with, repeated.
+//! Sweeps with the real program: interrupted, killed, continued, repeated.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::program::{BIN, code, failure, hol, ok};
 
-/// 3 × 2 × 10 runs that take a while together, even on a fast machine.
+/// 3 × 2 × 10 runs, which take a while together even on a fast machine.
 const LONG: &str = "
     transports = ['tcp', 'sctp:streams=1', 'sctp:streams=8']
     messages = 40000
@@ -28,7 +28,7 @@ fn journal(dir: &Path) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Point and repetition of every run in the journal.
+/// Returns point and repetition of every run in the journal.
 fn runs(dir: &Path) -> Vec<(String, u64)> {
     let run = |line: String| {
         let run: serde_json::Value = serde_json::from_str(&line).expect(&line);
@@ -62,8 +62,8 @@ fn begin(dir: &Path) -> Child {
     child
 }
 
-/// Goes on, and checks that nothing is lost and nothing is run twice.
-fn go_on(dir: &Path, before: &[(String, u64)]) {
+/// Continues the sweep, and checks that no run is lost and none is performed twice.
+fn continue_sweep(dir: &Path, before: &[(String, u64)]) {
     assert!((2..60).contains(&before.len()), "{} runs before", before.len());
     ok(dir, &["run", "long.toml", "--out", "out"]);
     let mut after = runs(dir);
@@ -86,7 +86,7 @@ fn ctrl_c_ends_a_sweep_and_the_same_command_goes_on() {
     assert!(message.contains("`hol report out` for a report of the finished runs"), "{message}");
     assert!(points(dir.path()).lines().count() > 1, "the table of what is there is written");
     let before = runs(dir.path());
-    go_on(dir.path(), &before);
+    continue_sweep(dir.path(), &before);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_killed_sweep_loses_at_most_the_runs_that_had_begun() {
     let mut child = begin(dir.path());
     child.kill().unwrap();
     child.wait().unwrap();
-    // The kill may come in the middle of a line; here it certainly does.
+    // The kill may occur in the middle of a line; here it certainly does.
     let path = dir.path().join("out/runs.jsonl");
     let mut text = fs::read_to_string(&path).unwrap();
     text.truncate(text.trim_end().len() - 40);
@@ -116,7 +116,7 @@ fn results_do_not_depend_on_the_number_of_jobs_nor_on_when_they_are_made() {
         ok(dir.path(), &["run", "short.toml", "--out", "out", "--jobs", jobs]);
     }
     assert_eq!(points(one.path()), points(two.path()));
-    // All is there already: nothing is run, nothing changes.
+    // All runs exist already: nothing is run, nothing changes.
     let before = journal(one.path());
     ok(one.path(), &["run", "short.toml", "--out", "out"]);
     assert_eq!(journal(one.path()), before);
@@ -213,7 +213,7 @@ fn a_crate_describes_every_file_and_where_it_is_from() {
     fs::write(dir.path().join("out/a note.txt"), "mine").unwrap();
     let license = "https://creativecommons.org/licenses/by/4.0/";
     ok(dir.path(), &["report", "out", "--crate", "--license", license]);
-    // Written again, it does not describe itself.
+    // When it is written again, it does not describe itself.
     ok(dir.path(), &["report", "out", "--crate", "--license", license]);
     let text = fs::read_to_string(dir.path().join("out/ro-crate-metadata.json")).unwrap();
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -352,7 +352,7 @@ fn an_experiment_names_its_own_figures_and_may_change_them_when_all_is_measured(
     }
 }
 
-/// The queue before the line fills as long as the run lasts, and a ping-pong has the pace of its response times.
+/// The queue before the link grows during the whole run, and the rate of a ping-pong depends on its response times.
 #[test]
 fn where_the_pace_depends_on_the_length_of_the_run_nobody_is_faster() {
     let dir = tempfile::tempdir().unwrap();
@@ -364,7 +364,7 @@ fn where_the_pace_depends_on_the_length_of_the_run_nobody_is_faster() {
     assert!(said.contains("no steady state") && !said.contains("faster"), "{said}");
 }
 
-/// What nothing makes due has no response time worth a word: throughput is the answer, and leads.
+/// Messages of a greedy workload have no meaningful response time, so the throughput is the main metric.
 #[test]
 fn a_sweep_of_bulk_tells_of_throughput() {
     let dir = tempfile::tempdir().unwrap();

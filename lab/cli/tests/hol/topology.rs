@@ -57,7 +57,7 @@ fn a_broken_script_is_refused_by_line_and_word() {
     assert!(code == 1 && message.contains("cannot read"), "{message}");
 }
 
-/// Two nodes, packets at a constant rate over UDP, and a procedure that would start a program.
+/// Two nodes, packets at a constant rate over UDP, and a procedure that would start another program.
 const TUTORIAL: &str = "set ns [new Simulator]\nset nf [open out.nam w]\n$ns namtrace-all $nf\n\
     proc finish {} {\n  global ns nf\n  $ns flush-trace\n  close $nf\n  exec nam out.nam &\n  exit 0\n}\n\
     set n0 [$ns node]\nset n1 [$ns node]\n$ns duplex-link $n0 $n1 1Mb 10ms DropTail\n\

@@ -1,4 +1,4 @@
-//! `network.trace`: a path that changes, from a file beside the experiment.
+//! `network.trace`: a path that changes, read from a file next to the experiment.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn mean(dir: &Path, out: &str) -> f64 {
     row["mean_ms"].as_f64().unwrap()
 }
 
-/// What stands at time 0 holds from the first packet on, and a change is that of an event.
+/// The values at time 0 apply from the first packet on, and a change is equivalent to an event.
 #[test]
 fn a_table_is_as_the_events_that_it_stands_for() {
     let dir = tempfile::tempdir().unwrap();
@@ -38,12 +38,12 @@ fn opportunities_of_mahimahi_are_swept_as_any_other_key() {
     // One packet every 4 ms is 3 Mbit/s.
     let file: String = (1..=250).map(|k| format!("{}\n", 4 * k)).collect();
     experiment(dir.path(), "{ up = 'lte.csv' }", &file, "delay = '20ms'\n");
-    // 1052 octets and 14 around them at 3.028 Mbit/s.
+    // 1052 octets and 14 of the Ethernet header at 3.028 Mbit/s.
     let mean = mean(dir.path(), "opportunities");
     assert!((mean - 20.0 - 1066.0 * 8.0 / 3028.0).abs() < 0.15, "{mean}");
 }
 
-/// Half of the packets take 10 ms more, as the file says, and the result has its numbers and not its name.
+/// Half of the packets take 10 ms longer, as the file says; the result contains the numbers of the file, not its name.
 #[test]
 fn a_distribution_is_read_from_a_file_beside_the_experiment() {
     let dir = tempfile::tempdir().unwrap();
@@ -51,10 +51,10 @@ fn a_distribution_is_read_from_a_file_beside_the_experiment() {
     experiment(dir.path(), "{}", "", rest);
     fs::write(dir.path().join("own.dist"), "# two values\n0 8192\n").unwrap();
     let mean = mean(dir.path(), "own");
-    // 200 packets: four standard deviations of 5 ms by their root.
+    // 200 packets: four standard deviations of 5 ms, divided by the square root of 200.
     assert!((mean - 25.0).abs() < 4.0 * 5.0 / 200_f64.sqrt() + 0.1, "{mean}");
     let manifest = fs::read_to_string(dir.path().join("own/manifest.json")).unwrap();
-    // Its name stands among the files that were read, and no point needs it.
+    // The name is among the files that were read, and no point depends on it.
     assert!(manifest.matches("own.dist").count() == 1 && manifest.contains("8192"), "{manifest}");
     for (numbers, words) in
         [("1 x\n", "own.dist:1: \"x\" is not a whole number"), ("3\n2\n", "own.dist:2: \"2\" is below")]

@@ -25,11 +25,14 @@ impl Area {
         Finding::all(self.transports.iter().map(|transport| self.of(view, transport)))
     }
 
-    /// Repetitions have the same losses, so areas are compared in pairs.
+    /// Compares the regions of `transport` and of the other transport in pairs, because their repetitions have the same
+    /// losses.
     fn of(&self, view: &View<'_>, transport: &str) -> Finding {
         let cells = view.cells(transport, &self.at);
-        let pairs: Vec<(&Cell, &Cell)> =
-            cells.into_iter().filter_map(|cell| Some((cell, view.beside(cell, &self.than)?))).collect();
+        let pairs: Vec<(&Cell, &Cell)> = cells
+            .into_iter()
+            .filter_map(|cell| Some((cell, view.with_same_conditions(cell, &self.than)?)))
+            .collect();
         let (cells, others): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         let [ours, theirs] = [&cells, &others].map(|cells| self.enough.areas(cells));
         let gains: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours - theirs).collect();
@@ -38,7 +41,7 @@ impl Area {
             return Finding::no_points();
         };
         let text = format!(
-            "{transport} has {} at {ours} % of {} points, {} at {theirs} %: {gain} more",
+            "{transport} has {} at {ours} % of {} points, {} at {theirs} %: {gain} percentage points more",
             self.enough.words(),
             cells.len(),
             self.than

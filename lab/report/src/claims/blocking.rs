@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use super::Finding;
 
-/// The claim that streams prevent head-of-line blocking, where messages belong to several files in turn:
-/// with one stream per file no message waits for one of another file; with a single stream some do. Each
-/// transport has a run in the model of its own, at 5 % loss.
+/// The claim that streams prevent head-of-line blocking if messages belong to several files in turn: with one stream
+/// per file no message waits for one of another file; with a single stream some do. Each transport has a run of its own
+/// in the model, at 5 % loss.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeadOfLineCheck {
@@ -25,12 +25,12 @@ pub struct HeadOfLineCheck {
     messages: u64,
 }
 
-/// How many messages of a run waited.
+/// Numbers of messages in a run that waited.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Waits {
     /// Messages that arrived while a message of another file was missing.
     exposed: usize,
-    /// Those of them that waited for it.
+    /// Those of them that waited for that message.
     waited: usize,
 }
 

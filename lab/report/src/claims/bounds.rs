@@ -11,7 +11,7 @@ use hol_lab::Metric;
 /// The claim that every mean lies within the paper's axis, with its whole confidence interval.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Inside {
+pub struct WithinAxis {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
@@ -24,24 +24,24 @@ pub struct Inside {
 
 /// The position of a mean and its interval relative to the axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum AxisPosition {
     Inside,
     /// The interval crosses an end of the axis, or there is no steady state and so no mean.
     Open,
     Outside,
 }
 
-impl Inside {
-    /// Evaluates the claim: holds if every interval lies inside, fails if one lies outside. A point that
-    /// does not carry its load has no mean, as in the paper, whose curve ends there. Undecided if longer
-    /// runs would have another mean.
+impl WithinAxis {
+    /// Evaluates the claim: holds if every interval lies inside, fails if one lies outside, undecided if longer runs
+    /// would have another mean. A point that does not carry its load has no mean, as in the paper, whose curve ends
+    /// there.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
-        let placed: Vec<(&Cell, Option<Bounds>, Place)> = cells
+        let placed: Vec<(&Cell, Option<Bounds>, AxisPosition)> = cells
             .iter()
             .filter_map(|cell| match cell.shaped_mean(self.metric) {
-                Some(mean) => Some((*cell, Some(mean), self.place(mean))),
-                None => (!cell.steady).then_some((*cell, None, Place::Open)),
+                Some(mean) => Some((*cell, Some(mean), self.position(mean))),
+                None => (!cell.is_steady).then_some((*cell, None, AxisPosition::Open)),
             })
             .collect();
         if placed.is_empty() {
@@ -55,36 +55,37 @@ impl Inside {
         };
         let text = format!(
             "{} of {} means within {low}–{high} {unit} with their whole intervals, {} outside, {} not precise enough{not_carried}",
-            count(Place::Inside),
+            count(AxisPosition::Inside),
             placed.len(),
-            count(Place::Outside),
-            count(Place::Open),
+            count(AxisPosition::Outside),
+            count(AxisPosition::Open),
         );
-        let row = |(cell, mean, place): &(&Cell, Option<Bounds>, Place)| {
+        let row = |(cell, mean, place): &(&Cell, Option<Bounds>, AxisPosition)| {
             let what = match (mean, place) {
                 (None, _) => "no steady state".to_owned(),
-                (Some(mean), Place::Outside) => format!("{mean} {unit}, outside the axis"),
+                (Some(mean), AxisPosition::Outside) => format!("{mean} {unit}, outside the axis"),
                 (Some(mean), _) => format!("{mean} {unit}, not precise enough"),
             };
-            format!("{} at {}: {what}", cell.transport, cell.place())
+            format!("{} at {}: {what}", cell.transport, cell.describe_conditions())
         };
-        let finding = match (count(Place::Outside), count(Place::Open)) {
+        let finding = match (count(AxisPosition::Outside), count(AxisPosition::Open)) {
             (0, 0) => Finding::new(true, text),
             (0, _) => Finding::unknown(text),
             _ => Finding::new(false, text),
         };
-        finding.with_rows(placed.iter().filter(|(.., place)| *place != Place::Inside).map(row).collect())
+        finding
+            .with_rows(placed.iter().filter(|(.., place)| *place != AxisPosition::Inside).map(row).collect())
     }
 
-    fn place(&self, mean: Bounds) -> Place {
+    fn position(&self, mean: Bounds) -> AxisPosition {
         // A mean that equals the end of the axis lies on it: the round-trip time and a little serialisation delay.
         let [low, high] = [self.axis[0] * 0.99, self.axis[1] * 1.01];
         if mean.low >= low && mean.high <= high {
-            Place::Inside
+            AxisPosition::Inside
         } else if mean.high < low || mean.low > high {
-            Place::Outside
+            AxisPosition::Outside
         } else {
-            Place::Open
+            AxisPosition::Open
         }
     }
 }
@@ -96,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_mean_is_on_the_axis_off_it_or_not_known_well_enough() {
-        let check = Inside {
+        let check = WithinAxis {
             transports: vec!["TCP".into()],
             at: Filter::default(),
             axis: [20.0, 50.0],
@@ -118,7 +119,7 @@ mod tests {
         let mut stopped = outside;
         (stopped.stopped, stopped.early) = (Some("behind schedule".into()), vec![true; 3]);
         let mut unsteady = wide;
-        unsteady.steady = false;
+        unsteady.is_steady = false;
         let finding = of(&[&inside, &stopped, &unsteady]);
         assert!(finding.text.ends_with("(at 1 more points the load was not carried)"), "{finding:?}");
         assert_eq!((finding.holds, finding.rows.len()), (None, 1));

@@ -23,7 +23,11 @@ impl Ceiling {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let reached = |cell: &&Cell| {
             let (mean, ceiling) = (cell.mean_of(Metric::Throughput)?, cell.flows.as_ref()?.ceiling_kbps?);
-            let row = format!("{} at {}: {mean} of {ceiling:.1} kbit/s", cell.transport, cell.place());
+            let row = format!(
+                "{} at {}: {mean} of {ceiling:.1} kbit/s",
+                cell.transport,
+                cell.describe_conditions()
+            );
             Some((mean.mean / ceiling, row))
         };
         let mut shares: Vec<(f64, String)> =

@@ -10,7 +10,7 @@ use crate::data::{Cell, Filter};
 /// The claim that `transport` is slower than `than` at low rates and faster at high rates.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Crossing {
+pub struct CrossoverClaim {
     pub(super) transport: String,
     than: String,
     #[serde(default)]
@@ -21,13 +21,13 @@ pub struct Crossing {
     factor: f64,
 }
 
-impl Crossing {
+impl CrossoverClaim {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let mut cells = view.cells(&self.transport, &self.at);
         cells.sort_by(|a, b| a.conditions.rate.total_cmp(&b.conditions.rate));
         let curve = |cell: &Cell| {
-            let other = view.beside(cell, &self.than)?;
+            let other = view.with_same_conditions(cell, &self.than)?;
             (cell.mean().is_some() && other.mean().is_some()).then_some(())?;
             let (mut first, mut second) = (cell.means()?, other.means()?);
             // An interrupted sweep may have measured more points of one transport.
@@ -88,7 +88,7 @@ mod tests {
             cells.push(cell("SCTP-1024", 1.0, rate, &[sctp, sctp + 0.1, sctp - 0.1]));
             cells.push(cell("TCP", 1.0, rate, &[tcp, tcp + 0.1, tcp]));
         }
-        let check = Crossing {
+        let check = CrossoverClaim {
             transport: "SCTP-1024".into(),
             than: "TCP".into(),
             at: Filter::default(),
@@ -96,7 +96,7 @@ mod tests {
             factor: 3.0,
         };
         let whole = check.evaluate(&view(&dataset(cells.clone())));
-        // As in an interrupted sweep.
+        // The last runs are missing, as in an interrupted sweep.
         cells.iter_mut().step_by(3).for_each(|cell| cell.runs.truncate(1));
         assert!(check.evaluate(&view(&dataset(cells))) != Finding::no_points());
         whole.holds

@@ -23,7 +23,7 @@ pub struct Dip {
     points: Points,
 }
 
-/// At how many points the throughput drops.
+/// The points at which the throughput has to drop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Points {
@@ -31,7 +31,7 @@ enum Points {
     All,
     /// At one or more, as in a search.
     Some,
-    /// At none, as in the paper.
+    /// At no point, as in the paper.
     None,
 }
 
@@ -39,9 +39,9 @@ impl Dip {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let fall = |cell: &&Cell| {
-            let other = view.other(cell, &self.than)?;
+            let other = view.compared_cell(cell, &self.than)?;
             let (here, there) = (cell.mean_of(Metric::Throughput)?, other.mean_of(Metric::Throughput)?);
-            let (transport, place, than) = (&cell.transport, cell.place(), &self.than);
+            let (transport, place, than) = (&cell.transport, cell.describe_conditions(), &self.than);
             let row = format!("{transport} at {place}: {here} against {there} kbit/s at {than}");
             Some((1.0 - here.mean / there.mean, row))
         };

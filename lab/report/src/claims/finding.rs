@@ -30,12 +30,12 @@ impl Finding {
     }
 
     /// Returns whether no point of the check was measured.
-    pub fn is_of_no_points(&self) -> bool {
+    pub fn has_no_points(&self) -> bool {
         self.holds.is_none() && self.text == Self::no_points().text
     }
 
-    /// Adds how many repetitions are not in the means: of `all` repetitions, only `used` have a value.
-    pub fn of_repetitions(mut self, used: u64, all: u64) -> Self {
+    /// Notes how many repetitions are not in the means: of `all` repetitions, only `used` have a value.
+    pub fn with_used_repetitions(mut self, used: u64, all: u64) -> Self {
         if used < all {
             self.text +=
                 &format!(" ({} of {all} repetitions did not finish and are not in the means)", all - used);
@@ -49,8 +49,8 @@ impl Finding {
         self
     }
 
-    /// Adds the result of another check, unless that is undecided; `holds` stays as it is.
-    pub fn beside(mut self, what: &str, other: Self) -> Self {
+    /// Adds the result of another check as a line, unless it is undecided; `holds` stays unchanged.
+    pub fn with_side_check(mut self, what: &str, other: Self) -> Self {
         if other != Self::no_points() {
             self.text = format!("{}. {what}: {}", self.text, other.text);
             self.rows.extend(other.rows);
@@ -85,9 +85,9 @@ mod tests {
     fn what_stands_beside_a_finding_is_told_and_decides_nothing() {
         let finding = Finding::new(true, "all are alike");
         let other = Finding::new(false, "one differs").with_rows(vec!["by 1 ms".to_owned()]);
-        let told = finding.clone().beside("With a filter", other);
+        let told = finding.clone().with_side_check("With a filter", other);
         assert_eq!((told.holds, told.rows.len()), (Some(true), 1));
         assert_eq!(told.text, "all are alike. With a filter: one differs");
-        assert_eq!(finding.clone().beside("With a filter", Finding::no_points()), finding);
+        assert_eq!(finding.clone().with_side_check("With a filter", Finding::no_points()), finding);
     }
 }

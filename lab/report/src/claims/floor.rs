@@ -23,7 +23,7 @@ impl Floor {
         let cells = view.cells_of(&self.transports, &self.at);
         let excesses: Option<Vec<f64>> = cells.iter().map(|cell| excess(cell)).collect();
         let Some(excesses) = excesses else {
-            let all_carried = cells.iter().all(|cell| cell.mean().is_some() || !cell.steady);
+            let all_carried = cells.iter().all(|cell| cell.mean().is_some() || !cell.is_steady);
             return match all_carried {
                 true => Finding::unknown("a point has no steady state"),
                 false => Finding::new(false, "a point did not carry the load"),
@@ -42,7 +42,7 @@ impl Floor {
             self.within_ms
         );
         let row = |(cell, excess): (&&Cell, &f64)| {
-            format!("{} at {}: RTT + {excess:.3} ms", cell.transport, cell.place())
+            format!("{} at {}: RTT + {excess:.3} ms", cell.transport, cell.describe_conditions())
         };
         Finding::new(holds, text).with_rows(cells.iter().zip(&excesses).map(row).collect())
     }

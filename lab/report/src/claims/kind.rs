@@ -16,7 +16,8 @@ pub enum Kind {
     Arithmetic,
     /// A fact about our own code or configuration, which shows that we repeated what the paper did.
     Configuration,
-    /// A finding whose measurement is not possible here, or not the paper's own, so that a substitute is used.
+    /// A finding of a system that is not available here, or of another paper; a substitute is measured, or the claim is
+    /// skipped.
     Substitute,
 }
 

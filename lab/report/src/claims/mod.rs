@@ -4,32 +4,32 @@ mod area;
 mod blocking;
 mod bounds;
 mod ceiling;
-mod compare;
+mod comparison;
+mod connect_time;
 mod crossover;
+mod delay_components;
 mod dip;
-mod enough;
-mod explained;
+mod equivalence;
+#[cfg(test)]
+mod false_worlds;
 mod finding;
 mod floor;
+mod interval_width;
 mod kind;
-mod late;
-mod left_out;
 mod lines;
-mod matters;
+mod omission;
 mod order;
+mod paper_text;
 mod ratio;
-mod reported;
-mod same;
+mod reported_values;
 mod scale;
+mod stream_count;
 mod streams;
 mod tail;
-mod text;
+mod variance;
 mod verdict;
 mod view;
-mod wider;
-#[cfg(test)]
-mod worlds;
-mod worlds_agree;
+mod world_agreement;
 
 use serde::Deserialize;
 
@@ -39,7 +39,7 @@ use hol_lab::Metric;
 
 pub use finding::Finding;
 pub use kind::Kind;
-pub use left_out::LeftOut;
+pub use omission::Omission;
 pub use verdict::Verdict;
 pub use view::{ComparedWith, View, compare, compare_times};
 
@@ -97,13 +97,13 @@ pub struct Claim {
     pub kind: Kind,
     /// The result that would refute the claim, as text.
     pub refuted_by: String,
-    /// What a reader has to know about the verdict: a substitute, an interpretation of the paper, the reason of a change.
+    /// What a reader has to know about the verdict: a substitute, an interpretation of the paper, the reason for a change.
     pub note: Option<String>,
-    /// What would decide the claim if the measured points do not, with the command.
+    /// What would decide the claim if the measured points do not, with the command that measures it.
     pub undecided: Option<String>,
     /// Points of the same transports and experiments that no check uses, each with the reason.
     #[serde(default)]
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<Omission>,
     /// The checks; all of them have to hold.
     #[serde(rename = "check")]
     pub checks: Vec<Check>,
@@ -127,19 +127,19 @@ pub struct SideCheck {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Check {
     /// Means are lower than those of another transport.
-    Faster(compare::Faster),
+    Faster(comparison::FasterTransport),
     /// Two transports' means differ.
-    Differ(compare::Differ),
+    Differ(comparison::DifferentMeans),
     /// Two transports' means are equivalent.
-    Same(same::SameTransports),
+    Same(equivalence::EquivalentTransports),
     /// Two workloads' means and distributions are equivalent.
-    SameWorkloads(same::SameWorkloads),
+    SameWorkloads(equivalence::EquivalentWorkloads),
     /// Means lie within the paper's axis.
-    Inside(bounds::Inside),
+    Inside(bounds::WithinAxis),
     /// A transport has a multiple of another's value.
     Ratio(ratio::Ratio),
     /// A transport has the values that a report states.
-    Reported(reported::Reported),
+    Reported(reported_values::ReportedValues),
     /// A transport meets a requirement at more points than another.
     Area(area::Area),
     /// The throughput is as high as the link rate allows.
@@ -149,27 +149,27 @@ pub enum Check {
     /// Means are the round-trip time and little more.
     Floor(floor::Floor),
     /// Means only fall, or only rise, along an axis.
-    Monotone(order::Monotone),
+    Monotone(order::MonotoneMeans),
     /// Quantiles are ordered by transport.
     QuantileOrder(order::QuantileOrder),
     /// A small number of streams is as good as many.
-    EnoughStreams(enough::EnoughStreams),
+    EnoughStreams(stream_count::EnoughStreams),
     /// A fraction of the transactions takes far longer than the mean.
     Tail(tail::Tail),
     /// The order of two transports changes at some rate.
-    Crossover(crossover::Crossing),
+    Crossover(crossover::CrossoverClaim),
     /// The response time consists of round trip, recovery, resequencing, and little else.
-    Explained(explained::Explained),
-    /// A least number of transactions was measured.
+    Explained(delay_components::DelayComponents),
+    /// At least this number of transactions was measured.
     Samples(scale::Samples),
     /// The load is carried up to a rate.
-    Sustained(scale::Sustained),
-    /// Runs behind schedule were given up.
-    Aborts(scale::Aborts),
+    Sustained(scale::SustainedLoad),
+    /// Runs that fell behind schedule were aborted.
+    Aborts(scale::AbortedRuns),
     /// No measurement is aborted.
-    Completes(scale::Completes),
+    Completes(scale::CompletedRuns),
     /// The points exist.
-    Covers(scale::Covers),
+    Covers(scale::Coverage),
     /// Every message used the stream that it should, and streams kept their order.
     Streams(streams::Streams),
     /// No message waits for one of another file.
@@ -177,20 +177,20 @@ pub enum Check {
     /// Our own code is shorter over SCTP.
     Lines(lines::Lines),
     /// A swept key matters more than the choice of transport.
-    MattersMore(matters::MattersMore),
+    MattersMore(variance::FactorEffect),
     /// Repetitions differ more than elsewhere.
-    WiderInterval(wider::WiderInterval),
+    WiderInterval(interval_width::WiderIntervals),
     /// Connecting takes too long.
-    ConnectsLate(late::ConnectsLate),
+    ConnectsLate(connect_time::LateConnects),
     /// A product of numbers has the value that the paper states.
-    Product(text::Product),
+    Product(paper_text::Product),
     /// The duration of all runs, one after the other.
-    Lasts(text::Lasts),
+    Lasts(paper_text::TotalDuration),
     /// The text alone decides.
-    Reading(text::Reading),
+    Reading(paper_text::Interpretation),
     /// The model and the kernel agree, point by point.
-    WorldsAgree(worlds_agree::WorldsAgree),
-    /// Not decidable in this world.
+    WorldsAgree(world_agreement::WorldAgreement),
+    /// The claim cannot be decided in this world.
     NotHere(NotHere),
 }
 
@@ -214,14 +214,13 @@ pub struct JudgedClaim {
 }
 
 impl JudgedClaim {
-    /// Returns whether the claim compares numbers in a report with measured ones: one line of the findings
-    /// for each.
+    /// Returns whether the claim compares numbers of a report with measured ones; its findings then have a row for each
+    /// number.
     pub fn compares_numbers(&self) -> bool {
         self.claim.checks.iter().any(|check| matches!(check, Check::Reported(_)))
     }
 
-    /// Returns with which settings of the paper's time the claim holds, as text; `None` if all agree, or if
-    /// there is only one.
+    /// Describes with which settings of the paper's time the claim holds; `None` if all agree, or if there is only one.
     pub fn settings(&self) -> Option<String> {
         let period = self.findings.get(1..).filter(|period| period.len() > 1)?;
         let of = |holds: Option<bool>| -> Vec<&str> {
@@ -255,9 +254,9 @@ pub fn judge(
             Some(what) if finding.holds.is_none() => Finding { text: what.clone(), ..finding },
             _ => finding,
         };
-        let finding = Finding { left_out: claim.left_out_in_words(&view), ..finding };
+        let finding = Finding { left_out: claim.describe_omissions(&view), ..finding };
         let beside = claim.beside.iter().map(|beside| (beside.what.as_str(), beside.check.evaluate(&view)));
-        beside.fold(finding, |finding, (what, other)| finding.beside(what, other))
+        beside.fold(finding, |finding, (what, other)| finding.with_side_check(what, other))
     };
     let judged = |claim: &Claim| {
         // A check that does not depend on the stack is evaluated once.
@@ -266,12 +265,12 @@ pub fn judge(
         let absent = if once { &[][..] } else { absent };
         let mut findings: Vec<_> =
             views.iter().map(|stack| (stack.title.clone(), on(claim, stack))).collect();
-        // A setting that this claim's experiments do not depend on is not measured there.
-        if findings.len() > 2 && findings[1..].iter().any(|(_, finding)| !finding.is_of_no_points()) {
+        // Settings on which this claim's experiments do not depend are not measured, and have no finding.
+        if findings.len() > 2 && findings[1..].iter().any(|(_, finding)| !finding.has_no_points()) {
             let mut at = 0;
             findings.retain(|(_, finding)| {
                 at += 1;
-                at == 1 || !finding.is_of_no_points()
+                at == 1 || !finding.has_no_points()
             });
         }
         let verdict = Verdict::of(&findings, absent.is_empty());

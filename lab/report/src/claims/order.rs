@@ -13,7 +13,7 @@ use hol_lab::Metric;
 /// The claim that means only decrease, or only increase, along an axis, everything else being equal.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Monotone {
+pub struct MonotoneMeans {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
@@ -82,7 +82,7 @@ impl Along {
         let conditions = &cell.conditions;
         match self {
             Self::Loss => format!("{}, {}, {}/s", cell.transport, cell.experiment, conditions.rate),
-            Self::Streams => cell.place(),
+            Self::Streams => cell.describe_conditions(),
             Self::Axis(key) => {
                 let others = conditions.axes.iter().filter(|(other, _)| other != key);
                 let others: Vec<String> = others.map(|(key, value)| format!("{key}={value}")).collect();
@@ -92,7 +92,7 @@ impl Along {
     }
 }
 
-impl Monotone {
+impl MonotoneMeans {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let mut curves: BTreeMap<String, Vec<&Cell>> = BTreeMap::new();
@@ -153,10 +153,10 @@ impl QuantileOrder {
         let (mut steps, mut spread) = (Vec::new(), Vec::new());
         for cell in view.cells(slowest, &self.at) {
             let present: Vec<&Cell> =
-                self.transports.iter().filter_map(|label| view.beside(cell, label)).collect();
+                self.transports.iter().filter_map(|label| view.with_same_conditions(cell, label)).collect();
             for &p in &self.quantiles {
                 steps.extend(present.windows(2).filter_map(|pair| step(pair[0], pair[1], p)));
-                spread.extend(view.beside(cell, fastest).and_then(|fast| step(cell, fast, p)));
+                spread.extend(view.with_same_conditions(cell, fastest).and_then(|fast| step(cell, fast, p)));
             }
         }
         if steps.is_empty() {
@@ -193,7 +193,7 @@ fn step(slow: &Cell, fast: &Cell, p: f64) -> Option<Step> {
         slow.transport,
         fast.transport,
         comparison.difference,
-        slow.place()
+        slow.describe_conditions()
     );
     Some(Step { row, p: comparison.p, reversed: comparison.verdict == Verdict::Faster })
 }
@@ -213,9 +213,9 @@ mod tests {
         let transports = labels.map(str::to_owned).to_vec();
         let (along, direction) = (Along::Streams, Direction::NonIncreasing);
         let (at, metric) = (Filter::default(), Metric::default());
-        let check = Monotone { transports, at, along, direction, metric };
+        let check = MonotoneMeans { transports, at, along, direction, metric };
         let whole = check.evaluate(&view(&dataset(cells.clone())));
-        // As in an interrupted sweep.
+        // The last runs are missing, as in an interrupted sweep.
         cells[1].runs.truncate(2);
         assert!(check.evaluate(&view(&dataset(cells))) != Finding::no_points());
         whole.holds

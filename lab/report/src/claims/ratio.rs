@@ -26,7 +26,7 @@ impl Ratio {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
-        let factor = |cell: &Cell| factor(self.metric, cell, view.other(cell, &self.of)?);
+        let factor = |cell: &Cell| factor(self.metric, cell, view.compared_cell(cell, &self.of)?);
         let mut factors: Vec<(&Cell, Interval)> =
             cells.into_iter().filter_map(|cell| Some((cell, factor(cell)?))).collect();
         factors.sort_by(|(_, a), (_, b)| b.mean.total_cmp(&a.mean));
@@ -45,7 +45,7 @@ impl Ratio {
             factors.len()
         );
         let row = |(cell, factor): &(&Cell, Interval)| {
-            format!("{} / {} = {factor} at {}", cell.transport, self.of, cell.place())
+            format!("{} / {} = {factor} at {}", cell.transport, self.of, cell.describe_conditions())
         };
         Finding::new(agree == factors.len(), text).with_rows(factors.iter().map(row).collect())
     }

@@ -1,4 +1,4 @@
-//! Claims about the measurement itself: its size, its rate, and when runs were given up.
+//! Claims about the measurement itself: its size, its rate, and when runs are aborted.
 
 use serde::Deserialize;
 
@@ -19,7 +19,7 @@ pub struct Samples {
 /// The claim that the load is carried up to a rate.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sustained {
+pub struct SustainedLoad {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
@@ -27,10 +27,10 @@ pub struct Sustained {
     rate: f64,
 }
 
-/// The claim that runs that fall behind their schedule are given up; other reasons are reported separately.
+/// The claim that runs are aborted when they fall behind their schedule; other reasons are reported separately.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Aborts {
+pub struct AbortedRuns {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
@@ -39,7 +39,7 @@ pub struct Aborts {
 /// The claim that no measurement is aborted: at each point most runs finish.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Completes {
+pub struct CompletedRuns {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
@@ -48,7 +48,7 @@ pub struct Completes {
 /// The claim that every transport has points.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Covers {
+pub struct Coverage {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
@@ -68,12 +68,12 @@ impl Samples {
             number(count as f64),
             number(self.least as f64)
         );
-        // Fewer transactions decide nothing about the paper: it was a quick run.
+        // A quick run has fewer transactions, which decides nothing about the paper.
         if count >= self.least { Finding::new(true, text) } else { Finding::unknown(text) }
     }
 }
 
-impl Sustained {
+impl SustainedLoad {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let reach = |label: &String| {
@@ -92,7 +92,7 @@ impl Sustained {
     }
 }
 
-impl Aborts {
+impl AbortedRuns {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
@@ -103,33 +103,35 @@ impl Aborts {
         }
         let behind = stopped.iter().filter(|(_, why)| why.contains("behind")).count();
         let text = format!(
-            "{} of {} points were given up, {behind} for being behind schedule",
+            "{} of {} points were aborted, {behind} because the sender fell behind schedule",
             stopped.len(),
             cells.len()
         );
-        let row = |(cell, why): &(&&Cell, &String)| format!("{} at {}: {why}", cell.transport, cell.place());
+        let row = |(cell, why): &(&&Cell, &String)| {
+            format!("{} at {}: {why}", cell.transport, cell.describe_conditions())
+        };
         Finding::new(behind > 0, text).with_rows(stopped.iter().map(row).collect())
     }
 }
 
-impl Completes {
+impl CompletedRuns {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         if cells.is_empty() {
             return Finding::no_points();
         }
-        let aborted: Vec<&&Cell> = cells.iter().filter(|cell| !cell.mostly_ended()).collect();
+        let aborted: Vec<&&Cell> = cells.iter().filter(|cell| !cell.is_mostly_completed()).collect();
         let text = format!("{} of {} points had most of their runs aborted", aborted.len(), cells.len());
         let row = |cell: &&&Cell| {
             let (early, runs) = (cell.ended_early(), cell.runs.len());
-            format!("{} at {}: {early} of {runs} runs", cell.transport, cell.place())
+            format!("{} at {}: {early} of {runs} runs", cell.transport, cell.describe_conditions())
         };
         Finding::new(aborted.is_empty(), text).with_rows(aborted.iter().map(row).collect())
     }
 }
 
-impl Covers {
+impl Coverage {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let counts: Vec<(&String, usize)> =
@@ -156,7 +158,7 @@ mod tests {
         let holds = |early: [bool; 2]| {
             let mut cell = cell("TCP", 10.0, 100.0, &[20.0, 20.0]);
             cell.early = early.to_vec();
-            let check = Completes { transports: tcp(), at: Filter::default() };
+            let check = CompletedRuns { transports: tcp(), at: Filter::default() };
             check.evaluate(&view(&dataset(vec![cell]))).holds
         };
         assert_eq!([holds([true, false]), holds([true, true])], [Some(true), Some(false)]);
@@ -175,17 +177,17 @@ mod tests {
         let mut high = cell("TCP", 1.0, 1000.0, &[20.0, 20.0]);
         high.stopped = Some("behind schedule".into());
         let data = dataset(vec![cell("TCP", 1.0, 100.0, &[20.0, 20.0]), high]);
-        let check = |rate| Sustained { transports: tcp(), at: Filter::default(), rate };
+        let check = |rate| SustainedLoad { transports: tcp(), at: Filter::default(), rate };
         assert_eq!(check(100.0).evaluate(&view(&data)).holds, Some(true));
         assert_eq!(check(1000.0).evaluate(&view(&data)).holds, Some(false));
-        let aborts = Aborts { transports: tcp(), at: Filter::default() };
+        let aborts = AbortedRuns { transports: tcp(), at: Filter::default() };
         assert_eq!(aborts.evaluate(&view(&data)).holds, Some(true));
     }
 
     #[test]
     fn coverage_names_the_transport_without_points() {
         let data = dataset(vec![cell("TCP", 1.0, 100.0, &[20.0])]);
-        let check = |transports| Covers { transports, at: Filter::default() }.evaluate(&view(&data)).holds;
+        let check = |transports| Coverage { transports, at: Filter::default() }.evaluate(&view(&data)).holds;
         assert_eq!(check(tcp()), Some(true));
         assert_eq!(check(vec!["TCP".into(), "SCTP-1".into()]), Some(false));
     }

@@ -44,7 +44,8 @@ impl Tail {
         let row = |(cell, share): &(&Cell, Interval)| {
             let [mean, p99] =
                 [cell.latency.mean_ms(), cell.quantile_ms(0.99)].map(|ms| ms.unwrap_or(f64::NAN));
-            let (place, share, around) = (cell.place(), 100.0 * share.mean, 100.0 * share.half_width);
+            let (place, share, around) =
+                (cell.describe_conditions(), 100.0 * share.mean, 100.0 * share.half_width);
             format!(
                 "{} at {place}: mean {mean:.1} ms, p99 {p99:.1} ms, {share:.2} ± {around:.2} % above",
                 cell.transport

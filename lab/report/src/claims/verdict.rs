@@ -5,17 +5,18 @@ use super::Finding;
 /// The verdict on a claim: whether it holds on the current stack and on that of the paper's time, or is undecided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// It holds on the current stack.
+    /// The claim holds on the current stack.
     Reproduced,
-    /// It holds with the settings of the paper's time, but not on the current stack.
+    /// The claim holds with the settings of the paper's time, but not on the current stack.
     PeriodOnly,
-    /// It holds with the settings of the paper's time; on the current stack it is undecided.
+    /// The claim holds with the settings of the paper's time; on the current stack it is undecided.
     OpenToday,
-    /// It does not hold on the current stack; with the settings of the paper's time it is undecided or cannot be measured.
+    /// The claim does not hold on the current stack; with the settings of the paper's time it is undecided or cannot be
+    /// measured.
     NotToday,
-    /// It holds on no stack.
+    /// The claim holds on no stack.
     NotReproduced,
-    /// Neither the paper's text nor this world decides it.
+    /// Neither the paper's text nor this world decides the claim.
     NotDecidable,
 }
 

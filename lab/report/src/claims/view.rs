@@ -23,7 +23,7 @@ impl<'a> View<'a> {
     /// Returns the points of `transport` (`SCTP-8`) on this stack.
     pub fn cells(&self, transport: &str, at: &Filter) -> Vec<&'a Cell> {
         let label = self.label(transport);
-        self.data.cells.iter().filter(|cell| cell.transport == label && at.takes(cell)).collect()
+        self.data.cells.iter().filter(|cell| cell.transport == label && at.selects(cell)).collect()
     }
 
     /// Returns the points of several transports.
@@ -32,14 +32,14 @@ impl<'a> View<'a> {
     }
 
     /// Returns the point of `transport` on this stack with the same conditions as `like`.
-    pub fn beside(&self, like: &Cell, transport: &str) -> Option<&'a Cell> {
-        self.data.beside(like, &self.label(transport))
+    pub fn with_same_conditions(&self, like: &Cell, transport: &str) -> Option<&'a Cell> {
+        self.data.with_same_conditions(like, &self.label(transport))
     }
 
     /// Returns the point with which `like` is compared.
-    pub fn other(&self, like: &Cell, than: &ComparedWith) -> Option<&'a Cell> {
+    pub fn compared_cell(&self, like: &Cell, than: &ComparedWith) -> Option<&'a Cell> {
         let values = match than {
-            ComparedWith::Transport(transport) => return self.beside(like, transport),
+            ComparedWith::Transport(transport) => return self.with_same_conditions(like, transport),
             ComparedWith::Axes(values) => values,
         };
         // The other conditions follow from the axes.
@@ -63,9 +63,9 @@ impl<'a> View<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum ComparedWith {
-    /// Without the stack.
+    /// A label, without the stack.
     Transport(String),
-    /// As written.
+    /// Keys with their values, as written.
     Axes(BTreeMap<String, String>),
 }
 
@@ -83,9 +83,8 @@ impl fmt::Display for ComparedWith {
 
 /// Returns the mean of `first` minus that of `second`, over repetitions with the same losses.
 ///
-/// `None` if they have no common value: one of them did not carry the load, or delivered nothing. If a few
-/// runs have no value, they count as the worst, and a sign test over all runs has to confirm the result of
-/// the others.
+/// `None` if they have no common value, because one of them did not carry the load or delivered nothing. If a few runs
+/// have no value, they count as the worst, and a sign test over all runs has to confirm the result of the others.
 pub fn compare(metric: Metric, first: &Cell, second: &Cell, margin: f64) -> Option<Comparison> {
     paired(metric, first, second, |a, b, unseen| {
         Some(compare_with_allowances(a, b, unseen, margin, CONFIDENCE))

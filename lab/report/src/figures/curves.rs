@@ -27,7 +27,7 @@ pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option
         basis: basis(
             spec.metric,
             spec.kind == Kind::Ccdf,
-            data.cells.iter().filter(|cell| filter.takes(cell)),
+            data.cells.iter().filter(|cell| filter.selects(cell)),
         ),
         note: spec.note.clone(),
         experiment: spec.experiment.clone(),
@@ -43,7 +43,7 @@ pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option
 fn horizontal(spec: &FigureSpec, panels: &[PanelData], filter: &Filter, data: &Dataset) -> Axis {
     let [min, max] = spec.x;
     let scale = match spec.kind {
-        Kind::Streams => Scale::Steps(xs(panels)),
+        Kind::Streams => Scale::Steps(x_positions(panels)),
         Kind::RoundTrip | Kind::Time | Kind::Axis => Scale::Linear { min, max },
         Kind::Loss | Kind::Rate | Kind::Ccdf => Scale::Log { min, max },
     };
@@ -68,7 +68,7 @@ fn vertical(spec: &FigureSpec) -> Axis {
 }
 
 /// Returns the positions of all points on the horizontal axis, ascending.
-fn xs(panels: &[PanelData]) -> Vec<f64> {
+fn x_positions(panels: &[PanelData]) -> Vec<f64> {
     let mut xs: Vec<f64> = Vec::new();
     for panel in panels {
         let Curves::Means(series) = &panel.curves else { continue };
@@ -83,7 +83,7 @@ fn xs(panels: &[PanelData]) -> Vec<f64> {
 }
 
 /// A planned point, and the measured one if there is one.
-type Planned<'d> = (&'d Cell, Option<&'d Cell>);
+type PlannedCell<'d> = (&'d Cell, Option<&'d Cell>);
 
 fn curves(
     spec: &FigureSpec,
@@ -93,9 +93,9 @@ fn curves(
     data: &Dataset,
 ) -> Curves {
     let labels = labels(spec, view, study, filter, data);
-    let planned = |label: &str| -> Vec<Planned<'_>> {
+    let planned = |label: &str| -> Vec<PlannedCell<'_>> {
         let full = format!("{label}{}", view.suffix);
-        data.planned().filter(|(cell, _)| cell.transport == full && filter.takes(cell)).collect()
+        data.planned().filter(|(cell, _)| cell.transport == full && filter.selects(cell)).collect()
     };
     let over = |x: &dyn Fn(&Cell) -> f64| -> Vec<Series> {
         let placed = |label: &String| -> Vec<_> {
@@ -120,14 +120,14 @@ fn curves(
                 .collect(),
         ),
         Kind::Axis => {
-            let mut series = over(&|cell| place(cell, &spec.over).0);
+            let mut series = over(&|cell| axis_position(cell, &spec.over).0);
             series.extend(reference(&spec.reference));
             Curves::Means(series)
         }
         Kind::Streams => {
-            let all: Vec<Planned<'_>> = labels.iter().flat_map(|label| planned(label)).collect();
+            let all: Vec<PlannedCell<'_>> = labels.iter().flat_map(|label| planned(label)).collect();
             let level = |(index, loss): (usize, &f64)| {
-                let at_loss = all.iter().filter(|(cell, _)| close(cell.conditions.loss, *loss));
+                let at_loss = all.iter().filter(|(cell, _)| is_close(cell.conditions.loss, *loss));
                 let placed: Vec<_> =
                     at_loss.map(|(cell, measured)| (f64::from(cell.streams), *measured)).collect();
                 means(spec.metric, &format!("{} %", number(*loss)), Look::of_level(index), &placed)
@@ -175,7 +175,7 @@ fn labels(
 }
 
 /// Returns the position of a point on a swept axis and the unit: `10ms` is 10 and `ms`.
-fn place<'a>(cell: &'a Cell, key: &str) -> (f64, &'a str) {
+fn axis_position<'a>(cell: &'a Cell, key: &str) -> (f64, &'a str) {
     let text = cell.conditions.axis(key).unwrap_or_default();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     (text[..text.len() - unit.len()].parse().unwrap_or(f64::NAN), unit)
@@ -183,7 +183,8 @@ fn place<'a>(cell: &'a Cell, key: &str) -> (f64, &'a str) {
 
 fn axis_label(key: &str, filter: &Filter, data: &Dataset) -> String {
     let name = short(key);
-    let unit = data.cells.iter().find(|cell| filter.takes(cell)).map_or("", |cell| place(cell, key).1);
+    let unit =
+        data.cells.iter().find(|cell| filter.selects(cell)).map_or("", |cell| axis_position(cell, key).1);
     if unit.is_empty() { name.to_owned() } else { format!("{name} ({unit})") }
 }
 
@@ -195,7 +196,7 @@ fn reference(points: &[(f64, f64)]) -> Option<Series> {
     (!points.is_empty()).then_some(series)
 }
 
-/// Merges all stacks into one panel, the later ones dashed.
+/// Merges the panels of all stacks into one; the later stacks are dashed.
 fn overlay(panels: Vec<PanelData>) -> Vec<PanelData> {
     let mut all = Vec::new();
     for (index, panel) in panels.into_iter().enumerate() {
@@ -209,7 +210,7 @@ fn overlay(panels: Vec<PanelData>) -> Vec<PanelData> {
     vec![PanelData { title: "Two stacks".to_owned(), curves: Curves::Means(all) }]
 }
 
-fn close(a: f64, b: f64) -> bool {
+fn is_close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0)
 }
 
@@ -222,7 +223,8 @@ mod tests {
     use crate::figures::gather;
     use crate::testing::{cell, dataset};
 
-    /// If runs end at different times, the means cover the duration of the shortest one, so that they are of the same runs everywhere.
+    /// If runs end at different times, the means cover only the duration of the shortest one, so that all of them are
+    /// means of the same runs.
     #[test]
     fn over_time_there_is_a_mean_for_each_part_that_all_runs_have() {
         let study = |kind: &str| {

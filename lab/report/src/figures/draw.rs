@@ -5,12 +5,12 @@ use crate::plot::{self, Frame, Look, Mark, Panel, Scale, Series, Svg, key, mark_
 
 const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 340.0;
-/// The least margin left of the first panel, for tick labels and the name of the axis.
+/// The minimum margin left of the first panel, for tick labels and the name of the axis.
 const LEFT: f64 = 56.0;
 const TOP: f64 = 34.0;
 /// The margin below the panels, for tick labels and the name of the axis.
 const BOTTOM: f64 = 46.0;
-/// The least margin right of a panel, for the names of its curves.
+/// The minimum margin right of a panel, for the names of its curves.
 const NAMES: f64 = 110.0;
 /// The width before a name, and that of a letter.
 const LEADER: f64 = 18.0;
@@ -28,14 +28,14 @@ const KEY: f64 = 24.0;
 /// grid with a common legend.
 pub fn figure(figure: &Figure) -> Svg {
     let title = format!("{}: {}", figure.name, figure.caption);
-    let beside = beside(figure);
+    let right_margins = right_margins(figure);
     let count = figure.panels.len();
-    let is_wide = count > 1 && beside.iter().sum::<f64>() > WIDTH * 0.4;
-    if count > COLUMNS || is_wide { grid(figure, &title) } else { row(figure, &title, &beside) }
+    let is_wide = count > 1 && right_margins.iter().sum::<f64>() > WIDTH * 0.4;
+    if count > COLUMNS || is_wide { grid(figure, &title) } else { row(figure, &title, &right_margins) }
 }
 
 /// Returns the margin right of each panel: for the names of means; distributions have a common key at the right.
-fn beside(figure: &Figure) -> Vec<f64> {
+fn right_margins(figure: &Figure) -> Vec<f64> {
     let count = figure.panels.len();
     let one = |(index, panel): (usize, &PanelData)| match index + 1 == count {
         _ if names_curves(figure, panel) => GAP / 2.0,
@@ -46,15 +46,15 @@ fn beside(figure: &Figure) -> Vec<f64> {
     figure.panels.iter().enumerate().map(one).collect()
 }
 
-/// Returns the largest width of a panel: that of a few names is narrow, so that a telephone shows all of them.
-fn widest(figure: &Figure) -> f64 {
+/// Returns the largest width of a panel. A panel with few names is narrow, so that a telephone shows all of them.
+fn max_panel_width(figure: &Figure) -> f64 {
     const WIDEST: f64 = 560.0;
     let Scale::Names(names) = &figure.x.scale else { return WIDEST };
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     ((LETTER * longest as f64 + 14.0).max(76.0) * names.len() as f64).min(WIDEST)
 }
 
-/// Returns whether the horizontal axis has the names of the curves, which then need no other.
+/// Returns whether the horizontal axis has the names of the curves, which then need no other labels.
 fn names_curves(figure: &Figure, panel: &PanelData) -> bool {
     match (&figure.x.scale, &panel.curves) {
         (Scale::Names(names), Curves::Means(series)) => series.iter().all(|one| names.contains(&one.label)),
@@ -68,14 +68,14 @@ fn longer_ticks(figure: &Figure) -> f64 {
     (5.8 * longest as f64 - 24.0).max(0.0)
 }
 
-fn row(figure: &Figure, title: &str, beside: &[f64]) -> Svg {
+fn row(figure: &Figure, title: &str, right_margins: &[f64]) -> Svg {
     let marks = marks(figure);
     let count = figure.panels.len();
     let height = HEIGHT - TOP - BOTTOM;
     let more = longer_ticks(figure);
-    let room = (WIDTH - LEFT - more * count as f64 - beside.iter().sum::<f64>()) / count as f64;
-    let width = room.min(widest(figure));
-    let used = LEFT + (more + width) * count as f64 + beside.iter().sum::<f64>();
+    let room = (WIDTH - LEFT - more * count as f64 - right_margins.iter().sum::<f64>()) / count as f64;
+    let width = room.min(max_panel_width(figure));
+    let used = LEFT + (more + width) * count as f64 + right_margins.iter().sum::<f64>();
     let words = marks.iter().map(|(_, words)| words.chars().count() + 6).sum::<usize>();
     let whole = used.max(LEFT + LETTER * words as f64).min(WIDTH);
     let mut svg = Svg::new(&figure.id, whole, HEIGHT + line_of(&marks), title);
@@ -91,7 +91,7 @@ fn row(figure: &Figure, title: &str, beside: &[f64]) -> Svg {
         if figure.is_ccdf && index + 1 == count {
             shared_key(&mut svg, figure, left + width + 16.0);
         }
-        left += width + beside[index] + more;
+        left += width + right_margins[index] + more;
     }
     svg
 }
@@ -175,7 +175,7 @@ fn names(panel: &PanelData) -> f64 {
     let letters = match &panel.curves {
         Curves::Means(series) => series.iter().map(|one| one.label.len()).max(),
         Curves::Ccdfs(curves) => curves.iter().map(|one| one.label.len() + 5).max(),
-        Curves::Courses { courses, .. } => courses.iter().map(|one| one.label.len()).max(),
+        Curves::OutageCurves { curves, .. } => curves.iter().map(|one| one.label.len()).max(),
     };
     letters.map_or(NAMES, |letters| (LEADER + LETTER * letters as f64).max(NAMES))
 }
@@ -195,9 +195,9 @@ fn curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
         Curves::Means(series) if matches!(panel.x.scale, Scale::Names(_)) => plot::marks(svg, panel, series),
         Curves::Means(series) => plot::curves(svg, panel, series),
         Curves::Ccdfs(curves) => curves.iter().for_each(|one| one.draw(svg, panel)),
-        Curves::Courses { courses, events } => {
+        Curves::OutageCurves { curves, events } => {
             plot::events(svg, panel, events);
-            courses.iter().for_each(|one| one.draw(svg, panel));
+            curves.iter().for_each(|one| one.draw(svg, panel));
         }
     }
 }
@@ -205,8 +205,8 @@ fn curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
 fn name_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     let ends: Vec<_> = match &data.curves {
         Curves::Means(series) => series.iter().filter_map(|one| end(panel, one)).collect(),
-        Curves::Courses { courses, .. } => {
-            courses.iter().filter_map(|one| Some((one.label.clone(), one.look, one.end(panel)?))).collect()
+        Curves::OutageCurves { curves, .. } => {
+            curves.iter().filter_map(|one| Some((one.label.clone(), one.look, one.end(panel)?))).collect()
         }
         Curves::Ccdfs(_) => return,
     };
@@ -226,7 +226,7 @@ fn end(panel: &Panel, series: &Series) -> Option<(String, Look, (f64, f64))> {
 fn shared_key(svg: &mut Svg, figure: &Figure, left: f64) {
     let dashed = |panel: &PanelData| match &panel.curves {
         Curves::Ccdfs(curves) => curves.iter().any(|one| !one.theory.is_empty()),
-        Curves::Means(_) | Curves::Courses { .. } => false,
+        Curves::Means(_) | Curves::OutageCurves { .. } => false,
     };
     key(svg, (left, TOP + 10.0), &entries(figure), figure.panels.iter().any(dashed));
 }
@@ -238,7 +238,7 @@ pub(super) fn entries(figure: &Figure) -> Vec<(String, Look)> {
         let named: Vec<(&String, Look)> = match &panel.curves {
             Curves::Means(series) => series.iter().map(|one| (&one.label, one.look)).collect(),
             Curves::Ccdfs(curves) => curves.iter().map(|one| (&one.label, one.look)).collect(),
-            Curves::Courses { courses, .. } => courses.iter().map(|one| (&one.label, one.look)).collect(),
+            Curves::OutageCurves { curves, .. } => curves.iter().map(|one| (&one.label, one.look)).collect(),
         };
         for (label, look) in named {
             if !entries.iter().any(|(known, _)| known == label) {
@@ -319,7 +319,7 @@ mod tests {
         let study: StudyFigures = toml::from_str(STUDY).unwrap();
         let skewed = [21.0, 21.05, 21.1, 21.12, 21.15, 21.2, 21.22, 21.25, 21.3, 35.9];
         let mut unsteady = cell("TCP", 2.0, 100.0, &[30.0; 10]);
-        unsteady.steady = false;
+        unsteady.is_steady = false;
         let data = dataset(vec![cell("TCP", 1.0, 100.0, &skewed), unsteady]);
         let figure = &gather(&study, &data)[0];
         let mean = data.cells[0].shaped_mean(Metric::ResponseTime).unwrap();
@@ -331,7 +331,7 @@ mod tests {
         assert!(svg.contains(">no steady state</text>"), "the mark has its word: {svg}");
     }
 
-    /// A failed point breaks the line, because the course across it is unknown.
+    /// A failed point breaks the line, because the values around it are unknown.
     #[test]
     fn no_line_crosses_a_point_that_has_no_run() {
         let study: StudyFigures = toml::from_str(STUDY).unwrap();

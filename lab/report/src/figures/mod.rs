@@ -58,11 +58,11 @@ pub enum Curves {
     Means(Vec<Series>),
     /// Distributions.
     Ccdfs(Vec<Ccdf>),
-    /// Messages around an event.
-    Courses {
-        /// A run of each transport.
-        courses: Vec<OutageCurve>,
-        /// When something happens, in s since the first event, and what.
+    /// The response times of messages around an event.
+    OutageCurves {
+        /// The curve of a run of each transport.
+        curves: Vec<OutageCurve>,
+        /// The times of events in s since the first one, with descriptions.
         events: Vec<(f64, String)>,
     },
 }
@@ -94,7 +94,7 @@ impl Figure {
         let drawn = |panel: &PanelData| match &panel.curves {
             Curves::Means(series) => series.iter().any(|one| !one.theory.is_empty()),
             Curves::Ccdfs(curves) => curves.iter().any(|one| !one.theory.is_empty()),
-            Curves::Courses { .. } => false,
+            Curves::OutageCurves { .. } => false,
         };
         self.metric.info().theory.map(|[_, about]| about).filter(|_| self.panels.iter().any(drawn))
     }
@@ -116,12 +116,12 @@ impl Figure {
 }
 
 impl Curves {
-    /// Returns whether there is nothing to draw.
+    /// Returns whether the figure has nothing to draw.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Means(series) => series.iter().all(|s| s.points.is_empty()),
             Self::Ccdfs(curves) => curves.iter().all(|c| c.points.is_empty()),
-            Self::Courses { courses, .. } => courses.iter().all(|c| c.points.is_empty()),
+            Self::OutageCurves { curves, .. } => curves.iter().all(|c| c.points.is_empty()),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::plot::{Axis, Marker, Scale, literal_colour};
 /// The part that is the same for all figures.
 const SCRIPT: &str = include_str!("redraw.py");
 
-/// Returns the script.
+/// Returns the script that draws `figure`.
 pub fn python(figure: &Figure) -> String {
     let looks: serde_json::Map<_, _> = entries(figure)
         .into_iter()
@@ -20,7 +20,7 @@ pub fn python(figure: &Figure) -> String {
         .collect();
     let is_of = |is_kind: fn(&Curves) -> bool| figure.panels.iter().any(|panel| is_kind(&panel.curves));
     let kind = match () {
-        () if is_of(|curves| matches!(curves, Curves::Courses { .. })) => "courses",
+        () if is_of(|curves| matches!(curves, Curves::OutageCurves { .. })) => "courses",
         () if figure.is_ccdf => "ccdf",
         () => "means",
     };

@@ -47,13 +47,14 @@ pub fn ccdf(metric: Metric, label: &str, look: Look, cell: &Cell, with_theory: b
     let distribution = cell.distribution(metric);
     let corners = distribution.ccdf(PER_DECADE, CONFIDENCE);
     let mut points: Vec<(f64, f64)> = corners.iter().map(|c| (c.latency.as_millis_f64(), c.share)).collect();
-    // If every message took the same time there is one step, down to zero.
+    // If every message took the same time, the curve has one step, down to zero.
     if let (true, Some(most)) = (points.is_empty(), distribution.max()) {
         points.push((most.as_millis_f64(), TINY));
     }
     let step = |share: f64| points.iter().find(|point| point.1 == share).map_or(0.0, |point| point.0);
     let band = match metric {
-        // Messages of one repetition are correlated; repetitions are not. The last share is that of an earlier step.
+        // Messages of one repetition are correlated, so the interval is computed over repetitions. The last share is
+        // that of the step before.
         Metric::ResponseTime => {
             points.iter().map(|&(ms, share)| band(cell, ms, step(share), share)).collect()
         }
@@ -73,7 +74,7 @@ fn band(cell: &Cell, ms: f64, step_ms: f64, share: f64) -> (f64, f64, f64) {
     (ms, (share - half).max(TINY), (share + half).min(1.0))
 }
 
-/// Describes how much was measured for a figure, and how much of it is not in the means.
+/// Describes how much was measured for a figure, and how many of these values are not in the means.
 pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c Cell>) -> String {
     let cells: Vec<&Cell> = cells.collect();
     let messages: u64 = cells.iter().map(|cell| cell.latency.offered()).sum();
@@ -86,7 +87,7 @@ pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c 
     };
     let missing: usize = cells.iter().map(|cell| cell.missing(metric)).sum();
     let left_out = match missing {
-        // A distribution is over all of them.
+        // A distribution covers all messages.
         _ if is_ccdf => String::new(),
         0 => String::new(),
         _ => format!("; {} repetitions have no value and are not in the means", number(missing as f64)),
@@ -104,7 +105,8 @@ mod tests {
     use super::*;
     use crate::testing::cell_with;
 
-    /// Of 20 late messages no ten are later than others: there is one corner, at 20 ms, and nearly 2 % take 70 ms.
+    /// Fewer than ten of the 20 late messages are later than the others, so the curve has one corner at 20 ms, and
+    /// nearly 2 % take 70 ms.
     #[test]
     fn a_distribution_goes_on_to_its_tail() {
         let run: Vec<f64> = (0..1000)

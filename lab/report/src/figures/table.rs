@@ -22,11 +22,11 @@ pub fn csv(figure: &Figure) -> String {
                         .for_each(|point| write(&mean_cells(title, &figure.x.scale, one, point)));
                 }
             }
-            Curves::Courses { courses, .. } => {
-                for course in courses {
-                    for (at, took) in &course.points {
+            Curves::OutageCurves { curves, .. } => {
+                for curve in curves {
+                    for (at, took) in &curve.points {
                         let took = took.map_or(String::new(), |ms| format!("{ms:.4}"));
-                        write(&[title.clone(), course.label.clone(), format!("{at:.4}"), took]);
+                        write(&[title.clone(), curve.label.clone(), format!("{at:.4}"), took]);
                     }
                 }
             }
@@ -41,12 +41,12 @@ pub fn csv(figure: &Figure) -> String {
             }
         }
     }
-    let octets = writer.into_inner().expect("memory takes what is written");
+    let octets = writer.into_inner().expect("writing to memory does not fail");
     String::from_utf8(octets).expect("cells are text")
 }
 
 fn header(figure: &Figure) -> Vec<&'static str> {
-    if figure.panels.iter().any(|panel| matches!(panel.curves, Curves::Courses { .. })) {
+    if figure.panels.iter().any(|panel| matches!(panel.curves, Curves::OutageCurves { .. })) {
         return vec!["panel", "series", "s_since_event", "response_ms"];
     }
     if figure.is_ccdf {

@@ -34,7 +34,8 @@ struct Unit {
 }
 
 impl Unit {
-    /// Creates an axis from zero to a little above `maximum`, in the largest unit (with its size) of which that is at least one.
+    /// Creates an axis from zero to a little above `greatest`, in the largest unit (with its size) in which that is at
+    /// least one.
     fn new(greatest: f64, what: &str, units: &[(&str, f64)]) -> Self {
         let fits = units.iter().rev().find(|(_, one)| greatest >= *one);
         let (unit, one) = fits.copied().unwrap_or(units[0]);
@@ -57,7 +58,7 @@ impl OverTime {
         let axes = self.axes();
         (1..)
             .zip(self.runs.iter().zip(looks))
-            .map(|(count, (run, look))| self.one(count, run, look, &axes))
+            .map(|(count, (run, look))| self.draw_run(count, run, look, &axes))
             .collect()
     }
 
@@ -86,7 +87,7 @@ impl OverTime {
         self.queue.as_ref().and_then(|(_, limit)| *limit).map(|packets| packets as f64)
     }
 
-    fn one(&self, count: usize, run: &Run, look: Look, axes: &Axes) -> Svg {
+    fn draw_run(&self, count: usize, run: &Run, look: Look, axes: &Axes) -> Svg {
         let at = if self.place.is_empty() { String::new() } else { format!(" at {}", self.place) };
         let title = format!("{}{at} over time: goodput, windows, round trip and queue", run.transport);
         let height = TOP + 5.0 * (NAME + HIGH) + BOTTOM;
@@ -96,7 +97,7 @@ impl OverTime {
         let units = [&axes.goodput, &axes.octets, &in_flight, &axes.rtt, &axes.queue];
         let tops: [f64; 5] = std::array::from_fn(|row| TOP + row as f64 * (NAME + HIGH) + NAME);
         for (row, (unit, top)) in units.into_iter().zip(tops).enumerate() {
-            let field = Field { top, time: &axes.time, unit };
+            let field = PanelArea { top, time: &axes.time, unit };
             field.frame(&mut svg, row + 1 == units.len());
             for event in self.events.iter().filter(|event| axes.time.contains(**event)) {
                 let (x, _) = field.at(*event, 0.0);
@@ -112,13 +113,13 @@ impl OverTime {
     }
 
     /// Draws the contents of a panel.
-    fn fill(&self, svg: &mut Svg, field: &Field<'_>, row: usize, run: &Run) {
+    fn fill(&self, svg: &mut Svg, field: &PanelArea<'_>, row: usize, run: &Run) {
         match row {
             0 => field.steps(svg, &run.goodput, run.ended_s),
             1 => {
                 field.line(svg, "series-thin", &run.ssthresh);
                 field.line(svg, "series", &run.cwnd);
-                field.marks(svg, &run.sent_again);
+                field.marks(svg, &run.retransmissions);
             }
             2 => field.line(svg, "series", &run.in_flight),
             3 => field.line(svg, "series", &run.srtt),
@@ -134,13 +135,13 @@ impl OverTime {
 }
 
 /// A panel.
-struct Field<'a> {
+struct PanelArea<'a> {
     top: f64,
     time: &'a Scale,
     unit: &'a Unit,
 }
 
-impl Field<'_> {
+impl PanelArea<'_> {
     /// Returns the pixel of a value at a time.
     fn at(&self, time: f64, value: f64) -> (f64, f64) {
         // Limited, so that a value far off the axis has a valid coordinate; clipping hides it.
@@ -151,14 +152,14 @@ impl Field<'_> {
     fn frame(&self, svg: &mut Svg, is_last: bool) {
         let (top, bottom) = (self.top, self.top + HIGH);
         svg.rect("frame", (LEFT, top), FIELD, HIGH);
-        for tick in few(self.time.ticks()) {
+        for tick in thin_out(self.time.ticks()) {
             let x = LEFT + FIELD * self.time.fraction(tick.value);
             svg.line("grid", (x, top), (x, bottom));
             if is_last {
                 svg.text("tick", (x, bottom + 15.0), Anchor::Middle, &tick.label);
             }
         }
-        for tick in few(self.unit.scale.ticks()) {
+        for tick in thin_out(self.unit.scale.ticks()) {
             let y = top + HIGH * (1.0 - self.unit.scale.fraction(tick.value));
             svg.line("grid", (LEFT, y), (LEFT + FIELD, y));
             svg.text("tick", (LEFT - 5.0, y + 3.5), Anchor::End, &number(tick.value));
@@ -194,7 +195,7 @@ impl Field<'_> {
 }
 
 /// Returns every second tick if there are too many for a low panel.
-fn few<T>(ticks: Vec<T>) -> Vec<T> {
+fn thin_out<T>(ticks: Vec<T>) -> Vec<T> {
     let step = if ticks.len() > 5 { 2 } else { 1 };
     ticks.into_iter().step_by(step).collect()
 }

@@ -12,10 +12,10 @@ use super::{OverTime, Run};
 use crate::data::{Cell, Filter};
 
 /// The largest number of conditions that are drawn; the others are only in the files.
-const MOST: usize = 12;
+const MAX_CONDITIONS: usize = 12;
 
 /// The number of parts of a run in which goodput is computed, because deliveries come in bursts.
-const PARTS: f64 = 64.0;
+const GOODPUT_PARTS: f64 = 64.0;
 
 /// Reads the time series of the first run of each point in `dir`, by conditions.
 pub(crate) fn gather<'f>(
@@ -28,10 +28,10 @@ pub(crate) fn gather<'f>(
     }
     let mut all = Vec::new();
     for (place, filter) in conditions {
-        if all.len() == MOST {
+        if all.len() == MAX_CONDITIONS {
             break;
         }
-        let points = results.points.iter().filter(|result| filter.takes(&Cell::from(&result.point)));
+        let points = results.points.iter().filter(|result| filter.selects(&Cell::from(&result.point)));
         let (mut found, mut disruptions) = (Vec::new(), None);
         for result in points {
             let Some(run) = result.runs.first() else { continue };
@@ -46,33 +46,34 @@ pub(crate) fn gather<'f>(
     Ok(all)
 }
 
-/// The senders, queues and flows of a run, before one of each is selected.
+/// Totals of the senders, queues and flows of a run, by which one of each is selected.
 #[derive(Default)]
-struct Seen {
+struct ObjectTotals {
     last: Time,
     /// Delivered octets by flow.
     delivered: BTreeMap<u32, u64>,
-    /// The sum over all samples of each sender's octets in flight, or else its window, and of each queue's length.
+    /// The sum over all samples of the octets in flight of each sender, or else of its window, and of the length of
+    /// each queue.
     weights: BTreeMap<SampledObject, u64>,
 }
 
-impl Seen {
+impl ObjectTotals {
     fn of(series: &Series) -> Result<Self, LabError> {
-        let mut seen = Self::default();
+        let mut totals = Self::default();
         series.rows(|row| {
-            seen.last = seen.last.max(row.at);
+            totals.last = totals.last.max(row.at);
             let number = |column| row.number(column).unwrap_or(0);
             let weight = match row.subject {
                 SampledObject::Flow(flow) => {
-                    *seen.delivered.entry(flow).or_default() += number("delivered_octets");
+                    *totals.delivered.entry(flow).or_default() += number("delivered_octets");
                     return;
                 }
                 SampledObject::Sender { .. } => number("in_flight_octets").max(number("cwnd_octets") / 1000),
                 SampledObject::Queue(_) => number("queue_packets"),
             };
-            *seen.weights.entry(row.subject).or_default() += weight;
+            *totals.weights.entry(row.subject).or_default() += weight;
         })?;
-        Ok(seen)
+        Ok(totals)
     }
 
     /// Returns the flow that delivered most; of equal ones the measured flow.
@@ -96,22 +97,24 @@ fn over_time(
     found: &[(&Point, Series)],
     disruptions: Vec<Disruption>,
 ) -> Result<Option<OverTime>, LabError> {
-    let seen = found.iter().map(|(_, series)| Seen::of(series)).collect::<Result<Vec<_>, _>>()?;
+    let totals = found.iter().map(|(_, series)| ObjectTotals::of(series)).collect::<Result<Vec<_>, _>>()?;
     let Some(interval) = found.iter().map(|(_, series)| series.interval()).max() else { return Ok(None) };
-    let span = seen.iter().map(|seen| seen.last.as_secs_f64()).fold(0.0, f64::max);
+    let span = totals.iter().map(|totals| totals.last.as_secs_f64()).fold(0.0, f64::max);
     if span <= 0.0 {
         return Ok(None);
     }
-    let queue = queue(found.iter().map(|(point, _)| *point).zip(&seen));
+    let queue = queue(found.iter().map(|(point, _)| *point).zip(&totals));
     let axis = Axis { span, interval: interval.as_secs_f64() };
-    let runs =
-        found.iter().zip(&seen).map(|((point, series), seen)| run(point, series, seen, queue.as_ref(), axis));
+    let runs = found
+        .iter()
+        .zip(&totals)
+        .map(|((point, series), totals)| run(point, series, totals, queue.as_ref(), axis));
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
     let queue = queue.map(|queue| match queue {
         SampledObject::Queue(name) => {
             (name.to_string(), found.first().and_then(|(point, _)| limit(point, &name)))
         }
-        other => unreachable!("{other:?} is no queue"),
+        other => unreachable!("{other:?} is not a queue"),
     });
     let events = disruptions.into_iter().map(|event| event.at.as_secs_f64()).collect();
     Ok(Some(OverTime {
@@ -124,12 +127,13 @@ fn over_time(
     }))
 }
 
-/// Returns the longest queue over all runs, except for those of the receiver's host, through which no packet of the flow passes.
-fn queue<'s>(runs: impl Iterator<Item = (&'s Point, &'s Seen)>) -> Option<SampledObject> {
+/// Returns the longest queue over all runs, except for the queues of the receiver's host: no packet of the flow leaves
+/// through them.
+fn queue<'s>(runs: impl Iterator<Item = (&'s Point, &'s ObjectTotals)>) -> Option<SampledObject> {
     let mut weights = BTreeMap::<&SampledObject, u64>::new();
-    for (point, seen) in runs {
-        let receiver = seen.sender(seen.flow()).and_then(|sender| receiver(point, sender));
-        for (subject, weight) in &seen.weights {
+    for (point, totals) in runs {
+        let receiver = totals.sender(totals.flow()).and_then(|sender| receiver(point, sender));
+        for (subject, weight) in &totals.weights {
             let SampledObject::Queue(name) = subject else { continue };
             if receiver.as_deref().is_none_or(|node| !name.starts_with(node)) {
                 *weights.entry(subject).or_default() += weight;
@@ -171,36 +175,42 @@ struct Axis {
 fn run(
     point: &Point,
     series: &Series,
-    seen: &Seen,
+    totals: &ObjectTotals,
     queue: Option<&SampledObject>,
     axis: Axis,
 ) -> Result<Run, LabError> {
-    let flow = seen.flow();
-    let sender = seen.sender(flow);
+    let flow = totals.flow();
+    let sender = totals.sender(flow);
     let line = || Line::new(axis.span, axis.interval);
     let mut run = Run {
         transport: point.label.clone(),
-        sender: sender.and_then(in_words),
+        sender: sender.and_then(describe_sender),
         flow,
-        ended_s: seen.last.as_secs_f64(),
+        ended_s: totals.last.as_secs_f64(),
         goodput: Vec::new(),
         cwnd: line(),
         ssthresh: line(),
         in_flight: line(),
         srtt: line(),
         queued: line(),
-        sent_again: Vec::new(),
+        retransmissions: Vec::new(),
         dropped: Vec::new(),
     };
     let mut goodput = Goodput::new(axis);
-    let (mut sent_again, mut dropped) = (0, 0);
+    let (mut retransmissions, mut dropped) = (0, 0);
     series.rows(|row| {
         let at = row.at.as_secs_f64();
         if row.subject == SampledObject::Flow(flow) {
             goodput.add(at, row.number("delivered_octets").unwrap_or(0));
         } else if Some(&row.subject) == sender {
-            run.see_sender(&row);
-            mark(&mut run.sent_again, at, axis, &mut sent_again, row.number("sent_again").unwrap_or(0));
+            run.add_sender_row(&row);
+            mark(
+                &mut run.retransmissions,
+                at,
+                axis,
+                &mut retransmissions,
+                row.number("sent_again").unwrap_or(0),
+            );
         } else if Some(&row.subject) == queue {
             let number = |column| row.number(column).unwrap_or(0);
             run.queued.add(at, number("queue_packets") as f64);
@@ -212,7 +222,7 @@ fn run(
 }
 
 impl Run {
-    fn see_sender(&mut self, row: &Row) {
+    fn add_sender_row(&mut self, row: &Row) {
         let at = row.at.as_secs_f64();
         let Self { cwnd, ssthresh, in_flight, srtt, .. } = self;
         for (line, column, unit) in [
@@ -228,7 +238,7 @@ impl Run {
     }
 }
 
-/// Marks a time at which a counter has grown, once for a column of pixels.
+/// Marks a time at which a counter has grown, at most once for a column of pixels.
 fn mark(marks: &mut Vec<f64>, at: f64, axis: Axis, before: &mut u64, now: u64) {
     let column = axis.span / COLUMNS as f64;
     if now > *before && marks.last().is_none_or(|last| at - last >= column) {
@@ -237,7 +247,7 @@ fn mark(marks: &mut Vec<f64>, at: f64, axis: Axis, before: &mut u64, now: u64) {
     *before = now;
 }
 
-fn in_words(sender: &SampledObject) -> Option<String> {
+fn describe_sender(sender: &SampledObject) -> Option<String> {
     let SampledObject::Sender { connection, side, path, .. } = sender else { return None };
     let number = if *connection == 0 { String::new() } else { format!(", connection {connection}") };
     Some(format!("the {} to {path}{number}", side.name()))
@@ -252,11 +262,11 @@ struct Goodput {
 
 impl Goodput {
     fn new(Axis { span, interval }: Axis) -> Self {
-        let part = interval * (span / PARTS / interval).ceil().max(1.0);
+        let part = interval * (span / GOODPUT_PARTS / interval).ceil().max(1.0);
         Self { part, interval, octets: Vec::new() }
     }
 
-    /// Adds the octets of the interval that ended `at`.
+    /// Adds the octets of the interval that ends at time `at`, in seconds.
     fn add(&mut self, at: f64, octets: u64) {
         let end = (at / self.interval - 1e-6).ceil() * self.interval;
         let part = ((end - self.interval / 2.0) / self.part).max(0.0) as usize;
@@ -303,13 +313,13 @@ mod tests {
             (queue_of("client:2"), 30),
             (queue_of("server:1"), 500),
         ];
-        let seen = Seen {
+        let totals = ObjectTotals {
             last: Time::from_millis(1),
             delivered: [(0, 1), (1, 8)].into(),
             weights: weights.clone().into(),
         };
-        assert_eq!(queue([(&experiment.points[0], &seen)].into_iter()), Some(queue_of("client:2")));
-        let unsent = Seen { weights: weights[2..].iter().cloned().collect(), ..seen };
+        assert_eq!(queue([(&experiment.points[0], &totals)].into_iter()), Some(queue_of("client:2")));
+        let unsent = ObjectTotals { weights: weights[2..].iter().cloned().collect(), ..totals };
         assert_eq!(queue([(&experiment.points[0], &unsent)].into_iter()), Some(queue_of("server:1")));
     }
 

@@ -48,7 +48,7 @@ pub struct Run {
     /// Packets in the queue.
     pub queued: Line,
     /// The times of retransmissions, at most one per pixel column.
-    pub sent_again: Vec<f64>,
+    pub retransmissions: Vec<f64>,
     /// The times at which the queue dropped packets, or the link lost them.
     pub dropped: Vec<f64>,
 }

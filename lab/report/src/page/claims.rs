@@ -22,7 +22,7 @@ pub fn html(report: &Report) -> String {
 /// Returns the claims of one kind with their heading.
 fn of_kind(report: &Report, kind: Kind) -> String {
     let claims = (0..report.judged.len()).filter(|at| report.judged[*at].claim.kind == kind);
-    let claims: Vec<String> = claims.map(|at| one(report, at)).collect();
+    let claims: Vec<String> = claims.map(|at| claim_html(report, at)).collect();
     if claims.is_empty() {
         return String::new();
     }
@@ -30,14 +30,14 @@ fn of_kind(report: &Report, kind: Kind) -> String {
     format!("<h3>{heading}</h3><p class=\"soft\">{about}</p>\n{}", claims.concat())
 }
 
-fn one(report: &Report, at: usize) -> String {
+fn claim_html(report: &Report, at: usize) -> String {
     let claim = &report.judged[at].claim;
     let mut body = format!("<p class=\"soft\">Refuted if {}.</p>", escape(&claim.refuted_by));
     if let Some(settings) = report.judged[at].settings() {
         let _ = write!(body, "<p><b>{}.</b></p>", escape(&capitalized(&settings)));
     }
     body += &worlds::columns(report, at, |judged: &JudgedClaim| {
-        judged.findings.iter().map(|(stack, finding)| one_stack(stack, finding)).collect()
+        judged.findings.iter().map(|(stack, finding)| stack_html(stack, finding)).collect()
     });
     if let Some(note) = &claim.note {
         let _ = write!(body, "<p class=\"soft\">{}</p>", escape(note));
@@ -46,14 +46,14 @@ fn one(report: &Report, at: usize) -> String {
     format!(
         "<details class=\"claim\" id=\"{}\"><summary>{}<span class=\"id\">{}</span><span>{}{}</span></summary><div class=\"body\">{body}</div></details>\n",
         claim.id,
-        worlds::chips(report, at),
+        worlds::verdict_labels(report, at),
         claim.id,
         escape(&claim.quote),
         reading.unwrap_or_default()
     )
 }
 
-fn one_stack(stack: &str, finding: &Finding) -> String {
+fn stack_html(stack: &str, finding: &Finding) -> String {
     let (class, word) = match finding.holds {
         Some(true) => ("yes", "holds"),
         Some(false) => ("no", "does not hold"),

@@ -14,8 +14,8 @@ fn headline(report: &Report) -> Option<&Figure> {
 }
 
 /// Returns the main figure for the summary.
-pub fn first(report: &Report) -> String {
-    headline(report).map(one).unwrap_or_default()
+pub fn main_figure(report: &Report) -> String {
+    headline(report).map(figure_html).unwrap_or_default()
 }
 
 /// Returns the section.
@@ -40,7 +40,7 @@ pub fn html(report: &Report) -> String {
         let ccdfs: Vec<&Figure> = report.figures.iter().filter(of).filter(|f| f.is_ccdf).collect();
         let _ = write!(text, "<h3 id=\"{name}\">{}</h3>", escape(title));
         for of_metric in means.chunk_by(|a, b| a.metric == b.metric && !b.choice.is_empty()) {
-            text.push_str(&shown(of_metric));
+            text.push_str(&figures_html(of_metric));
         }
         text.push_str(&distributions(&ccdfs, means.is_empty() || ccdfs.len() == 1));
     }
@@ -59,7 +59,7 @@ fn experiments(report: &Report) -> Vec<(&str, &str)> {
     ordered
 }
 
-/// Explains the dashed lines, for each kind of figure.
+/// Returns the meaning of the dashed lines, for each kind of figure.
 fn theory(report: &Report) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     for kind in report.figures.iter().filter_map(Figure::theory) {
@@ -77,7 +77,7 @@ fn distributions(figures: &[&Figure], open: bool) -> String {
         1 => first.name.clone(),
         _ => format!("Figures {} to {}", number_of(first), number_of(last)),
     };
-    let body = shown(figures);
+    let body = figures_html(figures);
     let open = if open { " open" } else { "" };
     format!(
         "<details class=\"group\"{open}><summary>{numbers}: distributions (CCDF)</summary>{body}</details>"
@@ -89,14 +89,14 @@ fn number_of(figure: &Figure) -> &str {
 }
 
 /// Returns figures below each other, or a choice of one of them.
-fn shown(figures: &[&Figure]) -> String {
+fn figures_html(figures: &[&Figure]) -> String {
     if figures.iter().any(|figure| figure.choice.is_empty()) {
-        return figures.iter().map(|figure| one(figure)).collect();
+        return figures.iter().map(|figure| figure_html(figure)).collect();
     }
-    choices(&figures.iter().map(|figure| (figure.choice.clone(), one(figure))).collect::<Vec<_>>())
+    choices(&figures.iter().map(|figure| (figure.choice.clone(), figure_html(figure))).collect::<Vec<_>>())
 }
 
-fn one(figure: &Figure) -> String {
+fn figure_html(figure: &Figure) -> String {
     let Figure { id, name, caption, basis, note, .. } = figure;
     let svg = figure.names() + &figure.draw().inline();
     let note = note.as_ref().map(|note| format!(" {}", escape(note))).unwrap_or_default();

@@ -16,7 +16,7 @@ const HEAD: &str = "<tr><th>point</th><th>throughput, kbit/s</th><th>background 
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
-    // The table of all points has them.
+    // The table of all points contains these metrics.
     if !report.surveys.is_empty() {
         return String::new();
     }
@@ -53,7 +53,7 @@ fn row(cell: &Cell) -> Option<String> {
     let [throughput, fairness, connect] =
         [Metric::Throughput, Metric::Fairness, Metric::ConnectTime].map(|metric| cell.shaped_mean(metric));
     let cells: String = [throughput, background_kbps.map(Bounds::from), fairness, connect]
-        .map(|of| format!("<td>{}</td>", shown(of)))
+        .map(|of| format!("<td>{}</td>", format_bounds(of)))
         .concat();
     let [unconnected, unended] = [Metric::ConnectTime, Metric::Throughput].map(|metric| cell.missing(metric));
     let why = cell.stopped.as_ref().map(|why| format!(" title=\"{}\"", escape(why))).unwrap_or_default();
@@ -64,6 +64,6 @@ fn row(cell: &Cell) -> Option<String> {
     ))
 }
 
-fn shown(bounds: Option<Bounds>) -> String {
+fn format_bounds(bounds: Option<Bounds>) -> String {
     bounds.map_or("–".to_owned(), |bounds| bounds.to_string())
 }

@@ -1,15 +1,15 @@
 //! `report.html`: a single file that needs no network.
 
-mod beside;
 mod claims;
 mod fidelity;
 mod figures;
 mod flows;
+mod other_measurements;
 mod over_time;
-mod places;
 mod points;
 mod provenance;
 mod regions;
+mod selected_points;
 mod split;
 mod summary;
 mod survey;
@@ -26,8 +26,8 @@ use crate::report::Report;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Opens the target of a link, and everything before printing; shows one of several choices; sorts and filters points. The page is usable
-/// without it.
+/// Opens the target of a link, and everything before printing; shows one of several choices; sorts and filters points.
+/// The page is usable without it.
 const SCRIPT: &str = concat!(include_str!("open.js"), include_str!("choose.js"));
 
 pub(crate) use survey::map_id;
@@ -50,7 +50,7 @@ pub fn html(report: &Report) -> String {
         ("over-time", "Over time", over_time::html(report)),
         ("regions", "Where the requirement is met", regions::html(report)),
         ("points", "All points", points::html(report)),
-        ("beside", "Beside other tools", beside::html(report)),
+        ("beside", "Beside other tools", other_measurements::html(report)),
         ("flows", "Throughput", flows::html(report)),
         ("variants", "Recovery variants", variants::html(report)),
         ("theory", "Closed form", theory::html(report)),
@@ -69,7 +69,7 @@ pub fn html(report: &Report) -> String {
     document(&report.title, &format!("headofline report{of}"), &navigation(report, &sections), &sections)
 }
 
-/// Returns several drawings of which a reader chooses one by its label; without a script all are shown.
+/// Returns several drawings, of which a reader chooses one by its label; without a script all are visible.
 fn choices(parts: &[(String, String)]) -> String {
     match parts {
         [] => String::new(),
@@ -108,7 +108,7 @@ fn navigation(report: &Report, sections: &[Section]) -> String {
     for Section { id, title, .. } in sections {
         let _ = write!(text, "<a href=\"#{id}\">{title}</a>");
         if *id == "figures" {
-            // Distributions of which a reader chooses one are not listed.
+            // Distributions in a choice are not listed individually.
             let listed = report.figures.iter().filter(|figure| figure.choice.is_empty() || !figure.is_ccdf);
             let links = listed.map(|figure| {
                 let number = figure.name.trim_start_matches("Figure ");
@@ -122,9 +122,9 @@ fn navigation(report: &Report, sections: &[Section]) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use crate::beside::OtherMeasurement;
     use crate::claims::{StudyClaims, judge};
     use crate::figures::{StackView, StudyFigures};
+    use crate::other_measurement::OtherMeasurement;
     use crate::report::Report;
     use crate::survey::Survey;
     use crate::testing::{cell, dataset, provenance};
@@ -174,11 +174,11 @@ pub(crate) mod tests {
             figures: survey.figures(&[], &data, 1),
             over_time: Vec::new(),
             regions: Vec::new(),
-            surveys: vec![survey.surveyed()],
+            surveys: vec![survey.results()],
             judged: judge(&claims, &layout.views, &[], &data),
             kernel: None,
             diagrams: Vec::new(),
-            beside: vec![
+            other_measurements: vec![
                 OtherMeasurement::read(
                     "a<b.json",
                     r#"{"end": {"streams": [{}], "sum_received": {"bits_per_second": 9.4e6}}}"#,

@@ -88,7 +88,7 @@ mod tests {
             in_flight: line(1400.0),
             srtt: line(3.0),
             queued: line(packets),
-            sent_again: vec![1.0, 2.0],
+            retransmissions: vec![1.0, 2.0],
             dropped: vec![0.5],
         }
     }

@@ -41,7 +41,7 @@ const FLOWS: [Column; 5] = [
     Column { head: "runs not connected", of: |cell| whole(cell.missing(Metric::ConnectTime) as u64) },
 ];
 
-/// Of points whose path is disrupted.
+/// Columns for points whose path is disrupted.
 const OUTAGES: [Column; 6] = [
     Column { head: "outage, 95 %, ms", of: |cell| bounds(cell.shaped_mean(Metric::Outage)) },
     Column { head: "runs not recovered", of: unrecovered_runs },
@@ -104,7 +104,7 @@ fn row(cell: &Cell, axes: &[&String], defined: &[DefinedMetric], columns: &[&Col
 }
 
 fn mean(cell: &Cell) -> (String, Option<f64>) {
-    if cell.steady {
+    if cell.is_steady {
         bounds(cell.shaped_mean(Metric::ResponseTime))
     } else {
         ("no steady state".to_owned(), None)

@@ -6,10 +6,10 @@ use crate::report::Report;
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
-    report.regions.iter().map(one).collect()
+    report.regions.iter().map(region_html).collect()
 }
 
-fn one(region: &Region) -> String {
+fn region_html(region: &Region) -> String {
     let Region { id, caption, .. } = region;
     let svg = region.draw().inline();
     format!(

@@ -2,7 +2,7 @@
 
 use hol_measure::{DelayComponent, MeanDelayBreakdown};
 
-use super::places::{places, side_by_side};
+use super::selected_points::{selected_points, side_by_side};
 use crate::data::Cell;
 use crate::plot::{Anchor, Svg, causes, causes_height, escape};
 use crate::report::Report;
@@ -30,10 +30,10 @@ const fn meaning(cause: DelayComponent) -> &'static str {
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
-    let drawn = places(report, &report.layout.splits).into_iter().enumerate();
+    let drawn = selected_points(report, &report.layout.splits).into_iter().enumerate();
     let figures: Vec<(String, String)> = drawn
         .filter_map(|(index, (place, filter))| {
-            let cells = report.data.cells.iter().filter(|cell| filter.takes(cell) && cell.split.is_some());
+            let cells = report.data.cells.iter().filter(|cell| filter.selects(cell) && cell.split.is_some());
             Some((place.clone(), figure(index, &place, &cells.collect::<Vec<_>>())?))
         })
         .collect();

@@ -13,7 +13,7 @@ use crate::plot::{escape, number};
 use crate::report::Report;
 
 /// One comparison on one stack.
-struct Compare {
+struct StackComparison {
     comparison: Comparison,
     mean: f64,
     other: f64,
@@ -25,7 +25,7 @@ pub fn html(report: &Report) -> String {
     if !report.provenance.complete {
         text.push_str("<p class=\"warning\">Some runs are missing: the sweep was interrupted, or they failed. This report uses the finished runs; the same command performs the others.</p>");
     }
-    text.push_str(&quick(report));
+    text.push_str(&quick_run_warning(report));
     if !report.absent.is_empty() {
         let titles: Vec<String> = report.absent.iter().map(|stack| escape(&stack.title)).collect();
         let _ = write!(
@@ -37,13 +37,13 @@ pub fn html(report: &Report) -> String {
     text.push_str(&survey::headlines(report));
     if !report.claims.question.is_empty() {
         let _ = write!(text, "<p class=\"question\">{}</p>", escape(&report.claims.question));
-        let _ = write!(text, "<p class=\"lead\">{}</p>", lead(report));
+        let _ = write!(text, "<p class=\"lead\">{}</p>", answer_sentences(report));
         text.push_str(&answers(report));
     }
     if !report.judged.is_empty() {
         text.push_str(&verdicts(report));
     }
-    text.push_str(&figures::first(report));
+    text.push_str(&figures::main_figure(report));
     let provenance = &report.provenance;
     let seeds: Vec<String> = provenance.seeds.iter().map(u64::to_string).collect();
     let _ = write!(
@@ -65,7 +65,7 @@ pub fn html(report: &Report) -> String {
 }
 
 /// Returns the caveat of a quick run, for the top of the page; empty for a whole study.
-fn quick(report: &Report) -> String {
+fn quick_run_warning(report: &Report) -> String {
     if report.share > 0.99 {
         return String::new();
     }
@@ -86,17 +86,17 @@ fn quick(report: &Report) -> String {
 }
 
 /// Returns the answer in three or four sentences.
-fn lead(report: &Report) -> String {
-    let mut sentences: Vec<String> = dependent(report).into_iter().collect();
+fn answer_sentences(report: &Report) -> String {
+    let mut sentences: Vec<String> = describe_dependent_findings(report).into_iter().collect();
     sentences.extend(report.layout.views.iter().filter_map(|stack| tally(report, stack)));
     if report.of_kind(Kind::Finding).next().is_some() {
-        sentences.push(findings(report));
+        sentences.push(count_findings(report));
     }
     sentences.join(" ")
 }
 
-/// Which findings depend on a setting that the paper does not state, and on which.
-fn dependent(report: &Report) -> Option<String> {
+/// Describes the findings that depend on a setting which the paper does not state, and the setting.
+fn describe_dependent_findings(report: &Report) -> Option<String> {
     let depends = |judged: &JudgedClaim| {
         let settings = judged.settings()?;
         Some(format!("<a href=\"#{0}\">{0}</a> {1}", escape(&judged.claim.id), escape(&settings)))
@@ -107,7 +107,7 @@ fn dependent(report: &Report) -> Option<String> {
 }
 
 /// Returns how many of the paper's findings were reproduced.
-fn findings(report: &Report) -> String {
+fn count_findings(report: &Report) -> String {
     let total = report.of_kind(Kind::Finding).count();
     let of = |wanted| report.of_kind(Kind::Finding).filter(|judged| judged.verdict == wanted).count();
     let period = match of(Verdict::PeriodOnly) + of(Verdict::OpenToday) {
@@ -136,7 +136,7 @@ fn tally(report: &Report, stack: &StackView) -> Option<String> {
         .claims
         .answers
         .iter()
-        .filter_map(|answer| Some(at(report, stack, answer)?.comparison.verdict))
+        .filter_map(|answer| Some(compare_on(report, stack, answer)?.comparison.verdict))
         .collect();
     let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
     let (faster, slower) = (count(ComparedPoint::Faster), count(ComparedPoint::Slower));
@@ -154,15 +154,15 @@ fn tally(report: &Report, stack: &StackView) -> Option<String> {
     })
 }
 
-fn at(report: &Report, stack: &StackView, answer: &Answer) -> Option<Compare> {
+fn compare_on(report: &Report, stack: &StackView, answer: &Answer) -> Option<StackComparison> {
     let view = View { data: &report.data, stack };
     let cell = *view.cells(&answer.transport, &answer.at).first()?;
-    let other = view.beside(cell, &answer.than)?;
+    let other = view.with_same_conditions(cell, &answer.than)?;
     let Answer { metric, margin, .. } = *answer;
     // Better is lower for a time and higher for a throughput.
     let (first, second) = if metric.gain(1.0) < 0.0 { (cell, other) } else { (other, cell) };
     let comparison = compare(metric, first, second, margin)?;
-    Some(Compare { comparison, mean: cell.mean_of(metric)?.mean, other: other.mean_of(metric)?.mean })
+    Some(StackComparison { comparison, mean: cell.mean_of(metric)?.mean, other: other.mean_of(metric)?.mean })
 }
 
 /// Returns the table of answers: a row for each condition, a column for each stack.
@@ -181,7 +181,7 @@ fn answers(report: &Report) -> String {
 }
 
 fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
-    let Some(Compare { comparison, mean, other }) = at(report, stack, answer) else {
+    let Some(StackComparison { comparison, mean, other }) = compare_on(report, stack, answer) else {
         return missing(report, stack, answer);
     };
     let unit = answer.metric.info().unit;

@@ -20,12 +20,12 @@ const UNDISTURBED_MS: f64 = 1.0;
 /// A point to which the closed form applies.
 struct Row<'a> {
     cell: &'a Cell,
-    mean: Held,
-    plateau: Held,
+    mean: TheoryComparison,
+    plateau: TheoryComparison,
 }
 
-/// A measured value and that of the closed form.
-struct Held {
+/// A measured value and the value of the closed form.
+struct TheoryComparison {
     measured: Bounds,
     expected: f64,
 }
@@ -58,7 +58,7 @@ pub fn html(report: &Report) -> String {
             agreement(&rows, |row| &row.mean),
             agreement(&rows, |row| &row.plateau),
             cells.len() - rows.len(),
-            misses(&rows),
+            describe_misses(&rows),
             table(&rows)
         );
     }
@@ -70,7 +70,7 @@ pub fn html(report: &Report) -> String {
     )
 }
 
-impl Held {
+impl TheoryComparison {
     fn deviation(&self) -> f64 {
         self.measured.value / self.expected - 1.0
     }
@@ -95,9 +95,9 @@ impl Held {
 }
 
 /// Selects one of a point's values.
-type Of = for<'r> fn(&'r Row<'_>) -> &'r Held;
+type ValueSelector = for<'r> fn(&'r Row<'_>) -> &'r TheoryComparison;
 
-fn agreement(rows: &[Row<'_>], of: Of) -> String {
+fn agreement(rows: &[Row<'_>], of: ValueSelector) -> String {
     let near = rows.iter().filter(|row| of(row).is_near()).count();
     let covered = rows.iter().filter(|row| !of(row).is_near() && of(row).agrees()).count();
     let within = 100.0 * WITHIN;
@@ -107,7 +107,7 @@ fn agreement(rows: &[Row<'_>], of: Of) -> String {
 }
 
 /// Returns for each transport at how many points the closed form is wrong, and by how much.
-fn misses(rows: &[Row<'_>]) -> String {
+fn describe_misses(rows: &[Row<'_>]) -> String {
     let mut transports: Vec<&str> = rows.iter().map(|row| row.cell.transport.as_str()).collect();
     let mut seen = BTreeSet::new();
     transports.retain(|transport| seen.insert(*transport));
@@ -123,7 +123,7 @@ fn misses(rows: &[Row<'_>]) -> String {
     )
 }
 
-fn count_failure(rows: &[&Row<'_>], of: Of) -> String {
+fn count_failure(rows: &[&Row<'_>], of: ValueSelector) -> String {
     let missed = rows.iter().filter(|row| !of(row).agrees()).map(|row| 1.0 + of(row).deviation());
     let mut ratios: Vec<f64> = missed.collect();
     ratios.sort_by(f64::total_cmp);
@@ -140,9 +140,14 @@ fn row(cell: &Cell) -> Option<Row<'_>> {
     let floor = Duration::from_secs_f64((cell.conditions.rtt_ms() + UNDISTURBED_MS) / 1000.0);
     let shares: Vec<f64> =
         cell.runs.iter().filter_map(|run| Some(100.0 * run.latency.share_above(floor)?)).collect();
-    let mean = Held { measured: cell.shaped_mean(Metric::ResponseTime)?, expected: transfer.mean_response() };
-    let plateau =
-        Held { measured: Bounds::of_mean(&shares, CONFIDENCE)?, expected: 100.0 * transfer.share_delayed() };
+    let mean = TheoryComparison {
+        measured: cell.shaped_mean(Metric::ResponseTime)?,
+        expected: transfer.mean_response(),
+    };
+    let plateau = TheoryComparison {
+        measured: Bounds::of_mean(&shares, CONFIDENCE)?,
+        expected: 100.0 * transfer.share_delayed(),
+    };
     Some(Row { cell, mean, plateau })
 }
 
@@ -163,7 +168,7 @@ fn table(rows: &[Row<'_>]) -> String {
 fn line(Row { cell, mean, plateau }: &Row<'_>) -> String {
     format!(
         "<tr><td>{}</td><td>{}</td>{}{}</tr>",
-        escape(&cell.place()),
+        escape(&cell.describe_conditions()),
         escape(&cell.transport),
         mean.html(),
         plateau.html()
@@ -185,7 +190,7 @@ mod tests {
         assert!((row.plateau.expected - 5.95).abs() < 0.01 && !row.plateau.agrees());
         let rows = [row];
         assert!(agreement(&rows, |row| &row.mean).starts_with("1 are within 3 %"));
-        let misses = misses(&rows);
+        let misses = describe_misses(&rows);
         assert!(
             misses.contains("<td>TCP</td><td>0 of 1</td><td>–</td><td>1 of 1</td><td>0.50</td>"),
             "{misses}"

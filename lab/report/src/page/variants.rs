@@ -55,17 +55,17 @@ fn row((variant, findings): &Row<'_>) -> String {
     text + "</tr>"
 }
 
-/// Which settings agree with the conclusion, and which of those with everything.
+/// Describes which settings agree with the conclusion, and which of these with all trials.
 fn verdict(rows: &[Row<'_>]) -> String {
     let named = |admitted: &dyn Fn(&[Finding]) -> bool| {
         let titles =
             rows.iter().filter(|(_, findings)| admitted(findings)).map(|(variant, _)| variant.title.as_str());
         titles.collect::<Vec<_>>()
     };
-    let stands = |finding: &Finding| finding.holds != Some(false);
-    let agreeing = named(&|findings| findings.first().is_some_and(stands));
-    let standing = named(&|findings| findings.iter().all(stands));
-    let told = |titles: &[&str]| match titles {
+    let is_not_refuted = |finding: &Finding| finding.holds != Some(false);
+    let agreeing = named(&|findings| findings.first().is_some_and(is_not_refuted));
+    let agreeing_with_all = named(&|findings| findings.iter().all(is_not_refuted));
+    let format_titles = |titles: &[&str]| match titles {
         [] => "none".to_owned(),
         titles => format!("<b>{}</b>", escape(&titles.join("; "))),
     };
@@ -73,8 +73,8 @@ fn verdict(rows: &[Row<'_>]) -> String {
         "The conclusion agrees with {} of {} settings: {}. Settings that agree with all columns: {}.",
         agreeing.len(),
         rows.len(),
-        told(&agreeing),
-        told(&standing)
+        format_titles(&agreeing),
+        format_titles(&agreeing_with_all)
     )
 }
 

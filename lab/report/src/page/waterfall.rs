@@ -5,7 +5,7 @@ use std::fmt::Write;
 use hol_measure::DelayComponent;
 use hol_measure::waterfall::{Waterfall, WaterfallFile};
 
-use super::places::{places, side_by_side};
+use super::selected_points::{selected_points, side_by_side};
 use crate::data::Cell;
 use crate::plot::{Anchor, Scale, Svg, causes, escape, number};
 use crate::report::Report;
@@ -25,10 +25,10 @@ const THICKEST: f64 = 9.0;
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
-    let drawn = places(report, &report.layout.waterfalls).into_iter().enumerate();
+    let drawn = selected_points(report, &report.layout.waterfalls).into_iter().enumerate();
     let figures: Vec<(String, String)> = drawn
         .filter_map(|(index, (place, filter))| {
-            let cells = report.data.cells.iter().filter(|cell| filter.takes(cell));
+            let cells = report.data.cells.iter().filter(|cell| filter.selects(cell));
             let pages: Vec<_> = cells.filter_map(|cell| Some((cell, cell.waterfall.as_ref()?))).collect();
             Some((place.clone(), figure(index, &place, &pages)?))
         })

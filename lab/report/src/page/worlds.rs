@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::claims::JudgedClaim;
 use crate::plot::escape;
 use crate::report::Report;
-use crate::two_worlds::{Kernel, Opinion};
+use crate::two_worlds::{Agreement, KernelResults};
 use crate::validation::Validation;
 use hol_lab::Metric;
 
@@ -15,7 +15,7 @@ pub fn lead(report: &Report) -> String {
     let Some(kernel) = &report.kernel else { return String::new() };
     let mut text = String::new();
     if !report.judged.is_empty() {
-        let disputes = links(report, kernel, Opinion::is_dispute);
+        let disputes = links(report, kernel, Agreement::is_dispute);
         let verdict = match disputes.len() {
             0 => "no claim is refuted in one world and holds in the other".to_owned(),
             count => {
@@ -24,12 +24,12 @@ pub fn lead(report: &Report) -> String {
         };
         let _ = write!(text, "<p class=\"lead\"><b>Model and kernel, on today's stack: {verdict}.</b>");
         let others = [
-            ("Decided in the kernel only", Opinion::OpenInModel),
-            ("Decided in the model only", Opinion::OpenInKernel),
-            ("Open in both", Opinion::Open),
+            ("Decided in the kernel only", Agreement::OpenInModel),
+            ("Decided in the model only", Agreement::OpenInKernel),
+            ("Open in both", Agreement::Open),
         ];
         for (what, wanted) in others {
-            let claims = links(report, kernel, |opinion| opinion == wanted);
+            let claims = links(report, kernel, |agreement| agreement == wanted);
             if !claims.is_empty() {
                 let _ = write!(text, " {what}: {}.", claims.join(", "));
             }
@@ -41,12 +41,12 @@ pub fn lead(report: &Report) -> String {
 }
 
 /// Returns links to the claims with a `wanted` opinion, with both results if they disagree.
-fn links(report: &Report, kernel: &Kernel, wanted: impl Fn(Opinion) -> bool) -> Vec<String> {
-    let claims = report.judged.iter().zip(&kernel.opinions).filter(|(_, opinion)| wanted(**opinion));
-    let link = |(judged, opinion): (&JudgedClaim, &Opinion)| {
-        let which = match opinion {
-            Opinion::ModelOnly => " (holds in the model only)",
-            Opinion::KernelOnly => " (holds in the kernel only)",
+fn links(report: &Report, kernel: &KernelResults, wanted: impl Fn(Agreement) -> bool) -> Vec<String> {
+    let claims = report.judged.iter().zip(&kernel.agreements).filter(|(_, agreement)| wanted(**agreement));
+    let link = |(judged, agreement): (&JudgedClaim, &Agreement)| {
+        let which = match agreement {
+            Agreement::ModelOnly => " (holds in the model only)",
+            Agreement::KernelOnly => " (holds in the kernel only)",
             _ => "",
         };
         format!("<a href=\"#{0}\">{0}</a>{which}", escape(&judged.claim.id))
@@ -55,7 +55,7 @@ fn links(report: &Report, kernel: &Kernel, wanted: impl Fn(Opinion) -> bool) -> 
 }
 
 /// Returns how many points both measured, and whether they agree.
-fn points(kernel: &Kernel) -> String {
+fn points(kernel: &KernelResults) -> String {
     let mut text = format!("{} points were measured in both worlds", kernel.shared);
     for validation in &kernel.validations {
         let tally = validation.tally();
@@ -65,10 +65,10 @@ fn points(kernel: &Kernel) -> String {
             tally.agree,
             tally.points,
             quantity(validation),
-            if tally.say_little > 0 {
+            if tally.imprecise > 0 {
                 format!(
-                    " ({} say little, and {} of these agree)",
-                    tally.say_little, tally.say_little_and_agree
+                    " ({} are imprecise, and {} of these agree)",
+                    tally.imprecise, tally.imprecise_and_agree
                 )
             } else {
                 String::new()
@@ -99,7 +99,7 @@ fn quantity(validation: &Validation) -> &'static str {
 }
 
 /// Returns the verdicts on a claim as labels, the model's first; with one world only its own.
-pub fn chips(report: &Report, at: usize) -> String {
+pub fn verdict_labels(report: &Report, at: usize) -> String {
     let chip = |judged: &JudgedClaim, world: &str| {
         let verdict = judged.verdict;
         let (class, title, short) = (verdict.class(), verdict.text(), verdict.short());
@@ -108,35 +108,36 @@ pub fn chips(report: &Report, at: usize) -> String {
     match &report.kernel {
         None => chip(&report.judged[at], ""),
         Some(kernel) => {
-            let dispute = if kernel.opinions[at].is_dispute() { "<b class=\"no\">disagree</b>" } else { "" };
+            let dispute =
+                if kernel.agreements[at].is_dispute() { "<b class=\"no\">disagree</b>" } else { "" };
             let (model, other) = (chip(&report.judged[at], "model: "), chip(&kernel.judged[at], "kernel: "));
             format!("<span class=\"chips\">{model}{other}{dispute}</span>")
         }
     }
 }
 
-/// Returns the results of both worlds on a claim side by side; `told` formats those of one world.
-pub fn columns(report: &Report, at: usize, told: impl Fn(&JudgedClaim) -> String) -> String {
-    let Some(kernel) = &report.kernel else { return told(&report.judged[at]) };
+/// Returns the results of both worlds on a claim side by side; `format` formats those of one world.
+pub fn columns(report: &Report, at: usize, format: impl Fn(&JudgedClaim) -> String) -> String {
+    let Some(kernel) = &report.kernel else { return format(&report.judged[at]) };
     format!(
         "{}<div class=\"worlds\"><div><h4>model</h4>{}</div><div><h4>{}</h4>{}</div></div>",
-        dispute(kernel.opinions[at], kernel.on_shared[at]),
-        told(&report.judged[at]),
+        dispute(kernel.agreements[at], kernel.on_shared[at]),
+        format(&report.judged[at]),
         escape(&kernel.name),
-        told(&kernel.judged[at])
+        format(&kernel.judged[at])
     )
 }
 
 /// Returns a remark that the worlds disagree, and whether they do on the points that both measured.
-fn dispute(opinion: Opinion, on_shared: Opinion) -> String {
-    let which = match opinion {
-        Opinion::ModelOnly => "It holds in the model, and not in the kernel",
-        Opinion::KernelOnly => "It holds in the kernel, and not in the model",
+fn dispute(agreement: Agreement, on_shared: Agreement) -> String {
+    let which = match agreement {
+        Agreement::ModelOnly => "It holds in the model, and not in the kernel",
+        Agreement::KernelOnly => "It holds in the kernel, and not in the model",
         _ => return String::new(),
     };
     let by_points = match on_shared {
-        shared if shared == opinion => "also on the points measured in both worlds",
-        Opinion::Same => {
+        shared if shared == agreement => "also on the points measured in both worlds",
+        Agreement::Same => {
             "on the points measured in both worlds they agree, so the disagreement comes from the other points"
         }
         _ => "the points measured in both worlds do not decide",

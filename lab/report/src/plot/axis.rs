@@ -20,8 +20,8 @@ impl Axis {
         Self { scale, label: label.to_owned(), unit: 1.0 }
     }
 
-    /// Returns the axis in Mbit/s instead of kbit/s, or in s instead of ms, if `most`, its largest value, is
-    /// large in that unit.
+    /// Returns the axis in Mbit/s instead of kbit/s, or in s instead of ms, if the largest value `most` is large enough
+    /// for that unit.
     pub fn in_unit_of(self, most: f64) -> Self {
         let larger = [("(kbit/s)", "(Mbit/s)", 1e3), ("(ms)", "(s)", 1e4)];
         let found =

@@ -5,7 +5,7 @@ use hol_measure::DelayComponent;
 use super::mark::marker;
 use super::{Anchor, Look, Panel, Svg};
 
-/// The least distance between two labels, in pixels.
+/// The minimum distance between two labels, in pixels.
 const LINE: f64 = 13.0;
 
 /// Draws each label at the height where its curve ends (`end` in pixels), moved so that labels do not overlap.
@@ -63,7 +63,7 @@ pub fn causes(svg: &mut Svg, width: f64, meaning: fn(DelayComponent) -> &'static
     }
 }
 
-/// Returns the place of each cause. A letter of the widest of the theme's fonts has 6.6 pixels.
+/// Returns the position of each cause. A letter of the widest of the theme's fonts has 6.6 pixels.
 fn cause_places(
     width: f64,
     meaning: fn(DelayComponent) -> &'static str,
@@ -85,7 +85,7 @@ fn cause_places(
 fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut places = wanted.to_vec();
     let step = LINE.min((bottom - top) / (wanted.len().max(2) - 1) as f64);
-    // Labels that overlap become a block, centred at the mean of the wanted positions but within the frame.
+    // Labels that overlap become a block, centred at the mean of their wanted positions but within the frame.
     let inside = |(centre, count): (f64, usize)| {
         let half = step * (count - 1) as f64 / 2.0;
         (centre.clamp(top + half, (bottom - half).max(top + half)), count)

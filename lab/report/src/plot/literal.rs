@@ -16,7 +16,7 @@ type Declaration = (&'static str, String);
 pub fn literal(drawing: &str) -> String {
     let [light, dark] = Palette::both();
     let mut differing: Vec<String> = Vec::new();
-    // The colours, light and dark, of the groups that are open.
+    // The light and the dark colour of each open group.
     let mut open = vec![["var(--ink)"; 2].map(str::to_owned)];
     let mut text = String::with_capacity(2 * drawing.len());
     for (index, piece) in drawing.split('<').enumerate() {
@@ -84,7 +84,7 @@ fn class_of(tag: &str) -> (&str, Vec<&str>, &str) {
     })
 }
 
-/// The colours of light or of dark, by their names.
+/// The colours of the light or the dark palette, by name.
 struct Palette(Vec<(&'static str, &'static str)>);
 
 impl Palette {
@@ -149,7 +149,7 @@ mod tests {
         0.2126 * part(0) + 0.7152 * part(2) + 0.0722 * part(4)
     }
 
-    /// As WCAG 2.2 defines it.
+    /// Returns the contrast ratio as WCAG 2.2 defines it.
     fn contrast(a: &str, b: &str) -> f64 {
         let [a, b] = [luminance(a), luminance(b)];
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    /// WCAG 2.2 asks for a contrast of 3 of graphics, among which are the names of curves, and for 4.5 of text.
+    /// WCAG 2.2 requires a contrast of 3 for graphics, which include the names of curves, and of 4.5 for text.
     #[test]
     fn text_is_legible_on_light_and_on_dark() {
         for palette in Palette::both() {
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(lines[3], "<text x=\"2\">a</text>");
     }
 
-    /// People look at these in programs other than browsers too.
+    /// These drawings are also opened in programs other than browsers.
     #[test]
     fn the_drawings_of_the_documentation_stand_alone() {
         let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");

@@ -19,7 +19,7 @@ pub enum Scale {
     },
     /// As [`Scale::Log`], with a separate position for zero before a break.
     LogFromZero {
-        /// The least value above zero.
+        /// The smallest value above zero.
         min: f64,
         /// The value at the end of the axis.
         max: f64,
@@ -69,7 +69,7 @@ impl Scale {
     /// Returns the name of `value`, or the number itself.
     pub fn name(&self, value: f64) -> String {
         match self {
-            // Several marks may belong to one name, side by side.
+            // Several marks may belong to one name, next to each other.
             Self::Names(names) => names.get(value.round().max(0.0) as usize).cloned().unwrap_or_default(),
             _ => number(value),
         }

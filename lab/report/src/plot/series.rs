@@ -99,16 +99,16 @@ impl Series {
 
     fn mark(&self, svg: &mut Svg, panel: &Panel, point: &Point, edge: &mut Edge) {
         let at = panel.at(point.x, point.value.value);
-        let place = place(&panel.y.scale, point);
+        let place = axis_position(&panel.y.scale, point);
         let seen = match place {
-            Place::Inside => at,
-            Place::Above => edge.above(panel, point.x),
-            Place::Below => edge.below(panel, point.x),
+            AxisPosition::Inside => at,
+            AxisPosition::Above => edge.above(panel, point.x),
+            AxisPosition::Below => edge.below(panel, point.x),
         };
         match place {
-            Place::Inside => marker(svg, self.look.marker, at),
-            Place::Above => Mark::Above.draw(svg, seen),
-            Place::Below => Mark::Below.draw(svg, seen),
+            AxisPosition::Inside => marker(svg, self.look.marker, at),
+            AxisPosition::Above => Mark::Above.draw(svg, seen),
+            AxisPosition::Below => Mark::Below.draw(svg, seen),
         }
         if point.collapsed > 0 {
             Mark::Collapsed.draw(svg, seen);
@@ -119,10 +119,10 @@ impl Series {
     pub fn marks(&self, x: &Scale, y: &Scale, collapsed: &'static str) -> Vec<(Mark, &'static str)> {
         let seen = self.points.iter().filter(|point| x.contains(point.x));
         let of_point = |point: &Point| {
-            let at_edge = match place(y, point) {
-                Place::Inside => None,
-                Place::Above => Some((Mark::Above, "above the axis")),
-                Place::Below => Some((Mark::Below, "below the axis")),
+            let at_edge = match axis_position(y, point) {
+                AxisPosition::Inside => None,
+                AxisPosition::Above => Some((Mark::Above, "above the axis")),
+                AxisPosition::Below => Some((Mark::Below, "below the axis")),
             };
             let ring = (point.collapsed > 0).then_some((Mark::Collapsed, collapsed));
             [ring, at_edge].into_iter().flatten()
@@ -133,18 +133,18 @@ impl Series {
 }
 
 /// The position of a value relative to the vertical axis.
-enum Place {
+enum AxisPosition {
     Inside,
     Above,
     Below,
 }
 
-fn place(axis: &Scale, point: &Point) -> Place {
+fn axis_position(axis: &Scale, point: &Point) -> AxisPosition {
     let value = point.value.value;
     match axis.contains(value) {
-        true => Place::Inside,
-        false if axis.fraction(value) > 1.0 => Place::Above,
-        false => Place::Below,
+        true => AxisPosition::Inside,
+        false if axis.fraction(value) > 1.0 => AxisPosition::Above,
+        false => AxisPosition::Below,
     }
 }
 

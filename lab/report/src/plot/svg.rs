@@ -14,7 +14,7 @@ pub struct Svg {
     body: String,
 }
 
-/// The largest width of a drawing that stays legible if it is made as narrow as a telephone.
+/// The largest width of a drawing that stays legible on the screen of a telephone.
 const NARROW: f64 = 520.0;
 
 /// The alignment of a text.

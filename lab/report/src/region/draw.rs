@@ -1,6 +1,6 @@
 //! Draws regions side by side over the same plane, and returns their numbers.
 
-use super::{Field, OfTransport, Region};
+use super::{Region, RegionField, TransportRegion};
 use crate::plot::{Anchor, Svg, number};
 
 const WIDTH: f64 = 880.0;
@@ -8,19 +8,19 @@ const LEFT: f64 = 62.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 46.0;
 const GAP: f64 = 22.0;
-/// The number of regions in a row.
-const BESIDE: usize = 3;
+/// Maximum number of regions in a row.
+const MAX_IN_ROW: usize = 3;
 const HIGH: f64 = 18.0;
 
 impl Region {
     /// Returns the drawing.
     pub fn draw(&self) -> Svg {
-        let rows = self.transports.len().div_ceil(BESIDE);
+        let rows = self.transports.len().div_ceil(MAX_IN_ROW);
         let mut svg = Svg::new(&self.id, WIDTH, self.height() * rows as f64, &self.caption);
         for (index, transport) in self.transports.iter().enumerate() {
-            let (column, row) = (index % BESIDE, index / BESIDE);
+            let (column, row) = (index % MAX_IN_ROW, index / MAX_IN_ROW);
             let corner = (self.width() * column as f64, self.height() * row as f64);
-            self.one(&mut svg, transport, corner);
+            self.draw_transport(&mut svg, transport, corner);
         }
         svg
     }
@@ -33,7 +33,7 @@ impl Region {
         for transport in &self.transports {
             for (row, fields) in transport.fields.iter().enumerate() {
                 for (column, field) in fields.iter().enumerate() {
-                    let Some(Field { mean, worst }) = field else { continue };
+                    let Some(RegionField { mean, worst }) = field else { continue };
                     let [x, y] = [self.value(0, column), self.value(1, row)];
                     let enough = if self.enough.has(*mean) { "yes" } else { "no" };
                     text += &format!("{},{x},{y},{mean:.4},{worst:.4},{enough}\n", transport.label);
@@ -44,7 +44,7 @@ impl Region {
     }
 
     fn width(&self) -> f64 {
-        WIDTH / BESIDE as f64
+        WIDTH / MAX_IN_ROW as f64
     }
 
     fn height(&self) -> f64 {
@@ -54,10 +54,10 @@ impl Region {
     /// Returns the value of an axis at an index.
     fn value(&self, axis: usize, place: usize) -> String {
         let axis = &self.axes[axis];
-        number(axis.place(axis.ascending()[place]))
+        number(axis.position(axis.ascending()[place]))
     }
 
-    fn one(&self, svg: &mut Svg, transport: &OfTransport, (x, y): (f64, f64)) {
+    fn draw_transport(&self, svg: &mut Svg, transport: &TransportRegion, (x, y): (f64, f64)) {
         let (columns, rows) = (self.axes[0].steps.len(), self.axes[1].steps.len());
         let (wide, left, top) = ((self.width() - LEFT - GAP) / columns as f64, x + LEFT, y + TOP);
         let area = transport.area.map_or("not measured".to_owned(), |area| format!("{area} %"));
@@ -91,8 +91,8 @@ impl Region {
     fn field(
         &self,
         svg: &mut Svg,
-        transport: &OfTransport,
-        field: Option<&Field>,
+        transport: &TransportRegion,
+        field: Option<&RegionField>,
         corner: (f64, f64),
         wide: f64,
         place: &str,
@@ -100,11 +100,13 @@ impl Region {
         let unit = self.enough.metric.info().unit;
         let (class, what) = match field {
             None => ("nobody", "not measured".to_owned()),
-            Some(Field { mean, worst }) if self.enough.has(*worst) => ("sure", format!("{mean:.2} {unit}")),
-            Some(Field { mean, .. }) if self.enough.has(*mean) => {
+            Some(RegionField { mean, worst }) if self.enough.has(*worst) => {
+                ("sure", format!("{mean:.2} {unit}"))
+            }
+            Some(RegionField { mean, .. }) if self.enough.has(*mean) => {
                 ("unsure", format!("{mean:.2} {unit}, not significant"))
             }
-            Some(Field { mean, .. }) => ("tie", format!("{mean:.2} {unit}, not enough")),
+            Some(RegionField { mean, .. }) => ("tie", format!("{mean:.2} {unit}, not enough")),
         };
         svg.group(transport.look.class, &format!("{place}: {what}"), |svg| {
             svg.rect(&format!("field {class}"), corner, wide, HIGH);

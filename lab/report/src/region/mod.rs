@@ -45,23 +45,23 @@ pub struct Region {
     pub caption: String,
     enough: Requirement,
     axes: [Axis; 2],
-    transports: Vec<OfTransport>,
+    transports: Vec<TransportRegion>,
 }
 
 /// The region of one transport.
 #[derive(Debug, Clone)]
-struct OfTransport {
+struct TransportRegion {
     label: String,
     look: Look,
     /// Its fraction of the points, in percent.
     area: Option<Interval>,
     /// The fields row by row from the lowest value; `None` if a point was not measured.
-    fields: Vec<Vec<Option<Field>>>,
+    fields: Vec<Vec<Option<RegionField>>>,
 }
 
 /// The result at a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Field {
+struct RegionField {
     mean: f64,
     /// The worse end of the mean's interval.
     worst: f64,
@@ -119,9 +119,9 @@ fn region(spec: &RegionSpec, number: usize, data: &Dataset) -> Option<Region> {
         let field = |(x, y)| spec.enough.field(cell(x, y)?);
         let area = Interval::of(&spec.enough.areas(&cells), CONFIDENCE);
         let fields = steps().map(|row| row.map(field).collect()).collect();
-        Some(OfTransport { label: (*label).to_owned(), look, area, fields })
+        Some(TransportRegion { label: (*label).to_owned(), look, area, fields })
     };
-    let transports: Vec<OfTransport> = labels.iter().zip(looks).filter_map(of).collect();
+    let transports: Vec<TransportRegion> = labels.iter().zip(looks).filter_map(of).collect();
     (!transports.is_empty()).then(|| Region {
         id: format!("region-{number}"),
         caption: spec.caption.clone(),
@@ -132,11 +132,11 @@ fn region(spec: &RegionSpec, number: usize, data: &Dataset) -> Option<Region> {
 }
 
 impl Requirement {
-    fn field(&self, cell: &Cell) -> Option<Field> {
+    fn field(&self, cell: &Cell) -> Option<RegionField> {
         let mean = cell.shaped_mean(self.metric)?;
         let ends = [mean.low, mean.high];
         let worst = ends.into_iter().min_by(|a, b| self.metric.gain(*a).total_cmp(&self.metric.gain(*b)))?;
-        Some(Field { mean: mean.value, worst })
+        Some(RegionField { mean: mean.value, worst })
     }
 }
 

@@ -16,7 +16,7 @@ const BARS: f64 = SERVER + 14.0;
 const BAR: f64 = 11.0;
 /// The position of the names of deliveries.
 const NAMES: f64 = SERVER + 140.0;
-/// The least distance between two names.
+/// The minimum distance between two names.
 const LINE: f64 = 12.0;
 
 /// Draws a trace under its heading.
@@ -38,11 +38,11 @@ pub fn draw(id: &str, heading: &str, trace: &Trace) -> Svg {
         // The names of two packets that arrive together are drawn at different positions.
         let share = if y(arrow.sent) < answered + LINE { 0.68 } else { 0.3 };
         draw_arrow(&mut svg, arrow, y, bottom, share);
-        if !arrow.forward {
+        if !arrow.is_forward {
             answered = if share < 0.5 { y(arrow.sent) } else { f64::NEG_INFINITY };
         }
         // The names of two packets that leave together are drawn below each other.
-        if arrow.forward {
+        if arrow.is_forward {
             let name = y(arrow.sent).max(names);
             names = name + LINE;
             svg.group(colour(arrow), "", |svg| {
@@ -94,7 +94,7 @@ fn ticks(svg: &mut Svg, bottom: f64, way: f64) {
 
 /// Draws a packet; its name is at the fraction `share` of its way.
 fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64, share: f64) {
-    let (from, to) = if arrow.forward { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
+    let (from, to) = if arrow.is_forward { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
     let start = (from, y(arrow.sent));
     svg.group(colour(arrow), &arrow.label, |svg| {
         match arrow.arrived {
@@ -110,7 +110,7 @@ fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64
             }
             None => lost(svg, start, to),
         }
-        if !arrow.forward && start.1 + 20.0 < bottom {
+        if !arrow.is_forward && start.1 + 20.0 < bottom {
             let slope = -(RISE / (SERVER - CLIENT)).atan().to_degrees();
             let at = (from + (to - from) * share, start.1 + RISE * share - 3.0);
             svg.text_sloped("message", at, slope, &arrow.label);
@@ -121,9 +121,9 @@ fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64
 const fn colour(arrow: &Arrow) -> &'static str {
     match arrow {
         Arrow { arrived: None, .. } => "c-vermilion",
-        Arrow { again: true, .. } => "c-green",
-        Arrow { forward: true, .. } => "c-blue",
-        Arrow { forward: false, .. } => "c-grey",
+        Arrow { is_retransmission: true, .. } => "c-green",
+        Arrow { is_forward: true, .. } => "c-blue",
+        Arrow { is_forward: false, .. } => "c-grey",
     }
 }
 
@@ -148,7 +148,7 @@ fn head(svg: &mut Svg, (x0, y0): (f64, f64), (x, y): (f64, f64)) {
 fn draw_deliveries(svg: &mut Svg, deliveries: &[Delivery], y: impl Fn(Time) -> f64) {
     let mut in_order: Vec<&Delivery> = deliveries.iter().collect();
     in_order.sort_by_key(|d| (d.delivered.as_nanos(), d.message));
-    // A single stream needs no name, and TCP has none.
+    // A single stream needs no name, and TCP has no streams.
     let streams = deliveries.iter().any(|delivery| delivery.stream != 0);
     let mut waiting = 0;
     let mut next_name = f64::NEG_INFINITY;
@@ -182,11 +182,11 @@ pub mod tests {
     /// Eight messages every 4 ms with a one-way delay of 10 ms; the third is lost and retransmitted after three SACKs.
     pub fn trace() -> Trace {
         let ms = Time::from_millis;
-        let arrow = |forward, sent, arrived: Option<u64>, label: &str| Arrow {
-            forward,
+        let arrow = |is_forward, sent, arrived: Option<u64>, label: &str| Arrow {
+            is_forward,
             sent: ms(sent),
             arrived: arrived.map(ms),
-            again: false,
+            is_retransmission: false,
             label: label.to_owned(),
         };
         let mut arrows: Vec<Arrow> = (0..10)

@@ -19,8 +19,8 @@ impl Origin {
         Self { size, ..Self::default() }
     }
 
-    /// Handles the first user data; returns whether the packet carries any.
-    pub fn see(&mut self, packet: &Packet) -> bool {
+    /// Stores the number of the first user data; returns whether the packet carries user data.
+    pub fn set_from(&mut self, packet: &Packet) -> bool {
         match &packet.transport {
             Transport::Sctp(packet) => {
                 let first = packet.chunks.iter().find_map(Chunk::user_data).map(|data| data.tsn);

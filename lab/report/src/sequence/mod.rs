@@ -11,7 +11,7 @@ use hol_stack::TransportSpec;
 use crate::plot::Svg;
 
 pub use diagram::draw;
-pub use trace::{Arrow, Delivery, Trace, Watch};
+pub use trace::{Arrow, Delivery, PacketCollector, Trace};
 
 /// The diagrams of the report: file name, heading, transport.
 const DIAGRAMS: [(&str, &str, &str); 3] = [
@@ -42,7 +42,7 @@ pub fn diagrams() -> Result<Vec<Diagram>, RunError> {
     DIAGRAMS
         .iter()
         .map(|(id, heading, transport)| {
-            let spec: TransportSpec = transport.parse().expect("a specification of ours");
+            let spec: TransportSpec = transport.parse().expect("the built-in specification is valid");
             let trace = trace::of_one_loss(spec)?;
             Ok(Diagram { id, heading, summary: trace.summary(), svg: diagram::draw(id, heading, &trace) })
         })

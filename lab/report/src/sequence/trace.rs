@@ -26,13 +26,13 @@ const WORKLOAD: &str = "kind = \"oneway\"\nrate = \"250/s\"\nsize = \"100B\"";
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arrow {
     /// Whether the packet goes from client to server.
-    pub forward: bool,
+    pub is_forward: bool,
     /// When the packet was sent.
     pub sent: Time,
     /// When the packet arrived; `None` if it was lost.
     pub arrived: Option<Time>,
     /// Whether the packet is a retransmission.
-    pub again: bool,
+    pub is_retransmission: bool,
     /// Label of the arrow.
     pub label: String,
 }
@@ -71,63 +71,67 @@ pub struct Trace {
 /// Runs a scenario that loses the packet with the first copy of message [`LOST`].
 pub fn of_one_loss(transport: TransportSpec) -> Result<Trace, RunError> {
     let mut scenario = Scenario::alone(
-        from_text(NETWORK).expect("a network of ours"),
+        from_text(NETWORK).expect("the built-in network is valid"),
         transport,
-        from_text::<WorkloadSpec>(WORKLOAD).expect("a workload of ours"),
+        from_text::<WorkloadSpec>(WORKLOAD).expect("the built-in workload is valid"),
         MESSAGES,
     );
     // A first run finds the packet that carries the message.
-    let mut watch = Watch::between(["client", "server"]);
-    let undisturbed = Model.trace(&scenario, Seed(1), &mut watch)?;
+    let mut collector = PacketCollector::between(["client", "server"]);
+    let undisturbed = Model.trace(&scenario, Seed(1), &mut collector)?;
     let left = undisturbed.records[LOST as usize - 1].request.map(|leg| leg.first_sent);
-    let position = watch.seen.iter().filter(|seen| seen.forward).position(|seen| Some(seen.sent) == left);
-    let number = position.expect("an undisturbed message is sent") + 1;
+    let position = collector
+        .packets
+        .iter()
+        .filter(|traced| traced.is_forward)
+        .position(|traced| Some(traced.sent) == left);
+    let number = position.expect("the undisturbed run sends the message") + 1;
     scenario.network = losing(number);
 
-    let mut watch = Watch::between(["client", "server"]);
-    let disturbed = Model.trace(&scenario, Seed(1), &mut watch)?;
-    Ok(Trace::new(&watch, &disturbed.records, Some(SIZE)))
+    let mut collector = PacketCollector::between(["client", "server"]);
+    let disturbed = Model.trace(&scenario, Seed(1), &mut collector)?;
+    Ok(Trace::new(&collector, &disturbed.records, Some(SIZE)))
 }
 
 fn losing(packet: usize) -> NetworkSpec {
     let text = format!("{NETWORK}\n[up]\nloss = {{ drop = [{packet}] }}");
-    from_text(&text).expect("a network of ours")
+    from_text(&text).expect("the built-in network is valid")
 }
 
 /// Collects the packets that two hosts send and receive, up to the size of a diagram.
 #[derive(Debug)]
-pub struct Watch {
+pub struct PacketCollector {
     /// The client and the server.
     hosts: [String; 2],
-    seen: Vec<Seen>,
+    packets: Vec<TracedPacket>,
     /// Number of packets that were omitted because the diagram was full.
-    pub left_out: u64,
+    pub omitted: u64,
 }
 
 #[derive(Debug)]
-struct Seen {
+struct TracedPacket {
     packet: Packet,
-    /// The octets by which it is recognised when it arrives.
-    print: Vec<u8>,
-    forward: bool,
+    /// The octets by which the packet is recognised when it arrives.
+    fingerprint: Vec<u8>,
+    is_forward: bool,
     sent: Time,
     arrived: Option<Time>,
-    /// Whether it was lost.
+    /// Whether the packet was lost.
     is_lost: bool,
 }
 
-impl Watch {
+impl PacketCollector {
     /// The largest number of packets in a diagram.
-    const MOST: usize = 600;
+    const MAX_PACKETS: usize = 600;
 
     /// Observes the packets between a client and a server.
     pub fn between(hosts: [&str; 2]) -> Self {
-        Self { hosts: hosts.map(str::to_owned), seen: Vec::new(), left_out: 0 }
+        Self { hosts: hosts.map(str::to_owned), packets: Vec::new(), omitted: 0 }
     }
 
-    fn send(&mut self, now: Time, forward: bool, packet: &scenario::Packet<'_>) {
-        if self.seen.len() >= Self::MOST {
-            self.left_out += 1;
+    fn send(&mut self, now: Time, is_forward: bool, packet: &scenario::Packet<'_>) {
+        if self.packets.len() >= Self::MAX_PACKETS {
+            self.omitted += 1;
             return;
         }
         let octets = packet.octets();
@@ -136,51 +140,58 @@ impl Watch {
             scenario::Packet::Octets(octets) => Packet::parse(octets.to_vec().into()),
         };
         let Ok(value) = value else { return };
-        self.seen.push(Seen {
+        self.packets.push(TracedPacket {
             packet: value,
-            print: print(&octets),
-            forward,
+            fingerprint: fingerprint(&octets),
+            is_forward,
             sent: now,
             arrived: None,
             is_lost: false,
         });
     }
 
-    /// Notes an arrival. Identical packets are matched in order, because links do not reorder them.
-    fn receive(&mut self, now: Time, forward: bool, packet: &scenario::Packet<'_>) {
-        let print = print(&packet.octets());
-        if let Some(seen) = self.seen.iter_mut().find(|seen| seen.is_under_way(forward, &print)) {
-            seen.arrived = Some(now);
+    /// Records an arrival. Identical packets are matched in order, because links do not reorder them.
+    fn receive(&mut self, now: Time, is_forward: bool, packet: &scenario::Packet<'_>) {
+        let fingerprint = fingerprint(&packet.octets());
+        if let Some(traced) =
+            self.packets.iter_mut().find(|traced| traced.is_under_way(is_forward, &fingerprint))
+        {
+            traced.arrived = Some(now);
         }
     }
 
-    /// Notes a loss, which is reported where and when the packet is sent.
-    fn lose(&mut self, forward: bool, packet: &scenario::Packet<'_>) {
-        let print = print(&packet.octets());
-        if let Some(seen) = self.seen.iter_mut().rfind(|seen| seen.is_under_way(forward, &print)) {
-            seen.is_lost = true;
+    /// Records a loss, which is reported where and when the packet is sent.
+    fn lose(&mut self, is_forward: bool, packet: &scenario::Packet<'_>) {
+        let fingerprint = fingerprint(&packet.octets());
+        if let Some(traced) =
+            self.packets.iter_mut().rfind(|traced| traced.is_under_way(is_forward, &fingerprint))
+        {
+            traced.is_lost = true;
         }
     }
 }
 
-impl Seen {
-    fn is_under_way(&self, forward: bool, print: &[u8]) -> bool {
-        self.forward == forward && self.print == print && self.arrived.is_none() && !self.is_lost
+impl TracedPacket {
+    fn is_under_way(&self, is_forward: bool, fingerprint: &[u8]) -> bool {
+        self.is_forward == is_forward
+            && self.fingerprint == fingerprint
+            && self.arrived.is_none()
+            && !self.is_lost
     }
 }
 
 /// Returns the octets without those that a router changes: time to live and header checksum. RFC 791 section 3.1.
-fn print(octets: &[u8]) -> Vec<u8> {
-    let mut print = octets.to_vec();
+fn fingerprint(octets: &[u8]) -> Vec<u8> {
+    let mut fingerprint = octets.to_vec();
     for at in [8, 10, 11] {
-        print.get_mut(at).into_iter().for_each(|octet| *octet = 0);
+        fingerprint.get_mut(at).into_iter().for_each(|octet| *octet = 0);
     }
-    print
+    fingerprint
 }
 
-impl PacketObserver for Watch {
-    fn observe(&mut self, sighting: &PacketEvent<'_>) {
-        let PacketEvent { time, point, fate, packet } = sighting;
+impl PacketObserver for PacketCollector {
+    fn observe(&mut self, event: &PacketEvent<'_>) {
+        let PacketEvent { time, point, fate, packet } = event;
         let node = point.name.rsplit_once(':').map_or(point.name, |(node, _)| node);
         let Some(host) = self.hosts.iter().position(|host| host == node) else { return };
         match fate {
@@ -195,36 +206,36 @@ impl PacketObserver for Watch {
 impl Trace {
     /// Creates the trace from the first message to the last, of a run with these records whose messages have
     /// `size` octets, if all have the same size.
-    pub fn new(watch: &Watch, records: &[Record], size: Option<u32>) -> Self {
+    pub fn new(collector: &PacketCollector, records: &[Record], size: Option<u32>) -> Self {
         let first =
             records.first().and_then(|record| record.request).map_or(Time::ZERO, |leg| leg.first_sent);
-        // After the last packet in the diagram nothing is known.
-        let seen_last = watch.seen.last().filter(|_| watch.left_out > 0).map(|seen| seen.sent);
+        // After the last packet in the diagram, nothing is known about messages.
+        let seen_last = collector.packets.last().filter(|_| collector.omitted > 0).map(|traced| traced.sent);
         let deliveries = records.iter().filter_map(delivery);
         let deliveries: Vec<Delivery> =
             deliveries.filter(|delivery| seen_last.is_none_or(|last| delivery.delivered <= last)).collect();
         let last = deliveries.iter().map(|d| d.delivered).max().unwrap_or(first);
         let mut origins = [Origin::new(size), Origin::new(size)];
         let mut arrows: Vec<Arrow> = Vec::new();
-        for seen in &watch.seen {
+        for traced in &collector.packets {
             // The handshake and the close are omitted.
-            if seen.sent < first || seen.sent > last {
+            if traced.sent < first || traced.sent > last {
                 continue;
             }
-            let side = usize::from(!seen.forward);
-            let has_data = origins[side].see(&seen.packet);
+            let side = usize::from(!traced.is_forward);
+            let has_data = origins[side].set_from(&traced.packet);
             // Packets of the client without user data only acknowledge or close.
-            if seen.forward && !has_data {
+            if traced.is_forward && !has_data {
                 continue;
             }
-            let (forward, sent, arrived) = (seen.forward, seen.sent, seen.arrived);
-            let mut label = origins[side].label(&origins[1 - side], &seen.packet);
-            let is_it = |arrow: &Arrow| arrow.forward == forward && arrow.label == label;
-            let again = has_data && arrows.iter().any(is_it);
-            if again {
+            let (is_forward, sent, arrived) = (traced.is_forward, traced.sent, traced.arrived);
+            let mut label = origins[side].label(&origins[1 - side], &traced.packet);
+            let is_it = |arrow: &Arrow| arrow.is_forward == is_forward && arrow.label == label;
+            let is_retransmission = has_data && arrows.iter().any(is_it);
+            if is_retransmission {
                 label += ", again";
             }
-            arrows.push(Arrow { forward, sent, arrived, again, label });
+            arrows.push(Arrow { is_forward, sent, arrived, is_retransmission, label });
         }
         Self { arrows, deliveries }
     }

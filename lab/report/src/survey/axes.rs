@@ -35,7 +35,7 @@ pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
             let together: Vec<usize> = group.iter().copied().chain([key]).collect();
             distinct(&together) < distinct(group) * distinct(&[key])
         };
-        // A key may tie groups together, like the third list of a zip whose first two lists happen to form a grid.
+        // A key may connect groups, like the third list of a zip whose first two lists happen to form a grid.
         let (tied, mut free): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_tied);
         free.push(tied.into_iter().flatten().chain([key]).collect());
         free.sort_by_key(|group| group[0]);
@@ -115,7 +115,7 @@ impl Axis {
     }
 
     /// Returns the position of a step: its number, or else its index.
-    pub fn place(&self, step: usize) -> f64 {
+    pub fn position(&self, step: usize) -> f64 {
         self.numbers.as_ref().map_or(step as f64, |(_, numbers)| numbers.values[step])
     }
 }
@@ -260,6 +260,6 @@ mod tests {
     #[test]
     fn names_keep_the_order_of_the_file() {
         let axis = &of(&["cc=reno", "cc=bbr"])[0];
-        assert_eq!((axis.ascending(), axis.place(1)), (vec![0, 1], 1.0));
+        assert_eq!((axis.ascending(), axis.position(1)), (vec![0, 1], 1.0));
     }
 }

@@ -10,33 +10,33 @@ use crate::plot::number;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Carrier {
     pub(super) is_challenger: bool,
-    /// The probability of such runs if both carried it equally well.
+    /// The p-value: the probability of such runs if both transports carried the load equally well.
     pub(super) p: f64,
 }
 
 impl Carrier {
     /// Returns the transport that carries the load, if only one does.
-    pub(super) fn of(challenger: &Cell, yardstick: &Cell) -> Option<Self> {
-        let is_challenger = match [challenger.carries(), yardstick.carries()] {
+    pub(super) fn of(challenger: &Cell, reference: &Cell) -> Option<Self> {
+        let is_challenger = match [challenger.carries_load(), reference.carries_load()] {
             [true, false] => true,
             [false, true] => false,
             _ => return None,
         };
-        let (winner, loser) = if is_challenger { (challenger, yardstick) } else { (yardstick, challenger) };
+        let (winner, loser) = if is_challenger { (challenger, reference) } else { (reference, challenger) };
         let collapsed = |cell: &Cell| (cell.collapsed() as u64, cell.runs.len() as u64);
-        let p = match loser.mostly_collapsed() {
-            // Where nothing is random, another run would not differ.
-            true if challenger.is_deterministic() && yardstick.is_deterministic() => 0.0,
+        let p = match loser.is_mostly_collapsed() {
+            // If nothing is random, another run has the same result.
+            true if challenger.is_deterministic() && reference.is_deterministic() => 0.0,
             true => fisher_exact(collapsed(loser), collapsed(winner)),
-            // That its response times grow was tested when the runs were read.
+            // The test for growing response times was performed when the runs were read.
             false => UNSTEADY,
         };
         Some(Self { is_challenger, p })
     }
 
     /// Returns the transport that delivers something after a disruption of the path, if the other does not.
-    pub(super) fn by_recovery(challenger: &Cell, yardstick: &Cell) -> Option<Self> {
-        let [ours, theirs] = [challenger, yardstick].map(|cell| {
+    pub(super) fn by_recovery(challenger: &Cell, reference: &Cell) -> Option<Self> {
+        let [ours, theirs] = [challenger, reference].map(|cell| {
             let runs = cell.runs.len() as u64;
             cell.recovered().map(|recovered| (recovered as u64, runs))
         });
@@ -44,7 +44,7 @@ impl Carrier {
         if (ours.0 > 0) == (theirs.0 > 0) {
             return None;
         }
-        let is_sure = challenger.is_deterministic() && yardstick.is_deterministic();
+        let is_sure = challenger.is_deterministic() && reference.is_deterministic();
         let p = if is_sure { 0.0 } else { fisher_exact(ours, theirs) };
         Some(Self { is_challenger: ours.0 > 0, p })
     }
@@ -71,7 +71,7 @@ pub(super) fn overload(cell: &Cell) -> String {
         format!(": offered {offered} Mbit/s, it carries about {carried}")
     });
     match &cell.stopped {
-        _ if !cell.mostly_collapsed() => {
+        _ if !cell.is_mostly_collapsed() => {
             format!("the response times of {name} keep growing{load}")
         }
         Some(why) => {

@@ -12,12 +12,12 @@ use crate::data::Cell;
 use crate::plot::number;
 use hol_lab::Metric;
 
-/// The difference that no user notices, as a share.
+/// The largest difference that counts as negligible, as a share.
 pub const NEGLIGIBLE: f64 = 0.005;
 
 const ALPHA: f64 = 1.0 - CONFIDENCE;
 /// The p-value below which more repetitions would not change the result.
-const SAFE: f64 = ALPHA / 10.0;
+const DECISIVE_P: f64 = ALPHA / 10.0;
 
 /// The outcome of a comparison for the challenger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,14 +38,15 @@ pub enum Outcome {
 #[derive(Debug, Clone)]
 pub struct Contest<'d> {
     challenger: &'d Cell,
-    yardstick: &'d Cell,
+    reference: &'d Cell,
     metric: Metric,
-    /// For times it is of their logarithms.
+    /// The comparison of the means; for times, of their logarithms.
     comparison: Option<Comparison>,
     is_ratio: bool,
-    /// Whether one of them has no steady state: then the outcome holds for runs of this length, and is the same in both of their halves.
+    /// Whether one of them has no steady state: the outcome then holds for runs of this length, and is the same in both
+    /// halves of the runs.
     is_of_halves: bool,
-    /// The one that carries the load, if only one does.
+    /// The transport that carries the load, if only one does.
     carrier: Option<Carrier>,
     /// The p-value, adjusted for the family of tests.
     p: f64,
@@ -54,35 +55,35 @@ pub struct Contest<'d> {
 
 impl<'d> Contest<'d> {
     /// Compares the repetitions with the same losses; two are the same only if no difference can be detected.
-    pub fn new(metric: Metric, challenger: &'d Cell, yardstick: &'d Cell) -> Self {
-        Self::within(metric.resolution(), metric, challenger, yardstick)
+    pub fn new(metric: Metric, challenger: &'d Cell, reference: &'d Cell) -> Self {
+        Self::within(metric.resolution(), metric, challenger, reference)
     }
 
     /// Compares with a margin: a difference of less than [`NEGLIGIBLE`] of the reference counts as zero.
-    pub fn that_matters(metric: Metric, challenger: &'d Cell, yardstick: &'d Cell) -> Self {
-        let margin = yardstick.mean_of(metric).map_or(0.0, |mean| NEGLIGIBLE * mean.mean.abs());
-        Self::within(margin.max(metric.resolution()), metric, challenger, yardstick)
+    pub fn with_margin(metric: Metric, challenger: &'d Cell, reference: &'d Cell) -> Self {
+        let margin = reference.mean_of(metric).map_or(0.0, |mean| NEGLIGIBLE * mean.mean.abs());
+        Self::within(margin.max(metric.resolution()), metric, challenger, reference)
     }
 
-    fn within(margin: f64, metric: Metric, challenger: &'d Cell, yardstick: &'d Cell) -> Self {
+    fn within(margin: f64, metric: Metric, challenger: &'d Cell, reference: &'d Cell) -> Self {
         let is_time = metric.info().unit == "ms";
-        let share = yardstick.mean_of(metric).map_or(0.0, |mean| margin / mean.mean.abs());
-        let ratio = is_time.then(|| compare_times(metric, challenger, yardstick, share)).flatten();
-        let comparison = ratio.or_else(|| compare(metric, challenger, yardstick, margin));
+        let share = reference.mean_of(metric).map_or(0.0, |mean| margin / mean.mean.abs());
+        let ratio = is_time.then(|| compare_times(metric, challenger, reference, share)).flatten();
+        let comparison = ratio.or_else(|| compare(metric, challenger, reference, margin));
         let needs_load = comparison.is_none() && metric.info().needs_load;
         let carrier = match metric {
-            Metric::Outage if comparison.is_none() => Carrier::by_recovery(challenger, yardstick),
-            _ => needs_load.then(|| Carrier::of(challenger, yardstick)).flatten(),
+            Metric::Outage if comparison.is_none() => Carrier::by_recovery(challenger, reference),
+            _ => needs_load.then(|| Carrier::of(challenger, reference)).flatten(),
         };
-        let is_due = |cell: &Cell| cell.carries() && cell.conditions.rate > 0.0;
-        let is_unsteady = needs_load && is_due(challenger) && is_due(yardstick);
+        let is_due = |cell: &Cell| cell.carries_load() && cell.conditions.rate > 0.0;
+        let is_unsteady = needs_load && is_due(challenger) && is_due(reference);
         let halves = (is_unsteady && metric == Metric::ResponseTime)
-            .then(|| compare_halves(challenger, yardstick, NEGLIGIBLE))
+            .then(|| compare_halves(challenger, reference, NEGLIGIBLE))
             .flatten();
         let comparison = comparison.or(halves);
         let mut contest = Self {
             challenger,
-            yardstick,
+            reference,
             metric,
             comparison,
             is_ratio: ratio.is_some() || halves.is_some(),
@@ -102,25 +103,25 @@ impl<'d> Contest<'d> {
     }
 
     /// Returns whether more repetitions would only add precision: the p-value is a tenth of the significance level.
-    pub fn is_safe(&self) -> bool {
-        let is_sure = self.p < SAFE || self.p_equivalent < SAFE;
-        self.is_exact() || (is_sure && !self.shows_no_events())
+    pub fn is_decisive(&self) -> bool {
+        let is_sure = self.p < DECISIVE_P || self.p_equivalent < DECISIVE_P;
+        self.is_exact() || (is_sure && !self.has_no_events())
     }
 
     /// Returns whether all repetitions of both were the same although losses are random: too few events have occurred.
-    pub fn shows_no_events(&self) -> bool {
+    pub fn has_no_events(&self) -> bool {
         let is_random = |cell: &Cell| cell.conditions.loss > 0.0 && cell.conditions.loss < 100.0;
-        self.never_varied() && is_random(self.challenger) && is_random(self.yardstick)
+        self.never_varied() && is_random(self.challenger) && is_random(self.reference)
     }
 
     /// Returns whether all repetitions of both were the same and nothing is random.
     pub fn is_exact(&self) -> bool {
-        self.repetitions() > 1 && self.never_varied() && !self.shows_no_events()
+        self.repetitions() > 1 && self.never_varied() && !self.has_no_events()
     }
 
     fn never_varied(&self) -> bool {
         !self.is_of_halves
-            && [self.challenger, self.yardstick].into_iter().all(|cell| {
+            && [self.challenger, self.reference].into_iter().all(|cell| {
                 let values: Vec<f64> = cell.of_runs(self.metric).into_iter().flatten().collect();
                 values.windows(2).all(|pair| (pair[0] - pair[1]).abs() <= self.metric.resolution())
             })
@@ -148,7 +149,7 @@ impl<'d> Contest<'d> {
         }
         match &self.comparison {
             None => Outcome::Unknown,
-            Some(_) if self.shows_no_events() => Outcome::Undecided,
+            Some(_) if self.has_no_events() => Outcome::Undecided,
             Some(_) if self.p_equivalent < ALPHA => Outcome::Same,
             Some(_) if self.p >= ALPHA => Outcome::Undecided,
             Some(_) if self.gain() > 0.0 => Outcome::Better,
@@ -164,8 +165,8 @@ impl<'d> Contest<'d> {
     /// Returns the challenger's mean minus the reference's, in the metric's unit, over the pairs in which
     /// both have a value.
     pub fn difference(&self) -> f64 {
-        let [ours, theirs] = [self.challenger, self.yardstick].map(|cell| match self.is_of_halves {
-            true => cell.of_ended(|run| run.latency.mean_ms()),
+        let [ours, theirs] = [self.challenger, self.reference].map(|cell| match self.is_of_halves {
+            true => cell.of_completed_runs(|run| run.latency.mean_ms()),
             false => cell.of_runs(self.metric),
         });
         let differences: Vec<f64> = ours.into_iter().zip(theirs).filter_map(|(a, b)| Some(a? - b?)).collect();
@@ -194,7 +195,7 @@ impl<'d> Contest<'d> {
     /// names the only one that carries the load.
     pub fn by(&self) -> String {
         if let (None, Some(carrier)) = (&self.comparison, self.carrier) {
-            return self.carries(carrier);
+            return self.describe_carrier(carrier);
         }
         let Some(size) = self.size() else { return "by an unknown amount".to_owned() };
         match self.is_exact() {
@@ -230,7 +231,7 @@ impl<'d> Contest<'d> {
         if self.is_ratio {
             return format!(": {value} {unit} {more}");
         }
-        let share = self.yardstick.mean_of(self.metric).map(|mean| 100.0 * difference.abs() / mean.mean);
+        let share = self.reference.mean_of(self.metric).map(|mean| 100.0 * difference.abs() / mean.mean);
         let share = share.filter(|share| share.is_finite() && self.metric != Metric::Delivered);
         share.map_or(String::new(), |share| format!(": {} % {more}", number(two_digits(share))))
     }
@@ -243,11 +244,11 @@ impl<'d> Contest<'d> {
     }
 
     /// Describes how many repetitions ended early, if any; their signs had to agree.
-    fn unended(&self) -> String {
+    fn describe_early_ends(&self) -> String {
         if self.is_of_halves {
             return ", in both halves of runs of this length, so there is no steady state".to_owned();
         }
-        let [pairs, others] = [self.challenger, self.yardstick].map(|cell| cell.of_runs(self.metric).len());
+        let [pairs, others] = [self.challenger, self.reference].map(|cell| cell.of_runs(self.metric).len());
         let pairs = pairs.min(others) as u64;
         match pairs - self.repetitions().min(pairs) {
             0 => String::new(),
@@ -259,18 +260,18 @@ impl<'d> Contest<'d> {
 
     /// Returns the transport whose mean may be too low because few timeouts occurred, with its timeouts;
     /// `None` if enough occurred.
-    pub fn lucky(&self) -> Option<(&'d Cell, Stalls)> {
+    pub fn transport_with_few_timeouts(&self) -> Option<(&'d Cell, Stalls)> {
         let Comparison { difference, .. } = self.comparison?;
         let was_sure = difference.mean.abs() > difference.half_width;
-        let lower = if difference.mean < 0.0 { self.challenger } else { self.yardstick };
-        let stalls = lower.stalls.filter(|_| self.metric == Metric::ResponseTime)?;
-        let is_open = was_sure && self.outcome() == Outcome::Undecided && stalls.are_rare();
-        is_open.then_some((lower, stalls))
+        let lower = if difference.mean < 0.0 { self.challenger } else { self.reference };
+        let timeouts = lower.timeouts.filter(|_| self.metric == Metric::ResponseTime)?;
+        let is_open = was_sure && self.outcome() == Outcome::Undecided && timeouts.are_rare();
+        is_open.then_some((lower, timeouts))
     }
 
     /// Describes a quantile if the means do not decide: `the median message is as fast`.
     fn quantile(&self, p: f64, name: &str) -> Option<String> {
-        let quantile = compare_quantile(self.challenger, self.yardstick, p)?;
+        let quantile = compare_quantile(self.challenger, self.reference, p)?;
         Some(match quantile.verdict {
             ComparedPoint::NoDifference => format!("the {name} is {}", self.metric.info().equal),
             ComparedPoint::Undecided => format!("the {name} shows no clear difference"),
@@ -278,7 +279,7 @@ impl<'d> Contest<'d> {
         })
     }
 
-    /// `51 % slower`.
+    /// Returns the difference of a quantile: `51 % slower`.
     fn differs(&self, quantile: QuantileComparison) -> String {
         let [better, worse] = self.metric.info().comparatives;
         let word = if quantile.verdict == ComparedPoint::Faster { better } else { worse };
@@ -290,8 +291,8 @@ impl<'d> Contest<'d> {
     pub(super) fn tail(&self) -> Option<String> {
         let has_mean = self.metric == Metric::ResponseTime && self.comparison.is_some();
         let outcome =
-            Some(self.outcome()).filter(|_| has_mean && !self.is_exact() && !self.shows_no_events())?;
-        let tail = compare_tails(self.challenger, self.yardstick)?;
+            Some(self.outcome()).filter(|_| has_mean && !self.is_exact() && !self.has_no_events())?;
+        let tail = compare_tails(self.challenger, self.reference)?;
         let but = match (outcome, tail.verdict) {
             (_, ComparedPoint::NoDifference | ComparedPoint::Undecided)
             | (Outcome::Better, ComparedPoint::Faster)
@@ -303,7 +304,7 @@ impl<'d> Contest<'d> {
     }
 
     /// Explains why no winner is stated although the means differ, and what can be said instead.
-    fn luck(&self, lower: &Cell, stalls: Stalls) -> String {
+    fn explain_few_timeouts(&self, lower: &Cell, timeouts: Stalls) -> String {
         let counted = |count: u64, one: &str| match count {
             1 => format!("1 {one}"),
             count => format!("{count} {one}s"),
@@ -314,13 +315,13 @@ impl<'d> Contest<'d> {
         format!(
             "; {} had only {} and {}: too few for a reliable mean, because each delays many messages{quantiles}",
             lower.transport,
-            counted(stalls.timeouts, "timeout"),
-            counted(stalls.backoffs, "backoff"),
+            counted(timeouts.timeouts, "timeout"),
+            counted(timeouts.backoffs, "backoff"),
         )
     }
 
     /// Describes the ranks if the means do not decide: a mean depends on rare runs, which have little weight in ranks.
-    fn mostly(&self) -> String {
+    fn describe_ranks(&self) -> String {
         let Some(ranks) =
             self.comparison.and_then(|comparison| comparison.ranks).filter(|ranks| ranks.p < ALPHA)
         else {
@@ -335,10 +336,10 @@ impl<'d> Contest<'d> {
     }
 
     /// Describes which one alone carries the load, and the state of the other.
-    fn carries(&self, carrier: Carrier) -> String {
+    fn describe_carrier(&self, carrier: Carrier) -> String {
         let [winner, loser] = match carrier.is_challenger {
-            true => [self.challenger, self.yardstick],
-            false => [self.yardstick, self.challenger],
+            true => [self.challenger, self.reference],
+            false => [self.reference, self.challenger],
         };
         match self.metric {
             Metric::Outage => {
@@ -351,12 +352,12 @@ impl<'d> Contest<'d> {
     /// Returns the difference between the shares of messages that never arrived.
     pub fn lost(&self) -> f64 {
         let share = |cell: &Cell| cell.lost() as f64 / cell.offered().max(1) as f64;
-        (share(self.challenger) - share(self.yardstick)).abs()
+        (share(self.challenger) - share(self.reference)).abs()
     }
 
     /// Describes lost messages, which are not in the means.
     pub fn losses(&self) -> Option<String> {
-        let lost = [self.challenger, self.yardstick].map(Cell::lost);
+        let lost = [self.challenger, self.reference].map(Cell::lost);
         if lost == [0, 0] || matches!(self.metric, Metric::Delivered | Metric::Throughput | Metric::Outage) {
             return None;
         }
@@ -368,34 +369,37 @@ impl<'d> Contest<'d> {
                 format!("{} lost {n} of {offered} ({} %)", cell.transport, number(two_digits(share)))
             }
         };
-        Some(format!("for the messages that arrived: {}, {}", one(self.challenger), one(self.yardstick)))
+        Some(format!("for the messages that arrived: {}, {}", one(self.challenger), one(self.reference)))
     }
 
     /// Describes what was measured if only one of the two recovers and that may be by chance.
-    pub(super) fn unsure(&self) -> Option<String> {
+    pub(super) fn describe_unconfirmed_recovery(&self) -> Option<String> {
         let carrier = self.carrier.filter(|_| self.metric == Metric::Outage && self.comparison.is_none())?;
-        let runs = match self.challenger.runs.len().min(self.yardstick.runs.len()) {
+        let runs = match self.challenger.runs.len().min(self.reference.runs.len()) {
             1 => "one repetition".to_owned(),
             runs => format!("{runs} repetitions"),
         };
-        Some(format!("{}, in {runs}; run more repetitions for a confidence interval", self.carries(carrier)))
+        Some(format!(
+            "{}, in {runs}; run more repetitions for a confidence interval",
+            self.describe_carrier(carrier)
+        ))
     }
 
     /// Returns why there is no comparison.
     pub(super) fn why_not(&self) -> String {
-        let cells = [self.challenger, self.yardstick];
+        let cells = [self.challenger, self.reference];
         let [a, b] = cells.map(|cell| &cell.transport);
         let what = if let Some(cell) = cells.iter().find(|cell| cell.latency.completed() == 0) {
             format!("nothing completed over {}", cell.transport)
         } else if self.metric == Metric::Outage {
             let [one, other] = cells.map(silence);
             format!("neither {a} nor {b} recovers: {one}, {other}")
-        } else if cells.iter().all(|cell| !cell.carries()) {
+        } else if cells.iter().all(|cell| !cell.carries_load()) {
             let [one, other] = cells.map(overload);
             format!("neither {a} nor {b} carries the load: {one}, {other}")
-        } else if let Some(cell) = cells.iter().find(|cell| !cell.carries()) {
+        } else if let Some(cell) = cells.iter().find(|cell| !cell.carries_load()) {
             format!("it is not clear whether {} carries the load: {}", cell.transport, overload(cell))
-        } else if let Some(cell) = cells.iter().find(|cell| !cell.steady) {
+        } else if let Some(cell) = cells.iter().find(|cell| !cell.is_steady) {
             format!("{} has no steady state: {}", cell.transport, cell.why_unsteady())
         } else {
             format!("{a} and {b} completed nothing in the same repetition")
@@ -405,9 +409,9 @@ impl<'d> Contest<'d> {
 }
 
 /// Compares response times if one has no steady state: a winner has to win in both halves of the runs.
-fn compare_halves(challenger: &Cell, yardstick: &Cell, margin: f64) -> Option<Comparison> {
+fn compare_halves(challenger: &Cell, reference: &Cell, margin: f64) -> Option<Comparison> {
     let of = |value: fn(&Summary) -> Option<f64>| {
-        let pairs = challenger.of_ended(value).into_iter().zip(yardstick.of_ended(value));
+        let pairs = challenger.of_completed_runs(value).into_iter().zip(reference.of_completed_runs(value));
         let (a, b): (Vec<f64>, Vec<f64>) = pairs.filter_map(|(a, b)| a.zip(b)).unzip();
         compare_ratios(&a, &b, [Allowance::default(); 2], margin, CONFIDENCE)
     };
@@ -422,24 +426,24 @@ fn compare_halves(challenger: &Cell, yardstick: &Cell, margin: f64) -> Option<Co
 }
 
 /// Describes the comparison in a sentence.
-pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
-    let contest = Contest::new(metric, challenger, yardstick);
-    let (name, other, n) = (&challenger.transport, &yardstick.transport, contest.repetitions());
+pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
+    let contest = Contest::new(metric, challenger, reference);
+    let (name, other, n) = (&challenger.transport, &reference.transport, contest.repetitions());
     let [better, worse] = metric.info().comparatives;
     let sentence = match (contest.outcome(), contest.size()) {
         (Outcome::Better | Outcome::Worse, None) => contest.by(),
-        (_, None) => return contest.unsure().unwrap_or_else(|| contest.why_not()),
+        (_, None) => return contest.describe_unconfirmed_recovery().unwrap_or_else(|| contest.why_not()),
         (outcome, Some(size)) => {
             let (value, unit) = (format!("{} {}", size.value(), size.unit), contest.in_units());
             let word = if contest.gain() > 0.0 { better } else { worse };
             let more = if contest.difference() > 0.0 { "more" } else { "less" };
             let extent = contest.extent().map_or(String::new(), |extent| format!(" of {extent}"));
-            let runs = format!("{n} paired runs{extent}{}", contest.unended());
+            let runs = format!("{n} paired runs{extent}{}", contest.describe_early_ends());
             let basis = match contest.is_exact() {
                 true => format!("exact: nothing is random, and {n} runs are equal"),
                 false => format!("95 % CI {} {}; {runs}", size.ends(), size.unit),
             };
-            let is_same = Contest::that_matters(metric, challenger, yardstick).outcome() == Outcome::Same;
+            let is_same = Contest::with_margin(metric, challenger, reference).outcome() == Outcome::Same;
             match outcome {
                 _ if n < 2 => format!(
                     "{name} is {value} {word} than {other}{unit}, in one repetition; run more repetitions for a confidence interval"
@@ -448,7 +452,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
                     format!("{name} is {value} {word} than {other}{unit} ({basis})")
                 }
                 Outcome::Same => format!("{name} is exactly {} as {other} ({runs})", metric.info().equal),
-                Outcome::Undecided if contest.shows_no_events() => format!(
+                Outcome::Undecided if contest.has_no_events() => format!(
                     "{name} and {other} differ by the same {value} in all {n} repetitions, so too few losses occurred to compare them; run more repetitions"
                 ),
                 Outcome::Undecided | Outcome::Unknown if is_same => format!(
@@ -457,8 +461,10 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
                     number(100.0 * NEGLIGIBLE)
                 ),
                 Outcome::Undecided | Outcome::Unknown => {
-                    let luck = contest.lucky().map(|(lower, stalls)| contest.luck(lower, stalls));
-                    let rest = luck.unwrap_or_else(|| contest.mostly());
+                    let explanation = contest
+                        .transport_with_few_timeouts()
+                        .map(|(lower, timeouts)| contest.explain_few_timeouts(lower, timeouts));
+                    let rest = explanation.unwrap_or_else(|| contest.describe_ranks());
                     format!("No clear difference between {name} and {other}: {value} {more} ({basis}){rest}")
                 }
             }
@@ -474,8 +480,8 @@ mod tests {
     use crate::testing::{cell, cell_with, flow, set};
     use hol_measure::{LatencySum, RunHalves};
 
-    fn says(challenger: &Cell, yardstick: &Cell) -> String {
-        verdict(Metric::ResponseTime, challenger, yardstick)
+    fn says(challenger: &Cell, reference: &Cell) -> String {
+        verdict(Metric::ResponseTime, challenger, reference)
     }
 
     #[test]
@@ -499,7 +505,7 @@ mod tests {
             says(&sctp, &tcp),
             "SCTP-8 is 0.110 % slower than TCP: 0.022 ms more (exact: nothing is random, and 10 runs are equal)"
         );
-        assert!(Contest::new(Metric::ResponseTime, &sctp, &tcp).is_safe());
+        assert!(Contest::new(Metric::ResponseTime, &sctp, &tcp).is_decisive());
     }
 
     #[test]
@@ -511,13 +517,13 @@ mod tests {
         }
     }
 
-    /// SCTP over eight streams in the first example of the help: nine of ten seeds have no second timeout in a row.
+    /// SCTP over eight streams in the first example of the help: in nine of ten seeds no timeout directly follows another.
     #[test]
     fn who_may_have_been_lucky_is_not_called_faster() {
         let tcp = cell("TCP", 1.0, 100.0, &[21.8, 21.7, 21.9, 21.8]);
         let mut sctp = cell("SCTP-8", 1.0, 100.0, &[21.2, 21.1, 21.3, 21.15]);
         assert!(says(&sctp, &tcp).contains("faster"));
-        let stalls = Stalls {
+        let timeouts = Stalls {
             timeouts: 2,
             backoffs: 0,
             lost_again: 0.02,
@@ -525,7 +531,7 @@ mod tests {
             rate: 12.5,
             messages: 10_000,
         };
-        sctp.stalls = Some(stalls);
+        sctp.timeouts = Some(timeouts);
         let text = says(&sctp, &tcp);
         assert!(text.starts_with("No clear difference between SCTP-8 and TCP: 3 % less"), "{text}");
         assert!(
@@ -537,16 +543,16 @@ mod tests {
             "{text}"
         );
         let contest = Contest::new(Metric::ResponseTime, &sctp, &tcp);
-        assert_eq!((contest.outcome(), contest.is_safe()), (Outcome::Undecided, false));
-        // The other way round is decided: a timeout that did not occur would make it slower still.
+        assert_eq!((contest.outcome(), contest.is_decisive()), (Outcome::Undecided, false));
+        // The opposite order is decided: a timeout that did not occur would make it slower still.
         let slow = cell("TCP", 1.0, 100.0, &[20.8, 20.7, 20.9, 20.8]);
         assert_eq!(Contest::new(Metric::ResponseTime, &sctp, &slow).outcome(), Outcome::Worse);
         // With enough timeouts the sample includes their cost.
-        sctp.stalls = Some(Stalls { timeouts: 4000, backoffs: 80, messages: 10_000_000, ..stalls });
+        sctp.timeouts = Some(Stalls { timeouts: 4000, backoffs: 80, messages: 10_000_000, ..timeouts });
         assert!(says(&sctp, &tcp).contains("faster"));
     }
 
-    /// A stream for each message spares most of them a wait, and the slowest are slower.
+    /// A stream for each message avoids most waits, but makes the slowest messages slower.
     #[test]
     fn a_tail_that_goes_the_other_way_is_told() {
         let runs = |many: f64, slowest: f64| -> Vec<Vec<f64>> {
@@ -560,7 +566,7 @@ mod tests {
         assert!(text.starts_with("QUIC is 45.1 % faster than TCP"), "{text}");
         assert!(text.ends_with(", but its 99th percentile is 50 % slower"), "{text}");
         assert!(says(&tcp, &quic).ends_with(", but its 99th percentile is 33 % faster"));
-        // Nor is anything added where both agree, or where a run is too short to have a tail.
+        // Nothing is added if mean and percentile agree, or if a run is too short to have a tail.
         assert!(says(&cell_with("QUIC", 1.0, 100.0, &runs(20.0, 60.0)), &tcp).ends_with("paired runs)"));
     }
 
@@ -613,7 +619,7 @@ mod tests {
 
     #[test]
     fn outages_are_compared_and_who_does_not_recover_is_worse() {
-        let of = |challenger: &Cell, yardstick: &Cell| verdict(Metric::Outage, challenger, yardstick);
+        let of = |challenger: &Cell, reference: &Cell| verdict(Metric::Outage, challenger, reference);
         let (slow, fast) = (disrupted("SCTP", &[1000.0; 3], true), disrupted("fast", &[250.0; 3], true));
         assert!(
             of(&fast, &slow).starts_with("fast is 75.0 % quicker to recover than SCTP: 750 ms less"),
@@ -625,8 +631,8 @@ mod tests {
             of(&fast, &dead),
             "fast recovers and TCP does not: in 3 of 3 runs of TCP nothing more is delivered"
         );
-        let contest = Contest::that_matters(Metric::Outage, &dead, &slow);
-        assert_eq!((contest.outcome(), contest.is_safe()), (Outcome::Worse, true), "nothing is random");
+        let contest = Contest::with_margin(Metric::Outage, &dead, &slow);
+        assert_eq!((contest.outcome(), contest.is_decisive()), (Outcome::Worse, true), "nothing is random");
         let once = [&disrupted("fast", &[250.0], true), &disrupted("TCP", &[360_000.0], false)];
         assert!(
             of(once[0], once[1])
@@ -640,7 +646,7 @@ mod tests {
         let tcp = cell("TCP", 1.0, 100.0, &[25.0, 24.0, 26.0, 25.0, 25.5, 24.5, 25.0, 25.0]);
         let mut sctp = cell("SCTP", 1.0, 100.0, &[21.0; 8]);
         sctp.runs.iter_mut().for_each(|run| run.behind = hol_base::Duration::from_secs(2));
-        (sctp.steady, sctp.load) = (false, Some(crate::data::Load { offered: 3.2, carried: 2.13 }));
+        (sctp.is_steady, sctp.load) = (false, Some(crate::data::Load { offered: 3.2, carried: 2.13 }));
         let text = says(&sctp, &tcp);
         assert!(
             text.ends_with("fell more than a second behind: offered 3.2 Mbit/s, it carries about 2.1"),
@@ -657,9 +663,9 @@ mod tests {
             says(&sctp, &tcp),
             "only TCP carries the load: 8 of 8 runs of SCTP-8 ended early or fell behind (behind schedule)"
         );
-        let contest = Contest::that_matters(Metric::ResponseTime, &sctp, &tcp);
-        assert_eq!((contest.outcome(), contest.is_safe()), (Outcome::Worse, true));
-        assert_eq!(Contest::that_matters(Metric::ResponseTime, &tcp, &sctp).outcome(), Outcome::Better);
+        let contest = Contest::with_margin(Metric::ResponseTime, &sctp, &tcp);
+        assert_eq!((contest.outcome(), contest.is_decisive()), (Outcome::Worse, true));
+        assert_eq!(Contest::with_margin(Metric::ResponseTime, &tcp, &sctp).outcome(), Outcome::Better);
         // Five of eight against none are not significant, and two that fail are not compared.
         sctp.early = (0..8).map(|at| at < 5).collect();
         assert_eq!(
@@ -680,7 +686,7 @@ mod tests {
                 let total = |ms: u64| LatencySum { count: 1, nanos: u128::from(ms * noise * 10_000) };
                 run.halves = RunHalves { earlier: total(earlier), later: total(later) };
             }
-            cell.steady = false;
+            cell.is_steady = false;
             cell
         };
         let (bbr, cubic) = (drifting("BBR", [43, 56]), drifting("CUBIC", [95, 134]));
@@ -690,12 +696,12 @@ mod tests {
             text.contains("in both halves of runs of this length, so there is no steady state"),
             "{text}"
         );
-        let outcome = |a, b| Contest::that_matters(Metric::ResponseTime, a, b).outcome();
+        let outcome = |a, b| Contest::with_margin(Metric::ResponseTime, a, b).outcome();
         assert_eq!((outcome(&bbr, &cubic), outcome(&cubic, &bbr)), (Outcome::Better, Outcome::Worse));
         // One that is faster at first and slower later is undecided.
         let crossing = drifting("BBR", [80, 150]);
         assert_eq!(outcome(&crossing, &cubic), Outcome::Undecided);
-        // One that takes three times as long in the later half does not carry the load.
+        // A transport that takes three times as long in the later half does not carry the load.
         let growing = drifting("BBR", [40, 140]);
         assert_eq!(outcome(&growing, &cubic), Outcome::Worse);
     }

@@ -10,22 +10,22 @@ use crate::plot::{Axis, Scale};
 use hol_lab::Metric;
 
 /// Maximum number of points with distributions; the others are only in the tables.
-pub(super) const MOST_DISTRIBUTIONS: usize = 60;
+pub(super) const MAX_DISTRIBUTIONS: usize = 60;
 /// The ratio of the largest to the smallest value above which an axis is logarithmic.
-const WIDE: f64 = 20.0;
+const LOGARITHMIC_RATIO: f64 = 20.0;
 
 /// Returns all figures, numbered from `first`.
 pub fn figures(survey: &Survey<'_>, first: usize) -> Vec<Figure> {
     let means = metrics(survey).into_iter().flat_map(|metric| of_metric(survey, metric));
     let by_class = classes::figures(survey);
-    numbered(
+    with_numbers(
         outage_curves(survey).into_iter().chain(means).chain(by_class).chain(distributions(survey)).collect(),
         first,
     )
 }
 
 /// Numbers figures from `first`.
-pub fn numbered(mut figures: Vec<Figure>, first: usize) -> Vec<Figure> {
+pub fn with_numbers(mut figures: Vec<Figure>, first: usize) -> Vec<Figure> {
     for (number, figure) in (first..).zip(&mut figures) {
         figure.id = format!("fig{number:02}");
         figure.name = format!("Figure {number}");
@@ -73,7 +73,7 @@ pub fn of_metric(survey: &Survey<'_>, metric: Metric) -> Vec<Figure> {
                 PanelData { title, curves: Curves::Means(curves(survey, metric, &rest, &mut cells)) }
             })
             .collect();
-        let choice = survey.place(2, &others);
+        let choice = survey.describe_steps(2, &others);
         let over = survey
             .axes
             .first()
@@ -114,7 +114,7 @@ fn panels(survey: &Survey<'_>) -> Vec<(String, Vec<usize>)> {
     survey.axes.get(1).map_or_else(one, |axis| {
         let steps = axis.ascending();
         let titles: Vec<String> = steps.iter().map(|step| axis.brief(*step)).collect();
-        shortened(&titles, above(steps.len()))
+        shorten(&titles, above(steps.len()))
             .into_iter()
             .zip(steps.into_iter().map(|step| vec![step]))
             .collect()
@@ -137,8 +137,8 @@ fn curves<'d>(
                 .into_iter()
                 .map(|step| {
                     // Marks of one name are drawn side by side.
-                    let aside = if axis.numbers.is_some() { 0.0 } else { aside(transport, count) };
-                    (axis.place(step) + aside, survey.at(transport, &[&[step], rest].concat()))
+                    let aside = if axis.numbers.is_some() { 0.0 } else { x_offset(transport, count) };
+                    (axis.position(step) + aside, survey.at(transport, &[&[step], rest].concat()))
                 })
                 .collect(),
         };
@@ -148,7 +148,7 @@ fn curves<'d>(
     series.collect()
 }
 
-fn aside(transport: usize, count: usize) -> f64 {
+fn x_offset(transport: usize, count: usize) -> f64 {
     (transport as f64 - (count as f64 - 1.0) / 2.0) * (0.6 / count as f64).min(0.12)
 }
 
@@ -159,7 +159,7 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
     };
     let Some((_, numbers)) = &axis.numbers else {
         let names: Vec<String> = (0..axis.steps.len()).map(|step| axis.values(step)).collect();
-        return Some(Axis::new(Scale::Names(shortened(&names, BELOW)), &axis.label()));
+        return Some(Axis::new(Scale::Names(shorten(&names, BELOW)), &axis.label()));
     };
     let positive = numbers.values.iter().copied().filter(|value| *value > 0.0);
     let (least, most) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));
@@ -182,7 +182,7 @@ fn vertical(survey: &Survey<'_>, metric: Metric) -> Option<Axis> {
     let bars = means.iter().filter(|mean| mean.high - mean.value < mean.value.abs());
     let top = bars.map(|mean| mean.high).fold(most, f64::max).min(2.0 * most.max(0.0)).max(most);
     let top = metric.info().most.map_or(top, |most| top.min(most));
-    let scale = if least > 0.0 && most > WIDE * least {
+    let scale = if least > 0.0 && most > LOGARITHMIC_RATIO * least {
         Scale::Log { min: least / 1.3, max: top * 1.2 }
     } else if most - least < 0.3 * most && metric != Metric::Fairness {
         let margin = (0.15 * (top - least)).max(0.01 * most.abs()).max(1e-9);
@@ -199,7 +199,7 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
     let times = survey.cells().filter(|cell| cell.latency.completed() > 0);
     let ends = times.flat_map(|cell| [cell.latency.quantile(0.0), cell.latency.max()]).flatten();
     let Some((least, most)) = extent(ends.map(|at| at.as_millis_f64().max(0.001))) else { return Vec::new() };
-    if combinations.len() > MOST_DISTRIBUTIONS {
+    if combinations.len() > MAX_DISTRIBUTIONS {
         return Vec::new();
     }
     let x = Axis::new(
@@ -216,7 +216,7 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
             Some(ccdf(Metric::ResponseTime, survey.transports[transport], look, cell, true))
         });
         let panels = vec![PanelData { title: String::new(), curves: Curves::Ccdfs(curves.collect()) }];
-        let choice = survey.place(0, &steps);
+        let choice = survey.describe_steps(0, &steps);
         let at = if choice.is_empty() { String::new() } else { format!(" at {choice}") };
         Figure {
             id: String::new(),
@@ -236,7 +236,7 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
     combinations.into_iter().map(figure).filter(|figure| figure.panels.iter().any(has_curves)).collect()
 }
 
-/// Returns the fraction of a few messages of a point, as a power of ten.
+/// Returns the smallest share of a few messages at a point, as a power of ten.
 fn least_share(survey: &Survey<'_>) -> f64 {
     let most = survey.cells().map(|cell| cell.latency.offered()).max().unwrap_or(1);
     10f64.powf((10.0 / most as f64).log10().floor()).clamp(1e-6, 0.01)
@@ -257,7 +257,7 @@ const fn above(panels: usize) -> usize {
 }
 
 /// Shortens names to `most` letters if necessary, by removing their common beginning.
-fn shortened(names: &[String], most: usize) -> Vec<String> {
+fn shorten(names: &[String], most: usize) -> Vec<String> {
     if names.iter().all(|name| name.chars().count() <= most) {
         return names.to_vec();
     }
@@ -390,9 +390,8 @@ mod tests {
 
     #[test]
     fn long_names_are_told_apart() {
-        let of = |names: &[&str]| {
-            shortened(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), BELOW)
-        };
+        let of =
+            |names: &[&str]| shorten(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), BELOW);
         assert_eq!(
             of(&["{red={limit=100p,max=15p,min=5p}}", "{red={limit=100p,max=30p,min=5p}}"]),
             ["…15p,min=5p}}", "…30p,min=5p}}"]

@@ -7,7 +7,7 @@ use super::{Axis, Survey, outages};
 use crate::plot::number;
 
 /// The largest number of ranges in a sentence.
-const MOST_STRETCHES: usize = 3;
+const MAX_RANGES: usize = 3;
 
 /// The sentences of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,11 +45,9 @@ impl Headline {
                 [only] => headline.lead.push(only.sentence() + "."),
                 several => {
                     headline.lead.push(tally(several));
-                    headline.lines.extend(
-                        several
-                            .iter()
-                            .map(|line| format!("{}: {}.", survey.place(1, &line.others), line.sentence())),
-                    );
+                    headline.lines.extend(several.iter().map(|line| {
+                        format!("{}: {}.", survey.describe_steps(1, &line.others), line.sentence())
+                    }));
                 }
             }
         }
@@ -70,10 +68,10 @@ fn lines<'s, 'd>(survey: &'s Survey<'d>) -> Vec<Line<'s, 'd>> {
             let contest = |step: &Vec<usize>| {
                 let at = [step.clone(), others.clone()].concat();
                 let cells = [challenger, 0].map(|transport| survey.at(transport, &at));
-                let [Some(cell), Some(yardstick)] = cells else { return None };
+                let [Some(cell), Some(reference)] = cells else { return None };
                 Some((
                     step.first().copied().unwrap_or(0),
-                    Contest::that_matters(survey.lead(), cell, yardstick),
+                    Contest::with_margin(survey.lead(), cell, reference),
                 ))
             };
             let contests = steps.iter().filter_map(contest).collect();
@@ -154,13 +152,13 @@ impl Line<'_, '_> {
         let [better, worse] = self.survey.lead().info().comparatives;
         let outcomes: Vec<Outcome> = self.contests.iter().map(|(_, contest)| contest.outcome()).collect();
         let word = |outcome: Outcome| if outcome == Outcome::Better { better } else { worse };
-        let stretches = stretches(&outcomes);
-        let mut text = match stretches.as_slice() {
-            [] => self.nothing_sure(&outcomes),
+        let ranges = ranges(&outcomes);
+        let mut text = match ranges.as_slice() {
+            [] => self.describe_no_result(&outcomes),
             [(_, first, _)] if self.axis().is_none() && self.contests[*first].1.compares_load_only() => {
                 self.contests[*first].1.by()
             }
-            [(outcome, first, last), rest @ ..] if stretches.len() <= MOST_STRETCHES => {
+            [(outcome, first, last), rest @ ..] if ranges.len() <= MAX_RANGES => {
                 let mut text =
                     format!("{name} is {} than {other}{}", word(*outcome), self.region(*first, *last));
                 for (outcome, first, last) in rest {
@@ -170,7 +168,7 @@ impl Line<'_, '_> {
                 if crosses && self.is_ordered() {
                     text += "; `hol advise` finds the crossover";
                 }
-                text + &self.unsure(&outcomes)
+                text + &self.describe_undecided(&outcomes)
             }
             _ => {
                 let of = |wanted| outcomes.iter().filter(|outcome| **outcome == wanted).count();
@@ -179,7 +177,7 @@ impl Line<'_, '_> {
                     of(Outcome::Better),
                     outcomes.len(),
                     of(Outcome::Worse),
-                    self.unsure(&outcomes)
+                    self.describe_undecided(&outcomes)
                 )
             }
         };
@@ -189,7 +187,7 @@ impl Line<'_, '_> {
                 if unknown.len() > 1 { format!(" and {} more", unknown.len() - 1) } else { String::new() };
             text += &format!("; at {}{more}: {}", self.step(*first), self.contests[*first].1.why_not());
         }
-        text += &self.tails();
+        text += &self.describe_tails();
         if let Some(extent) = self.contests.first().and_then(|(_, contest)| contest.extent()) {
             text += &format!("; of {extent}");
         }
@@ -200,8 +198,8 @@ impl Line<'_, '_> {
         format!("{text}; {losses}{place}")
     }
 
-    /// Where the 99th percentile contradicts the mean.
-    fn tails(&self) -> String {
+    /// Describes at how many points the 99th percentile contradicts the mean.
+    fn describe_tails(&self) -> String {
         if self.axis().is_none() {
             let tail = self.contests.first().and_then(|(_, contest)| contest.tail());
             return tail.map_or(String::new(), |tail| format!(", {tail}"));
@@ -218,7 +216,7 @@ impl Line<'_, '_> {
     }
 
     /// Describes at which points the repetitions do not decide, or show no difference.
-    fn unsure(&self, outcomes: &[Outcome]) -> String {
+    fn describe_undecided(&self, outcomes: &[Outcome]) -> String {
         let at = |wanted: Outcome| {
             let at: Vec<String> =
                 (0..outcomes.len()).filter(|i| outcomes[*i] == wanted).map(|i| self.step(i)).collect();
@@ -230,13 +228,13 @@ impl Line<'_, '_> {
         if open.is_empty() { same } else { format!("{same}; no clear difference at {open}") }
     }
 
-    fn nothing_sure(&self, outcomes: &[Outcome]) -> String {
+    fn describe_no_result(&self, outcomes: &[Outcome]) -> String {
         let [name, other] = self.names();
         let all = |wanted| outcomes.iter().all(|outcome| *outcome == wanted);
         if all(Outcome::Unknown) {
             let first = self.contests.first().map(|(_, contest)| contest);
-            if let Some(unsure) = first.and_then(Contest::unsure) {
-                return unsure;
+            if let Some(text) = first.and_then(Contest::describe_unconfirmed_recovery) {
+                return text;
             }
             let why = first.map_or(String::new(), Contest::why_not);
             return format!("{name} cannot be compared with {other}: {why}");
@@ -271,7 +269,8 @@ impl Line<'_, '_> {
         self.axis().map_or(String::new(), |axis| axis.step(self.contests[index].0))
     }
 
-    /// Describes a range: where the challenger has the same outcome from `first` to `last`, and by how much at both ends.
+    /// Describes a range in which the challenger has the same outcome from `first` to `last`, and the difference at
+    /// both ends.
     fn region(&self, first: usize, last: usize) -> String {
         let by = |index: usize| self.contests[index].1.by();
         let end = self.contests.len() - 1;
@@ -298,16 +297,16 @@ impl Line<'_, '_> {
 }
 
 /// Returns the ranges in which each point is decided with the same outcome, in order: outcome, first, last.
-fn stretches(outcomes: &[Outcome]) -> Vec<(Outcome, usize, usize)> {
+fn ranges(outcomes: &[Outcome]) -> Vec<(Outcome, usize, usize)> {
     let is_sure = |outcome: Outcome| matches!(outcome, Outcome::Better | Outcome::Worse);
-    let mut stretches: Vec<(Outcome, usize, usize)> = Vec::new();
+    let mut ranges: Vec<(Outcome, usize, usize)> = Vec::new();
     for (index, outcome) in outcomes.iter().enumerate().filter(|(_, outcome)| is_sure(**outcome)) {
-        match stretches.last_mut() {
+        match ranges.last_mut() {
             Some((known, _, last)) if known == outcome && *last + 1 == index => *last = index,
-            _ => stretches.push((*outcome, index, index)),
+            _ => ranges.push((*outcome, index, index)),
         }
     }
-    stretches
+    ranges
 }
 
 #[cfg(test)]
@@ -411,13 +410,13 @@ mod tests {
         );
     }
 
-    /// A range was once stated although points in it were undecided, and `hol advise` found the opposite there.
+    /// A range was once stated although points in it were undecided, and `hol advise` found the opposite at these points.
     #[test]
     fn no_range_is_stated_unless_every_point_in_it_is_sure() {
         use Outcome::{Better, Same, Undecided, Unknown, Worse};
-        assert_eq!(stretches(&[Worse, Undecided, Worse, Worse]), [(Worse, 0, 0), (Worse, 2, 3)]);
-        assert_eq!(stretches(&[Better, Same, Better]), [(Better, 0, 0), (Better, 2, 2)]);
-        assert_eq!(stretches(&[Better, Better, Unknown]), [(Better, 0, 1)]);
+        assert_eq!(ranges(&[Worse, Undecided, Worse, Worse]), [(Worse, 0, 0), (Worse, 2, 3)]);
+        assert_eq!(ranges(&[Better, Same, Better]), [(Better, 0, 0), (Better, 2, 2)]);
+        assert_eq!(ranges(&[Better, Better, Unknown]), [(Better, 0, 1)]);
         let open = over_loss(&[(0.5, 30.0, 25.0), (1.0, 25.0, 25.0), (2.0, 30.0, 25.0)]);
         let text = &open.lead[0];
         assert!(text.starts_with("SCTP-8 is slower than TCP at loss 0.5% (by"), "{text}");

@@ -38,7 +38,7 @@ struct Best {
 }
 
 /// A transport with its look.
-type Named = (String, Look);
+type LabelledTransport = (String, Look);
 
 /// A map of the best transports.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ pub struct Map {
     pub choice: String,
     /// Description of the axes and of the comparison.
     pub caption: String,
-    transports: Vec<Named>,
+    transports: Vec<LabelledTransport>,
     x: Vec<String>,
     y: Vec<String>,
     labels: [String; 2],
@@ -93,7 +93,7 @@ pub fn maps(survey: &Survey<'_>) -> Vec<Map> {
         })
     };
     let looks = survey.looks();
-    let transports: Vec<Named> =
+    let transports: Vec<LabelledTransport> =
         survey.transports.iter().map(|label| (*label).to_owned()).zip(looks).collect();
     let mut map = |(combination, rows): (Vec<usize>, Vec<Vec<Field>>)| Map {
         choice: others
@@ -128,14 +128,14 @@ fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
 }
 
 fn values(axis: &Axis) -> Vec<String> {
-    axis.ascending().into_iter().map(|step| number(axis.place(step))).collect()
+    axis.ascending().into_iter().map(|step| number(axis.position(step))).collect()
 }
 
-/// The transport with the best mean, and the p-value of its being better than every other one.
+/// The transport with the best mean, and the p-value of the claim that it is better than every other one.
 struct Lead {
     transport: usize,
     p: f64,
-    /// Whether it is equivalent to the second best.
+    /// Whether the transport is equivalent to the second best.
     is_tie: bool,
     ahead: Option<f64>,
 }
@@ -149,16 +149,15 @@ fn field(survey: &Survey<'_>, steps: &[usize]) -> Field {
     means.sort_by(|a, b| metric.gain(b.1).total_cmp(&metric.gain(a.1)));
     let &(transport, mean) = means.first()?;
     let best = survey.at(transport, steps)?;
-    // Better than every other one, including those that do not carry the load: the weakest of these tests decides.
+    // The p-value is that of the weakest test against another transport, including those that do not carry the load.
     let others = (0..survey.transports.len()).filter(|other| *other != transport);
     let others = others.filter_map(|other| survey.at(other, steps));
     let tests: Vec<f64> =
-        others.map(|other| Contest::that_matters(metric, best, other).p().unwrap_or(1.0)).collect();
+        others.map(|other| Contest::with_margin(metric, best, other).p().unwrap_or(1.0)).collect();
     let p = tests.iter().copied().fold(0.0, f64::max);
     let p = if tests.is_empty() { 1.0 } else { p };
     let next = means.get(1).and_then(|(next, _)| survey.at(*next, steps));
-    let is_tie =
-        next.is_some_and(|next| Contest::that_matters(metric, best, next).outcome() == Outcome::Same);
+    let is_tie = next.is_some_and(|next| Contest::with_margin(metric, best, next).outcome() == Outcome::Same);
     let ahead =
         means.get(1).map(|(_, next)| 100.0 * (mean - next).abs() / next.abs()).filter(|a| a.is_finite());
     Some(Lead { transport, p, is_tie, ahead })
@@ -203,7 +202,7 @@ impl Map {
             }
         }
         let bottom = top + HIGH * rows as f64;
-        // If columns are narrower than their labels, only as many are labelled as have room.
+        // If columns are narrower than their labels, only as many columns are labelled as there is room for.
         let widest = self.x.iter().map(|label| text_width(label)).fold(0.0, f64::max) + 8.0;
         let every = (widest / width).ceil().max(1.0) as usize;
         for (column, label) in self.x.iter().enumerate().step_by(every) {
@@ -219,11 +218,11 @@ impl Map {
         svg
     }
 
-    /// Returns the transports with their places in a key of this width.
-    fn key(&self, width: f64) -> Vec<(&Named, (f64, f64))> {
+    /// Returns the transports with their positions in a key of this width.
+    fn key(&self, width: f64) -> Vec<(&LabelledTransport, (f64, f64))> {
         let (mut x, mut y) = KEY;
         let place = |entry| {
-            let (label, _): &Named = entry;
+            let (label, _): &LabelledTransport = entry;
             if x > KEY.0 && x + entry_width(label) > width {
                 (x, y) = (KEY.0, y + LINE);
             }

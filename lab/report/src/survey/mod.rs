@@ -126,7 +126,7 @@ impl<'d> Survey<'d> {
     }
 
     /// Describes a combination of steps of the axes from the `from`-th on.
-    pub fn place(&self, from: usize, steps: &[usize]) -> String {
+    pub fn describe_steps(&self, from: usize, steps: &[usize]) -> String {
         let parts = self.axes.iter().skip(from).zip(steps).map(|(axis, step)| axis.step(*step));
         parts.collect::<Vec<_>>().join(", ")
     }
@@ -147,7 +147,7 @@ impl<'d> Survey<'d> {
     }
 
     /// Returns the results apart from the figures.
-    pub fn surveyed(&self) -> SurveyResults {
+    pub fn results(&self) -> SurveyResults {
         let mut headline = Headline::of(self);
         headline.lines.extend(classes::describe_classes(self));
         SurveyResults {
@@ -172,24 +172,24 @@ impl<'d> Survey<'d> {
         };
         let axes = self.axes.iter().zip(steps).flat_map(values).collect();
         (
-            self.place(0, steps),
+            self.describe_steps(0, steps),
             Filter { experiments: vec![self.experiment.clone()], axes, ..Filter::default() },
         )
     }
 
     /// Returns the figures, numbered from `first`: those that the experiment asks for, or else those that
     /// its axes determine.
-    pub fn figures(&self, wishes: &[FigureRequest], data: &'d Dataset, first: usize) -> Vec<Figure> {
-        if wishes.is_empty() {
+    pub fn figures(&self, requests: &[FigureRequest], data: &'d Dataset, first: usize) -> Vec<Figure> {
+        if requests.is_empty() {
             return figures::figures(self, first);
         }
-        let drawn = wishes.iter().flat_map(|wish| {
+        let drawn = requests.iter().flat_map(|wish| {
             let keys: Vec<&str> =
                 [Some(wish.over.as_str()), wish.panels.as_deref()].into_iter().flatten().collect();
             figures::of_metric(&self.arranged(&keys, data), self.metric(&wish.metric))
         });
         let around = outage_curves::outage_curves(self).into_iter();
-        figures::numbered(around.chain(drawn).chain(figures::distributions(self)).collect(), first)
+        figures::with_numbers(around.chain(drawn).chain(figures::distributions(self)).collect(), first)
     }
 }
 
@@ -207,11 +207,11 @@ pub(crate) fn defined<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<DefinedM
 }
 
 /// Returns the first metric of programs that has a value.
-fn first_told(cell: &Cell) -> Option<Metric> {
-    let is_told = |metric: Metric| matches!(metric, Metric::Defined(_));
+fn first_defined_metric(cell: &Cell) -> Option<Metric> {
+    let is_defined = |metric: Metric| matches!(metric, Metric::Defined(_));
     let mut known = cell.values.iter();
     known
-        .find(|(metric, values)| is_told(*metric) && values.iter().any(Option::is_some))
+        .find(|(metric, values)| is_defined(*metric) && values.iter().any(Option::is_some))
         .map(|(metric, _)| *metric)
 }
 
@@ -225,7 +225,7 @@ pub fn lead<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> Metric {
         _ if cell.flows.is_some() && cell.conditions.rate <= 0.0 => Metric::Throughput,
         _ => Metric::ResponseTime,
     };
-    let of = |cell: &Cell| first_told(cell).unwrap_or_else(|| usual(cell));
+    let of = |cell: &Cell| first_defined_metric(cell).unwrap_or_else(|| usual(cell));
     let first = cells.next().map_or(Metric::ResponseTime, of);
     if cells.all(|cell| of(cell) == first) { first } else { Metric::ResponseTime }
 }

@@ -1,19 +1,19 @@
 //! The figures of response times around a disruption of the path, one for each condition.
 
 use super::Survey;
-use super::figures::{MOST_DISTRIBUTIONS, extent};
+use super::figures::{MAX_DISTRIBUTIONS, extent};
 use crate::data::Cell;
 use crate::figures::{Curves, Figure, PanelData};
 use crate::plot::{Axis, Look, OutageCurve, Scale, number};
 use hol_lab::Metric;
 
-/// What is drawn before the event and after the backlog, as a share of the time between.
+/// Margins before the event and after the backlog, as a share of the time between them.
 const MARGIN: f64 = 0.25;
 
 /// Returns the figures; none if the path was not disrupted.
 pub fn outage_curves(survey: &Survey<'_>) -> Vec<Figure> {
     let combinations = survey.combinations(0);
-    if combinations.len() > MOST_DISTRIBUTIONS {
+    if combinations.len() > MAX_DISTRIBUTIONS {
         return Vec::new();
     }
     combinations.into_iter().filter_map(|steps| figure(survey, &steps)).collect()
@@ -23,13 +23,14 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
     let all = (0..survey.transports.len()).zip(survey.looks());
     let cells: Vec<(&Cell, Look)> =
         all.filter_map(|(transport, look)| Some((survey.at(transport, steps)?, look))).collect();
-    let courses: Vec<OutageCurve> = cells.iter().filter_map(|(cell, look)| course(cell, *look)).collect();
+    let curves: Vec<OutageCurve> =
+        cells.iter().filter_map(|(cell, look)| outage_curve(cell, *look)).collect();
     let (first, what) = cells.first()?.0.conditions.disruptions.first()?;
     let span = span(&cells)?;
     let x = Scale::Linear { min: -MARGIN * span, max: (1.0 + MARGIN) * span };
-    let seen = courses.iter().flat_map(|course| &course.points).filter(|(at, _)| x.contains(*at));
+    let seen = curves.iter().flat_map(|curve| &curve.points).filter(|(at, _)| x.contains(*at));
     let (least, most) = extent(seen.filter_map(|(_, took)| *took))?;
-    let choice = survey.place(0, steps);
+    let choice = survey.describe_steps(0, steps);
     let at = if choice.is_empty() { String::new() } else { format!(" at {choice}") };
     let others = &cells.first()?.0.conditions.disruptions;
     let events = others.iter().map(|(at, what)| (at - first, what.clone())).collect();
@@ -53,28 +54,29 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
             Scale::Log { min: least / 1.3, max: (most * 1.6).max(least * 2.0) },
             "response time (ms)",
         ),
-        panels: vec![PanelData { title: String::new(), curves: Curves::Courses { courses, events } }],
+        panels: vec![PanelData { title: String::new(), curves: Curves::OutageCurves { curves, events } }],
     })
     .filter(|figure| !figure.panels[0].curves.is_empty())
 }
 
-fn course(cell: &Cell, look: Look) -> Option<OutageCurve> {
+fn outage_curve(cell: &Cell, look: Look) -> Option<OutageCurve> {
     let ms = |nanos: u64| (nanos as f64 / 1e6).max(1e-3);
-    let messages = cell.course.as_ref()?.messages.iter();
+    let messages = cell.outage_curve.as_ref()?.messages.iter();
     let points = messages.map(|(due, took)| (*due as f64 / 1e9, took.map(ms))).collect();
     Some(OutageCurve { label: cell.transport.clone(), look, points })
 }
 
-/// Seconds from the first event until the last backlog of all was gone, or the last message was due.
+/// Returns the time in s from the first event until the backlog of all transports is gone, or until the last message is
+/// due, whichever is earlier.
 fn span(cells: &[(&Cell, Look)]) -> Option<f64> {
     let first = cells.first()?.0.conditions.disruptions.first()?.0;
     let gone = cells.iter().flat_map(|(cell, _)| cell.outages.first().into_iter().flatten());
     let gone = gone.filter_map(|outage| Some((outage.at + outage.last?).as_secs_f64() - first));
-    let due = cells.iter().filter_map(|(cell, _)| cell.course.as_ref()?.messages.last());
+    let due = cells.iter().filter_map(|(cell, _)| cell.outage_curve.as_ref()?.messages.last());
     let due = due.map(|(due, _)| *due as f64 / 1e9);
     let latest = |times: &mut dyn Iterator<Item = f64>| times.reduce(f64::max).filter(|time| *time > 0.0);
     let (gone, due) = (latest(&mut gone.into_iter()), latest(&mut due.into_iter()));
-    // What came after the last message was due is beyond the axis.
+    // Messages that were due later are beyond the axis.
     gone.into_iter().chain(due).reduce(f64::min)
 }
 
@@ -105,7 +107,7 @@ mod tests {
             cell.outages = vec![vec![outage]; 3];
             let took = |due: i64| if due < 0 { Some(40_000_000) } else { last.map(|last| last * 1_000_000) };
             let messages = (-20..40).map(|count| (count * 50_000_000, took(count))).collect();
-            cell.course = Some(OutageCurve { messages });
+            cell.outage_curve = Some(OutageCurve { messages });
             cell
         };
         let data = dataset(vec![disrupted("TCP", None), disrupted("SCTP", Some(1000))]);

@@ -46,7 +46,7 @@ pub fn sentence(cell: &Cell) -> Option<String> {
     Some(text + ".")
 }
 
-/// Returns the words for runs in which nothing more was delivered.
+/// Describes the runs in which nothing more was delivered.
 fn silence(cell: &Cell) -> String {
     let open = cell.outages.iter().flatten().find(|outage| !outage.is_over);
     open.map_or(String::new(), |outage| {
@@ -59,7 +59,7 @@ fn silence(cell: &Cell) -> String {
     })
 }
 
-/// The late messages, and when the first and the last of them came.
+/// Describes the late messages, and when the first and the last of them arrived.
 fn backlog(cell: &Cell) -> String {
     let late = mean(cell, Metric::LateMessages).map_or(0.0, |late| late.mean);
     if late <= 0.0 {
@@ -81,7 +81,7 @@ fn mean(cell: &Cell, metric: Metric) -> Option<Interval> {
     Interval::of(&cell.of_runs(metric).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
 }
 
-/// A mean in ms or s, with its interval where the repetitions differ.
+/// Formats a mean in ms or s, with its interval if the repetitions differ.
 fn time(cell: &Cell, metric: Metric) -> Option<String> {
     let Interval { mean, half_width, .. } = mean(cell, metric)?;
     let (unit, one) = if mean >= 1000.0 { ("s", 1000.0) } else { ("ms", 1.0) };
@@ -93,7 +93,7 @@ fn time(cell: &Cell, metric: Metric) -> Option<String> {
     Some(format!("{}{spread} {unit}", number(rounded(mean / one))))
 }
 
-/// Three digits that count.
+/// Rounds to three significant digits.
 fn rounded(value: f64) -> f64 {
     format!("{value:.2e}").parse().unwrap_or(value)
 }

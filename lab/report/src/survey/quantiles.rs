@@ -5,7 +5,7 @@ use hol_measure::{Allowance, CONFIDENCE, Verdict, compare_ratios};
 use super::contest::NEGLIGIBLE;
 use crate::data::Cell;
 
-/// Fewer messages in a repetition say little about the slowest hundredth.
+/// Minimum number of messages in a repetition for an estimate of the 99th percentile.
 const ENOUGH_FOR_TAIL: u64 = 1000;
 
 /// The comparison of a quantile of the challenger's messages with the reference's.
@@ -17,9 +17,9 @@ pub(super) struct QuantileComparison {
 }
 
 /// Compares the quantile `p` (0 to 1) of paired repetitions; `None` if fewer than two have one.
-pub(super) fn compare_quantile(challenger: &Cell, yardstick: &Cell, p: f64) -> Option<QuantileComparison> {
-    let of = |cell: &Cell| cell.of_ended(|run| run.latency.quantile(p).map(|at| at.as_millis_f64()));
-    let pairs = of(challenger).into_iter().zip(of(yardstick));
+pub(super) fn compare_quantile(challenger: &Cell, reference: &Cell, p: f64) -> Option<QuantileComparison> {
+    let of = |cell: &Cell| cell.of_completed_runs(|run| run.latency.quantile(p).map(|at| at.as_millis_f64()));
+    let pairs = of(challenger).into_iter().zip(of(reference));
     let (a, b): (Vec<f64>, Vec<f64>) = pairs.filter_map(|(a, b)| a.zip(b)).unzip();
     let ratios = compare_ratios(&a, &b, [Allowance::default(); 2], NEGLIGIBLE, CONFIDENCE)?;
     Some(QuantileComparison {
@@ -29,9 +29,9 @@ pub(super) fn compare_quantile(challenger: &Cell, yardstick: &Cell, p: f64) -> O
 }
 
 /// Compares the 99th percentiles, if each repetition has enough messages.
-pub(super) fn compare_tails(challenger: &Cell, yardstick: &Cell) -> Option<QuantileComparison> {
+pub(super) fn compare_tails(challenger: &Cell, reference: &Cell) -> Option<QuantileComparison> {
     let has_tail = |cell: &Cell| cell.runs.iter().all(|run| run.latency.completed() >= ENOUGH_FOR_TAIL);
-    (has_tail(challenger) && has_tail(yardstick))
-        .then(|| compare_quantile(challenger, yardstick, 0.99))
+    (has_tail(challenger) && has_tail(reference))
+        .then(|| compare_quantile(challenger, reference, 0.99))
         .flatten()
 }

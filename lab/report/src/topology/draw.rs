@@ -8,7 +8,7 @@ use crate::plot::{Anchor, Svg};
 
 const MARGIN: f64 = 30.0;
 const HEADING: f64 = 40.0;
-/// Half the least width of a box, and the width that a letter adds.
+/// Half the minimum width of a box, and the width that a letter adds.
 const BOX: f64 = 34.0;
 const LETTER: f64 = 3.4;
 /// Height of a line of text.
@@ -93,7 +93,7 @@ fn lans(topology: &Topology) -> impl Iterator<Item = &Segment> {
 /// A link, or a node's membership of a LAN.
 struct Edge {
     ends: (usize, usize),
-    /// How far it is bent, because others run parallel.
+    /// The curvature of the link, by which parallel links are separated.
     aside: f64,
     /// Its name and settings; empty for a membership of a LAN.
     words: Vec<String>,
@@ -123,7 +123,7 @@ fn edges(topology: &Topology) -> Vec<Edge> {
     edges
 }
 
-/// Bends parallel links apart.
+/// Separates parallel links by their curvature.
 fn spread(edges: &mut [Edge]) {
     let pair = |edge: &Edge| (edge.ends.0.min(edge.ends.1), edge.ends.0.max(edge.ends.1));
     let pairs: Vec<_> = edges.iter().map(pair).collect();

@@ -1,6 +1,6 @@
 //! Compares the results of one study in two worlds: the verdicts on each claim, and the points.
 
-mod opinion;
+mod agreement;
 mod pairs;
 
 use hol_lab::{Point, Results};
@@ -11,20 +11,20 @@ use crate::report::{Report, ReportError, StudyFiles};
 use crate::validation::{ComparedPoint, Validation};
 use hol_lab::Metric;
 
-pub use opinion::Opinion;
+pub use agreement::Agreement;
 pub use pairs::Mismatch;
 
 /// The kernel's results in the report of the model.
 #[derive(Debug, Clone)]
-pub struct Kernel {
+pub struct KernelResults {
     /// Name of the kernel's world, such as `kernel:6.12.1-amd64`.
     pub name: String,
     /// The claims with the kernel's verdicts, in the order of the report.
     pub judged: Vec<JudgedClaim>,
     /// Agreement of both worlds on the current stack, claim by claim, on all points of each world.
-    pub opinions: Vec<Opinion>,
+    pub agreements: Vec<Agreement>,
     /// Agreement of both worlds, claim by claim, on the points measured in both.
-    pub on_shared: Vec<Opinion>,
+    pub on_shared: Vec<Agreement>,
     /// Number of points measured in both worlds.
     pub shared: usize,
     /// Number of points measured in both worlds whose runs have different lengths, so that they are not
@@ -41,7 +41,7 @@ pub struct Kernel {
 impl Report {
     /// Creates the model's report with the kernel's verdicts; the two directories may come in any order.
     pub fn of_both(one: &Results, other: &Results) -> Result<Self, ReportError> {
-        let (model, kernel) = pairs::placed(one, other)?;
+        let (model, kernel) = pairs::model_first(one, other)?;
         let pairs = pairs::Pairs::of(model, kernel);
         let alike =
             || pairs.shared.iter().filter(|(model, kernel)| pairs::are_alike(&model.point, &kernel.point));
@@ -63,11 +63,11 @@ impl Report {
             let names = [kernel.manifest.world.clone(), model.manifest.version.clone()];
             Validation::of_points(&report.title, metric, points, names)
         });
-        let missing = |points: &[&Point]| (points.len(), pairs::in_words(points));
-        report.kernel = Some(Kernel {
+        let missing = |points: &[&Point]| (points.len(), pairs::describe_points(points));
+        report.kernel = Some(KernelResults {
             name: kernel.manifest.world.clone(),
-            opinions: opinion::between(&report.judged, &judged),
-            on_shared: opinion::between(&shared_model, &shared_kernel),
+            agreements: agreement::between(&report.judged, &judged),
+            on_shared: agreement::between(&shared_model, &shared_kernel),
             judged,
             shared: pairs.shared.len(),
             unlike: pairs.shared.len() - compared.len(),
@@ -97,11 +97,11 @@ mod tests {
 
     fn results(world: &str, study: Option<&str>, points: Vec<PointResult>) -> Results {
         let mut manifest = Manifest::new("A study", study, &[], Vec::new());
-        let placed = |mut result: PointResult| {
+        let model_first = |mut result: PointResult| {
             result.point.world = WorldName::of(world, "");
             result
         };
-        let points: Vec<PointResult> = points.into_iter().map(placed).collect();
+        let points: Vec<PointResult> = points.into_iter().map(model_first).collect();
         manifest.experiments = vec![("exp1".to_owned(), "Loss".to_owned())];
         manifest.points = points.iter().map(|result| result.point.clone()).collect();
         manifest.world = world.to_owned();

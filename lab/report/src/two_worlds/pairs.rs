@@ -7,10 +7,10 @@ use hol_lab::{Manifest, Point, PointResult, Results};
 /// Why two result directories cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
-    /// They are of different experiments.
+    /// The directories belong to different experiments.
     #[error("one is of {0}, the other of {1}; give the results of one study or experiment in two worlds")]
     Question(String, String),
-    /// They are of one world.
+    /// Both directories belong to the same world.
     #[error("both are of the {0} world; run one with `--world {1}` into its own directory")]
     World(String, &'static str),
 }
@@ -34,7 +34,7 @@ fn name(point: &Point) -> Name<'_> {
 }
 
 /// Returns the two directories with the model's first.
-pub fn placed<'r>(one: &'r Results, other: &'r Results) -> Result<(&'r Results, &'r Results), Mismatch> {
+pub fn model_first<'r>(one: &'r Results, other: &'r Results) -> Result<(&'r Results, &'r Results), Mismatch> {
     let [asked, asked_too] = [one, other].map(|results| question(&results.manifest));
     if asked != asked_too {
         return Err(Mismatch::Question(asked, asked_too));
@@ -88,7 +88,7 @@ pub fn are_alike(model: &Point, kernel: &Point) -> bool {
 }
 
 /// Describes points by experiment, as `exp1: TCP (2006), SCTP-1 (2006) (14 points)`.
-pub fn in_words(points: &[&Point]) -> Vec<String> {
+pub fn describe_points(points: &[&Point]) -> Vec<String> {
     let mut by_experiment: BTreeMap<&str, (Vec<&str>, usize)> = BTreeMap::new();
     for point in points {
         let (labels, count) = by_experiment.entry(&point.experiment).or_default();

@@ -38,7 +38,7 @@ pub struct Check {
     /// The ends of the kernel's interval, or its lowest and highest run if they are too few for an interval.
     ends: (f64, f64),
     /// The one-sided uncertainty of the kernel's median.
-    open: f64,
+    uncertainty: f64,
     /// The number of the kernel's repetitions.
     repetitions: usize,
 }
@@ -55,7 +55,7 @@ impl Check {
             ranks: RankSum::of(&kernel.values, &model.values),
             tolerance: absolute.max(share * of_kernel.value),
             ends: kernel.ends()?,
-            open: open(kernel, model)?,
+            uncertainty: uncertainty(kernel, model)?,
             repetitions: kernel.values.len(),
         })
     }
@@ -88,18 +88,19 @@ impl Check {
     /// Returns whether the kernel's uncertainty exceeds the tolerance, so that the verdict has little
     /// meaning.
     pub fn is_imprecise(&self) -> bool {
-        self.open > self.tolerance
+        self.uncertainty > self.tolerance
     }
 
     /// Returns how many repetitions would reduce the uncertainty to the tolerance, estimated from the present ones; `None` with fewer than
     /// two.
     pub fn repetitions_needed(&self) -> Option<u64> {
-        let ratio = self.open / self.tolerance;
+        let ratio = self.uncertainty / self.tolerance;
         ratio.is_finite().then(|| (self.repetitions as f64 * (ratio * ratio).max(1.0)).ceil() as u64)
     }
 }
 
-/// Returns model less kernel. Each median is inside its own interval with half the error probability, so the difference is inside the sum.
+/// Returns model minus kernel. Each median is inside its own interval with half the error probability, so the
+/// difference is inside the sum.
 fn difference(kernel: &Runs, model: &Runs) -> Option<Bounds> {
     let each = f64::midpoint(CONFIDENCE, 1.0);
     let [kernel, model] = [kernel, model].map(|runs| Bounds::of_median(&runs.values, each));
@@ -111,16 +112,17 @@ fn difference(kernel: &Runs, model: &Runs) -> Option<Bounds> {
     })
 }
 
-/// Returns the longer side of the kernel's interval, or that expected from the model's many repetitions if it is wider: eight runs may all
-/// miss an event of one in four. Too few runs for an interval leave the range between them.
-fn open(kernel: &Runs, model: &Runs) -> Option<f64> {
+/// Returns the longer side of the kernel's interval, or the one expected from the model's many repetitions if that is
+/// longer: eight runs may all miss an event that occurs in one of four runs. If the runs are too few for an interval,
+/// the distance to the extreme runs is used.
+fn uncertainty(kernel: &Runs, model: &Runs) -> Option<f64> {
     let longer_side = |runs: &Runs| {
         let (value, (low, high)) = (runs.median?.value, runs.ends()?);
         Some((value - low).max(high - value))
     };
     let (n, m) = (kernel.values.len() as f64, model.values.len() as f64);
-    let open = longer_side(kernel)?.max(longer_side(model)? * (m / n).sqrt());
-    Some(if kernel.values.len() < 2 { f64::INFINITY } else { open })
+    let uncertainty = longer_side(kernel)?.max(longer_side(model)? * (m / n).sqrt());
+    Some(if kernel.values.len() < 2 { f64::INFINITY } else { uncertainty })
 }
 
 #[cfg(test)]

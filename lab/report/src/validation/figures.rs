@@ -24,14 +24,14 @@ const OVERVIEW: [&str; 4] = ["TCP", "SCTP-1", "SCTP-8", "SCTP-1024"];
 
 /// The quantity of the horizontal axis.
 #[derive(Clone, Copy)]
-struct Along {
+struct HorizontalQuantity {
     name: &'static str,
     of: fn(&Conditions) -> f64,
 }
 
-const ALONG: [Along; 2] = [
-    Along { name: "packet loss in each direction (%)", of: |conditions| conditions.loss },
-    Along { name: "transactions a second", of: |conditions| conditions.rate },
+const ALONG: [HorizontalQuantity; 2] = [
+    HorizontalQuantity { name: "packet loss in each direction (%)", of: |conditions| conditions.loss },
+    HorizontalQuantity { name: "transactions a second", of: |conditions| conditions.rate },
 ];
 
 impl Validation {
@@ -84,20 +84,21 @@ fn drawing(id: &str, points: &[&ComparedPoint]) -> Option<Svg> {
     Some(svg)
 }
 
-/// Returns the suffixes of the labels, after a blank; each of these variants has a panel.
+/// Returns the suffixes of the labels, which follow a blank; each of these variants has a panel.
 fn variants<'c>(points: &[&'c ComparedPoint]) -> Vec<&'c str> {
-    let mut variants: Vec<&str> = points.iter().map(|compared| split(&compared.point.label).1).collect();
+    let mut variants: Vec<&str> =
+        points.iter().map(|compared| split_label(&compared.point.label).1).collect();
     variants.sort_unstable();
     variants.dedup();
     variants
 }
 
 /// Splits `SCTP-8 (200 ms)` into `SCTP-8` and `(200 ms)`.
-fn split(label: &str) -> (&str, &str) {
+fn split_label(label: &str) -> (&str, &str) {
     label.split_once(' ').unwrap_or((label, ""))
 }
 
-fn panel(frame: Frame, along: Along, points: &[&ComparedPoint]) -> Panel {
+fn panel(frame: Frame, along: HorizontalQuantity, points: &[&ComparedPoint]) -> Panel {
     let xs = points.iter().map(|compared| (along.of)(&compared.conditions)).filter(|x| *x > 0.0);
     let (min, max) = xs.fold((f64::INFINITY, 0.0_f64), |(min, max), x| (min.min(x), max.max(x)));
     let floor = points.iter().map(|compared| compared.conditions.rtt_ms()).fold(f64::INFINITY, f64::min);
@@ -111,8 +112,8 @@ fn panel(frame: Frame, along: Along, points: &[&ComparedPoint]) -> Panel {
     Panel { frame, x, y }
 }
 
-fn curves(svg: &mut Svg, panel: &Panel, along: Along, points: &[&ComparedPoint], variant: &str) {
-    let mine = points.iter().filter(|compared| split(&compared.point.label).1 == variant);
+fn curves(svg: &mut Svg, panel: &Panel, along: HorizontalQuantity, points: &[&ComparedPoint], variant: &str) {
+    let mine = points.iter().filter(|compared| split_label(&compared.point.label).1 == variant);
     let mut labels: Vec<&str> = mine.map(|compared| compared.point.label.as_str()).collect();
     labels.sort_unstable();
     labels.dedup();
@@ -126,7 +127,7 @@ fn curves(svg: &mut Svg, panel: &Panel, along: Along, points: &[&ComparedPoint],
         model.draw_line(svg, panel);
         kernel.draw_marks(svg, panel, &mut edge);
         if let Some(last) = model.points.last() {
-            ends.push((split(label).0.to_owned(), model.look, panel.at(last.x, last.value.value)));
+            ends.push((split_label(label).0.to_owned(), model.look, panel.at(last.x, last.value.value)));
         }
     }
     side_labels(svg, panel, &ends);
@@ -134,7 +135,7 @@ fn curves(svg: &mut Svg, panel: &Panel, along: Along, points: &[&ComparedPoint],
 
 fn series<'c>(
     label: &str,
-    along: Along,
+    along: HorizontalQuantity,
     medians: impl Iterator<Item = (&'c &'c ComparedPoint, usize, Bounds)>,
 ) -> Series {
     let point = |(compared, n, value): (&&ComparedPoint, usize, Bounds)| Point {

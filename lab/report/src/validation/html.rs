@@ -22,7 +22,7 @@ impl Validation {
     pub fn html(&self) -> String {
         let sections = [
             ("summary", "Summary", summary(self)),
-            ("figures", "Model beside kernel", figures(self)),
+            ("figures", "Model and kernel", figures(self)),
             ("worst", "The worst points", worst(self)),
             ("points", "Every point", points::html(self)),
             ("provenance", "Provenance", provenance(self)),
@@ -45,7 +45,7 @@ impl Validation {
     pub(crate) fn fragment(&self) -> String {
         format!(
             "{}{}<p class=\"soft\">{}</p>{}",
-            RULE[self.rule()],
+            RULE[self.rule_index()],
             matrix(self),
             points::legend(self),
             points::table(self)
@@ -53,7 +53,7 @@ impl Validation {
     }
 
     /// Returns the index of the rule that applies.
-    fn rule(&self) -> usize {
+    fn rule_index(&self) -> usize {
         usize::from(self.metric == Metric::Throughput)
     }
 }
@@ -65,7 +65,7 @@ fn summary(validation: &Validation) -> String {
         tally.agreement(),
         tally.certainty(),
     );
-    let rank = validation.rank_in_words();
+    let rank = validation.describe_rank();
     if !rank.is_empty() {
         let _ = write!(text, "<p>All points together: {rank}.</p>");
     }
@@ -76,7 +76,7 @@ fn summary(validation: &Validation) -> String {
             validation.missing
         );
     }
-    text += RULE[validation.rule()];
+    text += RULE[validation.rule_index()];
     text + &matrix(validation)
 }
 
@@ -140,7 +140,7 @@ fn worst(validation: &Validation) -> String {
             text,
             "<details{}><summary>{} {}</summary><ul class=\"lines\">{}</ul><figure>{}</figure><pre>{}\n{}</pre></details>",
             if index < 3 { " open" } else { "" },
-            points::chip(compared),
+            points::verdict_label(compared),
             escape(&compared.point.to_string()),
             compared.describe_checks().iter().map(|line| format!("<li>{line}</li>")).collect::<String>(),
             distributions(&format!("worst-{index}"), compared).inline(),

@@ -1,11 +1,12 @@
 //! Validates the model: compares its results with the kernel's, point by point.
 
 mod check;
+mod check_text;
 mod collapse;
-mod compared;
+mod compared_point;
 mod figures;
 mod html;
-mod measured;
+mod point_measurements;
 mod points;
 mod rank;
 mod runs;
@@ -14,7 +15,6 @@ mod tally;
 #[cfg(test)]
 pub(crate) mod test_points;
 mod traces;
-mod words;
 
 use std::fs;
 use std::path::Path;
@@ -25,12 +25,12 @@ use crate::report::ReportError;
 use hol_lab::Metric;
 
 pub use check::{ALONE, Check, MEAN, P99, SHARED, Tolerance};
+pub use check_text::format_median;
 pub use collapse::Collapses;
-pub use compared::ComparedPoint;
-pub use measured::PointMeasurements;
+pub use compared_point::ComparedPoint;
+pub use point_measurements::PointMeasurements;
 pub use runs::Runs;
 pub use tally::Tally;
-pub use words::median_in_words;
 
 /// The comparison of the model with a kernel.
 #[derive(Debug, Clone)]

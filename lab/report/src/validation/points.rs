@@ -1,6 +1,6 @@
 //! The points of a validation as rows of a table.
 
-use super::words::median_in_words;
+use super::check_text::format_median;
 use super::{Check, ComparedPoint, PointMeasurements, Runs, Validation};
 use crate::plot::escape;
 use hol_lab::Metric;
@@ -15,7 +15,7 @@ pub(super) fn html(validation: &Validation) -> String {
 }
 
 pub(super) fn table(validation: &Validation) -> String {
-    let higher = higher(validation);
+    let higher = describe_direction(validation);
     let judged: Vec<&str> = match validation.metric {
         Metric::Throughput => vec!["kbit/s, Linux", "model", "off", higher],
         _ => ["mean, Linux", "p99, Linux"].iter().flat_map(|name| [*name, "model", "off", higher]).collect(),
@@ -35,14 +35,14 @@ fn row(compared: &ComparedPoint) -> String {
     let pair = |of: fn(&PointMeasurements) -> &Runs| {
         [kernel, model].map(|world| number(of(world).median.map(|median| median.value))).join(" / ")
     };
-    let mut cells: Vec<String> = compared.judged().iter().flat_map(checked).collect();
+    let mut cells: Vec<String> = compared.judged().iter().flat_map(check_cells).collect();
     cells.extend([
         format!("{} / {}", kernel.collapsed, model.collapsed),
         number(*closed_form),
         pair(|world| &world.median),
         pair(|world| &world.p999),
         format!("{} / {}", kernel.failed, model.failed),
-        format!("{:.1} / {:.1}", kernel.sent_again, model.sent_again),
+        format!("{:.1} / {:.1}", kernel.retransmissions, model.retransmissions),
         number(*ks),
         number(*wasserstein_ms),
         repetitions(compared),
@@ -53,15 +53,15 @@ fn row(compared: &ComparedPoint) -> String {
         escape(&point.to_string()),
         escape(&kernel_trace),
         escape(&model_trace),
-        chip(compared)
+        verdict_label(compared)
     )
 }
 
-/// Returns kernel, model, difference and ranks.
-fn checked(check: &Option<Check>) -> [String; 4] {
+/// Returns the cells of a check: kernel, model, difference and ranks.
+fn check_cells(check: &Option<Check>) -> [String; 4] {
     let Some(check) = check else { return ["–"; 4].map(str::to_owned) };
-    let off = format!("{} ({:.1}×)", check.percent_in_words(), check.excess());
-    [median_in_words(check.kernel), median_in_words(check.model), off, check.ranks_in_words()]
+    let off = format!("{} ({:.1}×)", check.format_difference(), check.excess());
+    [format_median(check.kernel), format_median(check.model), off, check.format_ranks()]
 }
 
 /// Returns the number of repetitions, and how many would be needed.
@@ -74,8 +74,8 @@ fn repetitions(compared: &ComparedPoint) -> String {
     }
 }
 
-/// Returns the direction in which the kernel's runs are counted.
-fn higher(validation: &Validation) -> &'static str {
+/// Describes the direction in which the kernel's runs are counted.
+fn describe_direction(validation: &Validation) -> &'static str {
     if validation.metric == Metric::Throughput { "Linux faster" } else { "Linux slower" }
 }
 
@@ -83,12 +83,12 @@ fn higher(validation: &Validation) -> &'static str {
 pub(super) fn legend(validation: &Validation) -> String {
     format!(
         "Times are in ms, of the median run, with the 95 % confidence interval over runs. Off: model minus Linux, in percent with its interval, and as a multiple of the tolerance. {}: the share of pairs (one run of Linux, one of the model) in which that is so, 50 % if there is no difference, and the p-value. a / b: Linux, model. Collapsed: runs that fell more than 1 s behind schedule. D: Kolmogorov–Smirnov distance, to which any shift contributes. W1: Wasserstein distance. Repetitions: of Linux, and how many an imprecise point needs. Expand a point for the commands that show its packets in both worlds.",
-        higher(validation)
+        describe_direction(validation)
     )
 }
 
 /// Returns the verdict on a point as a label.
-pub(super) fn chip(compared: &ComparedPoint) -> String {
+pub(super) fn verdict_label(compared: &ComparedPoint) -> String {
     let class = match (compared.agrees(), compared.is_imprecise()) {
         (true, false) => "v-good",
         (_, true) => "v-unknown",

@@ -17,7 +17,7 @@ pub(super) fn ranks(kernel: &Runs, model: &Runs, tolerance: f64) -> Vec<f64> {
     let mut of_model = model.values.clone();
     of_model.sort_by(f64::total_cmp);
     let spread = of_model.last().zip(of_model.first()).map_or(0.0, |(most, least)| most - least);
-    // If both extreme runs are infinite there is no spread.
+    // If both extreme runs are infinite, the spread is not a number.
     if spread <= tolerance || spread.is_nan() {
         return Vec::new();
     }
@@ -42,7 +42,7 @@ impl Validation {
     }
 
     /// Describes [`rank`](Self::rank); empty if there is none.
-    pub fn rank_in_words(&self) -> String {
+    pub fn describe_rank(&self) -> String {
         let Some(rank) = self.rank().filter(|rank| rank.half_width.is_finite()) else { return String::new() };
         let even = (rank.mean - 0.5).abs() <= rank.half_width;
         let verdict = match (even, rank.mean > 0.5) {
@@ -75,17 +75,17 @@ mod tests {
     fn a_model_whose_runs_are_alike_ranks_nobody() {
         let point = compared(POINT, &[25, 20], &[20, 20]);
         assert!(point.ranks.is_empty());
-        assert_eq!(validation(vec![point]).rank_in_words(), "");
+        assert_eq!(validation(vec![point]).describe_rank(), "");
     }
 
     #[test]
     fn runs_of_one_distribution_are_told_from_others() {
         let model: Vec<u64> = (20..60).collect();
         let same = compared(POINT, &[22, 30, 38, 45, 57], &model);
-        let words = validation(vec![same]).rank_in_words();
+        let words = validation(vec![same]).describe_rank();
         assert!(words.ends_with("as for runs of one distribution"), "{words}");
         let slower = compared(POINT, &[50, 52, 55, 58, 59], &model);
-        let words = validation(vec![slower]).rank_in_words();
+        let words = validation(vec![slower]).describe_rank();
         assert!(words.ends_with("so the kernel's are higher"), "{words}");
     }
 }

@@ -64,8 +64,9 @@ fn columns(compared: &ComparedPoint) -> Row {
 
 /// Returns the columns of one world.
 fn world(name: &str, measured: &PointMeasurements) -> Row {
-    let PointMeasurements { repetitions, offered, failed, collapsed, overall, sent_again, wall_s, .. } =
-        measured;
+    let PointMeasurements {
+        repetitions, offered, failed, collapsed, overall, retransmissions, wall_s, ..
+    } = measured;
     let numbers = [
         ("mean", "ms", &measured.mean),
         ("median", "ms", &measured.median),
@@ -87,7 +88,7 @@ fn world(name: &str, measured: &PointMeasurements) -> Row {
         add(&format!("{column}_low_{unit}"), end(|median| median.low));
         add(&format!("{column}_high_{unit}"), end(|median| median.high));
     }
-    add("sent_again_per_1000", json!(sent_again));
+    add("sent_again_per_1000", json!(retransmissions));
     add("wall_s", json!(wall_s));
     columns
 }

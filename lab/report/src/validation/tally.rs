@@ -10,9 +10,9 @@ pub struct Tally {
     /// Points at which model and kernel agree.
     pub agree: usize,
     /// Points whose uncertainty exceeds the tolerance.
-    pub say_little: usize,
+    pub imprecise: usize,
     /// Number of points whose uncertainty exceeds the tolerance and that agree.
-    pub say_little_and_agree: usize,
+    pub imprecise_and_agree: usize,
 }
 
 impl Tally {
@@ -28,11 +28,11 @@ impl Tally {
 
     /// Describes the effect of the uncertain points, as a clause.
     pub fn certainty(&self) -> String {
-        let Self { points, agree, say_little, say_little_and_agree } = self;
+        let Self { points, agree, imprecise, imprecise_and_agree } = self;
         format!(
-            "{say_little} are imprecise, because their uncertainty exceeds the tolerance, and {say_little_and_agree} of these agree; of the others, {} of {} agree",
-            agree - say_little_and_agree,
-            points - say_little,
+            "{imprecise} are imprecise, because their uncertainty exceeds the tolerance, and {imprecise_and_agree} of these agree; of the others, {} of {} agree",
+            agree - imprecise_and_agree,
+            points - imprecise,
         )
     }
 }
@@ -44,8 +44,8 @@ impl<'c> FromIterator<&'c ComparedPoint> for Tally {
             let (agrees, little) = (point.agrees(), point.is_imprecise());
             tally.points += 1;
             tally.agree += usize::from(agrees);
-            tally.say_little += usize::from(little);
-            tally.say_little_and_agree += usize::from(little && agrees);
+            tally.imprecise += usize::from(little);
+            tally.imprecise_and_agree += usize::from(little && agrees);
         }
         tally
     }

@@ -25,17 +25,17 @@ impl ComparedPoint {
     pub fn traces(&self) -> [String; 2] {
         let world = &self.point.world;
         let world = if world.is_default() { String::new() } else { format!(" --world {world}") };
-        let run = self.run();
+        let run = self.trace_command();
         [format!("{run}{world} --pcap kernel.pcapng"), format!("{run} --pcap model.pcapng")]
     }
 
     /// Returns `hol trace` with every setting that is not the default.
-    fn run(&self) -> String {
+    fn trace_command(&self) -> String {
         let Point { transport, messages, repetitions, seed, workload, .. } = &self.point;
         let network = self.point.network_of(self.furthest);
         let json = |settings: Result<Value, serde_json::Error>| settings.expect("settings are JSON");
-        let usual = usual(workload);
-        let mut text = format!("hol trace {}", quoted(&transport.to_string()));
+        let usual = default_of_kind(workload);
+        let mut text = format!("hol trace {}", quote(&transport.to_string()));
         for (table, settings, usual) in [
             ("network", serde_json::to_value(&*network), serde_json::to_value(NetworkSpec::default())),
             ("workload", serde_json::to_value(workload), serde_json::to_value(usual)),
@@ -53,7 +53,7 @@ impl ComparedPoint {
 }
 
 /// Returns a workload of the same kind with default keys.
-fn usual(workload: &WorkloadSpec) -> WorkloadSpec {
+fn default_of_kind(workload: &WorkloadSpec) -> WorkloadSpec {
     let name = workload.kind.workload().name();
     let kind = Kind::all().into_iter().find(|kind| kind.workload().name() == name);
     WorkloadSpec::new(kind.unwrap_or_else(|| workload.kind.clone())).settled()
@@ -64,13 +64,13 @@ fn setting(key: &str, value: &Value) -> String {
     let inline = || toml::Value::try_from(value).map_or(String::new(), |value| value.to_string());
     let value = value.as_str().map_or_else(inline, str::to_owned);
     match flag {
-        Some((_, flag)) => format!(" {flag} {}", quoted(&value)),
-        None => format!(" --set {}", quoted(&format!("{key}={value}"))),
+        Some((_, flag)) => format!(" {flag} {}", quote(&value)),
+        None => format!(" --set {}", quote(&format!("{key}={value}"))),
     }
 }
 
 /// Quotes a word for the shell.
-fn quoted(word: &str) -> String {
+fn quote(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "%./:=,_-".contains(letter);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

@@ -1,4 +1,4 @@
-//! `hol submit` with the clusters that it is for: SLURM with several nodes on this machine, HyperQueue's server and workers.
+//! `hol submit` with real clusters: SLURM with several nodes on this machine, and HyperQueue's server and workers.
 
 mod slurm;
 
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use crate::program::{BIN, failure, ok};
 use slurm::{Slurm, jobs_on, kill, until};
 
-/// Six parts of seconds, so that one can be met while it runs.
+/// Six parts that take seconds each, so that the test can observe one while it runs.
 const LONG: &str = "
     transports = ['tcp', 'sctp:streams=8']
     messages = 400000
@@ -27,26 +27,27 @@ const SHORT: &str = "
     'network.loss' = ['0%', '1%', '5%']
 ";
 
-/// A Python that has `hyperqueue` and `kubernetes-validate`.
+/// Returns a Python that has `hyperqueue` and `kubernetes-validate`.
 fn python() -> String {
     std::env::var("HOL_PYTHON").unwrap_or_else(|_| "python3".into())
 }
 
-/// An empty directory with an experiment, whose name has a space.
+/// Creates a directory with an experiment; its name contains a space.
 fn directory(text: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("my one.toml"), text).unwrap();
     dir
 }
 
-/// Its table, in which each point has its digest.
+/// Returns the table of results, in which each point has its digest.
 fn table(dir: &Path, results: &str) -> String {
     let table = fs::read_to_string(dir.join(results).join("points.csv")).unwrap();
     assert!(table.lines().next().unwrap().contains("digest") && table.lines().count() > 2, "{table}");
     table
 }
 
-/// A directory with `hq`, as HyperQueue's own library does what it is told, and a server with two workers.
+/// Creates a directory with `hq`, a script that passes job definitions to HyperQueue's own library, and starts a server
+/// with two workers.
 fn hyperqueue(dir: &Path) -> Child {
     let has = Command::new(python()).args(["-c", "import hyperqueue"]).output().unwrap();
     assert!(has.status.success(), "{} (pip install hyperqueue)", String::from_utf8_lossy(&has.stderr));
@@ -181,7 +182,7 @@ mod nightly {
         ok(dir, &["run", "my one.toml", "--out", "here"]);
         assert_eq!(table(dir, "there"), table(dir, "here"));
 
-        // All runs are done: the second submission only merges the results.
+        // All runs are finished, so the second submission only merges the results.
         let again = Command::new(BIN)
             .args(["submit", "my one.toml", "--to", "slurm", "--wait", "--out", "there"])
             .current_dir(dir)

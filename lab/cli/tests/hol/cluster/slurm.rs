@@ -1,4 +1,4 @@
-//! SLURM with several nodes, on loopback, as whoever runs the test.
+//! SLURM with several nodes, on loopback, with the user of the test.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a cluster takes its time")]
 
 use std::fs;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// More than what SLURM takes to notice that a node is gone.
+/// Longer than SLURM needs to detect a lost node.
 const PATIENCE: Duration = Duration::from_secs(150);
 
-/// Its daemons, which end with it.
+/// The daemons of SLURM, which are stopped with this value.
 pub struct Slurm {
     dir: tempfile::TempDir,
     others: Vec<Child>,
@@ -21,7 +21,7 @@ pub struct Slurm {
 }
 
 impl Slurm {
-    /// One with so many nodes of a processor each, named n1 and so on.
+    /// Starts a cluster with this many nodes of one processor each, called n1, n2 and so on.
     pub fn start(nodes: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         configure(dir.path(), nodes);
@@ -52,12 +52,12 @@ impl Slurm {
         slurm
     }
 
-    /// What programs find it by, in SLURM_CONF.
+    /// Returns the path of the configuration, for SLURM_CONF.
     pub fn configuration(&self) -> PathBuf {
         self.dir.path().join("slurm.conf")
     }
 
-    /// The node loses its power.
+    /// Kills a node, as if it lost its power.
     pub fn kill_node(&mut self, number: usize) {
         let name = format!("n{number}");
         let jobs = jobs_on(&name);
@@ -101,7 +101,7 @@ fn configure(dir: &Path, nodes: usize) {
     let host = host.split('.').next().unwrap();
     let user = Command::new("id").arg("-un").output().unwrap().stdout;
     let user = String::from_utf8(user).unwrap();
-    // Kept until all are known, so that no two are the same.
+    // All ports are reserved before the first is released, so that no two are equal.
     let listeners: Vec<_> = (0..=nodes).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let ports: Vec<u16> = listeners.iter().map(|one| one.local_addr().unwrap().port()).collect();
     let mut text = format!(
@@ -135,7 +135,7 @@ fn configure(dir: &Path, nodes: usize) {
     }
 }
 
-/// Processes of jobs on a node that run a part.
+/// Returns the processes of jobs on a node that run a part.
 pub fn jobs_on(node: &str) -> Vec<Pid> {
     let wanted = format!("SLURMD_NODENAME={node}");
     let has = |path: PathBuf, word: &[u8]| {
@@ -148,7 +148,7 @@ pub fn jobs_on(node: &str) -> Vec<Pid> {
         .collect()
 }
 
-/// The shell of a job; of the shell, SLURM's own process for it.
+/// Returns the parent of a process: of a program the shell of its job, of that shell SLURM's process for it.
 fn parent(of: Pid) -> Option<Pid> {
     let status = fs::read_to_string(format!("/proc/{}/status", of.as_raw_nonzero())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
@@ -159,7 +159,7 @@ pub fn kill(process: Pid) {
     let _ = kill_process(process, Signal::KILL);
 }
 
-/// Waits for it.
+/// Waits until a condition holds.
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let since = Instant::now();
     while !is_so() {

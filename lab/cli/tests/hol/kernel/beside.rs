@@ -1,11 +1,11 @@
-//! Programs as they are installed, beside the workloads that stand for them: experiments that are shipped, a part of each.
+//! Real programs compared with the workloads that model them: parts of the shipped experiments.
 
 use std::path::Path;
 
 use crate::program::ok;
 use serde_json::Value;
 
-/// The points of a shipped experiment with these keys, in the order of the plan.
+/// Returns the points of a shipped experiment with these keys, in the order of the plan.
 fn points(experiment: &str, keys: &[&str]) -> Vec<Value> {
     let directory = tempfile::tempdir().unwrap();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments").join(experiment);
@@ -18,19 +18,20 @@ fn points(experiment: &str, keys: &[&str]) -> Vec<Value> {
     points
 }
 
-/// A number of a point.
+/// Returns a number of a point.
 fn number(point: &Value, path: &str) -> f64 {
     point.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path} of {point}"))
 }
 
-/// What a program took is what the workload took within so many per cent.
+/// Asserts that the values of program and workload differ by at most `percent`.
 fn is_near(program: f64, workload: f64, percent: f64) {
     let difference = 100.0 * (program / workload - 1.0);
     assert!(difference.abs() < percent, "{program} beside {workload}: {difference:.1} %");
 }
 
-/// A hundred files of 1000 octets over 1 Mbit/s. The model's state cookie is shorter than Linux's, which each association carries
-/// twice; nginx writes the head of a response and its file apart, so that over SCTP each takes a header.
+/// A hundred files of 1000 octets over 1 Mbit/s. The model's state cookie is shorter than Linux's, which each
+/// association carries twice; nginx writes the header of a response and its file separately, so that over SCTP each is
+/// a message of its own.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), nginx, curl and mkfs.erofs (erofs-utils)"]
 fn curl_takes_as_long_for_a_hundred_files_as_the_workload_page() {
@@ -47,7 +48,7 @@ fn curl_takes_as_long_for_a_hundred_files_as_the_workload_page() {
     }
 }
 
-/// Two programs that know TCP alone hand messages on as fast as the workload that stands for them.
+/// Two programs that support only TCP deliver messages as fast as the workload `oneway`.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), python3 and mkfs.erofs (erofs-utils)"]
 fn messages_of_two_programs_come_as_fast_as_those_of_the_workload_oneway() {
@@ -58,8 +59,9 @@ fn messages_of_two_programs_come_as_fast_as_those_of_the_workload_oneway() {
     }
 }
 
-/// A message that does not fit into the send buffer with another has it until all of it is acknowledged. Of 128 KiB the last chunk is the only
-/// one on its way, and waits for a delayed SACK; above the receive buffer they are delivered in parts, not quite at the same times.
+/// If two messages do not fit into the send buffer together, the second waits until the first is completely
+/// acknowledged. Of 128 KiB the last chunk is in flight alone, and waits for a delayed SACK; messages larger than the
+/// receive buffer are delivered in parts, at slightly different times.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn large_messages_over_sctp_wait_for_one_another_as_in_linux() {
@@ -70,7 +72,7 @@ fn large_messages_over_sctp_wait_for_one_another_as_in_linux() {
     }
 }
 
-/// smbclient looks for a file before it removes it, and greets its server; the workload does neither.
+/// smbclient looks up a file before it removes it, and negotiates with its server; the workload does neither.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), samba, smbclient and mkfs.erofs (erofs-utils)"]
 fn smbclient_takes_as_long_as_the_workload_files_and_the_round_trips_that_it_has_not() {
@@ -79,7 +81,8 @@ fn smbclient_takes_as_long_as_the_workload_files_and_the_round_trips_that_it_has
         points("samba.toml", &[dialect, "program.1.env.FILES=\"100\"", "program.1.env.SIZE=\"100\""]);
     let batches = points("samba-model.toml", &["workload.files=100", "workload.size=100B"]);
     for (program, batch) in programs.iter().zip(&batches) {
-        // A FIND_FIRST2 a file, one to negotiate, two for the session, five for trees: 11 to 14 ms each over this line.
+        // smbclient sends a FIND_FIRST2 for each file, one request to negotiate, two for the session, and five for
+        // trees: 11 to 14 ms each over this link.
         let (program, batch) = (number(program, "/mean_ms"), number(batch, "/mean_ms"));
         let round_trip = (program - batch) / 108.0;
         assert!((11.0..14.0).contains(&round_trip), "{program} beside {batch}: {round_trip} ms each");
@@ -89,7 +92,7 @@ fn smbclient_takes_as_long_as_the_workload_files_and_the_round_trips_that_it_has
 mod nightly {
     use super::*;
 
-    /// What iperf says that it has sent is what the workload brings over, also over SCTP.
+    /// iperf sends as much as the workload, also over SCTP.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
     fn iperf_sends_as_much_as_the_workload_bulk() {
@@ -104,7 +107,7 @@ mod nightly {
         }
     }
 
-    /// FreeBSD's SCTP, which nobody here wrote, brings over a line as much as the model's; with a loss of 1 % as far as five runs tell.
+    /// FreeBSD's SCTP has the same goodput as the model's; with a loss of 1 %, as precisely as five runs can tell.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
     fn usrsctp_sends_as_much_as_the_workload_bulk() {
@@ -117,7 +120,7 @@ mod nightly {
         }
     }
 
-    /// A document, then twelve images one after the other, in Chromium; twice with the same packets.
+    /// A document, then twelve images one after the other, in Chromium; two runs have the same packets.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
     fn chromium_takes_as_long_for_a_page_as_the_workload_and_the_same_seed_gives_the_same_packets() {

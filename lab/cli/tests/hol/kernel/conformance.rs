@@ -1,4 +1,4 @@
-//! The cases that every world keeps, in both engines: a sample of them, and nightly all.
+//! The conformance cases of all worlds, in both engines: a sample of them, and all of them nightly.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use hol_scenario::conformance::{ConformanceCase, Verdict, cases};
 
 use super::engine::{qemu, qemu_of, user_mode};
 
-/// `kernel` keeps the cases, one in `every` of them.
+/// Runs one in `every` cases in `kernel`.
 fn check(kernel: &Kernel, every: usize) {
     let cases: Vec<ConformanceCase> = cases().into_iter().step_by(every).collect();
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -18,7 +18,7 @@ fn check(kernel: &Kernel, every: usize) {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     match case.verdict(kernel) {
                         Verdict::Passed => {}
-                        // This world has every workload and every transport.
+                        // The kernel world supports every workload and every transport.
                         Verdict::Refused(what) | Verdict::Differs(what) => {
                             wrong.lock().unwrap().push(format!("{case}: {what}"));
                         }

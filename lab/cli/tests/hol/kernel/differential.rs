@@ -1,11 +1,11 @@
-//! Scenarios in which the model once differed from Linux, packet by packet: they stay equal.
+//! Scenarios in which the model once differed from Linux: their packets must stay equal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::program::{failure, ok};
 
-/// Each is an experiment file; what it is named after was the fault.
+/// Returns the experiment files; each is named after the former fault.
 fn agreed() -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hol/kernel/agreed");
     let mut files: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();

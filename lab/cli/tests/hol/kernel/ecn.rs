@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::program::ok;
 
-/// How many packets came to the server with a mark, and when the last data came, in the model and in the kernel.
+/// Returns how many packets arrive at the server with a mark, and when the last data arrives, in the model and in the kernel.
 fn bulk(transport: &str, rate: &str, delay: &str, discipline: &str) -> [(usize, f64); 2] {
     ["model", "kernel:uml"].map(|world| {
         let discipline = format!("network.discipline={discipline}");
@@ -20,7 +20,8 @@ fn bulk(transport: &str, rate: &str, delay: &str, discipline: &str) -> [(usize, 
     })
 }
 
-/// What the model and Linux say, if it is not the same marks within 10 %, or one where there are few, and the same time within 2 %.
+/// Returns the difference of model and Linux, if the numbers of marks differ by more than 10 % (or one, if there are
+/// few), or the times by more than 2 %.
 fn apart(case: &str, runs: [(usize, f64); 2]) -> Option<String> {
     let [(model, model_end), (kernel, kernel_end)] = runs;
     let said = format!("{case}: marks and s in the model and in Linux {runs:?}");
@@ -47,8 +48,9 @@ fn as_many_packets_are_marked_as_in_linux() {
     }
 }
 
-/// RFC 8257: a low threshold marks often (RFC 3168 marks 3 packets here at 50 Mbit/s), and takes little each time. How often is not the same: Linux acknowledges single segments
-/// while its receive window grows, which the model's receiver does not, and that spreads the bursts.
+/// RFC 8257: a low threshold marks often (RFC 3168 marks 3 packets here at 50 Mbit/s), and each mark reduces the window
+/// only slightly. The numbers of marks differ, because Linux acknowledges single segments while its receive window
+/// grows, which spreads the bursts; the model's receiver does not.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn dctcp_loses_nothing_to_its_marks_as_in_linux() {
@@ -60,7 +62,7 @@ fn dctcp_loses_nothing_to_its_marks_as_in_linux() {
     }
 }
 
-/// Who does not speak ECN is dropped by the same queue; so is who was told not to.
+/// A flow without ECN loses packets in the same queue, and so does one whose ECN is switched off.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn without_ecn_nothing_is_marked() {
@@ -71,7 +73,8 @@ fn without_ecn_nothing_is_marked() {
 mod nightly {
     use super::*;
 
-    /// The figures of docs/paths.md: `cargo test -p headofline --test hol -- --ignored --nocapture ecn::nightly`. One point is known to be apart.
+    /// Prints the figures of docs/paths.md: `cargo test -p headofline --test hol -- --ignored --nocapture
+    /// ecn::nightly`. One point is known to differ.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
     fn as_many_packets_are_marked_on_the_whole_grid() {

@@ -8,17 +8,17 @@ use hol_kernel::{Image, Kernel};
 
 use crate::program::BIN;
 
-/// The kernel world in QEMU.
+/// Returns the kernel world in QEMU.
 pub fn qemu() -> Kernel {
     world(Image::find(None).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// The kernel world in QEMU, with a kernel of this series.
+/// Returns the kernel world in QEMU, with a kernel of this series.
 pub fn qemu_of(series: &str) -> Kernel {
     world(Image::find(Some(series)).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// The kernel world in User-Mode Linux.
+/// Returns the kernel world in User-Mode Linux.
 pub fn user_mode() -> Kernel {
     world(user_mode_image())
 }
@@ -31,13 +31,13 @@ pub fn user_mode_image() -> Image {
     Image::find(Some("uml")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A kernel of a distribution, for QEMU.
+/// Returns a distribution's kernel, for QEMU.
 pub fn stock() -> Image {
     let stock = Image::list().into_iter().find(|image| !image.is_user_mode());
     stock.expect("there is no kernel for QEMU: `hol kernel fetch`")
 }
 
-/// Makes `cache` a cache of its own with the same kernels, and no snapshot.
+/// Creates a separate cache in `cache` with the same kernels and without snapshots.
 pub fn share_kernels(cache: &Path) {
     let kernels = stock().directory.parent().unwrap().to_owned();
     fs::create_dir_all(cache.join("headofline")).unwrap();

@@ -1,4 +1,5 @@
-//! The kernel world in QEMU when things go wrong: a run fails and the sweep goes on; nothing is lost, nothing stays behind.
+//! Faults of the kernel world in QEMU: a run fails and the sweep continues; no result is lost, and no process or file
+//! remains.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,15 +23,15 @@ fn command(dir: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What it complained of; it must have failed with `exit`.
-fn complaint(output: &Output, exit: i32) -> String {
+/// Returns the error output; the command must have failed with `exit`.
+fn error_output(output: &Output, exit: i32) -> String {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(code(output), exit, "{text}");
     text
 }
 
-/// A directory with the sweep in it.
-fn place() -> tempfile::TempDir {
+/// Creates a directory with the sweep.
+fn directory_with_sweep() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("sweep.toml"), SWEEP).unwrap();
     dir
@@ -42,7 +43,7 @@ fn journal(dir: &Path) -> Vec<String> {
     fs::read_to_string(dir.join("out/runs.jsonl")).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-/// The machine that `parent` runs, once it has one that is busy with its job: restoring takes less than this.
+/// Returns the machine that `parent` runs, once it executes its job: restoring takes less processor time than this.
 fn machine(parent: &Child) -> u32 {
     for _ in 0..6000 {
         let processes = fs::read_dir("/proc").unwrap().flatten();
@@ -63,7 +64,7 @@ fn machine(parent: &Child) -> u32 {
 }
 
 fn is_running(id: u32) -> bool {
-    // One that nobody has waited for yet is no longer running.
+    // A zombie is no longer running.
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     status.contains("qemu") && !status.contains("State:\tZ")
 }
@@ -89,7 +90,7 @@ fn a_kernel_without_sctp_is_refused_for_sctp_only() {
     assert_eq!(code(&hol(&["kernel", "use", image.to_str().unwrap(), "--modules", modules])), 0);
     fs::write(cache.path().join("sweep.toml"), SWEEP).unwrap();
     assert_eq!(code(&hol(&["run", "sweep.toml", "--plan"])), 0);
-    let said = complaint(&hol(&["run", "sweep.toml", "--plan", "--set", "transports=['sctp']"]), 2);
+    let said = error_output(&hol(&["run", "sweep.toml", "--plan", "--set", "transports=['sctp']"]), 2);
     assert!(said.contains("no module sctp") && said.contains("hol kernel fetch"), "{said}");
 }
 
@@ -104,16 +105,16 @@ fn a_kernel_that_was_cut_short_in_the_cache_is_named_with_the_cure() {
     fs::write(copy.join("vmlinuz"), &octets[..octets.len() / 2]).unwrap();
     let arguments = ["compare", "tcp", "--world", "kernel"];
     let output = command(cache.path(), &arguments).env("XDG_CACHE_HOME", cache.path()).output().unwrap();
-    let said = complaint(&output, 1);
+    let said = error_output(&output, 1);
     assert!(said.contains("truncated") && said.contains("hol kernel fetch"), "{said}");
 }
 
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
 fn more_machines_than_the_memory_holds_are_refused_before_the_first() {
-    let dir = place();
+    let dir = directory_with_sweep();
     let arguments = ["run", "sweep.toml", "--set", "repetitions=3000", "--jobs", "3000"];
-    let said = complaint(&command(dir.path(), &arguments).output().unwrap(), 1);
+    let said = error_output(&command(dir.path(), &arguments).output().unwrap(), 1);
     assert!(said.contains("3000 simultaneous virtual machines") && said.contains("MiB are free"), "{said}");
 }
 
@@ -134,7 +135,7 @@ mod nightly {
         let states = fs::read_dir(cache.path().join("headofline/snapshots")).unwrap().flatten();
         let left: Vec<_> = states.map(|entry| entry.file_name()).filter(|name| name != "lock").collect();
         assert!(Command::new("umount").arg(cache.path()).status().unwrap().success());
-        let said = complaint(&output, 1);
+        let said = error_output(&output, 1);
         assert!(said.contains("free some space") && said.contains("headofline/snapshots"), "{said}");
         assert!(left.is_empty(), "{left:?}");
     }
@@ -167,10 +168,10 @@ mod nightly {
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
     fn a_machine_that_is_killed_is_a_failed_run_with_a_log_and_the_same_command_does_it_again() {
-        let dir = place();
+        let dir = directory_with_sweep();
         let sweep = command(dir.path(), &RUN).spawn().unwrap();
         kill("-KILL", machine(&sweep));
-        let said = complaint(&sweep.wait_with_output().unwrap(), 1);
+        let said = error_output(&sweep.wait_with_output().unwrap(), 1);
         assert!(said.contains("1 of 3 runs failed") && said.contains("SIGKILL"), "{said}");
         assert!(said.contains("same command again"), "{said}");
         assert_eq!(journal(dir.path()).len(), 3, "the others were done");
@@ -183,17 +184,17 @@ mod nightly {
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
     fn a_run_that_takes_too_long_is_a_failed_run_and_the_limit_is_the_users() {
-        let dir = place();
+        let dir = directory_with_sweep();
         let limited = |limit: &str| command(dir.path(), &RUN).env("HOL_RUN_LIMIT", limit).output().unwrap();
-        let said = complaint(&limited("10ms"), 1);
+        let said = error_output(&limited("10ms"), 1);
         assert!(said.contains("3 of 3 runs failed") && said.contains("HOL_RUN_LIMIT"), "{said}");
-        assert!(complaint(&limited("soon"), 2).contains("HOL_RUN_LIMIT=soon"));
+        assert!(error_output(&limited("soon"), 2).contains("HOL_RUN_LIMIT=soon"));
     }
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
     fn a_sweep_that_is_killed_leaves_no_machine_and_goes_on() {
-        let dir = place();
+        let dir = directory_with_sweep();
         let mut sweep = command(dir.path(), &RUN).spawn().unwrap();
         let machine = machine(&sweep);
         sweep.kill().unwrap();
@@ -207,11 +208,11 @@ mod nightly {
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
     fn an_interrupt_ends_the_sweep_and_the_run_that_has_begun() {
-        let dir = place();
+        let dir = directory_with_sweep();
         let sweep = command(dir.path(), &RUN).spawn().unwrap();
         let machine = machine(&sweep);
         kill("-INT", sweep.id());
-        let said = complaint(&sweep.wait_with_output().unwrap(), 1);
+        let said = error_output(&sweep.wait_with_output().unwrap(), 1);
         assert!(said.contains("run the same command again"), "{said}");
         assert!(!is_running(machine));
         assert_eq!(journal(dir.path()).len(), 0);

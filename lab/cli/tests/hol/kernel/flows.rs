@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::program::{failure, ok};
 use serde_json::Value;
 
-/// 500-octet messages each 10 ms over 400 kbit/s, beside `background`.
+/// 500-octet messages every 10 ms over 400 kbit/s, next to `background`.
 const CONDITIONS: [&str; 22] = [
     "--world=kernel:uml",
     "--json",
@@ -55,7 +55,7 @@ fn a_greedy_connection_takes_its_share_and_the_run_repeats_itself() {
     assert_eq!(row["digest"], again["digest"]);
 }
 
-/// Its window has to grow to 188 kB for that: `tcp_rcv_space_adjust`.
+/// The receive window has to grow to 188 kB: `tcp_rcv_space_adjust`.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_greedy_connection_fills_a_long_path_as_in_the_model() {
@@ -64,7 +64,7 @@ fn a_greedy_connection_fills_a_long_path_as_in_the_model() {
     assert!(model > 7_000.0 && (model / kernel - 1.0).abs() < 0.01, "{model} for {kernel} kbit/s");
 }
 
-/// A column of echoes over 10 Mbit/s in the model and in the kernel.
+/// Returns a column for echoes over 10 Mbit/s, in the model and in the kernel.
 fn delays(transport: &str, conditions: &[&str], column: &str) -> [f64; 2] {
     ["--world=model", "--world=kernel:uml"].map(|world| {
         let question =
@@ -75,7 +75,8 @@ fn delays(transport: &str, conditions: &[&str], column: &str) -> [f64; 2] {
     })
 }
 
-/// What a greedy connection gets of 10 Mbit/s in the model and in the kernel, in kbit/s, each with half of its interval.
+/// Returns the throughput of a greedy connection over 10 Mbit/s in the model and in the kernel, in kbit/s, each with
+/// half its interval.
 fn throughputs(transport: &str, conditions: &[&str]) -> [(f64, Option<f64>); 2] {
     ["--world=model", "--world=kernel:uml"].map(|world| {
         let question = ["compare", transport, world, "--json", "--workload=bulk"];
@@ -96,8 +97,8 @@ fn two_associations_carry_every_message_and_the_run_repeats_itself() {
     assert_ne!(row["digest"], one["digest"]);
 }
 
-/// Linux keeps ssthresh of a connection that has closed, if it is told to: the next one ends its slow start there.
-/// `tcp_init_metrics`.
+/// With `metrics_cache=ssthresh`, Linux stores ssthresh of a closed connection, and the next one ends slow start
+/// there: `tcp_init_metrics`.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn hosts_that_remember_ssthresh_slow_the_next_connection_down() {
@@ -121,7 +122,7 @@ fn hosts_that_remember_ssthresh_slow_the_next_connection_down() {
     assert!(remembers < 0.8 * forgets, "{remembers} of {forgets} kbit/s");
 }
 
-/// What a weak server's clients get, in both worlds: `keys` of the answer to a comparison with `service`.
+/// Returns, for both worlds, `keys` of the comparison in which a slow server has the processing model `service`.
 fn of_a_weak_server<const N: usize>(
     transport: &str,
     service: &str,
@@ -156,7 +157,7 @@ fn a_server_takes_its_time_for_each_message_as_in_the_model() {
             of_a_weak_server(transport, "5ms", &["--workload=pingpong", "--count=100"], ["mean_ms"]);
         assert!(model > 7.0 && (model - kernel).abs() < 0.3, "{transport}: {model} for {kernel} ms");
         let [[model], [kernel]] = of_a_weak_server(transport, "10ms", &random, ["mean_ms"]);
-        // 2 ms for the way and 10 for the answer; the rest it waits, 7.5 ms on average over all times.
+        // 2 ms on the link and 10 ms of service; the rest is waiting, on average 7.5 ms.
         assert!(model > 17.0 && (model / kernel - 1.0).abs() < 0.03, "{transport}: {model} for {kernel} ms");
     }
 }
@@ -195,7 +196,8 @@ fn one_node_with_two_minds_about_a_setting_is_refused() {
     );
 }
 
-/// RFC 9260 section 5.1: requests made before the association is up are bundled with COOKIE ECHO and answered a round trip earlier.
+/// RFC 9260 section 5.1: requests sent before the association is established are bundled with COOKIE ECHO and answered
+/// a round trip earlier.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn one_to_many_sockets_let_data_go_with_cookie_echo() {
@@ -222,7 +224,8 @@ fn one_to_many_sockets_let_data_go_with_cookie_echo() {
 mod nightly {
     use super::*;
 
-    /// Which packets are dropped is chance, so it is the means of several runs that agree within 5 %, as far as these tell.
+    /// Drops are random, so the means of several runs are compared; they differ by at most 5 %, as far as these runs
+    /// can tell.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
     fn a_greedy_connection_before_a_queue_that_drops_early_gets_what_it_does_in_the_model() {
@@ -237,8 +240,8 @@ mod nightly {
         assert!((model - kernel).abs() < 0.05 * kernel + open, "{model} for {kernel} ± {open} kbit/s");
     }
 
-    /// Messages beside a greedy connection wait for it in a queue that is long, hardly where CoDel keeps it short, and not at all where
-    /// flows take turns (RFC 8290): in both worlds the same within 5 %.
+    /// With a greedy connection, messages wait in a long queue, only briefly with CoDel, and not at all with fair
+    /// queueing (RFC 8290): both worlds differ by at most 5 %.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
     fn queues_that_manage_themselves_keep_messages_waiting_as_long_as_in_the_model() {

@@ -1,4 +1,4 @@
-//! When an application gets an error because its peer is gone: the model against Linux.
+//! The time after which an application gets an error because its peer has failed: the model compared with Linux.
 
 use std::path::Path;
 
@@ -23,8 +23,8 @@ at = "2s"
 down = true
 "#;
 
-/// Transports, and ms from the failure until the error.
-fn noticed(dir: &Path, world: &str, more: &[&str]) -> Vec<(String, f64)> {
+/// Returns for each transport the time in ms from the failure to the error.
+fn error_times(dir: &Path, world: &str, more: &[&str]) -> Vec<(String, f64)> {
     let run = ["run", "gone.toml", "--world", world, "--out", world];
     ok(dir, &[&run, more].concat());
     let points = std::fs::read(dir.join(world).join("points.json")).unwrap();
@@ -38,7 +38,7 @@ fn noticed(dir: &Path, world: &str, more: &[&str]) -> Vec<(String, f64)> {
 fn agree(more: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("gone.toml"), EXPERIMENT).unwrap();
-    let [model, linux] = ["model", "kernel:uml"].map(|world| noticed(dir.path(), world, more));
+    let [model, linux] = ["model", "kernel:uml"].map(|world| error_times(dir.path(), world, more));
     assert_eq!(model.len(), linux.len());
     for ((transport, model), (_, linux)) in model.iter().zip(&linux) {
         // The kernel's timers end with ticks of 4 ms; SCTP's heartbeats have jitter.

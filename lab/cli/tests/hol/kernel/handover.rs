@@ -1,5 +1,5 @@
-//! A client that moves, in both worlds: how long it has nothing between two access routers, when its address changes and when the
-//! route does.
+//! A moving client in both worlds: how long it receives nothing between two access routers, if its address changes and
+//! if its route changes.
 
 use hol_base::{Duration, Seed, Time};
 use hol_kernel::Kernel;
@@ -10,7 +10,7 @@ use hol_wire::{Packet, Transport};
 
 use super::engine::{qemu, user_mode};
 
-/// Two paths, and a client that leaves the first 0.5 s after it has come to the second.
+/// Returns a network with two paths; the client leaves the first 0.5 s after it attaches to the second.
 fn network(delays: [&str; 2], at: &str, attach: &str, changes: &str) -> String {
     let [old, new] = delays;
     format!(
@@ -25,13 +25,13 @@ fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Sc
     Scenario::alone(network.try_into().unwrap(), transport, workload.try_into().unwrap(), messages)
 }
 
-/// A file that is under way when the client leaves the first cell.
+/// Returns a scenario in which a file is in transit when the client leaves the first cell.
 fn moving(transport: &str, network: &str) -> Scenario {
     let workload = "kind = 'page'\ndocument = '0B'\nobjects = 1\nsize = '400kB'\nreopen = true";
     scenario(transport, network, workload, 1)
 }
 
-/// When the client had the last data over the first path, and the first over the second.
+/// The times at which the client received the last data over the first path, and the first over the second.
 #[derive(Debug, Default)]
 struct Gap {
     last: Option<Time>,
@@ -39,13 +39,13 @@ struct Gap {
 }
 
 impl PacketObserver for Gap {
-    fn observe(&mut self, sighting: &PacketEvent<'_>) {
-        if sighting.fate != TapEvent::Received || !has_data(&sighting.packet.octets()) {
+    fn observe(&mut self, event: &PacketEvent<'_>) {
+        if event.fate != TapEvent::Received || !has_data(&event.packet.octets()) {
             return;
         }
-        match sighting.point.name {
-            "client:1" => self.last = Some(sighting.time),
-            "client:2" => self.first = self.first.or(Some(sighting.time)),
+        match event.point.name {
+            "client:1" => self.last = Some(event.time),
+            "client:2" => self.first = self.first.or(Some(event.time)),
             _ => {}
         }
     }
@@ -55,12 +55,12 @@ fn has_data(octets: &[u8]) -> bool {
     match Packet::parse(octets.to_vec().into()).unwrap().transport {
         Transport::Tcp(segment) => !segment.payload.is_empty(),
         Transport::Sctp(packet) => packet.chunks.iter().any(|chunk| chunk.user_data().is_some()),
-        // What is protected is not seen, but no acknowledgment is as long.
+        // Encrypted packets cannot be parsed, but no acknowledgement is this long.
         Transport::Udp(_) | Transport::Quic(_) => octets.len() > 500,
     }
 }
 
-/// From the last octet over the old path to the first over the new.
+/// Returns the time from the last octet over the old path to the first over the new one.
 fn gap(world: &dyn World, scenario: &Scenario) -> Duration {
     let mut gap = Gap::default();
     let run = world.trace(scenario, Seed(1), &mut gap).unwrap();
@@ -71,10 +71,11 @@ fn gap(world: &dyn World, scenario: &Scenario) -> Duration {
 const TCP: &str = "tcp:address_loss_aborts=true";
 const SCTP: &str = "sctp:auth=true,addip=true";
 
-/// Nobody is told that the route has changed, so the timers say when the next try is: RFC 6298 section 5.5, RFC 9260 section 6.3.3,
-/// RFC 9002 section 6.2.1. Where one expired just when the client is attached, a millisecond would decide on a try more; none does here.
-/// The model has no MPTCP: over one path it is held to Linux' TCP. In User-Mode Linux, where computing takes no time; in QEMU TCP's last one
-/// is 5.7 % longer than the model's, for its round trips vary more.
+/// Hosts are not notified of the new route, so timers determine the next transmission: RFC 6298 section 5.5, RFC 9260
+/// section 6.3.3, RFC 9002 section 6.2.1. No timer expires within a millisecond of the attachment, which would decide
+/// about a further transmission. The model has no MPTCP: over one path it is compared with Linux' TCP. In User-Mode
+/// Linux computing takes no time; in QEMU the last gap of TCP is 5.7 % longer than in the model, because its round-trip
+/// times vary more.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn the_gap_of_a_route_that_changes_is_the_models_within_a_twentieth() {
@@ -102,9 +103,10 @@ fn the_gap_of_a_route_that_changes_is_the_models_within_a_twentieth() {
     }
 }
 
-/// What is under way when the client leaves, and what is sent until it is attached, is the same in both worlds.
+/// Datagrams in transit when the client leaves, and datagrams sent until it is attached, are the same in both worlds.
 fn the_datagrams_that_a_changing_route_loses_are_the_models(kernel: &Kernel) {
-    // Number n is sent at 10 (n + 1) ms and takes 56 ms; the client leaves at 1 s, and is attached after that, or long before.
+    // Datagram n is sent at 10 (n + 1) ms and takes 56 ms; the client leaves at 1 s, and is attached after that time or
+    // long before it.
     for (attach, lost) in [("525ms", 94..102), ("775ms", 94..127), ("95ms", 94..94)] {
         let network = network(["55ms", "20ms"], "500ms", attach, "route");
         let workload = "kind = 'oneway'\ninterval = '10ms'\nsize = '200B'";
@@ -118,7 +120,8 @@ fn the_datagrams_that_a_changing_route_loses_are_the_models(kernel: &Kernel) {
     }
 }
 
-/// RFC 5061 section 5.4 and RFC 8684 section 3.4.2: who has the next address before it loses the last has no gap.
+/// RFC 5061 section 5.4 and RFC 8684 section 3.4.2: a client that has the next address before it loses the old one has
+/// no gap.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn who_has_the_next_address_in_time_goes_on_over_it() {
@@ -139,8 +142,9 @@ fn who_has_the_next_address_in_time_goes_on_over_it() {
 fn a_multipath_connection_goes_on_by_a_subflow_from_the_next_address() {
     let kernel = user_mode();
     let gap = gap(&kernel, &moving("mptcp", &network(["50ms"; 2], "300ms", "1s", "address")));
-    // The address is here 0.5 s after the other has gone, and 0.15 s later the subflow. What is under way on the old one goes over
-    // it at that one's next timeout, which has doubled each time: at most twice as late (RFC 6298 section 5.5), and 50 ms to get here.
+    // The client has the new address 0.5 s after it lost the old one, and the subflow 0.15 s later. Data in flight on
+    // the old subflow are sent on the new one at the old one's next timeout, which has doubled each time: at most twice
+    // as late (RFC 6298 section 5.5), plus 50 ms of delay.
     assert!((Duration::from_millis(650)..Duration::from_millis(1350)).contains(&gap), "{gap}");
 }
 
@@ -153,7 +157,7 @@ fn the_datagrams_that_a_changing_route_loses_in_user_mode_linux_are_the_models()
 mod nightly {
     use super::*;
 
-    /// RFC 5061 section 5.3 F1: an association without an address goes on from the next one.
+    /// RFC 5061 section 5.3 F1: an association that has lost its address continues from the next one.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
     fn the_gap_of_a_handover_is_the_models_within_a_twentieth() {

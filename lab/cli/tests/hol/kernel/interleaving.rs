@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::points::points;
 
-/// Mean and median in ms, of the model and of Linux, by scheduler, with I-DATA and without.
+/// Returns mean and median in ms, of the model and of Linux, by scheduler, with and without I-DATA.
 fn both(schedulers: &[&str], messages: u32, exchanges: &str) -> BTreeMap<(String, bool), [[f64; 2]; 2]> {
     let spec = |scheduler: &str, interleaving: bool| {
         format!(
@@ -49,7 +49,7 @@ fn assert_alike(all: &BTreeMap<(String, bool), [[f64; 2]; 2]>) {
     }
 }
 
-/// RFC 8260 section 2: without I-DATA no scheduler helps; with it all but the first do.
+/// RFC 8260 section 2: without I-DATA no scheduler helps; with I-DATA all of them help except the first.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn small_messages_wait_for_a_large_one_as_in_linux() {
@@ -66,14 +66,14 @@ fn small_messages_wait_for_a_large_one_as_in_linux() {
     }
 }
 
-/// RFC 8260 section 3: three large messages at once, the larger the earlier.
+/// RFC 8260 section 3: three large messages at the same time, sent in descending order of size.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn streams_share_a_path_as_in_linux() {
     let schedulers = ["fcfs", "rr", "prio,stream_values=2/1/0", "fc", "wfq,stream_values=1/2/4/1"];
     let all = both(&schedulers, 200, "'0ms 30kB', '1ms 20kB', '2ms 10kB', '1500ms 100B'");
     assert_alike(&all);
-    // They are told apart: the shortest first has the least mean, all in turn the greatest.
+    // The schedulers differ: shortest first has the lowest mean, round robin the highest.
     let mean = |scheduler: &str| all[&(scheduler.to_owned(), true)].map(|[mean, _]| mean);
     let [least, most] = [mean("prio,stream_values=2/1/0"), mean("rr")];
     assert!(least[0] < 0.8 * most[0] && least[1] < 0.8 * most[1], "{least:?} {most:?}");

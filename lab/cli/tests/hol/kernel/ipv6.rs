@@ -1,4 +1,4 @@
-//! Networks of IPv6 in the kernel world, beside the model.
+//! IPv6 networks in the kernel world, compared with the model.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use super::points::points;
 use crate::program::{failure, ok};
 use hol_wire::capture::CaptureReader;
 
-/// Mean latencies in ms by transport; everything has arrived.
+/// Returns mean latencies in ms by transport; asserts that all messages arrived.
 fn means(experiment: &str, world: &str) -> BTreeMap<String, f64> {
     let points = points(experiment, world).into_iter();
     points
@@ -40,7 +40,7 @@ fn all_transports_are_as_fast_as_in_the_model() {
     );
 }
 
-/// Of each loss the same packet is lost, so that what happens then is compared as well.
+/// The same packets are lost in both worlds, so that loss recovery is compared, too.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn what_is_lost_is_sent_again_as_in_the_model() {
@@ -53,7 +53,8 @@ fn what_is_lost_is_sent_again_as_in_the_model() {
     );
 }
 
-/// RFC 9260 section 5.1.2, RFC 8684 section 3.4.1: addresses of IPv6 are told to the peer, and used when the first path is down.
+/// RFC 9260 section 5.1.2, RFC 8684 section 3.4.1: hosts announce IPv6 addresses to the peer, which uses them when the
+/// first path fails.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn two_paths_carry_on_when_one_is_down() {
@@ -65,7 +66,7 @@ fn two_paths_carry_on_when_one_is_down() {
     assert_eq!(means(experiment, "kernel:uml").len(), 2);
 }
 
-/// Nothing but what is measured is on the line: no router is asked for, no group joined, nobody looked for.
+/// Links carry only the packets of the run: no router solicitation, no multicast join, no neighbour discovery.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_capture_has_the_packets_of_the_run_alone() {

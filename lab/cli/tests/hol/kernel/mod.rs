@@ -1,10 +1,10 @@
 //! The kernel world: Linux in virtual time, in QEMU and in User-Mode Linux.
 //!
-//! Both engines run the same guest program in the same network, so what Linux does is asked of User-Mode Linux, which is
-//! several times as fast. QEMU is asked what depends on the engine: whether it boots, restores snapshots and repeats itself
-//! however the host interrupts it (`runs`, `provenance`, `faults`), how fast its processor is (`programs`), whether a shell
-//! stops its clock (`shell`), and a sample of the cases that every world keeps (`conformance`). What takes more than 20 s is
-//! in modules called `nightly`.
+//! Both engines run the same guest program in the same network, so the behaviour of Linux is tested in User-Mode Linux,
+//! which is several times as fast. QEMU is used for tests that depend on the engine: whether it boots, restores
+//! snapshots and repeats runs exactly however the host interrupts it (`runs`, `provenance`, `faults`), the speed of its
+//! processor (`programs`), whether a shell stops its clock (`shell`), and a sample of the conformance cases
+//! (`conformance`). Tests of more than 20 s are in modules called `nightly`.
 
 /// Ignored tests of these functions in one world.
 macro_rules! tests_in {

@@ -1,4 +1,4 @@
-//! Every effect of the network in User-Mode Linux against its closed form, or the model.
+//! Every effect of the network in User-Mode Linux, compared with its closed form or with the model.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use hol_scenario::{KernelReport, PacketEvent, PacketObserver, Run, Scenario, Wor
 
 use super::engine::{qemu, user_mode};
 
-/// What each line costs in the guest's processor time, at most.
+/// Maximum processor time of the guest for each link.
 const FLOOR: Duration = Duration::from_micros(100);
 
-/// So many datagrams of 100 octets, a millisecond apart, from client to server.
+/// Returns a scenario with this many datagrams of 100 octets, a millisecond apart, from client to server.
 fn datagrams(network: &str, messages: u64) -> Scenario {
     let workload = toml::from_str("kind = 'oneway'\nrate = '1000/s'\nsize = '100B'").unwrap();
     Scenario::alone(toml::from_str(network).unwrap(), "udp".parse().unwrap(), workload, messages)
@@ -28,18 +28,18 @@ fn facts(run: &Run) -> &KernelReport {
     run.facts.as_deref().expect("a kernel tells of itself")
 }
 
-/// The numbers of those that did not arrive.
+/// Returns the numbers of the datagrams that did not arrive.
 fn lost(run: &Run) -> Vec<u64> {
     run.records.iter().filter(|record| record.request.is_none()).map(|record| record.id).collect()
 }
 
-/// How long each that arrived was under way, with its number.
+/// Returns the number and the delay of each datagram that arrived.
 fn delays(run: &Run) -> Vec<(u64, Duration)> {
     let delay = |record: &Record| Some((record.id, record.request?.delivered.since(record.request?.written)));
     run.records.iter().filter_map(delay).collect()
 }
 
-/// `value` is within four standard deviations of a share of `n`.
+/// Returns whether `value` is within four standard deviations of a share of `n`.
 fn is_share(value: f64, share: f64, n: f64) -> bool {
     (value - share).abs() < 4.0 * (share * (1.0 - share) / n).sqrt()
 }
@@ -84,7 +84,7 @@ fn a_lan_is_one_line_for_all() {
 fn an_association_with_one_address_at_each_end_sends_nothing_over_another_path() {
     let world = user_mode();
     for (transport, is_single) in [("sctp", false), ("sctp:single_homed", true)] {
-        // Long enough for a HEARTBEAT to the other address. RFC 9260 section 8.3.
+        // The run is long enough for a HEARTBEAT to the other address. RFC 9260 section 8.3.
         let workload = toml::from_str("kind = 'oneway'\nrate = '1/s'").unwrap();
         let transport = transport.parse().unwrap();
         let scenario = Scenario { transport, workload, ..datagrams("paths = [{}, {}]", 60) };
@@ -120,8 +120,9 @@ fn a_queue_holds_as_many_packets_or_octets_as_it_should() {
     assert_eq!(held("9899B"), 8);
 }
 
-/// Octets of 1100 a packet, a twentieth more than the line carries: a share s is dropped, for which the average has to be
-/// where p = s / (2 − s), for gaps between drops are uniform. Floyd and Jacobson 1993, section 7.
+/// The load exceeds the link rate by a twentieth: a share s is dropped, so the average queue has to be where p = s / (2
+/// − s), because gaps between drops are uniformly distributed. Floyd and Jacobson 1993, section 7. A packet has 1100
+/// octets.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_queue_that_drops_early_settles_where_it_drops_what_is_too_much() {
@@ -142,19 +143,19 @@ fn a_queue_that_drops_early_settles_where_it_drops_what_is_too_much() {
     let waiting = (11_000.0 + 22_000.0 * share / (2.0 - share) / 0.1) / 1100.0;
     for (arrived, mean) in [settled(&run.records), settled(&model.records)] {
         assert!((arrived - (1.0 - share)).abs() < 0.005, "{arrived} arrive");
-        // Beside those that wait a packet meets one that is half transmitted, and then is transmitted itself.
+        // In addition to waiting packets, a packet finds one that is half transmitted, and then is transmitted itself.
         let due = 10.0 + packet * (waiting + 1.5);
         assert!((mean / due - 1.0).abs() < 0.05, "{mean} ms, {due} were due");
     }
 }
 
-/// A burst passes whole, and of what comes after it the excess is dropped: one token an octet, as in the model.
+/// The burst passes completely, and of later packets the excess is dropped: one token per octet, as in the model.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn the_police_drops_what_finds_no_tokens() {
     let world = user_mode();
-    // IP packets of 128 octets come every ms, and three quarters of the tokens for one. With an eighth over of the burst no
-    // decision is closer than 167 µs.
+    // IP packets of 128 octets arrive every ms, with tokens for three quarters of each. A burst of a further eighth
+    // keeps every decision at least 167 µs away from its limit.
     for events in ["", "events = [{ at = '1s', down = true }, { at = '1100ms', down = false }]"] {
         let network = format!("police = {{ rate = '768kbit', burst = '16016B' }}\n{events}");
         let scenario = datagrams(&network, 3000);
@@ -166,7 +167,7 @@ fn the_police_drops_what_finds_no_tokens() {
             assert_eq!(3000 - ours.len(), (16_016 * 8 + 768 * 2999) / 1024);
             assert_eq!(ours, theirs, "the same packets");
         } else {
-            // Of those that are on the way when the line goes down two may be on the other side of it.
+            // Of the packets in transit when the link goes down, the worlds may treat two differently.
             assert!(ours.len().abs_diff(theirs.len()) <= 2, "{} and {}", ours.len(), theirs.len());
         }
     }
@@ -179,19 +180,19 @@ fn bursts_have_their_stationary_loss_and_mean_length() {
     let lost = lost(&send(&world, "loss = { good_to_bad = '5%', bad_to_good = '25%' }", 5000));
     let bursts = 1 + lost.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
     let (share, length) = (lost.len() as f64 / 5000.0, lost.len() as f64 / bursts as f64);
-    // Losses come about four at a time, so there are fewer independent ones.
+    // Losses occur about four at a time, so there are fewer independent ones.
     assert!(is_share(share, 1.0 / 6.0, 5000.0 / 7.0), "{share}");
     assert!((length - 4.0).abs() < 1.0, "{length}");
 }
 
-/// How often each payload came to the server.
+/// Number of times that each payload arrived at the server.
 #[derive(Default)]
-struct Received(BTreeMap<Vec<u8>, u64>);
+struct ReceivedPayloads(BTreeMap<Vec<u8>, u64>);
 
-impl PacketObserver for Received {
-    fn observe(&mut self, sighting: &PacketEvent<'_>) {
-        if sighting.fate == TapEvent::Received && sighting.point.interface == 1 {
-            *self.0.entry(sighting.packet.octets()[28..].to_vec()).or_default() += 1;
+impl PacketObserver for ReceivedPayloads {
+    fn observe(&mut self, event: &PacketEvent<'_>) {
+        if event.fate == TapEvent::Received && event.point.interface == 1 {
+            *self.0.entry(event.packet.octets()[28..].to_vec()).or_default() += 1;
         }
     }
 }
@@ -200,10 +201,10 @@ impl PacketObserver for Received {
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_share_of_the_packets_arrives_twice() {
     let world = user_mode();
-    let mut times = Received::default();
+    let mut times = ReceivedPayloads::default();
     let scenario = datagrams("duplicate = '10%'\nup = { loss = '5%' }", 3000);
     world.trace(&scenario, Seed(1), &mut times).unwrap();
-    let Received(times) = times;
+    let ReceivedPayloads(times) = times;
     assert!(times.values().all(|times| *times <= 2), "a copy is not copied");
     let (arrived, twice) = (times.len() as f64, times.values().filter(|times| **times == 2).count() as f64);
     assert!(is_share(twice / arrived, 0.1, arrived), "{twice} of {arrived}");
@@ -222,7 +223,7 @@ fn events_happen_at_their_time() {
                    { at = '800ms', delay = '5ms' }]",
         1000,
     );
-    // Those sent in the 10 ms before the link goes down are still on it.
+    // Packets sent in the 10 ms before the link goes down are still in transit.
     let gone: Vec<u64> = (190..300).chain(500..600).collect();
     let lost = lost(&run);
     assert!(lost.len().abs_diff(gone.len()) <= 2 && lost.iter().filter(|id| !gone.contains(id)).count() <= 2);
@@ -232,13 +233,13 @@ fn events_happen_at_their_time() {
         let due = Duration::from_millis(millis) + Duration::from_micros(serialization);
         assert!((due..due + FLOOR).contains(&delays[&id]), "{id}: {}", delays[&id]);
     }
-    // More comes than leaves, so the queue grows by 136 µs a packet.
+    // More packets arrive than leave, so the queueing delay grows by 136 µs with each packet.
     assert!(delays[&750].abs_diff(Duration::from_micros(30_000 + 50 * 136)) < Duration::from_millis(2));
     assert!(delays[&990] > Duration::from_micros(5_000 + 270 * 136), "{}", delays[&990]);
 }
 
-/// What waits leaves at the rate that the line has by then. A pace counts what is left of the packet in transmission by the new
-/// rate, where the model ends it at the old one: so a packet is a transmission at the slower rate off, at most.
+/// Waiting packets leave at the current rate. The kernel transmits the rest of a packet at the new rate, the model at
+/// the old one, so the difference is at most a transmission at the slower rate.
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
 fn packets_that_wait_meet_a_new_rate_as_in_the_model() {

@@ -1,4 +1,5 @@
-//! Several paths in the kernel world: Multipath TCP joins them, adds them up, and goes on over the other when one is down.
+//! Several paths in the kernel world: Multipath TCP joins them, adds up their rates, and continues over the other when
+//! one fails.
 
 use std::path::Path;
 
@@ -8,12 +9,12 @@ const PATHS: [&str; 2] = ["--set", "network.paths=[{}, {}]"];
 const BACKUP: [&str; 2] = ["--set", "network.paths=[{}, { backup = true }]"];
 const WORLD: [&str; 2] = ["--world", "kernel:uml"];
 
-/// What `hol trace` says of one run.
+/// Returns the output of `hol trace` for one run.
 fn trace(dir: &Path, arguments: &[&str], paths: &[&str]) -> String {
     ok(dir, &[&["trace", "mptcp", "--repetitions", "1"][..], arguments, paths, &WORLD].concat())
 }
 
-/// The time of the last packet with data that the client sent at this interface, and how many there are.
+/// Returns the time of the last packet with data that the client sent at this interface, and the number of these packets.
 fn sent_at(text: &str, interface: &str) -> (f64, usize) {
     let words = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let data =
@@ -22,7 +23,7 @@ fn sent_at(text: &str, interface: &str) -> (f64, usize) {
     (times.last().copied().unwrap_or(0.0), times.len())
 }
 
-/// RFC 8684 section 3.2: the second subflow joins by the link of the address that the server told of.
+/// RFC 8684 section 3.2: the second subflow joins over the link of the address that the server announced.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn multipath_tcp_joins_both_paths_and_adds_them_up() {
@@ -38,7 +39,7 @@ fn multipath_tcp_joins_both_paths_and_adds_them_up() {
     assert!(end < 0.7 * end_alone, "two paths take {end} s, one {end_alone} s");
 }
 
-/// What was under way over the path that is gone is sent again over the other.
+/// Data in flight on the failed path are retransmitted over the other one.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn multipath_tcp_goes_on_when_a_path_is_down() {
@@ -50,7 +51,7 @@ fn multipath_tcp_goes_on_when_a_path_is_down() {
     assert!(last > 3.5, "data go on over the second path until {last} s");
 }
 
-/// RFC 8684 section 3.3: a backup carries data only while no other path works; and it is joined before it is needed.
+/// RFC 8684 section 3.3: a backup path carries data only while no other path works, and is joined before that.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_backup_waits_until_the_other_path_is_down() {

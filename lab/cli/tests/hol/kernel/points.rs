@@ -1,4 +1,4 @@
-//! What the points of an experiment say.
+//! Reads the points of an experiment.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use crate::program::ok;
 /// A point: values by the names of their columns.
 pub type Columns = BTreeMap<String, String>;
 
-/// The points of an experiment in a world.
+/// Returns the points of an experiment in a world.
 pub fn rows(experiment: &str, world: &str) -> Vec<Columns> {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("a.toml"), experiment).unwrap();
@@ -16,12 +16,12 @@ pub fn rows(experiment: &str, world: &str) -> Vec<Columns> {
     csv(&fs::read_to_string(dir.path().join("out/points.csv")).unwrap())
 }
 
-/// The same by transport.
+/// Returns them by transport.
 pub fn points(experiment: &str, world: &str) -> BTreeMap<String, Columns> {
     rows(experiment, world).into_iter().map(|columns| (columns["transport"].clone(), columns)).collect()
 }
 
-/// Rows by the names of their columns; a transport with commas is in quotes.
+/// Parses rows by the names of their columns; a transport with commas is in quotes.
 pub fn csv(text: &str) -> Vec<Columns> {
     let split = |line: &str| {
         let mut quoted = false;

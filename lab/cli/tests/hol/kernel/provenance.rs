@@ -1,4 +1,4 @@
-//! What ran the kernel is told with each run, and where it does not step exactly that is said aloud.
+//! Each run records its engine, and a warning says if the engine does not step exactly.
 
 use std::env;
 use std::fs::{self, Permissions};
@@ -9,8 +9,8 @@ use std::process::{Command, Output};
 use super::engine::share_kernels;
 use crate::program::{BIN, code};
 
-/// Where the QEMU of this machine is.
-fn own() -> String {
+/// Returns the path of this machine's QEMU.
+fn qemu_path() -> String {
     let places = env::var_os("PATH").unwrap();
     let found = env::split_paths(&places).map(|place| place.join(QEMU)).find(|path| path.is_file());
     found.map_or("false".to_owned(), |path| path.display().to_string())
@@ -18,17 +18,20 @@ fn own() -> String {
 
 const QEMU: &str = "qemu-system-x86_64";
 
-/// Puts a script in the place of QEMU.
-fn instead(directory: &Path, script: &str) {
+/// Replaces QEMU by a script.
+fn replace_qemu(directory: &Path, script: &str) {
     let place = directory.join(QEMU);
     fs::write(&place, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(&place, Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A QEMU that says it is `version`, and is the one of this machine apart from that.
-fn disguise(directory: &Path, version: &str) {
+/// Creates a QEMU that reports `version`, and otherwise is that of this machine.
+fn install_disguised_qemu(directory: &Path, version: &str) {
     let says = format!("echo QEMU emulator version {version}");
-    instead(directory, &format!("if [ \"$1\" = --version ]; then {says}; else exec {} \"$@\"; fi", own()));
+    replace_qemu(
+        directory,
+        &format!("if [ \"$1\" = --version ]; then {says}; else exec {} \"$@\"; fi", qemu_path()),
+    );
 }
 
 fn hol(directory: &Path, arguments: &[&str]) -> Output {
@@ -46,7 +49,7 @@ fn text(octets: &[u8]) -> String {
 
 const SWEEP: [&str; 5] = ["run", "sweep.toml", "--out", "out", "--json"];
 
-/// The journal of a sweep of one run, and what was said beside it.
+/// Returns the journal of a sweep of one run, and the output on standard error.
 fn sweep(directory: &Path) -> (String, String) {
     let file =
         "world = 'kernel'\ntransports = ['tcp']\nmessages = 100\nrepetitions = 1\n[network]\nloss = '5%'\n";
@@ -58,7 +61,7 @@ fn sweep(directory: &Path) -> (String, String) {
 #[test]
 fn doctor_tells_a_qemu_that_was_not_tried_with_the_consequence_and_the_cure() {
     let directory = tempfile::tempdir().unwrap();
-    disguise(directory.path(), "8.2.0");
+    install_disguised_qemu(directory.path(), "8.2.0");
     let told = text(&hol(directory.path(), &["doctor"]).stdout);
     let line = told.lines().find(|line| line.contains("kernel engine")).unwrap();
     for word in ["partly", "qemu 8.2.0", "only tested with QEMU 7.2.x", "slower", "digests", "Debian 12"] {
@@ -70,7 +73,7 @@ fn doctor_tells_a_qemu_that_was_not_tried_with_the_consequence_and_the_cure() {
 fn a_qemu_without_the_functions_is_told_by_the_first_that_is_missing() {
     let directory = tempfile::tempdir().unwrap();
     // A shell runs the script, and has none of them.
-    disguise(directory.path(), "7.2.99");
+    install_disguised_qemu(directory.path(), "7.2.99");
     let told = text(&hol(directory.path(), &["doctor"]).stdout);
     assert!(told.contains("qemu 7.2.99") && told.contains("function qemu_get_cpu not found"), "{told}");
 }
@@ -99,21 +102,22 @@ mod nightly {
     fn a_run_without_exact_stepping_is_done_and_warned_of() {
         let directory = tempfile::tempdir().unwrap();
         share_kernels(directory.path());
-        disguise(directory.path(), "8.2.0");
+        install_disguised_qemu(directory.path(), "8.2.0");
         let (journal, said) = sweep(directory.path());
         assert!(journal.contains(r#""provenance":"qemu 8.2.0, no exact stepping"#), "{journal}");
         assert_eq!(said.matches("warning: qemu 8.2.0 does not step exactly").count(), 1, "{said}");
     }
 
-    /// A script keeps the library from its machines, though not from the question whether QEMU loads it.
+    /// The script removes the library from QEMU when it runs a machine, but not when it is asked whether it can load
+    /// the library.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
     fn a_qemu_that_is_not_in_step_after_all_is_found_when_the_snapshot_is_made() {
         let directory = tempfile::tempdir().unwrap();
         share_kernels(directory.path());
         let without = r#"LD_PRELOAD=$(echo "$LD_PRELOAD" | sed 's#[^:]*lockstep.so##')"#;
-        let script = format!("[ \"$1\" = --version ] || export {without}\nexec {} \"$@\"", own());
-        instead(directory.path(), &script);
+        let script = format!("[ \"$1\" = --version ] || export {without}\nexec {} \"$@\"", qemu_path());
+        replace_qemu(directory.path(), &script);
         let reason = "two runs of one job differ";
         let told = || text(&hol(directory.path(), &["doctor"]).stdout);
         assert!(!told().contains(reason) && told().contains(", exact stepping"), "{}", told());

@@ -8,7 +8,7 @@ use std::process::Command;
 use super::points::{Columns, rows};
 use crate::program::{failure, ok};
 
-/// Each point by its transport and loss, with its columns by name.
+/// Returns each point by transport and loss, with its columns by name.
 fn points(experiment: &str, world: &str) -> BTreeMap<String, Columns> {
     let point = |columns: Columns| {
         let loss = columns.get("network.loss").cloned().unwrap_or_default();
@@ -21,7 +21,7 @@ fn number(columns: &Columns, name: &str) -> f64 {
     columns[name].parse().unwrap()
 }
 
-/// RFC 9000 section 13.4, RFC 3168: the bits go and come on sockets, and quinn heeds what comes back.
+/// RFC 9000 section 13.4, RFC 3168: sockets send and receive the ECN bits, and quinn reacts to the feedback.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn as_many_packets_are_marked_as_in_the_model() {
@@ -42,7 +42,7 @@ fn as_many_packets_are_marked_as_in_the_model() {
     assert_eq!(marked("quic", "kernel:uml"), 0);
 }
 
-/// RFC 9000 section 8.1. The certificate is as long as the option wants the flight, so that both worlds have it.
+/// RFC 9000 section 8.1. The certificate is as long as the option requires, so that both worlds have the same flight.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_long_handshake_flight_costs_a_round_trip_in_the_guest_too() {
@@ -70,7 +70,8 @@ fn capture(world: &str, path: &Path) -> Vec<u8> {
     fs::read(path).unwrap()
 }
 
-/// Keys, signatures and packet numbers that are skipped are of the run's seed, whose guest has no other chance.
+/// The run's seed determines keys, signatures and skipped packet numbers, because the guest has no other source of
+/// random numbers.
 fn the_same_seed_gives_the_same_packets(world: &str) {
     let dir = tempfile::tempdir().unwrap();
     let [first, second] = ["first", "second"].map(|name| capture(world, &dir.path().join(name)));
@@ -89,7 +90,7 @@ fn the_same_seed_gives_the_same_packets_in_qemu() {
     the_same_seed_gives_the_same_packets("kernel");
 }
 
-/// One end at a time: Wireshark, which sees a packet at both ends of a line, loses track when keys are updated.
+/// One end at a time: Wireshark, which sees a packet at both ends of a link, loses track when keys are updated.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build) and tshark"]
 fn what_an_end_captured_is_decrypted_with_the_key_log_in_it() {
@@ -137,7 +138,7 @@ fn what_the_kernel_world_cannot_have_is_refused_by_its_name() {
 mod nightly {
     use super::*;
 
-    /// docs/quic.md has more points, with the reasons of what is left.
+    /// docs/quic.md has more points, and the reasons for omitted ones.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
     fn quinn_in_the_guest_takes_as_long_as_in_the_model() {

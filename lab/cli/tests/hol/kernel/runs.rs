@@ -11,7 +11,7 @@ fn hol(arguments: &[&str]) -> Output {
     program::hol(Path::new("."), arguments)
 }
 
-/// With a cache of its own, where there is no kernel.
+/// Runs `hol` with a separate cache that contains no kernel.
 fn hol_in(cache: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(BIN);
     command.args(arguments).env("XDG_CACHE_HOME", cache).output().expect("hol starts")
@@ -53,7 +53,7 @@ fn the_same_seed_gives_the_same_digest_and_another_seed_another() {
     assert_ne!(lossy("1"), lossy("2"));
 }
 
-/// The emulators of 6.1 have no seeds of their own, and its clock source is trusted late. The packages of 7.3 are in parts.
+/// The emulators of 6.1 have no seeds of their own, and its clock source is trusted later. The packages of 7.3 are in parts.
 #[test]
 #[ignore = "needs QEMU and kernels (hol kernel fetch, of 6.1, 7.3 and 6.12)"]
 fn other_kernels_run_the_same_experiment_and_repeat_themselves() {
@@ -78,7 +78,7 @@ fn a_run_repeats_itself_however_the_host_interrupts_qemu() {
     assert_eq!(undisturbed, disturbed);
 }
 
-/// A library that makes QEMU's processor thread pause where that could do harm.
+/// Builds a library that pauses QEMU's processor thread at critical instructions.
 fn pause(directory: &Path) -> PathBuf {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel/lockstep/pause.rs");
     let library = directory.join("pause.so");

@@ -1,4 +1,4 @@
-//! Time series of the kernel world beside the model's.
+//! Time series of the kernel world, compared with the model's.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::program::ok;
 use hol_base::Time;
 use hol_lab::{Results, Row, SampledObject, Series};
 
-/// A bulk transfer in slow start: a round trip takes 100 ms, and the queue holds all.
+/// A bulk transfer in slow start: a round trip takes 100 ms, and the queue does not overflow.
 const SLOW_START: &str = "
     messages = 1000
     repetitions = 1
@@ -27,7 +27,7 @@ const DEEP_QUEUE: &str = "
     workload = { kind = 'bulk', size = '1448B' }
 ";
 
-/// The rows of the first run of each transport in a world.
+/// Returns the rows of the first run of each transport in a world.
 fn rows(dir: &Path, world: &str) -> Vec<(String, Vec<Row>)> {
     let out = dir.join(world.replace(':', "-"));
     ok(dir, &["run", "a.toml", "--world", world, "--out", out.to_str().unwrap()]);
@@ -48,7 +48,7 @@ fn both(text: &str) -> Vec<(String, [Vec<Row>; 2])> {
     model.into_iter().zip(kernel).map(|((label, model), (_, kernel))| (label, [model, kernel])).collect()
 }
 
-/// What the client said of itself within a ms after a time.
+/// Returns the client's sample within a ms after a time.
 fn client(rows: &[Row], ms: u64) -> &Row {
     let at = Time::from_millis(ms)..Time::from_millis(ms + 1);
     let is_client = |row: &&Row| {
@@ -58,14 +58,15 @@ fn client(rows: &[Row], ms: u64) -> &Row {
     rows.iter().find(is_client).unwrap_or_else(|| panic!("nothing after {ms} ms"))
 }
 
-/// Equal; but the model wakes a program that reads QUIC 25 µs late, by when other packets may have come: for it within a twentieth, or a packet.
+/// Returns whether both are equal. The model wakes a program that reads QUIC 25 µs late, when other packets may have
+/// arrived: values of QUIC may differ by a twentieth, or by a packet.
 fn alike(numbers: [Option<u64>; 2], label: &str) -> bool {
     let [own, linux] = numbers.map(|number| number.expect("it is known"));
     own.abs_diff(linux) <= if label == "quic" { (linux / 20).max(1200) } else { 0 }
 }
 
-/// RFC 5681 section 3.1, RFC 9260 section 7.2.1, RFC 9002 section 7.3.1: the windows of both worlds are equal to the octet, the round trips within 1 %, or within the tick of 4 ms
-/// in which the kernel measures SCTP's.
+/// RFC 5681 section 3.1, RFC 9260 section 7.2.1, RFC 9002 section 7.3.1: the windows of both worlds are equal to the
+/// octet; the round-trip times differ by at most 1 %, or by the tick of 4 ms with which the kernel measures SCTP's.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn in_slow_start_the_windows_are_those_of_linux() {
@@ -95,8 +96,8 @@ fn in_slow_start_the_windows_are_those_of_linux() {
     }
 }
 
-/// What waits, what is dropped, and how often is sent again: the same as in the model but for a packet here and there, for which of two that meet at
-/// the end of the queue comes first depends on less than a µs.
+/// Queue length, drops and retransmissions are the same as in the model except for single packets, because less than a
+/// µs determines the order of two packets that arrive at the queue together.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_queue_of_the_kernel_fills_and_drops_as_the_models_does() {

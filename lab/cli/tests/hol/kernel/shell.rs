@@ -1,4 +1,4 @@
-//! `hol shell` by pipe, end to end.
+//! `hol shell` over a pipe, end to end.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use crate::program::{BIN, code, ok};
 
-/// What runs the kernel, and how many ms a round trip takes there beside what the network takes, at most.
+/// An engine, and the maximum time in ms that a round trip takes there in addition to the network's delay.
 #[derive(Clone, Copy)]
 struct Engine {
     world: &'static str,
     beside: f64,
 }
 
-/// Where computing takes no time.
+/// An engine in which computing takes no time.
 const USER_MODE: Engine = Engine { world: "--world=kernel:uml", beside: 0.5 };
-/// Where it does.
+/// An engine in which computing takes time.
 const QEMU: Engine = Engine { world: "--world=kernel", beside: 1.0 };
 
 fn started(dir: &Path, arguments: &[&str]) -> Child {
@@ -27,14 +27,14 @@ fn started(dir: &Path, arguments: &[&str]) -> Child {
     shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Types these lines, with time to think before each.
+/// Sends these lines to the shell, with a pause before each.
 #[expect(clippy::disallowed_methods, reason = "who types takes real time")]
 fn typed(dir: &Path, arguments: &[&str], lines: &[&str], thinking: Duration) -> Output {
     let mut child = started(dir, arguments);
     let mut stdin = child.stdin.take().unwrap();
     for line in lines {
         thread::sleep(thinking);
-        // A shell that ended at a mistake reads no more.
+        // A shell that ended because of an error reads no more lines.
         let _ = writeln!(stdin, "{line}");
     }
     drop(stdin);
@@ -49,7 +49,7 @@ fn text(octets: &[u8]) -> String {
     String::from_utf8_lossy(octets).into_owned()
 }
 
-/// The round trips that ping tells, in ms.
+/// Returns the round-trip times that ping prints, in ms.
 fn round_trips(printed: &str) -> Vec<f64> {
     let times = printed.lines().filter_map(|line| line.split_once("time=")?.1.strip_suffix(" ms"));
     times.map(|time| time.parse().unwrap()).collect()
@@ -76,7 +76,7 @@ fn lines_leave_their_surroundings_links_change_and_the_last_exit_code_is_told(
     let printed = text(&output.stdout);
     assert_eq!(code(&output), 3, "{world}: {}", text(&output.stderr));
     let trips = round_trips(&printed);
-    // 10 ms each way, then 50 ms one way; the second ping needs no ARP (RFC 826) of its own.
+    // 10 ms each way, then 50 ms one way; the second ping needs no ARP request (RFC 826).
     let took = |trip: f64, least: f64| (least..least + beside).contains(&trip);
     assert!(took(trips[0], 20.0) && took(trips[1], 60.0), "{world}: {printed}");
     assert!(printed.contains("\n/tmp a  b .\nserver\n.\nserver\n5."), "{world}: {printed}");
@@ -158,7 +158,7 @@ fn a_mistake_is_named_with_its_line_and_the_cure() {
     }
 }
 
-/// As `hol serve` talks with it.
+/// The interface that `hol serve` uses.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), iputils-ping and mkfs.erofs (erofs-utils)"]
 fn a_program_is_told_all_as_json_and_a_mistake_does_not_end_it() {

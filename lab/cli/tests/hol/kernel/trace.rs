@@ -6,25 +6,25 @@ use std::process::Command;
 
 use crate::program::{failure, ok};
 
-/// `hol trace` of one run, as text.
+/// Returns the output of `hol trace` for one run.
 fn trace(transport: &str, more: &[&str]) -> Vec<String> {
     let fixed = ["trace", transport, "--world", "kernel:uml", "--repetitions", "1", "--count", "100"];
     let text = ok(Path::new("."), &[&fixed[..], more].concat());
     text.lines().map(str::to_owned).collect()
 }
 
-/// How often a packet met this fate at an interface.
-fn count(lines: &[String], interface: &str, fate: &str) -> usize {
-    lines.iter().filter(|line| line.contains(&format!("s {interface:<10} {fate}"))).count()
+/// Returns how many packets had this outcome at an interface.
+fn count(lines: &[String], interface: &str, outcome: &str) -> usize {
+    lines.iter().filter(|line| line.contains(&format!("s {interface:<10} {outcome}"))).count()
 }
 
-/// The same run as a capture.
+/// Writes the same run as a capture.
 fn capture(transport: &str, path: &Path) {
     let path = path.to_str().unwrap();
     trace(transport, &["--loss", "5%", "--pcap", path]);
 }
 
-/// One field of each packet, as tshark sees it.
+/// Returns a field of each packet, as dissected by tshark.
 fn dissect(path: &Path, field: &str, filter: &str) -> Vec<String> {
     let mut command = Command::new("tshark");
     command.arg("-r").arg(path).args(["-T", "fields", "-e", field, "-Y", filter]);
@@ -42,7 +42,7 @@ fn every_packet_that_was_sent_was_received_or_lost() {
     for transport in ["tcp", "sctp:streams=8"] {
         let lines = trace(transport, &["--loss", "5%"]);
         for (from, to) in [("client:1", "server:1"), ("server:1", "client:1")] {
-            let [sent, lost] = ["sent", "lost"].map(|fate| count(&lines, from, fate));
+            let [sent, lost] = ["sent", "lost"].map(|outcome| count(&lines, from, outcome));
             let received = count(&lines, to, "received");
             // The last ones are still under way when the run ends.
             assert!((0..=3).contains(&(sent - lost - received)), "{transport}: {sent} {lost} {received}");

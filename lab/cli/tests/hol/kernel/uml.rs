@@ -20,25 +20,25 @@ const SWEEP: &str = "
 
 const RUN: [&str; 6] = ["run", "sweep.toml", "--out", "out", "--jobs", "1"];
 
-/// A directory with the sweep in it, and a place for what a run keeps meanwhile.
-fn place() -> tempfile::TempDir {
+/// Creates a directory with the sweep, and a directory for temporary files of runs.
+fn directory_with_sweep() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("sweep.toml"), SWEEP).unwrap();
-    fs::create_dir(passing(dir.path())).unwrap();
+    fs::create_dir(temporary_directory(dir.path())).unwrap();
     dir
 }
 
-fn passing(dir: &Path) -> PathBuf {
+fn temporary_directory(dir: &Path) -> PathBuf {
     dir.join("passing")
 }
 
-/// The sweep.
+/// Returns the command that runs the sweep.
 fn sweep(dir: &Path) -> Command {
     let mut command = Command::new(BIN);
     command
         .current_dir(dir)
         .args(RUN)
-        .env("TMPDIR", passing(dir))
+        .env("TMPDIR", temporary_directory(dir))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command
@@ -48,26 +48,26 @@ fn journal(dir: &Path) -> Vec<String> {
     fs::read_to_string(dir.join("out/runs.jsonl")).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-/// What it complained of; it must have failed with `exit`.
-fn complaint(output: &Output, exit: i32) -> String {
+/// Returns the error output; the command must have failed with `exit`.
+fn error_output(output: &Output, exit: i32) -> String {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(code(output), exit, "{text}");
     text
 }
 
-/// The processes of runs of the sweep in `dir`: kernels, and the programs in them.
+/// Returns the processes of runs of the sweep in `dir`: kernels, and the programs in them.
 fn running(dir: &Path) -> Vec<u32> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let is_ours = |id: &u32| {
         let cwd = fs::read_link(format!("/proc/{id}/cwd")).unwrap_or_default();
         let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-        cwd.starts_with(passing(dir)) && !status.contains("State:\tZ")
+        cwd.starts_with(temporary_directory(dir)) && !status.contains("State:\tZ")
     };
     ids.filter(is_ours).collect()
 }
 
-/// The kernel that `sweep` in `dir` runs, once it has programs.
+/// Returns the kernel process that `sweep` in `dir` runs, once it has programs.
 fn kernel_of(sweep: &Child, dir: &Path) -> u32 {
     for _ in 0..3000 {
         let processes = running(dir);
@@ -88,7 +88,7 @@ fn kill(signal: &str, id: u32) {
 }
 
 fn leaves_nothing(dir: &Path) {
-    // The system takes a moment to end what has been killed, and longer when it is busy.
+    // The system needs a moment to end killed processes, and more if it is busy.
     let is_empty = || running(dir).is_empty();
     let ended = (0..100).any(|_| {
         is_empty() || {
@@ -146,7 +146,7 @@ fn a_capture_repeats_itself_to_the_octet() {
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn results_say_what_ran_the_kernel_and_are_kept_apart_from_those_of_qemu() {
-    let dir = place();
+    let dir = directory_with_sweep();
     assert_eq!(code(&sweep(dir.path()).args(["--set", "messages=50"]).output().unwrap()), 0);
     let journal = journal(dir.path());
     assert_eq!(journal.len(), 3);
@@ -158,14 +158,14 @@ fn results_say_what_ran_the_kernel_and_are_kept_apart_from_those_of_qemu() {
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_kernel_that_is_killed_is_a_failed_run_with_a_log_and_the_same_command_does_it_again() {
-    let dir = place();
+    let dir = directory_with_sweep();
     let child = sweep(dir.path()).spawn().unwrap();
     kill("-KILL", kernel_of(&child, dir.path()));
-    let said = complaint(&child.wait_with_output().unwrap(), 1);
+    let said = error_output(&child.wait_with_output().unwrap(), 1);
     assert!(said.contains("1 of 3 runs failed") && said.contains("SIGKILL"), "{said}");
     assert_eq!(journal(dir.path()).len(), 3, "the others were done");
     leaves_nothing(dir.path());
-    assert_eq!(fs::read_dir(passing(dir.path())).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(temporary_directory(dir.path())).unwrap().count(), 0);
     assert_eq!(code(&sweep(dir.path()).output().unwrap()), 0);
     assert_eq!(journal(dir.path()).len(), 4);
 }
@@ -173,8 +173,8 @@ fn a_kernel_that_is_killed_is_a_failed_run_with_a_log_and_the_same_command_does_
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_run_that_takes_too_long_is_ended() {
-    let dir = place();
-    let said = complaint(&sweep(dir.path()).env("HOL_RUN_LIMIT", "20ms").output().unwrap(), 1);
+    let dir = directory_with_sweep();
+    let said = error_output(&sweep(dir.path()).env("HOL_RUN_LIMIT", "20ms").output().unwrap(), 1);
     assert!(said.contains("3 of 3 runs failed") && said.contains("HOL_RUN_LIMIT"), "{said}");
     leaves_nothing(dir.path());
 }
@@ -182,7 +182,7 @@ fn a_run_that_takes_too_long_is_ended() {
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_sweep_that_is_killed_leaves_no_process_and_goes_on() {
-    let dir = place();
+    let dir = directory_with_sweep();
     let mut child = sweep(dir.path()).spawn().unwrap();
     kernel_of(&child, dir.path());
     child.kill().unwrap();
@@ -190,30 +190,35 @@ fn a_sweep_that_is_killed_leaves_no_process_and_goes_on() {
     leaves_nothing(dir.path());
     assert_eq!(code(&sweep(dir.path()).output().unwrap()), 0);
     assert_eq!(journal(dir.path()).len(), 3);
-    assert_eq!(fs::read_dir(passing(dir.path())).unwrap().count(), 0, "what the dead left is removed");
+    assert_eq!(
+        fs::read_dir(temporary_directory(dir.path())).unwrap().count(),
+        0,
+        "what the dead left is removed"
+    );
 }
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn an_interrupt_ends_the_sweep_and_the_run_that_has_begun() {
-    let dir = place();
+    let dir = directory_with_sweep();
     let child = sweep(dir.path()).spawn().unwrap();
     kernel_of(&child, dir.path());
     kill("-INT", child.id());
-    let said = complaint(&child.wait_with_output().unwrap(), 1);
+    let said = error_output(&child.wait_with_output().unwrap(), 1);
     assert!(said.contains("run the same command again"), "{said}");
     leaves_nothing(dir.path());
     assert_eq!(code(&sweep(dir.path()).output().unwrap()), 0);
     assert_eq!(journal(dir.path()).len(), 3);
 }
 
-/// Puts a script in the place of a kernel, in a cache of its own, and runs it.
-fn instead(script: &str) -> String {
+/// Replaces a kernel by a script, in a separate cache, and runs it.
+fn with_kernel_replaced(script: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let kernel = dir.path().join("headofline/kernels/6.12.0-uml");
     fs::create_dir_all(&kernel).unwrap();
     fs::write(kernel.join("modules.builtin"), "kernel/net/sctp/sctp.ko\n").unwrap();
-    // Not by this process, or what another thread forks meanwhile has it open for writing (ETXTBSY).
+    // Another process writes the script: a child of another thread may inherit a file that this process has open for
+    // writing (ETXTBSY).
     let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\"";
     let written =
         Command::new("sh").args(["-c", write]).arg(kernel.join("linux")).arg(script).status().unwrap();
@@ -221,15 +226,15 @@ fn instead(script: &str) -> String {
     let mut command = Command::new(BIN);
     command.args(["compare", "tcp", "--world", "kernel:uml", "--repetitions", "1", "--count", "10"]);
     let output = command.env("XDG_CACHE_HOME", dir.path()).env("HOL_RUN_LIMIT", "5s").output().unwrap();
-    complaint(&output, 1)
+    error_output(&output, 1)
 }
 
 #[test]
 fn a_kernel_that_does_not_do_its_job_is_told_with_what_it_said() {
-    let said = instead("echo no such device; echo host too old >&2; exit 3");
+    let said = with_kernel_replaced("echo no such device; echo host too old >&2; exit 3");
     assert!(said.contains("exit status: 3 and left no mail (host too old)"), "{said}");
     assert!(said.contains("no such device"), "{said}");
-    let said = instead("printf hol- >mail");
+    let said = with_kernel_replaced("printf hol- >mail");
     assert!(said.contains("truncated after 4 octets"), "{said}");
 }
 
@@ -239,7 +244,7 @@ fn without_a_kernel_or_the_tools_to_build_one_the_error_names_the_command() {
     let hol = |arguments: &[&str], exit| {
         let mut command = Command::new(BIN);
         let command = command.args(arguments).env("XDG_CACHE_HOME", dir.path()).env("PATH", dir.path());
-        complaint(&command.output().unwrap(), exit)
+        error_output(&command.output().unwrap(), exit)
     };
     let said = hol(&["compare", "tcp", "--world", "kernel:uml"], 2);
     assert!(said.contains("hol kernel build"), "{said}");
@@ -250,11 +255,11 @@ fn without_a_kernel_or_the_tools_to_build_one_the_error_names_the_command() {
     assert!(said.contains("`apt-get install make binutils flex bison bc patch xz-utils`"), "{said}");
 }
 
-/// A listener that tries to accept one more than there is sleeps for up to 4 ms (Linux, `sctp_wait_for_accept`).
+/// A listener that calls accept when no association is waiting sleeps for up to 4 ms (Linux, `sctp_wait_for_accept`).
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn an_association_a_file_waits_for_no_tick() {
-    let dir = place();
+    let dir = directory_with_sweep();
     let pages = "world = 'kernel:uml'\ntransports = ['sctp']\nmessages = 1\nrepetitions = 1\n\
         [network]\ndelay = '50us'\n[workload]\nkind = 'page'\nway = 'close'\ndocument = '0B'\nobjects = 20\nsize = '100B'";
     fs::write(dir.path().join("sweep.toml"), pages).unwrap();

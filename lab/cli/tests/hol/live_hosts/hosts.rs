@@ -7,18 +7,18 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
 use super::pair::{Pair, ip};
 use crate::program::BIN;
 
-/// They are gone when this is.
+/// Two hosts, which are removed with this value.
 pub struct Hosts {
     pair: Pair,
     dir: tempfile::TempDir,
 }
 
-/// `hol live serve` on the second, ended when this is gone.
-pub struct Serving {
+/// A `hol live serve` on the second host, which ends with this value.
+pub struct LiveServer {
     child: Child,
     out: BufReader<ChildStdout>,
     errors: BufReader<ChildStderr>,
-    /// What it said first.
+    /// The first output of the server.
     pub greeting: String,
 }
 
@@ -26,7 +26,7 @@ pub struct Serving {
 pub const PEER: &str = "10.77.0.2";
 
 impl Hosts {
-    /// Makes them.
+    /// Creates the hosts.
     pub fn new() -> Self {
         let pair = Pair::new();
         let dir = tempfile::tempdir().unwrap();
@@ -34,7 +34,7 @@ impl Hosts {
         Self { pair, dir }
     }
 
-    /// Where the first host's files are.
+    /// Returns the directory with the first host's files.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
@@ -46,23 +46,23 @@ impl Hosts {
         command
     }
 
-    /// `hol` on the first host, that knows the secret.
+    /// Returns the command for `hol` on the first host, with the secret.
     pub fn client(&self, arguments: &[&str]) -> Command {
         self.command(0, &[arguments, &["--peer", PEER, "--secret-file", "secret"]].concat())
     }
 
-    /// That under way, in one repetition.
+    /// Starts that command with one repetition.
     pub fn begin(&self, arguments: &[&str]) -> Child {
         let mut client = self.client(&[arguments, &["--repetitions", "1"]].concat());
         client.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// What that comes to.
+    /// Runs that command, and returns its output.
     pub fn ask(&self, arguments: &[&str]) -> Output {
         self.client(arguments).output().unwrap()
     }
 
-    /// What that prints; it has to succeed.
+    /// Runs that command, which must succeed, and returns its standard output.
     #[track_caller]
     pub fn ok(&self, arguments: &[&str]) -> String {
         let output = self.ask(arguments);
@@ -70,8 +70,8 @@ impl Hosts {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The second host serves.
-    pub fn serve(&self, more: &[&str]) -> Serving {
+    /// Starts the server on the second host.
+    pub fn serve(&self, more: &[&str]) -> LiveServer {
         let mut child = self
             .command(1, &[&["live", "serve", "--secret-file", "secret"], more].concat())
             .stdout(Stdio::piped())
@@ -83,10 +83,10 @@ impl Hosts {
         let mut greeting = String::new();
         out.read_line(&mut greeting).unwrap();
         assert!(greeting.starts_with("listening on"), "{greeting:?}");
-        Serving { child, out, errors, greeting }
+        LiveServer { child, out, errors, greeting }
     }
 
-    /// What the second host's sockets are, but for the one that waits for clients.
+    /// Returns the second host's sockets, except for the one that listens for clients.
     pub fn open_sockets(&self) -> Vec<String> {
         let files = ["tcp", "udp"].map(|name| PathBuf::from(format!("/proc/self/net/{name}")));
         let output = Command::new("ip")
@@ -95,7 +95,7 @@ impl Hosts {
             .output()
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        // Local address, remote address, state; TIME_WAIT (06) is nobody's.
+        // The columns are local address, remote address and state; sockets in TIME_WAIT (06) belong to no process.
         let sockets = text.lines().filter_map(|line| {
             let words: Vec<&str> = line.split_whitespace().collect();
             let [_, local, _, state, ..] = words[..] else { return None };
@@ -104,34 +104,34 @@ impl Hosts {
         sockets.collect()
     }
 
-    /// Waits until a run is under way there: a socket listens, and one is a client's.
+    /// Waits until a run has begun on the second host: a socket listens, and another belongs to a client.
     pub fn wait_for_run(&self) {
         assert!((0..1000).any(|_| self.open_sockets().len() >= 2), "no run begins");
     }
 
-    /// Nothing goes from the one to the other from now on.
+    /// Drops all packets from one host to the other from now on.
     pub fn cut(&self) {
         ip(&format!("-n {} link set to-peer down", self.pair.names[1])).unwrap();
     }
 }
 
-impl Serving {
-    /// Ends it at once.
+impl LiveServer {
+    /// Kills the server.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// All that it said until it ended by itself.
-    pub fn said(mut self) -> (bool, String) {
+    /// Waits for the end of the server; returns whether it succeeded, and its output.
+    pub fn output(mut self) -> (bool, String) {
         let mut said = String::new();
         self.out.read_to_string(&mut said).unwrap();
         self.errors.read_to_string(&mut said).unwrap();
         (self.child.wait().unwrap().success(), said)
     }
 
-    /// Waits until it says these words of its clients.
-    pub fn complains_of(&mut self, words: &str) {
+    /// Waits until the server reports this problem of a client.
+    pub fn wait_for_problem(&mut self, words: &str) {
         let mut said = String::new();
         while !said.contains(words) {
             assert_ne!(self.errors.read_line(&mut said).unwrap(), 0, "no {words:?} in {said:?}");
@@ -139,7 +139,7 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for LiveServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -1,4 +1,4 @@
-//! The live world between two hosts, from the command line. Nothing is asserted of times: they are the machine's.
+//! The live world between two hosts, from the command line. Times are not checked, because they depend on the machine.
 
 mod hosts;
 #[path = "../../../../sockets/tests/pair/mod.rs"]
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use hosts::{Hosts, PEER};
 
-/// What compares in a second or two.
+/// Options for a comparison that takes a second or two.
 const FEW: [&str; 9] =
     ["--world", "live", "--workload", "echo", "--count", "400", "--rate", "1000/s", "--json"];
 
@@ -42,11 +42,11 @@ fn every_message_is_answered_over_every_transport_that_both_hosts_have() {
         assert_eq!((&row["completed"], &row["failed"]), (&400.into(), &0.into()), "{row}");
         assert_eq!(row["world"], format!("live:{PEER}"));
     }
-    let (ended_well, said) = serving.said();
+    let (ended_well, said) = serving.output();
     assert!(ended_well && said.contains("--peer THIS-HOST") && said.contains("done"), "{said}");
 }
 
-/// A workload without replies, one that competes, and one that comes the other way; the hosts are in the results.
+/// A workload without replies, a competing one, and one in the reverse direction; the results name the hosts.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2)"]
 fn flows_in_both_directions_are_joined_and_the_hosts_and_their_clocks_are_with_the_results() {
@@ -66,7 +66,7 @@ fn flows_in_both_directions_are_joined_and_the_hosts_and_their_clocks_are_with_t
         assert_eq!(facts["peer"]["address"], PEER, "{text}");
         assert_eq!(facts["peer"]["from"], "10.77.0.1");
         assert_eq!(facts["kernel"], facts["peer"]["kernel"]);
-        // Both have one clock here, which went as fast for both.
+        // Both hosts have one clock here, so the clocks have the same speed.
         let time = |key: &str| {
             let time: Duration = serde_json::from_value(facts["peer"][key].clone()).unwrap();
             time.as_nanos()
@@ -78,17 +78,17 @@ fn flows_in_both_directions_are_joined_and_the_hosts_and_their_clocks_are_with_t
         assert!(run["background"][0]["octets"].as_u64().unwrap() > 0, "{text}");
         assert!(provenance.contains(&format!("from 10.77.0.1 to {PEER}: Linux ")), "{provenance}");
     }
-    // Nobody asks when the datagrams of QUIC came; and a kernel that is busy may begin late to stamp the others.
+    // Datagrams of QUIC have no timestamps, and a busy kernel may begin late to timestamp the others.
     let waited = runs.iter().filter_map(|run| run["facts"]["waited_ns"]["server"]["messages"].as_u64());
     assert!((1..=2).contains(&waited.filter(|messages| *messages > 0).count()), "{runs:?}");
     let points = fs::read_to_string(hosts.dir().join("out/points.csv")).unwrap();
     assert_eq!(points.lines().count(), 4, "{points}");
-    // The same question of this machine alone is another one.
+    // The same experiment on this machine alone is a different question.
     let manifest = fs::read_to_string(hosts.dir().join("out/manifest.json")).unwrap();
     assert!(manifest.contains(&format!("\"live:{PEER}\"")), "{manifest}");
 }
 
-/// The peer looks at its senders, too, and there is one clock for all.
+/// The peer also samples its senders, and all samples have the same clock.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2)"]
 fn time_series_have_the_senders_of_both_hosts() {
@@ -122,7 +122,7 @@ fn a_peer_that_dies_ends_the_run_with_a_word_and_the_next_one_takes_up_the_rest(
         ["compare", "tcp", "--world", "live", "--workload", "echo", "--count", "60000", "--rate", "500/s"];
     let mut serving = hosts.serve(&[]);
     let client = hosts.begin(&long);
-    serving.complains_of("served");
+    serving.wait_for_problem("served");
     hosts.wait_for_run();
     serving.kill();
     let output = client.wait_with_output().unwrap();
@@ -130,14 +130,14 @@ fn a_peer_that_dies_ends_the_run_with_a_word_and_the_next_one_takes_up_the_rest(
     assert_eq!(output.status.code(), Some(1), "{complaint}");
     assert!(complaint.contains(PEER) && complaint.contains("closed the control channel"), "{complaint}");
 
-    // Now the client dies: nothing is left of it on the other host, which serves the next.
+    // The client dies: nothing of it remains on the other host, which serves the next client.
     let mut serving = hosts.serve(&[]);
     let mut client = hosts.begin(&long);
-    serving.complains_of("served");
+    serving.wait_for_problem("served");
     hosts.wait_for_run();
     client.kill().unwrap();
     client.wait().unwrap();
-    serving.complains_of("done");
+    serving.wait_for_problem("done");
     assert_eq!(hosts.open_sockets(), [] as [String; 0]);
     hosts.ok(&[&["compare", "tcp"], &FEW[..], &["--repetitions", "1"]].concat());
 }
@@ -157,7 +157,7 @@ fn who_has_another_secret_or_nobody_to_talk_to_is_told_the_cure_and_the_server_g
     let mut serving = hosts.serve(&[]);
     fs::write(hosts.dir().join("secret"), "another\n").unwrap();
     refused(&[PEER, "secrets of the two hosts differ", "--secret-file"]);
-    serving.complains_of("secrets of the two hosts differ");
+    serving.wait_for_problem("secrets of the two hosts differ");
     fs::write(hosts.dir().join("secret"), "\n").unwrap();
     refused(&["secret is empty"]);
     fs::write(hosts.dir().join("secret"), "only these two know").unwrap();
@@ -174,7 +174,7 @@ fn a_path_that_breaks_in_the_middle_ends_both_sides() {
     let ask =
         ["compare", "udp", "--world", "live", "--workload", "echo", "--count", "60000", "--rate", "500/s"];
     let client = hosts.begin(&ask);
-    serving.complains_of("served");
+    serving.wait_for_problem("served");
     hosts.wait_for_run();
     hosts.cut();
     let output = client.wait_with_output().unwrap();
@@ -183,6 +183,6 @@ fn a_path_that_breaks_in_the_middle_ends_both_sides() {
         !output.status.success() && complaint.contains("no message from the other host for 10 s"),
         "{complaint}"
     );
-    serving.complains_of("no message from the other host for 10 s");
+    serving.wait_for_problem("no message from the other host for 10 s");
     assert_eq!(hosts.open_sockets(), [] as [String; 0]);
 }

@@ -1,4 +1,4 @@
-//! A machine for tests that need one of their own: User-Mode Linux with this host's files.
+//! A virtual machine for tests that need root: User-Mode Linux with this host's files.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use crate::kernel::engine::user_mode_image;
 use crate::program::BIN;
 
-/// What the first process does before a script, and after it.
+/// The commands of the first process before and after the script.
 const BEGIN: &str = "#!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=DIR
 mount -t proc proc /proc
@@ -20,7 +20,7 @@ const END: &str = "
 python3 -c 'import ctypes; ctypes.CDLL(None).reboot(0x4321fedc)'
 ";
 
-/// Runs a script in `dir` as the root of a machine; HOL in it stands for hol.
+/// Runs a script in `dir` as root of a machine; `HOL` in it is replaced by the path of hol.
 pub fn run(dir: &Path, script: &str) {
     let script = [BEGIN, script, END]
         .concat()
@@ -29,7 +29,7 @@ pub fn run(dir: &Path, script: &str) {
     let init = dir.join("init.sh");
     fs::write(&init, script).unwrap();
     fs::set_permissions(&init, Permissions::from_mode(0o755)).unwrap();
-    // Anybody may look at what root measures.
+    // All users may read the results of root.
     fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
     let kernel = user_mode_image().file();
     let booted = Command::new("timeout")

@@ -1,5 +1,5 @@
-//! The live world in namespaces of a machine, end to end: the machine is User-Mode Linux with this host's files, for this host's kernel may have no
-//! netem, and its clock is shared with others.
+//! The live world in network namespaces, end to end. The tests run in User-Mode Linux with this host's files, because
+//! this host's kernel may lack netem, and because other processes share its clock.
 
 mod machine;
 
@@ -57,9 +57,10 @@ fn namespaces_play_a_trace_from_the_position_that_the_seed_draws() {
     assert!(here.len() == 2 && here[0].2 != here[1].2 && here[0].2.len() == 2, "{here:?}");
 }
 
-/// Tells this test that it is in the machine.
+/// Environment variable by which this test detects that it runs in the machine.
 const INSIDE: &str = "HOL_TEST_INSIDE";
-/// Of so many cases one is tried: all are those of User-Mode Linux, where the same program builds the same networks.
+/// One in this many cases is run; the conformance test of User-Mode Linux runs all, and the same program builds the
+/// same networks.
 const SAMPLE: usize = 17;
 
 #[test]
@@ -91,7 +92,7 @@ fn the_cases_are_kept() {
     assert!(cases.len() > 15, "{}", cases.len());
 }
 
-/// The same kernel as the network's, and as the machine's: what differs are random numbers, and that a machine takes time.
+/// The network has the same kernel as the machine: only random numbers and computing time differ.
 fn the_network_is_that_of_the_kernel_world(dir: &Path) {
     let [here, kernel] = ["measured", "kernel"].map(|out| dir.join(out));
     let journal =
@@ -104,7 +105,7 @@ fn the_network_is_that_of_the_kernel_world(dir: &Path) {
         assert_eq!(facts["lines"].as_array().unwrap().len(), 4, "{facts}");
         assert_eq!(facts["caution"], Value::Null, "{facts}");
     }
-    // All but SCTP, whose messages have no stamps.
+    // All transports but SCTP, whose messages have no timestamps.
     let stamped =
         runs.iter().filter(|run| run["facts"]["waited_ns"]["server"]["messages"].as_u64() > Some(0));
     assert_eq!(stamped.count(), 6, "{journal}");

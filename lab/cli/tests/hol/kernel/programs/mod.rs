@@ -1,7 +1,7 @@
 //! The user's own programs in the kernel world.
 //!
-//! What they do in both engines is tested in User-Mode Linux, and nightly in QEMU; every night is enough, for a change of QEMU's engine shows in its
-//! pace, its digests and its shell, which are tested with each change.
+//! Tests for both engines run in User-Mode Linux, and nightly in QEMU. Nightly is sufficient, because the frequent
+//! tests of QEMU's speed, digests and shell detect changes of that engine.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,8 +18,9 @@ fn number(row: &Value, key: &str) -> f64 {
     row[key].as_f64().unwrap_or_else(|| panic!("{key} of {row}"))
 }
 
-/// A file of 100 kB from nginx, one connection, no loss: an initial window of ten segments (RFC 6928) doubles each round trip, so
-/// that 70 segments take three; with the opening four, 80 ms, and what the emulated processor takes.
+/// A file of 100 kB from nginx, over one connection without loss: an initial window of ten segments (RFC 6928) doubles
+/// each round trip, so that 70 segments take three round trips; with the handshake, 80 ms, plus the emulated
+/// processor's time.
 fn a_page_comes_over_each_transport_and_each_run_repeats_itself(world: &str) {
     let line =
         [
@@ -51,7 +52,8 @@ fn check(first: &[Value], again: &[Value]) {
     assert!(digests[0] != digests[1] && digests[1] != digests[2], "{digests:?}");
 }
 
-/// Without loss a request over a connection that is open takes a round trip; the program says the same as its packets.
+/// Without loss a request over an established connection takes a round trip; the program reports the same time as its
+/// packets.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), nginx, curl and mkfs.erofs (erofs-utils)"]
 fn what_packets_tell_is_what_the_program_says() {
@@ -74,7 +76,7 @@ fn what_packets_tell_is_what_the_program_says() {
     assert_eq!(client["status"], "exit 0", "{client}");
     let said: Vec<f64> =
         client["stdout"].as_str().unwrap().split_whitespace().map(|word| word.parse().unwrap()).collect();
-    // The second goes over the connection of the first, and curl computes a little.
+    // The second request uses the connection of the first, and curl computes a little.
     assert!((0.050..0.055).contains(&said[1]) && (0.100..0.115).contains(&said[0]), "{said:?}");
 }
 
@@ -100,7 +102,7 @@ fn programs_see_their_node_and_nothing_of_this_machine() {
             script,
         ],
     );
-    // Of processes its own and the first: not the server's `sleep`.
+    // A guest sees its own processes and the first one, but not the server's `sleep`.
     for line in ["client", "hello", "1", "given.txt", "written"] {
         assert!(text.contains(&format!("stdout | {line}\n")), "{line}: {text}");
     }
@@ -108,7 +110,7 @@ fn programs_see_their_node_and_nothing_of_this_machine() {
     assert!(!text.contains("secret") && !Path::new("/etc/new").exists(), "{text}");
 }
 
-/// Neither by the file system of User-Mode Linux' host, nor by devices, nor by the first process.
+/// Programs cannot reach the host through the file system of User-Mode Linux, through devices, or through the first process.
 fn programs_have_no_way_to_this_machine(world: &str) {
     let script = "mkdir /x; mount -t hostfs -o /../../../../.. x /x && ls /x; mount -t tmpfs t /x && echo mounted; \
         mknod /x/mem c 1 1 && echo made; ls /dev/mem /dev/port /dev/pmem0 /host /proc/1/root; ls -d /dev/null /dev/fd";
@@ -119,7 +121,7 @@ fn programs_have_no_way_to_this_machine(world: &str) {
     assert_eq!(printed, ["/dev/fd", "/dev/null"], "{world}: {text}");
 }
 
-/// User-Mode Linux has a clock of 1 GHz that is the guest's, and no random numbers of the host's where those can be hidden.
+/// The clock of User-Mode Linux is the guest's, with 1 GHz, and random numbers of the host are hidden where possible.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), /usr/bin/python3 and mkfs.erofs (erofs-utils)"]
 fn the_processor_tells_nothing_of_this_machine() {
@@ -141,7 +143,8 @@ fn the_processor_tells_nothing_of_this_machine() {
     }
 }
 
-/// In QEMU a ns is eight instructions where programs run, from the first one after the snapshot on; and sleeping takes what it says.
+/// In QEMU a nanosecond is eight instructions of a program, from the first one after the snapshot on; sleeping takes
+/// the requested time.
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch), /usr/bin/python3 and mkfs.erofs (erofs-utils)"]
 fn the_processor_of_qemu_is_as_fast_as_the_provenance_says() {
@@ -161,7 +164,8 @@ fn the_processor_of_qemu_is_as_fast_as_the_provenance_says() {
     }
 }
 
-/// Extended registers stay in the host's process of a program until somebody wants them: a signal, a fork, another thread.
+/// The extended registers of a program are preserved across signals, forks and thread switches, although the host's
+/// process holds them.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), /usr/bin/python3 and mkfs.erofs (erofs-utils)"]
 fn a_program_keeps_what_it_has_in_its_extended_registers() {
@@ -187,13 +191,13 @@ fn a_service_beside_a_workload_lasts_as_long_as_that(world: &str) {
     let run: Value = serde_json::from_str(journal.lines().next_back().unwrap()).unwrap();
     let service = &run["facts"]["programs"][0];
     let ended: hol_base::Duration = service["ended"].as_str().unwrap().parse().unwrap();
-    // A hundred messages, 50 a second; it is asked to end when the last has come back.
+    // A hundred messages, 50 per second; the program is stopped after the last reply.
     assert!((1.98..2.5).contains(&ended.as_secs_f64()), "{world}: {service}");
     assert_eq!(service["status"], "signal 15");
     std::fs::remove_dir_all(directory.path().join("out")).unwrap();
 }
 
-/// What curl prints is what its packets show, and files come out as they were written.
+/// The output of curl agrees with its packets, and the files of /out are as the program wrote them.
 fn numbers_that_programs_print_are_metrics_and_what_they_write_comes_out(world: &str) {
     let directory = tempfile::tempdir().unwrap();
     let written = r#"took %{time_total} s\n{"size": %{size_download}}\n"#;
@@ -209,7 +213,7 @@ fn numbers_that_programs_print_are_metrics_and_what_they_write_comes_out(world: 
         assert_eq!(metrics["size"]["runs"], serde_json::json!([100_000.0, 100_000.0]), "{row}");
         assert_eq!(metrics["luck"]["mean"], Value::Null, "{row}");
         let (took, whole) = (1000.0 * number(&metrics["took"], "mean"), number(&row, "mean_ms"));
-        // Beside that curl is started and ends, which takes an emulated processor some 40 ms.
+        // In addition curl starts and ends, which takes the emulated processor about 40 ms.
         assert!(took > 60.0 && took <= whole && whole - took < 80.0, "{took} of {whole} ms: {row}");
     }
     let runs: Vec<_> = std::fs::read_dir(directory.path().join("out")).unwrap().collect();
@@ -248,7 +252,8 @@ fn what_goes_wrong_with_a_program_is_named() {
     assert!(failed.contains("ended with exit 3; it said: no such luck"), "{failed}");
 }
 
-/// An ns script with what Emulab calls start commands and program agents: a page that comes in an archive, asked for at a time.
+/// An ns script with Emulab's start commands and program agents: a client requests a page, which an archive contains,
+/// at a given time.
 fn a_script_of_emulab_starts_its_programs(world: &str) {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
@@ -266,7 +271,7 @@ fn a_script_of_emulab_starts_its_programs(world: &str) {
     std::fs::remove_dir_all(path("out")).unwrap();
 }
 
-/// Go's programs are static, and their listeners ask for Multipath TCP by themselves.
+/// Go's programs are static, and their listeners request Multipath TCP by default.
 fn static_programs_of_go_run_over_all_transports(world: &str) {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("echo.go"), include_str!("echo.go")).unwrap();
@@ -354,7 +359,7 @@ tests_in! { nightly = "--world=kernel",
     programs_of_all_kinds_run_over_all_transports: "slow: .ci/nightly runs it",
 }
 
-/// The commands of `hol topology --tc`, taken by tc(8); a ping has the 40 ms there, and 1 ms each way of the client's own link.
+/// tc(8) executes the commands of `hol topology --tc`; a ping takes 40 ms there, and 1 ms each way on the client's own link.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), tc (iproute2), ping and mkfs.erofs (erofs-utils)"]
 fn tc_makes_the_path_of_an_experiment() {
@@ -368,9 +373,9 @@ fn tc_makes_the_path_of_an_experiment() {
         "jitter = '2ms'\njitter_distribution = 'pareto'\nreorder = '1%'\nreorder_by = '5ms'\n",
         "loss = { good_to_bad = '1%', bad_to_good = '30%', loss_bad = '50%' }\noverhead = '38B'\n",
     ];
-    // A node has the programs that its command names.
+    // A node contains only the programs that its command names.
     let (mut files, mut script) = (Vec::new(), "set -e\ntc -V\n".to_owned());
-    // The last one stays on the client's link.
+    // The last path stays on the client's link.
     for (number, path) in paths.iter().enumerate().rev() {
         let [toml, sh] = ["toml", "sh"].map(|ending| format!("{number}.{ending}"));
         let text = format!("transports = ['tcp']\n[network]\n{path}");

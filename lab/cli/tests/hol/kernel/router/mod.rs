@@ -1,5 +1,5 @@
-//! The live world over a router, end to end: three nodes in User-Mode Linux, for this machine's kernel may have no netem, and its clock is
-//! shared with others.
+//! The live world over a router, end to end. Three nodes run in User-Mode Linux, because this machine's kernel may lack
+//! netem, and because other processes share its clock.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,20 +8,20 @@ use crate::program::{BIN, code, hol};
 use hol_base::Duration;
 use serde_json::Value;
 
-/// What the nodes leave behind.
-struct Left {
+/// The files that the nodes wrote.
+struct RouterResults {
     _dir: tempfile::TempDir,
     out: PathBuf,
 }
 
-impl Left {
+impl RouterResults {
     /// Runs these scripts on client and router, in this network.
     fn behind(network: &str, client: &str, router: &str) -> Self {
         let measured = include_str!("measured.toml");
         Self::of(network, &[("router.sh", router), ("client.sh", client), ("measured.toml", measured)])
     }
 
-    /// Runs programs in this network, which find these files.
+    /// Runs programs in this network, with these files.
     fn of(network: &str, files: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let network = network.replace("\"HOL\"", &format!("{BIN:?}"));
@@ -50,16 +50,16 @@ const NETWORK: &str = include_str!("network.toml");
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), iproute2, util-linux and mkfs.erofs (erofs-utils)"]
 fn a_router_makes_the_path_and_puts_back_what_was_there_whatever_happens_to_it() {
-    let left = Left::behind(NETWORK, include_str!("client.sh"), include_str!("router.sh"));
-    the_path_is_what_was_asked_for(&left);
-    the_queues_are_what_they_were(&left);
-    what_goes_wrong_is_told(&left);
+    let results = RouterResults::behind(NETWORK, include_str!("client.sh"), include_str!("router.sh"));
+    the_path_is_what_was_asked_for(&results);
+    the_queues_are_what_they_were(&results);
+    what_goes_wrong_is_told(&results);
 }
 
-/// Both ways take 20 ms each beside the 4 ms of the links; of 4000 packets 3 % are lost, which is 120 ± 11.
-fn the_path_is_what_was_asked_for(left: &Left) {
-    let runs = left.lines("client/measured/runs.jsonl");
-    assert_eq!(runs.len(), 3, "{}", left.text("client/said"));
+/// The emulated path takes 20 ms each way, the links take 4 ms; of 4000 packets 3 % are lost, which is 120 ± 11.
+fn the_path_is_what_was_asked_for(results: &RouterResults) {
+    let runs = results.lines("client/measured/runs.jsonl");
+    assert_eq!(runs.len(), 3, "{}", results.text("client/said"));
     for run in &runs {
         let facts = &run["facts"];
         let ways = ["client", "server"].map(|side| facts["router"][side].as_str().unwrap());
@@ -68,12 +68,12 @@ fn the_path_is_what_was_asked_for(left: &Left) {
             let [sent, dropped] = ["sent", "dropped"].map(|key| line[key].as_f64().unwrap());
             assert!((0.015..0.05).contains(&(dropped / sent)), "{line}");
         }
-        // The clocks are compared before packets are delayed, and after.
+        // The clocks are compared before packets are delayed, and afterwards.
         let uncertainty: Duration = facts["peer"]["uncertainty"].as_str().unwrap().parse().unwrap();
         assert!(uncertainty < Duration::from_millis(3), "{facts}");
         assert!(facts["provenance"].as_str().unwrap().contains("; over router: Linux "), "{facts}");
     }
-    let points = left.text("client/measured/points.csv");
+    let points = results.text("client/measured/points.csv");
     let rows: Vec<Vec<&str>> = points.lines().map(|line| line.split(',').collect()).collect();
     let number = |row: usize, name: &str| -> f64 {
         let column = rows[0].iter().position(|column| *column == name).unwrap();
@@ -82,13 +82,13 @@ fn the_path_is_what_was_asked_for(left: &Left) {
     assert!((44.0..45.0).contains(&number(0, "p50_ms")), "{points}");
     assert!((85.0..155.0).contains(&(2000.0 - number(0, "completed"))), "{points}");
     assert_eq!([1, 2].map(|row| number(row, "completed")), [2000.0; 2], "{points}");
-    let compared = left.text("client/compared");
+    let compared = results.text("client/compared");
     let said = "in live:server via router, over the router router, 5ms each way, loss 0%";
     assert!(compared.contains(said), "{compared}");
 }
 
-fn the_queues_are_what_they_were(left: &Left) {
-    let queues = |name: &str| left.text(&format!("router/{name}"));
+fn the_queues_are_what_they_were(results: &RouterResults) {
+    let queues = |name: &str| results.text(&format!("router/{name}"));
     let before = queues("before");
     assert!(!before.contains("netem"), "{before}");
     assert_eq!(queues("put-back"), before);
@@ -101,7 +101,7 @@ fn the_queues_are_what_they_were(left: &Left) {
     assert_eq!(queues("chosen-left-alone"), chosen);
 }
 
-fn what_goes_wrong_is_told(left: &Left) {
+fn what_goes_wrong_is_told(results: &RouterResults) {
     for (file, words) in [
         ("client/interrupted", &["interrupted"][..]),
         ("client/died", &["router router: the other host closed the control channel"]),
@@ -110,10 +110,10 @@ fn what_goes_wrong_is_told(left: &Left) {
         ("router/unprivileged", &["CAP_NET_ADMIN", "as root"]),
         ("router/second", &["another `hol live route` runs on this host"]),
     ] {
-        let said = left.text(file);
+        let said = results.text(file);
         assert!(words.iter().all(|word| said.contains(word)), "{file}: {said}");
     }
-    assert!(!left.text("router/unprivileged").contains("listening"));
+    assert!(!results.text("router/unprivileged").contains("listening"));
 }
 
 #[test]
@@ -121,8 +121,9 @@ fn what_goes_wrong_is_told(left: &Left) {
 fn a_path_that_goes_another_way_is_no_measurement() {
     let last = "{ from = \"router\", to = \"server\" }";
     let network = NETWORK.replace(last, &format!("{last}, {{ from = \"client\", to = \"server\" }}"));
-    let left = Left::behind(&network, include_str!("client_aside.sh"), include_str!("router_aside.sh"));
-    let said = left.text("client/said");
+    let results =
+        RouterResults::behind(&network, include_str!("client_aside.sh"), include_str!("router_aside.sh"));
+    let said = results.text("client/said");
     assert!(
         said.contains("router router: a round trip to the peer took") && said.contains("bypass it"),
         "{said}"
@@ -135,33 +136,34 @@ fn a_router_makes_the_path_of_ipv6_too() {
     let network = NETWORK
         .replace("[network]", "[network]\nip = \"v6\"")
         .replace("live serve", "live serve --listen [::]:7640");
-    let left = Left::behind(&network, include_str!("client_v6.sh"), include_str!("router_v6.sh"));
-    let said = left.text("client/said");
+    let results = RouterResults::behind(&network, include_str!("client_v6.sh"), include_str!("router_v6.sh"));
+    let said = results.text("client/said");
     let [line] = said.lines().filter(|line| line.starts_with("udp ")).collect::<Vec<_>>()[..] else {
         panic!("{said}")
     };
     let median: f64 = line.split_whitespace().nth(2).unwrap().parse().expect(line);
     assert!((44.0..45.0).contains(&median), "{said}");
-    assert_eq!(left.text("router/after"), left.text("router/before"));
+    assert_eq!(results.text("router/after"), results.text("router/before"));
 }
 
-/// Two pairs of hosts, one on each side of it: what the one sends without end fills the queue that the other's echoes wait in.
+/// Two pairs of hosts, one on each side of the router: a greedy flow of the first pair fills the queue in which the
+/// echoes of the second wait.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), iproute2, util-linux and mkfs.erofs (erofs-utils)"]
 fn a_router_makes_the_path_between_the_sides_of_five_hosts() {
     let files = [("hosts.sh", include_str!("hosts.sh")), ("measured.toml", include_str!("hosts.toml"))];
-    let left = Left::of(include_str!("hosts_network.toml"), &files);
-    let runs = left.lines("client/measured/runs.jsonl");
-    let [run] = &runs[..] else { panic!("{}", left.text("client/said")) };
+    let results = RouterResults::of(include_str!("hosts_network.toml"), &files);
+    let runs = results.lines("client/measured/runs.jsonl");
+    let [run] = &runs[..] else { panic!("{}", results.text("client/said")) };
     let beside = run["background"][0]["octets"].as_u64().unwrap();
     // Four seconds of 10 Mbit/s are 5 MB; a queue of 100 packets takes 120 ms to pass.
     assert!((3_000_000..5_000_000).contains(&beside), "{run}");
-    let points = left.text("client/measured/points.csv");
+    let points = results.text("client/measured/points.csv");
     let rows: Vec<Vec<&str>> = points.lines().map(|line| line.split(',').collect()).collect();
     let column = rows[0].iter().position(|column| *column == "p50_ms").unwrap();
     let median: f64 = rows[1][column].parse().unwrap();
     assert!((60.0..170.0).contains(&median), "{points}");
     let facts = &run["facts"];
     assert_eq!(facts["others"].as_object().unwrap().keys().collect::<Vec<_>>(), ["other", "sink"], "{facts}");
-    assert_eq!(left.text("router/after"), left.text("router/before"));
+    assert_eq!(results.text("router/after"), results.text("router/before"));
 }

@@ -1,5 +1,5 @@
-//! Our SCTP and Linux', in each talk of the table that usrsctp and dcsctp have, too: in User-Mode Linux, for this machine's kernel may have no
-//! SCTP.
+//! Our SCTP with Linux's, in the same talks as with usrsctp and dcsctp; in User-Mode Linux, because this machine's
+//! kernel may lack SCTP.
 
 mod linux;
 #[path = "../../../../../../protocols/sctp/tests/talks/mod.rs"]
@@ -12,22 +12,23 @@ use crate::program::{code, hol};
 use linux::{SCTP_OVER_UDP, SOURCE, every_talk_goes_well};
 use table::{Talk, Terms, make};
 
-/// Where the peer's program is, once this test runs in the guest.
+/// Environment variable with the path of the peer's program, set if this test runs in the guest.
 const PEER: &str = "HOL_PEER";
-/// On loopback SCTP hands UDP trains of packets, which nobody cuts again, unless they may not be longer than one.
+/// On loopback SCTP passes UDP trains of packets that are not segmented again, unless a train is limited to one packet.
 const LOOPBACK: &str = "ip link set lo up mtu 1500 gso_max_size 1500";
 const LINK: &str = "tc qdisc add dev lo root netem delay 5ms rate 100mbit limit 10000";
 
-/// What Linux 6.12 cannot do.
+/// Returns whether Linux 6.12 does not support a talk.
 ///
-/// It counts the fragments of an interleaved message from the second one, which has the number 0 there (`sctp_chunk_assign_mid`,
-/// `sctp_intl_retrieve_reassembled`) and 1 in RFC 8260 section 2.1: it reads its own, and nobody else's.
+/// It counts the fragments of an interleaved message from the second one, which has the number 0 there
+/// (`sctp_chunk_assign_mid`, `sctp_intl_retrieve_reassembled`) and 1 in RFC 8260 section 2.1: it understands only its
+/// own messages.
 fn cannot(talk: &Talk, terms: Terms) -> bool {
     const FRAGMENT: usize = 1400;
     terms.interleaving && talk.size > FRAGMENT
 }
 
-/// Here all it does is to have `test`, this one, run again beside a Linux that has SCTP.
+/// Runs `test`, this test, again in a guest whose Linux has SCTP.
 fn with_linux(test: &str, terms: Terms) {
     match env::var_os(PEER) {
         Some(program) => every_talk_goes_well(program.as_ref(), terms, cannot),

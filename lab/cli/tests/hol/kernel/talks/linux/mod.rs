@@ -1,4 +1,4 @@
-//! Our SCTP beside Linux', in datagrams of UDP (RFC 6951) over loopback, which are lost as told.
+//! Our SCTP and Linux's over UDP (RFC 6951) on loopback, with datagrams lost at a given rate.
 
 mod process;
 mod wire;
@@ -13,8 +13,15 @@ pub use process::SOURCE;
 pub use wire::SCTP_OVER_UDP;
 use wire::Wire;
 
-/// What is not as it has to be.
-fn wrong(program: &Path, talk: &Talk, own_side: Side, terms: Terms, loss: f64, seed: Seed) -> Option<String> {
+/// Returns a description of the first fault of a talk, if there is one.
+fn first_fault(
+    program: &Path,
+    talk: &Talk,
+    own_side: Side,
+    terms: Terms,
+    loss: f64,
+    seed: Seed,
+) -> Option<String> {
     let mut own = Wire::new(own_side, talk, terms, loss, seed);
     let mut peer = Process::start(program, own_side.other(), own.port(), talk, terms);
     let done = own.talk();
@@ -25,12 +32,14 @@ fn wrong(program: &Path, talk: &Talk, own_side: Side, terms: Terms, loss: f64, s
         .then(|| format!("we {done:?}, the peer {peer_done:?}, I-DATA: {}", own.has_interleaved))
 }
 
-/// All of the table, with us as client and as server, and over all losses. What the peer's `program` is known not to do has to go wrong.
+/// Runs all talks of the table, with us as client and as server, and with all loss rates. Talks that `cannot` names as
+/// unsupported by the peer's `program` must fail.
 pub fn every_talk_goes_well(program: &Path, terms: Terms, cannot: fn(&Talk, Terms) -> bool) {
     let (mut cases, mut problems) = (0, Vec::new());
     for (talk, side) in TALKS.iter().flat_map(|talk| SIDES.map(|side| (talk, side))) {
         for loss in LOSSES {
-            let what = match (wrong(program, talk, side, terms, loss, Seed(cases)), cannot(talk, terms)) {
+            let what = match (first_fault(program, talk, side, terms, loss, Seed(cases)), cannot(talk, terms))
+            {
                 (Some(_), true) => None,
                 (None, true) => Some("it can now".to_owned()),
                 (what, false) => what,

@@ -1,4 +1,4 @@
-//! Linux' end: a program that has the sockets of RFC 6458.
+//! Linux's end: a program that uses the socket API of RFC 6458.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -14,7 +14,7 @@ pub struct Process {
     out: BufReader<ChildStdout>,
 }
 
-/// How the peer's program calls it.
+/// Returns the name of an end on the command line of the peer's program.
 const fn word(end: End) -> &'static str {
     match end {
         End::ClientCloses => "client-closes",
@@ -25,7 +25,7 @@ const fn word(end: End) -> &'static str {
 }
 
 impl Process {
-    /// A server is ready then. `port` is ours, of UDP.
+    /// Starts the program; returns when a server is ready. `port` is our UDP port.
     pub fn start(program: &Path, side: Side, port: u16, talk: &Talk, terms: Terms) -> Self {
         let retransmissions = talk.retransmissions.map_or(-1, i64::from);
         let mut child = Command::new(program)
@@ -45,7 +45,7 @@ impl Process {
         Self { child, out }
     }
 
-    /// What came of it there.
+    /// Returns the result at this end.
     pub fn done(&mut self) -> Option<Done> {
         let mut text = String::new();
         self.out.read_to_string(&mut text).unwrap();

@@ -1,4 +1,4 @@
-//! Our end over a socket of UDP and the real clock.
+//! Our end, over a UDP socket and the real clock.
 
 #![expect(clippy::disallowed_types, reason = "the peer is a program with a clock of its own")]
 
@@ -20,19 +20,19 @@ pub struct Wire {
     start: Instant,
     loss: f64,
     chance: Rng,
-    /// I-DATA was sent, by either end.
+    /// Whether either end has sent I-DATA.
     pub has_interleaved: bool,
 }
 
 const HERE: Address = table::HERE;
 
-/// Where the peer's kernel takes them. RFC 6951 section 4.1.
+/// The UDP port on which the peer's kernel receives encapsulated packets. RFC 6951 section 4.1.
 pub const SCTP_OVER_UDP: u16 = 9899;
 
 impl Wire {
-    /// No run takes longer.
+    /// Maximum duration of a talk.
     const LIMIT: Duration = Duration::from_secs(30);
-    /// So long it answers when all is over, for its last packet may be lost.
+    /// Time for which this end answers after the talk is complete, because its last packet may be lost.
     const LINGER: Duration = Duration::from_millis(500);
 
     pub fn new(side: Side, talk: &Talk, terms: Terms, loss: f64, seed: Seed) -> Self {
@@ -43,7 +43,7 @@ impl Wire {
         Self { socket, talker, start: Instant::now(), loss, chance, has_interleaved: false }
     }
 
-    /// Ours, of UDP.
+    /// Returns our UDP port.
     pub fn port(&self) -> u16 {
         self.socket.local_addr().unwrap().port()
     }
@@ -52,13 +52,13 @@ impl Wire {
         Time::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// Until it is over.
+    /// Runs the talk until it is complete.
     pub fn talk(&mut self) -> Done {
         self.talker.begin(self.now());
         let mut until = Time::ZERO + Self::LIMIT;
         while self.now() < until {
             let was_over = self.talker.done.ended.is_some();
-            let due = self.go_on();
+            let due = self.perform_due();
             if self.talker.done.ended.is_some() && !was_over {
                 until = until.min(self.now() + Self::LINGER);
             }
@@ -67,8 +67,8 @@ impl Wire {
         self.talker.done.clone()
     }
 
-    /// Does what is to be done now; until when.
-    fn go_on(&mut self) -> Option<Time> {
+    /// Performs what is due; returns the time of the next action.
+    fn perform_due(&mut self) -> Option<Time> {
         let now = self.now();
         let Self { socket, talker, loss, chance, has_interleaved, .. } = self;
         talker.go_on(now, |packet| {
@@ -80,7 +80,7 @@ impl Wire {
         })
     }
 
-    /// Waits for a packet, at most until the endpoint is due, and takes it.
+    /// Waits for a packet, at most until the endpoint is due, and passes it to the endpoint.
     fn listen(&mut self, due: Option<Time>) {
         const MOST: Duration = Duration::from_millis(20);
         let wait = due.map_or(MOST, |due| due.saturating_since(self.now()).min(MOST));
@@ -112,7 +112,8 @@ fn interleaves(packet: &Packet) -> bool {
     packet.chunks.iter().any(|chunk| matches!(chunk, Chunk::IData(_)))
 }
 
-/// Nobody repeats it: were it lost, an idle peer would hear of it when it asks with a HEARTBEAT, half a minute later. RFC 9260 section 8.3.
+/// Returns whether a packet contains an ABORT. It must not be lost, because it is not retransmitted: an idle peer would
+/// notice the end only with its next HEARTBEAT, half a minute later. RFC 9260 section 8.3.
 fn aborts(packet: &Packet) -> bool {
     packet.chunks.iter().any(|chunk| matches!(chunk, Chunk::Abort { .. }))
 }

@@ -17,7 +17,7 @@ pub struct Product {
     of: BTreeMap<String, f64>,
     /// The value that the paper states.
     is: f64,
-    /// The largest deviation, as a fraction.
+    /// Permitted relative deviation of the product from `is`.
     #[serde(default)]
     within: f64,
 }
@@ -25,7 +25,7 @@ pub struct Product {
 /// A claim that an interpretation of the text decides.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Reading {
+pub struct Interpretation {
     holds: bool,
     /// The reason.
     reason: String,
@@ -34,7 +34,7 @@ pub struct Reading {
 /// The claim about the duration of all runs, one after the other.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Lasts {
+pub struct TotalDuration {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
@@ -54,14 +54,14 @@ impl Product {
     }
 }
 
-impl Reading {
+impl Interpretation {
     /// Evaluates the claim.
     pub(super) fn evaluate(&self) -> Finding {
         Finding::new(self.holds, self.reason.clone())
     }
 }
 
-impl Lasts {
+impl TotalDuration {
     /// Evaluates the claim.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
@@ -109,7 +109,7 @@ mod tests {
         // 43.2 and 86.4 million seconds.
         cell.runs.iter_mut().for_each(|run| run.bytes = 2_160_000_000_000);
         let lasts = |at_most_days| {
-            let check = Lasts { transports: vec!["TCP".into()], at: Filter::default(), at_most_days };
+            let check = TotalDuration { transports: vec!["TCP".into()], at: Filter::default(), at_most_days };
             check.evaluate(&view(&dataset(vec![cell.clone()])))
         };
         assert_eq!(lasts(1501.0).holds, Some(true), "{:?}", lasts(1501.0));

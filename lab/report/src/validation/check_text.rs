@@ -6,10 +6,10 @@ use super::{Check, Collapses, ComparedPoint};
 use hol_lab::Metric;
 
 /// The p-value below which only a bound is shown.
-const TINY: f64 = 0.001;
+const MIN_SHOWN_P: f64 = 0.001;
 
 /// Formats a median with its interval to four digits, for a table: `21.62 (21.13 to 23.97)`; without the interval if the runs are too few.
-pub fn median_in_words(median: Bounds) -> String {
+pub fn format_median(median: Bounds) -> String {
     let Bounds { value, low, high } = median;
     let bounded = low.is_finite() && high.is_finite();
     let largest = if bounded { high.abs().max(low.abs()) } else { value.abs() };
@@ -23,7 +23,7 @@ pub fn median_in_words(median: Bounds) -> String {
 
 impl Check {
     /// Formats the difference with its interval: `+1.4 % (−0.9 to +3.1)`.
-    pub fn percent_in_words(&self) -> String {
+    pub fn format_difference(&self) -> String {
         let Bounds { value, low, high } = self.percent();
         if low.is_finite() && high.is_finite() {
             format!("{value:+.1} % ({low:+.1} to {high:+.1})")
@@ -33,20 +33,20 @@ impl Check {
     }
 
     /// Formats how often a run of the kernel is higher: `53 %, p = 0.41`.
-    pub fn ranks_in_words(&self) -> String {
-        format!("{:.0} %, {}", 100.0 * self.ranks.superiority, chance(self.ranks.p))
+    pub fn format_ranks(&self) -> String {
+        format!("{:.0} %, {}", 100.0 * self.ranks.superiority, format_p_value(self.ranks.p))
     }
 }
 
 impl ComparedPoint {
-    /// Returns a sentence for each value that the verdict is about.
+    /// Returns a sentence for each value on which the verdict depends.
     pub fn describe_checks(&self) -> Vec<String> {
         let (names, unit, more): (&[&str], _, _) = match self.metric {
             Metric::Throughput => (&["Throughput"], "kbit/s", "is faster"),
             _ => (&["Mean response time", "99 % quantile"], "ms", "takes longer"),
         };
         let sentence = |(name, check): (&&str, Option<Check>)| match check {
-            Some(check) => told(name, unit, more, &check),
+            Some(check) => describe_check(name, unit, more, &check),
             None => format!("{name}: one world has no value in most of its runs."),
         };
         let mut sentences: Vec<String> = names.iter().zip(self.judged()).map(sentence).collect();
@@ -57,7 +57,7 @@ impl ComparedPoint {
     }
 }
 
-fn told(name: &str, unit: &str, more: &str, check: &Check) -> String {
+fn describe_check(name: &str, unit: &str, more: &str, check: &Check) -> String {
     let (difference, excess) = (check.difference.value, check.excess());
     let side = if difference < 0.0 { "below" } else { "above" };
     let ranked = match (check.ranks_differ(), excess <= 1.0) {
@@ -69,9 +69,9 @@ fn told(name: &str, unit: &str, more: &str, check: &Check) -> String {
         "{name}: the model's median run is {:.2} {unit} {side} Linux's, {}, {excess:.1} times the tolerance; a run of Linux \
          {more} than one of the model in {:.0} % of all pairs, {ranked} ({}).",
         difference.abs(),
-        check.percent_in_words(),
+        check.format_difference(),
         100.0 * check.ranks.superiority,
-        chance(check.ranks.p),
+        format_p_value(check.ranks.p),
     )
 }
 
@@ -85,14 +85,14 @@ impl Collapses {
             kernel.1,
             model.0,
             model.1,
-            chance(self.p())
+            format_p_value(self.p())
         )
     }
 }
 
-fn chance(p: f64) -> String {
+fn format_p_value(p: f64) -> String {
     match p {
-        _ if p < TINY => format!("p < {TINY}"),
+        _ if p < MIN_SHOWN_P => format!("p < {MIN_SHOWN_P}"),
         _ if p < 0.1 => format!("p = {p:.3}"),
         _ => format!("p = {p:.2}"),
     }
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_median_has_four_digits() {
-        let words = |value, low, high| median_in_words(Bounds { value, low, high });
+        let words = |value, low, high| format_median(Bounds { value, low, high });
         assert_eq!(words(70.146047, 70.137855, 70.146047), "70.15 (70.14 to 70.15)");
         assert_eq!(words(939.4, 894.0, 1426.3), "939 (894 to 1426)");
         assert_eq!(words(20.1234, f64::NEG_INFINITY, f64::INFINITY), "20.12");
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn few_runs_leave_the_interval_open() {
         let check = compared(POINT, &[20, 22], &[21; 10]).mean.unwrap();
-        assert_eq!(check.percent_in_words(), "+0.0 % (open)");
-        assert_eq!(check.ranks_in_words(), "50 %, p = 1.00");
+        assert_eq!(check.format_difference(), "+0.0 % (open)");
+        assert_eq!(check.format_ranks(), "50 %, p = 1.00");
     }
 }

@@ -9,25 +9,25 @@ use super::output::OutputFormat;
 use crate::failure::Failure;
 
 /// A source of lines.
-pub enum Input {
-    /// Of a person.
+pub enum LineSource {
+    /// Lines that a person types, with editing and history.
     Terminal(Box<DefaultEditor>),
-    /// Of a file or a pipe.
+    /// Lines of a file or a pipe.
     Script(Stdin),
 }
 
-/// The next event of the input.
+/// The next event of the source.
 pub enum InputEvent {
-    /// This line.
+    /// A line.
     Line(String),
     /// The user discarded the line with Ctrl-C.
     Cancelled,
-    /// The end.
+    /// The end of the lines.
     End,
 }
 
-impl Input {
-    /// Creates the input from standard input.
+impl LineSource {
+    /// Opens standard input.
     pub fn open(output: OutputFormat) -> Result<Self, Failure> {
         let stdin = io::stdin();
         if output == OutputFormat::JsonLines || !stdin.is_terminal() || !io::stdout().is_terminal() {
@@ -36,7 +36,7 @@ impl Input {
         DefaultEditor::new().map(|editor| Self::Terminal(Box::new(editor))).map_err(Failure::failed)
     }
 
-    /// Returns whether the input is a terminal.
+    /// Returns whether the source is a terminal.
     pub const fn is_terminal(&self) -> bool {
         matches!(self, Self::Terminal(_))
     }

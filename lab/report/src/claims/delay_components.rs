@@ -9,7 +9,7 @@ use crate::data::{Cell, Filter};
 /// The claim that the response time minus round-trip time, recovery and resequencing is small.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Explained {
+pub struct DelayComponents {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
@@ -17,7 +17,7 @@ pub struct Explained {
     within_ms: f64,
 }
 
-impl Explained {
+impl DelayComponents {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let mut cells = view.cells_of(&self.transports, &self.at);
@@ -25,8 +25,8 @@ impl Explained {
         if cells.is_empty() {
             return Finding::no_points();
         }
-        // The paper also names waiting at the sender (small congestion windows). Behind a full send buffer the message is late before the
-        // transport accepts it.
+        // The paper also names waiting at the sender (small congestion windows). If the send buffer is full, the
+        // message waits before the transport accepts it, which is the component `slip`.
         let cells: Vec<(&Cell, MeanDelayBreakdown)> =
             cells.into_iter().filter_map(|cell| Some((cell, cell.split?))).collect();
         if cells.is_empty() {
@@ -42,7 +42,7 @@ impl Explained {
             format!(
                 "{} at {}: network {:.2}, recovery {:.2}, head-of-line {:.2}, sender {:.2}, slip {:.2}, server {:.2} ms",
                 cell.transport,
-                cell.place(),
+                cell.describe_conditions(),
                 split.network,
                 split.recovery,
                 split.head_of_line,
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn what_is_neither_path_nor_loss_is_seen() {
-        let check = Explained { transports: vec!["TCP".into()], at: Filter::default(), within_ms: 1.0 };
+        let check = DelayComponents { transports: vec!["TCP".into()], at: Filter::default(), within_ms: 1.0 };
         let mut one = cell("TCP", 1.0, 100.0, &[23.0, 23.0]);
         one.split =
             Some(MeanDelayBreakdown { network: 20.03, recovery: 2.97, ..MeanDelayBreakdown::default() });

@@ -7,9 +7,9 @@ use super::{Finding, View, compare};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// The claim that few streams are as good as the largest number: at most k* = ceil(rate · RTT + 3), as in
-/// the model in which a loss is repaired before the next message of its stream arrives. If loss is rare and
-/// cheap, fewer streams suffice.
+/// The claim that few streams are as good as the largest number: at most k* = ceil(rate · RTT + 3), as in the model in
+/// which a loss is repaired before the next message of its stream arrives. If losses are rare and their delay is short,
+/// fewer streams suffice.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnoughStreams {
@@ -19,12 +19,12 @@ pub struct EnoughStreams {
     pub(super) at: Filter,
     /// The largest deviation of a mean from the reference, as a fraction of it.
     within: f64,
-    /// By how many listed numbers the measured one may exceed that of the model.
+    /// By how many entries of the list the measured number of streams may exceed that of the model.
     steps: usize,
 }
 
 /// The result under one set of conditions.
-struct Place {
+struct StreamCountResult {
     agrees: Option<bool>,
     row: String,
 }
@@ -33,38 +33,38 @@ impl EnoughStreams {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let Some(many) = self.transports.last() else { return Finding::no_points() };
-        let yardsticks = view.cells(many, &self.at);
-        let places: Vec<Place> =
-            yardsticks.into_iter().filter_map(|yardstick| self.at_one_place(view, yardstick)).collect();
-        if places.is_empty() {
+        let references = view.cells(many, &self.at);
+        let results: Vec<StreamCountResult> =
+            references.into_iter().filter_map(|reference| self.judge_point(view, reference)).collect();
+        if results.is_empty() {
             return Finding::no_points();
         }
-        let count = |wanted| places.iter().filter(|place| place.agrees == wanted).count();
+        let count = |wanted| results.iter().filter(|place| place.agrees == wanted).count();
         let (agree, contradict) = (count(Some(true)), count(Some(false)));
         let text = format!(
             "the number of streams that the model predicts (plus {} listed step) is enough at {agree} of {} points, too small at {contradict}, undecided at {}",
             self.steps,
-            places.len(),
+            results.len(),
             count(None)
         );
-        let finding = match (contradict, agree == places.len()) {
+        let finding = match (contradict, agree == results.len()) {
             (0, true) => Finding::new(true, text),
             (0, false) => Finding::unknown(text),
             _ => Finding::new(false, text),
         };
-        finding.with_rows(places.into_iter().map(|place| place.row).collect())
+        finding.with_rows(results.into_iter().map(|place| place.row).collect())
     }
 
-    fn at_one_place(&self, view: &View<'_>, yardstick: &Cell) -> Option<Place> {
-        let margin = self.within * yardstick.mean()?.mean;
+    fn judge_point(&self, view: &View<'_>, reference: &Cell) -> Option<StreamCountResult> {
+        let margin = self.within * reference.mean()?.mean;
         let cells: Vec<&Cell> =
-            self.transports.iter().filter_map(|label| view.beside(yardstick, label)).collect();
-        let needed = yardstick.conditions.rate * yardstick.conditions.rtt_ms() / 1000.0 + 3.0;
+            self.transports.iter().filter_map(|label| view.with_same_conditions(reference, label)).collect();
+        let needed = reference.conditions.rate * reference.conditions.rtt_ms() / 1000.0 + 3.0;
         let needed = needed.ceil() as u16;
         let model = cells.iter().position(|cell| cell.streams >= needed)?;
-        // Whether that many streams are as good as the reference, which is not compared with itself.
+        // The reference is not compared with itself.
         let last = (model + self.steps).min(cells.len().checked_sub(2)?);
-        let compared = |cell: &&Cell| compare(Metric::ResponseTime, cell, yardstick, margin);
+        let compared = |cell: &&Cell| compare(Metric::ResponseTime, cell, reference, margin);
         let as_good = |c: &Comparison| c.difference.high() <= margin;
         let worse = |c: &Comparison| c.difference.low() > margin;
         let enough = cells[..=last].iter().position(|cell| compared(cell).as_ref().is_some_and(as_good));
@@ -73,24 +73,27 @@ impl EnoughStreams {
             (None, Some(comparison)) if worse(&comparison) => Some(false),
             _ => None,
         };
-        let (place, within, many) = (yardstick.place(), 100.0 * self.within, yardstick.streams);
+        let (place, within, many) = (reference.describe_conditions(), 100.0 * self.within, reference.streams);
         let model = format!(
             "the model predicts {needed} streams; the first measured number that is as large is {}",
             cells[model].streams
         );
         let row = match (enough, compared(&cells[last])) {
             (Some(index), _) => {
-                format!("{place}: {} streams are within {within} % of {many}; {model}", cells[index].streams)
+                format!(
+                    "{place}: the mean response time with {} streams is within {within} % of that with {many}; {model}",
+                    cells[index].streams
+                )
             }
             (None, Some(comparison)) => format!(
-                "{place}: {} streams − {many} = {} ms; {model}",
+                "{place}: the mean response time with {} streams minus that with {many} is {} ms; {model}",
                 cells[last].streams, comparison.difference
             ),
             (None, None) => {
                 format!("{place}: {} streams did not carry the load; {model}", cells[last].streams)
             }
         };
-        Some(Place { agrees, row })
+        Some(StreamCountResult { agrees, row })
     }
 }
 

@@ -10,10 +10,10 @@ use crate::report::Report;
 const MOST: usize = 60;
 
 /// Returns the filters of the study's `chosen` points, then those of the surveys, each with a description.
-pub fn places<'r>(report: &'r Report, chosen: &'r [Filter]) -> Vec<(String, &'r Filter)> {
+pub fn selected_points<'r>(report: &'r Report, chosen: &'r [Filter]) -> Vec<(String, &'r Filter)> {
     let conditions = report.surveys.iter().flat_map(|survey| &survey.conditions).take(MOST);
     let conditions = conditions.map(|(place, filter)| (place.clone(), filter));
-    chosen.iter().map(|filter| (in_words(filter), filter)).chain(conditions).collect()
+    chosen.iter().map(|filter| (describe_filter(filter), filter)).chain(conditions).collect()
 }
 
 /// Returns the drawings of a study below each other, and those of a survey as a choice.
@@ -25,7 +25,7 @@ pub fn side_by_side(report: &Report, figures: &[(String, String)]) -> String {
     }
 }
 
-fn in_words(filter: &Filter) -> String {
+fn describe_filter(filter: &Filter) -> String {
     let loss = filter.loss.map(|[loss, _]| format!("{} % loss", number(loss)));
     let rate = filter.rate.map(|[rate, _]| format!("{}/s", number(rate)));
     let axes = filter.axes.iter().map(|(key, values)| format!("{key} = {}", values.join(", ")));

@@ -1,24 +1,24 @@
-//! What other tools have measured, beside the points of the run.
+//! The section with the measurements of other tools, next to the points of the run.
 
 use std::fmt::Write;
 
 use hol_lab::Metric;
 
-use crate::beside::OtherSeries;
 use crate::data::Cell;
+use crate::other_measurement::OtherSeries;
 use crate::plot::{escape, number};
 use crate::report::Report;
 
-/// Points that are shown; a table of more is read elsewhere on the page.
+/// Maximum number of points in the section; the table of all points has the others.
 const MOST: usize = 40;
 
 /// Returns the section; empty if there is no measurement of another tool.
 pub fn html(report: &Report) -> String {
-    if report.beside.is_empty() {
+    if report.other_measurements.is_empty() {
         return String::new();
     }
     let mut groups = group("This run", &points(report));
-    for other in &report.beside {
+    for other in &report.other_measurements {
         let rows: String = other.series.iter().map(series).collect();
         groups += &group(&format!("{}: {}", other.tool, other.file), &rows);
     }

@@ -4,22 +4,22 @@ use crate::claims::JudgedClaim;
 
 /// The agreement of two worlds on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opinion {
-    /// It holds in both, or in neither.
+pub enum Agreement {
+    /// The claim holds in both worlds, or in neither.
     Same,
-    /// It holds in the model, and not in the kernel.
+    /// The claim holds in the model, and not in the kernel.
     ModelOnly,
-    /// It holds in the kernel, and not in the model.
+    /// The claim holds in the kernel, and not in the model.
     KernelOnly,
-    /// Decided by the model only.
+    /// Only the model decides the claim.
     OpenInKernel,
-    /// Decided by the kernel only.
+    /// Only the kernel decides the claim.
     OpenInModel,
-    /// Decided by neither.
+    /// Neither world decides the claim.
     Open,
 }
 
-impl Opinion {
+impl Agreement {
     /// Compares two results, the model's first.
     const fn of(model: Option<bool>, kernel: Option<bool>) -> Self {
         match (model, kernel) {
@@ -32,16 +32,16 @@ impl Opinion {
         }
     }
 
-    /// Returns whether one world refutes what holds in the other.
+    /// Returns whether the claim holds in one world and fails in the other.
     pub const fn is_dispute(self) -> bool {
         matches!(self, Self::ModelOnly | Self::KernelOnly)
     }
 }
 
 /// Compares claim by claim; both lists have the claims of one study in its order.
-pub(super) fn between(model: &[JudgedClaim], kernel: &[JudgedClaim]) -> Vec<Opinion> {
+pub(super) fn between(model: &[JudgedClaim], kernel: &[JudgedClaim]) -> Vec<Agreement> {
     let today = |judged: &JudgedClaim| judged.findings.first().and_then(|(_, finding)| finding.holds);
-    model.iter().zip(kernel).map(|(model, kernel)| Opinion::of(today(model), today(kernel))).collect()
+    model.iter().zip(kernel).map(|(model, kernel)| Agreement::of(today(model), today(kernel))).collect()
 }
 
 #[cfg(test)]
@@ -51,11 +51,12 @@ mod tests {
     #[test]
     fn what_one_world_leaves_open_is_no_dispute() {
         let [yes, no, open] = [Some(true), Some(false), None];
-        let disputes = [(yes, no), (no, yes)].map(|(model, kernel)| Opinion::of(model, kernel).is_dispute());
+        let disputes =
+            [(yes, no), (no, yes)].map(|(model, kernel)| Agreement::of(model, kernel).is_dispute());
         assert_eq!(disputes, [true, true]);
         for (model, kernel) in [(yes, yes), (no, no), (yes, open), (open, no), (open, open)] {
-            assert!(!Opinion::of(model, kernel).is_dispute(), "{model:?} {kernel:?}");
+            assert!(!Agreement::of(model, kernel).is_dispute(), "{model:?} {kernel:?}");
         }
-        assert_eq!(Opinion::of(open, no), Opinion::OpenInModel);
+        assert_eq!(Agreement::of(open, no), Agreement::OpenInModel);
     }
 }

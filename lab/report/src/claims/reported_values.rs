@@ -13,7 +13,7 @@ use hol_lab::Metric;
 /// The claim that a transport has the reported value at each selected point.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Reported {
+pub struct ReportedValues {
     pub(super) transport: String,
     #[serde(default)]
     pub(super) at: Filter,
@@ -24,16 +24,16 @@ pub struct Reported {
     along: String,
     /// The reported values by the values of that key, in the unit of the metric.
     values: BTreeMap<String, Value>,
-    /// The largest deviation, as a fraction.
+    /// Permitted deviation, as a fraction of the reported value.
     within: f64,
 }
 
-/// What a report states.
+/// The value that a report states.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(untagged)]
 enum Value {
     One(f64),
-    /// The lowest and the highest.
+    /// The lowest and the highest value.
     Range([f64; 2]),
 }
 
@@ -46,9 +46,9 @@ impl Value {
     }
 }
 
-impl Reported {
-    /// Evaluates the claim: holds if every mean is near its reported value with its whole interval, fails if
-    /// one is away from it with its whole interval.
+impl ReportedValues {
+    /// Evaluates the claim: holds if the whole interval of every mean is near its reported value, fails if the whole
+    /// interval of one is not.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells(&self.transport, &self.at);
         if cells.is_empty() {
@@ -71,7 +71,7 @@ impl Reported {
     /// Returns whether the point has the reported value, and a line with both numbers.
     fn judge(&self, cell: &Cell) -> (Option<bool>, String) {
         let unit = self.metric.info().unit;
-        let point = format!("{} at {}", self.transport, cell.place());
+        let point = format!("{} at {}", self.transport, cell.describe_conditions());
         let reported = cell.conditions.axis(&self.along).and_then(|value| self.values.get(value));
         let Some(reported) = reported.map(|value| value.ends()) else {
             return (None, format!("{point}: no reported value"));
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::testing::{dataset, flow, view};
 
-    fn check(values: &str) -> Reported {
+    fn check(values: &str) -> ReportedValues {
         let text = format!(
             "transport = \"TCP\"\nmetric = \"throughput\"\nalong = \"delay\"\nwithin = 0.25\nvalues = {values}"
         );

@@ -10,14 +10,14 @@ use crate::validation::{ComparedPoint, Tally};
 /// results of one world.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WorldsAgree {
+pub struct WorldAgreement {
     #[serde(default)]
     at: Filter,
     /// What would decide it if there is only one world.
     needs: String,
 }
 
-impl WorldsAgree {
+impl WorldAgreement {
     /// Evaluates the claim: holds if all points agree with sufficient precision; fails if one differs with
     /// sufficient precision.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
@@ -31,14 +31,14 @@ impl WorldsAgree {
         }
         let tally: Tally = points.iter().copied().collect();
         let refuted = points.iter().any(|point| !point.agrees() && !point.is_imprecise());
-        let holds = match (refuted, tally.agree == tally.points, tally.say_little) {
+        let holds = match (refuted, tally.agree == tally.points, tally.imprecise) {
             (true, ..) => Some(false),
             (false, true, 0) => Some(true),
             _ => None,
         };
         let text = format!(
             "the model agrees with the kernel at {} of {} points measured in both; {} are imprecise, and {} of these agree",
-            tally.agree, tally.points, tally.say_little, tally.say_little_and_agree
+            tally.agree, tally.points, tally.imprecise, tally.imprecise_and_agree
         );
         let differ = points.iter().filter(|point| !point.agrees());
         let rows = differ.flat_map(|point| {
@@ -66,7 +66,7 @@ mod tests {
         let holds = |points: Option<Vec<ComparedPoint>>| {
             let mut data = dataset(Vec::new());
             data.compared = points;
-            let check = WorldsAgree { at: Filter::default(), needs: "two worlds".to_owned() };
+            let check = WorldAgreement { at: Filter::default(), needs: "two worlds".to_owned() };
             check.evaluate(&view(&data))
         };
         assert_eq!(holds(None), Finding::unknown("two worlds"));
@@ -84,7 +84,7 @@ mod tests {
         let mut data = dataset(Vec::new());
         data.compared = Some(vec![differs]);
         let elsewhere = Filter { experiments: vec!["other".to_owned()], ..Filter::default() };
-        let check = WorldsAgree { at: elsewhere, needs: String::new() };
+        let check = WorldAgreement { at: elsewhere, needs: String::new() };
         assert_eq!(check.evaluate(&view(&data)).holds, None);
     }
 }

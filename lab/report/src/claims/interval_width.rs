@@ -11,7 +11,7 @@ use hol_lab::Metric;
 /// axis values. Undecided if all repetitions at those values are equal.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WiderInterval {
+pub struct WiderIntervals {
     pub(super) transports: Vec<String>,
     pub(super) at: Filter,
     pub(super) than: ComparedWith,
@@ -22,13 +22,13 @@ pub struct WiderInterval {
 /// The relative rounding error of a mean of equal numbers.
 const ROUNDING: f64 = 1e-9;
 
-impl WiderInterval {
+impl WiderIntervals {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let known = |cell: &Cell| cell.mean_of(self.metric).filter(|mean| mean.half_width.is_finite());
         let pair = |cell: &&Cell| -> Option<(Interval, Interval, String)> {
-            let (here, there) = (known(cell)?, known(view.other(cell, &self.than)?)?);
-            let (transport, place, than) = (&cell.transport, cell.place(), &self.than);
+            let (here, there) = (known(cell)?, known(view.compared_cell(cell, &self.than)?)?);
+            let (transport, place, than) = (&cell.transport, cell.describe_conditions(), &self.than);
             let unit = self.metric.info().unit;
             let row = format!("{transport} at {place}: {here} {unit}, against {there} {unit} at {than}");
             Some((here, there, row))
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn repetitions_that_differ_more_have_a_wider_interval() {
-        let check = WiderInterval {
+        let check = WiderIntervals {
             transports: vec!["TCP".into()],
             at: Filter { axes: [("count".into(), vec!["2".into()])].into(), ..Filter::default() },
             than: ComparedWith::Axes([("count".into(), "0".into())].into()),

@@ -4,7 +4,7 @@ use hol_lab::{Point, PointResult};
 
 use super::check::{self, Check};
 use super::collapse::Collapses;
-use super::measured::PointMeasurements;
+use super::point_measurements::PointMeasurements;
 use super::rank::ranks;
 use super::runs::Runs;
 use crate::closed_form;
@@ -99,9 +99,9 @@ impl ComparedPoint {
     pub fn verdict(&self) -> &'static str {
         match (self.agrees(), self.is_imprecise()) {
             (true, false) => "agrees",
-            (true, true) => "agrees, says little",
+            (true, true) => "agrees, imprecise",
             (false, false) => "differs",
-            (false, true) => "differs, says little",
+            (false, true) => "differs, imprecise",
         }
     }
 
@@ -125,7 +125,7 @@ impl ComparedPoint {
         self.judged().into_iter().flatten()
     }
 
-    /// Returns the values that the verdict is about; `None` if a world has none.
+    /// Returns the values on which the verdict depends; `None` if a world has none.
     pub fn judged(&self) -> Vec<Option<Check>> {
         if self.metric == Metric::Throughput { vec![self.throughput] } else { vec![self.mean, self.p99] }
     }

@@ -12,7 +12,7 @@ use hol_lab::Metric;
 /// The claim that a swept key explains more of the variance than the choice between `transports` does.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MattersMore {
+pub struct FactorEffect {
     pub(super) transports: Vec<String>,
     /// The swept key.
     factor: String,
@@ -23,21 +23,21 @@ pub struct MattersMore {
     metric: Metric,
 }
 
-impl MattersMore {
+impl FactorEffect {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let blocks: Vec<Block> =
             self.blocks(view).values().filter_map(|cells| self.block(view, cells)).collect();
         let Some(variance) = Variance::within(&blocks) else { return Finding::no_points() };
         let Variance { first: transport, second: factor, interaction, error } = variance;
-        let told = |name: &str, part: VarianceComponent| {
+        let describe_effect = |name: &str, part: VarianceComponent| {
             let (share, f, p) = (100.0 * variance.share(part), variance.f(part), variance.p(part));
             format!("{name}: {share:.1} % of the variance, F = {f:.1}, p = {p:.2e}")
         };
         let rows = vec![
-            told(&self.factor, factor),
-            told("transport", transport),
-            told("both together", interaction),
+            describe_effect(&self.factor, factor),
+            describe_effect("transport", transport),
+            describe_effect("both together", interaction),
             format!("chance: {:.1} % of the variance", 100.0 * variance.share(error)),
         ];
         let text = format!(
@@ -64,10 +64,14 @@ impl MattersMore {
         blocks
     }
 
-    /// Returns the repetitions that have a value for every transport and level; otherwise the design would be unbalanced.
+    /// Returns the repetitions that have a value for every transport and level: a design with missing values would be
+    /// unbalanced.
     fn block(&self, view: &View<'_>, levels: &[&Cell]) -> Option<Block> {
         let of = |transport: &String| -> Option<Vec<Vec<Option<f64>>>> {
-            levels.iter().map(|cell| Some(view.beside(cell, transport)?.of_runs(self.metric))).collect()
+            levels
+                .iter()
+                .map(|cell| Some(view.with_same_conditions(cell, transport)?.of_runs(self.metric)))
+                .collect()
         };
         let runs: Vec<Vec<Vec<Option<f64>>>> = self.transports.iter().map(of).collect::<Option<_>>()?;
         let count = runs.iter().flatten().map(Vec::len).min()?;
@@ -91,7 +95,7 @@ mod tests {
                 cells.push(flow(transport, &[("background.sack", sack), ("queue", "6p")], &runs, 385.0));
             }
         }
-        let check = MattersMore {
+        let check = FactorEffect {
             transports: vec!["TCP".into(), "SCTP-1".into()],
             factor: "background.sack".into(),
             at: Filter::default(),
@@ -109,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_single_transport_has_nothing_beside_it() {
-        let check = MattersMore {
+        let check = FactorEffect {
             transports: vec!["TCP".into(), "SCTP-1".into()],
             factor: "queue".into(),
             at: Filter::default(),

@@ -13,7 +13,7 @@ use hol_lab::Metric;
 /// lower times, or higher throughput.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Faster {
+pub struct FasterTransport {
     pub(super) transports: Vec<String>,
     pub(super) than: ComparedWith,
     #[serde(default)]
@@ -24,7 +24,8 @@ pub struct Faster {
     /// The metric.
     #[serde(default)]
     metric: Metric,
-    /// Where most runs of one were aborted, and not of the other, that one is worse; else there is nothing to compare.
+    /// Whether a transport of which most runs were aborted is worse than one that completes; otherwise such points are
+    /// not compared.
     #[serde(default)]
     aborted_is_worse: bool,
 }
@@ -32,7 +33,7 @@ pub struct Faster {
 /// The claim that two transports, named with their stacks, have different means.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Differ {
+pub struct DifferentMeans {
     pub(super) left: String,
     right: String,
     #[serde(default)]
@@ -63,14 +64,15 @@ enum Gain {
     Open,
 }
 
-impl Faster {
-    /// Evaluates the claim: fails if one point is worse by more than the margin, or if too few could be
-    /// better whatever the undecided ones are; holds if enough are better.
+impl FasterTransport {
+    /// Evaluates the claim: fails if one point is worse by more than the margin, or if too few points could be better
+    /// even if all undecided ones were; holds if enough points are better.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
-        let other = |cell: &Cell| view.other(cell, &self.than);
-        let (aborted, cells): (Vec<&Cell>, Vec<&Cell>) =
-            cells.into_iter().partition(|cell| other(cell).is_some_and(|other| self.aborts(cell, other)));
+        let other = |cell: &Cell| view.compared_cell(cell, &self.than);
+        let (aborted, cells): (Vec<&Cell>, Vec<&Cell>) = cells
+            .into_iter()
+            .partition(|cell| other(cell).is_some_and(|other| self.differ_in_aborts(cell, other)));
         let pairs = pairs(&cells, |cell| self.compare(cell, other(cell)?));
         let points = pairs.len() + aborted.len();
         if points == 0 {
@@ -79,7 +81,7 @@ impl Faster {
         let count = |wanted| pairs.iter().filter(|pair| self.gain(pair) == wanted).count();
         let [mut faster, mut slower, even, open] =
             [Gain::Better, Gain::Worse, Gain::Even, Gain::Open].map(count);
-        let own = aborted.iter().filter(|cell| !cell.mostly_ended()).count();
+        let own = aborted.iter().filter(|cell| !cell.is_mostly_completed()).count();
         slower += own;
         faster += aborted.len() - own;
         let needed = self.share * points as f64;
@@ -96,23 +98,23 @@ impl Faster {
         let text = format!(
             "{points} points: {better} than {} at {faster}, {worse} at {slower}{of_aborted}, no gain at {even}, undecided at {open}{}",
             self.than,
-            not_carried(self.metric, &cells, other),
+            describe_uncompared_points(self.metric, &cells, other),
         );
         let used = pairs.iter().map(|pair| pair.comparison.difference.n).sum();
         let all = pairs.iter().map(|pair| pair.cell.runs.len() as u64).sum();
         let than = self.than.to_string();
         let row = |cell: &&Cell| {
-            let which = if cell.mostly_ended() { &than } else { &cell.transport };
-            format!("{} − {than}: {which} was aborted at {}", cell.transport, cell.place())
+            let which = if cell.is_mostly_completed() { &than } else { &cell.transport };
+            format!("{} − {than}: {which} was aborted at {}", cell.transport, cell.describe_conditions())
         };
         let mut lines: Vec<String> = aborted.iter().map(row).collect();
         lines.extend(rows(self.metric, pairs, &than));
         let rows = lines;
-        Finding { holds, ..Finding::unknown(text) }.of_repetitions(used, all).with_rows(rows)
+        Finding { holds, ..Finding::unknown(text) }.with_used_repetitions(used, all).with_rows(rows)
     }
 
-    /// The difference of two means; of times it is as significant as their ratio, whose repetitions are nearer to a normal distribution:
-    /// a few timeouts more or less make no other of it.
+    /// Returns the difference of two means. The p-value of times is that of their ratio, whose repetitions are closer
+    /// to a normal distribution, so that a few more timeouts do not change the result.
     fn compare(&self, cell: &Cell, other: &Cell) -> Option<Comparison> {
         let difference = compare(self.metric, cell, other, 0.0)?;
         let is_time = self.metric.info().unit == "ms";
@@ -124,9 +126,9 @@ impl Faster {
         })
     }
 
-    /// Whether most runs of one of the two were aborted, and not of the other.
-    fn aborts(&self, cell: &Cell, other: &Cell) -> bool {
-        self.aborted_is_worse && cell.mostly_ended() != other.mostly_ended()
+    /// Returns whether most runs of one of the two were aborted, and not of the other.
+    fn differ_in_aborts(&self, cell: &Cell, other: &Cell) -> bool {
+        self.aborted_is_worse && cell.is_mostly_completed() != other.is_mostly_completed()
     }
 
     fn gain(&self, pair: &Pair<'_>) -> Gain {
@@ -142,9 +144,8 @@ impl Faster {
     }
 }
 
-/// Returns the points that could not be compared because one of the transports did not carry the load or has no steady state, and at
-/// how many of them the other one has a mean.
-fn not_carried<'a>(
+/// Describes the points that could not be compared because a transport did not carry the load or has no steady state.
+fn describe_uncompared_points<'a>(
     metric: Metric,
     cells: &[&'a Cell],
     other: impl Fn(&'a Cell) -> Option<&'a Cell>,
@@ -161,18 +162,19 @@ fn not_carried<'a>(
     match (count(true, true), count(true, false), count(false, true)) {
         (0, 0, 0) => String::new(),
         (neither, less, more) => format!(
-            "; {} more points have no mean, because the load was not carried or there is no steady state: for both at {neither}, only for the first at {less}, only for the second at {more}",
+            "; {} more points have no mean, because a transport did not carry the load or has no steady state: both transports at {neither}, only the first at {less}, only the second at {more}",
             neither + less + more
         ),
     }
 }
 
-impl Differ {
+impl DifferentMeans {
     /// Evaluates the claim.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells: Vec<&Cell> = view.data.of(&self.left, &self.at).collect();
-        let pairs =
-            pairs(&cells, |cell| compare(self.metric, cell, view.data.beside(cell, &self.right)?, 0.0));
+        let pairs = pairs(&cells, |cell| {
+            compare(self.metric, cell, view.data.with_same_conditions(cell, &self.right)?, 0.0)
+        });
         if pairs.is_empty() {
             return Finding::no_points();
         }
@@ -183,7 +185,7 @@ impl Differ {
     }
 }
 
-/// Compares every point that can be compared; p-values are corrected for all of them (Holm).
+/// Compares all points that can be compared; corrects the p-values for their number (Holm).
 fn pairs<'a>(cells: &[&'a Cell], compare: impl Fn(&Cell) -> Option<Comparison>) -> Vec<Pair<'a>> {
     let compared: Vec<(&Cell, Comparison)> =
         cells.iter().filter_map(|cell| Some((*cell, compare(cell)?))).collect();
@@ -203,7 +205,7 @@ fn rows(metric: Metric, mut pairs: Vec<Pair<'_>>, than: &str) -> Vec<String> {
     let row = |pair: &Pair<'_>| {
         let sign = if pair.significant { "" } else { " (not significant)" };
         let (cell, difference) = (pair.cell, pair.comparison.difference);
-        format!("{} − {than}: {difference} {unit} at {}{sign}", cell.transport, cell.place())
+        format!("{} − {than}: {difference} {unit} at {}{sign}", cell.transport, cell.describe_conditions())
     };
     pairs.iter().map(row).collect()
 }
@@ -213,8 +215,8 @@ mod tests {
     use super::*;
     use crate::testing::{cell, dataset, view};
 
-    fn check(share: f64) -> Faster {
-        Faster {
+    fn check(share: f64) -> FasterTransport {
+        FasterTransport {
             transports: vec!["SCTP-8".into()],
             than: ComparedWith::Transport("TCP".into()),
             at: Filter::default(),
@@ -241,7 +243,7 @@ mod tests {
         let mut sctp = cell("SCTP-8", 5.0, 100.0, &[25.0, 25.1, 24.9, 25.0]);
         (sctp.stopped, sctp.early) = (Some("behind schedule".into()), vec![true, true, true, false]);
         let data = dataset(vec![sctp, tcp]);
-        let check = Faster { aborted_is_worse: true, ..check(0.9) };
+        let check = FasterTransport { aborted_is_worse: true, ..check(0.9) };
         let finding = check.evaluate(&view(&data));
         assert_eq!(finding.holds, Some(false), "{finding:?}");
         assert!(finding.text.contains("slower at 1 (aborted at 1, and TCP at 0)"), "{finding:?}");

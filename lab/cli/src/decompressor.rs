@@ -37,7 +37,7 @@ impl Decompressor {
                 format!("it is compressed by {program}, which cannot be started: {problem}"),
             )
         })?;
-        let output = child.stdout.take().expect("it is piped");
+        let output = child.stdout.take().expect("standard output is piped");
         Ok(Self { program, child, output })
     }
 
@@ -65,7 +65,7 @@ impl Read for Decompressor {
     }
 }
 
-/// A reader that stops early leaves no program behind.
+/// Ends the decompressor if the reader stops early.
 impl Drop for Decompressor {
     fn drop(&mut self) {
         let _ = self.child.kill();

@@ -32,7 +32,7 @@ pub struct PointMeasurements {
     /// User data per time from the first message sent to the last delivered, in kbit/s.
     pub throughput: Runs,
     /// Retransmitted packets with data per thousand messages.
-    pub sent_again: f64,
+    pub retransmissions: f64,
     /// The distribution of the response times of all repetitions.
     pub latency: Distribution,
     /// The wall-clock time of all repetitions, in seconds.
@@ -42,7 +42,7 @@ pub struct PointMeasurements {
 impl PointMeasurements {
     /// Collects the values of a point.
     pub fn of(result: &PointResult) -> Self {
-        let again: u64 = result.runs.iter().map(|run| sent_again(run)).sum();
+        let again: u64 = result.runs.iter().map(|run| retransmissions(run)).sum();
         Self {
             repetitions: result.runs.len(),
             offered: result.offered(),
@@ -54,7 +54,7 @@ impl PointMeasurements {
             p99: quantile(result, 0.99),
             p999: quantile(result, 0.999),
             throughput: Runs::throughputs(result),
-            sent_again: again as f64 * 1000.0 / result.offered().max(1) as f64,
+            retransmissions: again as f64 * 1000.0 / result.offered().max(1) as f64,
             latency: result.latency(),
             wall_s: result.wall_s(),
         }
@@ -66,7 +66,7 @@ fn quantile(result: &PointResult, p: f64) -> Runs {
 }
 
 /// Returns the retransmissions of both ends, counted by the kernel or by the model's endpoints.
-fn sent_again(run: &RunResult) -> u64 {
+fn retransmissions(run: &RunResult) -> u64 {
     let by_kernel = run.facts.as_ref().map(|facts| facts.retransmissions);
     let by_endpoints = run
         .counts

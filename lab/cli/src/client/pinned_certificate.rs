@@ -32,7 +32,7 @@ impl PinnedConnector {
         roots.add(certificate.clone())?;
         let authority = WebPkiServerVerifier::builder_with_provider(roots.into(), provider.clone());
         let authority = authority.build().map_err(|error| rustls::Error::General(error.to_string()))?;
-        let pinned = Pinned { certificate, authority, provider: provider.clone() };
+        let pinned = PinnedCertificateVerifier { certificate, authority, provider: provider.clone() };
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .dangerous()
@@ -105,15 +105,15 @@ impl Transport for TlsTransport {
     }
 }
 
-/// Accepts the certificate itself, whatever it says of names, or what it has signed as an authority.
+/// Accepts the certificate itself, whatever names it contains, and certificates that it has signed as an authority.
 #[derive(Debug)]
-struct Pinned {
+struct PinnedCertificateVerifier {
     certificate: CertificateDer<'static>,
     authority: Arc<WebPkiServerVerifier>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinnedCertificateVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -1,24 +1,24 @@
-//! Measurements of other tools, to be laid beside a run: the JSON of iperf3 and of flent.
+//! Reads the results of other tools, the JSON of iperf3 and of flent, for a comparison with the points.
 
 use serde_json::Value;
 
 use hol_measure::quantile;
 
-/// What another tool has measured.
+/// The measurements of another tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OtherMeasurement {
     /// The name of its file.
     pub file: String,
     /// The tool.
     pub tool: &'static str,
-    /// What it has measured, as it calls it.
+    /// The measured quantities, with the names that the tool gives them.
     pub series: Vec<OtherSeries>,
 }
 
-/// One of the quantities that another tool has measured.
+/// A quantity that another tool has measured.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OtherSeries {
-    /// What the tool calls it.
+    /// The tool's name of the quantity.
     pub name: String,
     /// Its mean, in kbit/s, if it is a throughput.
     pub kbps: Option<f64>,
@@ -29,37 +29,35 @@ pub struct OtherSeries {
 }
 
 impl OtherMeasurement {
-    /// Reads the text of a file called `file`; an error says what it is not.
+    /// Parses the text of a file called `file`; an error says why it is not a result of iperf3 or flent.
     pub fn read(file: &str, text: &str) -> Result<Self, String> {
-        let json: Value =
-            serde_json::from_str(text).map_err(|error| format!("no JSON of iperf3 or flent: {error}"))?;
+        let json: Value = serde_json::from_str(text)
+            .map_err(|error| format!("not JSON, as iperf3 and flent write it: {error}"))?;
         if let Some(problem) = json["error"].as_str() {
-            return Err(format!("iperf3 has measured nothing: {problem}"));
+            return Err(format!("iperf3 reports an error: {problem}"));
         }
         let (tool, series) = match (&json["end"], &json["results"]) {
             (Value::Object(_), _) => ("iperf3", iperf3(&json["end"])),
             (_, Value::Object(_)) => ("flent", flent(&json)),
             _ => {
-                return Err(
-                    "neither the JSON of iperf3 (iperf3 --json) nor that of flent (*.flent.gz)".to_owned()
-                );
+                return Err("not a result of iperf3 (iperf3 --json) or of flent (*.flent.gz)".to_owned());
             }
         };
         if series.is_empty() {
-            return Err(format!("this file of {tool} has neither throughputs nor delays"));
+            return Err(format!("this result of {tool} contains neither throughputs nor delays"));
         }
         Ok(Self { file: file.to_owned(), tool, series })
     }
 }
 
-/// Returns what was received over all streams, and the round trip that the senders' TCP has estimated.
+/// Returns the throughput over all streams, and the round-trip time that the senders' TCP has estimated.
 fn iperf3(end: &Value) -> Vec<OtherSeries> {
     let streams = end["streams"].as_array().map_or(&[][..], Vec::as_slice);
     let received = |key: &str, name: &str| {
         let kbps = end[key]["bits_per_second"].as_f64()? / 1000.0;
         Some(OtherSeries { name: name.to_owned(), kbps: Some(kbps), ..OtherSeries::default() })
     };
-    // The client writes 0 of streams that it receives.
+    // The client writes 0 for streams that it receives.
     let trip = |stream: &Value| Some(stream["sender"]["mean_rtt"].as_f64()? / 1000.0).filter(|ms| *ms > 0.0);
     let trips: Vec<f64> = streams.iter().filter_map(trip).collect();
     let round_trip = mean(&trips).map(|ms| OtherSeries {
@@ -69,7 +67,7 @@ fn iperf3(end: &Value) -> Vec<OtherSeries> {
     });
     let count = if streams.len() == 1 { "1 stream".to_owned() } else { format!("{} streams", streams.len()) };
     let there = received("sum_received", &format!("received, {count}"));
-    // With --bidir, which counts the streams of both directions.
+    // --bidir adds this sum for the reverse direction; the other one has the streams of both.
     let back = received("sum_received_bidir_reverse", "received by the client");
     [there, back, round_trip].into_iter().flatten().collect()
 }
@@ -135,8 +133,8 @@ mod tests {
     #[test]
     fn what_is_none_of_both_is_said() {
         for (text, why) in [
-            ("{}", "neither"),
-            ("x", "no JSON"),
+            ("{}", "not a result of iperf3"),
+            ("x", "not JSON"),
             (r#"{"error": "unable to connect to server"}"#, "unable to connect"),
             (r#"{"results": {}}"#, "neither throughputs nor delays"),
         ] {

@@ -1,5 +1,5 @@
-//! The points that a claim is about but that none of its checks uses. Each needs a reason, so that no point
-//! is omitted because it contradicts the claim.
+//! The points of a claim that none of its checks uses. Each needs a reason, so that no point is omitted because it
+//! contradicts the claim.
 
 use std::slice::from_ref;
 
@@ -11,7 +11,7 @@ use crate::data::{Cell, Filter};
 /// Points that a claim omits, with the reason.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LeftOut {
+pub struct Omission {
     /// The points to which the reason applies; by default all that no check uses.
     #[serde(default)]
     pub at: Filter,
@@ -28,20 +28,21 @@ pub(super) struct Scope<'a> {
 }
 
 impl Claim {
-    /// Returns the points of the checks' transports and experiments that no check uses, with the reason; `None` if there is none.
+    /// Returns the points of the checks' transports and experiments that no check uses, each with its reason; `None` if
+    /// no reason is given.
     pub fn left_out<'a>(&self, view: &View<'a>) -> Vec<(&'a Cell, Option<&str>)> {
         let scopes: Vec<Scope<'_>> = self.checks.iter().filter_map(Check::scope).collect();
-        let near = |cell: &&Cell| scopes.iter().any(|scope| scope.speaks_of(view, cell));
-        let taken =
-            |cell: &&Cell| scopes.iter().any(|scope| scope.speaks_of(view, cell) && scope.looks_at(cell));
-        let why =
-            |cell: &Cell| self.left_out.iter().find(|left| left.at.takes(cell)).map(|left| left.why.as_str());
+        let near = |cell: &&Cell| scopes.iter().any(|scope| scope.covers(view, cell));
+        let taken = |cell: &&Cell| scopes.iter().any(|scope| scope.covers(view, cell) && scope.selects(cell));
+        let why = |cell: &Cell| {
+            self.left_out.iter().find(|left| left.at.selects(cell)).map(|left| left.why.as_str())
+        };
         let left = view.data.cells.iter().filter(|cell| near(cell) && !taken(cell));
         left.map(|cell| (cell, why(cell))).collect()
     }
 
     /// Describes how many points are omitted for each reason.
-    pub(super) fn left_out_in_words(&self, view: &View<'_>) -> Vec<String> {
+    pub(super) fn describe_omissions(&self, view: &View<'_>) -> Vec<String> {
         let left = self.left_out(view);
         let reasons = self.left_out.iter().map(|left| Some(left.why.as_str())).chain([None]);
         let of = |why: Option<&str>| {
@@ -54,21 +55,21 @@ impl Claim {
 
 impl Scope<'_> {
     /// Returns whether a point belongs to the check's transports and experiments.
-    fn speaks_of(&self, view: &View<'_>, cell: &Cell) -> bool {
+    fn covers(&self, view: &View<'_>, cell: &Cell) -> bool {
         let experiments = &self.at.experiments;
         let transport = cell.transport.strip_suffix(view.stack.suffix.as_str());
         transport.is_some_and(|transport| self.transports.iter().any(|named| named == transport))
             && (experiments.is_empty() || experiments.contains(&cell.experiment))
     }
 
-    fn looks_at(&self, cell: &Cell) -> bool {
+    fn selects(&self, cell: &Cell) -> bool {
         let compared = match self.than {
             Some(ComparedWith::Axes(values)) => {
                 values.iter().all(|(key, value)| cell.conditions.axis(key) == Some(value.as_str()))
             }
             _ => false,
         };
-        self.at.takes(cell) || compared
+        self.at.selects(cell) || compared
     }
 }
 
@@ -161,7 +162,7 @@ mod tests {
             claim.left_out(&view(&data)).iter().map(|(cell, why)| (cell.conditions.loss, *why)).collect();
         assert_eq!(left, [(0.0, Some("nothing is lost")), (10.0, None)]);
         assert_eq!(
-            claim.left_out_in_words(&view(&data)),
+            claim.describe_omissions(&view(&data)),
             ["1 points left out: nothing is lost", "1 points left out: no reason is given"]
         );
     }

@@ -1,4 +1,5 @@
-//! For each finding of each study a synthetic world in which it is false. A check that does not detect this could never refute anything.
+//! For each finding of each study, a synthetic world in which the finding is false. A check that does not fail there
+//! could never refute anything.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +38,7 @@ type World = fn(&Cell, &mut Sample);
 /// Worlds in which a finding is false, by its name.
 const FALSE: &[(&str, World)] = &[
     ("ikr53-1", sctp_is_slower),
-    ("ikr53-1", calm),
+    ("ikr53-1", unchanged),
     ("ikr53-2", sctp_is_slower),
     ("ikr53-2", |cell, here| here.ms = if has_streams(cell) { 25.0 } else { 20.0 }),
     ("ikr53-4", |cell, here| {
@@ -52,15 +53,15 @@ const FALSE: &[(&str, World)] = &[
     }),
     ("ikr53-16", |cell, here| here.ms += if cell.streams == 1024 { 0.0 } else { 10.0 }),
     ("ikr53-17", sctp_is_slower),
-    ("ikr53-17", calm),
+    ("ikr53-17", unchanged),
     ("ikr53-17", |cell, here| {
-        // At one point only.
+        // The difference occurs at one point only.
         let there = cell.transport == "SCTP-4" && cell.conditions.loss == 10.0 && cell.experiment == "exp2";
         here.ms += if is_sctp(cell) { 0.0 } else { 5.0 } + if there { 10.0 } else { 0.0 };
     }),
     ("ikr53-18", sctp_is_slower),
-    ("ikr53-18", calm),
-    ("ikr53-19", calm),
+    ("ikr53-18", unchanged),
+    ("ikr53-19", unchanged),
     ("ikr53-20", sctp_is_slower),
     ("ikr53-20", |cell, here| here.ms += if is_sctp(cell) { 0.0 } else { 5.0 }),
     ("ikr53-20", |cell, here| {
@@ -74,97 +75,97 @@ const FALSE: &[(&str, World)] = &[
     ("ekl-3", sctp_has_half),
     ("ekl-3", |_, here| here.kbps = 350.0),
     ("ekl-4", |cell, here| here.kbps *= if is_sctp(cell) { 1.0 } else { 0.9 }),
-    ("ekl-4", calm),
+    ("ekl-4", unchanged),
     ("ekl-5", sctp_has_half),
-    ("ekl-5", calm),
-    ("ekl-6", calm),
+    ("ekl-5", unchanged),
+    ("ekl-6", unchanged),
     ("ekl-6", |cell, here| here.kbps = if is_sctp(cell) { 285.0 } else { 380.0 }),
-    ("ekl-7", calm),
+    ("ekl-7", unchanged),
     ("ekl-7", |cell, here| here.kbps = if is_sctp(cell) { 368.0 } else { 380.0 }),
     ("ekl-8", |cell, here| here.kbps *= if interval(cell) == "10ms" { 0.5 } else { 1.0 }),
     ("ekl-8", |cell, here| here.kbps *= if interval(cell) == "20ms" { 0.5 } else { 1.0 }),
-    ("ekl-8", calm),
+    ("ekl-8", unchanged),
     ("ekl-10", |cell, here| {
         here.spread = if cell.conditions.axis("background.count") == Some("0") { 0.1 } else { 0.01 }
     }),
     ("ekl-11", |cell, here| here.kbps *= if beside_sack(cell) { 1.0 } else { 0.5 }),
-    ("ekl-11", calm),
+    ("ekl-11", unchanged),
     ("ekl-12", |cell, here| here.kbps *= if is_sctp(cell) { 0.5 } else { 1.0 }),
-    ("ekl-14", calm),
+    ("ekl-14", unchanged),
     ("ekl-14", |_, here| here.connect_ms = 20_000.0),
     ("ekl-16", |cell, here| here.kbps *= if cell.transport == "TCP+8kB" { 0.5 } else { 1.0 }),
     ("ekl-18", |cell, here| here.kbps *= if cell.transport == "SCTP-unordered" { 1.1 } else { 1.0 }),
-    ("nay-1c", calm),
+    ("nay-1c", unchanged),
     ("nay-1c", |cell, here| here.kbps *= if doubles(cell) { 2.0 } else { 1.0 }),
-    ("nay-2a", calm),
-    ("nay-3a", calm),
-    ("nay-4", calm),
+    ("nay-2a", unchanged),
+    ("nay-3a", unchanged),
+    ("nay-4", unchanged),
     ("nay-4", |cell, here| here.kbps *= if has_streams(cell) { 0.9 } else { 1.0 }),
-    ("nay-5", calm),
+    ("nay-5", unchanged),
     ("nay-5", |cell, here| here.kbps *= if has_streams(cell) { 0.9 } else { 1.0 }),
-    ("nay-6", calm),
+    ("nay-6", unchanged),
     ("nay-6", |cell, here| here.ms *= if has_streams(cell) { 0.5 } else { 1.0 }),
-    ("nay-7", calm),
+    ("nay-7", unchanged),
     ("nay-7", |cell, here| here.fairness = if cell.transport == "SCTP-2" { 0.5 } else { 0.9 }),
-    ("pfu-1", calm),
+    ("pfu-1", unchanged),
     ("pfu-1", |cell, here| here.kbps *= if is_sctp(cell) { 0.1 } else { 1.0 }),
     ("pfu-2", |cell, here| here.kbps *= if cell.transport == "SCTP without CRC" { 1.5 } else { 1.0 }),
     ("pfu-3", sctp_has_half),
-    ("pfu-4", calm),
+    ("pfu-4", unchanged),
     ("pfu-4", |cell, here| here.ms *= if is_sctp(cell) { 3.0 } else { 1.0 }),
     ("pfu-6", |cell, here| here.kbps *= if is_sctp(cell) { 2.0 } else { 1.0 }),
-    ("pfu-6", calm),
-    ("pfu-6b", calm),
-    ("pfu-7", calm),
+    ("pfu-6", unchanged),
+    ("pfu-6b", unchanged),
+    ("pfu-7", unchanged),
     ("pfu-8", sctp_has_half),
-    ("pfu-8", calm),
-    ("pfu-9", calm),
+    ("pfu-8", unchanged),
+    ("pfu-9", unchanged),
     ("pfu-9", |cell, here| here.ms *= if is_sctp(cell) { 10.0 } else { 1.0 }),
     ("pfu-10", |cell, here| here.ms *= if is_sctp(cell) { 1.5 } else { 1.0 }),
-    ("pfu-11", calm),
+    ("pfu-11", unchanged),
     ("pfu-11", |cell, here| {
         here.kbps += cell.conditions.delay_ms;
         here.kbps *= if is_sctp(cell) { 0.8 } else { 1.0 };
     }),
     ("pfu-12", |cell, here| here.ms *= if is_sctp(cell) { 1.05 } else { 1.0 }),
-    ("pfu-13", calm),
-    ("pfu-14", calm),
+    ("pfu-13", unchanged),
+    ("pfu-14", unchanged),
     ("pfu-14", |cell, here| here.ms *= if is_sctp(cell) { 2.0 } else { 1.0 }),
-    ("pfu-15", calm),
+    ("pfu-15", unchanged),
     ("pfu-15", |cell, here| here.kbps *= if is_sctp(cell) { 0.92 } else { 1.0 }),
     ("pfu-15b", |cell, here| here.kbps *= if cell.conditions.loss > 0.0 { 0.5 } else { 1.0 }),
     ("pfu-15b", |cell, here| here.ms *= if cell.conditions.loss > 0.0 { 1.2 } else { 1.0 }),
-    ("pfu-16", calm),
+    ("pfu-16", unchanged),
     ("pfu-16", sctp_has_half),
-    ("pfu-17b", calm),
-    ("pfu-17c", calm),
+    ("pfu-17b", unchanged),
+    ("pfu-17c", unchanged),
     ("pfu-17c", |cell, here| here.ms *= if swept(cell, "background.count") > 0.0 { 1.3 } else { 1.0 }),
-    ("pfu-18", calm),
+    ("pfu-18", unchanged),
     ("pfu-18", |cell, here| here.kbps *= if cell.transport == "SCTP PMR 1" { 0.5 } else { 1.0 }),
-    ("pfu-19", calm),
+    ("pfu-19", unchanged),
     ("pfu-19", |cell, here| here.ms -= if cell.transport == "SCTP-1" { 0.05 } else { 0.0 }),
     ("pfu-19", |cell, here| {
-        // More streams help, but a connection a file is faster still.
+        // More streams help, but a connection for each file is faster still.
         here.ms += 5.0 + if cell.transport == "SCTP-1" { 5.0 } else { 0.0 };
         here.ms -= if cell.transport == "TCP" { 5.0 } else { 0.0 };
     }),
     ("pfu-20", |cell, here| here.ms *= if is_sctp(cell) { 0.98 } else { 1.0 }),
     ("pfu-20", |cell, here| here.ms *= if is_sctp(cell) { 1.5 } else { 1.0 }),
-    ("pfu-21", calm),
+    ("pfu-21", unchanged),
     ("pfu-21", |cell, here| here.playable -= if is_sctp(cell) { 50.0 } else { 0.0 }),
     ("pfu-22", |cell, here| here.kbps *= if is_sctp(cell) { 2.0 } else { 1.0 }),
     ("pfu-23", |cell, here| here.kbps += cell.conditions.loss),
     ("pfu-25", |cell, here| here.kbps *= if has_streams(cell) { 0.9 } else { 1.0 }),
     ("pfu-25", |cell, here| here.ms *= if has_streams(cell) { 1.1 } else { 1.0 }),
     ("sas-1", sctp_is_slower),
-    ("sas-1", calm),
+    ("sas-1", unchanged),
     ("sas-1", |cell, here| {
         tcp_is_slower(cell, here);
         loss_speeds_up(cell, here);
     }),
-    ("sas-1b", calm),
+    ("sas-1b", unchanged),
     ("sas-1b", |cell, here| here.ms += if has_streams(cell) { 5.0 } else { 0.0 }),
-    ("sas-1c", calm),
+    ("sas-1c", unchanged),
     ("sas-1c", |cell, here| here.objects_ms += if has_streams(cell) { 5.0 } else { 0.0 }),
     ("sas-2", sctp_is_slower),
     ("sas-2", |cell, here| {
@@ -181,31 +182,31 @@ const FALSE: &[(&str, World)] = &[
         tcp_is_slower(cell, here);
         here.ms -= swept(cell, "workload.objects");
     }),
-    ("sas-13", calm),
+    ("sas-13", unchanged),
     ("sas-13", |cell, here| here.ms -= if cell.transport == "4×TCP" { 5.0 } else { 0.0 }),
-    ("sas-15", calm),
+    ("sas-15", unchanged),
     ("sas-15", sctp_is_slower),
-    ("sas-16", calm),
-    ("pion218", calm),
-    ("pion354", calm),
-    ("libdatachannel409", calm),
-    ("node446", calm),
-    ("iperf1815", calm),
-    ("iperf1815-after", calm),
-    ("open5gs895", calm),
-    ("quiche1400", calm),
-    ("quiche1400-quic", calm),
-    ("quiche231", calm),
-    ("quiche231-bbr", calm),
-    ("tailscale20893", calm),
-    ("s2n1320", calm),
-    ("mptcp278", calm),
-    ("mptcp278-sum", calm),
-    ("kubernetes66312", calm),
-    ("kubernetes66312-few", calm),
+    ("sas-16", unchanged),
+    ("pion218", unchanged),
+    ("pion354", unchanged),
+    ("libdatachannel409", unchanged),
+    ("node446", unchanged),
+    ("iperf1815", unchanged),
+    ("iperf1815-after", unchanged),
+    ("open5gs895", unchanged),
+    ("quiche1400", unchanged),
+    ("quiche1400-quic", unchanged),
+    ("quiche231", unchanged),
+    ("quiche231-bbr", unchanged),
+    ("tailscale20893", unchanged),
+    ("s2n1320", unchanged),
+    ("mptcp278", unchanged),
+    ("mptcp278-sum", unchanged),
+    ("kubernetes66312", unchanged),
+    ("kubernetes66312-few", unchanged),
 ];
 
-fn calm(_: &Cell, _: &mut Sample) {}
+fn unchanged(_: &Cell, _: &mut Sample) {}
 
 fn is_sctp(cell: &Cell) -> bool {
     cell.transport.starts_with("SCTP")
@@ -255,7 +256,7 @@ fn loss_speeds_up(cell: &Cell, here: &mut Sample) {
 }
 
 /// The repetitions of a point and their distribution, cached by response time and spread, because creating them takes long.
-type Repeated = BTreeMap<[u64; 2], (Vec<Summary>, Distribution)>;
+type RepetitionCache = BTreeMap<[u64; 2], (Vec<Summary>, Distribution)>;
 
 fn repeat(ms: f64, spread: f64) -> (Vec<Summary>, Distribution) {
     let runs: Vec<Summary> =
@@ -266,7 +267,7 @@ fn repeat(ms: f64, spread: f64) -> (Vec<Summary>, Distribution) {
 }
 
 /// Returns a planned point with the measurements of a world.
-fn measured(planned: &Cell, world: World, repeated: &mut Repeated) -> Cell {
+fn measure_in(planned: &Cell, world: World, cache: &mut RepetitionCache) -> Cell {
     let mut cell = planned.clone();
     let mut here = Sample {
         ms: cell.conditions.rtt_ms() + 0.1,
@@ -286,7 +287,7 @@ fn measured(planned: &Cell, world: World, repeated: &mut Repeated) -> Cell {
         (0..REPETITIONS).map(|index| Some(value * (1.0 + here.spread * index as f64))).collect::<Vec<_>>()
     };
     let key = [here.ms, here.spread].map(f64::to_bits);
-    (cell.runs, cell.latency) = repeated.entry(key).or_insert_with(|| repeat(here.ms, here.spread)).clone();
+    (cell.runs, cell.latency) = cache.entry(key).or_insert_with(|| repeat(here.ms, here.spread)).clone();
     let playable = (100.0 * here.playable) as u64;
     let playback = Playback { frames: 10_000, playable, glitches: 0, lasts: Duration::from_secs(1) };
     cell.runs.iter_mut().for_each(|run| run.playback = Some(playback));
@@ -305,11 +306,11 @@ fn measured(planned: &Cell, world: World, repeated: &mut Repeated) -> Cell {
 }
 
 /// Returns the points of the experiments that a claim uses.
-fn dataset(planned: &[Cell], claim: &Claim, world: World, repeated: &mut Repeated) -> Dataset {
+fn dataset(planned: &[Cell], claim: &Claim, world: World, cache: &mut RepetitionCache) -> Dataset {
     let experiments: Vec<&String> =
         claim.checks.iter().filter_map(Check::scope).flat_map(|scope| &scope.at.experiments).collect();
     let wanted = planned.iter().filter(|cell| experiments.contains(&&cell.experiment));
-    Dataset { cells: wanted.map(|cell| measured(cell, world, repeated)).collect(), ..Dataset::default() }
+    Dataset { cells: wanted.map(|cell| measure_in(cell, world, cache)).collect(), ..Dataset::default() }
 }
 
 /// Calls `look` for each finding, with the stacks of its study and the points planned on the first of them.
@@ -329,19 +330,19 @@ fn each_finding(mut look: impl FnMut(&Claim, &[StackView], &[Cell])) {
     }
 }
 
-/// Returns whether nothing that can be measured here decides the claim.
+/// Returns whether all checks of the claim are impossible in this world.
 fn is_not_here(claim: &Claim) -> bool {
     claim.checks.iter().all(|check| matches!(check, Check::NotHere(_)))
 }
 
 #[test]
 fn every_finding_is_seen_to_be_false_in_a_world_where_it_is() {
-    let (mut seen, mut repeated) = (0, Repeated::default());
+    let (mut seen, mut cache) = (0, RepetitionCache::default());
     each_finding(|claim, views, planned| {
         let worlds = FALSE.iter().filter(|(id, _)| *id == claim.id).map(|(_, world)| *world);
         for (index, world) in worlds.enumerate() {
             seen += 1;
-            let data = dataset(planned, claim, world, &mut repeated);
+            let data = dataset(planned, claim, world, &mut cache);
             let view = View { data: &data, stack: &views[0] };
             let findings: Vec<_> = claim.checks.iter().map(|check| check.evaluate(&view)).collect();
             let refuted = findings.iter().any(|finding| finding.holds == Some(false));

@@ -9,18 +9,18 @@ use crate::data::{Cell, Filter};
 /// The claim that some runs of `transports` take longer than a limit to connect, or never connect.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ConnectsLate {
+pub struct LateConnects {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The limit.
+    /// The limit, in ms.
     within_ms: f64,
     /// Inverts the claim: it holds if no run is late.
     #[serde(default)]
     none: bool,
 }
 
-impl ConnectsLate {
+impl LateConnects {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let shares: Vec<(usize, usize, &Cell)> = view
@@ -42,7 +42,7 @@ impl ConnectsLate {
             self.within_ms / 1000.0
         );
         let row = |(late, runs, cell): &(usize, usize, &Cell)| {
-            format!("{} at {}: {late} of {runs} late", cell.transport, cell.place())
+            format!("{} at {}: {late} of {runs} late", cell.transport, cell.describe_conditions())
         };
         Finding::new((late == 0) == self.none, text).with_rows(shares.iter().map(row).collect())
     }
@@ -57,7 +57,7 @@ mod tests {
         let mut cell = flow("TCP", &[("count", "8")], &[100.0, 100.0], 385.0);
         set(&mut cell, Metric::ConnectTime, vec![Some(50.0), last]);
         let check =
-            ConnectsLate { transports: vec!["TCP".into()], at: Filter::default(), within_ms: 10_000.0, none };
+            LateConnects { transports: vec!["TCP".into()], at: Filter::default(), within_ms: 10_000.0, none };
         check.evaluate(&view(&dataset(vec![cell]))).holds
     }
 

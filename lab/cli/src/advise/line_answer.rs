@@ -4,7 +4,7 @@ use hol_lab::Metric;
 use hol_measure::{Bracket, Probe, Winner, brackets};
 use hol_report::survey::{Axis, NEGLIGIBLE};
 
-use super::Crossing;
+use super::Crossover;
 
 /// A description of the probes of one line.
 pub(super) struct LineAnswer<'a> {
@@ -13,10 +13,10 @@ pub(super) struct LineAnswer<'a> {
     pub axis: &'a Axis,
     pub unit: &'static str,
     pub metric: Metric,
-    pub seen: &'a [ProbeNumbers],
+    pub measurements: &'a [ProbeNumbers],
 }
 
-/// What was measured at a point in addition to which is better.
+/// The measurements at a probe in addition to the winner.
 pub(super) struct ProbeNumbers {
     pub x: f64,
     pub metric: Metric,
@@ -31,9 +31,9 @@ pub(super) struct ProbeNumbers {
 
 impl LineAnswer<'_> {
     /// Returns a crossover as JSON for programs.
-    pub(super) fn crossing(&self, border: Bracket) -> Crossing {
-        let Bracket { low, high, before, after } = border;
-        Crossing { low, high, before: self.word(before), after: self.word(after) }
+    pub(super) fn crossing(&self, bracket: Bracket) -> Crossover {
+        let Bracket { low, high, before, after } = bracket;
+        Crossover { low, high, before: self.comparative(before), after: self.comparative(after) }
     }
 
     /// Returns the whole answer as a sentence.
@@ -41,7 +41,7 @@ impl LineAnswer<'_> {
         let (name, other) = (self.transport, self.than);
         let sure: Vec<&Probe> = probes.iter().filter(|probe| probe.winner != Winner::Unsure).collect();
         let (Some(first), Some(last)) = (sure.first(), sure.last()) else {
-            return if self.seen.iter().any(|seen| seen.is_known) {
+            return if self.measurements.iter().any(|seen| seen.is_known) {
                 format!(
                     "No significant difference between {name} and {other} anywhere; more repetitions (--most) may find one."
                 )
@@ -51,54 +51,55 @@ impl LineAnswer<'_> {
                 )
             };
         };
-        let body = self.body(&brackets(probes), first, last);
+        let body = self.main_clause(&brackets(probes), first, last);
         let mut open = String::new();
         for (end, winner, from) in [(probes.first(), "below", first.x), (probes.last(), "beyond", last.x)] {
             if end.is_some_and(|end| end.winner == Winner::Unsure) {
-                open += &format!("; {winner} {} it is not decided", self.place(from));
+                open += &format!("; {winner} {} it is not decided", self.position(from));
             }
         }
-        format!("{body}{open}{}{}.", self.unknown(), self.losses())
+        format!("{body}{open}{}{}.", self.describe_overload(), self.describe_losses())
     }
 
-    /// Which is better from where to where, and by how much at both ends.
-    fn body(&self, borders: &[Bracket], first: &Probe, last: &Probe) -> String {
+    /// Describes which transport is better on which part of the axis, and by how much at both ends.
+    fn main_clause(&self, crossovers: &[Bracket], first: &Probe, last: &Probe) -> String {
         let (name, other) = (self.transport, self.than);
-        match borders {
+        match crossovers {
             [] if first.winner == Winner::Tie => {
                 format!("{name} is {} wherever that is decided", self.than_other(Winner::Tie))
             }
             [] if first.x == last.x => {
-                format!("{name} is {} {}", self.than_other(first.winner), self.at(first))
+                format!("{name} is {} {}", self.than_other(first.winner), self.difference_at(first))
             }
             [] => format!(
                 "{name} is {} from {} to {}: {}, {}",
                 self.than_other(first.winner),
-                self.place(first.x),
-                self.place(last.x),
-                self.at(first),
-                self.at(last)
+                self.position(first.x),
+                self.position(last.x),
+                self.difference_at(first),
+                self.difference_at(last)
             ),
-            [border] => format!(
+            [bracket] => format!(
                 "{name} {} ({}), {} up to {} ({})",
-                self.turn(border),
-                self.at(last),
-                self.word(border.before),
-                self.place(border.low),
-                self.at(first)
+                self.describe_crossover(bracket),
+                self.difference_at(last),
+                self.comparative(bracket.before),
+                self.position(bracket.low),
+                self.difference_at(first)
             ),
-            // They cross, and where they do nobody notices.
+            // The order changes, but around the change the difference is negligible.
             [to, from] if to.after == Winner::Tie && from.after != to.before => format!(
                 "{name} {} ({}), {} up to {} ({}), and {} between",
-                self.turn(from),
-                self.at(last),
-                self.word(to.before),
-                self.place(to.low),
-                self.at(first),
+                self.describe_crossover(from),
+                self.difference_at(last),
+                self.comparative(to.before),
+                self.position(to.low),
+                self.difference_at(first),
                 self.than_other(Winner::Tie)
             ),
             several => {
-                let turns: Vec<String> = several.iter().map(|border| self.turn(border)).collect();
+                let turns: Vec<String> =
+                    several.iter().map(|bracket| self.describe_crossover(bracket)).collect();
                 format!(
                     "{name}, {} {other} below that, {}",
                     self.as_or_than(first.winner),
@@ -108,32 +109,36 @@ impl LineAnswer<'_> {
         }
     }
 
-    fn turn(&self, border: &Bracket) -> String {
-        let Bracket { low, high, after, .. } = *border;
+    fn describe_crossover(&self, bracket: &Bracket) -> String {
+        let Bracket { low, high, after, .. } = *bracket;
         let is = self.than_other(after);
-        format!("is {is} from {} on (the border lies above {})", self.place(high), short(low))
+        format!("is {is} from {} on (the crossover lies above {})", self.position(high), short(low))
     }
 
-    /// Where one of them did not carry the load.
-    fn unknown(&self) -> String {
-        let places: Vec<String> =
-            self.seen.iter().filter(|seen| !seen.is_known).map(|seen| self.place(seen.x)).collect();
+    /// Names the points at which one of the two did not carry the load.
+    fn describe_overload(&self) -> String {
+        let places: Vec<String> = self
+            .measurements
+            .iter()
+            .filter(|seen| !seen.is_known)
+            .map(|seen| self.position(seen.x))
+            .collect();
         match places.as_slice() {
             [] => String::new(),
             places => format!("; one of them did not carry the load at {}", places.join(", ")),
         }
     }
 
-    /// What never arrived, where that differs most.
-    fn losses(&self) -> String {
-        let lossy = self.seen.iter().filter(|seen| seen.losses.is_some());
+    /// Describes the lost messages at the point at which their shares differ most.
+    fn describe_losses(&self) -> String {
+        let lossy = self.measurements.iter().filter(|seen| seen.losses.is_some());
         let worst = lossy.max_by(|a, b| a.lost.total_cmp(&b.lost));
         worst.map_or(String::new(), |seen| {
-            format!("; {} at {}", seen.losses.as_deref().unwrap_or_default(), self.place(seen.x))
+            format!("; {} at {}", seen.losses.as_deref().unwrap_or_default(), self.position(seen.x))
         })
     }
 
-    fn word(&self, winner: Winner) -> &'static str {
+    fn comparative(&self, winner: Winner) -> &'static str {
         let [better, worse] = self.metric.info().comparatives;
         match winner {
             Winner::First => worse,
@@ -143,30 +148,30 @@ impl LineAnswer<'_> {
         }
     }
 
-    /// `slower than`, `as fast as`.
+    /// Returns `slower than` or `as fast as`, by the winner.
     fn as_or_than(&self, winner: Winner) -> String {
-        format!("{} {}", self.word(winner), if winner == Winner::Tie { "as" } else { "than" })
+        format!("{} {}", self.comparative(winner), if winner == Winner::Tie { "as" } else { "than" })
     }
 
-    /// `slower than tcp`, `as fast as tcp (within 0.5 %)`.
+    /// Returns `slower than tcp` or `as fast as tcp (within 0.5 %)`, by the winner.
     fn than_other(&self, winner: Winner) -> String {
         let within =
             if winner == Winner::Tie { format!(" (within {} %)", 100.0 * NEGLIGIBLE) } else { String::new() };
         format!("{} {}{within}", self.as_or_than(winner), self.than)
     }
 
-    fn place(&self, x: f64) -> String {
+    fn position(&self, x: f64) -> String {
         format!("{} {} {}", self.axis.name(), short(x), self.unit).trim_end().to_owned()
     }
 
-    /// By how much at one place.
-    fn at(&self, probe: &Probe) -> String {
-        let by = self.seen.iter().find(|seen| seen.x == probe.x).map_or("", |seen| seen.by.as_str());
-        format!("{by} at {}", self.place(probe.x))
+    /// Describes the difference at a probe, and its position.
+    fn difference_at(&self, probe: &Probe) -> String {
+        let by = self.measurements.iter().find(|seen| seen.x == probe.x).map_or("", |seen| seen.by.as_str());
+        format!("{by} at {}", self.position(probe.x))
     }
 }
 
-/// Three digits that count.
+/// Rounds to three significant digits.
 fn short(x: f64) -> f64 {
     format!("{x:.2e}").parse().unwrap_or(x)
 }

@@ -12,7 +12,7 @@ use hol_lab::Metric;
 /// The claim that each of `transports` has the same mean as another one, or as itself at other axis values.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SameTransports {
+pub struct EquivalentTransports {
     pub(super) transports: Vec<String>,
     pub(super) like: ComparedWith,
     #[serde(default)]
@@ -31,7 +31,7 @@ pub struct SameTransports {
 /// The claim that each of `transports` has the same results under two workloads.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SameWorkloads {
+pub struct EquivalentWorkloads {
     pub(super) transports: Vec<String>,
     workload: String,
     like: String,
@@ -45,11 +45,11 @@ pub struct SameWorkloads {
     distance: f64,
 }
 
-impl SameTransports {
+impl EquivalentTransports {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let compared = view.cells_of(&self.transports, &self.at).into_iter().filter_map(|cell| {
-            let like = view.other(cell, &self.like)?;
+            let like = view.compared_cell(cell, &self.like)?;
             let margin = self.margin_ms.max(self.margin_share * like.mean_of(self.metric)?.mean);
             let comparison = compare(self.metric, cell, like, margin)?;
             Some(ComparedPoint { cell, comparison, distance: 0.0, margin })
@@ -58,7 +58,7 @@ impl SameTransports {
     }
 }
 
-impl SameWorkloads {
+impl EquivalentWorkloads {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let at = Filter { workload: Some(self.workload.clone()), ..self.at.clone() };
@@ -88,8 +88,8 @@ struct ComparedPoint<'a> {
     margin: f64,
 }
 
-/// Returns the Kolmogorov–Smirnov distance that remains after a shift of at most `margin_ms`: if every message takes a round trip, one
-/// octet more would otherwise shift the whole distribution.
+/// Returns the Kolmogorov–Smirnov distance after the best shift of at most `margin_ms`: if every message takes a round
+/// trip, a single octet more would otherwise shift the whole distribution.
 fn distance(one: &Distribution, other: &Distribution, margin_ms: f64) -> Option<f64> {
     const PER_DECADE: u32 = 24;
     let margin = Duration::from_secs_f64(margin_ms / 1000.0);
@@ -127,7 +127,7 @@ fn finding(metric: Metric, compared: &[ComparedPoint<'_>], distance: f64) -> Fin
         format!(
             "{} at {}: difference {difference} {unit}, margin {:.2} {unit}",
             cell.transport,
-            cell.place(),
+            cell.describe_conditions(),
             one.margin
         )
     };
@@ -140,9 +140,9 @@ fn finding(metric: Metric, compared: &[ComparedPoint<'_>], distance: f64) -> Fin
     };
     if same < compared.len() && !compared.iter().any(apart) {
         let text = format!("{text}; the confidence intervals are too wide for a verdict");
-        return Finding::unknown(text).of_repetitions(used, all).with_rows(rows);
+        return Finding::unknown(text).with_used_repetitions(used, all).with_rows(rows);
     }
-    Finding::new(same == compared.len(), text).of_repetitions(used, all).with_rows(rows)
+    Finding::new(same == compared.len(), text).with_used_repetitions(used, all).with_rows(rows)
 }
 
 #[cfg(test)]
@@ -150,9 +150,9 @@ mod tests {
     use super::*;
     use crate::testing::{cell, dataset, view};
 
-    fn check() -> SameTransports {
+    fn check() -> EquivalentTransports {
         let (transports, like) = (vec!["SCTP-1".into()], ComparedWith::Transport("TCP".into()));
-        SameTransports {
+        EquivalentTransports {
             transports,
             like,
             at: Filter::default(),
@@ -180,7 +180,7 @@ mod tests {
         let simco = cell("TCP", 1.0, 100.0, &[23.0, 23.1, 23.2, 22.9]);
         let mut echo = cell("TCP", 1.0, 100.0, &[23.1, 23.1, 23.2, 23.0]);
         echo.conditions.workload = "echo 64B".into();
-        let check = SameWorkloads {
+        let check = EquivalentWorkloads {
             transports: vec!["TCP".into()],
             workload: "simco".into(),
             like: "echo 64B".into(),

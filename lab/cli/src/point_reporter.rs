@@ -1,0 +1,59 @@
+//! Writes preliminary results of points, for programs that watch a directory during a run.
+
+use std::collections::BTreeSet;
+
+use hol_lab::table::object;
+use hol_lab::{Ended, LabError, PointId, Results, RunResults, Stopwatch, Store};
+
+use crate::terminal::note;
+
+/// Minimum interval in s between two reports, and its minimum as a multiple of their cost, so that reporting takes at
+/// most 2 % of the time.
+const MIN_INTERVAL: f64 = 1.0;
+const COST_FACTOR: f64 = 50.0;
+
+/// Maximum number of points in one report; the others are in the next ones.
+const MAX_POINTS: usize = 64;
+
+/// The points whose results have changed since they were last reported.
+pub struct PointReporter {
+    watch: Stopwatch,
+    next: f64,
+    changed: BTreeSet<PointId>,
+}
+
+impl Default for PointReporter {
+    fn default() -> Self {
+        Self { watch: Stopwatch::start(), next: MIN_INTERVAL, changed: BTreeSet::new() }
+    }
+}
+
+impl PointReporter {
+    /// Handles the end of a run. From time to time writes the tables of the runs that were `finished` before, and
+    /// reports changed points on standard error, one JSON object per line.
+    pub fn run_ended(
+        &mut self,
+        ended: Option<Ended<'_>>,
+        store: &Store,
+        finished: &RunResults,
+    ) -> Result<(), LabError> {
+        let now = self.watch.seconds();
+        if now >= self.next && !self.changed.is_empty() {
+            report_changes(&mut self.changed, &store.write_tables(finished)?);
+            let after = self.watch.seconds();
+            self.next = after + MIN_INTERVAL.max(COST_FACTOR * (after - now));
+        }
+        if let Some(Ok(run)) = ended {
+            self.changed.insert(run.key.point);
+        }
+        Ok(())
+    }
+}
+
+fn report_changes(changed: &mut BTreeSet<PointId>, results: &Results) {
+    let reported: BTreeSet<PointId> = changed.iter().copied().take(MAX_POINTS).collect();
+    for result in results.points.iter().filter(|result| reported.contains(&result.point.id)) {
+        note!("{}", serde_json::json!({ "point": object(result) }));
+    }
+    changed.retain(|id| !reported.contains(id));
+}
