@@ -168,6 +168,8 @@ fn figure_2_2_is_drawn_run_watched_swapped_and_compared() {
 
         // A shorter one is done, shown as a picture, and compared with another.
         lab.go("/new#question").await;
+        // What is typed before the page has read its first text is lost.
+        lab.until("document.querySelector('#sizes').textContent").await;
         lab.fill("#messages", "2000").await;
         lab.fill("#network-loss", "0.5%, 1%, 2%, 5%").await;
         lab.until("document.querySelector('#sizes').textContent.includes('16,000')").await;
