@@ -32,7 +32,7 @@ impl Qemu {
     fn get() -> Result<Self, &'static CStr> {
         macro_rules! own {
             ($name:literal: $kind:ty) => {{
-                // SAFETY: so QEMU 7.2 declares it.
+                // SAFETY: this is its declaration in QEMU 7.2.
                 static FUNCTION: Function<$kind> = unsafe { Function::of_qemu($name) };
                 FUNCTION.get().ok_or($name)?
             }};

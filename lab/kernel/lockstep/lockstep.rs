@@ -65,7 +65,7 @@ unsafe extern "C" {
 /// The C library's function behind one of this library.
 macro_rules! next {
     ($name:literal: $kind:ty) => {{
-        // SAFETY: so it is declared in POSIX, and so it is here.
+        // SAFETY: this is its declaration in POSIX, and the one of this library's function.
         static NEXT: Function<$kind> = unsafe { Function::next($name) };
         NEXT.get()
     }};
@@ -96,7 +96,7 @@ pub extern "C" fn pthread_cond_timedwait(condition: Condition, mutex: Mutex, unt
     asleep(mutex, || next.map_or(ENOSYS, |next| next(condition, mutex, until)))
 }
 
-/// Sleeps by `sleep`, which releases `mutex` meanwhile.
+/// Calls `sleep`, which releases `mutex` while this thread sleeps.
 fn asleep(mutex: Mutex, sleep: impl FnOnce() -> c_int) -> c_int {
     if is_processor() {
         jump::release(|file, octets| {

@@ -1,4 +1,4 @@
-//! Locks of cache entries. An entry stays while a process holds its lock or while it is among the newest.
+//! Locks of cache entries. An entry is not removed while a process holds its lock or while it is among the newest.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::KernelError;
 
-/// Waits for the right to create entries in `place`, which one process has at a time until it drops the file.
+/// Waits for the right to create entries in `place`. Only one process has it at a time, until it drops the returned file.
 pub(crate) fn lock_exclusive(place: &Path) -> Result<File, KernelError> {
     fs::create_dir_all(place).map_err(|e| KernelError::file("create", place, e))?;
     let path = place.join("lock");

@@ -12,13 +12,13 @@ use crate::image::Image;
 use crate::root::Root;
 use crate::{KernelError, engine, modules, netem};
 
-/// The largest delay of a datagram in namespaces and interfaces beyond the expected one, in ns.
+/// The largest delay of a datagram beyond the expected one that namespaces and interfaces may add, in ns.
 const DELAY_SLACK: u64 = 250_000;
 /// The largest amount by which a datagram may be early because of rounding, in ns.
 const ROUNDING: u64 = 1000;
-/// The largest deviation of the distance of datagrams in a train, because sending takes time, in ns …
+/// The largest deviation of the spacing of datagrams in a train, in ns, because sending takes time. For a large spacing: [`SPACING_PART`].
 const SPACING_SLACK: u64 = 30_000;
-/// … or as the reciprocal of a fraction of the expected distance.
+/// The largest deviation of the spacing of datagrams in a train, as the reciprocal of a fraction of the expected spacing.
 const SPACING_PART: u64 = 50;
 /// The largest deviation of losses from the expected number, in standard deviations.
 const DEVIATIONS: f64 = 6.0;
@@ -89,7 +89,7 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
     Ok(())
 }
 
-/// The first Linux with `net/sched/sch_dualpi2.c`.
+/// The first version of Linux with `net/sched/sch_dualpi2.c`.
 const DUALPI2: [u32; 2] = [6, 17];
 
 /// Congestion controls of the model that no released Linux has.
@@ -107,15 +107,15 @@ fn unsupported(what: &str, why: String) -> KernelError {
 
 /// The flows that a kernel has to have at the same time.
 struct Flows<'s> {
-    /// Its release.
+    /// The release of the kernel.
     kernel: &'s str,
     network: &'s Topology,
-    /// The sysctls that each flow needs.
+    /// The sysctls that each flow needs, by its workload.
     settled: Vec<(&'s WorkloadSpec, Vec<Sysctl>)>,
 }
 
 impl<'s> Flows<'s> {
-    /// Adds a flow; `what` it is begins the error if it is impossible.
+    /// Adds a flow. `what` names it at the start of the error if the kernel does not support it.
     fn add(
         &mut self,
         what: &str,
@@ -137,7 +137,7 @@ impl<'s> Flows<'s> {
     }
 }
 
-/// Refuses programs if nothing can give them their transport, or if a node lacks them.
+/// Checks that the programs' transport can be replaced as requested, and that the root file system for them can be made.
 fn programs(scenario: &Scenario) -> Result<(), KernelError> {
     let kind = scenario.transport.kind();
     if scenario.runs_programs() && (kind == Kind::Udp || scenario.transport.is_userspace()) {
@@ -149,7 +149,7 @@ fn programs(scenario: &Scenario) -> Result<(), KernelError> {
     Root::of(scenario).map(drop)
 }
 
-/// Returns why two flows exclude each other: they need different values of a sysctl that a node has once, or of a module parameter.
+/// Returns why two flows cannot run at once: they need different values of a sysctl on the same node, or of a module parameter.
 fn quarrel(
     (workload, settings): (&WorkloadSpec, &[Sysctl]),
     (other, others): &(&WorkloadSpec, Vec<Sysctl>),
@@ -205,7 +205,7 @@ fn on_time(floor: &BaselineDelay) -> Result<(), KernelError> {
 
 /// Checks that the packet filter holds exactly the rules that the middlebox granted, apart from those that expired meanwhile.
 fn in_force(filter: &FilterReport) -> Result<(), KernelError> {
-    /// One for each direction of the data.
+    /// Elements of the filter's sets for each rule: one for each direction of the data.
     const ELEMENTS_OF_A_RULE: usize = 2;
     let FilterReport { rules, ending, missing, surplus } = filter;
     if *missing <= ending * ELEMENTS_OF_A_RULE && *surplus == 0 {

@@ -1,5 +1,5 @@
-//! Kernels that were fetched, adopted or built: `kernels/RELEASE/` in the cache, with `vmlinuz` and `modules/`, or for User-Mode Linux
-//! with `linux`; the release of the latter ends with `-uml`.
+//! Kernels that were fetched, adopted or built: `kernels/RELEASE/` in the cache, with `vmlinuz` and `modules/`, or for User-Mode Linux with
+//! `linux`. Releases for User-Mode Linux end with `-uml`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,7 +17,7 @@ pub struct Image {
     pub directory: PathBuf,
 }
 
-/// The suffix of releases for User-Mode Linux, and the name of the newest of them.
+/// The suffix of releases for User-Mode Linux, which is also the name of the newest one.
 const USER_MODE: &str = "uml";
 
 /// The file with the name of the default kernel.
@@ -94,8 +94,8 @@ impl Image {
         images
     }
 
-    /// Returns the kernel that `wanted` names, such as `6.12`, `uml` or `6.12-uml`; without it the default
-    /// kernel, or else the newest of a distribution.
+    /// Returns the kernel that `wanted` names, such as `6.12`, `uml` or `6.12-uml`. Without a name returns the default kernel, or if none
+    /// is set the newest of a distribution.
     pub fn find(wanted: Option<&str>) -> Result<Self, KernelError> {
         let images = Self::list();
         let named = fs::read_to_string(kernels().join(DEFAULT)).ok();
@@ -123,7 +123,7 @@ impl Image {
     }
 
     /// Copies the kernel at `path` and the modules that it needs from `directory` into the cache, and makes it the default. Without
-    /// `directory` the modules are searched where a package has them.
+    /// `directory`, searches for the modules where packages have them.
     pub fn adopt(path: &Path, directory: Option<&Path>) -> Result<Self, KernelError> {
         let octets = fs::read(path).map_err(|e| KernelError::file("read", path, e))?;
         let release = release(&octets).map_err(|problem| KernelError::image(path, problem))?;
@@ -183,7 +183,7 @@ impl Image {
     }
 }
 
-/// Splits a release, or a name for one, into its version and whether it is for User-Mode Linux.
+/// Splits a release, or a name of one, into its version and whether it is for User-Mode Linux.
 fn kind(name: &str) -> (&str, bool) {
     name.strip_suffix(USER_MODE).map_or((name, false), |version| (version.trim_end_matches('-'), true))
 }
@@ -197,7 +197,8 @@ fn is_named(release: &str, wanted: &str) -> bool {
     begins && is_user_mode == wants_user_mode
 }
 
-/// Returns the modules of a kernel in the layout of packages: it is in `boot/`, or beside its modules.
+/// Returns the directory with the modules of a kernel at `path`, in the layout of packages: `boot/` next to `lib/modules`, or the kernel
+/// next to its modules.
 fn beside(path: &Path, release: &str) -> Option<PathBuf> {
     let place = path.parent()?;
     if place.file_name()? == release && place.join("kernel").is_dir() {
@@ -208,7 +209,7 @@ fn beside(path: &Path, release: &str) -> Option<PathBuf> {
     roots.into_iter().map(|root| root.join("lib/modules").join(release)).find(|path| path.is_dir())
 }
 
-/// Returns whether a kernel lacks network namespaces, by its configuration beside the modules or the image, if it is there.
+/// Returns whether a kernel lacks network namespaces, according to its configuration next to the modules or the image, if there is one.
 fn lacks_namespaces(modules: &Path, image: &Path, release: &str) -> bool {
     let places = [modules.join("config"), image.with_file_name(format!("config-{release}"))];
     let configuration = places.iter().find_map(|path| fs::read_to_string(path).ok());

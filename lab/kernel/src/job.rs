@@ -47,7 +47,7 @@ impl JobResult {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) facts: KernelReport,
-    /// The measured flow, then background flows, then onward flows.
+    /// The flows: the measured one, then background flows, then onward flows.
     pub(crate) flows: Vec<FlowReport>,
     /// Packets that the endpoints' interfaces sent.
     pub(crate) packets: u64,
@@ -58,9 +58,9 @@ pub(crate) struct Report {
 /// The guest's report of a flow.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct FlowReport {
-    /// When every connection was open, in ns from the first attempt.
+    /// The time at which every connection was open, in ns from the first attempt.
     pub(crate) connected: Option<u64>,
-    /// When the flow ended, in ns from the beginning of the run.
+    /// The time at which the flow ended, in ns from the beginning of the run.
     pub(crate) ended: u64,
     /// Why the flow ended.
     pub(crate) stopped: RunEnd,

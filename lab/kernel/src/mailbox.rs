@@ -1,4 +1,4 @@
-//! The guest's mailbox: the guest writes its results into memory that its kernel does not use, then pauses the machine, and the host
+//! The guest's mailbox: memory that its kernel does not use. The guest writes its results there, then pauses the machine, and the host
 //! reads the memory. No device is involved, so the host's speed has no effect on the guest.
 
 use std::fmt;
@@ -12,7 +12,7 @@ pub(crate) const SIZE: u64 = 64 << 20;
 pub(crate) const HEAD: usize = 48;
 const MAGIC: u64 = u64::from_le_bytes(*b"hol-mail");
 
-/// The content of the mailbox: what a guest hands over at its end.
+/// The content of the mailbox: the results that a guest returns at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Mail {
     /// The [`JobResult`](crate::job::JobResult) as JSON.

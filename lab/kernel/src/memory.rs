@@ -8,11 +8,11 @@ use crate::{Image, KernelError, engine};
 /// memory.
 pub(crate) fn memory_for(image: &Image, machines: usize) -> Result<(), KernelError> {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    // A system that does not say what is free is no reason to refuse.
+    // If the system does not report its free memory, that is no reason to refuse.
     available(&text).map_or(Ok(()), |free| fit(machines, engine::of(image).memory(), free))
 }
 
-/// Compares; `one` is the memory of a machine, in MiB.
+/// Returns an error if `machines` with `one` MiB each need more than `free` MiB.
 fn fit(machines: usize, one: u64, free: u64) -> Result<(), KernelError> {
     let needed = one * machines as u64;
     if needed <= free {

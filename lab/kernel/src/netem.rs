@@ -21,7 +21,7 @@ pub(crate) struct BuildableNetwork {
 }
 
 impl BuildableNetwork {
-    /// Returns the changes of a run with `seed`: those of the experiment, and the bursts of its losses.
+    /// Returns the changes of a run with `seed`: those of the experiment, and those that the bursts of its losses cause.
     pub(crate) fn changes_of_run(&self, seed: Seed) -> Vec<ScheduledChange> {
         behind_the_delay(&self.lines, &self.network.changes_of_run(seed))
             .expect("the plan was checked, and bursts are loss by chance")
@@ -35,7 +35,7 @@ impl BuildableNetwork {
     /// Prepares each link for any change, whatever events the experiment has.
     pub(crate) fn let_anything_change(&mut self) {
         for line in &mut self.lines {
-            // Losses by number take no change, and who asks for one is told.
+            // Losses by number cannot change; such a request is refused with an error.
             let loss = !matches!(line.settings.loss, LossSpec::Packets(_));
             line.changing = Changing { anything: true, delay: true, loss, rate: line.changing.rate };
         }
@@ -61,7 +61,7 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Kerne
     Err(KernelError::Unsupported { what: what.into(), why: why.into() })
 }
 
-/// Returns the changes; those of stages that packets reach after the delay take place one delay later.
+/// Returns the changes of the kernel's links; those of stages that packets reach after the delay take place one delay later.
 fn behind_the_delay(
     lines: &[ShapedLink],
     changes: &[ScheduledChange],
@@ -106,7 +106,7 @@ mod tests {
         plan(&toml::from_str(text).unwrap())
     }
 
-    /// The reference of experiment files is made of these descriptions.
+    /// The reference of experiment files contains these descriptions.
     #[test]
     fn a_key_that_only_the_model_world_has_says_so_and_no_other() {
         let schema = schemars::schema_for!(NetworkSpec).to_value();

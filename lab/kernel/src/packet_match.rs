@@ -8,7 +8,7 @@ use hol_wire::{Packet, ParseError};
 
 use crate::captured_packet::CapturedPacket;
 
-/// For each received packet the packet that was sent, both as indexes into the capture.
+/// The packet that was sent for each received packet, both as indexes into the capture.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct PacketMatches(BTreeMap<usize, usize>);
 
@@ -46,8 +46,8 @@ impl PacketMatches {
         Self(matches)
     }
 
-    /// Returns the indexes of lost packets: a later packet of the same sender has arrived, or the packet is on its way for
-    /// more than twice the longest observed one-way delay.
+    /// Returns the indexes of lost packets: a later packet of the same sender has arrived, or the packet was sent more than twice the
+    /// longest observed one-way delay before the end.
     fn find_lost(&self, packets: &[CapturedPacket]) -> Vec<usize> {
         let delays = self.0.iter().map(|(to, from)| packets[*to].time.since(packets[*from].time));
         let longest = delays.max().unwrap_or(Duration::from_secs(1));
@@ -81,7 +81,7 @@ pub(crate) fn assign_fates(mut packets: Vec<CapturedPacket>) -> Vec<CapturedPack
 }
 
 impl CapturedPacket {
-    /// The source address. RFC 791 section 3.1.
+    /// Returns the source address. RFC 791 section 3.1.
     fn source(&self) -> Option<&[u8]> {
         self.octets.get(12..16)
     }
@@ -119,7 +119,7 @@ mod tests {
     use hol_base::Time;
     use hol_wire::sctp;
 
-    /// Chunks that differ in their number; the router takes one from the time to live.
+    /// Returns a data chunk whose content depends on the number; the router decrements the time to live.
     fn packet(number: u32) -> Vec<u8> {
         let (source, destination) = (hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2));
         let chunks = std::iter::once(sctp::Chunk::CookieAck).collect();

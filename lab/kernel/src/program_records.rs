@@ -14,7 +14,7 @@ pub(crate) fn add_captured(programs: Vec<Record>, packets: &[CapturedPacket]) ->
     });
     let Traffic { records, totals } = measure(sightings);
     let (first, mut all) = (programs.len(), programs);
-    // Numbers go on where those of the programs end.
+    // The numbers continue after those of the programs.
     let later = |record: Record| Record {
         id: record.id + first as u64,
         parent: record.parent.map(|parent| parent + first as u32),

@@ -1,10 +1,10 @@
-//! The channel between the host and an interactive guest in QEMU: memory behind the mailbox, backed by a
-//! file of the host. Its content is from the side that had the last turn.
+//! The channel between the host and an interactive guest in QEMU: memory behind the mailbox, backed by a file of the host. The side that
+//! had the last turn has written its content.
 //!
-//! A guest that has written a message writes to a gate, a pipe that stays full until the host has read the
-//! message: QEMU blocks in the middle of that instruction. Pausing the machine would not do: before QEMU's
-//! main thread handles the pause, it may consider the guest idle and set its clock to the next timer. There
-//! are two gates, used in turn, so that one can be filled again while the guest waits at the other.
+//! A guest that has written a message writes to a gate, a pipe that stays full until the host has read the message: QEMU blocks in the
+//! middle of that instruction. Pausing the machine would not do: before QEMU's main thread handles the pause, it may consider the guest
+//! idle and set its clock to the next timer. There are two gates, used in turn, so that the host can fill one again while the guest waits
+//! at the other.
 
 use std::fs::File;
 use std::io;
@@ -108,7 +108,7 @@ pub(crate) fn fragments(message: &[u8]) -> impl Iterator<Item = (FragmentKind, &
 mod tests {
     use super::*;
 
-    /// The same memory for both; the guest's begins elsewhere.
+    /// Returns the memory as both sides see it; the guest's starts at another offset.
     fn both() -> [SharedMemory; 2] {
         let file = tempfile::tempfile().unwrap();
         file.set_len(ADDRESS + SIZE).unwrap();

@@ -76,7 +76,7 @@ impl Kernel {
         Ok(Arc::clone(instance.insert(engine::of(&self.image).start(&self.image, &program)?)))
     }
 
-    /// Runs a scenario. `capture` asks for the packets too, which takes the kernel a microsecond per packet; rarely this changes the
+    /// Runs a scenario. With `capture` also returns the packets, which takes the kernel a microsecond per packet and rarely changes the
     /// order of close timer expiries.
     fn perform(
         &self,
@@ -117,13 +117,13 @@ impl World for Kernel {
         Ok(engine::provenance_of(&self.image)?.to_string())
     }
 
-    /// Returns the settings that a kernel has; all other keys of a stack file concern the model only.
+    /// Returns the settings that affect a kernel; all other keys of a stack file concern only the model.
     fn recorded_settings(&self, scenario: &Scenario) -> Value {
         let [transport, settings] = transport_settings(&scenario.transport, self.image.version());
-        // A changed program is another one.
+        // The digest changes with the programs' files.
         let root = Root::of(scenario).ok().flatten().map(|root| root.digest().to_string());
         let Some(root) = root else { return json!([transport, settings]) };
-        // So is one on another processor.
+        // The speed of the processor affects programs, too.
         let there = engine::of(&self.image).provenance(&self.image, true).ok();
         match there.and_then(|there| there.instructions_per_ns) {
             Some(pace) => json!([transport, settings, root, pace]),
@@ -143,7 +143,7 @@ impl World for Kernel {
         engine::of(&self.image).cost()
     }
 
-    /// A guest reports nothing before its end.
+    /// Passes no records during the run, because a guest reports nothing before its end.
     fn follow(
         &self,
         scenario: &Scenario,
@@ -168,12 +168,11 @@ impl World for Kernel {
     }
 }
 
-/// Returns a transport, and those of its settings that the kernel of release `kernel` or our own endpoint
-/// applies.
+/// Returns a transport, and those of its settings that the kernel of release `kernel` or this project's own endpoint applies.
 pub(crate) fn transport_settings(transport: &TransportSpec, kernel: &str) -> [Value; 2] {
     let settings = hol_sockets::sysctls(transport, kernel).unwrap_or_default();
     let settings = if transport.is_userspace() {
-        // Our own endpoint applies every setting.
+        // This project's own endpoint applies every setting.
         json!(transport.option_values())
     } else {
         json!(settings.iter().map(|set| [set.name, &set.value]).collect::<Vec<_>>())
@@ -209,7 +208,7 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
     let onward = background.split_off(background.len() - scenario.onward.len());
     let course = RunSummary {
-        // Sockets tell when a message was written and when it was delivered; the packets of programs tell more.
+        // Sockets report when a message was written and when it was delivered; only packets show when it was on the link.
         sees_passage: scenario.runs_programs() && scenario.workload.record_kind() == RecordKind::Transaction,
         packets,
         drops: None,

@@ -5,13 +5,13 @@ use std::time::Duration;
 use crate::KernelError;
 use crate::error::MachineFault;
 
-/// Interval of the checks whether a run goes on.
+/// The interval at which a wait checks whether the run continues.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The wall-clock time at which a machine is ended.
 #[derive(Debug)]
 pub(super) struct Deadline {
-    /// `None`: there is no limit.
+    /// The end; `None` if there is no limit.
     end: Option<Clock>,
     limit: Duration,
 }
@@ -28,7 +28,7 @@ impl Deadline {
         Self { end: Some(Clock::now() + limit), limit }
     }
 
-    /// Sets no deadline.
+    /// Creates a deadline that never passes.
     pub(super) const fn never() -> Self {
         Self { end: None, limit: Duration::MAX }
     }

@@ -1,5 +1,4 @@
-//! The self-test of exact stepping: one job run twice, undisturbed and disturbed, has to give the same
-//! result.
+//! The self-test of exact stepping: one job is run twice, undisturbed and disturbed, and both runs have to give the same result.
 
 use hol_base::Seed;
 use hol_scenario::Scenario;
@@ -9,26 +8,26 @@ use crate::KernelError;
 use crate::job::Job;
 use crate::mailbox::Mail;
 
-/// Enough messages for a thousand halts of the guest, at each of which the host could interfere.
+/// Number of messages: enough for a thousand halts of the guest, at each of which the host could interfere.
 const MESSAGES: u64 = 200;
 const SEED: Seed = Seed(1);
 
-/// Whether the host is disturbed. Random disturbances alone are too rare for a test.
+/// Whether the host disturbs the guest on purpose; random disturbances are too rare for a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Host {
-    /// Undisturbed.
+    /// The host runs the machine as usual.
     AsItIs,
-    /// Disturbs the machine wherever that might have an effect.
+    /// The host pauses the machine's threads at each point where that might have an effect.
     Disturbing,
 }
 
-/// Returns whether two runs of one job by `run` differ. They run one after the other, because there may be memory for one only.
+/// Returns whether two runs of one job by `run` differ. They run one after the other, because memory may suffice for only one.
 pub(super) fn differs(run: impl Fn(&[u8], Host) -> Result<Mail, KernelError>) -> Result<bool, KernelError> {
     let job = job();
     Ok(run(&job, Host::AsItIs)? != run(&job, Host::Disturbing)?)
 }
 
-/// Returns a job with transactions over a lossy link and TCP, which every kernel has.
+/// Returns a job with transactions over a lossy link, with TCP, which every kernel has.
 fn job() -> Vec<u8> {
     let scenario = Scenario::alone(
         from_value(json!({ "loss": "5%" })).expect("a network"),

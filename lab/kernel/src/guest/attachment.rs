@@ -28,7 +28,7 @@ pub(super) struct Attachment {
     pub(super) metric: u32,
 }
 
-/// An attachment that is added or removed.
+/// A scheduled addition or removal of an attachment.
 #[derive(Debug)]
 pub(super) struct AttachmentChange {
     pub(super) at: Time,
@@ -51,7 +51,7 @@ impl Attachment {
         route::address(routing, *interface, *address)
     }
 
-    /// Removes the address. It is the last one of its interface, so Linux removes the routes, too.
+    /// Removes the address. It is the last one of its interface, so Linux removes its routes, too.
     pub(super) fn go(&self) -> Result<(), GuestError> {
         route::forget(&self.routing, self.interface, self.address)
     }

@@ -8,7 +8,7 @@ use nix::libc::{self, SYS_bpf};
 
 use super::GuestError;
 
-/// linux/bpf.h
+/// Commands, types and attachments of linux/bpf.h.
 const MAP_CREATE: i64 = 0;
 const MAP_UPDATE_ELEM: i64 = 2;
 const PROG_LOAD: i64 = 5;
@@ -38,7 +38,7 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// Returns the type of the program, and of its attachment.
+    /// Returns the type of the program, and the type of its attachment.
     const fn types(self) -> [u32; 2] {
         match self {
             Self::Packets => [3, 0],
@@ -147,7 +147,7 @@ impl Program {
         open(RAW_TRACEPOINT_OPEN, &request, "have a program answer for the kernel")
     }
 
-    /// Attaches the program to the processes of a control group.
+    /// Attaches the program to the system calls of the processes of a control group.
     pub(super) fn watch(&self, group: &File, purpose: Purpose) -> Result<(), GuestError> {
         let [target, program] = [group.as_raw_fd(), self.descriptor()].map(RawFd::cast_unsigned);
         let [_, kind] = purpose.types();
@@ -174,7 +174,7 @@ fn open<T>(command: i64, attributes: &T, doing: &str) -> Result<OwnedFd, GuestEr
 
 fn call<T>(command: i64, attributes: &T) -> nix::Result<RawFd> {
     #[expect(unsafe_code, reason = "bpf(2) has no safe wrapper")]
-    // SAFETY: the attributes are what the command wants, their length is theirs, and what they point at outlives the call.
+    // SAFETY: the attributes are those of the command, their length is correct, and what they point at outlives the call.
     let result = unsafe { libc::syscall(SYS_bpf, command, &raw const *attributes, size_of_val(attributes)) };
     nix::Error::result(result).map(|descriptor| descriptor as RawFd)
 }

@@ -45,7 +45,7 @@ pub(super) struct Detour {
     pub(super) back: Port,
 }
 
-/// One direction of a link, from the interface with its stages to the one at which packets arrive.
+/// One direction of a link, from the interface that has its stages to the one at which packets arrive.
 #[derive(Debug)]
 pub(super) struct Chain {
     line: ShapedLink,
@@ -58,12 +58,12 @@ pub(super) struct Chain {
     settings: Settings,
     /// The number of changes, from which seeds and handles are derived.
     changes: u32,
-    /// Programs by index of their stage that continue to count after the link was down.
+    /// Programs, by index of their stage, that continue to count after the link was down.
     counting: BTreeMap<usize, Program>,
 }
 
 impl Chain {
-    /// Creates the chain with only the stages with which the baseline delay is measured.
+    /// Creates the chain with only those stages that the measurement of the baseline delay needs.
     pub(super) fn new(
         line: ShapedLink,
         seed: Seed,
@@ -152,12 +152,12 @@ impl Chain {
         handle::of(self.changes, place)
     }
 
-    /// Returns the interface of the stage at `place`, and a message about a discipline there.
+    /// Returns the interface of the stage at `place`, and the start of a message that sets the discipline there.
     fn seat(&self, place: usize, kind: &str) -> (&Port, Message) {
         let crossed = self.stages[..place].contains(&Stage::Transit);
         let before = self.detour.as_ref().filter(|_| !crossed).map(|detour| &detour.queue);
         let port = before.unwrap_or(&self.start);
-        // The one class that an emulator or a queue has, and the only one of a filter's that is used.
+        // The parent is the one class of an emulator or a queue, or the only used class of a filter.
         let above = place.checked_sub(1).filter(|above| self.stages[*above] != Stage::Transit);
         let parent = above.map_or(ROOT, |above| self.handle(above) | 1);
         let message = discipline::set(port.interface, self.handle(place), parent, kind);
@@ -203,7 +203,7 @@ impl Chain {
         self.attach(port, self.handle(place), program)
     }
 
-    /// Installs a program that counts, and reuses the existing one.
+    /// Installs a program that counts; reuses the one of an earlier installation, with its count.
     fn count(
         &mut self,
         place: usize,
@@ -222,7 +222,7 @@ impl Chain {
         self.watch(back, INGRESS, &tc_bpf::back(self.start.interface)?)
     }
 
-    /// Duplicates a fraction of the packets.
+    /// Attaches a program that duplicates a share of the packets, if the link has `duplicate`.
     fn copy(&self) -> Result<(), GuestError> {
         let share = self.settings.duplicate;
         if share.is_zero() {
@@ -232,7 +232,7 @@ impl Chain {
         self.watch(&self.end, INGRESS, &program)
     }
 
-    /// Attaches a program to all packets that arrive at an interface or leave it.
+    /// Attaches a program to all packets that arrive at an interface (`INGRESS`) or leave it (`EGRESS`).
     fn watch(&self, port: &Port, side: u32, program: &Program) -> Result<(), GuestError> {
         let message = discipline::set(port.interface, 0xffff_0000, CLSACT, "clsact");
         port.routing.request(message, &self.needs("a filter", "sch_ingress"))?;

@@ -24,14 +24,14 @@ pub(super) const STORE_CONSTANT_WORD: u8 = 0x62;
 pub(super) const IF_EQUAL: u8 = 0x15;
 pub(super) const IF_UNEQUAL: u8 = 0x55;
 pub(super) const IF_NOT_BELOW_REGISTER: u8 = 0x3d;
-/// Signed comparison.
+/// Jumps if greater; the comparison is signed.
 pub(super) const IF_GREATER: u8 = 0x65;
 pub(super) const IF_GREATER_REGISTER: u8 = 0x6d;
 pub(super) const JUMP: u8 = 0x05;
 pub(super) const CALL: u8 = 0x85;
 pub(super) const EXIT: u8 = 0x95;
 
-/// linux/bpf.h: a helper function.
+/// linux/bpf.h: the number of the helper function bpf_map_lookup_elem().
 const LOOK_UP: i32 = 1;
 
 /// A program under construction; register 6 holds its context.
@@ -77,7 +77,7 @@ impl Code {
         code.op(CALL, 0, 0, 0, LOOK_UP).pass_if(IF_EQUAL, 0, 0)
     }
 
-    /// Appends a step of SplitMix64: r1 ^= r1 >> by.
+    /// Appends a step of SplitMix64 on register 1: r1 ^= r1 >> by.
     pub(super) fn fold(self, by: i32) -> Self {
         self.op(COPY_REGISTER, 2, 1, 0, 0).op(SHIFT_RIGHT, 2, 0, 0, by).op(XOR_REGISTER, 1, 2, 0, 0)
     }
@@ -93,7 +93,7 @@ impl Code {
         code.op(COPY_REGISTER, register, 2, 0, 0)
     }
 
-    /// Appends a jump over the next instructions unless a register is below a value.
+    /// Appends a jump over the next instructions that is taken unless a register is below a value.
     pub(super) fn unless_below(self, one: u8, other: u8) -> Self {
         self.pass_if(IF_NOT_BELOW_REGISTER, one, other)
     }
@@ -103,24 +103,24 @@ impl Code {
         self.pass_if(JUMP, 0, 0)
     }
 
-    /// Appends an end with the default return value.
+    /// Appends a return of the default value.
     pub(super) fn pass_here(self) -> Self {
         let passed = self.passed;
         self.answer(passed)
     }
 
-    /// Appends an end with this return value.
+    /// Appends a return of this value.
     pub(super) fn answer(self, answer: i32) -> Self {
         self.op(SET, 0, 0, 0, answer).op(EXIT, 0, 0, 0, 0)
     }
 
-    /// Appends an end with the default unless a condition holds.
+    /// Appends a return of the default value that is taken unless a register equals a value.
     pub(super) fn pass_unless(mut self, register: u8, value: i32) -> Self {
         self.passing.push(self.instructions.len());
         self.op(IF_UNEQUAL, register, 0, 0, value)
     }
 
-    /// Appends an end with the default if a condition holds.
+    /// Appends a return of the default value that is taken if a condition holds.
     pub(super) fn pass_if(mut self, condition: u8, one: u8, other: u8) -> Self {
         self.passing.push(self.instructions.len());
         self.op(condition, one, other, 0, 0)

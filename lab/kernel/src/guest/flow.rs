@@ -17,7 +17,7 @@ use super::topology::Topology;
 use super::variables::is_here;
 use crate::job::FlowReport;
 
-/// The flows, and the namespaces of the client and the server of each.
+/// The flows, and the namespaces of each flow's client and server.
 #[derive(Debug)]
 pub(super) struct Flows<'t> {
     assignments: Vec<Assignment>,
@@ -37,7 +37,7 @@ pub(super) fn all<'t>(
         port,
     });
     if is_here() {
-        // Time is real, as in the live world.
+        // Delays of the socket layer take real time here, as in the live world.
         assignments.iter_mut().for_each(|flow| (flow.gathers, flow.stamps) = (true, true));
     }
     let networks = assignments.iter().map(|Assignment { workload, .. }| {
@@ -65,8 +65,7 @@ pub(super) struct Outcome {
     pub(super) output: ProgramOutput,
 }
 
-/// Runs the measured flow, which is the first one, or programs in its place, and all others until the
-/// measured one has ended.
+/// Runs the measured flow, which is the first one, or programs instead of it, and all others until the measured one has ended.
 pub(super) fn run(
     flows: &Flows<'_>,
     scenario: &Scenario,
@@ -86,7 +85,7 @@ pub(super) fn run(
     Ok(Outcome { runs, output })
 }
 
-/// Runs `programs` until the measured flow has ended, which fails if they do.
+/// Runs `programs` until the measured flow has ended. The run fails if they fail.
 fn beside(
     programs: Programs<'_>,
     stop: &Stop,
@@ -128,7 +127,7 @@ impl Outcome {
         self.runs.flows.iter().map(|run| run.secrets.as_str()).collect()
     }
 
-    /// Returns the records by flow.
+    /// Returns the records by flow, and removes them from here.
     pub(super) fn take_records(&mut self) -> Vec<Vec<Record>> {
         self.runs.flows.iter_mut().map(|run| std::mem::take(&mut run.records)).collect()
     }

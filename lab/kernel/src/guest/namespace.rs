@@ -17,8 +17,8 @@ pub(super) struct Namespace {
     pub(super) routing: Routing,
 }
 
-/// Sysctls of all IPv4 namespaces: no IPv6, whose own traffic would use numbers of the random streams, and no reverse path filter, which
-/// would drop packets between two addresses of one subnet.
+/// Sysctls of all IPv4 namespaces: no IPv6, whose own traffic would consume numbers of the random streams, and no reverse path filter,
+/// which would drop packets between two addresses of one subnet.
 const IPV4: [(&str, &str); 5] = [
     ("net/ipv6/conf/all/disable_ipv6", "1"),
     ("net/ipv6/conf/default/disable_ipv6", "1"),
@@ -57,12 +57,12 @@ pub(super) fn set(name: &str, value: &str) -> Result<(), GuestError> {
     fs::write(setting_path(name), value).map_err(|e| format!("cannot set {name} to {value:?}: {e}").into())
 }
 
-/// Returns the packets that an interface of this namespace received and sent.
+/// Returns the number of packets that an interface of this namespace received, and the number that it sent.
 pub(super) fn packets(interface: &str) -> Option<(u64, u64)> {
     counted(&fs::read_to_string("/proc/net/dev").ok()?, interface)
 }
 
-/// In proc(5)'s table of interfaces: eight numbers for receiving, then eight for sending; packets come second.
+/// Parses proc(5)'s table of interfaces: eight numbers for receiving, then eight for sending; packets are the second of each.
 fn counted(table: &str, interface: &str) -> Option<(u64, u64)> {
     let (_, numbers) =
         table.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| name.trim() == interface)?;

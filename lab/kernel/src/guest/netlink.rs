@@ -14,7 +14,7 @@ impl Routing {
         Ok(Self(Socket::routing()?))
     }
 
-    /// Sends a dump request; `take` gets each entry.
+    /// Sends a dump request, and passes each entry of the reply to `take`.
     pub(super) fn list(&self, message: Message, take: impl FnMut(&[u8])) -> Result<(), GuestError> {
         self.0.list(message, take).map_err(|error| format!("cannot list the queues: {error}").into())
     }

@@ -16,9 +16,9 @@ use crate::netem::BuildableNetwork;
 
 /// The number of datagrams back to back, from which the rate is derived.
 const TRAIN: u64 = 10;
-/// The number of tries; the fastest counts, because the kernel may have been busy.
+/// The number of attempts; the fastest counts, because the kernel may have been busy.
 const TRIES: usize = 3;
-/// The largest size of a datagram, that of most packets.
+/// The largest datagram in octets, which is the size of most packets.
 const LONGEST: u32 = 1500;
 
 /// Returns the baseline of each link direction.
@@ -74,7 +74,7 @@ fn socket(topology: &Topology, at: Interface, address: IpAddr) -> Result<UdpSock
     Ok(UdpSocket::bind((address, 0))?)
 }
 
-/// Two sockets at both ends of a link direction.
+/// Two sockets, one at each end of a link direction.
 struct Wire {
     sender: UdpSocket,
     receiver: UdpSocket,

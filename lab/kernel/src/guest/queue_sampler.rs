@@ -24,11 +24,12 @@ const ETHERNET: u64 = 14;
 #[derive(Debug)]
 pub(super) struct LineQueues {
     routing: Routing,
-    /// Those that hold waiting packets, and the packet in transmission.
+    /// The disciplines that hold waiting packets and the packet in transmission.
     backlogged: Vec<QdiscPosition>,
-    /// The one that drops packets when the queue is full …
+    /// The discipline that drops packets when the queue is full.
     dropping: QdiscPosition,
-    /// … and whose count includes drops of the disciplines behind it on the same interface, the first of which is this.
+    /// The first discipline behind `dropping`, which drops packets for other reasons; if it is on the same interface, the count of
+    /// `dropping` includes its drops.
     losing: Option<QdiscPosition>,
     counted: [MonotonicCount; 2],
 }
@@ -41,7 +42,7 @@ struct QdiscPosition {
     beyond_ip: u64,
 }
 
-/// A counter that continues when the kernel's restarts at zero: a line that was down has new disciplines.
+/// A counter that continues when the kernel's restarts at zero, because a link that was down has new disciplines.
 #[derive(Debug, Default)]
 struct MonotonicCount {
     before: u64,
@@ -57,9 +58,9 @@ impl MonotonicCount {
 }
 
 impl LineQueues {
-    /// Creates the disciplines of a link with these `stages`: the first one on the interface of its detour,
-    /// if there is one, the others on the link's own. The octets of a packet beyond IP are `overhead` on the
-    /// former, because the kernel is told so, and a frame header on the latter.
+    /// Creates the statistics of a link with these `stages`: the first ones are on the interface of its detour, if there is one, the others
+    /// on the link's own. The octets of a packet beyond IP are `overhead` on the detour, because it has a size table (tc-stab(8)), and an
+    /// Ethernet header on the link's own interface.
     pub(super) fn new(
         routing: Routing,
         stages: &[Stage],
@@ -83,7 +84,7 @@ impl LineQueues {
             place(&|stage| matches!(stage, Stage::Filter(Filter::Admit(_)))),
         );
         let dropping = queue.or(admits).unwrap_or(transmitter);
-        // The queue counts for those of its own that stand within it.
+        // The queue's count includes the drops of its child disciplines.
         let within = stages.iter().enumerate().skip(dropping + 1);
         let behind = within.filter(|(_, stage)| !matches!(stage, Stage::Waiting(_)));
         let behind = behind.map(|(place, _)| place).find(|place| *place > transmitter);
@@ -149,7 +150,7 @@ impl QueueSampler {
                 }
                 step = sample_all(&mut lines, beginning.wait(), &mut all);
             }
-            // The run is what it is without that.
+            // An error here does not invalidate the run.
             if let Err(problem) = step {
                 eprintln!("hol: {problem}; from now on the time series have no queues");
             }
@@ -158,7 +159,7 @@ impl QueueSampler {
         Ok(Self(seen))
     }
 
-    /// Takes the samples so far.
+    /// Returns the samples so far, and removes them from here.
     pub(super) fn take_samples(&self) -> Vec<Sample> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -8,7 +8,7 @@ use super::GuestError;
 use super::netlink::Routing;
 use super::route;
 
-/// A change of the route to `destination` at a time.
+/// A scheduled change of the route to `destination`.
 #[derive(Debug)]
 pub(super) struct Reroute {
     pub(super) at: Time,
@@ -22,8 +22,7 @@ pub(super) struct Reroute {
 }
 
 impl Reroute {
-    /// Changes the route in one message, so that no packet is without a route. Sockets look up the route of
-    /// their next packet.
+    /// Changes the route in one message, so that there is a route at any time. Sockets look up the route of their next packet again.
     pub(super) fn take_place(&self) -> Result<(), GuestError> {
         let Self { routing, interface, destination, source, .. } = self;
         route::change(routing, *interface, *destination, *source)

@@ -36,12 +36,12 @@ pub(super) struct Interface {
     pub(super) hardware: [u8; 6],
 }
 
-/// linux/rtnetlink.h, `struct ifinfomsg`.
+/// Returns a `struct ifinfomsg` of linux/rtnetlink.h.
 fn link(index: u32, flags: u32, change: u32) -> Vec<u8> {
     [[0; 4], index.to_ne_bytes(), flags.to_ne_bytes(), change.to_ne_bytes()].concat()
 }
 
-/// Creates a veth pair between `own`, here, and `peer` in another namespace.
+/// Creates a veth pair between `own` in this namespace and `peer` in another one.
 pub(super) fn cable(
     here: &Routing,
     own: &Interface,
@@ -72,8 +72,8 @@ pub(super) fn cable(
     here.request(message, &format!("make the link {} – {}", own.name, peer.name))
 }
 
-/// Brings an interface up. With IPv6 it has no multicast and sends no queries: its own packets (RFC 3810, RFC 4861) would use numbers of
-/// the links' random streams.
+/// Brings an interface up. With IPv6 it has no multicast and sends no queries: its own packets (RFC 3810, RFC 4861) would consume numbers
+/// of the links' random streams.
 pub(super) fn up(here: &Routing, ip: Ip, index: u32) -> Result<(), GuestError> {
     const UP: u32 = 1;
     const NO_ARP: u32 = 0x80;
@@ -98,7 +98,7 @@ pub(super) fn forget(here: &Routing, index: u32, address: IpAddr) -> Result<(), 
 fn about_address(kind: u16, flags: u16, index: u32, address: IpAddr) -> Message {
     const IFA_ADDRESS: u16 = 1;
     const IFA_LOCAL: u16 = 2;
-    /// IFA_F_NODAD: without duplicate address detection (RFC 4862 section 5.4). Ignored by IPv4.
+    /// IFA_F_NODAD: no duplicate address detection (RFC 4862 section 5.4). IPv4 ignores it.
     const AT_ONCE: u8 = 2;
     let [a, b, c, d] = index.to_ne_bytes();
     let (family, bits, octets) = parts(address);
@@ -106,8 +106,8 @@ fn about_address(kind: u16, flags: u16, index: u32, address: IpAddr) -> Message 
     message.with(IFA_LOCAL, &octets).with(IFA_ADDRESS, &octets)
 }
 
-/// Adds a route to `address` through an interface and the next hop `next`, with a permanent neighbour. Of several routes in a table the
-/// one with the lowest `metric` is used.
+/// Adds a route to `address` through an interface and the next hop `next`, with a permanent neighbour. Linux uses the route of a table with
+/// the lowest `metric`.
 pub(super) fn host(
     here: &Routing,
     table: u8,
@@ -137,8 +137,8 @@ pub(super) fn neighbour(
     here.request(message.with(NDA_LLADDR, &next), &format!("add the neighbour {address}"))
 }
 
-/// Changes the route to `address` to another interface that already has the neighbour; packets are sent from
-/// `source`, whatever the interface's addresses.
+/// Changes the route to `address` to another interface that already has the neighbour; packets are sent from `source`, whatever the
+/// interface's addresses are.
 pub(super) fn change(here: &Routing, index: u32, address: IpAddr, source: IpAddr) -> Result<(), GuestError> {
     const RTA_PREFSRC: u16 = 7;
     let (_, _, octets) = parts(source);

@@ -32,8 +32,8 @@ impl Event {
         }
     }
 
-    /// Returns the order of events at the same time: links first, as in the model, and removals before additions, because Linux' SCTP
-    /// does not continue while it waits for the peer to accept the last change. Routes are last, as in the model.
+    /// Returns the rank of events at the same time: links first, as in the model; removals before additions, because Linux' SCTP pauses
+    /// while it waits for the peer to accept the last change; routes last, as in the model.
     fn rank(&self) -> u8 {
         match self {
             Self::Change(_) => 0,
@@ -78,8 +78,7 @@ impl Schedule {
         Ok(())
     }
 
-    /// Performs the changes that are due; returns the time until the next one, which is a lower bound if the
-    /// run has not begun.
+    /// Performs the events that are due; returns the time until the next one, which is a lower bound if the run has not begun.
     pub(super) fn attend(&mut self) -> Result<Option<Duration>, GuestError> {
         while let Some(event) = self.events.front() {
             let left = event.at().saturating_since(self.beginning.time().unwrap_or_default());
@@ -113,14 +112,14 @@ impl Schedule {
 }
 
 fn follow(mut schedule: Schedule) {
-    // Wake-ups may otherwise come 50 µs late.
+    // By default, wake-ups may be up to 50 µs late.
     let mut step = set_timerslack(1).map_err(GuestError::from).and_then(|()| schedule.attend());
     while let Ok(Some(left)) = step {
         wait(left);
         step = schedule.attend();
     }
     if let Err(problem) = step {
-        // A run with another network than the requested one is invalid.
+        // A run in which the network differs from the requested one is invalid.
         eprintln!("hol: {problem}");
         std::process::abort();
     }

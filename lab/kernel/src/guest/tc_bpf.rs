@@ -7,34 +7,34 @@ use super::GuestError;
 use super::bpf::{Map, Program, Purpose};
 use super::code::*;
 
-/// linux/pkt_cls.h: continue as without a filter; drop the packet.
+/// linux/pkt_cls.h: return values that continue as without a filter, or drop the packet.
 const PASS: i32 = -1;
 const SHOT: i32 = 2;
-/// linux/bpf.h, `struct __sk_buff`.
+/// Offsets in `struct __sk_buff` of linux/bpf.h.
 const LENGTH: i16 = 0;
 const MARK: i16 = 8;
 const PROTOCOL: i16 = 16;
 const INTERFACE: i16 = 40;
-/// linux/if_ether.h, in the order of the network.
+/// linux/if_ether.h, in network byte order.
 const IPV6: i32 = 0xdd86;
-/// RFC 8200 section 3, behind SKF_NET_OFF of linux/filter.h; 0 is hop-by-hop options.
+/// RFC 8200 section 3, relative to SKF_NET_OFF of linux/filter.h; 0 is hop-by-hop options.
 const NEXT_HEADER: i32 = -0x10_0000 + 6;
 const ICMPV6: i32 = 58;
-/// linux/bpf.h: helper functions.
+/// linux/bpf.h: numbers of helper functions.
 const NOW: i32 = 5;
 const CLONE_REDIRECT: i32 = 13;
 const REDIRECT: i32 = 23;
-/// The octets that `LENGTH` includes beyond the IP packet.
+/// The octets of a packet that its length in `struct __sk_buff` includes in addition to the IP packet.
 const ETHERNET: i32 = 14;
-/// The mark of a copy, which is not copied again.
+/// The mark of a duplicate, which is not duplicated again.
 const COPY: i32 = 1;
 /// The mark of a packet that has returned from the detour.
 const RETURNED: i32 = 2;
 
-/// Limits a queue in octets: a filter before the transmitter, and one after it.
+/// Limits a queue in octets with two filters, one before the transmitter and one after it.
 pub(super) fn room(limit: u64) -> Result<[Program; 2], GuestError> {
     let taken = Map::number(0)?;
-    // The packet's own octets (r1) beside those that are inside (r2). Who finds nobody is let in whatever its length.
+    // The packet's own octets (r1) and those in the queue (r2). An empty queue accepts a packet of any length.
     let admit = code().number(&taken).op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
     let admit = admit.op(LOAD, 2, 0, 0, 0).op(IF_EQUAL, 2, 0, 4, 0);
     let admit =
@@ -45,7 +45,7 @@ pub(super) fn room(limit: u64) -> Result<[Program; 2], GuestError> {
     Ok([admit.load()?, release.load()?])
 }
 
-/// Drops the packets with these numbers, the first being 1. Neighbour discovery and MLD are not counted, because the model has none.
+/// Drops the packets with these numbers, counted from 1. Neighbour discovery and MLD do not count, because the model has none.
 pub(super) fn drops(numbers: &[u64]) -> Result<Program, GuestError> {
     let (count, wanted) = (Map::number(0)?, Map::set(numbers)?);
     let code = code().op(LOAD_WORD, 1, 6, PROTOCOL, 0).op(IF_UNEQUAL, 1, 0, 4, IPV6);
@@ -59,12 +59,12 @@ pub(super) fn drops(numbers: &[u64]) -> Result<Program, GuestError> {
 /// Drops packets without tokens, with the same arithmetic as the model.
 pub(super) fn police(bucket: TokenBucket) -> Result<Program, GuestError> {
     let (tokens, since) = (Map::number(bucket.most())?, Map::number(0)?);
-    // Where the tokens are (r7), and how long it is since there were so many (r0), at most until the bucket is full.
+    // The address of the tokens (r7), and the time since they were counted (r0), at most the time to fill the bucket.
     let code = code().number(&tokens).op(COPY_REGISTER, 7, 0, 0, 0).number(&since);
     let code = code.op(COPY_REGISTER, 8, 0, 0, 0).op(CALL, 0, 0, 0, NOW);
     let code = code.op(LOAD, 1, 8, 0, 0).op(STORE, 8, 0, 0, 0).op(SUBTRACT_REGISTER, 0, 1, 0, 0);
     let code = code.at_most(0, bucket.fill_time());
-    // The tokens that there are now (r0), and those that the packet takes (r1).
+    // The current tokens (r0), and those that the packet takes (r1).
     let code = code.constant(2, bucket.gain()).op(MULTIPLY_REGISTER, 0, 2, 0, 0).at_most(0, bucket.most());
     let code = code.op(LOAD, 1, 7, 0, 0).op(ADD_REGISTER, 0, 1, 0, 0).at_most(0, bucket.most());
     let code = code.op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
@@ -97,13 +97,13 @@ pub(super) fn away(away: u32) -> Result<Program, GuestError> {
     code.redirect(away).load()
 }
 
-/// Redirects packets that have arrived to the interface by which they were to leave.
+/// Redirects packets that have arrived to the interface through which they were to leave.
 pub(super) fn back(to: u32) -> Result<Program, GuestError> {
     let code = code().op(SET, 1, 0, 0, RETURNED).op(STORE_WORD, 6, 1, MARK, 0);
     code.redirect(to).load()
 }
 
-/// Starts a filter: register 6 holds the packet, which passes by default.
+/// Starts a program of a filter: register 6 holds the packet, which passes by default.
 fn code() -> Code {
     Code::new(PASS)
 }

@@ -22,14 +22,14 @@ use crate::netem::BuildableNetwork;
 /// The namespaces of a run, and their connections.
 #[derive(Debug)]
 pub(super) struct Topology {
-    /// By [`NodeId`].
+    /// The namespaces of the nodes, by [`NodeId`].
     nodes: Vec<Namespace>,
     /// The nodes whose packets are captured and counted.
     ends: Vec<NodeId>,
-    /// By [`InterfaceId`].
+    /// The interfaces of the nodes, by [`InterfaceId`].
     cables: Vec<Cable>,
     routers: Vec<Router>,
-    /// By [`LinkId`].
+    /// The link directions, by [`LinkId`].
     chains: Vec<Chain>,
 }
 
@@ -48,14 +48,14 @@ struct Cable {
 #[derive(Debug)]
 struct Router {
     namespace: Namespace,
-    /// The interfaces before and after the shared link of a LAN.
+    /// The interfaces of a LAN at the entrance and the exit of its shared link.
     shared: Option<(u32, Interface)>,
 }
 
 /// The numbers of packets that entered and left each link direction.
 pub(super) type Counts = Vec<(u64, u64)>;
 
-/// Builds the network of `plan`, with links that only delay packets; `seed` is the run's, `ends` are the nodes whose packets are captured.
+/// Builds the network of `plan`, with links that only delay packets. `seed` is the run's; `ends` are the nodes whose packets are captured.
 pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Result<Topology, GuestError> {
     let network = &plan.network;
     let nodes =
@@ -75,14 +75,14 @@ pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Resul
 }
 
 impl Topology {
-    /// Returns the interfaces of the ends: index in the network, namespace, index in the kernel.
+    /// Returns the interfaces of the captured nodes: index in the network, namespace, index in the kernel.
     pub(super) fn ends(&self) -> impl Iterator<Item = (InterfaceId, &Namespace, u32)> {
         let cables = (0..).map(InterfaceId).zip(&self.cables);
         let ends = cables.filter(|(_, cable)| self.ends.contains(&cable.node));
         ends.map(|(id, cable)| (id, self.node(cable.node), cable.outer_index))
     }
 
-    /// Installs the settings of every link, with its random numbers from the beginning.
+    /// Installs the settings of every link; its random numbers start anew.
     pub(super) fn begin(&mut self) -> Result<(), GuestError> {
         self.chains.iter_mut().try_for_each(Chain::begin)
     }
@@ -103,7 +103,7 @@ impl Topology {
             };
             lines.into_iter().map(move |line| (router, line))
         });
-        // A chain stands where its line was added.
+        // Chains are at the index at which their link direction was added, not at that of its number.
         for (chain, (router, line)) in self.chains.iter().zip(places) {
             line_queues[usize::from(line.0)] = Some(chain.queue_statistics(&router.namespace)?);
         }
@@ -141,7 +141,7 @@ impl Topology {
         changes.collect()
     }
 
-    /// Allows MPTCP connections of a node to have a subflow on each link; a node that is `asked` announces its other addresses to its
+    /// Allows MPTCP connections of a node to have a subflow on each link. If the node `is_asked`, it announces its other addresses to its
     /// peers, and which of `paths` are backups. The kernel supports at most eight subflows.
     pub(super) fn join_paths(
         &self,
@@ -161,8 +161,8 @@ impl Topology {
             .try_for_each(|(place, address)| path_manager.signal(address, is_backup(place)))
     }
 
-    /// Returns the attachment of the node in `change`. Through its link it reaches all addresses of the node at the other end, like any
-    /// host of the Internet: an association continues with the address with which it was established. A link that it moves to is
+    /// Returns the attachment of the node in `change`. Through its link the node reaches all addresses of the node at the other end, like
+    /// any host of the Internet: an association continues with the address with which it was established. A link to which the node moves is
     /// preferred, as in the model.
     fn attachment(&self, plan: &BuildableNetwork, change: &AddressChange) -> Result<Attachment, GuestError> {
         let of_link = |segment: &Segment| {
@@ -173,7 +173,7 @@ impl Topology {
         let links = self.routers.iter().zip(plan.network.segments());
         let found =
             links.enumerate().find_map(|(place, (router, segment))| Some((place, router, of_link(segment)?)));
-        let (place, router, (own, other)) = found.ok_or("an address that comes or goes is on no link")?;
+        let (place, router, (own, other)) = found.ok_or("an address that is added or removed during the run belongs to no link")?;
         let peers = plan.network.addresses(other.node);
         for peer in peers.iter().filter(|peer| **peer != other.address) {
             route::host(&router.namespace.routing, MAIN, 0, other.near_index, *peer, other.outer.hardware)?;
@@ -190,7 +190,7 @@ impl Topology {
         })
     }
 
-    /// Returns the packets that the ends have sent.
+    /// Returns the number of packets that the captured nodes have sent.
     pub(super) fn packets(&self) -> Result<u64, GuestError> {
         let mut total = 0;
         for cable in self.cables.iter().filter(|cable| self.ends.contains(&cable.node)) {
@@ -200,7 +200,7 @@ impl Topology {
         Ok(total)
     }
 
-    /// Returns the packets of each link direction so far.
+    /// Returns the numbers of packets of each link direction so far.
     pub(super) fn counts(&self, plan: &BuildableNetwork) -> Result<Counts, GuestError> {
         let mut counts = vec![(0, 0); plan.lines.len()];
         for (router, segment) in self.routers.iter().zip(plan.network.segments()) {
@@ -220,8 +220,7 @@ impl Topology {
         Ok(counts)
     }
 
-    /// Returns the packets that each link direction carried and lost since `before`; packets in flight count
-    /// as lost.
+    /// Returns the numbers of packets that each link direction carried and lost since `before`; packets in flight count as lost.
     pub(super) fn lines(
         &self,
         plan: &BuildableNetwork,
@@ -295,7 +294,7 @@ impl Topology {
         Ok(())
     }
 
-    /// Adds routes: packets of a node to any address go to the router of the next segment.
+    /// Adds the routes of a node: its packets to any address go to the router of the next segment.
     fn add_routes(&self, plan: &BuildableNetwork, node: NodeId) -> Result<(), GuestError> {
         let routing = &self.node(node).routing;
         for way in plan.network.routes(node) {
@@ -305,14 +304,14 @@ impl Topology {
         Ok(())
     }
 
-    /// Adds routes of routers to the next node, on a LAN through its shared link; also for packets after a change of route.
+    /// Adds the routes of routers to the next node, on a LAN through its shared link; also those for packets after a change of route.
     fn add_onward_routes(&self, plan: &BuildableNetwork) -> Result<(), GuestError> {
         let network = &plan.network;
         for (router, segment) in self.routers.iter().zip(network.segments()) {
             let ways = (0..network.nodes()).flat_map(|node| network.routes(NodeId(node as u16)));
             let ways = ways.chain(network.route_changes().iter().map(|change| &change.route));
             let here = ways.filter(|way| segment.interfaces.contains(&way.from));
-            // On a LAN several nodes have the same way.
+            // On a LAN several nodes have the same route.
             let onward: BTreeMap<_, _> = here.map(|way| (way.destination, way.to)).collect();
             let routing = &router.namespace.routing;
             for (destination, to) in onward {
@@ -328,7 +327,7 @@ impl Topology {
     }
 }
 
-/// Creates a veth pair within a router, on which the packets of a link direction are queued.
+/// Creates a veth pair within a router, for the queue of a link direction.
 fn detour(router: &Namespace, plan: &BuildableNetwork, line: LinkId) -> Result<Detour, GuestError> {
     let ends = [("queue", 4), ("back", 5)].map(|(name, side)| {
         let name = format!("{name}{}", line.0);
@@ -342,10 +341,10 @@ fn detour(router: &Namespace, plan: &BuildableNetwork, line: LinkId) -> Result<D
     Ok(Detour { queue: queue?, back: back? })
 }
 
-/// Returns an interface on segment `number`; `side` distinguishes those of one host.
+/// Returns an interface on segment `number`; `side` distinguishes the interfaces of one host.
 fn own(name: &str, number: usize, host: u8, side: u8) -> Interface {
     let [.., high, low] = number.to_be_bytes();
-    // Locally administered.
+    // Locally administered addresses.
     Interface { name: format!("{name}{host}"), hardware: [2, 0, side, high, low, host] }
 }
 

@@ -1,4 +1,4 @@
-//! The environment variables by which an engine tells this program its role.
+//! Environment variables that give this program its role.
 
 /// The variable that makes this program the first process of a guest. Its value is the engine: [`QEMU`] or
 /// [`UML`], or [`HERE`] for this machine's own kernel.
@@ -10,7 +10,7 @@ pub(crate) const HERE: &str = "here";
 /// Value of [`MARK`] for the first process of a node.
 pub(crate) const FIRST: &str = "first";
 
-/// The variable that says that the machine has a root image for the user's programs.
+/// The variable that is set if the machine has a root image for the user's programs.
 pub(crate) const ROOT: &str = "hol_root";
 
 /// Returns whether this process is the first of a guest or of a node, or does the work of a guest on this

@@ -40,18 +40,18 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let chains = topology.take_chains();
     let flows = flow::all(&topology, &plan.network, scenario, seed);
     let programs = Programs::begin(&topology, &plan, scenario)?;
-    // Before packets are captured: IPv6 says something now and then.
+    // Before packets are captured, because IPv6 sends packets of its own now and then.
     if !is_here() && !scenario.runs_programs() {
         wheel::wait_for_slots()?;
     }
     let capture = (job.capture || scenario.runs_programs())
         .then(|| Capture::start(&topology, plan.mtu, job))
         .transpose()?;
-    // Programs begin by themselves.
+    // The time of a run of programs starts now; a workload sets its own start.
     let beginning = if scenario.runs_programs() { RunStart::now() } else { RunStart::default() };
     let schedule = Schedule::new(beginning.clone(), plan.changes_of_run(seed), chains, moves, reroutes);
     if job.shell {
-        let (programs, capture) = programs.zip(capture).ok_or("a shell is for programs")?;
+        let (programs, capture) = programs.zip(capture).ok_or("an interactive session needs a scenario with programs, but this one has none")?;
         Shell::begin(programs, schedule, capture, seed).serve()?;
         return Ok(Mail { text: JobResult::ShellEnded.to_octets(), ..Mail::default() });
     }
@@ -63,7 +63,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let sampler = sampler.map_or(Vec::new(), |sampler| sampler.take_samples());
     let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.runs.epoch)) {
         Some(Err(problem)) if job.capture => return Err(format!("{problem}; capture fewer messages").into()),
-        // The programs have run, and tell of themselves.
+        // The programs have run, and their output is a result without the packets.
         Some(Err(problem)) => {
             (Vec::new(), Some(format!("{problem}: connections and requests are not measured")))
         }
@@ -74,7 +74,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let run = outcome.measured();
     let mut facts = KernelReport {
         kernel: kernel_version(),
-        // The host knows what runs us.
+        // The host adds the engine.
         provenance: String::new(),
         caution,
         clocksource: clocksource(),
@@ -104,8 +104,8 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     })
 }
 
-/// Sets the sysctls of the ends of every flow; returns the values that the kernel then reports for the measured flow, and a caution about
-/// those that it lacks and nobody requested: an older kernel behaves as Linux did before the sysctl existed.
+/// Sets the sysctls of both ends of every flow. Returns the values that the kernel then reports for the measured flow, and a caution about
+/// missing sysctls that were not requested: an older kernel behaves as Linux did before the sysctl existed.
 fn settle(
     topology: &Topology,
     plan: &netem::BuildableNetwork,
@@ -116,12 +116,12 @@ fn settle(
     let kernel = kernel_version();
     let (mut settled, mut joined, mut lacking) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
     let onward = scenario.onward.iter().map(|entry| (&entry.transport, &entry.workload));
-    // The measured flow last, so that its settings are what is told.
+    // The measured flow is last, so that the returned settings are its own.
     for (transport, workload) in background.chain(onward).chain([(&scenario.transport, &scenario.workload)]) {
         settled.clear();
         for needed in sysctls(transport, &kernel)? {
             let Sysctl { name, value } = &needed;
-            // What holds for all nodes is not ours to change on the user's own machine; that it is right has been looked at.
+            // On the user's own machine a setting of all nodes is not changed; the host has checked its value.
             let is_changed = !(is_here() && name.starts_with("module/"));
             for end in [workload.from(), workload.to()].into_iter().filter(|_| is_changed) {
                 topology.node(node(plan, end)).enter()?;
@@ -134,7 +134,7 @@ fn settle(
             }
             settled.extend(setting(name).map(|value| ((*name).to_owned(), value)));
         }
-        // A client that moves has its addresses come and go instead.
+        // Addresses of a client that moves are added and removed by the schedule instead.
         if transport.kind() == Kind::Mptcp && !scenario.network.client_moves() {
             let paths = &scenario.network.paths;
             topology.join_paths(plan, node(plan, workload.from()), false, paths)?;

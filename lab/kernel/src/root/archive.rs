@@ -13,8 +13,8 @@ use crate::{KernelError, scratch};
 
 /// The file by which a container image is recognised. Docker Image Specification 1.2, "Combined Image JSON + Filesystem Changeset Format".
 const MANIFEST: &str = "manifest.json";
-/// The prefix of whiteouts: a file with it and NAME hides NAME in lower layers, and an opaque whiteout everything in its directory. OCI
-/// Image Layer Filesystem Changeset, "Whiteouts".
+/// The prefix of whiteouts: a file with this prefix and NAME hides NAME in lower layers, and an opaque whiteout hides everything in its
+/// directory. OCI Image Layer Filesystem Changeset, "Whiteouts".
 const HIDES: &str = ".wh.";
 const HIDES_ALL: &str = ".wh..wh..opq";
 
@@ -50,7 +50,7 @@ pub(super) fn bring(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, Kernel
     Ok(unpacked)
 }
 
-/// Returns the file of this name, unless it is outside of the directory, also by links.
+/// Returns the path of this name in the directory, unless it leads out of it, also through links.
 fn within(directory: &Path, name: &Path) -> Option<PathBuf> {
     let is_plain = name.components().all(|part| matches!(part, Component::Normal(_)));
     let path = fs::canonicalize(directory.join(name)).ok().filter(|_| is_plain)?;

@@ -18,7 +18,7 @@ use crate::{KernelError, MachineFault};
 /// Packages that every node has: a shell, and common tools.
 const ALWAYS: [&str; 8] =
     ["base-files", "base-passwd", "coreutils", "dash", "libc-bin", "netbase", "sed", "grep"];
-/// Directories of packages that are not needed, and are as large as the rest.
+/// Directories of packages that programs do not need, and that are as large as the rest.
 const UNREAD: [&str; 6] = [
     "/usr/share/doc",
     "/usr/share/info",
@@ -27,7 +27,7 @@ const UNREAD: [&str; 6] = [
     "/usr/share/man",
     "/usr/share/bug",
 ];
-/// Files that each node has itself.
+/// Files of which each node has its own version.
 const OWN: [&str; 8] =
     ["/dev", "/proc", "/sys", "/run", "/etc/hosts", "/etc/hostname", "/etc/mtab", "/etc/resolv.conf"];
 /// Directories of the system.
@@ -49,7 +49,7 @@ const SYSTEM: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 /// Installation prefixes that share their libraries with others.
 const COMMON: [&str; 3] = ["/", "/usr", "/usr/local"];
 
-/// Adds the dependencies of all programs, and the settings of this machine that everybody may read.
+/// Adds the dependencies of all programs, and those settings of this machine that everybody may read.
 pub(super) fn bring(tree: &mut Tree, programs: &[Program]) -> Result<(), KernelError> {
     let mut needs = DependencyCollector {
         packages: Packages::here(),
@@ -82,9 +82,9 @@ pub fn local_file_names(program: &Program) -> BTreeSet<String> {
 
 struct DependencyCollector<'t> {
     packages: Packages,
-    /// The packages of the programs.
+    /// The names of the programs' packages.
     names: BTreeSet<String>,
-    /// The programs that were processed.
+    /// The programs that have been processed.
     visited: BTreeSet<PathBuf>,
     tree: &'t mut Tree,
 }
@@ -94,7 +94,7 @@ impl DependencyCollector<'_> {
         let Program { command, directory, .. } = program;
         let directory = directory.as_deref().unwrap_or(Path::new("/root"));
         let mut names = command.names().into_iter();
-        // Only the shell knows the programs in a line; the first of several words is a program.
+        // Only the shell knows which words of a line are programs; in a list of words the first one is.
         if matches!(command, Command::Words(_)) {
             let first = names.next().unwrap_or_default();
             let path = found(first, directory).ok_or_else(|| missing(first))?;
@@ -111,8 +111,7 @@ impl DependencyCollector<'_> {
         Ok(())
     }
 
-    /// Adds a file or directory that a command names. System directories, which come with packages, and whole home directories are left
-    /// out.
+    /// Adds a file or directory that a command names. Skips system directories, which packages provide, and whole home directories.
     fn named(&mut self, path: &Path) {
         let Ok(whole) = fs::canonicalize(path) else { return };
         let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
@@ -123,7 +122,8 @@ impl DependencyCollector<'_> {
         }
     }
 
-    /// A program by the word that names it. The `PATH` of a user may find what that of a node does not: there it gets a link.
+    /// Adds a program that the command names as `word`. If the user's `PATH` contains the program but the `PATH` of a node does not, adds a
+    /// link to a directory that the latter contains.
     fn named_program(&mut self, word: &str, path: &Path) -> Result<(), KernelError> {
         let is_found = env::split_paths(SYSTEM).any(|place| path.parent() == Some(&place));
         if !word.contains('/') && !is_found {
@@ -153,7 +153,7 @@ impl DependencyCollector<'_> {
         programs.try_for_each(|(word, path)| self.named_program(word, &path))
     }
 
-    /// Adds a program that belongs to no package: its libraries, and what was installed with it under its own prefix.
+    /// Adds a program that belongs to no package: its libraries, and the files that were installed with it under its own prefix.
     fn unpackaged(&mut self, path: &Path) -> Result<(), KernelError> {
         if is_elf(path) {
             if !is_for_this_machine(path) {
@@ -201,7 +201,7 @@ impl DependencyCollector<'_> {
         self.links();
     }
 
-    /// Returns the packages to whose files a settings directory has links, as /etc/nginx/modules-enabled has.
+    /// Returns the packages to whose files a directory of settings has links, such as /etc/nginx/modules-enabled.
     fn chosen(&self, place: &Path) -> Vec<String> {
         const DEPTH: usize = 4;
         if !place.starts_with("/etc") || place.components().count() < DEPTH || !place.is_dir() {
@@ -212,14 +212,14 @@ impl DependencyCollector<'_> {
         links.filter_map(|target| self.packages.owner(&target).map(str::to_owned)).collect()
     }
 
-    /// Adds the links at the root of the file system: /bin may be one.
+    /// Adds the links at the root of the file system: /bin may be a link.
     fn links(&mut self) {
         for name in ["/bin", "/sbin", "/lib", "/lib64"] {
             self.tree.bring(Path::new(name));
         }
     }
 
-    /// Adds a settings directory, without files that not everybody may read or that each node has itself.
+    /// Adds a directory of settings, without files that not everybody may read or of which each node has its own version.
     fn settings(&mut self, place: &Path) {
         let entries = fs::read_dir(place).into_iter().flatten().flatten();
         for entry in entries {
@@ -227,7 +227,7 @@ impl DependencyCollector<'_> {
             if OWN.iter().any(|own| path == Path::new(own)) {
                 continue;
             }
-            // These links select one of several programs, which is added if it is needed.
+            // These links select one of several programs; the target is added only if it is needed.
             if path.starts_with("/etc/alternatives") && path.is_symlink() {
                 self.tree.bring_link(&path);
             } else if is_for_everybody(&path) {
@@ -240,12 +240,12 @@ impl DependencyCollector<'_> {
     }
 }
 
-/// Returns whether everybody may read a file, or the target of a link.
+/// Returns whether everybody may read a file; of a link, its target.
 fn is_for_everybody(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o004 != 0)
 }
 
-/// Returns the program of a name, or at a path relative to `directory`.
+/// Returns the path of the program that `word` names: in the `PATH`, or a path relative to `directory`.
 fn found(word: &str, directory: &Path) -> Option<PathBuf> {
     if word.is_empty() {
         return None;
@@ -291,7 +291,7 @@ fn is_for_this_machine(path: &Path) -> bool {
     head(path).get(18..20) == Some(&X86_64)
 }
 
-/// Returns the interpreter in a script's first line: `#!/usr/bin/env python3`. execve(2).
+/// Returns the words after `#!` in a script's first line: `/usr/bin/env` and `python3`. execve(2).
 fn interpreter(path: &Path) -> Option<Vec<String>> {
     let head = head(path);
     let line = head.strip_prefix(b"#!")?.split(|octet| *octet == b'\n').next()?;
@@ -320,7 +320,7 @@ mod tests {
         assert!(none.into_iter().all(|name| found(name).is_none()));
     }
 
-    /// As pyenv's, or those of ~/.local/bin.
+    /// Such programs are those of pyenv, or those in ~/.local/bin.
     #[test]
     fn what_only_the_path_of_a_user_finds_is_on_that_of_a_node() {
         let directory = tempfile::tempdir().unwrap();

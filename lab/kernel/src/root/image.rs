@@ -18,11 +18,11 @@ use crate::cache::cache;
 use crate::cache_lock::{lock_shared, prune};
 use crate::{KernelError, scratch};
 
-/// The program that writes it, and its package.
+/// The program that writes the image, and its package.
 const MKFS: (&str, &str) = ("mkfs.erofs", "erofs-utils");
-/// The least size of an image, in octets; larger ones are powers of two.
+/// The smallest size of an image, in octets; larger ones are powers of two.
 const LEAST: u64 = 64 << 20;
-/// The largest size of an image in octets, for which a guest has room.
+/// The largest size of an image in octets, because guests support no larger one.
 const MOST: u64 = 16 << 30;
 /// The number of images that stay in the cache.
 const KEPT: usize = 8;
@@ -82,7 +82,7 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
     mkfs.args(["--all-root", "-x-1", "-U", "00000000-0000-0000-0000-000000000000", "--quiet"]);
     let missing = |_| KernelError::ProgramMissing { program: MKFS.0.to_owned(), package: MKFS.1 };
     let done = mkfs.arg(&fresh).arg(&stage).env("LC_ALL", "C").output().map_err(missing)?;
-    // Nobody but root removes what is in a directory that may not be written.
+    // Only root can remove files from a directory without write permission.
     for (path, _) in tree.entries().filter(|(_, entry)| matches!(entry, Entry::Directory(_))) {
         let _ = fs::set_permissions(stage.join(path), Permissions::from_mode(OPEN));
     }
@@ -115,7 +115,8 @@ fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
         let place = stage.join(path);
         put(entry, &place).map_err(|e| KernelError::file("create", &place, e))?;
     }
-    // Last, so that a directory that nobody may write could be filled; the innermost first, for those around it change.
+    // Last, so that files could be created in directories that get no write permission; the innermost first, because each change affects
+    // the directory around it.
     let entries: Vec<_> = tree.entries().collect();
     for (path, entry) in entries.into_iter().rev() {
         let place = stage.join(path);
@@ -124,7 +125,7 @@ fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
     finish(&Entry::Directory(OPEN), stage).map_err(|e| KernelError::file("finish", stage, e))
 }
 
-/// Sets the permissions of a new entry, and a fixed time, so that the same tree gives the same image.
+/// Sets the permissions of a new entry, and a fixed time, so that equal trees give equal images.
 fn finish(entry: &Entry, place: &Path) -> io::Result<()> {
     if let Entry::Directory(mode) = entry {
         fs::set_permissions(place, Permissions::from_mode(*mode))?;
@@ -141,7 +142,7 @@ fn put(entry: &Entry, place: &Path) -> io::Result<()> {
         Entry::Directory(_) => fs::create_dir(place),
         Entry::Link(target) => symlink(target, place),
         Entry::Fresh(octets) => fs::write(place, octets),
-        // A hard link costs nothing, but is not always possible.
+        // A hard link takes no space, but is not always possible.
         Entry::Copy { of, .. } => match fs::hard_link(of, place) {
             Err(problem) if problem.kind() != io::ErrorKind::AlreadyExists => copy(of, place),
             done => done,

@@ -39,7 +39,7 @@ impl Root {
             return Ok(Some(root.clone()));
         }
         let mut tree = Tree::default();
-        // Unpacked files have to exist until the image is written.
+        // Keeps unpacked files until the image is written.
         let _unpacked = fill(&mut tree, origin, programs)?;
         let root = image::of(&tree)?;
         cache.push((origin.clone(), programs.clone(), root.clone()));
@@ -47,7 +47,8 @@ impl Root {
     }
 }
 
-/// Adds everything that the programs need to the tree, which for an archive refers to the returned directories.
+/// Adds everything that the programs need to the tree. The tree refers to files in the returned directories, into which archives were
+/// unpacked.
 fn fill(tree: &mut Tree, origin: &Origin, programs: &[Program]) -> Result<Vec<TempDir>, KernelError> {
     let mut unpacked = Vec::new();
     match origin {

@@ -25,14 +25,14 @@ pub(super) struct Packages {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Package {
-    /// The name of its list of files: with its architecture if it is one of several.
+    /// The name of the package's list of files; it includes the architecture if several are installed.
     list: String,
-    /// Its dependencies: of each group one is needed.
+    /// The dependencies; of each group one is needed.
     depends: Vec<Vec<String>>,
 }
 
 impl Packages {
-    /// Returns the packages of this machine; none with another package manager.
+    /// Returns the packages of this machine; none if it has another package manager.
     pub(super) fn here() -> Self {
         Self::at(Path::new(DATABASE))
     }
@@ -58,7 +58,7 @@ impl Packages {
             return;
         }
         let (name, architecture) = (of("Package").to_owned(), of("Architecture"));
-        // A package may be installed for several architectures, and the guest has one.
+        // A package may be installed for several architectures, but the guest has only one.
         if !OURS.contains(&architecture) {
             return;
         }
@@ -75,7 +75,7 @@ impl Packages {
 
     /// Returns the package of a file.
     pub(super) fn owner(&self, path: &Path) -> Option<&str> {
-        // A system whose /bin is /usr/bin may have a file under either name.
+        // On a system whose /bin is a link to /usr/bin, a file may be listed under either name.
         let below_usr = Path::new("/usr").join(path.strip_prefix("/").unwrap_or(path));
         let merged = path.strip_prefix("/usr").map(|rest| Path::new("/").join(rest));
         let names = [Some(path.to_owned()), merged.ok(), Some(below_usr)];
@@ -90,7 +90,7 @@ impl Packages {
             let Some(package) = self.packages.get(&name) else { continue };
             if closure.insert(name.clone()) {
                 pending.extend(package.depends.iter().filter_map(|group| self.installed(group)));
-                // Programs often need what a minimal variant leaves out.
+                // Programs often need what the minimal variant of a package lacks.
                 pending.extend(name.strip_suffix("-minimal").map(str::to_owned));
             }
         }

@@ -1,4 +1,4 @@
-//! A file system under construction: each path with its content's origin.
+//! A file system under construction: paths, each with the origin of its content.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -35,11 +35,11 @@ pub(super) enum Entry {
 
 /// The default permissions of a directory.
 pub(super) const OPEN: u32 = 0o755;
-/// Directories whose contents are temporary and not added.
+/// Directories whose contents are temporary and are not added.
 const PASSING: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
 /// The bits of a mode that are permissions.
 const PERMISSIONS: u32 = 0o7777;
-/// More links than this in a row are a loop. path_resolution(7).
+/// The number of links in a row above which they are considered a loop. path_resolution(7).
 const LINKS: usize = 40;
 
 impl Tree {
@@ -80,8 +80,8 @@ impl Tree {
         self.insert(place.into(), Entry::Directory(mode));
     }
 
-    /// Adds this machine's file at `path`, at the same path, with every link on the way and its target.
-    /// Missing and unreadable files are skipped.
+    /// Adds this machine's file at `path`, at the same path, with every link on the way to it and the link's target. Missing and unreadable
+    /// files are skipped.
     pub(super) fn bring(&mut self, path: &Path) {
         let mut way: Vec<PathBuf> = names(path).rev().collect();
         let (mut here, mut links) = (PathBuf::from("/"), 0);
@@ -142,7 +142,7 @@ impl Tree {
         }
     }
 
-    /// Copies the file or directory at `path` on this machine to another path of the tree; links stay as they are.
+    /// Copies the file or directory at `path` on this machine to another path of the tree; links stay links.
     pub(super) fn take(&mut self, path: &Path, place: &str) -> Result<(), KernelError> {
         self.lead_to(Path::new(place));
         self.take_into(path, PathBuf::from(place)).map_err(|e| KernelError::file("read", path, e))
@@ -224,7 +224,7 @@ impl Tree {
     }
 }
 
-/// Returns where the image has a path of this machine.
+/// Returns the path in the image of a path of this machine.
 fn shared(path: &Path) -> PathBuf {
     Path::new(SHARED).join(path.strip_prefix("/").unwrap_or(path))
 }

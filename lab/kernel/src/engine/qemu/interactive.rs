@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(1);
 pub(super) struct Guest {
     machine: Machine,
     gates: Gates,
-    /// Whether it has been resumed from its snapshot.
+    /// Whether the guest has been resumed from its snapshot.
     has_started: bool,
     /// The fragments of a message received so far.
     message: Vec<u8>,

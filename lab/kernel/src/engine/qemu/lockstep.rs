@@ -27,8 +27,8 @@ const PACE: &str = "HOL_LOCKSTEP_PACE";
 /// The error of a library that was loaded and did not find the processor thread.
 pub(super) const NOT_IN_STEP: &str = "QEMU's processor thread was not found";
 
-/// Makes `qemu` load the library from a copy in `directory`, and report there. If the loader cannot load it,
-/// the loader prints a message among QEMU's and continues without it.
+/// Makes `qemu` load the library from a copy in `directory`, and write its report there. If the loader cannot load it, the loader adds a
+/// message to QEMU's and continues without it.
 pub(super) fn load(qemu: &mut Command, directory: &Path) -> Result<(), KernelError> {
     if LIBRARY.is_empty() {
         return Ok(());
@@ -75,13 +75,13 @@ fn report(directory: &Path) -> PathBuf {
     directory.join("lockstep.log")
 }
 
-/// Returns the lines that the library reported to `directory`.
+/// Returns the lines that the library has reported in `directory`.
 fn reported(directory: &Path) -> Vec<String> {
     let text = fs::read_to_string(report(directory)).unwrap_or_default();
     text.lines().filter_map(|line| line.strip_prefix(REPORT.1)).map(str::to_owned).collect()
 }
 
-/// Returns the report from when the library was loaded; `messages` are those of QEMU and of the loader.
+/// Returns whether the library could make QEMU step exactly, from its report at the start; `messages` are those of QEMU and of the loader.
 pub(super) fn read_report(directory: &Path, messages: &str) -> Stepping {
     let lines = reported(directory);
     // If a script starts QEMU, the script's process reports first.
@@ -101,7 +101,7 @@ pub(super) fn is_in_step(directory: &Path) -> bool {
     reported(directory).iter().any(|line| line == "in step")
 }
 
-/// Returns why the loader did not load it, without the path, which differs each time. ld.so(8).
+/// Returns why the loader did not load the library, without the path, which differs each time. ld.so(8).
 fn refusal(messages: &str) -> String {
     let ours =
         messages.lines().find(|line| line.contains("lockstep.so") && line.contains("cannot be preloaded"));

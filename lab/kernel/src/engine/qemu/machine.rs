@@ -30,7 +30,7 @@ use crate::{KernelError, Stepping, mailbox};
 /// Memory of QEMU in addition to the guest's, in MiB; most of it is for translated code.
 pub(super) const QEMU_OVERHEAD: u64 = 300;
 
-/// QEMU's event when a machine is paused.
+/// The name of QEMU's event when a machine is paused.
 const PAUSED: &str = "STOP";
 
 /// A running QEMU. Dropping it kills it and its descendants.
@@ -40,18 +40,18 @@ pub(super) struct Machine {
     commands: ChildStdin,
     lines: Receiver<String>,
     reader: Option<JoinHandle<()>>,
-    /// The directory of its console output and its messages.
+    /// The directory of the console output and of QEMU's messages.
     directory: PathBuf,
     deadline: Deadline,
     /// The gates of an interactive guest.
     gates: Option<Gates>,
-    /// Whether it has been ended.
+    /// Whether [`end`](Self::end) has been called.
     is_over: bool,
 }
 
-/// Disables features of a distribution's kernel that do not affect what is measured: mitigations, accounting of stalls, clearing of memory
-/// before use, checks of copied memory, security modules, and tests of ciphers, which would continue in the background of each run.
-/// `docs/kernel-cost.md` gives the cost of each.
+/// Kernel options that disable features of a distribution's kernel that do not affect what is measured: mitigations, accounting of stalls,
+/// clearing of memory before use, checks of copied memory, security modules, and tests of ciphers, which would continue in the background
+/// of each run. `docs/kernel-cost.md` gives the cost of each.
 const SPARED: &str =
     "mitigations=off psi=0 init_on_alloc=0 hardened_usercopy=off lsm=capability cryptomgr.notests";
 
@@ -180,7 +180,7 @@ impl Machine {
         self.wait(doing, |event, _| event == PAUSED, goes_on)
     }
 
-    /// Waits for an event.
+    /// Waits for an event of this name, as long as the run continues.
     pub(super) fn wait_for(
         &mut self,
         doing: &'static str,
@@ -203,7 +203,7 @@ impl Machine {
         }
     }
 
-    /// Reads octets of the guest's memory through a file.
+    /// Returns octets of the guest's memory, which QEMU writes to a file.
     pub(super) fn memory(&mut self, address: u64, length: u64) -> Result<Vec<u8>, KernelError> {
         let path = self.directory.join("memory");
         self.execute("pmemsave", &json!({ "val": address, "size": length, "filename": path }))?;
@@ -233,7 +233,7 @@ impl Machine {
         KernelError::Machine { fault: MachineFault::Ended(said), console: self.console() }
     }
 
-    /// Waits for the end of QEMU, which has closed its output, and kills its descendants.
+    /// Waits until QEMU, which has closed its output, has ended, and kills its descendants.
     fn end(&mut self) -> io::Result<ExitStatus> {
         if !std::mem::replace(&mut self.is_over, true) {
             child::await_end(&self.child)?;

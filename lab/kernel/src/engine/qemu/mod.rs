@@ -45,7 +45,7 @@ impl Engine for Qemu {
         provenance(with_programs)
     }
 
-    /// Supports everything that a kernel can do; the user's programs need modules that not every kernel has.
+    /// Rejects only user programs on a kernel without the modules that they need; QEMU supports everything else that a kernel can do.
     fn check(&self, scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
         match image.missing_of_root().filter(|_| !scenario.programs.is_empty()) {
             Some(module) => Err(KernelError::ModuleMissing {
@@ -74,12 +74,12 @@ impl Engine for Qemu {
     }
 }
 
-/// Returns QEMU's version and mode here.
+/// Returns the version of this host's QEMU, and its mode.
 pub(super) fn provenance(with_programs: bool) -> Result<Provenance, KernelError> {
     Ok(of(probe()?, with_programs))
 }
 
-/// Returns the provenance, as far as it is known by now.
+/// Returns the provenance that follows from the probe and from earlier self-tests.
 fn of(probe: &Probe, with_programs: bool) -> Provenance {
     let pace = probe.pace(with_programs);
     let stepping = match &probe.stepping {
@@ -91,7 +91,7 @@ fn of(probe: &Probe, with_programs: bool) -> Provenance {
     Provenance { engine, version, stepping, instructions_per_ns: pace, exposed: None }
 }
 
-/// A booted guest, as a snapshot for each hardware that was needed.
+/// A booted guest, with a snapshot for each hardware that was needed so far.
 #[derive(Debug)]
 struct Guest {
     image: Image,
@@ -120,7 +120,7 @@ impl KernelInstance for Guest {
 }
 
 impl Guest {
-    /// Returns the snapshot of a machine with the hardware that a task needs; the first call boots it.
+    /// Returns the snapshot of a machine with the hardware that a task needs; the first call boots the machine.
     fn snapshot(&self, task: &Task<'_>) -> Result<Snapshot, KernelError> {
         let hardware = MachineHardware::of(task);
         let mut known = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +132,7 @@ impl Guest {
         Ok(snapshot)
     }
 
-    /// Returns a machine restored from the snapshot, with a task. A snapshot that cannot be restored is created again.
+    /// Returns a machine that was restored from the snapshot and has received a task. Creates the snapshot again if it cannot be restored.
     fn restore(&self, task: &Task<'_>, directory: &Path) -> Result<Machine, KernelError> {
         let snapshot = self.snapshot(task)?;
         let restore = || restore::machine(&snapshot.state, task, directory, self.probe, Host::AsItIs);

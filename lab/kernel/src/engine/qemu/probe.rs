@@ -15,10 +15,10 @@ use crate::{KernelError, Stepping, scratch};
 pub(super) struct Probe {
     /// Version of QEMU: `7.2.22`.
     pub(super) version: String,
-    /// Version with the distribution's suffix. A snapshot of one edition may not fit another.
+    /// Version with the distribution's suffix. A snapshot of one build may not fit another.
     pub(super) edition: String,
     pub(super) stepping: Stepping,
-    /// Whether the processor can be faster than QEMU's default.
+    /// Whether the processor can be faster than one instruction per nanosecond, QEMU's default.
     pub(super) can_hurry: bool,
 }
 
@@ -30,8 +30,8 @@ impl Probe {
     }
 }
 
-/// The versions for which the library was written and tested. The types of functions cannot be checked at run time, so other versions are
-/// refused.
+/// The prefix of the versions for which the library was written and tested. The types of functions cannot be checked at run time, so other
+/// versions are refused.
 const TRIED: &str = "7.2.";
 
 /// Returns the installed QEMU.
@@ -52,7 +52,7 @@ fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
     let loaded = version(&mut command)?;
     let edition = match first_line(&loaded) {
         Some(line) => line,
-        // Without the library, which could interfere with the answer.
+        // Runs without the library, which could interfere with the answer.
         None => first_line(&version(&mut program::command(qemu))?).unwrap_or_default(),
     };
     let number = edition.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
@@ -87,8 +87,8 @@ mod tests {
     fn probed(script: &str) -> Probe {
         let directory = tempfile::tempdir().unwrap();
         let qemu = directory.path().join("qemu");
-        // Written by another process: if another thread of this one forked meanwhile, the child would have the file open for writing, and
-        // a file open for writing cannot be executed (ETXTBSY).
+        // Another process writes the script: if another thread of this one forked meanwhile, the child would have the file open for
+        // writing, and a file open for writing cannot be executed (ETXTBSY).
         let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\"";
         let written = Command::new("sh").args(["-c", write]).arg(&qemu).arg(script).status().unwrap();
         assert!(written.success());

@@ -1,4 +1,4 @@
-//! Runs a machine from a snapshot to its results.
+//! Restores a machine from a snapshot and runs it until it has results.
 
 use std::fs;
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(super) fn machine(
     let pace = probe.pace(task.root.is_some());
     let mut machine =
         Machine::start(&arguments.map(str::to_owned), &[state], task, directory, (probe, pace), host)?;
-    // QEMU would wait for ever for an empty file.
+    // QEMU would wait forever for an empty file.
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
         return Err(refused("migrate-incoming", &format!("{} is gone", state.display())));
     }
@@ -56,7 +56,8 @@ pub(super) fn machine(
     Ok(machine)
 }
 
-/// Excludes memory that is backed by a file, the root and the shared memory, from a snapshot, and enables progress events of QEMU.
+/// Excludes memory that is backed by a file (the root and the shared memory) from a snapshot, and enables QEMU's events about the progress
+/// of saving and loading.
 pub(super) fn prepare(machine: &mut Machine, task: &Task<'_>) -> Result<(), KernelError> {
     let wanted = [("events", true), ("x-ignore-shared", task.root.is_some() || task.is_interactive)];
     let wanted = wanted.map(|(capability, state)| json!({ "capability": capability, "state": state }));
@@ -72,7 +73,7 @@ fn refused(command: &str, said: &str) -> KernelError {
     MachineFault::Refused { command: command.to_owned(), said: said.to_owned() }.into()
 }
 
-/// Runs the guest until it ends, while `goes_on` is true; returns its mail.
+/// Runs the guest until it ends, as long as `goes_on` returns true; returns its mail.
 pub(super) fn to_the_end(
     machine: &mut Machine,
     goes_on: &mut dyn FnMut() -> bool,

@@ -25,7 +25,7 @@ use crate::{KernelError, Stepping, scratch};
 
 /// The longest duration of a boot, which takes a few seconds.
 const BOOT: Duration = Duration::from_secs(180);
-/// The longest time until the end of a snapshot has been written, and the interval of the checks.
+/// The longest time until the end of a snapshot has been written.
 const WRITING: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(20);
 /// The number of snapshots that stay in the cache.
@@ -56,7 +56,7 @@ impl Snapshot {
             ProcessorSpeed::ONE.clock().join(" "),
         ]
         .join("\n");
-        // The library changes the time at which the boot ends.
+        // The library is part of the name, because it changes the time at which the boot ends.
         let library = if probe.stepping == Stepping::Exact { lockstep::LIBRARY } else { &[] };
         let mut digester = Digester::new();
         let parts = [&octets, &initramfs, settings.as_bytes(), library];
@@ -99,7 +99,7 @@ impl Snapshot {
         machine.execute("migrate-set-parameters", &json!({ "max-bandwidth": 1_u64 << 40 }))?;
         let part = work.path().join("part");
         let (part, whole) = (quoted(&part)?, quoted(&fresh)?);
-        // QEMU finishes before the file is complete; the new name shows that it is.
+        // The command renames the file when it is complete, which is after QEMU has finished.
         let uri = format!("exec:cat > {part} && mv {part} {whole}");
         machine.execute("migrate", &json!({ "uri": uri }))?;
         let mut patience = WRITING;
@@ -129,7 +129,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Returns the edition of the file, which another process may replace.
+    /// Returns the edition of the file, which changes when another process replaces it.
     pub(super) fn edition(&self) -> Option<Edition> {
         let file = fs::metadata(&self.state).ok()?;
         Some((file.ino(), file.mtime(), file.mtime_nsec()))
@@ -145,7 +145,7 @@ impl Snapshot {
     }
 }
 
-/// Returns the answer to a task of a machine restored from `state`.
+/// Returns the mail of a machine that was restored from `state` for a task.
 fn answer(state: &Path, task: &Task<'_>, probe: &Probe, host: Host) -> Result<Mail, KernelError> {
     let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
     let mut machine = restore::machine(state, task, work.path(), probe, host)?;

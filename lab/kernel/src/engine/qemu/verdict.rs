@@ -1,5 +1,5 @@
-//! The result of the self-test of a QEMU version, library and speed: a file in the directory of snapshots if
-//! two runs differed. The test of the next snapshot writes or removes it.
+//! The result of the self-test of a QEMU version, library and speed: a file in the directory of snapshots if two runs differed. The test of
+//! the next snapshot writes or removes it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,10 +13,10 @@ use super::probe::Probe;
 use super::snapshot_path::{add, snapshot_directory};
 use crate::KernelError;
 
-/// Why stepping is not exact if the self-test failed.
+/// The reason for inexact stepping if the self-test failed.
 pub(super) const DIFFER: &str = "two runs of one job differ";
 
-/// Returns whether the self-test failed: two runs differed.
+/// Returns whether two runs of the last self-test differed.
 pub(super) fn has_failed(probe: &Probe, pace: ProcessorSpeed) -> bool {
     path(&snapshot_directory(), probe, pace).exists()
 }

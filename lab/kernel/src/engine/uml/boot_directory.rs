@@ -12,7 +12,7 @@ use crate::cache_lock::{lock_exclusive, lock_shared, prune};
 use crate::initial_files::InitialFiles;
 use crate::{KernelError, replace, scratch};
 
-/// Entries that stay in the cache.
+/// The number of entries that stay in the cache.
 const KEPT: usize = 6;
 
 /// A directory from which guests boot.
@@ -28,7 +28,7 @@ impl BootDirectory {
     pub(super) fn of(files: &InitialFiles) -> Result<Self, KernelError> {
         let guests = cache().join("guests");
         let place = guests.join(digest(files));
-        // One process creates it while the others wait: it must not be replaced while a guest boots from it.
+        // One process creates the directory while the others wait: it must not be replaced while a guest boots from it.
         let _lock = lock_exclusive(&guests)?;
         if !files.is_in(&place) {
             let work = scratch::directory(&guests, "fresh")?;
@@ -37,7 +37,7 @@ impl BootDirectory {
             replace::directory(&fresh, &place)?;
         }
         let lock = lock_shared(&place).map_err(|e| KernelError::file("read", &place, e))?;
-        // Makes it the newest entry; an error is ignored.
+        // The current time makes it the newest entry; an error is ignored.
         let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
         let _ = utimensat(
             CWD,

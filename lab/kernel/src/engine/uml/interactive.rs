@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// An interactive guest. Dropping it ends the guest.
 ///
-/// Messages are in files of the run's directory that exist from the start: looking for a missing file takes the guest's kernel a
+/// Messages are in files of the run's directory that exist from the start, because looking up a missing file takes the guest's kernel a
 /// microsecond.
 #[derive(Debug)]
 pub(super) struct Guest {

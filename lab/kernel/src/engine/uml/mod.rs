@@ -37,12 +37,12 @@ use process::Process;
 pub(super) struct Uml;
 
 impl Engine for Uml {
-    /// The kernel is the machine, and computing takes no time.
+    /// Stepping is always exact: the kernel is the machine, and computing takes no virtual time.
     fn provenance(&self, image: &Image, with_programs: bool) -> Result<Provenance, KernelError> {
         Ok(of(image, with_programs))
     }
 
-    /// Supports everything that a kernel can do.
+    /// Accepts every scenario: User-Mode Linux supports everything that a kernel can do.
     fn check(&self, _: &Scenario, _: &Image) -> Result<(), KernelError> {
         Ok(())
     }
@@ -73,7 +73,7 @@ fn of(image: &Image, with_programs: bool) -> Provenance {
     }
 }
 
-/// Returns what programs see of a host with this /proc/cpuinfo, if it cannot make `cpuid` fault: the processor on which they run, and the
+/// Returns what programs see of a host with this /proc/cpuinfo if it cannot make `cpuid` fault: the model of the processor, and the
 /// processor's random numbers.
 fn exposed(processors: &str) -> Option<String> {
     let can_hide = processors.split_whitespace().any(|flag| flag == "cpuid_fault");

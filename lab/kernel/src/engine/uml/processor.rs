@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu};
 use nix::unistd::Pid;
 
-/// The processors of the runs in progress.
+/// The processors of the runs in progress, one entry per run.
 static TAKEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 /// A processor of this host that is reserved for a run.
@@ -14,7 +14,7 @@ static TAKEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 pub(super) struct Processor(usize);
 
 impl Processor {
-    /// Reserves the processor with the fewest runs of this process; of several the one on which the host runs this thread.
+    /// Reserves the processor with the fewest runs of this process; if there are several, the one on which the host runs this thread.
     pub(super) fn take() -> Self {
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         let here = sched_getcpu().unwrap_or(0);
@@ -23,7 +23,7 @@ impl Processor {
         Self(chosen)
     }
 
-    /// Returns the set for sched_setaffinity(2).
+    /// Returns the processor as a set for sched_setaffinity(2).
     pub(super) fn set(&self) -> nix::Result<CpuSet> {
         let mut set = CpuSet::new();
         set.set(self.0)?;

@@ -1,4 +1,4 @@
-//! The container of a node: its file system, which is its own and writable, and its namespaces. namespaces(7)
+//! The container of a node: its own writable file system and its namespaces. namespaces(7)
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -14,9 +14,9 @@ use super::init_process::PidNamespace;
 use crate::guest::GuestError;
 use crate::root::{NODES, SHARED};
 
-/// Where the root is mounted.
+/// The mount point of the root.
 const LOWER: &str = "/lower";
-/// Directory in which the changes of the nodes are mounted.
+/// The directory in which the changes of the nodes are mounted.
 pub(super) const CONTAINERS: &str = "/places";
 
 /// A network namespace, for setns(2).
@@ -44,7 +44,7 @@ pub(super) fn mount_root(source: &str) -> Result<(), GuestError> {
 impl Container {
     /// Creates the container of a node in its network, with `hosts` as its /etc/hosts.
     pub(super) fn make(node: &str, network: &NetworkNamespace, hosts: &str) -> Result<Self, GuestError> {
-        // A thread that ends afterwards: it leaves the mounts of all others for new ones.
+        // In a thread that ends afterwards, so that the other threads keep their mount namespace.
         thread::scope(|scope| {
             let made = scope.spawn(|| set_up(node, network, hosts).map_err(|problem| problem.to_string()));
             let ([mount_namespace, uts_namespace, ipc_namespace], pid_namespace) =
@@ -99,13 +99,13 @@ fn set_up(
     }
     create_devices(&format!("{root}/dev"))?;
     fs::create_dir_all(format!("{root}/run/lock"))?;
-    // What the root has there may be a link to elsewhere.
+    // In the root, this path may be a link to another directory.
     for (name, text) in [("hosts", hosts), ("hostname", node), ("resolv.conf", "")] {
         let path = format!("{root}/etc/{name}");
         let _ = fs::remove_file(&path);
         fs::write(&path, text)?;
     }
-    // From here on no program sees the engine's channel to the host.
+    // Unmounted, so that no program sees the engine's channel to the host.
     for mount_point in ["/host", "/lent"] {
         let _ = umount2(mount_point, MntFlags::MNT_DETACH);
     }
@@ -113,7 +113,7 @@ fn set_up(
     Ok((namespaces, PidNamespace::begin(&format!("{root}/proc"))?))
 }
 
-/// The devices that harm nobody. Documentation/admin-guide/devices.txt
+/// Creates the devices that any program may use. Documentation/admin-guide/devices.txt
 fn create_devices(directory: &str) -> Result<(), GuestError> {
     for (name, major, minor) in
         [("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0)]
@@ -145,7 +145,7 @@ fn open(namespace: &str) -> Result<File, GuestError> {
     Ok(OpenOptions::new().read(true).open(format!("/proc/thread-self/ns/{namespace}"))?)
 }
 
-/// Mounts something; an error names what could not be mounted.
+/// Mounts a file system; an error contains the mount point.
 pub(super) fn put(
     source: Option<&str>,
     target: &str,

@@ -13,7 +13,7 @@ use crate::guest::GuestError;
 
 /// The mount point of the control groups.
 pub(super) const CONTROL_GROUPS: &str = "/cells";
-/// A program that takes more memory than this is killed; the machine has 1 GiB.
+/// The memory limit of a program, which is killed if it takes more; the machine has 1 GiB.
 const MEMORY: &str = "640M";
 
 /// Mounts the tree of control groups.
@@ -48,8 +48,7 @@ impl ControlGroup {
         self.signal(Signal::SIGTERM).map(drop)
     }
 
-    /// Kills the processes of the group: at once, or before Linux 5.14 repeatedly, because new ones may have
-    /// been started.
+    /// Kills the processes of the group: at once, or before Linux 5.14 repeatedly, because they may have started new ones.
     pub(super) fn kill(&self) -> Result<(), GuestError> {
         const ROUNDS: u32 = 1000;
         const ROUND: Duration = Duration::from_millis(1);
@@ -66,11 +65,11 @@ impl ControlGroup {
         Err("they start processes faster than these can be killed; use Linux 5.14 or later".into())
     }
 
-    /// Sends a signal to all processes in it; returns whether there are any.
+    /// Sends a signal to all processes of the group; returns whether there are any.
     fn signal(&self, signal: Signal) -> Result<bool, GuestError> {
         let processes = fs::read_to_string(self.procs_file())?;
         for process in processes.lines() {
-            // It may have ended meanwhile.
+            // The process may have ended meanwhile.
             let _ = process.parse().map(|process| kill(Pid::from_raw(process), signal));
         }
         Ok(!processes.is_empty())
@@ -91,7 +90,7 @@ impl ControlGroup {
         self.tells("cpu.stat", "usage_usec").unwrap_or(0)
     }
 
-    /// Returns the number after `key` in one of its files.
+    /// Returns the number after `key` in one of the group's files.
     fn tells(&self, file: &str, key: &str) -> Option<u64> {
         let text = fs::read_to_string(self.0.join(file)).ok()?;
         let (_, number) =

@@ -1,9 +1,9 @@
 //! Runs the user's programs, each in the container of its node: services before the run, the others during it.
 //!
-//! `swap` gives their sockets the transport (`btf` finds where), `container` is the file system and the namespaces of a node,
-//! `init_process` its first process, `control_group` holds a program and all that it starts, `process` starts it, `run_state` starts
-//! and stops what is due, `ready` finds out whether a service can be used, `records` and `output` collect the results. `shell` runs
-//! command lines of an interactive session; `shell_state` passes directory and variables from one line to the next.
+//! `swap` gives their sockets the transport (`btf` finds the kernel's function for that), `container` is the file system and the namespaces
+//! of a node, `init_process` its first process, `control_group` holds a program and all that it starts, `process` starts it, `run_state`
+//! starts and stops programs that are due, `ready` checks whether a service is ready, `records` and `output` collect the results. `shell`
+//! runs command lines of an interactive session; `shell_state` passes directory and variables from one line to the next.
 
 mod btf;
 mod container;
@@ -40,7 +40,7 @@ use run_state::{describe, to_std};
 pub(super) use shell::Shell;
 use swap::ProtocolSwap;
 
-/// The longest time until a service is ready, and the interval of the checks.
+/// The longest time until a service is ready.
 const PATIENCE: StdDuration = StdDuration::from_secs(30);
 const LOOK: StdDuration = StdDuration::from_millis(1);
 /// The time between SIGTERM and SIGKILL.
@@ -92,7 +92,7 @@ impl<'s> Programs<'s> {
                 if let Some(problem) = failed.or(late) {
                     return Err(format!("{} {problem}{}", describe(program), process.stderr_clause()).into());
                 }
-                // Who has waited for long is not looked after as often: a look takes the machine a while.
+                // The interval grows with the waiting time, because a check takes the machine a while.
                 wait(LOOK.max(begin.elapsed() / 100));
             }
         }
@@ -118,11 +118,11 @@ impl<'s> Programs<'s> {
     fn step(&mut self, begin: Clock, limit: StdDuration, stop: Option<&Stop>) -> Result<bool, GuestError> {
         let now = begin.elapsed();
         let next = self.start_and_stop_due(now)?.min(limit);
-        // Others may wait in vain for one that has failed.
+        // Other programs may wait in vain for one that has failed.
         let has_failed =
             |process: &Process| process.status().is_some_and(|status| status.problem().is_some());
         let is_over = self.processes.iter().flatten().any(has_failed);
-        // Beside a workload services last as long as that, whoever else has ended.
+        // Next to a workload, services run until it ends, even if all other programs have ended.
         let is_done = stop.is_none() && self.awaited().all(|index| self.has_ended(index));
         if is_over || is_done || now >= limit {
             return Ok(false);
@@ -137,7 +137,7 @@ impl<'s> Programs<'s> {
         Ok(!raised)
     }
 
-    /// Asks running programs to end, and kills those that do not.
+    /// Sends SIGTERM to running programs, and kills those that do not end.
     fn end(&mut self) -> Result<(), GuestError> {
         let running = self.processes.iter_mut().flatten();
         running.filter(|process| !process.was_asked).try_for_each(Process::ask_to_end)?;
@@ -151,7 +151,7 @@ impl<'s> Programs<'s> {
     }
 }
 
-/// The names and addresses of all nodes, for /etc/hosts.
+/// Returns the content of /etc/hosts: the names and addresses of all nodes.
 fn hosts(plan: &BuildableNetwork) -> String {
     let names = plan.network.node_names();
     let nodes = (0..).map(NodeId).zip(names);

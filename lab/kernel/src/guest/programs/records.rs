@@ -11,7 +11,7 @@ use super::process::Process;
 use super::run_state::{Programs, describe};
 
 impl Programs<'_> {
-    /// Returns the awaited programs as a flow with one record each.
+    /// Returns the programs for whose end the run waits as a flow with one record each.
     pub(super) fn flow_run(
         &self,
         epoch: u64,

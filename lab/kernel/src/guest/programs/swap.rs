@@ -16,7 +16,7 @@ use crate::guest::bpf::{Program, Purpose};
 use crate::guest::code::*;
 
 const FUNCTION: &str = "update_socket_protocol";
-/// Where the kernel lists its types and functions.
+/// The file in which Linux lists its types and functions.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
 /// The setting of a kernel with `uml/socket-transport.patch`.
@@ -30,25 +30,25 @@ const TYPE_MASK: i32 = 0xf;
 const TCP: i32 = 6;
 const SCTP: i32 = 132;
 const MPTCP: i32 = 262;
-/// tcp(7), sctp(7): the option that has the kernel wait for nothing.
+/// tcp(7), sctp(7): the option that disables Nagle's algorithm.
 const TCP_NODELAY: i32 = 1;
 const SCTP_NODELAY: i32 = 3;
 
-/// linux/bpf.h: whose system call this is.
+/// linux/bpf.h: the number of the helper function bpf_get_current_pid_tgid().
 const CURRENT_PROCESS: i32 = 14;
-/// linux/bpf.h, `struct bpf_sockopt`: the socket, then level, name, length and answer; in `struct bpf_sock`: the protocol.
+/// Offsets in `struct bpf_sockopt` of linux/bpf.h: the socket, then level, name, length and answer; in `struct bpf_sock`: the protocol.
 const SOCKET: i16 = 0;
 const LEVEL: i16 = 24;
 const NAME: i16 = 28;
 const LENGTH: i16 = 32;
 const ANSWER: i16 = 36;
 const PROTOCOL: i16 = 12;
-/// The most of an option that a program is shown; longer ones have to be waved through.
+/// The largest part of an option's value that a program sees, in octets; the program must let longer options pass.
 const SHOWN: i32 = 4096;
-/// What a program of options answers to let the call go on.
+/// The return value with which a program on socket options lets the call continue.
 const GO_ON: i32 = 1;
 
-/// The attached BPF programs, which work until this is dropped.
+/// The attached BPF programs, which have an effect until this is dropped.
 #[derive(Debug)]
 pub(super) struct ProtocolSwap(
     #[expect(dead_code, reason = "closing it would end the swap")] Option<OwnedFd>,
@@ -63,14 +63,14 @@ impl ProtocolSwap {
             Kind::Sctp => SCTP,
             _ => return Err("programs can use TCP, MPTCP or SCTP; choose one of these".into()),
         };
-        // A kernel that `hol kernel build` has built does it by itself.
+        // A kernel that `hol kernel build` has built replaces the transport itself.
         if Path::new(SETTING).exists() {
             fs::write(SETTING, wanted.to_string())?;
             return Ok(Self(None));
         }
         let types = fs::read(TYPES).map_err(|e| format!("{TYPES}: {e}"))?;
         let Some(function) = btf::function(&types, FUNCTION) else {
-            // Only who asks for Multipath TCP himself gets it then.
+            // Without the function, only a program that requests Multipath TCP gets it.
             return match kind {
                 Kind::Tcp => Ok(Self(None)),
                 _ => Err("this kernel cannot replace the transport of programs; use Linux 6.6 or later, such as kernel:6.12".into()),
@@ -90,7 +90,7 @@ impl ProtocolSwap {
 /// Returns a program that selects the protocol of a socket by family (argument 0), type (1) and requested protocol (2); 0: unchanged.
 fn protocol(wanted: i32) -> Code {
     let code = Code::new(0).op(CALL, 0, 0, 0, CURRENT_PROCESS).op(SHIFT_RIGHT, 0, 0, 0, 32);
-    // The sockets of the guest itself are what they say.
+    // The sockets of the guest itself keep their protocol.
     let code = code.op(IF_UNEQUAL, 0, 0, 2, 1).answer(0);
     let code = code.op(LOAD, 1, 6, 0, 0).op(AND, 1, 0, 0, 0xff).op(IF_EQUAL, 1, 0, 1, AF_INET);
     let code = code.pass_unless(1, AF_INET6);
@@ -104,18 +104,18 @@ fn protocol(wanted: i32) -> Code {
 fn set_option() -> Code {
     let code = of_sctp(Code::new(GO_ON));
     let code = code.op(LOAD_WORD, 1, 6, NAME, 0).op(IF_EQUAL, 1, 0, 4, TCP_NODELAY);
-    // A length of -1 keeps the kernel from looking at it.
+    // A length of -1 makes the kernel ignore the option.
     let code = code.op(SET, 1, 0, 0, -1).op(STORE_WORD, 6, 1, LENGTH, 0).answer(GO_ON);
     let code = code.op(SET, 1, 0, 0, SCTP).op(STORE_WORD, 6, 1, LEVEL, 0);
     code.op(SET, 1, 0, 0, SCTP_NODELAY).op(STORE_WORD, 6, 1, NAME, 0).pass()
 }
 
-/// Returns a program that answers requests for TCP options.
+/// Returns a program that answers getsockopt() for TCP options with success.
 fn get_option() -> Code {
     of_sctp(Code::new(GO_ON)).op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, ANSWER, 0).pass()
 }
 
-/// Continues only for TCP options of an SCTP socket; passes other ones through.
+/// Appends a check that continues only for TCP options of an SCTP socket, and lets others pass.
 fn of_sctp(code: Code) -> Code {
     let code = code.op(LOAD_WORD, 1, 6, LENGTH, 0).op(IF_GREATER, 1, 0, 2, SHOWN);
     let code = code.op(LOAD, 2, 6, SOCKET, 0).op(JUMP, 0, 0, 3, 0);
