@@ -13,7 +13,7 @@ fn main() {
     println!("cargo::rerun-if-changed=lockstep");
     for (source, library) in LIBRARIES {
         let library = PathBuf::from(variable("OUT_DIR")).join(library);
-        if !built(source, &library) {
+        if !build_library(source, &library) {
             println!(
                 "cargo::warning={source} was not built: on a busy machine, runs of the kernel world may not be repeatable"
             );
@@ -23,7 +23,7 @@ fn main() {
 }
 
 /// Builds a library from `source`; returns whether the compiler could. Some targets have no shared libraries.
-fn built(source: &str, library: &Path) -> bool {
+fn build_library(source: &str, library: &Path) -> bool {
     let mut rustc = Command::new(variable("RUSTC"));
     rustc.args(["--edition", "2024", "--crate-type", "cdylib", "--target", &variable("TARGET")]);
     rustc.args(["-C", "opt-level=2", "-C", "panic=abort", "-C", "strip=symbols"]);

@@ -58,7 +58,7 @@ extern "C" fn loaded() {
     }
     match pace::prepare() {
         Some(()) => say(&[b"any pace"]),
-        None if pace::is_asked_for() => end(b"its clock cannot be changed"),
+        None if pace::is_requested() => end(b"its clock cannot be changed"),
         None => {}
     }
 }

@@ -54,7 +54,7 @@ pub fn build(series: &str, source: &PackageSource, tell: impl Fn(&str)) -> Resul
     let choose = |names: &[String]| names.contains(&package).then(|| vec![package.clone()]);
     let version = |name: &str| name.strip_prefix(SOURCE).map(str::to_owned);
     let what = format!("package {package}");
-    let wanted = PackageQuery { what, cure: "", start: SOURCE, choose: &choose, version: &version };
+    let wanted = PackageQuery { what, cure: "", prefix: SOURCE, choose: &choose, version: &version };
     let unpacked = source.obtain(&wanted, work.path(), &tell)?;
     let source = work.path().join("linux");
     unpack(&unpacked, &source)?;
@@ -65,7 +65,7 @@ pub fn build(series: &str, source: &PackageSource, tell: impl Fn(&str)) -> Resul
     tell("compiling, which takes five minutes of processor time");
     run(make(&source).arg(format!("-j{}", processors())).arg("linux"), "make")?;
     let release = run(make(&source).args(["-s", "kernelrelease"]), "make")?;
-    Image::keep_program(release.trim(), &source.join("linux"), &source.join("modules.builtin"))
+    Image::store_program(release.trim(), &source.join("linux"), &source.join("modules.builtin"))
 }
 
 fn look_for_tools() -> Result<(), KernelError> {

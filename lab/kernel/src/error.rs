@@ -132,7 +132,7 @@ pub enum KernelError {
 #[derive(Debug, thiserror::Error)]
 pub enum MachineFault {
     /// It ended unexpectedly, for this reason.
-    #[error("the virtual machine ended before its job: {0}")]
+    #[error("the virtual machine ended before its job was done: {0}")]
     Ended(String),
     /// It took too long.
     #[error(

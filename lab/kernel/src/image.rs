@@ -129,7 +129,7 @@ impl Image {
         let release = release(&octets).map_err(|problem| KernelError::image(path, problem))?;
         let directory = match directory {
             Some(directory) => directory.to_owned(),
-            None => beside(path, &release).ok_or_else(|| {
+            None => find_modules(path, &release).ok_or_else(|| {
                 KernelError::image(
                     path,
                     format!("the modules of {release} were not found; give their directory with --modules"),
@@ -142,12 +142,12 @@ impl Image {
         }
         let image = Self::of(release);
         let work = scratch::directory(&kernels(), ".fresh")?;
-        image.keep(&octets, &directory, &work.path().join("kernel"))?;
+        image.store(&octets, &directory, &work.path().join("kernel"))?;
         Ok(image)
     }
 
     /// Stores the program `linux`, a kernel for User-Mode Linux, with the list of its `built_in` modules.
-    pub(crate) fn keep_program(release: &str, linux: &Path, built_in: &Path) -> Result<Self, KernelError> {
+    pub(crate) fn store_program(release: &str, linux: &Path, built_in: &Path) -> Result<Self, KernelError> {
         let image = Self::of(release.to_owned());
         let work = scratch::directory(&kernels(), ".fresh")?;
         let fresh = work.path().join("kernel");
@@ -160,7 +160,7 @@ impl Image {
     }
 
     /// Fills the directory `fresh` and moves it to its place.
-    fn keep(&self, octets: &[u8], directory: &Path, fresh: &Path) -> Result<(), KernelError> {
+    fn store(&self, octets: &[u8], directory: &Path, fresh: &Path) -> Result<(), KernelError> {
         let store = |path: &Path, octets: &[u8]| {
             fs::write(path, octets).map_err(|e| KernelError::file("write", path, e))
         };
@@ -199,7 +199,7 @@ fn is_named(release: &str, wanted: &str) -> bool {
 
 /// Returns the directory with the modules of a kernel at `path`, in the layout of packages: `boot/` next to `lib/modules`, or the kernel
 /// next to its modules.
-fn beside(path: &Path, release: &str) -> Option<PathBuf> {
+fn find_modules(path: &Path, release: &str) -> Option<PathBuf> {
     let place = path.parent()?;
     if place.file_name()? == release && place.join("kernel").is_dir() {
         return Some(place.to_owned());
@@ -293,8 +293,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let modules = place.path().join("usr/lib/modules/7.3.4+deb13-amd64");
         fs::create_dir_all(modules.join("kernel/net")).unwrap();
-        assert_eq!(beside(&modules.join("vmlinuz"), "7.3.4+deb13-amd64"), Some(modules.clone()));
-        assert_eq!(beside(&place.path().join("usr/boot/vmlinuz"), "7.3.4+deb13-amd64"), Some(modules));
+        assert_eq!(find_modules(&modules.join("vmlinuz"), "7.3.4+deb13-amd64"), Some(modules.clone()));
+        assert_eq!(find_modules(&place.path().join("usr/boot/vmlinuz"), "7.3.4+deb13-amd64"), Some(modules));
     }
 
     #[test]

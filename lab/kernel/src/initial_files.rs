@@ -33,7 +33,7 @@ impl InitialFiles {
             }
         }
         for (place, path) in programs {
-            initial.files.extend(program::parts(path, place)?);
+            initial.files.extend(program::guest_files(path, place)?);
         }
         Ok(initial)
     }

@@ -39,7 +39,7 @@ impl JobResult {
 
     /// Returns the mail of a guest that failed.
     pub(crate) fn failure(problem: &impl ToString) -> Mail {
-        Mail { text: Self::Failed(problem.to_string()).to_octets(), ..Mail::default() }
+        Mail { result_json: Self::Failed(problem.to_string()).to_octets(), ..Mail::default() }
     }
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct FlowReport {
     /// The time at which the flow ended, in ns from the beginning of the run.
     pub(crate) ended: u64,
     /// Why the flow ended.
-    pub(crate) stopped: RunEnd,
+    pub(crate) run_end: RunEnd,
     /// Whether the flow is a background flow that was stopped because the measured flow had ended.
     pub(crate) was_stopped: bool,
 }

@@ -62,7 +62,7 @@ pub use fetch::{DEFAULT_SERIES, fetch};
 pub use image::Image;
 pub use initial_files::initramfs;
 pub use package_source::PackageSource;
-pub use provenance::{Provenance, Stepping};
+pub use provenance::{Provenance, StepExactness};
 pub use root::local_file_names;
 pub use session::Session;
 pub use session_step::{

@@ -18,14 +18,14 @@ use serde_json::{Value, json};
 use crate::captured_packet::{self, PacketCapture};
 use crate::engine::child::ChildProcess;
 use crate::error::{Console, MachineFault};
-use crate::guest::variables::{HERE, MARK};
+use crate::guest::variables::{LOCAL_KERNEL, MARK};
 use crate::job::Job;
 use crate::mailbox::Mail;
 use crate::world::{read_mail, transport_settings};
 use crate::{KernelError, check, netem};
 
 /// The interval at which an observer is asked whether a run continues.
-const LOOK: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Returns an error that names the first feature that no kernel supports, or that would change this machine.
 pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
@@ -130,9 +130,9 @@ fn run_process(
     let input = scratch(&serde_json::to_vec(job).expect("a job is plain data"))?;
     let (mut mail, mut said) = (scratch(&[])?, scratch(&[])?);
     let mut command = Command::new(program);
-    command.env(MARK, HERE).stdin(input).stdout(other(&mail)?).stderr(other(&said)?);
+    command.env(MARK, LOCAL_KERNEL).stdin(input).stdout(other(&mail)?).stderr(other(&said)?);
     let mut child = ChildProcess::start(&mut command).map_err(|e| KernelError::file("run", program, e))?;
-    while !child.has_ended(LOOK) {
+    while !child.has_ended(CHECK_INTERVAL) {
         if !goes_on() {
             return Err(KernelError::Interrupted);
         }

@@ -16,7 +16,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"hol-mail");
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Mail {
     /// The [`JobResult`](crate::job::JobResult) as JSON.
-    pub(crate) text: Vec<u8>,
+    pub(crate) result_json: Vec<u8>,
     /// The packed records.
     pub(crate) records: Vec<u8>,
     /// The packed packets, if the job asked for a capture.
@@ -62,7 +62,7 @@ impl fmt::Display for MailError {
 impl Mail {
     /// Returns the octets to write at [`ADDRESS`].
     pub(crate) fn to_octets(&self) -> Result<Vec<u8>, MailError> {
-        let parts = [&self.text, &self.records, &self.packets, &self.files, &self.samples];
+        let parts = [&self.result_json, &self.records, &self.packets, &self.files, &self.samples];
         let lengths = parts.map(|part| part.len() as u64);
         let length = HEAD + parts.iter().map(|part| part.len()).sum::<usize>();
         if length as u64 > SIZE {
@@ -96,7 +96,7 @@ impl Head {
 
     /// Returns the length of header and mail in octets.
     pub(crate) const fn whole(self) -> u64 {
-        HEAD as u64 + self.text + self.records + self.packets + self.files + self.samples
+        HEAD as u64 + self.result_json + self.records + self.packets + self.files + self.samples
     }
 
     /// Splits `octets` into the parts of the mail.
@@ -108,7 +108,7 @@ impl Head {
             Ok(part.to_vec())
         };
         Ok(Mail {
-            text: part(self.text)?,
+            text: part(self.result_json)?,
             records: part(self.records)?,
             packets: part(self.packets)?,
             files: part(self.files)?,

@@ -33,7 +33,7 @@ impl BuildableNetwork {
     }
 
     /// Prepares each link for any change, whatever events the experiment has.
-    pub(crate) fn let_anything_change(&mut self) {
+    pub(crate) fn allow_all_changes(&mut self) {
         for line in &mut self.lines {
             // Losses by number cannot change; such a request is refused with an error.
             let loss = !matches!(line.settings.loss, LossSpec::Packets(_));

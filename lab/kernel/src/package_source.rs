@@ -45,7 +45,7 @@ pub(crate) struct PackageQuery<'a> {
     /// Other remedies for the user if there are no packages; empty, or starting with ", ".
     pub(crate) cure: &'static str,
     /// The prefix of the names of the packages.
-    pub(crate) start: &'a str,
+    pub(crate) prefix: &'a str,
     /// Returns the packages to download, from all that a source has.
     pub(crate) choose: &'a dyn Fn(&[String]) -> Option<Vec<String>>,
     /// Returns the version in the name of a package that would be an alternative.
@@ -64,7 +64,7 @@ impl PackageSource {
         let mut search = Search::default();
         if *self == Self::default() {
             let apt = Apt { configuration: None };
-            match search.look(&apt, "the package sources of this machine", wanted)? {
+            match search.search(&apt, "the package sources of this machine", wanted)? {
                 Some(packages) => return apt.download(&packages, work, tell),
                 None => tell("the package sources of this machine do not have it"),
             }
@@ -83,7 +83,7 @@ impl PackageSource {
                 }
                 Err(problem) => return Err(problem.into()),
             };
-            if let Some(packages) = search.look(&apt, suite, wanted)? {
+            if let Some(packages) = search.search(&apt, suite, wanted)? {
                 return apt.download(&packages, work, tell);
             }
         }
@@ -130,18 +130,18 @@ struct Search {
 
 impl Search {
     /// Returns the packages to download, if `apt` knows them.
-    fn look(
+    fn search(
         &mut self,
         apt: &Apt,
         place: &str,
         wanted: &PackageQuery,
     ) -> Result<Option<Vec<String>>, KernelError> {
-        let names = apt.names(wanted.start)?;
-        self.see(place, &names, wanted);
+        let names = apt.names(wanted.prefix)?;
+        self.add(place, &names, wanted);
         Ok((wanted.choose)(&names))
     }
 
-    fn see(&mut self, place: &str, names: &[String], wanted: &PackageQuery) {
+    fn add(&mut self, place: &str, names: &[String], wanted: &PackageQuery) {
         self.places.push(place.to_owned());
         let versions = names.iter().filter_map(|name| (wanted.version)(name));
         self.versions.extend(versions.map(|version| (version_key(&version), version)));
@@ -226,7 +226,7 @@ impl Apt {
     }
 
     /// Returns the packages whose names start with `start`.
-    fn names(&self, start: &str) -> Result<Vec<String>, KernelError> {
+    fn names(&self, prefix: &str) -> Result<Vec<String>, KernelError> {
         let listed = run(self.command("apt-cache").args(["pkgnames", start]), "apt")?;
         Ok(listed.lines().map(|name| name.trim().to_owned()).collect())
     }
@@ -455,7 +455,7 @@ mod tests {
     fn a_search_that_found_nothing_says_where_and_what_there_is() {
         let mut search = Search::default();
         search.problems.push(problem("sid", "http://m", Path::new("keys"), "NO_PUBKEY 6E"));
-        search.see("trixie", &["linux-image-6.12", "linux-image-6.1"].map(str::to_owned), &kernel());
+        search.add("trixie", &["linux-image-6.12", "linux-image-6.1"].map(str::to_owned), &kernel());
         let error = search.failed(&kernel()).to_string();
         assert!(
             error.starts_with("no kernel 9 in trixie; available: 6.1, 6.12; choose another suite"),

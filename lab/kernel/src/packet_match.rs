@@ -65,7 +65,7 @@ impl PacketMatches {
 }
 
 /// Adds a `lost` entry for each packet that was lost, and marks received packets with a wrong checksum as `corrupted`.
-pub(crate) fn assign_fates(mut packets: Vec<CapturedPacket>) -> Vec<CapturedPacket> {
+pub(crate) fn mark_losses(mut packets: Vec<CapturedPacket>) -> Vec<CapturedPacket> {
     let lost = PacketMatches::of(&packets).find_lost(&packets);
     let lost =
         lost.into_iter().map(|index| CapturedPacket { fate: TapEvent::Lost, ..packets[index].clone() });
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn what_was_overtaken_is_lost_and_what_may_still_arrive_is_not() {
         let packets = vec![sent(0, 1), sent(1, 2), sent(2, 3), received(10, 1), received(12, 3), sent(13, 4)];
-        let packets_with_fates = assign_fates(packets);
+        let packets_with_fates = mark_losses(packets);
         let lost: Vec<_> =
             packets_with_fates.iter().filter(|s| s.fate == TapEvent::Lost).map(|s| s.time).collect();
         assert_eq!(lost, [Time::from_millis(1)]);
@@ -170,7 +170,7 @@ mod tests {
     fn a_packet_with_a_flipped_bit_is_corrupted_and_not_lost() {
         let mut damaged = received(12, 2);
         damaged.octets[24] ^= 4;
-        let fates = assign_fates(vec![sent(1, 1), sent(2, 2), received(11, 1), damaged]);
+        let fates = mark_losses(vec![sent(1, 1), sent(2, 2), received(11, 1), damaged]);
         let fates: Vec<_> = fates.iter().map(|packet| packet.fate).collect();
         assert_eq!(fates, [TapEvent::Sent, TapEvent::Sent, TapEvent::Received, TapEvent::Corrupted]);
     }

@@ -7,10 +7,10 @@ use std::process::Command;
 use crate::KernelError;
 
 /// A file for a guest: its path and its content.
-pub(crate) type Part = (String, Vec<u8>);
+pub(crate) type GuestFile = (String, Vec<u8>);
 
 /// Returns the program at `path` as the file `place`, and its loader and libraries at their own paths.
-pub(crate) fn parts(path: &Path, place: &str) -> Result<Vec<Part>, KernelError> {
+pub(crate) fn guest_files(path: &Path, place: &str) -> Result<Vec<GuestFile>, KernelError> {
     let mut parts = vec![(place.to_owned(), loadable(path)?)];
     for library in libraries(path)? {
         let place = library.strip_prefix("/").unwrap_or(&library).display().to_string();

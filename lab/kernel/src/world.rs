@@ -183,7 +183,7 @@ pub(crate) fn transport_settings(transport: &TransportSpec, kernel: &str) -> [Va
 /// Reads the measurements of a guest from its `mail`.
 pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, PacketCapture), KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
-    let Report { mut facts, flows, packets, secrets } = match serde_json::from_slice(&mail.text) {
+    let Report { mut facts, flows, packets, secrets } = match serde_json::from_slice(&mail.result_json) {
         Ok(JobResult::Done(report)) => *report,
         Ok(JobResult::Failed(problem)) => return Err(guest(problem)),
         Ok(JobResult::ShellEnded) => return Err(guest("the guest did not report a run".to_owned())),
@@ -197,14 +197,14 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
     let samples = samples.ok_or_else(|| guest("the time series of the guest cannot be parsed".to_owned()))?;
     let mut flows = flows.into_iter().zip(records);
     let Some((measured, mut records)) = flows.next() else {
-        return Err(guest("nothing was measured".to_owned()));
+        return Err(guest("the guest reported no flow".to_owned()));
     };
-    let captured = packet_match::assign_fates(captured);
+    let captured = packet_match::mark_losses(captured);
     if scenario.runs_programs() {
         (records, facts.retransmissions) = program_records::add_captured(records, &captured);
     }
     let transfer = Transfer::of(&records);
-    let beside = flows.map(|(flow, own)| (flow.beside(transfer, &own), own));
+    let beside = flows.map(|(flow, own)| (flow.into_background_run(transfer, &own), own));
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
     let onward = background.split_off(background.len() - scenario.onward.len());
     let course = RunSummary {
@@ -217,7 +217,7 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
         connect_time: measured.connect_time(),
         ended: Time::from_nanos(measured.ended),
         closed: None,
-        stopped: scenario.end_of_measured(measured.stopped, onward.into_iter().map(|flow| flow.stopped)),
+        stopped: scenario.end_of_measured(measured.run_end, onward.into_iter().map(|flow| flow.run_end)),
         background,
         facts: Some(Box::new(facts)),
         files: mail.files.clone(),
@@ -231,9 +231,9 @@ impl FlowReport {
     }
 
     /// Returns the result of a background flow with these `records` during the measured `transfer`.
-    fn beside(self, transfer: Option<Transfer>, records: &[Record]) -> BackgroundRun {
+    fn into_background_run(self, transfer: Option<Transfer>, records: &[Record]) -> BackgroundRun {
         let connect_time = self.connect_time();
-        BackgroundRun::during(transfer, records, connect_time, (!self.was_stopped).then_some(self.stopped))
+        BackgroundRun::during(transfer, records, connect_time, (!self.was_stopped).then_some(self.run_end))
     }
 }
 

@@ -36,7 +36,8 @@ impl Assignment<'_> {
     }
 }
 
-/// Returns `{max=15p,min=5p}`, `[3,7]`, `true`: a table's keys in alphabetical order, strings quoted only if ambiguous.
+/// Returns the value as text, such as `{max=15p,min=5p}`, `[3,7]` or `true`: a table's keys in alphabetical order, strings quoted only if
+/// ambiguous.
 pub(crate) fn label(value: &DeValue<'_>) -> String {
     const PLAIN: &str = "._%/:+-";
     match value {
@@ -66,7 +67,7 @@ pub(crate) fn label(value: &DeValue<'_>) -> String {
 }
 
 impl<'s> Assignment<'s> {
-    /// Sets the key in an experiment's table.
+    /// Sets the key in an experiment's table to the value.
     pub fn apply(&self, table: &mut DeTable<'s>, source: &Source) -> Result<(), InputError> {
         if transport_options::is_option(&self.path) {
             return transport_options::assign(table, &self.path, &self.value.span(), &self.text())

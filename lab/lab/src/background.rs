@@ -43,13 +43,12 @@ const fn second() -> Duration {
 }
 
 impl Background {
-    /// Returns the entry with every default filled in, except for the transport, which is left out if it is
-    /// the workload's.
+    /// Returns the entry with every default filled in, except for the transport, which stays absent if it is the workload's.
     pub(crate) fn settled(self) -> Self {
         Self { workload: self.workload.settled(), ..self }
     }
 
-    /// Returns the background traffic for a workload over `transport`.
+    /// Returns the background traffic next to a workload over `transport`.
     pub(crate) fn beside(&self, transport: &TransportSpec) -> hol_scenario::Background {
         let Self { transport: own, workload, messages, count, spread } = self.clone();
         let transport = own.unwrap_or_else(|| transport.clone());

@@ -14,7 +14,7 @@ pub struct DefinedMetric {
     pub unit: &'static str,
     /// Whether the metric is a time.
     pub is_time: bool,
-    /// Which of two values is the better one.
+    /// Which of two values is better.
     pub better: Better,
     /// The words for the first of two values if it is better, and if it is worse: faster and slower for a time.
     pub(crate) comparatives: [&'static str; 2],

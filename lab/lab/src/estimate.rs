@@ -19,7 +19,7 @@ const MOST_PILOTS: usize = 24;
 const PATIENCE: f64 = 2.0;
 /// Messages of the two runs that are measured. Their difference gives the cost of a message, the remainder the cost of a run.
 const PILOT_MESSAGES: [u64; 2] = [100, 400];
-/// Points whose run costs at least this many µs, apart from its messages, are not measured.
+/// The cost of a run in µs, apart from its messages, from which on a point is not measured.
 const DEAR: u64 = 10_000;
 
 /// The cost of a point's runs, in seconds.

@@ -51,7 +51,7 @@ pub struct Experiment {
     pub title: String,
     /// Whether the records of single messages are kept.
     pub records: RecordsKept,
-    /// The interval of the time series; `None`: none is recorded.
+    /// The interval of the time series; `None` if none is recorded.
     pub series: Option<Duration>,
     /// The points of all combinations of the axes; the transports are the first axis.
     pub points: Vec<Point>,
@@ -63,14 +63,14 @@ pub struct Experiment {
     pub inputs: BTreeMap<String, String>,
 }
 
-/// Which records of single messages are kept beside the summaries.
+/// Which records of single messages are kept in addition to the summaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RecordsKept {
-    /// None: a digest stands for them.
+    /// No records; a digest represents them.
     #[default]
     None,
-    /// All of every run, also of the background.
+    /// The records of all messages of every run, including the background.
     All,
 }
 
@@ -117,7 +117,7 @@ pub(crate) struct File {
     #[serde(default, rename = "figure")]
     figures: Vec<figure::FigureTable>,
     /// An ns script that defines the network. Its path is relative to this file.
-    // It is read before; here only if it is swept.
+    // Only a swept topology arrives here; otherwise it is read before, and removed.
     #[schemars(with = "Option<String>")]
     topology: Option<Spanned<IgnoredAny>>,
     /// The network between the endpoints. Default a link of 100 Mbit/s and 10 ms.
@@ -148,7 +148,7 @@ pub(crate) struct File {
     #[schemars(with = "Option<String>")]
     pub(crate) root: Spanned<Root>,
     /// Axes: lists of values by dotted key; every combination is a point.
-    // Axes are taken out before; named here so that errors list them as known.
+    // Axes are removed before; named here so that errors list them as known.
     #[serde(rename = "sweep")]
     #[schemars(with = "Option<Axes>")]
     _sweep: Option<IgnoredAny>,
@@ -165,7 +165,7 @@ pub(crate) struct File {
 enum Axes {
     /// Lists of values, by dotted key.
     One(BTreeMap<String, Vec<serde_json::Value>>),
-    /// Groups of which each is combined with the others.
+    /// Several groups, each of which is combined with all others.
     Several(Vec<BTreeMap<String, Vec<serde_json::Value>>>),
 }
 
@@ -219,7 +219,7 @@ impl Experiment {
     pub(crate) fn read(name: &str, source: &Source) -> Result<(Self, Vec<Range<usize>>), InputError> {
         let mut table = source.table()?;
         let combinations = combinations(&mut table, source)?;
-        // Each has a transport at least, so too many are refused before any of them is read.
+        // Each combination has at least one transport, so too many are refused before any of them is read.
         let checked = source.permission().check_size(combinations.len(), 0);
         checked.map_err(|problem| source.error(&(0..0), problem))?;
         transport_options::take_set(&mut table, source)?;
@@ -292,7 +292,7 @@ impl Experiment {
     }
 }
 
-/// Reads the file with the values of one combination.
+/// Reads the file with the values of one combination of the axes.
 fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> Result<File, InputError> {
     let table = with_values(table, step, source)?;
     check_shapes(&table, source)?;
@@ -317,7 +317,7 @@ fn with_values<'s>(
     Ok(table)
 }
 
-/// Refuses lists in place of tables, which a kind of table would take as the values of the keys in their order.
+/// Rejects lists in place of tables: serde would assign their values to the keys in order.
 fn check_shapes(table: &DeTable<'_>, source: &Source) -> Result<(), InputError> {
     for (key, value) in table {
         let keys = schema::table_keys();
@@ -351,10 +351,10 @@ fn span<T>(written: Option<&Spanned<T>>) -> Range<usize> {
 }
 
 fn list_for_table(list: &Spanned<DeValue<'_>>, source: &Source) -> InputError {
-    source.error(&list.span(), "a list is not a table; write { key = … }, or a table of its own")
+    source.error(&list.span(), "expected a table, found a list; write { key = … }, or a [table]")
 }
 
-/// Returns the span of the key that a world names in its `problem` with a point.
+/// Returns the span of the key that the world's `problem` with a point names.
 fn key_of(point: usize, problem: &str, source: &Source) -> Option<Range<usize>> {
     let mut table = source.table().ok()?;
     let combinations = combinations(&mut table, source).ok()?;
@@ -403,7 +403,7 @@ impl File {
         if self.runs_programs()
             && let Some(given) = &self.messages
         {
-            let problem = "programs send what they send, once a repetition; remove `messages`";
+            let problem = "`messages` does not apply to programs, which run once per repetition; remove it";
             return Err((given.span(), problem.to_owned()));
         }
         if messages < least {
@@ -419,18 +419,18 @@ impl File {
             return Err((span(self.messages.as_ref()), problem));
         }
         if let Some(part) = self.timeline.as_ref().filter(|part| *part.get_ref() < SHORTEST_PART) {
-            let problem = format!("parts of a run last {SHORTEST_PART} at least");
+            let problem = format!("`timeline` must be at least {SHORTEST_PART}");
             return Err((part.span(), problem));
         }
         if let Some(interval) =
             self.series.as_ref().filter(|interval| *interval.get_ref() < SHORTEST_INTERVAL)
         {
             let problem =
-                format!("a run is looked at every {SHORTEST_INTERVAL} at most; write series = \"10ms\"");
+                format!("`series` must be at least {SHORTEST_INTERVAL}; write series = \"10ms\"");
             return Err((interval.span(), problem));
         }
         if let Some(topology) = &self.topology {
-            let problem = "a topology cannot be swept; sweep what is different, such as network.links.0.delay, or \
+            let problem = "a topology cannot be swept; sweep the keys that differ, such as network.links.0.delay, or \
                            write an experiment for each script";
             return Err((topology.span(), problem.to_owned()));
         }
@@ -440,7 +440,7 @@ impl File {
         }
         if let Some(label) = self.shared_label() {
             let problem = format!(
-                "two transports are called {label:?}; leave one out, or name it in a file, as in \
+                "two transports are called {label:?}; remove one, or give it another label in the file, as in \
                  {{ spec = {label:?}, label = \"another\" }}"
             );
             return Err((self.transports.span(), problem));
@@ -459,14 +459,14 @@ impl File {
                 Err((precision.span(), problem))
             }
             Some(precision) if precision.get_ref().is_zero() || repetitions.least < 2 => {
-                let problem = "a precision above 0% needs an interval, and that two repetitions".to_owned();
+                let problem = "`precision` must be above 0% and needs at least two repetitions, from which the confidence interval is computed".to_owned();
                 Err((precision.span(), problem))
             }
             _ => Ok(()),
         }
     }
 
-    /// Makes the paths that the file names absolute; they are relative to it.
+    /// Makes the paths that the file names absolute; they are relative to the file.
     fn beside(mut self, source: &Source) -> Result<Self, InputError> {
         self.programs.iter_mut().try_for_each(|program| programs::find_files(program, source))?;
         programs::find_root(&mut self.root, source)?;
@@ -489,7 +489,7 @@ impl File {
         Err(source.error(&self.repetitions.span(), problem))
     }
 
-    /// A name that two transports have which are not the same.
+    /// Returns a label that two different transports share.
     fn shared_label(&self) -> Option<&str> {
         let mut known: BTreeMap<&str, &NamedTransport> = BTreeMap::new();
         let mut transports = self.transports.get_ref().iter();
@@ -501,7 +501,7 @@ impl File {
         other.map(|named| named.label.as_str())
     }
 
-    /// Returns for each transport how many before it are the same under the same name.
+    /// Returns for each transport how many equal ones with the same label precede it.
     fn twins(&self) -> Vec<u32> {
         let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
         let transports = self.transports.get_ref().iter();

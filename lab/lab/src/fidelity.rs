@@ -115,12 +115,12 @@ pub const KNOWN: &[KnownDifference] = &[
 
 /// An MTU, in octets, that only loopback has.
 const LARGE_MTU: u64 = 9_000;
-/// A message size, in octets, that exceeds SCTP's default receive buffer.
+/// The size of a message, in octets, from which on it exceeds SCTP's default receive buffer.
 const LONG_MESSAGE: u64 = 100_000;
-/// A queue length, in packets, at which the order of simultaneous packets matters.
+/// The length of a queue, in packets, up to which the order of simultaneous packets matters.
 const SHORT_QUEUE: u64 = 10;
 
-/// How reliable the results of some points are.
+/// The differences between the model and Linux that affect the results of some points.
 #[derive(Debug, Clone, Default)]
 pub struct Fidelity {
     /// The known differences that affect at least one of the points.
@@ -196,7 +196,7 @@ const QUANTITIES: [Quantity; 5] = [
 ];
 
 impl Quantity {
-    /// Returns the values outside of the range; `None` if there are none. Zero is never outside.
+    /// Returns a description of the values outside of the range; `None` if there are none. Zero is never outside.
     fn outside(&self, points: &[&Point]) -> Option<String> {
         let Self { name, unit, of, compared: [least, most] } = self;
         let is_outside = |value: &f64| value > most || (value < least && *value != 0.0);
@@ -208,7 +208,7 @@ impl Quantity {
     }
 }
 
-/// Returns the conditions of these points that random scenarios do not have.
+/// Returns a description of each condition of these points that random scenarios do not have.
 fn outside(points: &[&Point]) -> Vec<String> {
     let mut stacks: Vec<&str> =
         points.iter().filter(|point| is_ours(point)).map(|p| p.transport.stack()).collect();
@@ -232,7 +232,7 @@ fn has_graph(point: &Point) -> bool {
     !(network.nodes.is_empty() && network.links.is_empty() && network.lans.is_empty())
 }
 
-/// Returns whether the point runs endpoints of our own, which follow a stack.
+/// Returns whether the point runs this project's own endpoints, which follow a stack.
 fn is_ours(point: &Point) -> bool {
     point.transport.kind() == Kind::Tcp || is_sctp(point)
 }

@@ -32,8 +32,8 @@ pub struct MergeResult {
     pub lacking: Vec<(Shard, u64)>,
 }
 
-/// Merges `parts` in `out`, which is new or has some of them already. A directory of parts stands for all of
-/// them. Does not change the parts.
+/// Merges `parts` into `out`, which is new or contains some of them already. A directory of parts stands for all of them. Does not change
+/// the parts.
 pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<MergeResult, LabError> {
     let parts = parts.iter().map(|dir| expand(dir)).collect::<Result<Vec<_>, LabError>>()?.concat();
     let read =
@@ -76,7 +76,7 @@ pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merg
     Ok(MergeResult { store, finished, repeated, lacking })
 }
 
-/// Returns the directory if it is a part, else the result directories in it.
+/// Returns the directory itself if it is a part, otherwise the result directories in it.
 fn expand(dir: &Path) -> Result<Vec<PathBuf>, LabError> {
     if is_begun(dir) {
         return Ok(vec![dir.to_owned()]);

@@ -1,6 +1,6 @@
 //! The table of metrics: name, unit, which of two values is better, and how the value of a run is computed.
 //!
-//! Tables, figures, claims and the terminal read this table. A new metric is a variant of [`Metric`] and an entry of [`TABLE`].
+//! Tables, figures, claims and the terminal use this table. A new metric is a variant of [`Metric`] and an entry of [`TABLE`].
 
 use hol_base::Duration;
 use hol_measure::{Interval, Playback, RecordKind, Summary, jain};
@@ -47,11 +47,11 @@ pub enum Metric {
     Outage,
     /// Messages that were late because of a disruption, or never arrived.
     LateMessages,
-    /// From a disruption until the first of the messages that it made late was delivered, in ms.
+    /// The time from a disruption until the first of the messages that it made late was delivered, in ms.
     BacklogFirst,
-    /// The same until the last of them was.
+    /// The time from a disruption until the last of the messages that it made late was delivered, in ms.
     BacklogLast,
-    /// From a disruption until the transport told the application that the connection had failed, in ms.
+    /// The time from a disruption until the transport reported to the application that the connection had failed, in ms.
     Noticed,
     /// A metric that a program reports, in its own unit.
     #[serde(skip)]
@@ -69,7 +69,7 @@ pub struct MetricInfo {
     pub title: &'static str,
     /// Unit of the metric.
     pub unit: &'static str,
-    /// Which of two values is the better one.
+    /// Which of two values is better.
     pub better: Better,
     /// The words for the first of two values if it is better, and if it is worse.
     pub comparatives: [&'static str; 2],
@@ -77,8 +77,7 @@ pub struct MetricInfo {
     pub equal: &'static str,
     /// Largest possible value of the metric, if there is one.
     pub most: Option<f64>,
-    /// Whether the metric is meaningless if the load was not carried. A throughput is not: it shows what was
-    /// carried.
+    /// Whether the metric is meaningless if the load was not carried. A throughput is not: it shows the load that was carried.
     pub needs_load: bool,
     /// Whether the metric is a duration with one value per run.
     pub is_time_of_run: bool,
@@ -86,7 +85,7 @@ pub struct MetricInfo {
     pub column: &'static str,
     /// Name of the column with the closed form in that file, and a description of the closed form.
     pub theory: Option<[&'static str; 2]>,
-    /// Which points have the metric; `None`: all.
+    /// Which points have the metric; `None` if all do.
     pub needs: Option<MetricRequirement>,
     /// How the value of a run is computed.
     pub extract: Extract,
@@ -99,7 +98,7 @@ pub struct MetricInfo {
 pub struct MetricRequirement {
     /// Returns whether a point meets the condition.
     pub is_met: fn(&Point) -> bool,
-    /// What to change if no point has it.
+    /// The change to an experiment after which points have the metric.
     pub cure: &'static str,
 }
 
@@ -432,7 +431,7 @@ pub const TABLE: [MetricInfo; 17] = [
     },
 ];
 
-/// The longest of the times that there are, in ms.
+/// Returns the longest of the known times, in ms.
 fn longest(times: impl Iterator<Item = Option<Duration>>) -> Option<f64> {
     times.flatten().max().map(|time| time.as_millis_f64())
 }

@@ -28,7 +28,7 @@ pub(crate) fn put_in_place(table: &mut DeTable<'_>, source: &Source) -> Result<(
     })
 }
 
-/// Replaces the `path` of one table by its settings. A key of the table replaces that of both directions; a key of its `up` or `down`
+/// Replaces the `path` of one table with its settings. A key of the table overrides that of both directions; a key of its `up` or `down`
 /// that of this direction.
 fn replace(own: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     let Some(name) = own.remove("path") else { return Ok(()) };

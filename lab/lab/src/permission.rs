@@ -23,7 +23,7 @@ const LIVE: &str = "live";
 pub struct Permission {
     /// Whether the experiment may run programs and name a root for them; both are files of this machine.
     pub programs: bool,
-    /// Names of the `live` worlds that the experiment may use; `None`: all.
+    /// Names of the `live` worlds that the experiment may use; `None` allows all.
     pub live: Option<Vec<String>>,
     /// The largest number of nodes.
     pub nodes: usize,
@@ -35,7 +35,7 @@ pub struct Permission {
     pub routes: usize,
     /// The largest total size of the files that it names, each counted as often as a point reads it, in octets.
     pub file_octets: usize,
-    /// The directory of the files that it names as `project:PATH`; `None`: `project` beside the experiment file.
+    /// The directory of the files that it names as `project:PATH`; by default `project` next to the experiment file.
     pub project: Option<PathBuf>,
 }
 

@@ -17,7 +17,7 @@ use crate::repetitions::Repetitions;
 use crate::resolved_transport;
 use crate::worlds::WorldName;
 
-/// A hash of everything that decides the results of a point's runs, including the version of this program.
+/// A hash of everything that determines the results of a point's runs, including the version of this program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PointId(pub u64);
@@ -49,7 +49,7 @@ pub struct Point {
     pub twin: u32,
     /// The swept keys with their values as written, in the order of the file.
     pub axes: Vec<(String, String)>,
-    /// Number of messages over the least number of repetitions.
+    /// Number of messages over the smallest number of repetitions.
     pub messages: u64,
     /// The number of repetitions.
     pub repetitions: Repetitions,
@@ -127,7 +127,7 @@ impl Point {
             programs,
             ..
         } = self;
-        // If the world is missing, results keep the id that they have.
+        // If the world is missing, stored results keep their id.
         let Ok(world) = self.world.open() else { return self.id };
         let transport = world.recorded_settings(&self.scenario(0));
         let least = u64::from(repetitions.least);
@@ -173,7 +173,7 @@ impl Point {
         self.messages / least + u64::from(u64::from(repetition) < self.messages % least)
     }
 
-    /// Returns the largest number of repetitions: the least number if there is no precision.
+    /// Returns the largest number of repetitions; without a precision it is also the smallest.
     pub fn most_repetitions(&self) -> u32 {
         if self.precision.is_some() { self.repetitions.most } else { self.repetitions.least }
     }

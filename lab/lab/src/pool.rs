@@ -1,13 +1,13 @@
-//! Runs independent jobs on several threads and passes on the results as they come.
+//! Performs independent work items on several threads and passes on their results as they complete.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// Calls `work` for each item, in order, on `threads` threads, and passes each result to `take` on this
-/// thread, after the messages that `work` sent before it. `work` can check whether these are still received.
+/// Calls `work` for each item, in order, on `threads` threads, and passes each result to `take` on this thread, after the messages that
+/// `work` sent before it. Sending fails once they are no longer received.
 ///
-/// Once `stop` is set no further item is started; items that were started are finished, and their results
-/// passed on. An error of `take` ends everything.
+/// Once `stop` is set no further item is started; items that were started are finished, and their results passed on. An error of `take`
+/// ends the work.
 pub(crate) fn for_each<T: Sync, R: Send, E>(
     items: &[T],
     threads: usize,
@@ -23,7 +23,7 @@ pub(crate) fn for_each<T: Sync, R: Send, E>(
         for _ in 0..threads {
             let (send, next, work) = (send.clone(), &next, &work);
             scope.spawn(move || {
-                // Sending fails when `take` failed and the receiver is gone.
+                // Sending fails if `take` has failed and the receiver was dropped.
                 while !stop.load(Ordering::Relaxed)
                     && let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed))
                     && send.send(work(item, &|news| send.send(news).is_ok())).is_ok()

@@ -22,8 +22,8 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Parses a swept value, such as `10ms`, `0.5%` or `12p`, in the unit of its quantity; `None` for a word
-    /// such as `reno`.
+    /// Parses a swept value, such as `10ms`, `0.5%` or `12p`; returns its quantity, and the number in the unit of the quantity. `None` for
+    /// a word such as `reno`.
     pub fn read(text: &str) -> Option<(Self, f64)> {
         let text = text.trim();
         let time = || text.parse::<Duration>().ok().map(|time| (Self::Time, time.as_secs_f64()));

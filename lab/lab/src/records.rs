@@ -13,8 +13,8 @@ use crate::rows::RowsFile;
 /// A column of whole numbers; times are in ns since the start of the run.
 type Column = (&'static str, fn(&Record) -> Option<u64>);
 
-/// The flow of a message: 0 is measured, then background flows in the order of the file, then onward flows. The same number as in a
-/// trace of ns-2.
+/// The column with the flow of a message: 0 is measured, then background flows in the order of the file, then onward flows. A trace of ns-2
+/// has the same number.
 const FLOW: &str = "flow";
 
 const COLUMNS: [Column; 16] = [
@@ -53,7 +53,7 @@ const fn outcome(outcome: Outcome) -> &'static str {
 /// The version of the layout, in the metadata; every change increments it.
 const SCHEMA: &str = "4";
 
-/// The number of rows in a group; at most so many records of a flow wait to be written.
+/// The number of rows in a group, which is also the number of a flow's records that are buffered at most.
 const GROUP: usize = 1 << 17;
 
 /// A Parquet file that is being written.
@@ -62,11 +62,11 @@ pub(crate) struct RecordsFile {
     flows: Vec<Waiting>,
 }
 
-/// The records of a flow that wait to be written.
+/// The records of a flow that have not been written yet.
 #[derive(Default)]
 struct Waiting {
     records: Vec<Record>,
-    /// The number of groups written before.
+    /// The number of groups written so far.
     groups: u64,
 }
 

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// A number of repetitions: `10`, or `"5..40"` for at least 5, and at most 40 if a precision requires more.
+/// A number of repetitions: `10`, or `"5..40"` for at least 5, and up to 40 if a precision requires more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(into = "String")]
 pub struct Repetitions {

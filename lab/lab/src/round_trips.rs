@@ -1,4 +1,4 @@
-//! `rtt = "40ms"`: replaces the round-trip time with half of it as the one-way `delay` of both directions.
+//! `rtt = "40ms"`: replaces the round-trip time with a one-way `delay` of half of it in both directions.
 //!
 //! This precedes deserialization, so that the key can be an axis and a result has one setting for the delay.
 

@@ -25,7 +25,7 @@ pub(crate) struct RowsFile {
     repetition: i64,
 }
 
-/// A group of rows that are written together, column by column in the order of the schema.
+/// A group of rows, written column by column in the order of the schema.
 pub(crate) struct Group<'f> {
     group: SerializedRowGroupWriter<'f, File>,
     rows: usize,
@@ -71,7 +71,7 @@ impl RowsFile {
         write().map_err(|e| unwritten(path, e))
     }
 
-    /// Completes the file and gives it its name.
+    /// Completes the file and renames it to its final name.
     pub(crate) fn finish(mut self) -> Result<(), LabError> {
         self.writer.finish().map_err(|e| unwritten(&self.path, e))?;
         fs::rename(&self.part, &self.path).map_err(|e| LabError::file("write", &self.path, e))

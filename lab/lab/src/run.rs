@@ -24,8 +24,8 @@ pub(crate) enum Outcome {
     Interrupted,
 }
 
-/// Performs `job` and writes its records to the `archive`. `tell` is called regularly with the number of
-/// newly settled messages, and returns whether the run continues.
+/// Performs `job` and writes its records to the `archive`. Calls `tell` regularly with the number of newly settled messages; the run
+/// continues as long as that returns true.
 pub(crate) fn run(
     job: Job<'_>,
     archive: &Archive,
@@ -43,7 +43,7 @@ pub(crate) fn run(
         .with_disruptions(disruptions)
         .by_class(scenario.workload.record_kind(), scenario.workload.classes())
         .looking(archive.interval(), series);
-    // The waterfall shows a page of the first repetition.
+    // The figure of a page load shows a page of the first repetition.
     if repetition == 0 && scenario.workload.record_kind() == RecordKind::Page {
         following = following.with_waterfall();
     }

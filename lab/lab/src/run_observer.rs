@@ -19,11 +19,11 @@ pub(crate) struct RunObserver<'a> {
     kinds: Vec<Kind>,
     /// The length of the parts of the timeline, if there is one.
     part: Option<Duration>,
-    /// When its path is disrupted.
+    /// The times at which the path is disrupted.
     disruptions: Vec<Time>,
     /// The waterfall of a page, if one is drawn.
     waterfall: Option<WaterfallBuilder>,
-    /// The classes of sizes, each with the summary of its records of the kind that the workload is measured by.
+    /// The classes of message sizes, each with the summary of its records of the kind by which the workload is measured.
     classes: Vec<(SizeClass, Summarizer)>,
     measured: RecordKind,
     file: Option<RecordsFile>,

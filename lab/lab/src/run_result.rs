@@ -38,7 +38,7 @@ pub struct RunResult {
     /// Response times around the first disruption; only of the first repetition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub course: Option<Box<OutageCurve>>,
-    /// When the transport told the application that the connection had failed, since the start of the run, if it did.
+    /// When the transport reported to the application that the connection had failed, since the start of the run, if it did.
     #[serde(
         default,
         rename = "failed_at_ns",
@@ -70,8 +70,8 @@ pub struct RunResult {
     pub stopped: Option<String>,
     /// The wall-clock time of the run, in seconds.
     pub wall_s: f64,
-    /// Whether the records contain when the first packet of a message was sent and when the last one
-    /// arrived, so that the delay can be decomposed.
+    /// Whether the records contain when the first packet of a message was sent and when the last one arrived, so that the delay can be
+    /// decomposed.
     pub sees_passage: bool,
     /// What a world other than the model reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -45,8 +45,8 @@ fn forbid_null(schema: &mut Value) {
     }
 }
 
-/// Restricts the keys of each kind of workload to its own and the common ones. The descriptions of kinds are kept. If a sweep sets the
-/// kind, the keys of any kind are accepted.
+/// Restricts the keys of each kind of workload to its own and the common ones; keeps the descriptions of kinds. If a sweep sets the kind,
+/// the keys of any kind are accepted.
 fn join_kinds(workload: &mut Value) {
     let shared = workload["properties"].take();
     let shared = shared.as_object().cloned().unwrap_or_default();
@@ -192,7 +192,7 @@ impl TableKeys {
     }
 }
 
-/// Returns the alternatives of a schema: itself, and each of its choices.
+/// Returns the alternatives of a schema: itself, and each of its `anyOf`, `oneOf` or `allOf`.
 fn forms<'s>(schema: &'s Value, definitions: &'s Value) -> Box<dyn Iterator<Item = &'s Value> + 's> {
     let schema = resolved(schema, definitions);
     let choices = ["anyOf", "oneOf"].into_iter().filter_map(|choices| schema[choices].as_array()).flatten();
@@ -236,7 +236,7 @@ fn text(schema: &Value) -> String {
     whole.split("\n\n").next().unwrap_or_default().replace('\n', " ")
 }
 
-/// Follows the references of a schema.
+/// Returns the schema to which the references lead.
 fn resolved<'s>(schema: &'s Value, definitions: &'s Value) -> &'s Value {
     let only = &schema["allOf"][0];
     let reference = schema.get("$ref").or_else(|| only.get("$ref")).and_then(Value::as_str);

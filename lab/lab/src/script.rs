@@ -36,7 +36,7 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
     let programs: String = script.programs.iter().map(|own| program(own, script)).collect();
     let Some((measured, beside)) = script.flows.split_first() else {
         if !programs.is_empty() {
-            // Their nodes have any names; connections are those of the programs.
+            // Nodes have any names; the programs open their connections themselves.
             let [from, to] = [0, 1].map(|node| script.network.nodes.get(node).map_or("", String::as_str));
             return Ok(format!(
                 "title = {}\ntransports = [\"tcp\"]\nworld = {WORLD:?}\nrepetitions = 1\ntopology = {}\n\
@@ -62,7 +62,7 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
         quoted(name),
     );
     for flow in beside {
-        // A flow that lasts as long as the measured one needs no end of its own.
+        // A flow that lasts as long as the measured one needs no end.
         let is_counted = matches!(flow.load, FlowLoad::Greedy { packets: Some(_), .. });
         let ends = if flow.stop < measured.stop || is_counted {
             format!("messages = {}\n", messages(flow, script))
@@ -78,7 +78,7 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
     Ok(text + &programs)
 }
 
-/// A text of TOML, whatever the script or its file has in it.
+/// Returns a text as a TOML string.
 fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
@@ -104,7 +104,7 @@ fn program(own: &Program, script: &Script) -> String {
     text
 }
 
-/// The transport of a measured flow, called like the agent whose settings it has.
+/// Returns the transport of a flow, labelled with the name of the agent whose settings it has.
 fn transport(flow: &Flow) -> String {
     match flow.label {
         Some(label) => format!("{{ spec = {:?}, label = {label:?} }}", flow.transport),
@@ -141,7 +141,7 @@ fn messages(flow: &Flow, script: &Script) -> u64 {
         }
         FlowLoad::Scripted(packets) => packets.len() as u64,
         FlowLoad::Greedy { packets: Some(packets), .. } => *packets,
-        // With as many as the queues take, so that its time ends it.
+        // With the messages that the queues hold in addition, so that the flow's duration ends it, not their number.
         FlowLoad::Greedy { size, packets: None } => {
             let octets = lasts.as_secs_f64() * narrowest(flow, script) / 8.0 + QUEUED;
             (octets / (size + HEADERS) as f64) as u64
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(point.background[0].workload.start.to_string(), "500ms");
     }
 
-    /// What is sent at two rates is one flow, packet by packet.
+    /// A source that sends at two rates is one flow that is replayed packet by packet.
     #[test]
     fn a_flow_that_changes_is_replayed() {
         let cbr = application(1, "Traffic/CBR", "UDP", "Null", ["0.0", "0.1"]);

@@ -26,10 +26,10 @@ const MOST: usize = 100_000;
 /// The runs of one part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// Points with all their repetitions, because their number depends on the first results.
+    /// Points of which this part has all repetitions, because their number depends on the first results.
     points: BTreeSet<PointId>,
     runs: BTreeSet<RunKey>,
-    /// The approximate processor time, in µs, with the least number of repetitions.
+    /// The approximate processor time, in µs, for the smallest number of repetitions.
     work: u64,
 }
 
@@ -68,8 +68,8 @@ impl Share {
     }
 }
 
-/// Divides the runs into parts of about equal processor time: the longest first, each to the part with the
-/// least so far. The division depends only on the points, so each machine computes the same one.
+/// Divides the runs into parts of about equal processor time: the longest first, each to the part with the smallest sum so far. The
+/// division depends only on the points, so each machine computes the same one.
 pub(crate) fn shares(points: &[Point], of: usize) -> Vec<Share> {
     let mut units = units(points);
     units.sort_by_key(|(work, _)| Reverse(*work));

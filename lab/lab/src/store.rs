@@ -79,7 +79,7 @@ impl Store {
         let journal = journal.map_err(|e| LabError::file("write", &path, e))?;
         lock(dir, &journal)?;
         let (finished, whole) = read_journal(&path)?;
-        // An incomplete last line, left by a kill, is cut off; its run is repeated.
+        // A killed process may have left an incomplete last line, which is removed; its run is repeated.
         journal.set_len(whole).map_err(|e| LabError::file("write", &path, e))?;
         Ok((Self { dir: dir.to_owned(), manifest, journal }, finished))
     }
@@ -134,7 +134,7 @@ impl Store {
     }
 }
 
-/// In this file, because it reads the same journal.
+/// This implementation is here because it reads the same journal.
 impl Results {
     /// Reads a result directory without changing it.
     pub fn load(dir: &Path) -> Result<Self, LabError> {
@@ -167,13 +167,14 @@ pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), LabError> {
         fs::rename(&part, path)
     };
     write().map_err(|e| {
-        // A part that was not finished only takes space, so an error of its removal is ignored.
+        // An incomplete file only takes space, so an error when removing it is ignored.
         let _ = fs::remove_file(&part);
         LabError::file("write", path, e)
     })
 }
 
-/// Returns the manifest of a directory. Creates the directory if it does not exist, and refuses one with other contents.
+/// Returns the manifest of a directory; `None` if the directory is new. Creates the directory if it does not exist, and refuses one with
+/// other contents.
 fn begun(dir: &Path) -> Result<Option<Manifest>, LabError> {
     fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
     if dir.join(MANIFEST).exists() {
@@ -259,7 +260,7 @@ fn check_empty(dir: &Path) -> Result<(), LabError> {
         return Err(no_manifest(dir));
     }
     let mut entries = fs::read_dir(dir).map_err(|e| LabError::file("read", dir, e))?;
-    // A kill right at the start may leave an incomplete manifest.
+    // A process that was killed right at the start may have left an incomplete manifest.
     let foreign = entries.find(|entry| entry.as_ref().is_ok_and(|e| e.file_name() != "manifest.json.part"));
     match foreign {
         None => Ok(()),

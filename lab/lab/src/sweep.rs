@@ -14,10 +14,10 @@ use crate::run_result::RunResult;
 use crate::run_results::RunResults;
 use crate::stopwatch::Stopwatch;
 
-/// If this many runs fail before one is completed, the sweep ends.
+/// The number of failed runs after which the sweep ends if none has been completed.
 const HOPELESS: u64 = 20;
 
-/// So many seconds after the last news of a run there are others.
+/// Interval of progress reports while a run continues, in s.
 const TELL_EVERY: f64 = 2.0;
 
 /// The result of a run, or its failure.
@@ -163,12 +163,12 @@ impl Progress {
 }
 
 impl Step {
-    /// Returns the step for this many messages.
+    /// Returns the part of this step that belongs to this many messages.
     fn part(self, messages: u64) -> Self {
         Self { messages, work: (self.work as f64 * messages as f64 / self.messages as f64) as u64 }
     }
 
-    /// Returns the remainder after a step.
+    /// Returns the remainder of this step after a part.
     fn after(self, part: Self) -> Self {
         let Self { messages, work } = part;
         Self { messages: self.messages.saturating_sub(messages), work: self.work.saturating_sub(work) }
@@ -197,7 +197,7 @@ mod tests {
         })
         .unwrap();
         let work = plan.wanted(&RunResults::default())[0].work();
-        // Three steps of 65,536 messages and the end; a slow machine tells more often.
+        // Three steps of 65,536 messages and the end; a slow machine reports more often.
         assert!(seen.len() >= 4, "{seen:?}");
         assert_eq!(seen.last(), Some(&(true, 200_000, work)));
         assert!(seen.is_sorted(), "{seen:?}");

@@ -25,7 +25,7 @@ pub(crate) fn script_name(
         DeValue::String(name) => Ok(Some(Spanned::new(value.span(), name.to_string()))),
         _ => Err(source.error(
             &value.span(),
-            "this has to be the name of an ns script, as in topology = \"testlink.ns\"",
+            "`topology` must be the name of an ns script, such as topology = \"testlink.ns\"",
         )),
     }
 }
@@ -46,7 +46,7 @@ pub(crate) fn merge<'s>(
     let mut network = replaced(network, span);
     if let Some(own) = table.remove("network") {
         let DeValue::Table(own) = own.into_inner() else {
-            return Err(source.error(span, "beside a topology, `network` has to be a table"));
+            return Err(source.error(span, "with a topology, `network` must be a table"));
         };
         for (key, value) in own {
             if let ("links" | "lans", DeValue::Table(_)) = (key.get_ref().as_ref(), value.get_ref()) {

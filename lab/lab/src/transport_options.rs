@@ -46,7 +46,7 @@ pub(crate) fn assign(
     let [kind, key] = path else {
         return Err("an option consists of a transport and a name, as in sctp.streams".to_owned());
     };
-    // What is no list is refused where it is read.
+    // A value that is not a list is refused where it is read.
     let Some(DeValue::Array(transports)) = table.get_mut("transports").map(Spanned::as_mut) else {
         return Ok(());
     };
@@ -68,7 +68,7 @@ pub(crate) fn assign(
     }
 }
 
-/// The specification of a transport, which may have a name beside it.
+/// Returns the specification of a transport, which may also have a label.
 fn spec(transport: &DeValue<'_>) -> Option<String> {
     match transport {
         DeValue::String(spec) => Some(spec.to_string()),
@@ -96,7 +96,7 @@ fn with_option(spec: &str, key: &str, value: &str) -> Result<String, String> {
     }
 }
 
-/// The transport with this specification, and with the name that it had.
+/// Returns the transport with this specification; its label stays the same.
 fn renamed<'s>(
     mut named: DeTable<'s>,
     transport: &DeValue<'_>,

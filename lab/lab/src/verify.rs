@@ -101,12 +101,12 @@ pub(crate) fn differences(stored: &RunResult, now: &RunResult) -> Vec<String> {
 /// Returns a result without its wall-clock time, which always differs.
 fn fixed(run: &RunResult) -> Value {
     let run = RunResult { wall_s: 0.0, ..run.clone() };
-    // Via text, which can represent sums beyond 64 bits.
+    // As text, which can represent sums beyond 64 bits.
     let text = serde_json::to_string(&run).expect("a run is JSON");
     serde_json::from_str(&text).expect("it is what was written")
 }
 
-/// Adds the names of fields that differ.
+/// Adds the names of the fields that differ.
 fn compare(name: &str, stored: &Value, now: &Value, fields: &mut Vec<String>) {
     match (stored, now) {
         (Value::Object(old), Value::Object(new)) => {

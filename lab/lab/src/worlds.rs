@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// Creates a world of a family; the argument is the part of its name after the colon.
 type Make = fn(&str) -> Result<Arc<dyn World>, RunError>;
 
-/// Every family of worlds. The first is the default. A new one is a line here.
+/// Every family of worlds; the first is the default. A new family is a line here.
 const FAMILIES: [(&str, Make); 3] = [("model", |_| Ok(Arc::new(Model))), ("kernel", kernel), ("live", live)];
 
 fn kernel(release: &str) -> Result<Arc<dyn World>, RunError> {
@@ -45,7 +45,7 @@ impl Default for WorldName {
 }
 
 impl WorldName {
-    /// Creates the name of a world: a certain one of a family, or any if `variant` is empty.
+    /// Creates the name of a world: a certain one of a family, or the default one if `variant` is empty.
     pub fn of(family: &str, variant: &str) -> Self {
         Self(if variant.is_empty() { family.to_owned() } else { format!("{family}:{variant}") })
     }

@@ -6,7 +6,7 @@ use crate::KernelError;
 use crate::error::MachineFault;
 
 /// The interval at which a wait checks whether the run continues.
-const LOOK: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The wall-clock time at which a machine is ended.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Deadline {
 
     /// Returns how long to wait before the next [`Deadline::check`].
     pub(super) fn wait(&self) -> Duration {
-        self.remaining().min(LOOK)
+        self.remaining().min(CHECK_INTERVAL)
     }
 
     /// Returns an error if the run has been stopped, or if the deadline has passed.

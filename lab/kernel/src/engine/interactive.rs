@@ -57,8 +57,8 @@ fn parse_message(message: &[u8]) -> Result<GuestMessage, KernelError> {
 
 /// Returns why a guest ended unexpectedly, from the `mail` that it wrote.
 pub(super) fn exit_reason(mail: &Mail) -> MachineFault {
-    match serde_json::from_slice(&mail.text) {
+    match serde_json::from_slice(&mail.result_json) {
         Ok(JobResult::Failed(problem)) => MachineFault::Guest(problem),
-        _ => MachineFault::Ended("it left the shell".to_owned()),
+        _ => MachineFault::Ended("the guest ended the session".to_owned()),
     }
 }

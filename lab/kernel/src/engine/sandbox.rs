@@ -21,7 +21,7 @@ const SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store"];
 
 /// A device that every process may use.
-const NOTHING: &str = "/dev/null";
+const NULL_DEVICE: &str = "/dev/null";
 
 /// The files that a process may access, in addition to the programs of the system.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ fn build_ruleset(rules: &AccessRules) -> Result<RulesetCreated, RulesetError> {
         .add_rules(path_beneath_rules(SYSTEM, AccessFs::from_read(ALL)))?
         .add_rules(path_beneath_rules(&rules.programs, AccessFs::from_read(ALL)))?
         .add_rules(path_beneath_rules(&rules.reads, AccessFs::ReadFile | AccessFs::ReadDir))?
-        .add_rules(path_beneath_rules([NOTHING], AccessFs::ReadFile | AccessFs::WriteFile))?
+        .add_rules(path_beneath_rules([NULL_DEVICE], AccessFs::ReadFile | AccessFs::WriteFile))?
         .add_rules(path_beneath_rules(&rules.own, own_directory_access()))
 }
 
@@ -117,7 +117,7 @@ mod tests {
     ];
 
     /// Shell commands that must succeed in the sandbox.
-    const NEEDED: [&str; 4] = [
+    const PERMITTED: [&str; 4] = [
         "echo mine >file && cat file",
         "mkdir a && echo >file && mv file other && rm -r other a",
         "cat $given/data",
@@ -179,7 +179,7 @@ mod tests {
             let is_refused = refusals.iter().any(|refusal| said.contains(refusal));
             assert!(is_refused, "{attempt}: {said}");
         }
-        for need in NEEDED {
+        for need in PERMITTED {
             assert_eq!(Fixture::new().problem(need, true), None, "{need}");
         }
     }

@@ -14,17 +14,17 @@ const SEED: Seed = Seed(1);
 
 /// Whether the host disturbs the guest on purpose; random disturbances are too rare for a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Host {
+pub(super) enum HostDisturbance {
     /// The host runs the machine as usual.
-    AsItIs,
+    None,
     /// The host pauses the machine's threads at each point where that might have an effect.
-    Disturbing,
+    Forced,
 }
 
 /// Returns whether two runs of one job by `run` differ. They run one after the other, because memory may suffice for only one.
-pub(super) fn differs(run: impl Fn(&[u8], Host) -> Result<Mail, KernelError>) -> Result<bool, KernelError> {
+pub(super) fn differs(run: impl Fn(&[u8], HostDisturbance) -> Result<Mail, KernelError>) -> Result<bool, KernelError> {
     let job = job();
-    Ok(run(&job, Host::AsItIs)? != run(&job, Host::Disturbing)?)
+    Ok(run(&job, HostDisturbance::None)? != run(&job, HostDisturbance::Forced)?)
 }
 
 /// Returns a job with transactions over a lossy link, with TCP, which every kernel has.
@@ -47,7 +47,7 @@ mod tests {
     fn the_same_answer_twice_passes_and_two_answers_do_not() {
         let answer = |octet| Ok(Mail { records: vec![octet], ..Mail::default() });
         assert!(!differs(|_, _| answer(1)).unwrap());
-        assert!(differs(|_, host| answer(u8::from(host == Host::Disturbing))).unwrap());
+        assert!(differs(|_, host| answer(u8::from(host == HostDisturbance::Forced))).unwrap());
     }
 
     #[test]

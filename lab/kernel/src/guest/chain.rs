@@ -10,8 +10,8 @@ use hol_traffic::{Filter, ShapedLink, Stage, apply, discipline, emulator, queue}
 
 use super::bpf::Program;
 use super::namespace::Namespace;
-use super::netlink::Routing;
-use super::queue_sampler::LineQueues;
+use super::netlink::RoutingSocket;
+use super::queue_sampler::LinkQueueStatistics;
 use super::{GuestError, handle, tc_bpf};
 
 /// linux/rtnetlink.h
@@ -24,7 +24,7 @@ const EGRESS: u32 = 0xffff_fff3;
 /// An interface, and a routing socket of its namespace.
 #[derive(Debug)]
 pub(super) struct Port {
-    routing: Routing,
+    routing: RoutingSocket,
     interface: u32,
 }
 
@@ -32,7 +32,7 @@ impl Port {
     /// Opens the interface with this index.
     pub(super) fn new(there: &Namespace, interface: u32) -> Result<Self, GuestError> {
         there.enter()?;
-        Ok(Self { routing: Routing::here()?, interface })
+        Ok(Self { routing: RoutingSocket::open()?, interface })
     }
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Chain {
     /// The number of changes, from which seeds and handles are derived.
     changes: u32,
     /// Programs, by index of their stage, that continue to count after the link was down.
-    counting: BTreeMap<usize, Program>,
+    counters: BTreeMap<usize, Program>,
 }
 
 impl Chain {
@@ -72,25 +72,25 @@ impl Chain {
         detour: Option<Detour>,
     ) -> Result<Self, GuestError> {
         let (settings, floor) = (line.settings.clone(), line.floor());
-        let (stages, counting) = (Vec::new(), BTreeMap::new());
-        let mut chain = Self { line, seed, start, end, detour, stages, settings, changes: 0, counting };
+        let (stages, counters) = (Vec::new(), BTreeMap::new());
+        let mut chain = Self { line, seed, start, end, detour, stages, settings, changes: 0, counters };
         chain.install(&floor)?;
         Ok(chain)
     }
 
     /// Returns the disciplines whose statistics are those of the link's queue, with a netlink socket of its
     /// own.
-    pub(super) fn queue_statistics(&self, router: &Namespace) -> Result<LineQueues, GuestError> {
+    pub(super) fn queue_statistics(&self, router: &Namespace) -> Result<LinkQueueStatistics, GuestError> {
         router.enter()?;
         let queue = self.detour.as_ref().map(|detour| detour.queue.interface);
         let overhead = self.settings.overhead.0;
-        Ok(LineQueues::new(Routing::here()?, &self.stages, (queue, self.start.interface), overhead))
+        Ok(LinkQueueStatistics::new(RoutingSocket::open()?, &self.stages, (queue, self.start.interface), overhead))
     }
 
     /// Installs the stages with which the run starts.
-    pub(super) fn begin(&mut self) -> Result<(), GuestError> {
-        self.copy()?;
-        self.divert()?;
+    pub(super) fn install_settings(&mut self) -> Result<(), GuestError> {
+        self.duplicate()?;
+        self.redirect_to_detour()?;
         self.install(&self.line.stages(&self.settings))
     }
 
@@ -99,7 +99,7 @@ impl Chain {
         apply(&mut self.settings, change);
         let stages = self.line.stages(&self.settings);
         match change {
-            LinkChange::Down => self.cut(),
+            LinkChange::Down => self.drop_all(),
             LinkChange::Up if self.stages.is_empty() => self.install(&stages),
             _ if self.stages.is_empty() => Ok(()),
             _ => self.adjust(stages),
@@ -114,16 +114,16 @@ impl Chain {
         for (place, stage) in stages.iter().enumerate() {
             match stage {
                 Stage::Filter(Filter::Admit(limit)) => {
-                    let [admit, after] = tc_bpf::room(*limit)?;
+                    let [admit, after] = tc_bpf::octet_limit(*limit)?;
                     release = Some(after);
-                    self.filter(place, &admit)?;
+                    self.install_filter(place, &admit)?;
                 }
                 Stage::Filter(Filter::Release) => {
-                    let release = release.take().ok_or("a queue has a way out but no way in")?;
-                    self.filter(place, &release)?;
+                    let release = release.take().ok_or("a filter counts packets that leave a queue, but none counts those that enter it")?;
+                    self.install_filter(place, &release)?;
                 }
-                Stage::Filter(Filter::Drop(numbers)) => self.count(place, || tc_bpf::drops(numbers))?,
-                Stage::Filter(Filter::Police(bucket)) => self.count(place, || tc_bpf::police(*bucket))?,
+                Stage::Filter(Filter::Drop(numbers)) => self.install_counter(place, || tc_bpf::drops(numbers))?,
+                Stage::Filter(Filter::Police(bucket)) => self.install_counter(place, || tc_bpf::police(*bucket))?,
                 _ => self.install_stage(place)?,
             }
         }
@@ -138,13 +138,13 @@ impl Chain {
     }
 
     /// Drops all packets in the chain and all that arrive.
-    fn cut(&mut self) -> Result<(), GuestError> {
+    fn drop_all(&mut self) -> Result<(), GuestError> {
         self.changes += 1;
         self.stages.clear();
         let queue = self.detour.as_ref().map(|detour| &detour.queue);
         queue.into_iter().chain([&self.start]).try_for_each(|port| {
             let message = discipline::set(port.interface, self.handle(0), ROOT, "blackhole");
-            port.routing.request(message, "take a line down")
+            port.routing.request(message, "take a link down")
         })
     }
 
@@ -153,7 +153,7 @@ impl Chain {
     }
 
     /// Returns the interface of the stage at `place`, and the start of a message that sets the discipline there.
-    fn seat(&self, place: usize, kind: &str) -> (&Port, Message) {
+    fn discipline_message(&self, place: usize, kind: &str) -> (&Port, Message) {
         let crossed = self.stages[..place].contains(&Stage::Transit);
         let before = self.detour.as_ref().filter(|_| !crossed).map(|detour| &detour.queue);
         let port = before.unwrap_or(&self.start);
@@ -170,24 +170,24 @@ impl Chain {
 
     /// Installs the stage at `place`, unless it is a filter.
     fn install_stage(&self, place: usize) -> Result<(), GuestError> {
-        let seat = |kind| self.seat(place, kind);
+        let discipline_message = |kind| self.discipline_message(place, kind);
         let name = &self.line.name;
         match &self.stages[place] {
             Stage::Emulator(settings) => {
                 let seed = self.line.seed(self.seed, place, self.changes.into());
-                let (port, message) = seat(emulator::KIND);
+                let (port, message) = discipline_message(emulator::KIND);
                 port.routing.request(
                     emulator::encode(message, settings, seed),
                     &format!("set up an emulator (netem) of {name}"),
                 )
             }
             Stage::Pace(pace) => {
-                let (port, message) = seat("cbs");
+                let (port, message) = discipline_message("cbs");
                 port.routing.request(queue::pace(message, pace), &self.needs("a shaper", "sch_cbs"))
             }
             Stage::Waiting(waiting) => {
                 let (kind, module) = queue::kind(waiting);
-                let (port, message) = seat(kind);
+                let (port, message) = discipline_message(kind);
                 port.routing.request(queue::waiting(message, waiting), &self.needs("a queue", module))
             }
             Stage::Filter(_) | Stage::Transit => Ok(()),
@@ -195,45 +195,45 @@ impl Chain {
     }
 
     /// Installs a discipline that only runs a program.
-    fn filter(&self, place: usize, program: &Program) -> Result<(), GuestError> {
+    fn install_filter(&self, place: usize, program: &Program) -> Result<(), GuestError> {
         // linux/pkt_sched.h, `struct tc_prio_qopt`: two bands, and all packets into the first.
         let bands = [&2_u32.to_ne_bytes()[..], &[0; 16]].concat();
-        let (port, message) = self.seat(place, "prio");
+        let (port, message) = self.discipline_message(place, "prio");
         port.routing.request(message.with(TCA_OPTIONS, &bands), &self.needs("a filter", "sch_prio"))?;
         self.attach(port, self.handle(place), program)
     }
 
     /// Installs a program that counts; reuses the one of an earlier installation, with its count.
-    fn count(
+    fn install_counter(
         &mut self,
         place: usize,
         program: impl FnOnce() -> Result<Program, GuestError>,
     ) -> Result<(), GuestError> {
-        let program = self.counting.remove(&place).map_or_else(program, Ok)?;
-        self.filter(place, &program)?;
-        self.counting.insert(place, program);
+        let program = self.counters.remove(&place).map_or_else(program, Ok)?;
+        self.install_filter(place, &program)?;
+        self.counters.insert(place, program);
         Ok(())
     }
 
     /// Redirects all packets to the detour, if there is one.
-    fn divert(&self) -> Result<(), GuestError> {
+    fn redirect_to_detour(&self) -> Result<(), GuestError> {
         let Some(Detour { queue, back }) = &self.detour else { return Ok(()) };
-        self.watch(&self.start, EGRESS, &tc_bpf::away(queue.interface)?)?;
-        self.watch(back, INGRESS, &tc_bpf::back(self.start.interface)?)
+        self.attach_to_interface(&self.start, EGRESS, &tc_bpf::redirect_to_detour(queue.interface)?)?;
+        self.attach_to_interface(back, INGRESS, &tc_bpf::return_from_detour(self.start.interface)?)
     }
 
     /// Attaches a program that duplicates a share of the packets, if the link has `duplicate`.
-    fn copy(&self) -> Result<(), GuestError> {
+    fn duplicate(&self) -> Result<(), GuestError> {
         let share = self.settings.duplicate;
         if share.is_zero() {
             return Ok(());
         }
         let program = tc_bpf::copies(share, self.seed.derive(&self.line.name).derive("duplicate").0)?;
-        self.watch(&self.end, INGRESS, &program)
+        self.attach_to_interface(&self.end, INGRESS, &program)
     }
 
     /// Attaches a program to all packets that arrive at an interface (`INGRESS`) or leave it (`EGRESS`).
-    fn watch(&self, port: &Port, side: u32, program: &Program) -> Result<(), GuestError> {
+    fn attach_to_interface(&self, port: &Port, side: u32, program: &Program) -> Result<(), GuestError> {
         let message = discipline::set(port.interface, 0xffff_0000, CLSACT, "clsact");
         port.routing.request(message, &self.needs("a filter", "sch_ingress"))?;
         self.attach(port, side, program)

@@ -14,7 +14,7 @@ use super::GuestError;
 use super::clock::wait;
 use super::programs::{ProgramOutput, Programs};
 use super::topology::Topology;
-use super::variables::is_here;
+use super::variables::is_local_kernel;
 use crate::job::FlowReport;
 
 /// The flows, and the namespaces of each flow's client and server.
@@ -36,7 +36,7 @@ pub(super) fn all<'t>(
         addresses: network.addresses(node(name)),
         port,
     });
-    if is_here() {
+    if is_local_kernel() {
         // Delays of the socket layer take real time here, as in the live world.
         assignments.iter_mut().for_each(|flow| (flow.gathers, flow.stamps) = (true, true));
     }
@@ -76,7 +76,7 @@ pub(super) fn run(
     let stop = Stop::new()?;
     let measured = |own: RunLinks<'_>| match programs {
         Some(programs) if scenario.runs_programs() => programs.run(None),
-        Some(programs) => beside(programs, &stop, || flows.run(0, own)),
+        Some(programs) => run_programs_meanwhile(programs, &stop, || flows.run(0, own)),
         None => Ok((flows.run(0, own)?, ProgramOutput::default())),
     };
     let other = |flow, ties: RunLinks<'_>| flows.run(flow, ties);
@@ -86,7 +86,7 @@ pub(super) fn run(
 }
 
 /// Runs `programs` until the measured flow has ended. The run fails if they fail.
-fn beside(
+fn run_programs_meanwhile(
     programs: Programs<'_>,
     stop: &Stop,
     measured: impl FnOnce() -> Result<FlowRun, SocketsError>,
@@ -99,8 +99,8 @@ fn beside(
     });
     let (mut run, (programs_run, output)) = (run?, programs_run?);
     raised?;
-    if run.stopped == RunEnd::Finished && programs_run.stopped != RunEnd::Finished {
-        run.stopped = programs_run.stopped;
+    if run.run_end == RunEnd::Finished && programs_run.run_end != RunEnd::Finished {
+        run.run_end = programs_run.run_end;
     }
     Ok((run, output))
 }
@@ -116,7 +116,7 @@ impl Outcome {
         let report = |run: &FlowRun| FlowReport {
             connected: run.connected.map(Time::as_nanos),
             ended: run.ended.as_nanos(),
-            stopped: run.stopped.clone(),
+            stopped: run.run_end.clone(),
             was_stopped: run.was_stopped,
         };
         self.runs.flows.iter().map(report).collect()

@@ -46,18 +46,18 @@ pub(crate) use error::GuestError;
 use host_channel::HostChannel;
 use module::load;
 pub use variables::is_guest;
-use variables::{FIRST, MARK, ROOT, is_here};
+use variables::{INIT_PROCESS, MARK, ROOT, is_local_kernel};
 
 use crate::job::{Job, JobResult};
 use crate::modules;
 
 /// Runs the guest. In a virtual machine it returns only after an error, because the host ends the machine.
 pub fn main() -> ExitCode {
-    if std::env::var_os(MARK).is_some_and(|mark| mark == FIRST) {
+    if std::env::var_os(MARK).is_some_and(|mark| mark == INIT_PROCESS) {
         return programs::init_process::main();
     }
     let channel = host_channel::current();
-    let booted = if is_here() { Ok(()) } else { boot() };
+    let booted = if is_local_kernel() { Ok(()) } else { boot() };
     if let Err(problem) = booted.and_then(|()| channel.report_boot()) {
         eprintln!("hol: {problem}");
         return ExitCode::FAILURE;
@@ -131,7 +131,7 @@ fn await_exact_timers() -> Result<(), GuestError> {
 /// Receives the job, and loads the modules that it needs.
 fn job(channel: &dyn HostChannel) -> Result<Job, GuestError> {
     let job: Job = serde_json::from_slice(&channel.job()?)?;
-    if !is_here() {
+    if !is_local_kernel() {
         if job.scenario.filtered().is_some() {
             modules::of_filter().try_for_each(|file| load(&file))?;
         }

@@ -8,13 +8,13 @@ use hol_sockets::setting_path;
 use nix::sched::{CloneFlags, setns, unshare};
 
 use super::GuestError;
-use super::netlink::Routing;
+use super::netlink::RoutingSocket;
 
 /// A network namespace, and a routing socket in it.
 #[derive(Debug)]
 pub(super) struct Namespace {
     pub(super) file: File,
-    pub(super) routing: Routing,
+    pub(super) routing: RoutingSocket,
 }
 
 /// Sysctls of all IPv4 namespaces: no IPv6, whose own traffic would consume numbers of the random streams, and no reverse path filter,
@@ -38,8 +38,8 @@ const IPV6: [(&str, &str); 4] = [
 impl Namespace {
     /// Creates a namespace, and moves this thread into it.
     pub(super) fn new(ip: Ip) -> Result<Self, GuestError> {
-        unshare(CloneFlags::CLONE_NEWNET).map_err(|e| format!("cannot make a network namespace: {e}"))?;
-        let namespace = Self { file: File::open("/proc/self/ns/net")?, routing: Routing::here()? };
+        unshare(CloneFlags::CLONE_NEWNET).map_err(|e| format!("cannot create a network namespace: {e}"))?;
+        let namespace = Self { file: File::open("/proc/self/ns/net")?, routing: RoutingSocket::open()? };
         for (name, value) in if ip == Ip::V4 { &IPV4[..] } else { &IPV6 } {
             set(name, value)?;
         }
@@ -59,11 +59,11 @@ pub(super) fn set(name: &str, value: &str) -> Result<(), GuestError> {
 
 /// Returns the number of packets that an interface of this namespace received, and the number that it sent.
 pub(super) fn packets(interface: &str) -> Option<(u64, u64)> {
-    counted(&fs::read_to_string("/proc/net/dev").ok()?, interface)
+    parse_counters(&fs::read_to_string("/proc/net/dev").ok()?, interface)
 }
 
 /// Parses proc(5)'s table of interfaces: eight numbers for receiving, then eight for sending; packets are the second of each.
-fn counted(table: &str, interface: &str) -> Option<(u64, u64)> {
+fn parse_counters(table: &str, interface: &str) -> Option<(u64, u64)> {
     let (_, numbers) =
         table.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| name.trim() == interface)?;
     let number = |index: usize| numbers.split_whitespace().nth(index)?.parse().ok();
@@ -78,7 +78,7 @@ mod tests {
     fn the_counters_of_an_interface_are_found() {
         let table =
             "Inter-|   Receive\n face |bytes    packets errs\n    c1: 100 5 0 0 0 0 0 0 200 7 0 0 0 0 0 0\n";
-        assert_eq!(counted(table, "c1"), Some((5, 7)));
-        assert_eq!(counted(table, "c"), None);
+        assert_eq!(parse_counters(table, "c1"), Some((5, 7)));
+        assert_eq!(parse_counters(table, "c"), None);
     }
 }

@@ -6,11 +6,11 @@ use super::GuestError;
 
 /// A netlink socket of one namespace's routing subsystem.
 #[derive(Debug)]
-pub(super) struct Routing(Socket);
+pub(super) struct RoutingSocket(Socket);
 
-impl Routing {
+impl RoutingSocket {
     /// Opens a socket in this thread's namespace.
-    pub(super) fn here() -> Result<Self, GuestError> {
+    pub(super) fn open() -> Result<Self, GuestError> {
         Ok(Self(Socket::routing()?))
     }
 

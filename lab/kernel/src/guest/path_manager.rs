@@ -25,7 +25,7 @@ const FLAGS: u16 = 6;
 
 impl PathManager {
     /// Opens the path manager of this thread's namespace.
-    pub(super) fn here() -> Result<Self, GuestError> {
+    pub(super) fn open() -> Result<Self, GuestError> {
         let (socket, mut family) = (Socket::generic()?, None);
         // linux/genetlink.h: the request for the family that is named after the four octets of the header.
         const CONTROLLER: u16 = 0x10;
@@ -54,12 +54,12 @@ impl PathManager {
         const BACKUP: u32 = 4;
         let flags = if is_backup { SIGNAL | BACKUP } else { SIGNAL };
         let endpoint = |attributes: Message| about(attributes, address).with_number(FLAGS, flags);
-        self.request(ADD_ADDR, endpoint, &format!("tell of {address}"))
+        self.request(ADD_ADDR, endpoint, &format!("announce {address}"))
     }
 
     /// Sets the largest number of additional subflows of a connection, and of announced addresses that it accepts. Linux' default is
     /// none, so that a connection uses one path.
-    pub(super) fn allow(&self, subflows: u32) -> Result<(), GuestError> {
+    pub(super) fn set_limits(&self, subflows: u32) -> Result<(), GuestError> {
         const RCV_ADD_ADDRS: u16 = 2;
         const SUBFLOWS: u16 = 3;
         let message = Message::new(self.family, 0, &[SET_LIMITS, 1, 0, 0])

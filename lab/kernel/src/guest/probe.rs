@@ -22,8 +22,8 @@ const TRIES: usize = 3;
 const LONGEST: u32 = 1500;
 
 /// Returns the baseline of each link direction.
-pub(super) fn floors(topology: &Topology, plan: &BuildableNetwork) -> Result<Vec<BaselineDelay>, GuestError> {
-    let mut floors = Vec::new();
+pub(super) fn measure_baselines(topology: &Topology, plan: &BuildableNetwork) -> Result<Vec<BaselineDelay>, GuestError> {
+    let mut measure_baselines = Vec::new();
     for segment in plan.network.segments() {
         let [first, second] = [0, 1].map(|end| {
             let interface = segment.interfaces[end];
@@ -34,13 +34,13 @@ pub(super) fn floors(topology: &Topology, plan: &BuildableNetwork) -> Result<Vec
             Medium::Lan(line) => vec![(line, first, second)],
         };
         for (line, from, to) in ways {
-            floors.push(floor(topology, plan, &plan.lines[usize::from(line.0)], [from, to])?);
+            measure_baselines.push(measure_baseline(topology, plan, &plan.lines[usize::from(line.0)], [from, to])?);
         }
     }
-    Ok(floors)
+    Ok(measure_baselines)
 }
 
-fn floor(
+fn measure_baseline(
     topology: &Topology,
     plan: &BuildableNetwork,
     line: &ShapedLink,
@@ -49,17 +49,17 @@ fn floor(
     let packet = plan.mtu.min(LONGEST);
     let serialization = line.serialization(packet.into()).as_nanos();
     let delay = line.settings.delay.as_nanos() + serialization;
-    let patience = Duration::from_nanos(delay + TRAIN * serialization) + Duration::from_secs(5);
-    let wire = Wire {
+    let timeout = Duration::from_nanos(delay + TRAIN * serialization) + Duration::from_secs(5);
+    let wire = SocketPair {
         sender: socket(topology, from, from.address)?,
         receiver: socket(topology, to, to.address)?,
         payload: vec![0; packet as usize - plan.network.ip().header() - Datagram::HEADER],
     };
     wire.sender.connect(wire.receiver.local_addr()?)?;
-    wire.receiver.set_read_timeout(Some(patience))?;
+    wire.receiver.set_read_timeout(Some(timeout))?;
     let lost = |e| format!("{}: a probe packet was lost before the run: {e}", line.name);
-    let one = wire.fastest(1).map_err(lost)?;
-    let train = wire.fastest(TRAIN).map_err(lost)?;
+    let one = wire.shortest_time(1).map_err(lost)?;
+    let train = wire.shortest_time(TRAIN).map_err(lost)?;
     Ok(BaselineDelay {
         name: line.name.clone(),
         delay: one,
@@ -75,15 +75,15 @@ fn socket(topology: &Topology, at: Interface, address: IpAddr) -> Result<UdpSock
 }
 
 /// Two sockets, one at each end of a link direction.
-struct Wire {
+struct SocketPair {
     sender: UdpSocket,
     receiver: UdpSocket,
     payload: Vec<u8>,
 }
 
-impl Wire {
-    fn fastest(&self, count: u64) -> std::io::Result<u64> {
-        (0..TRIES).try_fold(u64::MAX, |fastest, _| Ok(fastest.min(self.send(count)?)))
+impl SocketPair {
+    fn shortest_time(&self, count: u64) -> std::io::Result<u64> {
+        (0..TRIES).try_fold(u64::MAX, |shortest_time, _| Ok(shortest_time.min(self.send(count)?)))
     }
 
     /// Sends datagrams back to back; returns the time until the last has arrived, in ns.

@@ -15,15 +15,15 @@ use nix::sys::prctl::set_timerslack;
 use super::GuestError;
 use super::clock::wait;
 use super::handle;
-use super::netlink::Routing;
+use super::netlink::RoutingSocket;
 
 /// Length of an Ethernet header in octets.
 const ETHERNET: u64 = 14;
 
 /// The queueing disciplines whose statistics are those of a link's queue.
 #[derive(Debug)]
-pub(super) struct LineQueues {
-    routing: Routing,
+pub(super) struct LinkQueueStatistics {
+    routing: RoutingSocket,
     /// The disciplines that hold waiting packets and the packet in transmission.
     backlogged: Vec<QdiscPosition>,
     /// The discipline that drops packets when the queue is full.
@@ -57,12 +57,12 @@ impl MonotonicCount {
     }
 }
 
-impl LineQueues {
+impl LinkQueueStatistics {
     /// Creates the statistics of a link with these `stages`: the first ones are on the interface of its detour, if there is one, the others
     /// on the link's own. The octets of a packet beyond IP are `overhead` on the detour, because it has a size table (tc-stab(8)), and an
     /// Ethernet header on the link's own interface.
     pub(super) fn new(
-        routing: Routing,
+        routing: RoutingSocket,
         stages: &[Stage],
         (detour, own): (Option<u32>, u32),
         overhead: u64,
@@ -132,7 +132,7 @@ pub(super) struct QueueSampler(Arc<Mutex<Vec<Sample>>>);
 impl QueueSampler {
     /// Starts a thread that samples at multiples of `interval` since the `beginning`; it ends with the machine.
     pub(super) fn start(
-        mut lines: Vec<LineQueues>,
+        mut lines: Vec<LinkQueueStatistics>,
         interval: Duration,
         beginning: RunStart,
     ) -> Result<Self, GuestError> {
@@ -165,7 +165,7 @@ impl QueueSampler {
     }
 }
 
-fn sample_all(lines: &mut [LineQueues], at: Time, samples: &mut Vec<Sample>) -> Result<(), GuestError> {
+fn sample_all(lines: &mut [LinkQueueStatistics], at: Time, samples: &mut Vec<Sample>) -> Result<(), GuestError> {
     for (line, queues) in (0..).zip(lines) {
         samples.push(Sample { at, of: SampleValue::Queue(queues.sample(line)?) });
     }

@@ -37,7 +37,7 @@ impl Event {
     fn rank(&self) -> u8 {
         match self {
             Self::Change(_) => 0,
-            Self::Move(node) if !node.comes => 1,
+            Self::Move(node) if !node.is_added => 1,
             Self::Move(_) => 2,
             Self::Reroute(_) => 3,
         }
@@ -64,9 +64,9 @@ impl Schedule {
         reroutes: Vec<Reroute>,
     ) -> Self {
         let mut schedule = Self { beginning, events: VecDeque::new(), chains, changed: 0 };
-        schedule.put(changes.into_iter().map(Event::Change));
-        schedule.put(moves.into_iter().map(Event::Move));
-        schedule.put(reroutes.into_iter().map(Event::Reroute));
+        schedule.insert(changes.into_iter().map(Event::Change));
+        schedule.insert(moves.into_iter().map(Event::Move));
+        schedule.insert(reroutes.into_iter().map(Event::Reroute));
         schedule
     }
 
@@ -79,7 +79,7 @@ impl Schedule {
     }
 
     /// Performs the events that are due; returns the time until the next one, which is a lower bound if the run has not begun.
-    pub(super) fn attend(&mut self) -> Result<Option<Duration>, GuestError> {
+    pub(super) fn perform_due(&mut self) -> Result<Option<Duration>, GuestError> {
         while let Some(event) = self.events.front() {
             let left = event.at().saturating_since(self.beginning.time().unwrap_or_default());
             if left > Span::ZERO {
@@ -90,8 +90,8 @@ impl Schedule {
                     self.changed += 1;
                     self.chains[usize::from(link.0)].change(&change)?;
                 }
-                Some(Event::Move(node)) => node.take_place()?,
-                Some(Event::Reroute(route)) => route.take_place()?,
+                Some(Event::Move(node)) => node.apply()?,
+                Some(Event::Reroute(route)) => route.apply()?,
                 None => {}
             }
         }
@@ -99,13 +99,13 @@ impl Schedule {
     }
 
     /// Replaces the link changes; the first ones are those that have already happened.
-    pub(super) fn change(&mut self, changes: Vec<ScheduledChange>) {
+    pub(super) fn replace_changes(&mut self, changes: Vec<ScheduledChange>) {
         self.events.retain(|event| !matches!(event, Event::Change(_)));
         let left = self.changed;
-        self.put(changes.into_iter().skip(left).map(Event::Change));
+        self.insert(changes.into_iter().skip(left).map(Event::Change));
     }
 
-    fn put(&mut self, events: impl Iterator<Item = Event>) {
+    fn insert(&mut self, events: impl Iterator<Item = Event>) {
         self.events.extend(events);
         self.events.make_contiguous().sort_by_key(|event| (event.at(), event.rank()));
     }
@@ -113,10 +113,10 @@ impl Schedule {
 
 fn follow(mut schedule: Schedule) {
     // By default, wake-ups may be up to 50 µs late.
-    let mut step = set_timerslack(1).map_err(GuestError::from).and_then(|()| schedule.attend());
+    let mut step = set_timerslack(1).map_err(GuestError::from).and_then(|()| schedule.perform_due());
     while let Ok(Some(left)) = step {
         wait(left);
-        step = schedule.attend();
+        step = schedule.perform_due();
     }
     if let Err(problem) = step {
         // A run in which the network differs from the requested one is invalid.

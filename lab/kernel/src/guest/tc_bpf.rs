@@ -32,14 +32,14 @@ const COPY: i32 = 1;
 const RETURNED: i32 = 2;
 
 /// Limits a queue in octets with two filters, one before the transmitter and one after it.
-pub(super) fn room(limit: u64) -> Result<[Program; 2], GuestError> {
+pub(super) fn octet_limit(limit: u64) -> Result<[Program; 2], GuestError> {
     let taken = Map::number(0)?;
     // The packet's own octets (r1) and those in the queue (r2). An empty queue accepts a packet of any length.
     let admit = code().number(&taken).op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
     let admit = admit.op(LOAD, 2, 0, 0, 0).op(IF_EQUAL, 2, 0, 4, 0);
     let admit =
         admit.constant(3, limit).op(SUBTRACT_REGISTER, 3, 1, 0, 0).op(IF_GREATER_REGISTER, 2, 3, 3, 0);
-    let admit = admit.op(ADD_REGISTER, 2, 1, 0, 0).op(STORE, 0, 2, 0, 0).pass().shoot();
+    let admit = admit.op(ADD_REGISTER, 2, 1, 0, 0).op(STORE, 0, 2, 0, 0).pass().drop_packet();
     let release = code().number(&taken).op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
     let release = release.op(LOAD, 2, 0, 0, 0).op(SUBTRACT_REGISTER, 2, 1, 0, 0).op(STORE, 0, 2, 0, 0);
     Ok([admit.load()?, release.load()?])
@@ -53,7 +53,7 @@ pub(super) fn drops(numbers: &[u64]) -> Result<Program, GuestError> {
     let code = code.op(ADD, 0, 0, 0, -ICMPV6).pass_if(IF_EQUAL, 0, 0);
     let code = code.number(&count).op(LOAD, 1, 0, 0, 0).op(ADD, 1, 0, 0, 1).op(STORE, 0, 1, 0, 0);
     let code = code.op(STORE, 10, 1, -8, 0).look_up(&wanted, -8);
-    code.shoot().load()
+    code.drop_packet().load()
 }
 
 /// Drops packets without tokens, with the same arithmetic as the model.
@@ -69,7 +69,7 @@ pub(super) fn police(bucket: TokenBucket) -> Result<Program, GuestError> {
     let code = code.op(LOAD, 1, 7, 0, 0).op(ADD_REGISTER, 0, 1, 0, 0).at_most(0, bucket.most());
     let code = code.op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
     let code = code.constant(2, TokenBucket::PARTS).op(MULTIPLY_REGISTER, 1, 2, 0, 0);
-    let code = code.op(IF_NOT_BELOW_REGISTER, 0, 1, 3, 0).op(STORE, 7, 0, 0, 0).shoot();
+    let code = code.op(IF_NOT_BELOW_REGISTER, 0, 1, 3, 0).op(STORE, 7, 0, 0, 0).drop_packet();
     code.op(SUBTRACT_REGISTER, 0, 1, 0, 0).op(STORE, 7, 0, 0, 0).load()
 }
 
@@ -82,7 +82,7 @@ pub(super) fn copies(share: Ratio, seed: u64) -> Result<Program, GuestError> {
     let code = code.number(&state).op(LOAD, 1, 0, 0, 0).constant(2, 0x9e37_79b9_7f4a_7c15);
     let code = code.op(ADD_REGISTER, 1, 2, 0, 0).op(STORE, 0, 1, 0, 0);
     let code =
-        code.fold(30).multiply(0xbf58_476d_1ce4_e5b9).fold(27).multiply(0x94d0_49bb_1331_11eb).fold(31);
+        code.xor_shift(30).multiply(0xbf58_476d_1ce4_e5b9).xor_shift(27).multiply(0x94d0_49bb_1331_11eb).xor_shift(31);
     let code = code.op(SHIFT_RIGHT, 1, 0, 0, 32).constant(2, threshold);
     let code = code.unless_below(1, 2).op(SET, 1, 0, 0, COPY).op(STORE_WORD, 6, 1, MARK, 0);
     let code = code.op(COPY_REGISTER, 1, 6, 0, 0).op(LOAD_WORD, 2, 6, INTERFACE, 0).op(SET, 3, 0, 0, 1);
@@ -91,14 +91,14 @@ pub(super) fn copies(share: Ratio, seed: u64) -> Result<Program, GuestError> {
 }
 
 /// Redirects packets that leave an interface to the interface `away`, from which `back` returns them.
-pub(super) fn away(away: u32) -> Result<Program, GuestError> {
+pub(super) fn redirect_to_detour(away: u32) -> Result<Program, GuestError> {
     let code = code().op(LOAD_WORD, 1, 6, MARK, 0).op(IF_UNEQUAL, 1, 0, 3, RETURNED);
     let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK, 0).pass();
     code.redirect(away).load()
 }
 
 /// Redirects packets that have arrived to the interface through which they were to leave.
-pub(super) fn back(to: u32) -> Result<Program, GuestError> {
+pub(super) fn return_from_detour(to: u32) -> Result<Program, GuestError> {
     let code = code().op(SET, 1, 0, 0, RETURNED).op(STORE_WORD, 6, 1, MARK, 0);
     code.redirect(to).load()
 }
@@ -109,8 +109,8 @@ fn code() -> Code {
 }
 
 impl Code {
-    fn shoot(self) -> Self {
-        self.answer(SHOT)
+    fn drop_packet(self) -> Self {
+        self.return_value(SHOT)
     }
 
     /// Redirects the packet to the interface with this index.

@@ -11,11 +11,11 @@ use nix::net::if_::if_nametoindex;
 use super::attachment::{Attachment, AttachmentChange};
 use super::chain::{Chain, Detour, Port};
 use super::namespace::{self, Namespace};
-use super::netlink::Routing;
+use super::netlink::RoutingSocket;
 use super::path_manager::PathManager;
-use super::queue_sampler::LineQueues;
+use super::queue_sampler::LinkQueueStatistics;
 use super::reroute::Reroute;
-use super::route::{self, BEYOND, Interface, MAIN};
+use super::route::{self, BEHIND_LAN, Interface, MAIN};
 use super::{GuestError, offload};
 use crate::netem::BuildableNetwork;
 
@@ -60,7 +60,7 @@ pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Resul
     let network = &plan.network;
     let nodes =
         network.node_names().iter().map(|_| Namespace::new(network.ip())).collect::<Result<_, _>>()?;
-    let end = |name| network.node(name).ok_or_else(|| format!("there is no {name}"));
+    let end = |name| network.node(name).ok_or_else(|| format!("the network has no node {name}"));
     let ends = ends.iter().map(|name| end(name)).collect::<Result<_, _>>()?;
     let (cables, routers, chains) = (Vec::new(), Vec::new(), Vec::new());
     let mut topology = Topology { nodes, ends, cables, routers, chains };
@@ -83,8 +83,8 @@ impl Topology {
     }
 
     /// Installs the settings of every link; its random numbers start anew.
-    pub(super) fn begin(&mut self) -> Result<(), GuestError> {
-        self.chains.iter_mut().try_for_each(Chain::begin)
+    pub(super) fn install_settings(&mut self) -> Result<(), GuestError> {
+        self.chains.iter_mut().try_for_each(Chain::install_settings)
     }
 
     /// Returns the chains, which change during the run, and removes them from here.
@@ -93,8 +93,8 @@ impl Topology {
     }
 
     /// Returns the queues of each link direction, by its index in the network.
-    pub(super) fn queues(&self, plan: &BuildableNetwork) -> Result<Vec<LineQueues>, GuestError> {
-        let mut line_queues: Vec<Option<LineQueues>> = self.chains.iter().map(|_| None).collect();
+    pub(super) fn queues(&self, plan: &BuildableNetwork) -> Result<Vec<LinkQueueStatistics>, GuestError> {
+        let mut line_queues: Vec<Option<LinkQueueStatistics>> = self.chains.iter().map(|_| None).collect();
         let of_routers = self.routers.iter().zip(plan.network.segments());
         let places = of_routers.flat_map(|(router, segment)| {
             let lines = match segment.medium {
@@ -118,12 +118,12 @@ impl Topology {
     ) -> Result<Vec<AttachmentChange>, GuestError> {
         let moves = plan.network.address_changes().iter().map(|change| {
             let attachment = self.attachment(plan, change)?;
-            attachment.go()?;
+            attachment.remove()?;
             if !change.comes {
-                attachment.come()?;
+                attachment.add()?;
             }
-            let path_manager = has_mptcp.then(PathManager::here).transpose()?;
-            Ok(AttachmentChange { at: change.at, comes: change.comes, attachment, path_manager })
+            let path_manager = has_mptcp.then(PathManager::open).transpose()?;
+            Ok(AttachmentChange { at: change.at, is_added: change.comes, attachment, path_manager })
         });
         moves.collect()
     }
@@ -133,8 +133,8 @@ impl Topology {
         let changes = plan.network.route_changes().iter().map(|RouteChange { at, node, route: way }| {
             let cable = self.cable(way.from);
             self.node(*node).enter()?;
-            let (routing, interface, destination) = (Routing::here()?, cable.outer_index, way.destination);
-            route::neighbour(&routing, interface, destination, cable.near.hardware)?;
+            let (routing, interface, destination) = (RoutingSocket::open()?, cable.outer_index, way.destination);
+            route::add_neighbour(&routing, interface, destination, cable.near.hardware)?;
             let source = plan.network.addresses(*node)[0];
             Ok(Reroute { at: *at, routing, interface, destination, source })
         });
@@ -152,8 +152,8 @@ impl Topology {
     ) -> Result<(), GuestError> {
         const MOST: u32 = 8;
         self.node(node).enter()?;
-        let path_manager = PathManager::here()?;
-        path_manager.allow(MOST)?;
+        let path_manager = PathManager::open()?;
+        path_manager.set_limits(MOST)?;
         let others = plan.network.addresses(node).into_iter().enumerate().skip(1).take(MOST as usize - 1);
         let is_backup = |place: usize| paths.get(place).is_some_and(|path| path.backup);
         others
@@ -176,14 +176,14 @@ impl Topology {
         let (place, router, (own, other)) = found.ok_or("an address that is added or removed during the run belongs to no link")?;
         let peers = plan.network.addresses(other.node);
         for peer in peers.iter().filter(|peer| **peer != other.address) {
-            route::host(&router.namespace.routing, MAIN, 0, other.near_index, *peer, other.outer.hardware)?;
+            route::add_route(&router.namespace.routing, MAIN, 0, other.near_index, *peer, other.outer.hardware)?;
         }
         self.node(own.node).enter()?;
         Ok(Attachment {
-            routing: Routing::here()?,
+            routing: RoutingSocket::open()?,
             interface: own.outer_index,
             address: own.address,
-            table: route::own(place),
+            table: route::source_table(place),
             peers,
             router: own.near.hardware,
             metric: if change.comes { 1 } else { 2 },
@@ -207,7 +207,7 @@ impl Topology {
             router.namespace.enter()?;
             for (place, interface) in segment.interfaces.iter().enumerate() {
                 let near = &self.cable(*interface).near.name;
-                let (received, sent) = namespace::packets(near).ok_or("a router has lost its interfaces")?;
+                let (received, sent) = namespace::packets(near).ok_or("an interface of a router is missing")?;
                 let (into, out_of) = match segment.medium {
                     Medium::Link { up, down } if place == 0 => (up, down),
                     Medium::Link { up, down } => (down, up),
@@ -254,14 +254,14 @@ impl Topology {
         for (host, id) in (1..).zip(&segment.interfaces) {
             let interface = plan.network.interfaces()[usize::from(id.0)];
             let node = &self.nodes[usize::from(interface.node.0)];
-            let (near, outer) = (own("port", number, host, 1), own("link", number, host, 0));
+            let (near, outer) = (interface_on_segment("port", number, host, 1), interface_on_segment("link", number, host, 0));
             let outer = Interface { name: format!("link{number}"), ..outer };
             namespace.enter()?;
-            route::cable(&namespace.routing, &near, node, &outer, plan.mtu)?;
-            let near_index = switch_on(&namespace, ip, &near)?;
+            route::create_veth_pair(&namespace.routing, &near, node, &outer, plan.mtu)?;
+            let near_index = bring_up(&namespace, ip, &near)?;
             node.enter()?;
-            let outer_index = switch_on(node, ip, &outer)?;
-            route::address(&node.routing, outer_index, interface.address)?;
+            let outer_index = bring_up(node, ip, &outer)?;
+            route::add_address(&node.routing, outer_index, interface.address)?;
             let (node, address) = (interface.node, interface.address);
             self.cables.push(Cable { node, address, outer, outer_index, near, near_index });
         }
@@ -280,11 +280,11 @@ impl Topology {
                 }
             }
             Medium::Lan(id) => {
-                let (before, beyond) = (own("before", number, 0, 2), own("beyond", number, 0, 3));
+                let (before, beyond) = (interface_on_segment("before", number, 0, 2), interface_on_segment("beyond", number, 0, 3));
                 namespace.enter()?;
-                route::cable(&namespace.routing, &before, &namespace, &beyond, plan.mtu)?;
-                let (start, end) = (switch_on(&namespace, ip, &before)?, switch_on(&namespace, ip, &beyond)?);
-                route::beyond(&namespace.routing, ip, &beyond)?;
+                route::create_veth_pair(&namespace.routing, &before, &namespace, &beyond, plan.mtu)?;
+                let (start, end) = (bring_up(&namespace, ip, &before)?, bring_up(&namespace, ip, &beyond)?);
+                route::use_lan_table(&namespace.routing, ip, &beyond)?;
                 chains.push(line(id, Port::new(&namespace, start)?, Port::new(&namespace, end)?)?);
                 shared = Some((start, beyond));
             }
@@ -299,7 +299,7 @@ impl Topology {
         let routing = &self.node(node).routing;
         for way in plan.network.routes(node) {
             let cable = self.cable(way.from);
-            route::host(routing, MAIN, 0, cable.outer_index, way.destination, cable.near.hardware)?;
+            route::add_route(routing, MAIN, 0, cable.outer_index, way.destination, cable.near.hardware)?;
         }
         Ok(())
     }
@@ -316,10 +316,10 @@ impl Topology {
             let routing = &router.namespace.routing;
             for (destination, to) in onward {
                 let next = self.cable(to);
-                let table = if router.shared.is_some() { BEYOND } else { MAIN };
-                route::host(routing, table, 0, next.near_index, destination, next.outer.hardware)?;
+                let table = if router.shared.is_some() { BEHIND_LAN } else { MAIN };
+                route::add_route(routing, table, 0, next.near_index, destination, next.outer.hardware)?;
                 if let Some((before, beyond)) = &router.shared {
-                    route::host(routing, MAIN, 0, *before, destination, beyond.hardware)?;
+                    route::add_route(routing, MAIN, 0, *before, destination, beyond.hardware)?;
                 }
             }
         }
@@ -331,27 +331,27 @@ impl Topology {
 fn detour(router: &Namespace, plan: &BuildableNetwork, line: LinkId) -> Result<Detour, GuestError> {
     let ends = [("queue", 4), ("back", 5)].map(|(name, side)| {
         let name = format!("{name}{}", line.0);
-        Interface { name, ..own("", line.0.into(), 0, side) }
+        Interface { name, ..interface_on_segment("", line.0.into(), 0, side) }
     });
     let [queue, back] = &ends;
     router.enter()?;
-    route::cable(&router.routing, queue, router, back, plan.mtu)?;
+    route::create_veth_pair(&router.routing, queue, router, back, plan.mtu)?;
     let [queue, back] =
-        [queue, back].map(|end| Port::new(router, switch_on(router, plan.network.ip(), end)?));
+        [queue, back].map(|end| Port::new(router, bring_up(router, plan.network.ip(), end)?));
     Ok(Detour { queue: queue?, back: back? })
 }
 
 /// Returns an interface on segment `number`; `side` distinguishes the interfaces of one host.
-fn own(name: &str, number: usize, host: u8, side: u8) -> Interface {
+fn interface_on_segment(name: &str, number: usize, host: u8, side: u8) -> Interface {
     let [.., high, low] = number.to_be_bytes();
     // Locally administered addresses.
     Interface { name: format!("{name}{host}"), hardware: [2, 0, side, high, low, host] }
 }
 
 /// Brings up an interface of this thread's namespace without offloads; returns its index.
-fn switch_on(here: &Namespace, ip: Ip, interface: &Interface) -> Result<u32, GuestError> {
+fn bring_up(here: &Namespace, ip: Ip, interface: &Interface) -> Result<u32, GuestError> {
     offload::turn_off(&interface.name)?;
     let index = if_nametoindex(interface.name.as_str())?;
-    route::up(&here.routing, ip, index)?;
+    route::bring_up(&here.routing, ip, index)?;
     Ok(index)
 }

@@ -13,7 +13,7 @@ use super::clock::wait;
 /// The number of jiffies after which slots of levels 0 to 3 begin at the same time; these are timers of up to 131 s at 250 Hz.
 const SLOTS: u64 = 4096;
 /// The time from then to the start of the run, in ns, so that the kernel has counted the tick.
-const BEHIND: u64 = 1_000;
+const START_DELAY: u64 = 1_000;
 
 /// The state of the kernel's tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Ticks {
     fn until_slots_begin(self) -> Duration {
         let since_tick = (self.now + self.period - self.tick % self.period) % self.period;
         let ticks = SLOTS - self.jiffies % SLOTS;
-        Duration::from_nanos(ticks * self.period - since_tick + BEHIND)
+        Duration::from_nanos(ticks * self.period - since_tick + START_DELAY)
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(ticks, expected);
         // 4,294,892,608 is 1,048,557.8 times 4096: 576 ticks are missing, and the last tick was 2.0005 ms ago.
         let missing = SLOTS - 4_294_892_608 % SLOTS;
-        assert_eq!(ticks.until_slots_begin(), Duration::from_nanos(missing * 4_000_000 - 2_000_500 + BEHIND));
+        assert_eq!(ticks.until_slots_begin(), Duration::from_nanos(missing * 4_000_000 - 2_000_500 + START_DELAY));
         assert_eq!(Ticks::read("jiffies: 1\n", 250), None);
     }
 }

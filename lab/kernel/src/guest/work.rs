@@ -15,7 +15,7 @@ use super::programs::{Programs, Shell};
 use super::queue_sampler::QueueSampler;
 use super::schedule::Schedule;
 use super::topology::{self, Topology};
-use super::variables::is_here;
+use super::variables::is_local_kernel;
 use super::{GuestError, flow, probe, wheel};
 use crate::job::{Job, JobResult, Report};
 use crate::mailbox::Mail;
@@ -27,12 +27,12 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let scenario = &job.scenario;
     let mut plan = netem::plan(&scenario.network)?;
     if job.shell {
-        plan.let_anything_change();
+        plan.allow_all_changes();
     }
     let mut topology = topology::build(&plan, seed, &scenario.ends())?;
-    let (sysctls, lacking) = settle(&topology, &plan, scenario)?;
-    let floor = probe::floors(&topology, &plan)?;
-    topology.begin()?;
+    let (sysctls, lacking) = set_sysctls(&topology, &plan, scenario)?;
+    let floor = probe::measure_baselines(&topology, &plan)?;
+    topology.install_settings()?;
     let before = (topology.packets()?, topology.counts(&plan)?);
     let moves = topology.moves(&plan, has_mptcp(scenario))?;
     let reroutes = topology.reroutes(&plan)?;
@@ -41,7 +41,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let flows = flow::all(&topology, &plan.network, scenario, seed);
     let programs = Programs::begin(&topology, &plan, scenario)?;
     // Before packets are captured, because IPv6 sends packets of its own now and then.
-    if !is_here() && !scenario.runs_programs() {
+    if !is_local_kernel() && !scenario.runs_programs() {
         wheel::wait_for_slots()?;
     }
     let capture = (job.capture || scenario.runs_programs())
@@ -53,7 +53,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     if job.shell {
         let (programs, capture) = programs.zip(capture).ok_or("an interactive session needs a scenario with programs, but this one has none")?;
         Shell::begin(programs, schedule, capture, seed).serve()?;
-        return Ok(Mail { text: JobResult::ShellEnded.to_octets(), ..Mail::default() });
+        return Ok(Mail { result_json: JobResult::ShellEnded.to_octets(), ..Mail::default() });
     }
     schedule.follow()?;
     let interval = job.series_ns.map(Duration::from_nanos);
@@ -106,7 +106,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
 
 /// Sets the sysctls of both ends of every flow. Returns the values that the kernel then reports for the measured flow, and a caution about
 /// missing sysctls that were not requested: an older kernel behaves as Linux did before the sysctl existed.
-fn settle(
+fn set_sysctls(
     topology: &Topology,
     plan: &netem::BuildableNetwork,
     scenario: &Scenario,
@@ -122,11 +122,11 @@ fn settle(
         for needed in sysctls(transport, &kernel)? {
             let Sysctl { name, value } = &needed;
             // On the user's own machine a setting of all nodes is not changed; the host has checked its value.
-            let is_changed = !(is_here() && name.starts_with("module/"));
+            let is_changed = !(is_local_kernel() && name.starts_with("module/"));
             for end in [workload.from(), workload.to()].into_iter().filter(|_| is_changed) {
                 topology.node(node(plan, end)).enter()?;
                 let made = namespace::set(name, value);
-                if made.is_err() && is_before(name) && !asked(transport, &kernel)?.contains(&needed) {
+                if made.is_err() && is_older_than(name) && !asked(transport, &kernel)?.contains(&needed) {
                     lacking.insert(*name);
                 } else {
                     made?;
@@ -149,7 +149,7 @@ fn settle(
 }
 
 /// Returns whether the kernel has the feature but is older than the sysctl.
-fn is_before(name: &str) -> bool {
+fn is_older_than(name: &str) -> bool {
     setting(name).is_none() && Path::new(&setting_path(name)).parent().is_some_and(Path::exists)
 }
 

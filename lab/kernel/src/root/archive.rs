@@ -25,10 +25,10 @@ struct Manifest {
 }
 
 /// Adds the contents of the archive at `path`. The tree refers to the returned directories, so keep them.
-pub(super) fn bring(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, KernelError> {
+pub(super) fn add_archive(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, KernelError> {
     let whole = unpack(path)?;
     let Ok(manifest) = fs::read(whole.path().join(MANIFEST)) else {
-        tree.take(whole.path(), SHARED)?;
+        tree.copy_from_host(whole.path(), SHARED)?;
         return Ok(vec![whole]);
     };
     let said = |problem: serde_json::Error| KernelError::image(path, format!("{MANIFEST}: {problem}"));
@@ -44,7 +44,7 @@ pub(super) fn bring(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, Kernel
         })?;
         let layer = unpack(&archive)?;
         hide(tree, layer.path(), Path::new("")).map_err(|e| KernelError::file("read", path, e))?;
-        tree.take(layer.path(), SHARED)?;
+        tree.copy_from_host(layer.path(), SHARED)?;
         unpacked.push(layer);
     }
     Ok(unpacked)
@@ -108,9 +108,9 @@ mod tests {
         ["etc/old", "etc/kept", "srv/a", "srv/b/c"].iter().for_each(|name| write(lower.path(), name));
         ["etc/.wh.old", "srv/.wh..wh..opq", "srv/new"].iter().for_each(|name| write(upper.path(), name));
         let mut tree = Tree::default();
-        tree.take(lower.path(), SHARED).unwrap();
+        tree.copy_from_host(lower.path(), SHARED).unwrap();
         hide(&mut tree, upper.path(), Path::new("")).unwrap();
-        tree.take(upper.path(), SHARED).unwrap();
+        tree.copy_from_host(upper.path(), SHARED).unwrap();
         let files = tree.entries().filter(|(_, entry)| matches!(entry, Entry::Copy { .. }));
         let files: Vec<_> = files.map(|(path, _)| path.display().to_string()).collect();
         assert_eq!(files, ["root/etc/kept", "root/srv/new"]);

@@ -21,11 +21,11 @@ use crate::{KernelError, scratch};
 /// The program that writes the image, and its package.
 const MKFS: (&str, &str) = ("mkfs.erofs", "erofs-utils");
 /// The smallest size of an image, in octets; larger ones are powers of two.
-const LEAST: u64 = 64 << 20;
+const MIN_SIZE: u64 = 64 << 20;
 /// The largest size of an image in octets, because guests support no larger one.
-const MOST: u64 = 16 << 30;
+const MAX_SIZE: u64 = 16 << 30;
 /// The number of images that stay in the cache.
-const KEPT: usize = 8;
+const MAX_ENTRIES: usize = 8;
 
 /// An image of a root file system.
 #[derive(Debug, Clone)]
@@ -65,7 +65,7 @@ pub(super) fn of(tree: &Tree) -> Result<Root, KernelError> {
         Err(_) => {
             make(tree, &images, &image)?;
             let lock = lock_shared(&image).map_err(|e| KernelError::file("read", &image, e))?;
-            prune(&images, KEPT, |path| path.extension() == Some(OsStr::new("erofs")));
+            prune(&images, MAX_ENTRIES, |path| path.extension() == Some(OsStr::new("erofs")));
             lock
         }
     };
@@ -92,7 +92,7 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
     }
     let filled = File::options().write(true).open(&fresh).and_then(|file| fill(&file));
     let size = filled.map_err(|e| KernelError::file("write", &fresh, e))?;
-    if size > MOST {
+    if size > MAX_SIZE {
         return Err(KernelError::image(image, "the root file system exceeds 16 GiB; use a smaller one"));
     }
     fs::rename(&fresh, image).map_err(|e| KernelError::file("create", image, e))
@@ -100,7 +100,7 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
 
 /// Extends the file to a power of two; the extension is sparse.
 fn fill(file: &File) -> io::Result<u64> {
-    let size = file.metadata()?.len().next_power_of_two().max(LEAST);
+    let size = file.metadata()?.len().next_power_of_two().max(MIN_SIZE);
     file.set_len(size)?;
     Ok(size)
 }
@@ -109,8 +109,8 @@ fn fill(file: &File) -> io::Result<u64> {
 fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
     fs::create_dir_all(stage).map_err(|e| KernelError::file("create", stage, e))?;
     for (path, entry) in tree.entries() {
-        if !tree.holds(path) {
-            return Err(KernelError::image(path, "it is behind a link; give the target of the link"));
+        if !tree.has_real_ancestors(path) {
+            return Err(KernelError::image(path, "a directory of this path is a link; use the target of the link instead"));
         }
         let place = stage.join(path);
         put(entry, &place).map_err(|e| KernelError::file("create", &place, e))?;

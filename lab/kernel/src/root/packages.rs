@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const DATABASE: &str = "/var/lib/dpkg";
 
 /// The architectures that the guest can run.
-const OURS: [&str; 2] = ["amd64", "all"];
+const GUEST_ARCHITECTURES: [&str; 2] = ["amd64", "all"];
 
 /// The installed packages, by name.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ struct Package {
 
 impl Packages {
     /// Returns the packages of this machine; none if it has another package manager.
-    pub(super) fn here() -> Self {
+    pub(super) fn read() -> Self {
         Self::at(Path::new(DATABASE))
     }
 
@@ -59,7 +59,7 @@ impl Packages {
         }
         let (name, architecture) = (of("Package").to_owned(), of("Architecture"));
         // A package may be installed for several architectures, but the guest has only one.
-        if !OURS.contains(&architecture) {
+        if !GUEST_ARCHITECTURES.contains(&architecture) {
             return;
         }
         if of("Essential") == "yes" {

@@ -15,7 +15,7 @@ use crate::error::LabError;
 use crate::point::Point;
 use crate::rows::RowsFile;
 
-/// The number of rows in a group; at most so many wait to be written.
+/// The number of rows in a group, which is also the number that is buffered at most.
 const GROUP: usize = 1 << 16;
 
 /// A Parquet file that is being written.

@@ -1,4 +1,4 @@
-//! Experiment files: what they mean, and what a mistake is told.
+//! Experiment files: their meaning, and the messages about mistakes.
 
 use hol_lab::{Experiment, Plan, Repetitions, Source};
 
@@ -314,5 +314,5 @@ fn a_timeline_is_part_of_what_a_point_measures_and_its_parts_are_not_too_short()
     let (without, with) = (of(""), of("timeline = '1s'"));
     assert!(without.timeline.is_none() && with.timeline.is_some());
     assert_ne!(without.id, with.id, "runs that are there already have none");
-    assert!(mistake("transports = ['tcp']\ntimeline = '10us'").contains("parts of a run last 1ms at least"));
+    assert!(mistake("transports = ['tcp']\ntimeline = '10us'").contains("`timeline` must be at least 1ms"));
 }

@@ -12,7 +12,7 @@ const MEMORY: u64 = 512;
 /// The memory of a guest that runs programs, in MiB.
 const WITH_PROGRAMS: u64 = 1024;
 /// The larger of both sizes, in MiB.
-pub(super) const MOST: u64 = WITH_PROGRAMS;
+pub(super) const MAX_MEMORY: u64 = WITH_PROGRAMS;
 
 /// QEMU's name for the shared memory.
 const SHARED_MEMORY: &str = "exchange";
@@ -108,22 +108,22 @@ impl MachineHardware {
 
 /// Returns the arguments for the device of a root.
 pub(super) fn device(root: &Root) -> [String; 4] {
-    let (path, size) = (word(root.image()), root.size());
+    let (path, size) = (escaped_path(root.image()), root.size());
     let backend = format!("memory-backend-file,id=root,mem-path={path},size={size},share=on,readonly=on");
     ["-object", &backend, "-device", "nvdimm,memdev=root,unarmed=on"].map(str::to_owned)
 }
 
 /// Returns the arguments of an interactive machine with its files in `directory`: the shared memory, and the gates.
 pub(super) fn gates(directory: &Path) -> Vec<String> {
-    let (path, size) = (word(&gates::memory(directory)), shared_memory::SIZE);
+    let (path, size) = (escaped_path(&gates::memory(directory)), shared_memory::SIZE);
     let memory = format!("memory-backend-file,id={SHARED_MEMORY},mem-path={path},size={size},share=on");
     let gates = gates::gates(directory).into_iter().enumerate().flat_map(|(number, gate)| {
-        ["-chardev".to_owned(), format!("file,id=gate{number},path={}", word(&gate))]
+        ["-chardev".to_owned(), format!("file,id=gate{number},path={}", escaped_path(&gate))]
     });
     ["-object".to_owned(), memory].into_iter().chain(gates).collect()
 }
 
 /// Escapes a path in an argument of QEMU.
-fn word(path: &Path) -> String {
+fn escaped_path(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }

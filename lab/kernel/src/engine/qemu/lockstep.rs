@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::pace::ProcessorSpeed;
-use crate::{KernelError, Stepping};
+use crate::{KernelError, StepExactness};
 
 /// The library; empty where it could not be built.
 pub(super) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockstep.so"));
@@ -76,33 +76,33 @@ fn report(directory: &Path) -> PathBuf {
 }
 
 /// Returns the lines that the library has reported in `directory`.
-fn reported(directory: &Path) -> Vec<String> {
+fn report_lines(directory: &Path) -> Vec<String> {
     let text = fs::read_to_string(report(directory)).unwrap_or_default();
     text.lines().filter_map(|line| line.strip_prefix(REPORT.1)).map(str::to_owned).collect()
 }
 
 /// Returns whether the library could make QEMU step exactly, from its report at the start; `messages` are those of QEMU and of the loader.
-pub(super) fn read_report(directory: &Path, messages: &str) -> Stepping {
-    let lines = reported(directory);
+pub(super) fn read_report(directory: &Path, messages: &str) -> StepExactness {
+    let lines = report_lines(directory);
     // If a script starts QEMU, the script's process reports first.
     if lines.iter().any(|line| line == "exact") {
-        return Stepping::Exact;
+        return StepExactness::Exact;
     }
-    Stepping::Absent(lines.into_iter().next().unwrap_or_else(|| refusal(messages)))
+    StepExactness::Absent(lines.into_iter().next().unwrap_or_else(|| loader_problem(messages)))
 }
 
 /// Returns whether the QEMU that reports to `directory` supports another pace.
-pub(super) fn can_hurry(directory: &Path) -> bool {
-    reported(directory).iter().any(|line| line == "any pace")
+pub(super) fn supports_other_speeds(directory: &Path) -> bool {
+    report_lines(directory).iter().any(|line| line == "any pace")
 }
 
 /// Returns whether the machine that reports to `directory` found its processor thread.
 pub(super) fn is_in_step(directory: &Path) -> bool {
-    reported(directory).iter().any(|line| line == "in step")
+    report_lines(directory).iter().any(|line| line == "in step")
 }
 
 /// Returns why the loader did not load the library, without the path, which differs each time. ld.so(8).
-fn refusal(messages: &str) -> String {
+fn loader_problem(messages: &str) -> String {
     let ours =
         messages.lines().find(|line| line.contains("lockstep.so") && line.contains("cannot be preloaded"));
     let why = ours.and_then(|line| line.split_once("cannot be preloaded (")?.1.split_once(')'));
@@ -144,12 +144,12 @@ mod tests {
         load(shell.args(["-c", "true"]), directory.path()).unwrap();
         assert!(shell.status().unwrap().success());
         let missing = "function qemu_get_cpu not found";
-        assert_eq!(reported(directory.path()), [missing]);
-        assert_eq!(read_report(directory.path(), ""), Stepping::Absent(missing.to_owned()));
+        assert_eq!(report_lines(directory.path()), [missing]);
+        assert_eq!(read_report(directory.path(), ""), StepExactness::Absent(missing.to_owned()));
         assert!(!is_in_step(directory.path()));
         let lines = format!("{0}{missing}\n{0}exact\n{0}in step\n", REPORT.1);
         fs::write(report(directory.path()), lines).unwrap();
-        assert_eq!(read_report(directory.path(), ""), Stepping::Exact);
+        assert_eq!(read_report(directory.path(), ""), StepExactness::Exact);
         assert!(is_in_step(directory.path()));
     }
 
@@ -158,7 +158,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let said = "ERROR: ld.so: object '/tmp/x1/lockstep.so' from LD_PRELOAD cannot be preloaded (failed to map \
                     segment from shared object): ignored.\n";
-        let Stepping::Absent(reason) = read_report(directory.path(), said) else {
+        let StepExactness::Absent(reason) = read_report(directory.path(), said) else {
             panic!("it reported nothing")
         };
         assert!(reason.contains("failed to map segment") && reason.contains("TMPDIR"), "{reason}");

@@ -21,11 +21,11 @@ use crate::engine::child;
 use crate::engine::contract::Task;
 use crate::engine::deadline::Deadline;
 use crate::engine::sandbox::{AccessRules, confine};
-use crate::engine::self_test::Host;
+use crate::engine::self_test::HostDisturbance;
 use crate::error::{Console, MachineFault};
 use crate::guest::variables;
 use crate::root::Root;
-use crate::{KernelError, Stepping, mailbox};
+use crate::{KernelError, StepExactness, mailbox};
 
 /// Memory of QEMU in addition to the guest's, in MiB; most of it is for translated code.
 pub(super) const QEMU_OVERHEAD: u64 = 300;
@@ -52,7 +52,7 @@ pub(super) struct Machine {
 /// Kernel options that disable features of a distribution's kernel that do not affect what is measured: mitigations, accounting of stalls,
 /// clearing of memory before use, checks of copied memory, security modules, and tests of ciphers, which would continue in the background
 /// of each run. `docs/kernel-cost.md` gives the cost of each.
-const SPARED: &str =
+const DISABLED_FEATURES: &str =
     "mitigations=off psi=0 init_on_alloc=0 hardened_usercopy=off lsm=capability cryptomgr.notests";
 
 /// Returns the kernel's command line: one console, and memory reserved for the mailbox and, if the guest is
@@ -79,7 +79,7 @@ impl Machine {
         task: &Task<'_>,
         directory: &Path,
         (probe, pace): (&Probe, ProcessorSpeed),
-        host: Host,
+        host: HostDisturbance,
     ) -> Result<Self, KernelError> {
         let messages = directory.join("qemu.log");
         let messages = File::create(&messages).map_err(|e| KernelError::file("create", &messages, e))?;
@@ -91,10 +91,10 @@ impl Machine {
         let gates = task.is_interactive.then(|| Gates::create(directory)).transpose()?;
         command.args(gates.iter().flat_map(|_| hardware::gates(directory)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages);
-        if host == Host::Disturbing {
+        if host == HostDisturbance::Forced {
             lockstep::disturb(&mut command, directory)?;
         }
-        if probe.stepping == Stepping::Exact {
+        if probe.stepping == StepExactness::Exact {
             lockstep::load(&mut command, directory)?;
             lockstep::set(&mut command, pace);
             lockstep::name_threads(&mut command);
@@ -224,10 +224,10 @@ impl Machine {
     }
 
     fn crashed(&mut self) -> KernelError {
-        let status = self.end().map_or("it is gone".to_owned(), |status| status.to_string());
+        let status = self.end().map_or("its exit status is unknown".to_owned(), |status| status.to_string());
         let said = fs::read_to_string(self.directory.join("qemu.log")).unwrap_or_default();
         let said = match said.trim() {
-            "" => format!("QEMU said nothing ({status})"),
+            "" => format!("QEMU printed no message ({status})"),
             said => format!("{said} ({status})"),
         };
         KernelError::Machine { fault: MachineFault::Ended(said), console: self.console() }

@@ -27,10 +27,10 @@ use hol_scenario::{Cost, Scenario};
 
 use super::contract::{Engine, KernelInstance, Task, TaskResult};
 use super::interactive::InteractiveGuest;
-use super::self_test::Host;
+use super::self_test::HostDisturbance;
 use crate::error::MachineFault;
 use crate::image::Image;
-use crate::{KernelError, Provenance, Stepping, scratch};
+use crate::{KernelError, Provenance, StepExactness, scratch};
 use hardware::MachineHardware;
 use machine::Machine;
 use probe::{Probe, probe};
@@ -58,7 +58,7 @@ impl Engine for Qemu {
     }
 
     fn memory(&self) -> u64 {
-        hardware::MOST + machine::QEMU_OVERHEAD
+        hardware::MAX_MEMORY + machine::QEMU_OVERHEAD
     }
 
     fn cost(&self) -> Cost {
@@ -83,7 +83,7 @@ pub(super) fn provenance(with_programs: bool) -> Result<Provenance, KernelError>
 fn of(probe: &Probe, with_programs: bool) -> Provenance {
     let pace = probe.pace(with_programs);
     let stepping = match &probe.stepping {
-        Stepping::Exact if verdict::has_failed(probe, pace) => Stepping::Absent(verdict::DIFFER.to_owned()),
+        StepExactness::Exact if verdict::has_failed(probe, pace) => StepExactness::Absent(verdict::DIFFER.to_owned()),
         found => found.clone(),
     };
     let pace = with_programs.then(|| pace.instructions_per_ns());
@@ -104,10 +104,10 @@ impl KernelInstance for Guest {
     fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<TaskResult, KernelError> {
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
         let mut machine = self.restore(task, work.path())?;
-        let mail = restore::to_the_end(&mut machine, goes_on)?;
+        let mail = restore::run_to_end(&mut machine, goes_on)?;
         let mut provenance = of(self.probe, task.root.is_some());
-        if provenance.stepping == Stepping::Exact && !lockstep::is_in_step(work.path()) {
-            provenance.stepping = Stepping::Absent(lockstep::NOT_IN_STEP.to_owned());
+        if provenance.stepping == StepExactness::Exact && !lockstep::is_in_step(work.path()) {
+            provenance.stepping = StepExactness::Absent(lockstep::NOT_IN_STEP.to_owned());
         }
         Ok(TaskResult { mail, console: machine.console(), provenance })
     }
@@ -135,7 +135,7 @@ impl Guest {
     /// Returns a machine that was restored from the snapshot and has received a task. Creates the snapshot again if it cannot be restored.
     fn restore(&self, task: &Task<'_>, directory: &Path) -> Result<Machine, KernelError> {
         let snapshot = self.snapshot(task)?;
-        let restore = || restore::machine(&snapshot.state, task, directory, self.probe, Host::AsItIs);
+        let restore = || restore::machine(&snapshot.state, task, directory, self.probe, HostDisturbance::None);
         let edition = snapshot.edition();
         match restore() {
             Err(KernelError::Machine {

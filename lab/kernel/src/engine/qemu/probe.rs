@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use super::lockstep;
 use super::pace::ProcessorSpeed;
 use super::program::{self, QEMU};
-use crate::{KernelError, Stepping, scratch};
+use crate::{KernelError, StepExactness, scratch};
 
 /// The installed QEMU.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,16 +17,16 @@ pub(super) struct Probe {
     pub(super) version: String,
     /// Version with the distribution's suffix. A snapshot of one build may not fit another.
     pub(super) edition: String,
-    pub(super) stepping: Stepping,
+    pub(super) stepping: StepExactness,
     /// Whether the processor can be faster than one instruction per nanosecond, QEMU's default.
-    pub(super) can_hurry: bool,
+    pub(super) supports_other_speeds: bool,
 }
 
 impl Probe {
     /// Returns the speed of a machine's processor: that of current processors for the user's programs, if
     /// this QEMU supports it; otherwise QEMU's own.
     pub(super) const fn pace(&self, with_programs: bool) -> ProcessorSpeed {
-        if with_programs && self.can_hurry { ProcessorSpeed::TODAY } else { ProcessorSpeed::ONE }
+        if with_programs && self.supports_other_speeds { ProcessorSpeed::TODAY } else { ProcessorSpeed::ONE }
     }
 }
 
@@ -58,14 +58,14 @@ fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
     let number = edition.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
     let version = number.unwrap_or("of unknown version").to_owned();
     let stepping = if lockstep::LIBRARY.is_empty() {
-        Stepping::Absent("its library could not be built together with hol".to_owned())
+        StepExactness::Absent("its library could not be built together with hol".to_owned())
     } else if !version.starts_with(TRIED) {
-        Stepping::Absent(format!("it was only tested with QEMU {TRIED}x"))
+        StepExactness::Absent(format!("it was only tested with QEMU {TRIED}x"))
     } else {
         lockstep::read_report(directory, &String::from_utf8_lossy(&loaded.stderr))
     };
-    let can_hurry = stepping == Stepping::Exact && lockstep::can_hurry(directory);
-    Ok(Probe { version, edition, stepping, can_hurry })
+    let supports_other_speeds = stepping == StepExactness::Exact && lockstep::supports_other_speeds(directory);
+    Ok(Probe { version, edition, stepping, supports_other_speeds })
 }
 
 fn version(qemu: &mut Command) -> Result<Output, KernelError> {
@@ -97,8 +97,8 @@ mod tests {
 
     fn reason(probe: &Probe) -> &str {
         match &probe.stepping {
-            Stepping::Absent(reason) => reason,
-            Stepping::Exact => panic!("{probe:?}"),
+            StepExactness::Absent(reason) => reason,
+            StepExactness::Exact => panic!("{probe:?}"),
         }
     }
 

@@ -12,7 +12,7 @@ use super::probe::Probe;
 use super::snapshot_path::quoted;
 use crate::KernelError;
 use crate::engine::contract::Task;
-use crate::engine::self_test::Host;
+use crate::engine::self_test::HostDisturbance;
 use crate::error::MachineFault;
 use crate::job::FILE;
 use crate::mailbox::{ADDRESS, HEAD, Head, Mail};
@@ -23,7 +23,7 @@ pub(super) fn machine(
     task: &Task<'_>,
     directory: &Path,
     probe: &Probe,
-    host: Host,
+    host: HostDisturbance,
 ) -> Result<Machine, KernelError> {
     let file = directory.join("job.json");
     fs::write(&file, task.job).map_err(|e| KernelError::file("write", &file, e))?;
@@ -34,7 +34,7 @@ pub(super) fn machine(
         Machine::start(&arguments.map(str::to_owned), &[state], task, directory, (probe, pace), host)?;
     // QEMU would wait forever for an empty file.
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
-        return Err(refused("migrate-incoming", &format!("{} is gone", state.display())));
+        return Err(refused("migrate-incoming", &format!("{} is missing or empty", state.display())));
     }
     prepare(&mut machine, task)?;
     machine.execute("migrate-incoming", &json!({ "uri": source(state)? }))?;
@@ -58,7 +58,7 @@ pub(super) fn machine(
 
 /// Excludes memory that is backed by a file (the root and the shared memory) from a snapshot, and enables QEMU's events about the progress
 /// of saving and loading.
-pub(super) fn prepare(machine: &mut Machine, task: &Task<'_>) -> Result<(), KernelError> {
+pub(super) fn set_capabilities(machine: &mut Machine, task: &Task<'_>) -> Result<(), KernelError> {
     let wanted = [("events", true), ("x-ignore-shared", task.root.is_some() || task.is_interactive)];
     let wanted = wanted.map(|(capability, state)| json!({ "capability": capability, "state": state }));
     machine.execute("migrate-set-capabilities", &json!({ "capabilities": wanted })).map(drop)
@@ -74,7 +74,7 @@ fn refused(command: &str, said: &str) -> KernelError {
 }
 
 /// Runs the guest until it ends, as long as `goes_on` returns true; returns its mail.
-pub(super) fn to_the_end(
+pub(super) fn run_to_end(
     machine: &mut Machine,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Mail, KernelError> {

@@ -50,7 +50,7 @@ fn path(snapshot_directory: &Path, probe: &Probe, pace: ProcessorSpeed) -> PathB
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Stepping;
+    use crate::StepExactness;
 
     #[test]
     fn a_verdict_counts_for_its_qemu_until_the_next() {
@@ -58,8 +58,8 @@ mod tests {
         let probe = |edition: &str| Probe {
             version: "7.2.22".to_owned(),
             edition: edition.to_owned(),
-            stepping: Stepping::Exact,
-            can_hurry: true,
+            stepping: StepExactness::Exact,
+            supports_other_speeds: true,
         };
         let [this, other] =
             ["this", "other"].map(|edition| path(place.path(), &probe(edition), ProcessorSpeed::ONE));

@@ -13,7 +13,7 @@ use crate::initial_files::InitialFiles;
 use crate::{KernelError, replace, scratch};
 
 /// The number of entries that stay in the cache.
-const KEPT: usize = 6;
+const MAX_ENTRIES: usize = 6;
 
 /// A directory from which guests boot.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl BootDirectory {
             &Timestamps { last_access: now, last_modification: now },
             AtFlags::empty(),
         );
-        prune(&guests, KEPT, is_one);
+        prune(&guests, MAX_ENTRIES, is_boot_directory);
         Ok(Self { place, _lock: lock })
     }
 }
@@ -57,7 +57,7 @@ fn digest(files: &InitialFiles) -> String {
 }
 
 /// Returns whether a path has the name of such a directory.
-fn is_one(path: &Path) -> bool {
+fn is_boot_directory(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     name.iter().all(u8::is_ascii_hexdigit)
 }
@@ -74,6 +74,6 @@ mod tests {
         };
         let (one, other) = (digest(&files(b"12345")), digest(&files(b"54321")));
         assert_ne!(one, other);
-        assert!(is_one(Path::new(&one)) && !is_one(Path::new("fresh-1-x")) && !is_one(Path::new("lock")));
+        assert!(is_boot_directory(Path::new(&one)) && !is_boot_directory(Path::new("fresh-1-x")) && !is_boot_directory(Path::new("lock")));
     }
 }

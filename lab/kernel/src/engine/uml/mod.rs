@@ -26,7 +26,7 @@ use super::interactive::InteractiveGuest;
 use crate::hostfs::JOB;
 use crate::image::Image;
 use crate::initial_files::InitialFiles;
-use crate::{KernelError, Provenance, Stepping, scratch};
+use crate::{KernelError, Provenance, StepExactness, scratch};
 use boot_directory::BootDirectory;
 use host_resources::PROCESSORS;
 use interactive::Guest;
@@ -65,7 +65,7 @@ fn of(image: &Image, with_programs: bool) -> Provenance {
     Provenance {
         engine: "uml".to_owned(),
         version: image.version().to_owned(),
-        stepping: Stepping::Exact,
+        stepping: StepExactness::Exact,
         instructions_per_ns: None,
         exposed: with_programs
             .then(|| fs::read_to_string(PROCESSORS).unwrap_or_default())

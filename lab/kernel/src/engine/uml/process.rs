@@ -84,7 +84,7 @@ impl Process {
             let path = directory.join(name);
             File::create(&path).map_err(|e| KernelError::file("create", &path, e))
         };
-        let processor = Processor::take();
+        let processor = Processor::reserve();
         let mut command = Command::new(linux);
         let size = task.root.map_or(MEMORY, |_| WITH_PROGRAMS);
         command.args(command_line(size)).current_dir(directory);
@@ -92,7 +92,7 @@ impl Process {
         command.stdin(Stdio::null()).stdout(file(CONSOLE)?).stderr(file(MESSAGES)?);
         let host_resources = HostResources::prepare(directory, size, task)?;
         command.env_clear().env("TMPDIR", host_resources.memory(directory));
-        settle(&mut command, &processor);
+        pin(&mut command, &processor);
         let rules = host_resources.access_rules(linux, system, directory);
         confine(&mut command, &rules).map_err(|e| KernelError::file("confine", linux, e))?;
         let child = ChildProcess::start(&mut command).map_err(run)?;
@@ -146,9 +146,9 @@ impl Process {
 
 /// Reads the guest's mail from a file; the error is a sentence.
 fn mail(path: &Path) -> Result<Mail, String> {
-    let octets = fs::read(path).map_err(|_| "left no mail".to_owned())?;
+    let octets = fs::read(path).map_err(|_| "wrote no result".to_owned())?;
     Mail::from_octets(&octets)
-        .map_err(|_| format!("left a result that is truncated after {} octets", octets.len()))
+        .map_err(|_| format!("wrote a result that is truncated after {} octets", octets.len()))
 }
 
 /// Pins the process to the processor, and disables address space randomisation, on which the size of its memory depends.
@@ -156,7 +156,7 @@ fn mail(path: &Path) -> Result<Mail, String> {
     unsafe_code,
     reason = "between fork and exec only system calls are made, which are async-signal-safe"
 )]
-fn settle(command: &mut Command, processor: &Processor) {
+fn pin(command: &mut Command, processor: &Processor) {
     let processor = processor.set();
     // SAFETY: the closure allocates nothing and calls nothing but sched_setaffinity(2) and personality(2).
     unsafe {

@@ -36,9 +36,9 @@ pub(super) struct Container {
 /// Mounts the root of all nodes from `source`, with a writable layer for their changes.
 pub(super) fn mount_root(source: &str) -> Result<(), GuestError> {
     fs::create_dir_all(LOWER)?;
-    put(Some(source), LOWER, "erofs", MsFlags::MS_RDONLY, None)?;
+    mount_at(Some(source), LOWER, "erofs", MsFlags::MS_RDONLY, None)?;
     fs::create_dir_all(CONTAINERS)?;
-    put(Some("places"), CONTAINERS, "tmpfs", MsFlags::empty(), Some("size=60%"))
+    mount_at(Some("places"), CONTAINERS, "tmpfs", MsFlags::empty(), Some("size=60%"))
 }
 
 impl Container {
@@ -87,15 +87,15 @@ fn set_up(
     let mut layers = vec![format!("{LOWER}/{NODES}/{node}"), format!("{LOWER}/{SHARED}")];
     layers.retain(|layer| Path::new(layer).is_dir());
     let options = format!("lowerdir={},upperdir={changes},workdir={work}", layers.join(":"));
-    put(Some("node"), &root, "overlay", MsFlags::empty(), Some(&options))?;
+    mount_at(Some("node"), &root, "overlay", MsFlags::empty(), Some(&options))?;
     for name in ["dev", "etc", "out", "proc", "run", "sys", "tmp"] {
         fs::create_dir_all(format!("{root}/{name}"))?;
     }
-    put(Some("sys"), &format!("{root}/sys"), "sysfs", MsFlags::empty(), None)?;
+    mount_at(Some("sys"), &format!("{root}/sys"), "sysfs", MsFlags::empty(), None)?;
     for (name, options) in [("dev", "mode=755"), ("dev/shm", "mode=1777"), ("run", "mode=755")] {
         let path = format!("{root}/{name}");
         fs::create_dir_all(&path)?;
-        put(Some(name), &path, "tmpfs", MsFlags::empty(), Some(options))?;
+        mount_at(Some(name), &path, "tmpfs", MsFlags::empty(), Some(options))?;
     }
     create_devices(&format!("{root}/dev"))?;
     fs::create_dir_all(format!("{root}/run/lock"))?;
@@ -110,7 +110,7 @@ fn set_up(
         let _ = umount2(mount_point, MntFlags::MNT_DETACH);
     }
     let namespaces = [open("mnt")?, open("uts")?, open("ipc")?];
-    Ok((namespaces, PidNamespace::begin(&format!("{root}/proc"))?))
+    Ok((namespaces, PidNamespace::start(&format!("{root}/proc"))?))
 }
 
 /// Creates the devices that any program may use. Documentation/admin-guide/devices.txt
@@ -132,7 +132,7 @@ fn create_devices(directory: &str) -> Result<(), GuestError> {
         symlink(target, format!("{directory}/{name}"))?;
     }
     fs::create_dir_all(format!("{directory}/pts"))?;
-    put(
+    mount_at(
         Some("pts"),
         &format!("{directory}/pts"),
         "devpts",
@@ -146,7 +146,7 @@ fn open(namespace: &str) -> Result<File, GuestError> {
 }
 
 /// Mounts a file system; an error contains the mount point.
-pub(super) fn put(
+pub(super) fn mount_at(
     source: Option<&str>,
     target: &str,
     kind: &str,

@@ -8,7 +8,7 @@ use nix::mount::MsFlags;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::container::put;
+use super::container::mount_at;
 use crate::guest::GuestError;
 
 /// The mount point of the control groups.
@@ -19,7 +19,7 @@ const MEMORY: &str = "640M";
 /// Mounts the tree of control groups.
 pub(super) fn mount_tree() -> Result<(), GuestError> {
     fs::create_dir_all(CONTROL_GROUPS)?;
-    put(Some("cells"), CONTROL_GROUPS, "cgroup2", MsFlags::empty(), None)?;
+    mount_at(Some("cells"), CONTROL_GROUPS, "cgroup2", MsFlags::empty(), None)?;
     let control = Path::new(CONTROL_GROUPS).join("cgroup.subtree_control");
     fs::write(&control, "+memory +pids").map_err(|e| format!("{}: {e}", control.display()).into())
 }
@@ -44,7 +44,7 @@ impl ControlGroup {
     }
 
     /// Sends SIGTERM to all processes of the group.
-    pub(super) fn ask_to_end(&self) -> Result<(), GuestError> {
+    pub(super) fn terminate(&self) -> Result<(), GuestError> {
         self.signal(Signal::SIGTERM).map(drop)
     }
 
@@ -77,21 +77,21 @@ impl ControlGroup {
 
     /// Returns whether the group has no processes.
     pub(super) fn has_no_processes(&self) -> bool {
-        self.tells("cgroup.events", "populated").is_none_or(|populated| populated == 0)
+        self.read_number("cgroup.events", "populated").is_none_or(|populated| populated == 0)
     }
 
     /// Returns whether a process was killed because of the memory limit.
     pub(super) fn was_out_of_memory(&self) -> bool {
-        self.tells("memory.events", "oom_kill").is_some_and(|killed| killed > 0)
+        self.read_number("memory.events", "oom_kill").is_some_and(|killed| killed > 0)
     }
 
     /// Returns the processor time used, in µs.
     pub(super) fn processor(&self) -> u64 {
-        self.tells("cpu.stat", "usage_usec").unwrap_or(0)
+        self.read_number("cpu.stat", "usage_usec").unwrap_or(0)
     }
 
     /// Returns the number after `key` in one of the group's files.
-    fn tells(&self, file: &str, key: &str) -> Option<u64> {
+    fn read_number(&self, file: &str, key: &str) -> Option<u64> {
         let text = fs::read_to_string(self.0.join(file)).ok()?;
         let (_, number) =
             text.lines().filter_map(|line| line.split_once(' ')).find(|(name, _)| *name == key)?;

@@ -16,7 +16,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::wait;
 
 use crate::guest::GuestError;
-use crate::guest::variables::{FIRST, MARK};
+use crate::guest::variables::{INIT_PROCESS, MARK};
 
 /// The PID namespace of a node. Its processes end with its init process.
 #[derive(Debug)]
@@ -28,10 +28,10 @@ pub(super) struct PidNamespace {
 impl PidNamespace {
     /// Starts the first process of a node, which runs this program; this thread can have no other children afterwards. `proc` is the mount
     /// point of the node's proc(5).
-    pub(super) fn begin(proc: &str) -> Result<Self, GuestError> {
+    pub(super) fn start(proc: &str) -> Result<Self, GuestError> {
         unshare(CloneFlags::CLONE_NEWPID)?;
         let mut command = Command::new("/proc/self/exe");
-        command.arg0("init").env_clear().env(MARK, FIRST).stdin(Stdio::null());
+        command.arg0("init").env_clear().env(MARK, INIT_PROCESS).stdin(Stdio::null());
         mount_proc(&mut command, CString::new(proc)?);
         let first = command.spawn().map_err(|e| format!("cannot start a node's first process: {e}"))?;
         let namespace = File::open(format!("/proc/{}/ns/pid", first.id()))?;
@@ -52,7 +52,7 @@ impl PidNamespace {
                 setns(&self.namespace, CloneFlags::CLONE_NEWPID)?;
                 command.spawn()
             });
-            spawned.join().map_err(|_| io::Error::other("the thread that starts it has ended"))?
+            spawned.join().map_err(|_| io::Error::other("the thread that starts a process has panicked"))?
         })
     }
 }

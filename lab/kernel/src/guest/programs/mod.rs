@@ -41,8 +41,8 @@ pub(super) use shell::Shell;
 use swap::ProtocolSwap;
 
 /// The longest time until a service is ready.
-const PATIENCE: StdDuration = StdDuration::from_secs(30);
-const LOOK: StdDuration = StdDuration::from_millis(1);
+const READY_LIMIT: StdDuration = StdDuration::from_secs(30);
+const CHECK_INTERVAL: StdDuration = StdDuration::from_millis(1);
 /// The time between SIGTERM and SIGKILL.
 const GRACE: StdDuration = StdDuration::from_secs(2);
 
@@ -60,7 +60,7 @@ impl<'s> Programs<'s> {
         set_timerslack(1)?;
         container::mount_root(host_channel::current().root_device()?)?;
         control_group::mount_tree()?;
-        let hosts = hosts(plan);
+        let hosts = hosts_file(plan);
         let mut containers = BTreeMap::new();
         for Program { node, .. } in &scenario.programs {
             if !containers.contains_key(node.as_str()) {
@@ -87,13 +87,13 @@ impl<'s> Programs<'s> {
             let begin = Clock::now();
             while !ready::is_ready(ready, process, network)? {
                 let failed = process.poll_exit()?.and_then(|status| status.problem());
-                let late = (begin.elapsed() > PATIENCE)
-                    .then(|| format!("is not ready after {} s", PATIENCE.as_secs()));
+                let late = (begin.elapsed() > READY_LIMIT)
+                    .then(|| format!("is not ready after {} s", READY_LIMIT.as_secs()));
                 if let Some(problem) = failed.or(late) {
                     return Err(format!("{} {problem}{}", describe(program), process.stderr_clause()).into());
                 }
                 // The interval grows with the waiting time, because a check takes the machine a while.
-                wait(LOOK.max(begin.elapsed() / 100));
+                wait(CHECK_INTERVAL.max(begin.elapsed() / 100));
             }
         }
         Ok(())
@@ -108,7 +108,7 @@ impl<'s> Programs<'s> {
         };
         while self.step(begin, limit, stop)? {}
         let ended = begin.elapsed();
-        self.overdue = self.awaited().filter(|index| !self.has_ended(*index)).collect();
+        self.overdue = self.awaited_programs().filter(|index| !self.has_ended(*index)).collect();
         self.end()?;
         let was_stopped = stop.is_some() && !self.overdue.is_empty();
         Ok((self.flow_run(epoch, ended, limit, was_stopped), self.collect_output(epoch)))
@@ -123,7 +123,7 @@ impl<'s> Programs<'s> {
             |process: &Process| process.status().is_some_and(|status| status.problem().is_some());
         let is_over = self.processes.iter().flatten().any(has_failed);
         // Next to a workload, services run until it ends, even if all other programs have ended.
-        let is_done = stop.is_none() && self.awaited().all(|index| self.has_ended(index));
+        let is_done = stop.is_none() && self.awaited_programs().all(|index| self.has_ended(index));
         if is_over || is_done || now >= limit {
             return Ok(false);
         }
@@ -140,19 +140,19 @@ impl<'s> Programs<'s> {
     /// Sends SIGTERM to running programs, and kills those that do not end.
     fn end(&mut self) -> Result<(), GuestError> {
         let running = self.processes.iter_mut().flatten();
-        running.filter(|process| !process.was_asked).try_for_each(Process::ask_to_end)?;
+        running.filter(|process| !process.was_terminated).try_for_each(Process::terminate)?;
         let until = Clock::now() + GRACE;
         while self.processes.iter().flatten().any(|process| !process.has_no_processes())
             && Clock::now() < until
         {
-            wait(LOOK);
+            wait(CHECK_INTERVAL);
         }
         self.processes.iter_mut().flatten().try_for_each(Process::kill)
     }
 }
 
 /// Returns the content of /etc/hosts: the names and addresses of all nodes.
-fn hosts(plan: &BuildableNetwork) -> String {
+fn hosts_file(plan: &BuildableNetwork) -> String {
     let names = plan.network.node_names();
     let nodes = (0..).map(NodeId).zip(names);
     let lines =

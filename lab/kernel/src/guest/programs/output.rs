@@ -67,7 +67,7 @@ impl Programs<'_> {
             let text = match &reading.from {
                 MetricSource::Stdout => process.stdout(),
                 MetricSource::Stderr => process.stderr(),
-                MetricSource::File(path) => read(container, path).ok()?,
+                MetricSource::File(path) => read_file(container, path).ok()?,
             };
             Some((name.clone(), reading.of(&String::from_utf8_lossy(&text))?))
         };
@@ -80,7 +80,7 @@ impl Programs<'_> {
         archive.mode(HeaderMode::Deterministic);
         let mut left = MOST;
         for (node, container) in &self.containers {
-            add(&mut archive, &container.files().join(OUT), Path::new(node), &mut left)?;
+            add_files(&mut archive, &container.files().join(OUT), Path::new(node), &mut left)?;
         }
         if left == MOST { Ok(Vec::new()) } else { archive.into_inner().map_err(|e| e.to_string()) }
     }
@@ -88,7 +88,7 @@ impl Programs<'_> {
 
 /// Adds the regular files below `directory` under `name`, in the order of their names. Links and devices are skipped, because they might
 /// lead elsewhere.
-fn add(archive: &mut Builder<Vec<u8>>, directory: &Path, name: &Path, left: &mut u64) -> Result<(), String> {
+fn add_files(archive: &mut Builder<Vec<u8>>, directory: &Path, name: &Path, left: &mut u64) -> Result<(), String> {
     let said = |problem: io::Error| format!("{}: {problem}", name.display());
     let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = entries.map_err(said)?;
@@ -96,7 +96,7 @@ fn add(archive: &mut Builder<Vec<u8>>, directory: &Path, name: &Path, left: &mut
     for entry in entries {
         let (kind, name) = (entry.file_type().map_err(said)?, name.join(entry.file_name()));
         if kind.is_dir() {
-            add(archive, &entry.path(), &name, left)?;
+            add_files(archive, &entry.path(), &name, left)?;
         } else if kind.is_file() {
             let length = entry.metadata().map_err(said)?.len();
             let Some(rest) = left.checked_sub(length.max(1)) else {
@@ -110,7 +110,7 @@ fn add(archive: &mut Builder<Vec<u8>>, directory: &Path, name: &Path, left: &mut
 }
 
 /// Returns the content of a node's file; links cannot lead out of the node. openat2(2)
-fn read(container: &Container, path: &str) -> io::Result<Vec<u8>> {
+fn read_file(container: &Container, path: &str) -> io::Result<Vec<u8>> {
     let root = File::open(container.files())?;
     let how = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut file = File::from(openat2(root, path, how, Mode::empty(), ResolveFlags::IN_ROOT)?);

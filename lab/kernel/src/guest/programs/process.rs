@@ -51,14 +51,14 @@ pub(super) struct Process {
     pub(super) started: u64,
     status: Option<Status>,
     /// Whether the program was sent a signal to end.
-    pub(super) was_asked: bool,
+    pub(super) was_terminated: bool,
 }
 
 /// How a program ended, and when.
 #[derive(Debug, Clone)]
 pub(super) struct Status {
     exit: ExitStatus,
-    was_asked: bool,
+    was_terminated: bool,
     /// Wall-clock time of the end, in ns since 1970.
     pub(super) at: u64,
 }
@@ -96,10 +96,10 @@ impl Process {
                 _ => format!("cannot start {first}: {problem}"),
             },
         })?;
-        let handle = Pid::from_raw(child.id().cast_signed()).ok_or("it has no number")?;
+        let handle = Pid::from_raw(child.id().cast_signed()).ok_or("it has no process ID")?;
         let handle = pidfd_open(handle, PidfdFlags::empty())?;
-        let (reported, status, was_asked) = ([0; 2], None, false);
-        Ok(Self { child, handle, control_group, output, reported, started, status, was_asked })
+        let (reported, status, was_terminated) = ([0; 2], None, false);
+        Ok(Self { child, handle, control_group, output, reported, started, status, was_terminated })
     }
 
     /// Returns how the program ended, if it has ended.
@@ -107,7 +107,7 @@ impl Process {
         if self.status.is_none()
             && let Some(exit) = self.child.try_wait()?
         {
-            self.status = Some(Status { exit, was_asked: self.was_asked, at: wall() });
+            self.status = Some(Status { exit, was_terminated: self.was_terminated, at: wall() });
         }
         Ok(self.status.as_ref())
     }
@@ -118,10 +118,10 @@ impl Process {
     }
 
     /// Sends SIGTERM to the program and all processes that it has started.
-    pub(super) fn ask_to_end(&mut self) -> Result<(), GuestError> {
+    pub(super) fn terminate(&mut self) -> Result<(), GuestError> {
         self.poll_exit()?;
-        self.was_asked = true;
-        self.control_group.ask_to_end()
+        self.was_terminated = true;
+        self.control_group.terminate()
     }
 
     /// Interrupts the program and all processes that it has started, as Ctrl-C does. termios(3)
@@ -197,7 +197,7 @@ impl Process {
         let said = if stderr.trim().is_empty() { stdout } else { stderr };
         let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join(" / ");
-        if last.is_empty() { String::new() } else { format!("; it said: {last}") }
+        if last.is_empty() { String::new() } else { format!("; its standard error: {last}") }
     }
 }
 
@@ -217,7 +217,7 @@ impl Status {
 
     /// Returns an error if the program failed.
     pub(super) fn problem(&self) -> Option<String> {
-        let asked_for = self.was_asked && self.exit.signal() == Some(libc::SIGTERM);
+        let asked_for = self.was_terminated && self.exit.signal() == Some(libc::SIGTERM);
         (!self.exit.success() && !asked_for).then(|| format!("ended with {self}"))
     }
 }
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn what_was_asked_to_end_may_end_by_that() {
-        let status = |exit, was_asked| Status { exit: ExitStatus::from_raw(exit), was_asked, at: 0 };
+        let status = |exit, was_terminated| Status { exit: ExitStatus::from_raw(exit), was_terminated, at: 0 };
         assert_eq!(status(0, false).problem(), None);
         assert_eq!(status(libc::SIGTERM, true).problem(), None);
         assert_eq!(status(libc::SIGTERM, false).problem().as_deref(), Some("ended with signal 15"));

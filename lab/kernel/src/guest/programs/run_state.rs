@@ -36,7 +36,7 @@ impl<'s> Programs<'s> {
     }
 
     /// Returns the programs for whose end the run waits.
-    pub(super) fn awaited(&self) -> impl Iterator<Item = usize> + use<'s> {
+    pub(super) fn awaited_programs(&self) -> impl Iterator<Item = usize> + use<'s> {
         let programs = self.scenario.programs.iter().enumerate();
         programs.filter(|(_, program)| program.is_awaited()).map(|(index, _)| index)
     }
@@ -58,8 +58,8 @@ impl<'s> Programs<'s> {
             match &mut self.processes[index] {
                 None if start <= now => self.start(index)?,
                 None => next = next.min(start),
-                Some(process) if process.status().is_none() && !process.was_asked => match due {
-                    Some(due) if due <= now => process.ask_to_end()?,
+                Some(process) if process.status().is_none() && !process.was_terminated => match due {
+                    Some(due) if due <= now => process.terminate()?,
                     Some(due) => next = next.min(due),
                     None => {}
                 },

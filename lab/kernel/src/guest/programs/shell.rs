@@ -20,10 +20,10 @@ use crate::guest::schedule::Schedule;
 use crate::netem;
 use crate::session_step::{Action, GuestMessage, LineOutcome, Step, StepResult};
 
-/// The first interval at which a running line is polled for output and for interrupts. The interval grows to a tenth (`PART`) of the time
+/// The first interval at which a running line is polled for output and for interrupts. The interval grows to a tenth (`INTERVAL_DIVISOR`) of the time
 /// that the line has run, a delay that users do not notice.
-const FIRST_LOOK: StdDuration = StdDuration::from_millis(10);
-const PART: u32 = 10;
+const FIRST_INTERVAL: StdDuration = StdDuration::from_millis(10);
+const INTERVAL_DIVISOR: u32 = 10;
 
 /// An interactive session in the guest.
 #[derive(Debug)]
@@ -135,11 +135,11 @@ impl<'s> Shell<'s> {
         interrupt: Option<StdDuration>,
     ) -> Result<Option<Duration>, GuestError> {
         let from = self.begin.elapsed();
-        let mut look = from + FIRST_LOOK;
+        let mut look = from + FIRST_INTERVAL;
         loop {
             let now = self.begin.elapsed();
             let next = self.programs.start_and_stop_due(now)?;
-            let change = self.schedule.attend()?.map(|left| now + left);
+            let change = self.schedule.perform_due()?.map(|left| now + left);
             let line = self.lines.last_mut().filter(|_| is_awaited);
             let has_ended = line.map(Process::poll_exit).transpose()?.is_some_and(|status| status.is_some());
             if has_ended || due.is_some_and(|due| due <= now) {
@@ -148,11 +148,11 @@ impl<'s> Shell<'s> {
             if look <= now {
                 self.forward_output()?;
                 // Where computing takes time, the same check may come some ns earlier in a replay than in the original session.
-                let is_due = interrupt.is_some_and(|at| at <= now + FIRST_LOOK / 2);
+                let is_due = interrupt.is_some_and(|at| at <= now + FIRST_INTERVAL / 2);
                 if self.channel.is_interrupted() || is_due {
                     return Ok(Some(in_ns(now)));
                 }
-                look = now + FIRST_LOOK.max((now - from) / PART);
+                look = now + FIRST_INTERVAL.max((now - from) / INTERVAL_DIVISOR);
             }
             let wake = [Some(look), change, due].into_iter().flatten().fold(next, StdDuration::min);
             self.wait(is_awaited, wake)?;
@@ -195,8 +195,8 @@ impl<'s> Shell<'s> {
         match netem::plan(&network) {
             Ok(plan) => {
                 self.network = network;
-                self.schedule.change(plan.changes_of_run(self.seed));
-                self.schedule.attend()?;
+                self.schedule.replace_changes(plan.changes_of_run(self.seed));
+                self.schedule.perform_due()?;
                 Ok(None)
             }
             Err(problem) => Ok(Some(problem.to_string())),

@@ -44,9 +44,9 @@ const LENGTH: i16 = 32;
 const ANSWER: i16 = 36;
 const PROTOCOL: i16 = 12;
 /// The largest part of an option's value that a program sees, in octets; the program must let longer options pass.
-const SHOWN: i32 = 4096;
+const MAX_VALUE: i32 = 4096;
 /// The return value with which a program on socket options lets the call continue.
-const GO_ON: i32 = 1;
+const CONTINUE: i32 = 1;
 
 /// The attached BPF programs, which have an effect until this is dropped.
 #[derive(Debug)]
@@ -76,11 +76,11 @@ impl ProtocolSwap {
                 _ => Err("this kernel cannot replace the transport of programs; use Linux 6.6 or later, such as kernel:6.12".into()),
             };
         };
-        let answer = Program::load(Purpose::Answer(function), &protocol(wanted).finish()?)?.answer()?;
+        let answer = Program::load(Purpose::ReturnValue(function), &protocol(wanted).finish()?)?.attach_to_function()?;
         if wanted == SCTP {
             let cells = File::open(CONTROL_GROUPS)?;
             for (purpose, code) in [(Purpose::SetOption, set_option()), (Purpose::GetOption, get_option())] {
-                Program::load(purpose, &code.finish()?)?.watch(&cells, purpose)?;
+                Program::load(purpose, &code.finish()?)?.attach_to_group(&cells, purpose)?;
             }
         }
         Ok(Self(Some(answer)))
@@ -91,33 +91,33 @@ impl ProtocolSwap {
 fn protocol(wanted: i32) -> Code {
     let code = Code::new(0).op(CALL, 0, 0, 0, CURRENT_PROCESS).op(SHIFT_RIGHT, 0, 0, 0, 32);
     // The sockets of the guest itself keep their protocol.
-    let code = code.op(IF_UNEQUAL, 0, 0, 2, 1).answer(0);
+    let code = code.op(IF_UNEQUAL, 0, 0, 2, 1).return_value(0);
     let code = code.op(LOAD, 1, 6, 0, 0).op(AND, 1, 0, 0, 0xff).op(IF_EQUAL, 1, 0, 1, AF_INET);
     let code = code.pass_unless(1, AF_INET6);
     let code = code.op(LOAD, 1, 6, 8, 0).op(AND, 1, 0, 0, TYPE_MASK).pass_unless(1, SOCK_STREAM);
     let code = code.op(LOAD, 1, 6, 16, 0).op(AND, 1, 0, 0, 0xffff);
     let code = code.op(IF_EQUAL, 1, 0, 2, 0).op(IF_EQUAL, 1, 0, 1, TCP).pass_unless(1, MPTCP);
-    code.answer(wanted)
+    code.return_value(wanted)
 }
 
 /// Returns a program that translates `TCP_NODELAY` to `SCTP_NODELAY` and ignores other options of TCP.
 fn set_option() -> Code {
-    let code = of_sctp(Code::new(GO_ON));
+    let code = only_tcp_options_of_sctp(Code::new(CONTINUE));
     let code = code.op(LOAD_WORD, 1, 6, NAME, 0).op(IF_EQUAL, 1, 0, 4, TCP_NODELAY);
     // A length of -1 makes the kernel ignore the option.
-    let code = code.op(SET, 1, 0, 0, -1).op(STORE_WORD, 6, 1, LENGTH, 0).answer(GO_ON);
+    let code = code.op(SET, 1, 0, 0, -1).op(STORE_WORD, 6, 1, LENGTH, 0).return_value(CONTINUE);
     let code = code.op(SET, 1, 0, 0, SCTP).op(STORE_WORD, 6, 1, LEVEL, 0);
     code.op(SET, 1, 0, 0, SCTP_NODELAY).op(STORE_WORD, 6, 1, NAME, 0).pass()
 }
 
 /// Returns a program that answers getsockopt() for TCP options with success.
 fn get_option() -> Code {
-    of_sctp(Code::new(GO_ON)).op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, ANSWER, 0).pass()
+    only_tcp_options_of_sctp(Code::new(CONTINUE)).op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, ANSWER, 0).pass()
 }
 
 /// Appends a check that continues only for TCP options of an SCTP socket, and lets others pass.
-fn of_sctp(code: Code) -> Code {
-    let code = code.op(LOAD_WORD, 1, 6, LENGTH, 0).op(IF_GREATER, 1, 0, 2, SHOWN);
+fn only_tcp_options_of_sctp(code: Code) -> Code {
+    let code = code.op(LOAD_WORD, 1, 6, LENGTH, 0).op(IF_GREATER, 1, 0, 2, MAX_VALUE);
     let code = code.op(LOAD, 2, 6, SOCKET, 0).op(JUMP, 0, 0, 3, 0);
     let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, LENGTH, 0).pass();
     let code = code.op(LOAD_WORD, 2, 2, PROTOCOL, 0).pass_unless(2, SCTP);
