@@ -20,11 +20,11 @@ pub(crate) enum Path {
     Loopback,
     /// The unmodified network between two hosts.
     Between,
-    /// A router between them shapes it.
+    /// A router between two hosts, which shapes the path.
     Routed,
 }
 
-/// Returns an error that names what this machine cannot do, or would have to be changed for.
+/// Returns an error that names the first feature that this machine does not support, or for which it would have to be changed.
 pub(crate) fn possible(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     scenario.check().map_err(|problem| refused("scenario", problem))?;
     network(scenario, path)?;
@@ -39,14 +39,14 @@ pub(crate) fn possible(scenario: &Scenario, path: Path) -> Result<(), RunError> 
     flows(scenario, path)
 }
 
-/// Without a router the path cannot be shaped: an experiment with link settings needs one, or another world.
+/// Checks that the path need not be shaped, or that a router shapes it.
 fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     let spec = &scenario.network;
     if path == Path::Routed {
         let both = Bottleneck::of(scenario).and_then(|path| lines(&path.network));
         return both.map(drop).map_err(|Unsupported { what, why }| refused(&what, why));
     }
-    // The loopback interface has addresses of both versions.
+    // The loopback interface has addresses of both IP versions.
     let ip = if path == Path::Loopback { spec.ip } else { Ip::V4 };
     let Some(key) = otherwise(spec, &NetworkSpec { ip, ..as_it_is(spec) }) else { return Ok(()) };
     let (what, who) = match path {
@@ -125,7 +125,7 @@ mod tests {
         for transport in ["tcp", "tcp:connections=3,nagle=off", "udp", "quic:streams=8,cc=newreno"] {
             possible(&scenario(transport, ""), Path::Loopback).unwrap();
         }
-        // Who is there may be said.
+        // Naming nodes does not shape the path.
         let named = "nodes = ['client', 'server', 'a']\nlans = [{ nodes = ['a', 'client'], name = 'b' }]\nlinks = [{ from = 'client', to = 'server' }]";
         possible(&scenario("tcp", named), Path::Between).unwrap();
     }
@@ -196,7 +196,7 @@ mod tests {
         assert!(problem.contains("live world does not support `network.paths`"), "{problem}");
     }
 
-    /// Which the kernel has is for it to say.
+    /// The transport's error, not this module's, names protocols that this machine's kernel lacks.
     #[test]
     fn a_protocol_that_is_not_here_is_refused_by_the_transport() {
         protocols(&scenario("udp", "")).unwrap();

@@ -1,29 +1,27 @@
-//! The clock of another host relative to this host's: its offset before and after a run, and the
-//! uncertainty.
+//! The clock of another host relative to this host's: its offset before and after a run, and the uncertainty.
 //!
-//! A question and its answer take a round trip; the answer contains the other host's times. These lie
-//! between our two times, so the offset is known to within half the round trip, even on asymmetric paths.
-//! RFC 5905 section 8
+//! A query and its reply take a round trip; the reply contains two times of the other host. These lie between the two times of this host,
+//! so the offset is known to within half the round trip, even on asymmetric paths. RFC 5905 section 8
 
-/// The times of a question and its answer, in ns, each on the clock of its host.
+/// The times of a query and its reply, in ns, each on the clock of its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Comparison {
-    /// When this host asked.
+    /// The time at which this host sent the query.
     pub(crate) asked: u64,
-    /// When the question arrived at the other host, and when the answer was sent.
+    /// The times at which the query arrived at the other host, and at which the reply was sent.
     pub(crate) received: u64,
     pub(crate) sent: u64,
-    /// When the answer arrived at this host.
+    /// The time at which the reply arrived at this host.
     pub(crate) answered: u64,
 }
 
 impl Comparison {
-    /// Returns the time spent on the path.
+    /// Returns the time spent on the path, in ns.
     pub(crate) fn round_trip(self) -> u64 {
         (self.answered - self.asked).saturating_sub(self.sent.saturating_sub(self.received))
     }
 
-    /// Returns how far the other clock is ahead.
+    /// Returns by how much the other clock is ahead, in ns.
     fn offset(self) -> i128 {
         let [asked, received, sent, answered] =
             [self.asked, self.received, self.sent, self.answered].map(i128::from);
@@ -34,7 +32,7 @@ impl Comparison {
         self.asked.midpoint(self.answered)
     }
 
-    /// Returns the comparison with the shortest round trip, which waited least in queues.
+    /// Returns the comparison with the shortest round trip, which spent the least time in queues.
     pub(crate) fn best(all: impl IntoIterator<Item = Self>) -> Option<Self> {
         all.into_iter().min_by_key(|one| one.round_trip())
     }
@@ -48,8 +46,8 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// Converts a time of the other host to this host's clock, with an offset interpolated between the
-    /// comparisons; limited to the end of the last one.
+    /// Converts a time of the other host to this host's clock, with an offset interpolated between the comparisons; the result is at most
+    /// the end of the last one.
     pub(crate) fn here(&self, there: u64) -> u64 {
         let (first, last) = (self.before.offset(), self.after.offset());
         let passed = i128::from(there) - first - i128::from(self.before.middle());
@@ -69,7 +67,7 @@ impl Clocks {
         narrow((self.after.offset() - self.before.offset()) * 1_000_000_000 / whole)
     }
 
-    /// Returns the maximum error of a time.
+    /// Returns the maximum error of a converted time, in ns.
     pub(crate) fn uncertainty(&self) -> u64 {
         self.before.round_trip().max(self.after.round_trip()).div_ceil(2)
     }
@@ -90,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// A question at `asked`, here, to a clock that is `ahead`; the ways there and back take so long, the answer takes 5 ns.
+    /// Returns a comparison: a query sent at `asked` to a clock that is `ahead`, with delays `there` and `back`; the reply takes 5 ns.
     fn comparison(asked: u64, ahead: i64, there: u64, back: u64) -> Comparison {
         let received = (asked + there).checked_add_signed(ahead).unwrap();
         Comparison { asked, received, sent: received + 5, answered: asked + there + 5 + back }
@@ -112,7 +110,7 @@ mod tests {
             after: comparison(11 * second, 21_000, 50, 50),
         };
         assert_eq!((clocks.offset(), clocks.drift(), clocks.uncertainty()), (1000, 2000, 50));
-        // Halfway the other clock is 11 µs ahead.
+        // Halfway through, the other clock is 11 µs ahead.
         assert!(clocks.here(6 * second + 11_000).abs_diff(6 * second) <= 1);
         assert_eq!(clocks.here(0), 0, "before it was compared it was not otherwise");
     }

@@ -1,4 +1,4 @@
-//! The service of `hol live serve`: this host has ends of flows whose other ends are on other hosts.
+//! The service of `hol live serve`: this host runs ends of flows whose other ends are on other hosts.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -30,12 +30,12 @@ pub(crate) struct Ends {
     ports: Option<Ports>,
     post: ReportRouter,
     halves: Option<LocalEnds>,
-    /// Clients that have ended.
+    /// The results of clients that have ended.
     ended: Vec<(usize, EndResult)>,
 }
 
 impl Ends {
-    /// Creates the ends for the client at the other end of a stream.
+    /// Creates the service for the client at the other end of a stream.
     pub(crate) fn new(
         stream: &TcpStream,
         outbox: Arc<Mutex<Outbox<TcpStream>>>,
@@ -43,7 +43,7 @@ impl Ends {
         ports: Option<Ports>,
     ) -> Result<Self, ControlError> {
         let address = |address: io::Result<SocketAddr>| {
-            // An IPv4 client may arrive at an IPv6 socket.
+            // An IPv4 client may have connected to an IPv6 socket.
             address.map(|address| address.ip().to_canonical())
         };
         let meeting =
@@ -59,7 +59,7 @@ impl Ends {
         })
     }
 
-    /// Starts the local ends listening; returns the ports by flow.
+    /// Makes the local servers listen; returns their ports by flow.
     fn listen(&mut self, plan: Plan) -> Result<Vec<u16>, String> {
         let Plan { scenario, seed, interval, placement, run } = plan;
         // A new plan ends the previous run.
@@ -77,7 +77,7 @@ impl Ends {
         let here = placement.here(&assignments);
         self.ports.map_or(Ok(()), |ports| ports.give(&mut assignments, &here))?;
         let outbox = Arc::clone(&self.outbox);
-        // The listener notices if sending fails.
+        // If sending fails, the thread that receives notices it, too.
         let tell: Arc<ReportOf> =
             Arc::new(move |flow: usize, news: PeerReport| drop(say(&outbox, &Reply::News(flow, news))));
         let secret = self.secret.of_run(&run);
@@ -94,7 +94,7 @@ impl Ends {
         Ok(())
     }
 
-    /// Ends all and returns the results of the local ends.
+    /// Ends all local ends and returns their results.
     fn noted(&mut self) -> Result<Vec<(usize, EndResult)>, String> {
         self.end_clients()?;
         let mut halves = self.halves.take().ok_or(NO_RUN)?;
@@ -137,7 +137,7 @@ impl ClientService for Ends {
             }
             Request::EndClients => Some(self.end_clients().map_or_else(Reply::Failed, |()| Reply::ClientsEnded)),
             Request::Over => Some(self.noted().map_or_else(Reply::Failed, |halves| {
-                // The listener notices if sending fails.
+                // If sending fails, the thread that receives notices it, too.
                 let _ = self.tell_seen(&halves);
                 Reply::Noted(halves)
             })),

@@ -9,7 +9,7 @@ use hol_scenario::Scenario;
 use hol_sockets::{EndAddresses, Sysctl, Unsupported, clocksource, kernel_version, setting, sysctls};
 use hol_stack::{TransportSpec, stack_of_linux};
 
-/// The kernel and the clock.
+/// The kernel and the clock of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     /// The kernel's release and version.
@@ -19,13 +19,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// Returns this host.
+    /// Returns the description of this host.
     pub fn this() -> Self {
         Self { kernel: kernel_version(), clocksource: clocksource() }
     }
 }
 
-/// `Linux 6.12.1 #1 SMP, loopback, clock tsc`.
+/// Example: `Linux 6.12.1 #1 SMP, loopback, clock tsc`.
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kernel, clocksource } = self;
@@ -33,7 +33,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// Set by each socket itself, whatever the machine's setting.
+/// A setting that each socket overrides.
 const BY_SOCKET: &str = "net/ipv4/tcp_congestion_control";
 
 /// Returns the machine settings that a transport needs.
@@ -54,7 +54,7 @@ pub(crate) fn asked(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupporte
     Ok(all.into_iter().filter(|setting| setting.name != BY_SOCKET).collect())
 }
 
-/// Returns where this machine differs from the stack of its Linux without a request of the experiment.
+/// Returns a description of how this machine differs from its Linux' stack where the experiment does not request it.
 pub(crate) fn otherwise(scenario: &Scenario, here: &BTreeMap<String, String>) -> Option<String> {
     let wanted = needed(&scenario.transport).unwrap_or_default();
     let differs = wanted.iter().filter_map(|Sysctl { name, value }| {
@@ -71,7 +71,7 @@ pub(crate) fn otherwise(scenario: &Scenario, here: &BTreeMap<String, String>) ->
     })
 }
 
-/// Returns the address of local ends. The kernel chooses free ports.
+/// Returns the address of local ends with port 0, so that the kernel chooses the port.
 pub(crate) fn loopback(ip: Ip) -> EndAddresses {
     let address = match ip {
         Ip::V4 => Ipv4Addr::LOCALHOST.into(),
@@ -80,7 +80,7 @@ pub(crate) fn loopback(ip: Ip) -> EndAddresses {
     EndAddresses { addresses: vec![address], port: 0 }
 }
 
-/// Returns a setting's name as in sysctl(8).
+/// Returns the name of a setting as in sysctl(8), with dots.
 pub(crate) fn dotted(name: &str) -> String {
     name.replace('/', ".")
 }
@@ -101,7 +101,7 @@ mod tests {
         let asked = |text: &str| asked(&text.parse().unwrap()).unwrap();
         assert_eq!(asked("tcp"), []);
         assert_eq!(asked("udp"), []);
-        // An option of a socket is none of the machine.
+        // An option of a socket is not a setting of the machine.
         assert_eq!(asked("tcp:nagle=off"), []);
         assert_eq!(asked("tcp:congestion=reno"), []);
         let sack = Sysctl { name: "net/ipv4/tcp_sack", value: "0".to_owned() };

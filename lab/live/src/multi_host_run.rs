@@ -1,5 +1,5 @@
-//! A run on several hosts: this host has some ends, including the measured client; others have the rest; a
-//! router between them may shape the path.
+//! A run on several hosts: this host has some ends, including the measured client; others have the rest; a router between them may shape
+//! the path.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -32,13 +32,13 @@ type Ends = Vec<(usize, EndResult)>;
 /// A run, and the hosts that take part in it.
 pub(crate) struct HostRun<'a> {
     others: &'a OtherHosts,
-    /// By host number, from 1.
+    /// The sessions with the other hosts, by host number from 1.
     sessions: &'a [&'a Session],
     /// The scenario.
     scenario: &'a Scenario,
     /// The scenario for hosts that do not shape the path.
     plain: Scenario,
-    /// The path that a router is to make, if there is one.
+    /// The path that a router emulates, if there is one.
     path: Bottleneck,
     seed: Seed,
     interval: Option<Duration>,
@@ -65,7 +65,7 @@ impl<'a> HostRun<'a> {
         Ok(Self { others, sessions, scenario, plain, path, seed, interval, placement, assignments })
     }
 
-    /// Calls each of the other hosts.
+    /// Calls `ask` for each of the other hosts.
     fn each<T>(
         &self,
         mut ask: impl FnMut(usize, &Peer, &Session) -> Result<T, RunError>,
@@ -74,7 +74,7 @@ impl<'a> HostRun<'a> {
         all.map(|(place, (peer, session))| ask(place + 1, peer, session)).collect()
     }
 
-    /// As [`Self::each`] during a run, which fails if a host does not answer or cannot do its part.
+    /// Calls `ask` for each of the other hosts during a run; an error if a host does not reply or cannot do its part.
     fn each_does<T>(
         &self,
         mut ask: impl FnMut(usize, &Session) -> Result<Result<T, String>, ControlError>,
@@ -90,8 +90,7 @@ impl<'a> HostRun<'a> {
         self.placement.hosts(&self.assignments[0])[1] - 1
     }
 
-    /// Returns the addresses of both ends of each flow, the one on the measured client's side of the router
-    /// first.
+    /// Returns the addresses of both ends of each flow, the one on the measured client's side of the router first.
     pub(crate) fn ways(&self) -> Vec<[IpAddr; 2]> {
         let of = |flow: &Assignment| {
             let ends = [&flow.client, &flow.server].map(|site| site.addresses[0]);
@@ -100,8 +99,7 @@ impl<'a> HostRun<'a> {
         self.assignments.iter().map(of).collect()
     }
 
-    /// Performs the run. Clocks are compared while the path is unshaped: a shorter round trip makes them more
-    /// certain.
+    /// Performs the run. The clocks are compared before the path is shaped, because a shorter round trip reduces their uncertainty.
     pub(crate) fn perform(
         &self,
         way: Option<&RouterPath<'_>>,
@@ -138,7 +136,7 @@ impl<'a> HostRun<'a> {
         Ok(run)
     }
 
-    /// Returns the results of a host's ends by our clock; `None` if they are not its own.
+    /// Returns the results of a host's ends, converted to this host's clock; `None` if they belong to another host's ends.
     fn told(&self, host: usize, noted: Ends, clocks: &Clocks) -> Option<Ends> {
         let by_our_clock = |(flow, half): (usize, EndResult)| {
             let [client, server] = self.placement.hosts(self.assignments.get(flow)?);
@@ -213,12 +211,12 @@ impl<'a> HostRun<'a> {
             way.map_or(Ok(()), RouterPath::is_alive)?;
         }
         let clients = halves.end_clients().map_err(|problem| failed(&problem))?;
-        // The path is restored when nobody sends any more, and no server ends before its client.
+        // The path is restored after all clients have ended, and no server ends before its client.
         self.each_does(|_, session| session.end_clients())?;
         Ok((halves, clients))
     }
 
-    /// Returns the source and the destination of each flow's news.
+    /// Returns the source and the destination of each flow's reports.
     fn routes(&self) -> BTreeMap<usize, Route> {
         let of = |assignment: &Assignment| {
             let [client, server] = self.placement.hosts(assignment);
@@ -235,7 +233,7 @@ impl<'a> HostRun<'a> {
         Ok(([clients, servers].concat(), there))
     }
 
-    /// Notes the other hosts, and the uncertainty of their clocks.
+    /// Adds the other hosts and the uncertainty of their clocks to the report.
     fn tell_of_hosts(&self, run: &mut Run, clocks: &[Clocks], disordered: u64) {
         let (far, facts) = (self.far(), run.course.facts.as_deref_mut().expect("a live run has facts"));
         facts.warn(unsure(&run.records, Duration::from_nanos(clocks[far].uncertainty())));
@@ -244,7 +242,7 @@ impl<'a> HostRun<'a> {
             self.assignments.iter().skip(1).zip(run.course.background.iter().zip(&run.background_records));
         for (Assignment { transport, workload, .. }, (flow, records)) in beside {
             let has_begun = workload.start.as_nanos() < run.course.ended.as_nanos();
-            // Datagrams that reach nobody.
+            // UDP has no connection that could fail.
             let is_lost =
                 transport.kind() == Kind::Udp && records.iter().all(|record| record.request.is_none());
             let is_silent = has_begun && (flow.connect_time.is_none() || is_lost);
@@ -261,7 +259,7 @@ impl<'a> HostRun<'a> {
     }
 }
 
-/// Returns a unique number.
+/// Returns a unique number for the run.
 fn number() -> Result<[u8; 32], String> {
     let mut number = [0; 32];
     getrandom::fill(&mut number).map_err(|problem| format!("no randomness: {problem}"))?;

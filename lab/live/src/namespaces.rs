@@ -1,5 +1,5 @@
-//! Both ends on this machine in network namespaces, with a path built by its kernel: in real time, like the
-//! whole live world, and with any network that the kernel world can build.
+//! Both ends on this machine in network namespaces, with a path built by its kernel: in real time, as everywhere in the live world, and
+//! with any network that the kernel world can build.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -21,10 +21,10 @@ pub const NAMESPACES: &str = "namespaces";
 /// The world of network namespaces. Runs take turns, because concurrent ones would disturb each other.
 #[derive(Debug)]
 pub struct Namespaces {
-    /// The program that runs inside.
+    /// The program that runs in the namespaces.
     program: PathBuf,
     turn: Mutex<()>,
-    /// What this machine lacks, once checked.
+    /// The reason why this machine cannot run the world, once checked.
     lacks: OnceLock<Option<String>>,
 }
 
@@ -34,12 +34,12 @@ impl Namespaces {
         Self::running("/proc/self/exe".into())
     }
 
-    /// Creates the world with `program` inside, which must be `hol`.
+    /// Creates the world with `program` in the namespaces, which must be `hol`.
     pub fn running(program: PathBuf) -> Self {
         Self { program, turn: Mutex::default(), lacks: OnceLock::new() }
     }
 
-    /// Returns what this machine lacks for the world, with the remedy.
+    /// Returns why this machine cannot run the world, with the remedy.
     pub fn missing_prerequisites(&self) -> Option<&str> {
         self.lacks.get_or_init(|| local_kernel::in_namespace(router::has_emulators).err()).as_deref()
     }

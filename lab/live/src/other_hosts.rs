@@ -1,5 +1,4 @@
-//! The other hosts of a live world and the router between them, if there is one: their identity, and whether
-//! they can run a scenario.
+//! The other hosts of a live world, and the router between them, if there is one: their identity, and whether they can run a scenario.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -28,7 +27,7 @@ pub(crate) struct OtherHosts {
     /// The hosts by number.
     pub(crate) peers: Vec<Peer>,
     pub(crate) via: Option<PathRouter>,
-    /// Address pairs known to pass the router.
+    /// Address pairs known to pass through the router.
     passed: Mutex<BTreeSet<Vec<[IpAddr; 2]>>>,
     pub(crate) relay: Relay,
 }
@@ -51,7 +50,7 @@ impl OtherHosts {
         }
     }
 
-    /// Describes all hosts, and the paths between them.
+    /// Describes all hosts and the paths between them.
     pub(crate) fn provenance(&self) -> Result<String, RunError> {
         let Host { kernel, clocksource } = Host::this();
         let mut all = vec![format!("Linux {kernel}, clock {clocksource}")];
@@ -66,7 +65,7 @@ impl OtherHosts {
         Ok(match &self.via {
             None => all,
             Some(via) => {
-                // Hosts on our side of the router are not behind it.
+                // Hosts on the client's side of the router are not behind it.
                 let known = ends.into_iter().map(|ends| via.known(ends)).reduce(Result::or);
                 format!("{all}; over {}: {}", via.place(), known.expect("there is another host")?)
             }
@@ -92,7 +91,7 @@ impl OtherHosts {
         Ok(settings)
     }
 
-    /// Returns the settings of the hosts, as far as known.
+    /// Returns the settings of the hosts; `None` for a host that was not contacted.
     pub(crate) fn settings(&self, scenario: &Scenario) -> Vec<Option<Sysctls>> {
         let plain = plain(scenario);
         self.peers.iter().map(|peer| peer.settings(&plain)).collect()
@@ -143,7 +142,7 @@ impl OtherHosts {
     }
 }
 
-/// Calls `work` with all hosts, both `opened` and those of `peers`.
+/// Calls `work` with the sessions of all hosts: those already `opened`, and those of `peers`.
 fn with_all<T>(
     peers: &[Peer],
     opened: &[&Session],

@@ -9,7 +9,7 @@ use hol_sockets::{FlowRun, FlowRuns, SocketsError};
 use crate::host::{self, Host};
 use crate::warnings::{busy, waiting};
 
-/// How often an observer is asked whether the run continues.
+/// The interval at which an observer is asked whether the run continues.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Converts the measurement to the form common to all worlds.
@@ -68,7 +68,7 @@ fn facts(scenario: &Scenario, measured: &FlowRun) -> KernelReport {
     }
 }
 
-/// Creates the error of this run; what no machine can do was rejected before.
+/// Creates the error of this run; features that no machine has were rejected before.
 pub(crate) fn failed(problem: &SocketsError) -> RunError {
     RunError::Failed { problem: problem.to_string(), log: String::new() }
 }

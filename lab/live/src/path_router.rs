@@ -18,7 +18,7 @@ use crate::session::Session;
 #[derive(Debug)]
 pub(crate) struct PathRouter {
     host: Peer,
-    /// Its interfaces to the client and the server, once known.
+    /// The interfaces of the router to the client and to the server, once known.
     interfaces: Mutex<Option<[String; 2]>>,
 }
 
@@ -47,7 +47,7 @@ impl PathRouter {
         self.interfaces.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Rejects another path over it, so that results are not mixed.
+    /// Checks that the router has the same interfaces as in earlier runs, so that the results of two paths are not mixed.
     fn is_the_same(&self, now: &[String; 2]) -> Result<(), RunError> {
         let mut interfaces = self.interfaces.lock().unwrap_or_else(PoisonError::into_inner);
         if interfaces.get_or_insert_with(|| now.clone()) == now {
@@ -59,8 +59,8 @@ impl PathRouter {
         )))
     }
 
-    /// Calls `work` with the router, after checking that it lies between the first pair, and between all
-    /// others in the same way.
+    /// Calls `work` with the router, after checking that it lies between the first pair, and between all other pairs with the same
+    /// interfaces.
     pub(crate) fn with<T>(
         &self,
         pairs: &[[IpAddr; 2]],
@@ -76,7 +76,7 @@ impl PathRouter {
                 .iter()
                 .map(|pair| Ok((*pair, between(*pair)?)))
                 .collect::<Result<Vec<_>, RunError>>()?;
-            // The router uses the pair of the last question.
+            // The router uses the pair of the last request.
             let interfaces = between(*first)?;
             self.is_the_same(&interfaces)?;
             others
@@ -103,7 +103,7 @@ impl RouterPath<'_> {
         answer.map_err(|why| self.host.refused(&why))
     }
 
-    /// Restores the path; returns the packets that passed meanwhile.
+    /// Restores the path; returns the counters of the packets that passed meanwhile.
     pub(crate) fn put_back(&self) -> Result<[LinkCounters; 2], RunError> {
         let answer = self.session.put_back().map_err(|problem| self.host.lost(&problem))?;
         answer.map_err(|why| self.broken(&why))
@@ -121,8 +121,7 @@ impl RouterPath<'_> {
         RouterReport { address: self.session.address.to_string(), kernel, clocksource, client, server }
     }
 
-    /// Checks that packets between the hosts pass the router, from the round trips `before` the path was
-    /// shaped and `now`, in ns.
+    /// Checks that packets between the hosts pass through the router, from the round trips `before` the path was shaped and `now`, in ns.
     pub(crate) fn is_passed_by(
         &self,
         network: &NetworkSpec,
@@ -131,7 +130,7 @@ impl RouterPath<'_> {
         grown([before, now], least_round_trip(network)).map_err(|problem| self.broken(&problem))
     }
 
-    /// Checks that the flows passed the router, from the counters of its interfaces and of the sockets.
+    /// Checks that the flows passed through the router, from the counters of its interfaces and of the sockets.
     pub(crate) fn has_seen(&self, passed: [LinkCounters; 2], sent: u64) -> Result<(), RunError> {
         check_packet_count(passed, sent).map_err(|problem| self.broken(&problem))
     }
@@ -152,8 +151,8 @@ fn same_way(measured: &[String; 2], other: &[String; 2], [from, to]: [IpAddr; 2]
     ))
 }
 
-/// Checks that a round trip has grown by the delay of the path; otherwise packets of a direction took another
-/// path. It may grow less by the path's own earlier variation.
+/// Checks that a round trip has grown by the delay of the path; otherwise packets of a direction bypass the router. It may grow less by the
+/// path's own earlier variation.
 fn grown([before, now]: [u64; 2], least: u64) -> Result<(), String> {
     if now >= before + least / 4 * 3 {
         return Ok(());
@@ -164,8 +163,7 @@ fn grown([before, now]: [u64; 2], least: u64) -> Result<(), String> {
     ))
 }
 
-/// Checks that as many packets came as the sockets sent, except those merged on the path or unknown to the
-/// sockets.
+/// Checks that as many packets passed as the sockets sent, except those merged on the path or unknown to the sockets.
 fn check_packet_count(passed: [LinkCounters; 2], sent: u64) -> Result<(), String> {
     let seen: u64 = passed.iter().map(|LinkCounters { carried, dropped }| carried + dropped).sum();
     if seen > 0 && seen >= sent / 2 {
@@ -187,7 +185,7 @@ pub(crate) fn told(network: &NetworkSpec, passed: [LinkCounters; 2]) -> Vec<Link
     told.collect()
 }
 
-/// Returns the minimum round trip in ns. A normal distribution may go below the delay by an unknown amount.
+/// Returns the minimum round trip in ns. With normally distributed jitter the delay may be shorter by an unknown amount.
 fn least_round_trip(network: &NetworkSpec) -> u64 {
     let least =
         |Settings { delay, jitter, jitter_distribution, .. }: &Settings| match jitter_distribution.table() {

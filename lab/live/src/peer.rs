@@ -1,4 +1,4 @@
-//! Another host of a live world: its address and what is known of it.
+//! Another host of a live world: its address, its identity and its settings.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -27,12 +27,12 @@ pub(crate) struct PeerIdentity {
 pub(crate) struct Peer {
     duty: HostRole,
     pub(crate) place: Place,
-    /// The identity at first contact, which all runs of a process share.
+    /// The identity at first contact, which is the same for all runs of a process.
     known: Mutex<Option<PeerIdentity>>,
     session: Mutex<Option<Session>>,
-    /// Receives news of flows whose servers are there.
+    /// Forwards reports of flows whose servers run on the host.
     relay: Relay,
-    /// Its relevant settings, by transports that it supports.
+    /// The host's relevant settings, by the transports for which they were requested.
     fit: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
 }
 
@@ -62,7 +62,7 @@ impl Peer {
         done
     }
 
-    /// Checks that the host and path are the same, so that results are not mixed.
+    /// Checks that the host and the path are those of earlier runs, so that results are not mixed.
     fn is_the_same(&self, session: &Session) -> Result<(), RunError> {
         let now = PeerIdentity { host: session.host.clone(), own: session.own, address: session.address };
         let mut known = lock(&self.known);
@@ -99,15 +99,14 @@ impl Peer {
         Ok(settings)
     }
 
-    /// Returns the relevant settings of the host if it was contacted before: reading an experiment must not
-    /// require the host.
+    /// Returns the relevant settings of the host if it was contacted before: reading an experiment must not require the host.
     pub(crate) fn settings(&self, scenario: &Scenario) -> Option<BTreeMap<String, String>> {
         let is_known = lock(&self.known).is_some();
-        // A host that does not answer cannot run anything either.
+        // A host that does not reply cannot run anything either.
         is_known.then(|| self.check(scenario).ok()).flatten()
     }
 
-    /// Creates the error of a host that did not answer.
+    /// Creates the error of a host that did not reply.
     pub(crate) fn lost(&self, problem: &ControlError) -> RunError {
         RunError::Unusable(format!("{} {}: {problem}", self.duty.name(), self.place))
     }
@@ -124,7 +123,7 @@ impl Peer {
     }
 }
 
-/// Returns the transports of a scenario, which the host is asked about.
+/// Returns the transports of a scenario, whose support by the host is requested.
 fn transports(scenario: &Scenario) -> String {
     scenario.flow_specs().map(|flow| flow.transport.to_string()).collect::<Vec<_>>().join(" ")
 }

@@ -49,9 +49,9 @@ impl fmt::Display for Place {
 /// The role of another host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostRole {
-    /// It has the other ends of flows.
+    /// The host has the other ends of flows.
     Serves,
-    /// It lies between both.
+    /// The host lies between both and shapes the path.
     Routes,
 }
 

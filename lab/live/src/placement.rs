@@ -20,7 +20,7 @@ const CONNECTING: Duration = Duration::from_secs(20);
 pub(crate) struct AddressPair {
     /// The address of the host with the experiment.
     pub(crate) first: IpAddr,
-    /// The address of the other host, by which all others reach it, too.
+    /// The address of the other host, through which all others reach it, too.
     pub(crate) other: IpAddr,
 }
 
@@ -36,8 +36,7 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Returns the view of another host, which reaches the first one and itself by the addresses in
-    /// `meeting`; `None` if it is invalid.
+    /// Returns the view of another host, which reaches the first one and itself at the addresses in `meeting`; `None` if it is invalid.
     pub(crate) fn seen_by(mut self, meeting: AddressPair) -> Option<Self> {
         let own = self.own.checked_sub(1)?;
         *self.meetings.get_mut(own)? = meeting;
@@ -51,7 +50,7 @@ impl Placement {
         ends.map(|node| self.nodes.get(node).copied().unwrap_or(HERE))
     }
 
-    /// Returns the address of a host for its flows with another.
+    /// Returns the address of a host for its flows with another one.
     fn address(&self, host: usize, other: usize) -> IpAddr {
         if host == HERE { self.meetings[other - 1].first } else { self.meetings[host - 1].other }
     }
@@ -104,7 +103,7 @@ fn stays(Assignment { workload, .. }: &Assignment) -> String {
     )
 }
 
-/// Rejects hosts that cannot reach each other: addresses of different IP versions, or only one of them local.
+/// Rejects a flow between addresses that cannot reach each other: of different IP versions, or only one of them local.
 fn can_meet(Assignment { workload, .. }: &Assignment, [near, far]: [IpAddr; 2]) -> Result<(), String> {
     if near.is_ipv4() == far.is_ipv4() && near.is_loopback() == far.is_loopback() {
         return Ok(());
@@ -123,14 +122,14 @@ mod tests {
         IpAddr::from([192, 0, 2, host])
     }
 
-    /// The first host has another address towards each of the others.
+    /// Returns a placement in which the first host has another address towards each of the others.
     fn placement(nodes: &[(&str, usize)]) -> Placement {
         let meeting = |host| AddressPair { first: address(100 + host), other: address(host) };
         let nodes = nodes.iter().map(|(node, host)| ((*node).to_owned(), *host)).collect();
         Placement { nodes, meetings: vec![meeting(1), meeting(2)], own: HERE }
     }
 
-    /// `client` measures `server`, and `a` sends something to `b`.
+    /// Returns a scenario in which `client` measures `server`, and `a` sends to `b`.
     fn scenario() -> Scenario {
         let network =
             "nodes = ['client', 'server', 'a', 'b']\nlans = [{ nodes = ['client', 'server', 'a', 'b'] }]";

@@ -8,8 +8,7 @@ use hol_scenario::Scenario;
 
 use crate::place::Place;
 
-/// The number of the host with the experiment; others have numbers from 1, in the order of their nodes'
-/// names.
+/// The number of the host with the experiment; others have numbers from 1, in the order of their nodes' names.
 pub(crate) const HERE: usize = 0;
 
 /// The other hosts, and their nodes.
@@ -24,13 +23,13 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Parses places separated by commas. A place without a node name has all other nodes; without such a
-    /// place those nodes are on this host.
+    /// Parses host addresses separated by commas. One without a node name has all other nodes; if there is none, those nodes are on this
+    /// host.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let mut places = Self { hosts: Vec::new(), nodes: BTreeMap::new(), others: HERE };
         let node_of = |entry: &'_ str| entry.split_once('=').map(|(node, _)| node.trim().to_owned());
         let mut entries: Vec<&str> = text.split(',').collect();
-        // The order in which they were given does not matter.
+        // The order in which the user gave them does not matter.
         entries.sort_by_key(|entry| node_of(entry));
         for entry in entries {
             let (node, place) =

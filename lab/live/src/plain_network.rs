@@ -1,4 +1,4 @@
-//! Networks that only name nodes, and how other networks differ from them.
+//! Networks that only name nodes, and the keys in which other networks differ from them.
 
 use hol_network::{LanSpec, LinkSpec, NetworkSpec};
 use hol_scenario::Scenario;
@@ -24,7 +24,7 @@ pub(crate) fn plain(scenario: &Scenario) -> Scenario {
     Scenario { network: as_it_is(&scenario.network), ..scenario.clone() }
 }
 
-/// Returns the first key in which a network differs from another.
+/// Returns the first key in which a network differs from the `usual` one.
 pub(crate) fn otherwise(asked: &NetworkSpec, usual: &NetworkSpec) -> Option<String> {
     let [asked, usual] =
         [asked, usual].map(|spec| serde_json::to_value(spec).expect("a network is plain data"));

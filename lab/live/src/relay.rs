@@ -20,9 +20,9 @@ pub(crate) struct Route {
 pub(crate) struct Relay {
     /// The number of that host.
     host: usize,
-    /// The router of reports for local clients.
+    /// Delivers reports for local clients.
     pub(crate) post: ReportRouter,
-    /// By flow.
+    /// The route of each flow's reports, by flow number.
     routes: Arc<Mutex<BTreeMap<usize, Route>>>,
 }
 
@@ -38,7 +38,7 @@ impl Relay {
         Self { host, ..self.clone() }
     }
 
-    /// Replaces the set of flows.
+    /// Replaces the routes of all flows.
     pub(crate) fn knows(&self, routes: BTreeMap<usize, Route>) {
         *self.routes.lock().unwrap_or_else(PoisonError::into_inner) = routes;
     }

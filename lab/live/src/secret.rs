@@ -17,7 +17,7 @@ pub const SECRET_VARIABLE: &str = "HOL_LIVE_SECRET";
 static GIVEN: OnceLock<Secret> = OnceLock::new();
 
 impl Secret {
-    /// Creates the secret from the user's text, without surrounding blanks.
+    /// Creates the secret from the user's text, without surrounding white space.
     pub fn new(text: &str) -> Result<Self, String> {
         match text.trim() {
             "" => {
@@ -56,7 +56,7 @@ impl Secret {
 
     /// Sets the secret of this process for runs with other hosts.
     pub fn give(self) {
-        // Set once, before the first run.
+        // The secret is set once, before the first run.
         let _ = GIVEN.set(self);
     }
 

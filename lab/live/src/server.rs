@@ -1,4 +1,4 @@
-//! A host that serves others: it listens and serves one client after the other.
+//! A host that serves others: it listens, and serves one client after the other.
 
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,18 +22,17 @@ use crate::secret::Secret;
 use crate::service::ClientService;
 use crate::session::{SILENCE, beat, prepare, say};
 
-/// Maximum connections at a time; further ones are closed at once.
+/// Maximum number of simultaneous connections; further ones are closed at once.
 const MOST_CONNECTIONS: usize = 16;
-/// How long a client waits for its predecessor to be gone.
+/// The time for which a client waits until the previous client has disconnected.
 const TURN: Duration = Duration::from_secs(5);
 
 /// The service that a host provides.
 #[derive(Debug)]
 pub enum Service {
-    /// It has ends of flows whose other ends another host has. Servers listen at these ports; `None`: at
-    /// ports chosen by the kernel.
+    /// Runs ends of flows whose other ends are on another host. Servers listen on these ports; `None`: on ports chosen by the kernel.
     Ends(Option<Ports>),
-    /// It shapes the path between two others.
+    /// Shapes the path between two other hosts.
     Router(Router),
 }
 
@@ -64,8 +63,8 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves one client after another until stopped, or with `once` the first that knows the secret. `tell`
-    /// receives the clients and errors.
+    /// Serves one client after another until stopped, or with `once` the first that knows the secret. Passes messages about clients and
+    /// errors to `tell`.
     pub fn run(&self, once: bool, tell: &(dyn Fn(String) + Sync)) -> io::Result<()> {
         thread::scope(|scope| {
             loop {
@@ -76,7 +75,7 @@ impl Server {
                     return Ok(());
                 }
                 let Ok((stream, from)) = self.listener.accept() else {
-                    // The client has gone, or there is no file descriptor left; others will be closed soon.
+                    // The client has disconnected, or there is no file descriptor left; others will be closed soon.
                     self.stop.wait(hol_base::Duration::from_millis(10))?;
                     continue;
                 };
@@ -91,7 +90,7 @@ impl Server {
                         tell(format!("{from}: {problem}"));
                     }
                     if once && served.is_ok_and(|was_served| was_served) {
-                        // Raised only to stop.
+                        // Ends the loop that accepts clients; an error leaves it running.
                         let _ = self.stop();
                     }
                 });
@@ -104,7 +103,7 @@ impl Server {
         self.stop.raise()
     }
 
-    /// Serves a client; returns whether it got its turn.
+    /// Serves a client; returns whether it was served, and not rejected because another one is.
     fn serve(
         &self,
         stream: &TcpStream,
@@ -119,7 +118,7 @@ impl Server {
         }
         tell(format!("{from}: served"));
         let outbox = Arc::new(Mutex::new(outbox));
-        // A bug of ours, whatever the client requested, must not keep others from being served.
+        // A panic of this program, whatever the client requested, must not keep others from being served.
         let run = AssertUnwindSafe(|| {
             let deeds: Box<dyn ClientService + '_> = match &self.service {
                 Service::Ends(ports) => {
@@ -145,7 +144,7 @@ impl Server {
         Ok(true)
     }
 
-    /// Waits; returns the current client if it stays too long.
+    /// Waits until no client is served; returns the current client if that takes too long.
     fn wait_for_turn(&self, from: SocketAddr) -> Option<SocketAddr> {
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.is_free.wait_timeout_while(client, TURN, |client| client.is_some());
@@ -177,7 +176,7 @@ fn in_time<T>(
     greeted
 }
 
-/// Handles a client's requests until there are no more.
+/// Handles a client's requests until the connection ends.
 fn attend(
     mut inbox: Inbox<TcpStream>,
     outbox: &Arc<Mutex<Outbox<TcpStream>>>,
@@ -219,14 +218,14 @@ mod tests {
         Secret::new("known to both").unwrap()
     }
 
-    /// What a client says by itself, whatever it is.
+    /// A client of these tests, which sends single messages.
     struct Client {
         inbox: Inbox<TcpStream>,
         outbox: Outbox<TcpStream>,
     }
 
     impl Client {
-        /// One that was greeted, and its first word.
+        /// Returns a client after the handshake, and the first message that it received.
         fn of(server: &Server) -> (Self, Reply) {
             let stream = TcpStream::connect(server.address().unwrap()).unwrap();
             let (mut inbox, outbox) = greet(Side::Client, &secret(), prepare(&stream).unwrap()).unwrap();
@@ -249,7 +248,7 @@ mod tests {
         }
     }
 
-    /// What a client on this machine asks a server on it.
+    /// Returns the plan that a client on this machine sends to a server on it.
     fn planned(network: &str, workload: &str) -> Plan {
         let network: NetworkSpec = toml::from_str(network).unwrap();
         let (transport, workload) = ("tcp".parse().unwrap(), toml::from_str(workload).unwrap());
@@ -327,9 +326,9 @@ mod tests {
             };
             let port = (Ipv4Addr::LOCALHOST, ports[0]);
             drop(TcpStream::connect(port).unwrap());
-            // Without a word.
+            // The client disconnects without a message.
             drop(client);
-            // The next is served when nothing is left.
+            // The next client is served after the previous one's ends were removed.
             let (_next, first) = Client::of(server);
             assert!(matches!(first, Reply::Host(_)));
             assert!(TcpStream::connect(port).is_err(), "it is left over");
@@ -338,7 +337,7 @@ mod tests {
 
     #[test]
     fn servers_have_the_ports_that_a_firewall_lets_through() {
-        // Held, so that nobody else is told that it is free.
+        // Bound, so that the kernel does not choose this port for another socket.
         let held = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = held.local_addr().unwrap().port();
         with_server_at(Some(port.to_string().parse().unwrap()), |server| {

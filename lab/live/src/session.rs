@@ -1,5 +1,4 @@
-//! The connection from the host with the experiment to a serving host or a router, kept for all runs of this
-//! process.
+//! The connection from the host with the experiment to a serving host or a router, which all runs of this process share.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
@@ -22,18 +21,20 @@ use crate::placement::AddressPair;
 use crate::relay::Relay;
 use crate::secret::Secret;
 
-/// Time of silence after which a host is considered gone.
+/// Time without a message after which a host is considered unreachable.
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 /// Keepalive interval.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Maximum time for a reply, even if the host is busy with another client.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Maximum time if the host first ends its run and sends its results.
+/// Maximum time for a reply after which the host ends its run and sends its results.
 const NOTES: Duration = Duration::from_secs(300);
 
-/// Maximum questions to compare clocks, and maximum time once there are some.
+/// Maximum number of queries to compare clocks.
 const MOST_PINGS: usize = 16;
+/// Minimum number of queries.
 const LEAST_PINGS: usize = 4;
+/// Time after which the minimum is enough, in ns.
 const PINGING: u64 = 1_000_000_000;
 
 /// The connection to the other host.
@@ -90,7 +91,7 @@ impl Session {
         say(&self.outbox, request)
     }
 
-    /// Returns the next reply, and when it arrived.
+    /// Returns the next reply, and the time at which it arrived.
     fn hear(&self, within: Duration) -> Result<(Reply, u64), ControlError> {
         match self.replies.recv_timeout(within) {
             Ok(heard) => heard,
@@ -115,7 +116,7 @@ impl Session {
         }
     }
 
-    /// Compares the clocks with at most `most` questions.
+    /// Compares the clocks with at most `most` queries.
     fn ping(&self, most: usize) -> Result<Comparison, ControlError> {
         let (begin, mut all) = (monotonic(), Vec::new());
         while all.len() < LEAST_PINGS || (all.len() < most && monotonic() - begin < PINGING) {
@@ -186,13 +187,13 @@ impl Session {
         })
     }
 
-    /// Ends everything on the host, and returns its results.
+    /// Ends all ends on the host, and returns its results.
     pub(crate) fn end(&self) -> Result<Result<Vec<(usize, EndResult)>, String>, ControlError> {
         self.say(&Request::Over)?;
         let mut seen = Vec::new();
         loop {
             match self.hear(NOTES)?.0 {
-                // Each part is non-empty, so that they come to an end.
+                // No part is empty, so the number of parts is limited.
                 Reply::Seen(part) if !part.is_empty() && seen.len() + part.len() <= MOST_SEEN => {
                     seen.extend(part);
                 }
@@ -203,7 +204,7 @@ impl Session {
         }
     }
 
-    /// Returns the interfaces of a router between these two, or the reason why it is not between them.
+    /// Returns the interfaces of a router between these two hosts, or the reason why it is not between them.
     pub(crate) fn between(
         &self,
         client: IpAddr,
@@ -228,7 +229,7 @@ impl Session {
         })
     }
 
-    /// Restores the path and returns what has passed.
+    /// Makes a router restore the path; returns its counters.
     pub(crate) fn put_back(&self) -> Result<Result<[LinkCounters; 2], String>, ControlError> {
         self.ask_for(&Request::PutBack, PATIENCE, |reply| match reply {
             Reply::LinkCounters(passed) => Ok(passed),
@@ -236,10 +237,10 @@ impl Session {
         })
     }
 
-    /// Returns a function that reports local servers to the host.
+    /// Returns a function that sends reports of servers to the host.
     pub(crate) fn teller(&self) -> Arc<ReportOf> {
         let outbox = Arc::clone(&self.outbox);
-        // The listener notices if sending fails.
+        // If sending fails, the thread that receives notices it, too.
         Arc::new(move |flow: usize, news: PeerReport| drop(say(&outbox, &Request::News(flow, news))))
     }
 }
@@ -266,7 +267,7 @@ fn with_seen(
     Ok(halves.into_iter().collect())
 }
 
-/// Sends through an outbox shared by several threads.
+/// Sends a message through an outbox shared by several threads.
 pub(crate) fn say<M: serde::Serialize>(
     outbox: &Mutex<Outbox<TcpStream>>,
     message: &M,
@@ -274,9 +275,9 @@ pub(crate) fn say<M: serde::Serialize>(
     outbox.lock().unwrap_or_else(PoisonError::into_inner).send(message)
 }
 
-/// Sends keepalives until that fails.
+/// Calls `alive`, which sends a keepalive, at an interval until it returns false.
 pub(crate) fn beat(mut alive: impl FnMut() -> bool) {
-    // Nobody sends on this channel: its timeouts are the ticks of a clock.
+    // No message arrives on this channel: its timeouts are the ticks of a clock.
     let (_never, ticks) = channel::<()>();
     while alive() {
         let _ = ticks.recv_timeout(HEARTBEAT);
@@ -311,12 +312,12 @@ fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), Con
     }
 }
 
-/// Prefers an IPv4 address, at which a host listens by default.
+/// Returns the address of a host; prefers IPv4, on which a host listens by default.
 fn resolve(duty: HostRole, place: &Place) -> Result<SocketAddr, String> {
     let all = (place.host.as_str(), place.port).to_socket_addrs().map_err(|problem| {
         format!("its address was not found: {problem}; use --{} HOST or HOST:PORT", duty.name())
     })?;
-    all.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| "it has no address".to_owned())
+    all.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| format!("the name has no IP address; use --{} HOST or HOST:PORT", duty.name()))
 }
 
 fn unreached(problem: &std::io::Error, duty: HostRole, place: &Place) -> String {

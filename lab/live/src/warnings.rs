@@ -1,4 +1,4 @@
-//! Warnings that limit the value of a run's results, with the remedy.
+//! Warnings that limit the validity of a run's results, with the remedy.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,7 @@ pub(crate) fn busy(records: &[Record]) -> Option<String> {
     })
 }
 
-/// Warns if more than half of a median latency was spent in sockets, by the request in one or by its reply
-/// in the other.
+/// Warns if more than half of a median latency was spent in sockets: in one by the request, or in the other by its reply.
 pub(crate) fn waiting(records: &[Record], waited: &BTreeMap<Side, ReadDelays>) -> Option<String> {
     let waited = waited.values().fold(0u64, |sum, waits| sum.saturating_add(waits.median));
     let latency = median(records.iter().filter_map(Record::latency))?;
@@ -71,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// Messages that took so many µs one way, half of it there and half of it back if they have replies; `None`: they never came.
+    /// Returns messages that took this many µs one way, and as long back if they have replies; `None`: they never arrived.
     fn records(took: Option<u64>, has_replies: bool) -> Vec<Record> {
         let at = |us: u64| Time::from_nanos((1000 + us) * 1000);
         let leg = |from, to| TransferTimes {
@@ -144,7 +143,7 @@ mod tests {
             }
             busy(&records).is_some()
         };
-        // They take 40 µs and what they waited before.
+        // The messages take 40 µs plus their waiting time before.
         assert!(!late(0) && !late(40) && late(41));
         assert_eq!(busy(&records(None, true)), None, "nothing was measured");
     }

@@ -13,7 +13,7 @@ use super::ControlError;
 /// The octets of a key and of a MAC. RFC 2104, RFC 6234
 pub(crate) type Key = [u8; 32];
 
-/// Maximum octets of a message: a ledger of some million messages.
+/// Maximum octets of a message, enough for a ledger of some million messages.
 pub(crate) const LONGEST: usize = 256 << 20;
 
 /// Returns HMAC-SHA-256 over all parts, each preceded by its length to prevent confusion.
@@ -102,7 +102,7 @@ impl<S: Read> Inbox<S> {
     }
 }
 
-/// Reads octets preceded by their length. Memory grows with what arrives, not with what is announced.
+/// Reads octets preceded by their length. Memory grows with the octets that arrive, not with the announced length.
 pub(crate) fn take(stream: &mut impl Read, most: usize) -> Result<Vec<u8>, ControlError> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
@@ -133,7 +133,7 @@ mod tests {
         octets
     }
 
-    /// All messages up to the first that is wrong, and what is wrong with that.
+    /// Returns all messages up to the first invalid one, and its error.
     fn heard(octets: &[u8], key: Key) -> (Vec<String>, ControlError) {
         let mut inbox = Inbox::new(octets, key);
         let mut heard = Vec::new();

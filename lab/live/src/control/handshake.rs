@@ -1,9 +1,7 @@
-//! The handshake of two hosts: each sends its version and a fresh nonce, and proves with both nonces that it
-//! knows the secret.
+//! The handshake of two hosts: each sends its version and a fresh nonce, and proves with both nonces that it knows the secret.
 //!
-//! The client proves it first, so an attacker without the secret gets nothing on which to test guesses. From
-//! then on each direction has its own key, derived from both greetings, so messages of another connection or
-//! direction are rejected.
+//! The client proves it first, so an attacker without the secret receives no proof on which to test guesses. From then on each direction
+//! has its own key, derived from both greetings, so messages of another connection or direction are rejected.
 
 use std::io::{Read, Write};
 
@@ -20,7 +18,7 @@ const PROTOCOL: u32 = 5;
 /// Maximum octets of a greeting or a proof.
 const GREETING: usize = 1 << 10;
 
-/// Each direction has a key of its own.
+/// Labels from which each direction derives its own key.
 const CLIENT: &[u8] = b"client";
 const SERVER: &[u8] = b"server";
 
@@ -33,7 +31,7 @@ struct Hello {
     nonce: [u8; 32],
 }
 
-/// The proof of the other side.
+/// The message with which a side states that it knows the secret; its MAC is the proof.
 #[derive(Debug, Serialize, Deserialize)]
 enum Proof {
     IKnow,
@@ -100,7 +98,7 @@ pub(crate) fn greet<R: Read, W: Write>(
     if side == Side::Client {
         outbox.send(&Proof::IKnow)?;
     }
-    // A server that rejects it sends nothing more.
+    // A server that rejects the proof closes the connection.
     let heard = inbox.receive_short::<Proof>(GREETING);
     let Proof::IKnow = heard.map_err(|problem| match problem {
         ControlError::Forged => ControlError::Secret,
@@ -126,7 +124,7 @@ mod tests {
 
     type Met = Result<(Inbox<UnixStream>, Outbox<UnixStream>), ControlError>;
 
-    /// Greets; what went wrong closes the stream, as it does on a host.
+    /// Performs the handshake; closes the stream after an error, as a host does.
     fn meet(side: Side, secret: &Secret, stream: UnixStream) -> Met {
         greet(side, secret, (stream.try_clone().unwrap(), stream))
     }
@@ -156,14 +154,14 @@ mod tests {
         assert!(matches!(server, Err(ControlError::Secret)));
     }
 
-    /// What a server says to these octets.
+    /// Returns the octets with which a server replies to these octets, and its error.
     fn answer(octets: &[u8]) -> (Vec<u8>, ControlError) {
         let (mut one, other) = UnixStream::pair().unwrap();
         one.write_all(octets).unwrap();
         one.shutdown(std::net::Shutdown::Write).unwrap();
         let problem = meet(Side::Server, &secret("x"), other).expect_err("it was no greeting");
         let mut said = Vec::new();
-        // Who is closed upon before he has been read is reset, which is an end, too.
+        // A connection that is closed before all octets were read is reset, which is an end, too.
         let _ = one.read_to_end(&mut said);
         (said, problem)
     }
@@ -201,7 +199,7 @@ mod tests {
         }
     }
 
-    /// What was recorded of one connection is worth nothing on another.
+    /// The recorded handshake of one connection is invalid on another.
     #[test]
     fn a_recorded_greeting_with_its_proof_is_refused() {
         let hello = serde_json::to_vec(&Hello::new().unwrap()).unwrap();

@@ -13,7 +13,7 @@ pub(super) struct Interface {
     pub(super) name: String,
 }
 
-/// Returns the interfaces to the two hosts between which this one lies.
+/// Returns the interfaces towards the two hosts, and checks that this one lies between them.
 pub(super) fn between(client: IpAddr, server: IpAddr) -> Result<[Interface; 2], String> {
     let socket = Socket::routing().map_err(|problem| format!("cannot read its routing table: {problem}"))?;
     let both = [towards(&socket, client)?, towards(&socket, server)?];
@@ -48,7 +48,7 @@ fn forwards(address: IpAddr) -> Result<(), String> {
     }
 }
 
-/// Returns the interface by which packets to `address` leave.
+/// Returns the interface through which packets to `address` leave.
 fn towards(socket: &Socket, address: IpAddr) -> Result<Interface, String> {
     const RTM_GETROUTE: u16 = 26;
     const RTA_DST: u16 = 1;
@@ -71,7 +71,7 @@ fn towards(socket: &Socket, address: IpAddr) -> Result<Interface, String> {
 }
 
 struct Route {
-    /// The route leads to another host.
+    /// Whether the route leads to another host.
     is_onward: bool,
     interface: u32,
 }

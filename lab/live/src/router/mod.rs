@@ -27,7 +27,7 @@ pub use guardian::guard;
 pub(crate) use settings::lines;
 pub(crate) use shape::is_possible as has_emulators;
 
-/// A router. No other process uses its interfaces, and nothing is left of an earlier run.
+/// A router. No other process uses its interfaces, and the queueing disciplines of earlier runs have been removed.
 #[derive(Debug)]
 pub struct Router {
     _alone: UnixListener,
@@ -35,12 +35,11 @@ pub struct Router {
 }
 
 impl Router {
-    /// Starts the router, or returns what is missing, with the remedy. `guardian` is a program that calls
-    /// [`guard`].
+    /// Starts the router, or returns what is missing, with the remedy. `guardian` is a program that calls [`guard`].
     pub fn begin(guardian: Command) -> Result<Self, String> {
         let alone = alone()?;
         shape::is_possible()?;
-        shape::put_back().map_err(|problem| format!("cannot remove what an earlier run left: {problem}"))?;
+        shape::put_back().map_err(|problem| format!("cannot remove the queueing disciplines of an earlier run: {problem}"))?;
         let guardian = Guardian::start(guardian).map_err(|problem| {
             format!("cannot start the process that restores the path after a crash: {problem}")
         })?;
@@ -48,8 +47,8 @@ impl Router {
     }
 }
 
-/// Ensures a single router, since two would undo each other's changes. Such a name belongs to a network
-/// namespace and ends with its owner. unix(7)
+/// Ensures that only one router runs, since two would undo each other's changes. An abstract socket name belongs to a network namespace and
+/// is released with its process. unix(7)
 fn alone() -> Result<UnixListener, String> {
     let name = SocketAddr::from_abstract_name("headofline live route").map_err(|e| e.to_string())?;
     UnixListener::bind_addr(&name).map_err(|problem| match problem.kind() {
@@ -63,7 +62,7 @@ fn alone() -> Result<UnixListener, String> {
 /// A router in use by a client.
 #[derive(Debug, Default)]
 pub(crate) struct Routing {
-    /// To the client, and to the server.
+    /// The interfaces to the client and to the server.
     interfaces: Option<[Interface; 2]>,
     is_shaped: bool,
 }
@@ -85,8 +84,8 @@ impl ClientService for Routing {
 }
 
 impl Routing {
-    /// Returns the names of the interfaces to two hosts between which this one lies, after checking that they
-    /// may have emulators.
+    /// Returns the names of the interfaces towards two hosts, after checking that this host lies between them and that the interfaces may
+    /// have emulators.
     fn between(&mut self, client: IpAddr, server: IpAddr) -> Result<[String; 2], String> {
         let interfaces = between(client, server)?;
         interfaces.iter().try_for_each(shape::is_free)?;
@@ -97,7 +96,7 @@ impl Routing {
 
     fn shape(&mut self, network: &NetworkSpec, seed: Seed) -> Result<(), String> {
         let lines = lines(network).map_err(|why| why.to_string())?;
-        let [client, server] = self.interfaces.as_ref().ok_or("nobody said between whom")?;
+        let [client, server] = self.interfaces.as_ref().ok_or("the hosts between which to shape the path have not been set")?;
         shape::put_back().map_err(|problem| problem.to_string())?;
         self.is_shaped = true;
         // Upstream packets leave towards the server.
@@ -108,7 +107,7 @@ impl Routing {
     }
 
     fn put_back(&mut self) -> Result<Reply, String> {
-        let [client, server] = self.interfaces.as_ref().ok_or("nobody said between whom")?;
+        let [client, server] = self.interfaces.as_ref().ok_or("the hosts between which to shape the path have not been set")?;
         let passed = shape::passed([server, client]);
         let done = shape::put_back();
         self.is_shaped = done.is_err();
@@ -117,10 +116,10 @@ impl Routing {
 }
 
 impl Drop for Routing {
-    /// The client may have gone in the middle of a run.
+    /// Restores the path: the client may have disconnected in the middle of a run.
     fn drop(&mut self) {
         if self.is_shaped {
-            // If that fails, the guardian tries too, and so does the next start.
+            // If this fails, the guardian tries too, and so does the next start.
             let _ = shape::put_back();
         }
     }
@@ -137,9 +136,9 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let shape = |text: &str| Request::Shape { network: Box::new(toml::from_str(text).unwrap()), seed: 1 };
-        assert!(refusal(shape("delay = '20ms'")).contains("between whom"));
+        assert!(refusal(shape("delay = '20ms'")).contains("have not been set"));
         assert!(refusal(shape("duplicate = '1%'")).contains("`network.duplicate`"));
-        assert!(refusal(Request::PutBack).contains("between whom"));
+        assert!(refusal(Request::PutBack).contains("have not been set"));
         assert!(refusal(Request::Over).contains("hol live serve"));
     }
 }

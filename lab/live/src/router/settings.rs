@@ -3,7 +3,7 @@
 use hol_network::{LossSpec, NetworkSpec, Settings, Topology};
 use hol_traffic::{Filter, ShapedLink, Stage, Unsupported};
 
-/// Keys beyond one constant path.
+/// Keys of networks that are more than one constant path.
 const BEYOND: [&str; 8] = ["events", "trace", "handover", "paths", "nodes", "links", "lans", "ip"];
 
 /// Returns the link from the client to the server and the one back, or an error that names the first
