@@ -48,7 +48,7 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
         });
     }
     engine::of(image).check(scenario, image)?;
-    programs(scenario)
+    check_programs(scenario)
 }
 
 /// Returns an error that names the first feature that a kernel of release `kernel` does not support,
@@ -267,7 +267,8 @@ mod tests {
             expected_spacing: 121_120,
         };
         assert!(check_baseline(&floor).is_ok());
-        let late = check_baseline(&BaselineDelay { delay: 10_400_000, ..floor.clone() }).unwrap_err().to_string();
+        let late =
+            check_baseline(&BaselineDelay { delay: 10_400_000, ..floor.clone() }).unwrap_err().to_string();
         assert!(late.contains("link/1/up: a datagram took 10400000 ns"), "{late}");
         let fast = check_baseline(&BaselineDelay { spacing: 80_000, ..floor }).unwrap_err().to_string();
         assert!(fast.contains("every 80000 ns") && fast.contains("91120 to 151120"), "{fast}");

@@ -18,7 +18,7 @@ pub fn fetch(wanted: &str, source: &PackageSource, tell: impl Fn(&str)) -> Resul
     let what = format!("kernel {wanted} for amd64");
     let cure = ", or use your own kernel with `hol kernel use PATH`";
     let choose = |names: &[String]| packages(names, wanted);
-    let kernel = PackageQuery { what, cure, start: "linux-", choose: &choose, version: &series };
+    let kernel = PackageQuery { what, cure, prefix: "linux-", choose: &choose, version: &series };
     let unpacked = source.obtain(&kernel, work.path(), &tell)?;
     let image = image(&unpacked).ok_or_else(|| {
         KernelError::image(

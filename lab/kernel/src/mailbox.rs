@@ -30,7 +30,7 @@ pub(crate) struct Mail {
 /// The header of the mailbox: the lengths of its parts in octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
-    text: u64,
+    result_json: u64,
     records: u64,
     packets: u64,
     files: u64,
@@ -86,12 +86,16 @@ impl Head {
     pub(crate) fn parse(octets: &[u8]) -> Result<Self, MailError> {
         let (numbers, _) = octets.get(..HEAD).ok_or(MailError::Missing)?.as_chunks();
         let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
-        let [MAGIC, text, records, packets, files, samples] = numbers[..] else {
+        let [MAGIC, result_json, records, packets, files, samples] = numbers[..] else {
             return Err(MailError::Missing);
         };
-        let sum = [records, packets, files, samples].into_iter().try_fold(text, u64::checked_add);
+        let sum = [records, packets, files, samples].into_iter().try_fold(result_json, u64::checked_add);
         let fits = sum.is_some_and(|length| length <= SIZE);
-        if fits { Ok(Self { text, records, packets, files, samples }) } else { Err(MailError::Missing) }
+        if fits {
+            Ok(Self { result_json, records, packets, files, samples })
+        } else {
+            Err(MailError::Missing)
+        }
     }
 
     /// Returns the length of header and mail in octets.
@@ -108,7 +112,7 @@ impl Head {
             Ok(part.to_vec())
         };
         Ok(Mail {
-            text: part(self.result_json)?,
+            result_json: part(self.result_json)?,
             records: part(self.records)?,
             packets: part(self.packets)?,
             files: part(self.files)?,
@@ -124,7 +128,7 @@ mod tests {
     #[test]
     fn mail_comes_out_as_it_went_in() {
         let mail = Mail {
-            text: b"{}".to_vec(),
+            result_json: b"{}".to_vec(),
             records: vec![1, 2, 3],
             packets: vec![4],
             files: vec![5, 6],

@@ -225,9 +225,9 @@ impl Apt {
         command
     }
 
-    /// Returns the packages whose names start with `start`.
+    /// Returns the packages whose names start with `prefix`.
     fn names(&self, prefix: &str) -> Result<Vec<String>, KernelError> {
-        let listed = run(self.command("apt-cache").args(["pkgnames", start]), "apt")?;
+        let listed = run(self.command("apt-cache").args(["pkgnames", prefix]), "apt")?;
         Ok(listed.lines().map(|name| name.trim().to_owned()).collect())
     }
 
@@ -368,7 +368,7 @@ mod tests {
         PackageQuery {
             what: "kernel 9".to_owned(),
             cure: "",
-            start: "linux-",
+            prefix: "linux-",
             choose: &|_| None,
             version: &|name| name.strip_prefix("linux-image-").map(str::to_owned),
         }

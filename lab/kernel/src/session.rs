@@ -64,7 +64,7 @@ impl Session {
     pub fn packets(&self, octets: &[u8], witness: &mut dyn PacketObserver) -> Result<(), KernelError> {
         let malformed =
             || KernelError::from(MachineFault::Guest("the packets of the guest cannot be parsed".to_owned()));
-        let packets = packet_match::assign_fates(captured_packet::unpack(octets).ok_or_else(malformed)?);
+        let packets = packet_match::mark_losses(captured_packet::unpack(octets).ok_or_else(malformed)?);
         captured_packet::show_to(
             PacketCapture { packets, ..PacketCapture::default() },
             &self.interfaces,

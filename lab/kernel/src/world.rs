@@ -217,7 +217,7 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
         connect_time: measured.connect_time(),
         ended: Time::from_nanos(measured.ended),
         closed: None,
-        stopped: scenario.end_of_measured(measured.run_end, onward.into_iter().map(|flow| flow.run_end)),
+        stopped: scenario.end_of_measured(measured.run_end, onward.into_iter().map(|flow| flow.stopped)),
         background,
         facts: Some(Box::new(facts)),
         files: mail.files.clone(),

@@ -425,8 +425,7 @@ impl File {
         if let Some(interval) =
             self.series.as_ref().filter(|interval| *interval.get_ref() < SHORTEST_INTERVAL)
         {
-            let problem =
-                format!("`series` must be at least {SHORTEST_INTERVAL}; write series = \"10ms\"");
+            let problem = format!("`series` must be at least {SHORTEST_INTERVAL}; write series = \"10ms\"");
             return Err((interval.span(), problem));
         }
         if let Some(topology) = &self.topology {

@@ -317,7 +317,8 @@ fn resolve(duty: HostRole, place: &Place) -> Result<SocketAddr, String> {
     let all = (place.host.as_str(), place.port).to_socket_addrs().map_err(|problem| {
         format!("its address was not found: {problem}; use --{} HOST or HOST:PORT", duty.name())
     })?;
-    all.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| format!("the name has no IP address; use --{} HOST or HOST:PORT", duty.name()))
+    all.min_by_key(SocketAddr::is_ipv6)
+        .ok_or_else(|| format!("the name has no IP address; use --{} HOST or HOST:PORT", duty.name()))
 }
 
 fn unreached(problem: &std::io::Error, duty: HostRole, place: &Place) -> String {

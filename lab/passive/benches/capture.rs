@@ -1,4 +1,4 @@
-//! Measures the time to process a packet of TCP downloads, each seen as sent and as received.
+//! Measures the time to process a packet of TCP downloads, each captured as sent and as received.
 
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -55,7 +55,7 @@ fn packets() -> Vec<Vec<u8>> {
     packets
 }
 
-/// In order of time, with 20 packets in flight.
+/// Returns the packets as sent and as received, in order of time, with 20 packets in flight.
 fn sightings(packets: &[Vec<u8>]) -> Vec<ObservedPacket<'_>> {
     let mut all: Vec<_> = (0..)
         .zip(packets)

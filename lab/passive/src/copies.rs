@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 /// Packets that are in flight or were lost.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
-    /// By fingerprint, then in the order of sending.
+    /// The packets, by fingerprint and then by the order of transmission.
     under_way: BTreeMap<(Fingerprint, u64), Copy>,
     sent: u64,
 }
@@ -17,7 +17,7 @@ pub(crate) struct Copies {
 /// A sent packet.
 #[derive(Debug, Clone)]
 pub(crate) struct Copy {
-    /// When the packet was sent.
+    /// The time at which the packet was sent.
     pub sent: Time,
     /// Content of the packet for its connection.
     pub cargo: PacketContent,
@@ -38,9 +38,9 @@ pub(crate) struct PacketContent {
     pub repeated: u64,
 }
 
-/// Identifies a packet by fields that no router changes: length, identification and addresses (RFC 791
-/// section 3.1), and the first 20 octets after the IP header, whose checksum represents the rest. IPv6 has no
-/// identification, and the ends of its addresses stand for them (RFC 8200 section 3).
+/// Identifies a packet by fields that no router changes: length, identification and addresses (RFC 791 section 3.1), and the first 20
+/// octets after the IP header, whose checksum represents the rest. IPv6 has no identification, and the ends of its addresses replace it
+/// (RFC 8200 section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Fingerprint([u8; 32]);
 
@@ -76,14 +76,13 @@ impl Copies {
         self.sent += 1;
     }
 
-    /// Takes the oldest copy of a packet that has arrived. Links keep the order of indistinguishable
-    /// packets.
+    /// Removes and returns the oldest copy of a packet that has arrived. Links keep the order of indistinguishable packets.
     pub fn take_oldest(&mut self, print: Fingerprint) -> Option<Copy> {
         let key = *self.under_way.range((print, 0)..=(print, u64::MAX)).next()?.0;
         self.under_way.remove(&key)
     }
 
-    /// Takes the newest copy of a packet that was lost on the way; losses are reported at sending.
+    /// Removes and returns the newest copy of a packet that was lost on the way; losses are reported at the time of sending.
     pub fn take_newest(&mut self, print: Fingerprint) -> Option<Copy> {
         let key = *self.under_way.range((print, 0)..=(print, u64::MAX)).next_back()?.0;
         self.under_way.remove(&key)
@@ -100,7 +99,7 @@ mod tests {
         packet
     }
 
-    /// RFC 791 section 3.1: a router takes from the time to live, and so changes the header checksum.
+    /// RFC 791 section 3.1: a router decrements the time to live, and so changes the header checksum.
     #[test]
     fn a_packet_is_known_again_behind_a_router() {
         let print = |at: usize| {

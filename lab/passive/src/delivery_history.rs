@@ -1,10 +1,10 @@
-//! When each part of a direction's sequence space was sent and arrived.
+//! The times at which each part of a direction's sequence space was sent and arrived.
 
 use hol_base::Time;
 
 use crate::spans::{Parts, Spans};
 
-/// When the parts of a sequence space were sent and arrived: octets of TCP and MPTCP, chunks of SCTP.
+/// The times at which the parts of a sequence space were sent and arrived: octets of TCP and MPTCP, chunks of SCTP.
 #[derive(Debug, Default)]
 pub(crate) struct DeliveryHistory {
     sent: Spans<Time>,
@@ -14,9 +14,9 @@ pub(crate) struct DeliveryHistory {
 /// The first copy of some data to arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// When the copy was sent.
+    /// The time at which the copy was sent.
     pub sent: Time,
-    /// When the copy arrived.
+    /// The time at which the copy arrived.
     pub at: Time,
 }
 
@@ -36,12 +36,12 @@ impl DeliveryHistory {
         self.sent.total() == self.arrived.total()
     }
 
-    /// Returns when an octet was first sent.
+    /// Returns the times at which octets were first sent.
     pub const fn sent(&self) -> &Spans<Time> {
         &self.sent
     }
 
-    /// Returns when an octet arrived.
+    /// Returns the first arrivals of octets.
     pub const fn arrived(&self) -> &Spans<Arrival> {
         &self.arrived
     }

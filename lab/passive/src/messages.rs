@@ -1,8 +1,7 @@
 //! Application messages reconstructed from packets, with sizes and times.
 //!
-//! SCTP marks the start and end of a message (RFC 9260 section 3.3.1); UDP's datagrams are messages. TCP has
-//! none: a segment with PSH is where a program stopped writing (RFC 9293 section 3.9.1.2), and counts as the
-//! end of a message.
+//! SCTP marks the start and end of a message (RFC 9260 section 3.3.1); UDP's datagrams are messages. TCP has no messages: a segment with
+//! PSH contains the last octet that a program has written (RFC 9293 section 3.9.1.2), and counts as the end of a message.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +14,7 @@ use crate::spans::Spans;
 /// Reconstructs the messages that applications exchange.
 #[derive(Debug, Default)]
 pub struct MessageReconstructor {
-    /// The latest conversation between two sockets, the lower one first.
+    /// The index of the latest conversation between two sockets, the lower one first.
     by_sockets: BTreeMap<[SocketAddr; 2], usize>,
     talks: Vec<Talk>,
     associations: Associations,
@@ -47,7 +46,7 @@ struct Piece {
     ends: bool,
 }
 
-/// Octets sent at one time, in ns.
+/// A message, by the time at which it was sent in ns, and its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Message {
     at: u64,
@@ -57,7 +56,7 @@ struct Message {
 /// A message and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapturedExchange {
-    /// Time of the message since the first message, in ns.
+    /// The time of the message since the first message, in ns.
     pub at: u64,
     /// Octets of the message.
     pub octets: u64,
@@ -68,23 +67,23 @@ pub struct CapturedExchange {
 /// The messages that applications exchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedMessages {
-    /// The hosts that opened conversations, and their peers; of the first conversation.
+    /// The host that opened the first conversation, and its peer.
     pub hosts: [IpAddr; 2],
     /// The messages with their replies, in order of time.
     pub exchanges: Vec<CapturedExchange>,
     /// Whether only the accepting end sent data, so that the messages are those of that end.
     pub is_turned: bool,
-    /// Number of messages of the accepting end before any request.
+    /// Number of messages that the accepting end sent before any request.
     pub unasked: u64,
     /// Number of conversations with messages.
     pub conversations: u64,
 }
 
 impl MessageReconstructor {
-    /// Handles a packet captured at this time, in ns, from its IP header on.
+    /// Handles a packet, from its IP header on, that was captured at time `at` in ns.
     pub fn see(&mut self, at: u64, ip: &[u8]) {
         let Some(sight) = ParsedPacket::of(ip) else { return };
-        // Keeps times ascending even if the clock steps back.
+        // Times never decrease, even if the clock steps back.
         self.now = self.now.max(at);
         let now = self.now;
         if sight.says == TransportContent::Nothing || self.twice.is_repeat(now, ip, &sight) {
@@ -153,15 +152,15 @@ impl Talk {
         }
     }
 
-    /// Adds each message of the requesting side with everything that the other side sent after it can have
-    /// received it. Returns how many messages came before any request.
+    /// Adds the messages of the requesting side, each with everything that the other side sent after it can have received the message.
+    /// Returns the number of messages before any request.
     fn exchanges(&self, is_turned: bool, all: &mut Vec<CapturedExchange>) -> u64 {
         let asks = usize::from(is_turned);
         let begin = all.len();
         let asked = self.said[asks].messages().into_iter();
         all.extend(asked.map(|Message { at, octets }| CapturedExchange { at, octets, reply: 0 }));
         let (mut unasked, own, replies) = (0, &mut all[begin..], self.said[1 - asks].messages());
-        // Datagrams do not reveal the round trip, but the first answer does, if it is one.
+        // Datagrams do not reveal the round trip, but the first message in the other direction does, if it is a reply.
         let first =
             own.first().zip(replies.first()).and_then(|(asked, reply)| reply.at.checked_sub(asked.at));
         // Slightly less, since the path may be shorter than ever measured.
@@ -200,7 +199,7 @@ impl Said {
         }
         messages.extend(open);
         messages.extend(&self.datagrams);
-        // What was lost before it came here was sent before what followed it.
+        // A message that was lost before the capture point was sent before the messages that followed it.
         let mut latest = u64::MAX;
         for message in messages.iter_mut().rev() {
             latest = latest.min(message.at);
@@ -216,7 +215,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A segment of so many octets from `from` (1 or 2) with a sequence number; `flags` as on the wire.
+    /// Returns a segment of this many octets from `from` (1 or 2) with a sequence number; `flags` as on the wire.
     fn segment(from: u8, seq: u32, flags: u8, octets: u16) -> Vec<u8> {
         let to = 3 - from;
         let ports = |host: u8| if host == 1 { [0x9c, 0x40] } else { [0, 80] };

@@ -1,4 +1,4 @@
-//! Assigns subflows to MPTCP connections, and their octets to the data. RFC 8684.
+//! Assigns subflows to MPTCP connections, and the subflows' octets to positions in the data. RFC 8684.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -70,7 +70,7 @@ impl Sessions {
         }
     }
 
-    /// Section 3.1: token and initial data sequence number are the first 32 and the last 64 bits of the key's
+    /// Stores the key of a side. Section 3.1: token and initial data sequence number are the first 32 and the last 64 bits of the key's
     /// SHA-256. Section 3.3.1: the first octet has the number after that.
     fn know(&mut self, connection: usize, direction: usize, key: Option<u64>) {
         let places = &mut self.data.entry(connection).or_default()[direction];
@@ -81,7 +81,7 @@ impl Sessions {
         places.origin = Some(u64::from_be_bytes([s, t, u, v, w, x, y, z]).wrapping_add(1));
     }
 
-    /// Section 3.3.1; a DATA_FIN counts as an octet of the mapping: section 3.3.3.
+    /// Adds a mapping, section 3.3.1. A DATA_FIN counts as an octet of the mapping: section 3.3.3.
     fn map(
         &mut self,
         connection: usize,
@@ -100,7 +100,7 @@ impl Sessions {
 }
 
 impl DataPlaces {
-    /// Returns the position of a number; a 32-bit number is the nearest to the furthest position so far.
+    /// Returns the position of a number; of the positions that a 32-bit number may have, the nearest to the furthest position so far.
     /// Section 3.3.
     fn of(&mut self, number: DataSeq) -> i64 {
         let place = match (number, self.origin) {
@@ -121,8 +121,8 @@ impl DataPlaces {
 }
 
 impl Mappings {
-    /// Maps octets of the subflow to the data; earlier mappings stay. Section 3.3.1. A mapping ends at an
-    /// earlier one, so that each takes one step.
+    /// Maps octets of the subflow to the data; octets that are already mapped keep their position. Section 3.3.1. A mapping ends where an
+    /// earlier one starts, so that each takes one step.
     fn add(&mut self, subflow: i64, data: i64, length: u64) {
         let begin = u64::try_from(subflow).ok().filter(|_| data >= 0);
         if let Some(room) = begin.and_then(|begin| self.0.room(begin..begin + length)) {
@@ -130,7 +130,7 @@ impl Mappings {
         }
     }
 
-    /// Returns the data in a payload at a position of the subflow, with their positions.
+    /// Returns the data in a payload at a position of the subflow, each piece with its position.
     pub fn pieces(&self, place: i64, payload: &Bytes) -> SmallVec<[(Range<u64>, Bytes); 1]> {
         let end = place.saturating_add(payload.len() as i64).max(0) as u64;
         let begin = place.max(0) as u64;

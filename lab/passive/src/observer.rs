@@ -18,9 +18,9 @@ use crate::udp::UdpPairs;
 /// A packet at an interface of an end.
 #[derive(Debug, Clone, Copy)]
 pub struct ObservedPacket<'p> {
-    /// When the packet was captured.
+    /// The time of the capture.
     pub time: Time,
-    /// Whether the packet was sent, received or lost; a loss on the way is reported at sending.
+    /// Whether the packet was sent, received or lost; a loss on the way is reported at the time of sending.
     pub fate: TapEvent,
     /// The packet from its IP header on.
     pub octets: &'p [u8],
@@ -41,11 +41,10 @@ pub struct Traffic {
     pub totals: Totals,
 }
 
-/// Measures the packets at the ends of a run, in order of time: each packet once as sent and, if it arrived,
-/// once as received.
+/// Measures the packets at the ends of a run, in order of time: each packet once as sent and, if it arrived, once as received.
 ///
-/// Arbitrary input is safe: packets that cannot be parsed are counted. A packet that is received but was
-/// never seen as sent counts as sent at that moment.
+/// Accepts arbitrary input: packets that cannot be parsed are counted. A received packet that was not captured when it was sent counts as
+/// sent at that moment.
 pub fn measure<'p>(sightings: impl IntoIterator<Item = ObservedPacket<'p>>) -> Traffic {
     let mut observer = Observer::default();
     sightings.into_iter().for_each(|sighting| observer.see(&sighting));
@@ -65,7 +64,7 @@ struct Observer {
 
 impl Observer {
     fn see(&mut self, sighting: &ObservedPacket<'_>) {
-        // Keeps times ascending even if the clock steps back.
+        // Times never decrease, even if the clock steps back.
         self.now = self.now.max(sighting.time);
         let seen = match sighting.fate {
             TapEvent::Sent => self.send(sighting.octets),

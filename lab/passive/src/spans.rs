@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-/// Disjoint ranges, each with its value.
+/// Disjoint ranges, each with a value.
 #[derive(Debug)]
 pub(crate) struct Spans<T> {
-    /// End and value by start.
+    /// End and value of each span, by start.
     spans: BTreeMap<u64, (u64, T)>,
     total: u64,
 }
@@ -23,7 +23,7 @@ impl<T> Default for Spans<T> {
 }
 
 impl<T: Copy> Spans<T> {
-    /// Sets `value` for the parts of the range without a value, and returns them.
+    /// Sets `value` for the parts of the range without a value, and returns these parts.
     pub fn fill(&mut self, range: Range<u64>, value: T) -> Parts {
         let parts = self.gaps(range);
         for part in &parts {
@@ -36,7 +36,7 @@ impl<T: Copy> Spans<T> {
     /// Returns the parts of a range without a value, in at most as many steps as there are spans in it.
     pub fn gaps(&self, range: Range<u64>) -> Parts {
         let mut gaps = Parts::new();
-        // Most ranges come after all others.
+        // Most ranges are beyond all others.
         let end = self.spans.last_key_value().map_or(0, |(_, (end, _))| *end);
         if end <= range.start && range.start < range.end {
             gaps.push(range);
@@ -55,7 +55,8 @@ impl<T: Copy> Spans<T> {
         gaps
     }
 
-    /// Returns the free range between the span at the range's start, if any, and the next span.
+    /// Returns the part of the range from its start, or from the end of a span that covers the start, up to the next span; `None` if that
+    /// is empty.
     pub fn room(&self, range: Range<u64>) -> Option<Range<u64>> {
         let before = self.spans.range(..=range.start).next_back().map_or(0, |(_, (end, _))| *end);
         let begin = range.start.max(before);
@@ -78,7 +79,7 @@ impl<T: Copy> Spans<T> {
         (place < *end).then_some(*value)
     }
 
-    /// Returns the spans from 0 to the first gap: the end of each, and its value.
+    /// Returns the end and the value of each span from 0 to the first gap.
     pub fn run(&self) -> impl Iterator<Item = (u64, T)> {
         let mut edge = 0;
         self.spans.iter().map_while(move |(begin, (end, value))| {
@@ -88,7 +89,7 @@ impl<T: Copy> Spans<T> {
         })
     }
 
-    /// Returns how much of the space has a value.
+    /// Returns the total length of all spans.
     pub const fn total(&self) -> u64 {
         self.total
     }

@@ -1,6 +1,6 @@
-//! Conformance cases for every world: each transport, workload and fault, with the expected end of the run and the number of
-//! messages that must arrive. The expectations follow from the protocols' rules, not from the results of a world. Only kinds of ends
-//! and counts are compared, never times.
+//! Conformance cases for every world: each transport, workload and fault, with the expected end of the run and the number of messages that
+//! must arrive. The expectations follow from the protocols' rules, not from the results of a world. The kinds of ends and the counts are
+//! compared, never times.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -34,7 +34,7 @@ enum ExpectedEnd {
     Failed,
     /// A connection fails after it was established.
     Lost,
-    /// Either: a workload that opens many connections may be opening one, which then fails.
+    /// The run stalls or a connection fails: a workload that opens many connections may be opening one, which then fails.
     StalledOrFailed,
 }
 
@@ -61,10 +61,11 @@ struct Fault {
     expectation: fn(&Traffic) -> Option<Expectation>,
 }
 
-/// The properties of a workload over a transport that decide what a fault does to it.
+/// The properties of a workload over a transport on which the effect of a fault depends.
 struct Traffic {
     reliability: Reliability,
-    /// Its connections fail by an idle timeout, which is shorter than the time until a stall is noticed. RFC 9000 section 10.1.
+    /// Whether its connections fail by an idle timeout, which is shorter than the time after which a flow counts as stalled. RFC 9000
+    /// section 10.1.
     times_out: bool,
     workload: &'static str,
     messages: u64,
@@ -308,7 +309,7 @@ fn overload(transport: &str) -> ConformanceCase {
     let workload = "kind = 'oneway'\nsize = '1000B'\nrate = '2000/s'\nlate_limit = '1s'";
     let spec = transport.parse().expect("a transport of ours");
     let scenario = Scenario::alone(read("rate = '1Mbit'"), spec, read(workload), 20_000);
-    let name = format!("{transport}, oneway: more than the line carries");
+    let name = format!("{transport}, oneway: more than the link carries");
     ConformanceCase { name, scenario, ends: ExpectedEnd::BehindSchedule, completed: 1..=19_999 }
 }
 
@@ -417,17 +418,19 @@ impl ConformanceCase {
         let (completed, lost) = (count(Outcome::Completed), count(missing));
         let is_connected = !matches!(self.ends, ExpectedEnd::NotConnected | ExpectedEnd::Failed);
         if !self.ends.covers(ExpectedEnd::of(&run.stopped)) {
-            Some(format!("{:?} was due, and it is {}", self.ends, run.stopped))
+            Some(format!("expected {:?}, but the run ended: {}", self.ends, run.stopped))
         } else if records().count() as u64 != *messages {
-            Some(format!("{} records of {messages} messages", records().count()))
+            Some(format!("expected a record of each of {messages} messages, found {}", records().count()))
         } else if !self.completed.contains(&completed) {
-            Some(format!("{completed} messages were completed, {:?} were due", self.completed))
+            Some(format!("{completed} messages were completed, expected {:?}", self.completed))
         } else if completed + lost != *messages {
-            Some(format!("{completed} completed and {lost} {missing:?} are not {messages}"))
+            Some(format!(
+                "{completed} messages were completed and {lost} {missing:?}, which is not {messages}"
+            ))
         } else if run.connect_time.is_some() != is_connected {
             Some(format!("it took {:?} to connect", run.connect_time))
         } else if run.background.len() != background.len() {
-            Some(format!("{} flows of the background", run.background.len()))
+            Some(format!("{} background flows, not as many as in the scenario", run.background.len()))
         } else if let Some(asked) = self.onward_mismatch(run) {
             Some(asked)
         } else {
@@ -441,7 +444,7 @@ impl ConformanceCase {
                 };
                 let is = became.stopped.as_ref().map(ExpectedEnd::of);
                 (is != expectation)
-                    .then(|| format!("{} of the background: {:?}", asked.workload, became.stopped))
+                    .then(|| format!("background flow {} ended with {:?}", asked.workload, became.stopped))
             })
         }
     }
@@ -457,7 +460,9 @@ impl ConformanceCase {
         };
         let answered: Vec<u64> = asked.map(answered).collect();
         let is_due = answered.len() == onward.len() && answered.iter().all(|count| count == messages);
-        (!is_due).then(|| format!("servers asked for {messages} messages, and were answered {answered:?}"))
+        (!is_due).then(|| {
+            format!("expected {messages} replies to the requests of each onward flow, got {answered:?}")
+        })
     }
 }
 

@@ -21,7 +21,7 @@ pub struct MetricReader {
     pub take: MetricAggregation,
     /// Unit of the metric; empty if it has none.
     pub unit: String,
-    /// Which of two values is the better one.
+    /// Which of two values is better.
     pub better: Better,
 }
 
@@ -59,19 +59,19 @@ pub enum MetricAggregation {
     First,
     /// The last.
     Last,
-    /// The least.
+    /// The smallest.
     Least,
-    /// The greatest.
+    /// The largest.
     Most,
 }
 
-/// Which of two numbers is the better one.
+/// Which of two numbers is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// The lesser.
+    /// The smaller one.
     Less,
-    /// The greater.
+    /// The larger one.
     More,
 }
 
@@ -148,7 +148,7 @@ impl From<MetricReader> for MetricTable {
     }
 }
 
-/// Returns the last line of a regular expression's error, which says what is wrong; the lines before it mark the position.
+/// Returns the last line of a regular expression's error, which describes it; the lines before it mark the position.
 fn unread(regex: &str, problem: &regex_lite::Error) -> String {
     let problem = problem.to_string();
     let last = problem.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
@@ -156,7 +156,7 @@ fn unread(regex: &str, problem: &regex_lite::Error) -> String {
 }
 
 impl Better {
-    /// Returns the default: less for times, more for everything else.
+    /// Returns the default for a unit: less for times, more for everything else.
     fn usual(unit: &str) -> Self {
         if is_time(unit) { Self::Less } else { Self::More }
     }

@@ -11,15 +11,15 @@ use crate::{RunEnd, Scenario, ScenarioError};
 /// Connects the applications of a flow with applications of other flows on the same hosts.
 #[derive(Debug, Default)]
 pub struct OnwardLinks {
-    /// Queue from which a client takes the requests that it sends on behalf of a server.
+    /// The queue from which a client takes the requests that it sends on behalf of a server.
     pub asker: Option<OnwardClient>,
-    /// Requests that wait until the server has asked others.
+    /// The requests of a server that wait for replies from other servers.
     pub desk: Option<PendingRequests>,
 }
 
 impl Scenario {
-    /// Connects the flows: the measured one, `background` ones, then onward flows. `bell` returns the
-    /// callback that wakes the applications of a flow.
+    /// Returns the links of each flow: the measured one, `background` ones, then onward flows. `bell` returns the callback that wakes the
+    /// applications of a flow.
     pub fn link_onward_flows(
         &self,
         background: usize,
@@ -46,7 +46,7 @@ impl Scenario {
         tied
     }
 
-    /// Returns why the measured flow ended. If it stalled, the reason is the first of the `onward` flows that failed.
+    /// Returns why the measured flow ended: if it stalled, the reason is the first of the `onward` flows that failed.
     pub fn end_of_measured(
         &self,
         measured: RunEnd,
@@ -59,13 +59,12 @@ impl Scenario {
         failed.map_or(measured, |reason| RunEnd::Failed { reason: reason.into() })
     }
 
-    /// Returns the number of servers that a server asks before it answers.
+    /// Returns the number of requests that a server sends to other servers before it replies.
     fn asks(&self, server: &str) -> usize {
         self.onward.iter().filter(|onward| onward.workload.from() == server).count()
     }
 
-    /// Checks that every onward flow starts at a server that receives requests, and ends at a server that
-    /// does not depend on it.
+    /// Checks that every onward flow starts at a server that receives requests, and ends at a server that does not depend on it.
     pub(crate) fn check_onward(&self) -> Result<(), ScenarioError> {
         if !self.onward.is_empty() && !is_answered(&self.workload) {
             return Err(ScenarioError::NotAnswered(self.workload.kind.workload().name()));
@@ -90,7 +89,7 @@ impl Scenario {
         if !reached.contains(&from) {
             return Err(ScenarioError::AsksUnasked(from.to_owned()));
         }
-        // So there is no cycle either.
+        // This also excludes cycles.
         if reached.contains(&to) && self.asks(to) > 0 {
             return Err(ScenarioError::AskedByTwo(to.to_owned()));
         }
@@ -149,7 +148,7 @@ mod tests {
         assert!(bulk.contains("bulk has no requests with replies"), "{bulk}");
     }
 
-    /// The measured flow ends at b, which asks c twice and d; the first flow to d causes a further request.
+    /// The measured flow ends at b, which sends two requests to c and one to d; the first flow to d causes a further request.
     #[test]
     fn each_flow_is_tied_to_those_that_it_waits_for() {
         let scenario = scenario(ECHO, &[("b c", ECHO), ("b d", ECHO), ("d a", ECHO)]);

@@ -14,7 +14,7 @@ pub fn check_quic(
     workload: &WorkloadSpec,
     network: &Topology,
 ) -> Result<(), String> {
-    /// The octets of a short header, the authentication tag, and the type and length of the frame.
+    /// Octets of a short header, the authentication tag, and the type and length of the frame.
     const AROUND: u64 = 1 + 8 + 4 + 16 + 9;
     let Protocol::Quic { config, carriage, .. } = transport.protocol() else { return Ok(()) };
     let (mtu, headers) = (network.smallest_mtu(), (network.ip().header() + Datagram::HEADER) as u64);
@@ -46,7 +46,7 @@ mod tests {
         check_quic(&transport.parse().unwrap(), &toml::from_str(workload).unwrap(), &network)
     }
 
-    /// RFC 9000 section 14: a path carries UDP datagrams of 1200 octets, plus 28 octets of UDP and IP headers.
+    /// RFC 9000 section 14: the path must carry UDP datagrams of 1200 octets, plus 28 octets of UDP and IP headers.
     #[test]
     fn a_path_carries_1200_octets() {
         let oneway = "kind = 'oneway'";

@@ -1,5 +1,4 @@
-//! Derives the streams and connections over which a workload spreads its messages from a transport. Every
-//! world uses this.
+//! Derives the streams and connections over which a workload spreads its messages from a transport, in the same way for every world.
 
 use hol_quic::MessageMapping;
 use hol_stack::{Protocol, Tls, TransportSpec};
@@ -23,7 +22,7 @@ pub fn stream_layout(transport: &TransportSpec) -> StreamLayout {
 /// Returns the sizes of a handshake with X25519, a server name and ALPN. The certificates are as long as QUIC's
 /// (`handshake_flight` of its stack): a leaf and an intermediate with P-256 keys.
 const fn handshake(tls: Tls) -> Handshake {
-    /// A record of TLS 1.3 around its content, and the `ChangeCipherSpec` of RFC 8446 appendix D.4.
+    /// Octets of a TLS 1.3 record in addition to its content.
     const AROUND: u16 = 22;
     const CHANGE_CIPHER_SPEC: u16 = 6;
     const CLIENT_HELLO: u16 = 5 + 256;
@@ -50,7 +49,7 @@ const fn handshake(tls: Tls) -> Handshake {
         Tls::Early => Handshake {
             hello: CLIENT_HELLO + TICKET + 4 + CHANGE_CIPHER_SPEC,
             answer: SERVER_HELLO + 6 + EXTENSIONS + 4 + FINISHED + AROUND,
-            // EndOfEarlyData has a record of its own.
+            // EndOfEarlyData is in its own record.
             finished: 4 + AROUND + FINISHED + AROUND,
             is_early: true,
         },

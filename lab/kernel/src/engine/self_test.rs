@@ -22,7 +22,9 @@ pub(super) enum HostDisturbance {
 }
 
 /// Returns whether two runs of one job by `run` differ. They run one after the other, because memory may suffice for only one.
-pub(super) fn differs(run: impl Fn(&[u8], HostDisturbance) -> Result<Mail, KernelError>) -> Result<bool, KernelError> {
+pub(super) fn differs(
+    run: impl Fn(&[u8], HostDisturbance) -> Result<Mail, KernelError>,
+) -> Result<bool, KernelError> {
     let job = job();
     Ok(run(&job, HostDisturbance::None)? != run(&job, HostDisturbance::Forced)?)
 }

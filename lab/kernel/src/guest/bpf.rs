@@ -152,7 +152,9 @@ impl Program {
         let [target, program] = [group.as_raw_fd(), self.descriptor()].map(RawFd::cast_unsigned);
         let [_, kind] = purpose.types();
         let attach = Attach { target, program, kind, flags: 0 };
-        call(PROG_ATTACH, &attach).map(drop).map_err(|e| format!("cannot intercept socket options: {e}").into())
+        call(PROG_ATTACH, &attach)
+            .map(drop)
+            .map_err(|e| format!("cannot intercept socket options: {e}").into())
     }
 
     /// Returns the descriptor of the program.

@@ -84,7 +84,12 @@ impl Chain {
         router.enter()?;
         let queue = self.detour.as_ref().map(|detour| detour.queue.interface);
         let overhead = self.settings.overhead.0;
-        Ok(LinkQueueStatistics::new(RoutingSocket::open()?, &self.stages, (queue, self.start.interface), overhead))
+        Ok(LinkQueueStatistics::new(
+            RoutingSocket::open()?,
+            &self.stages,
+            (queue, self.start.interface),
+            overhead,
+        ))
     }
 
     /// Installs the stages with which the run starts.
@@ -119,11 +124,17 @@ impl Chain {
                     self.install_filter(place, &admit)?;
                 }
                 Stage::Filter(Filter::Release) => {
-                    let release = release.take().ok_or("a filter counts packets that leave a queue, but none counts those that enter it")?;
+                    let release = release.take().ok_or(
+                        "a filter counts packets that leave a queue, but none counts those that enter it",
+                    )?;
                     self.install_filter(place, &release)?;
                 }
-                Stage::Filter(Filter::Drop(numbers)) => self.install_counter(place, || tc_bpf::drops(numbers))?,
-                Stage::Filter(Filter::Police(bucket)) => self.install_counter(place, || tc_bpf::police(*bucket))?,
+                Stage::Filter(Filter::Drop(numbers)) => {
+                    self.install_counter(place, || tc_bpf::drops(numbers))?
+                }
+                Stage::Filter(Filter::Police(bucket)) => {
+                    self.install_counter(place, || tc_bpf::police(*bucket))?
+                }
                 _ => self.install_stage(place)?,
             }
         }

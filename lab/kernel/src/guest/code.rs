@@ -47,7 +47,13 @@ pub(super) struct Code {
 impl Code {
     /// Creates a program that returns `default_value` by default.
     pub(super) fn new(default_value: i32) -> Self {
-        Self { instructions: Vec::new(), default_value, jumps_to_end: Vec::new() }.op(COPY_REGISTER, 6, 1, 0, 0)
+        Self { instructions: Vec::new(), default_value, jumps_to_end: Vec::new() }.op(
+            COPY_REGISTER,
+            6,
+            1,
+            0,
+            0,
+        )
     }
 
     /// Appends an instruction.

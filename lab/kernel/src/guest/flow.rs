@@ -99,8 +99,8 @@ fn run_programs_meanwhile(
     });
     let (mut run, (programs_run, output)) = (run?, programs_run?);
     raised?;
-    if run.run_end == RunEnd::Finished && programs_run.run_end != RunEnd::Finished {
-        run.run_end = programs_run.run_end;
+    if run.stopped == RunEnd::Finished && programs_run.stopped != RunEnd::Finished {
+        run.stopped = programs_run.stopped;
     }
     Ok((run, output))
 }
@@ -116,7 +116,7 @@ impl Outcome {
         let report = |run: &FlowRun| FlowReport {
             connected: run.connected.map(Time::as_nanos),
             ended: run.ended.as_nanos(),
-            stopped: run.run_end.clone(),
+            run_end: run.stopped.clone(),
             was_stopped: run.was_stopped,
         };
         self.runs.flows.iter().map(report).collect()

@@ -22,7 +22,10 @@ const TRIES: usize = 3;
 const LONGEST: u32 = 1500;
 
 /// Returns the baseline of each link direction.
-pub(super) fn measure_baselines(topology: &Topology, plan: &BuildableNetwork) -> Result<Vec<BaselineDelay>, GuestError> {
+pub(super) fn measure_baselines(
+    topology: &Topology,
+    plan: &BuildableNetwork,
+) -> Result<Vec<BaselineDelay>, GuestError> {
     let mut measure_baselines = Vec::new();
     for segment in plan.network.segments() {
         let [first, second] = [0, 1].map(|end| {
@@ -34,7 +37,12 @@ pub(super) fn measure_baselines(topology: &Topology, plan: &BuildableNetwork) ->
             Medium::Lan(line) => vec![(line, first, second)],
         };
         for (line, from, to) in ways {
-            measure_baselines.push(measure_baseline(topology, plan, &plan.lines[usize::from(line.0)], [from, to])?);
+            measure_baselines.push(measure_baseline(
+                topology,
+                plan,
+                &plan.lines[usize::from(line.0)],
+                [from, to],
+            )?);
         }
     }
     Ok(measure_baselines)

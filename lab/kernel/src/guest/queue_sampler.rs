@@ -165,7 +165,11 @@ impl QueueSampler {
     }
 }
 
-fn sample_all(lines: &mut [LinkQueueStatistics], at: Time, samples: &mut Vec<Sample>) -> Result<(), GuestError> {
+fn sample_all(
+    lines: &mut [LinkQueueStatistics],
+    at: Time,
+    samples: &mut Vec<Sample>,
+) -> Result<(), GuestError> {
     for (line, queues) in (0..).zip(lines) {
         samples.push(Sample { at, of: SampleValue::Queue(queues.sample(line)?) });
     }

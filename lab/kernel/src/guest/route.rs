@@ -117,7 +117,7 @@ pub(super) fn add_route(
     next: [u8; 6],
 ) -> Result<(), GuestError> {
     here.request(way(CREATE, table, metric, index, address), &format!("add the route to {address}"))?;
-    neighbour(here, index, address, next)
+    add_neighbour(here, index, address, next)
 }
 
 /// Adds a permanent neighbour: packets to `address` through this interface go to `next`.
@@ -139,7 +139,12 @@ pub(super) fn add_neighbour(
 
 /// Changes the route to `address` to another interface that already has the neighbour; packets are sent from `source`, whatever the
 /// interface's addresses are.
-pub(super) fn change_route(here: &RoutingSocket, index: u32, address: IpAddr, source: IpAddr) -> Result<(), GuestError> {
+pub(super) fn change_route(
+    here: &RoutingSocket,
+    index: u32,
+    address: IpAddr,
+    source: IpAddr,
+) -> Result<(), GuestError> {
     const RTA_PREFSRC: u16 = 7;
     let (_, _, octets) = parts(source);
     let message = way(CREATE | REPLACE, MAIN, 0, index, address).with(RTA_PREFSRC, &octets);
@@ -163,7 +168,10 @@ fn way(flags: u16, table: u8, metric: u32, index: u32, address: IpAddr) -> Messa
 pub(super) fn use_lan_table(here: &RoutingSocket, ip: Ip, interface: &Interface) -> Result<(), GuestError> {
     const FRA_IIFNAME: u16 = 3;
     let family = if ip == Ip::V4 { libc::AF_INET } else { libc::AF_INET6 };
-    here.request(rule(family as u8, 0, BEHIND_LAN).with_name(FRA_IIFNAME, &interface.name), "add a routing rule")
+    here.request(
+        rule(family as u8, 0, BEHIND_LAN).with_name(FRA_IIFNAME, &interface.name),
+        "add a routing rule",
+    )
 }
 
 /// Makes packets from `address` use `table`.

@@ -81,8 +81,12 @@ pub(super) fn copies(share: Ratio, seed: u64) -> Result<Program, GuestError> {
     let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK, 0).pass_here();
     let code = code.number(&state).op(LOAD, 1, 0, 0, 0).constant(2, 0x9e37_79b9_7f4a_7c15);
     let code = code.op(ADD_REGISTER, 1, 2, 0, 0).op(STORE, 0, 1, 0, 0);
-    let code =
-        code.xor_shift(30).multiply(0xbf58_476d_1ce4_e5b9).xor_shift(27).multiply(0x94d0_49bb_1331_11eb).xor_shift(31);
+    let code = code
+        .xor_shift(30)
+        .multiply(0xbf58_476d_1ce4_e5b9)
+        .xor_shift(27)
+        .multiply(0x94d0_49bb_1331_11eb)
+        .xor_shift(31);
     let code = code.op(SHIFT_RIGHT, 1, 0, 0, 32).constant(2, threshold);
     let code = code.unless_below(1, 2).op(SET, 1, 0, 0, COPY).op(STORE_WORD, 6, 1, MARK, 0);
     let code = code.op(COPY_REGISTER, 1, 6, 0, 0).op(LOAD_WORD, 2, 6, INTERFACE, 0).op(SET, 3, 0, 0, 1);

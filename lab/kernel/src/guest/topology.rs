@@ -133,7 +133,8 @@ impl Topology {
         let changes = plan.network.route_changes().iter().map(|RouteChange { at, node, route: way }| {
             let cable = self.cable(way.from);
             self.node(*node).enter()?;
-            let (routing, interface, destination) = (RoutingSocket::open()?, cable.outer_index, way.destination);
+            let (routing, interface, destination) =
+                (RoutingSocket::open()?, cable.outer_index, way.destination);
             route::add_neighbour(&routing, interface, destination, cable.near.hardware)?;
             let source = plan.network.addresses(*node)[0];
             Ok(Reroute { at: *at, routing, interface, destination, source })
@@ -173,10 +174,18 @@ impl Topology {
         let links = self.routers.iter().zip(plan.network.segments());
         let found =
             links.enumerate().find_map(|(place, (router, segment))| Some((place, router, of_link(segment)?)));
-        let (place, router, (own, other)) = found.ok_or("an address that is added or removed during the run belongs to no link")?;
+        let (place, router, (own, other)) =
+            found.ok_or("an address that is added or removed during the run belongs to no link")?;
         let peers = plan.network.addresses(other.node);
         for peer in peers.iter().filter(|peer| **peer != other.address) {
-            route::add_route(&router.namespace.routing, MAIN, 0, other.near_index, *peer, other.outer.hardware)?;
+            route::add_route(
+                &router.namespace.routing,
+                MAIN,
+                0,
+                other.near_index,
+                *peer,
+                other.outer.hardware,
+            )?;
         }
         self.node(own.node).enter()?;
         Ok(Attachment {
@@ -207,7 +216,8 @@ impl Topology {
             router.namespace.enter()?;
             for (place, interface) in segment.interfaces.iter().enumerate() {
                 let near = &self.cable(*interface).near.name;
-                let (received, sent) = namespace::packets(near).ok_or("an interface of a router is missing")?;
+                let (received, sent) =
+                    namespace::packets(near).ok_or("an interface of a router is missing")?;
                 let (into, out_of) = match segment.medium {
                     Medium::Link { up, down } if place == 0 => (up, down),
                     Medium::Link { up, down } => (down, up),
@@ -254,7 +264,10 @@ impl Topology {
         for (host, id) in (1..).zip(&segment.interfaces) {
             let interface = plan.network.interfaces()[usize::from(id.0)];
             let node = &self.nodes[usize::from(interface.node.0)];
-            let (near, outer) = (interface_on_segment("port", number, host, 1), interface_on_segment("link", number, host, 0));
+            let (near, outer) = (
+                interface_on_segment("port", number, host, 1),
+                interface_on_segment("link", number, host, 0),
+            );
             let outer = Interface { name: format!("link{number}"), ..outer };
             namespace.enter()?;
             route::create_veth_pair(&namespace.routing, &near, node, &outer, plan.mtu)?;
@@ -280,7 +293,10 @@ impl Topology {
                 }
             }
             Medium::Lan(id) => {
-                let (before, beyond) = (interface_on_segment("before", number, 0, 2), interface_on_segment("beyond", number, 0, 3));
+                let (before, beyond) = (
+                    interface_on_segment("before", number, 0, 2),
+                    interface_on_segment("beyond", number, 0, 3),
+                );
                 namespace.enter()?;
                 route::create_veth_pair(&namespace.routing, &before, &namespace, &beyond, plan.mtu)?;
                 let (start, end) = (bring_up(&namespace, ip, &before)?, bring_up(&namespace, ip, &beyond)?);
@@ -336,8 +352,7 @@ fn detour(router: &Namespace, plan: &BuildableNetwork, line: LinkId) -> Result<D
     let [queue, back] = &ends;
     router.enter()?;
     route::create_veth_pair(&router.routing, queue, router, back, plan.mtu)?;
-    let [queue, back] =
-        [queue, back].map(|end| Port::new(router, bring_up(router, plan.network.ip(), end)?));
+    let [queue, back] = [queue, back].map(|end| Port::new(router, bring_up(router, plan.network.ip(), end)?));
     Ok(Detour { queue: queue?, back: back? })
 }
 

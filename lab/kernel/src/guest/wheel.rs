@@ -52,7 +52,8 @@ pub(super) fn wait_for_slots() -> Result<(), GuestError> {
     let path = "/proc/timer_list";
     let text = fs::read_to_string(path).map_err(|e| format!("cannot read {path}: {e}"))?;
     // CONFIG_HZ of this project's User-Mode Linux and of Debian's kernels. With another value the phase is still the same in every run.
-    let ticks = Ticks::read(&text, 250).ok_or_else(|| format!("{path} does not contain the time of the next tick"))?;
+    let ticks = Ticks::read(&text, 250)
+        .ok_or_else(|| format!("{path} does not contain the time of the next tick"))?;
     // By default the kernel may let this thread sleep 50 µs longer (PR_SET_TIMERSLACK), and the milliseconds of TCP's timestamps would
     // begin that much earlier in the run.
     set_timerslack(1)?;
@@ -77,7 +78,10 @@ mod tests {
         assert_eq!(ticks, expected);
         // 4,294,892,608 is 1,048,557.8 times 4096: 576 ticks are missing, and the last tick was 2.0005 ms ago.
         let missing = SLOTS - 4_294_892_608 % SLOTS;
-        assert_eq!(ticks.until_slots_begin(), Duration::from_nanos(missing * 4_000_000 - 2_000_500 + START_DELAY));
+        assert_eq!(
+            ticks.until_slots_begin(),
+            Duration::from_nanos(missing * 4_000_000 - 2_000_500 + START_DELAY)
+        );
         assert_eq!(Ticks::read("jiffies: 1\n", 250), None);
     }
 }

@@ -51,7 +51,9 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let beginning = if scenario.runs_programs() { RunStart::now() } else { RunStart::default() };
     let schedule = Schedule::new(beginning.clone(), plan.changes_of_run(seed), chains, moves, reroutes);
     if job.shell {
-        let (programs, capture) = programs.zip(capture).ok_or("an interactive session needs a scenario with programs, but this one has none")?;
+        let (programs, capture) = programs
+            .zip(capture)
+            .ok_or("an interactive session needs a scenario with programs, but this one has none")?;
         Shell::begin(programs, schedule, capture, seed).serve()?;
         return Ok(Mail { result_json: JobResult::ShellEnded.to_octets(), ..Mail::default() });
     }
@@ -96,7 +98,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     samples.extend(sampler);
     samples.sort_by_key(|sample| sample.at);
     Ok(Mail {
-        text: JobResult::Done(Box::new(report)).to_octets(),
+        result_json: JobResult::Done(Box::new(report)).to_octets(),
         samples: packed_samples::pack(&samples),
         records: packed_records::pack(&outcome.take_records()),
         packets: packets_seen,

@@ -58,7 +58,7 @@ pub(super) fn add_dependencies(tree: &mut Tree, programs: &[Program]) -> Result<
         tree,
     };
     needs.names.extend(COMMON_PACKAGES.map(str::to_owned));
-    needs.program(Path::new("/bin/sh"))?;
+    needs.add_program(Path::new("/bin/sh"))?;
     for program in programs {
         needs.command(program)?;
         if let Some(directory) = &program.directory {
@@ -315,9 +315,9 @@ mod tests {
     #[test]
     fn a_program_is_found_by_its_name_and_by_its_path_alone() {
         let found = |name| super::find_program(name, Path::new("/bin"));
-        assert!(find_program("sh").is_some() && find_program("/bin/sh").is_some() && find_program("./sh").is_some());
+        assert!(found("sh").is_some() && found("/bin/sh").is_some() && found("./sh").is_some());
         let none = ["no-such-program", "etc", "/etc/passwd", "", "./no-such-program"];
-        assert!(none.into_iter().all(|name| find_program(name).is_none()));
+        assert!(none.into_iter().all(|name| found(name).is_none()));
     }
 
     /// Such programs are those of pyenv, or those in ~/.local/bin.
@@ -348,7 +348,8 @@ mod tests {
     #[test]
     fn what_is_missing_is_named() {
         let program: Program = toml::from_str("node = 'a'\ncommand = ['no-such-program']").unwrap();
-        let problem = bring(&mut Tree::default(), std::slice::from_ref(&program)).unwrap_err().to_string();
+        let problem =
+            add_dependencies(&mut Tree::default(), std::slice::from_ref(&program)).unwrap_err().to_string();
         assert!(problem.contains("no-such-program") && problem.contains("install it"), "{problem}");
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("program");
@@ -356,7 +357,7 @@ mod tests {
         fs::write(&place, [&own[..18], &[183, 0], &own[20..64]].concat()).unwrap();
         fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
         let program = Program { command: Command::Words(vec![place.display().to_string()]), ..program };
-        let problem = bring(&mut Tree::default(), &[program]).unwrap_err().to_string();
+        let problem = add_dependencies(&mut Tree::default(), &[program]).unwrap_err().to_string();
         assert!(problem.contains("another architecture"), "{problem}");
     }
 }

@@ -13,7 +13,7 @@ use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 
-use super::tree::{Entry, OPEN, Tree};
+use super::tree::{DIRECTORY_MODE, Entry, Tree};
 use crate::cache::cache;
 use crate::cache_lock::{lock_shared, prune};
 use crate::{KernelError, scratch};
@@ -84,7 +84,7 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
     let done = mkfs.arg(&fresh).arg(&stage).env("LC_ALL", "C").output().map_err(missing)?;
     // Only root can remove files from a directory without write permission.
     for (path, _) in tree.entries().filter(|(_, entry)| matches!(entry, Entry::Directory(_))) {
-        let _ = fs::set_permissions(stage.join(path), Permissions::from_mode(OPEN));
+        let _ = fs::set_permissions(stage.join(path), Permissions::from_mode(DIRECTORY_MODE));
     }
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
@@ -110,7 +110,10 @@ fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
     fs::create_dir_all(stage).map_err(|e| KernelError::file("create", stage, e))?;
     for (path, entry) in tree.entries() {
         if !tree.has_real_ancestors(path) {
-            return Err(KernelError::image(path, "a directory of this path is a link; use the target of the link instead"));
+            return Err(KernelError::image(
+                path,
+                "a directory of this path is a link; use the target of the link instead",
+            ));
         }
         let place = stage.join(path);
         put(entry, &place).map_err(|e| KernelError::file("create", &place, e))?;
@@ -122,7 +125,7 @@ fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
         let place = stage.join(path);
         finish(entry, &place).map_err(|e| KernelError::file("finish", &place, e))?;
     }
-    finish(&Entry::Directory(OPEN), stage).map_err(|e| KernelError::file("finish", stage, e))
+    finish(&Entry::Directory(DIRECTORY_MODE), stage).map_err(|e| KernelError::file("finish", stage, e))
 }
 
 /// Sets the permissions of a new entry, and a fixed time, so that equal trees give equal images.

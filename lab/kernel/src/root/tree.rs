@@ -273,7 +273,10 @@ mod tests {
         assert!(matches!(tree.0.get(Path::new("root/x")), Some(Entry::Link(_))));
         assert!(tree.entries().all(|(path, _)| tree.has_real_ancestors(path)), "{tree:?}");
         tree.write("root/x/page", Vec::new());
-        assert!(tree.has_real_ancestors(Path::new("root/x/page")) && tree.entries().all(|(path, _)| tree.has_real_ancestors(path)));
+        assert!(
+            tree.has_real_ancestors(Path::new("root/x/page"))
+                && tree.entries().all(|(path, _)| tree.has_real_ancestors(path))
+        );
     }
 
     #[test]

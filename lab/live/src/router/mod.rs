@@ -39,7 +39,9 @@ impl Router {
     pub fn begin(guardian: Command) -> Result<Self, String> {
         let alone = alone()?;
         shape::is_possible()?;
-        shape::put_back().map_err(|problem| format!("cannot remove the queueing disciplines of an earlier run: {problem}"))?;
+        shape::put_back().map_err(|problem| {
+            format!("cannot remove the queueing disciplines of an earlier run: {problem}")
+        })?;
         let guardian = Guardian::start(guardian).map_err(|problem| {
             format!("cannot start the process that restores the path after a crash: {problem}")
         })?;
@@ -96,7 +98,8 @@ impl Routing {
 
     fn shape(&mut self, network: &NetworkSpec, seed: Seed) -> Result<(), String> {
         let lines = lines(network).map_err(|why| why.to_string())?;
-        let [client, server] = self.interfaces.as_ref().ok_or("the hosts between which to shape the path have not been set")?;
+        let [client, server] =
+            self.interfaces.as_ref().ok_or("the hosts between which to shape the path have not been set")?;
         shape::put_back().map_err(|problem| problem.to_string())?;
         self.is_shaped = true;
         // Upstream packets leave towards the server.
@@ -107,7 +110,8 @@ impl Routing {
     }
 
     fn put_back(&mut self) -> Result<Reply, String> {
-        let [client, server] = self.interfaces.as_ref().ok_or("the hosts between which to shape the path have not been set")?;
+        let [client, server] =
+            self.interfaces.as_ref().ok_or("the hosts between which to shape the path have not been set")?;
         let passed = shape::passed([server, client]);
         let done = shape::put_back();
         self.is_shaped = done.is_err();

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use super::parsed_packet::{ParsedPacket, TransportContent};
 use crate::copies::Fingerprint;
 
-/// So long a packet is remembered, in ns, if its identification tells it from what is sent again (RFC 6864 section 4.3).
+/// The time in ns for which a packet is remembered if its identification distinguishes it from retransmissions (RFC 6864 section 4.3).
 const IDENTIFIED: u64 = 1_000_000_000;
-/// Without one, what comes again so soon has not been sent again. RFC 9293 section 3.8.1: that takes a round trip at least.
+/// The time in ns for which a packet without identification is remembered. A retransmission takes at least a round trip: RFC 9293 section
+/// 3.8.1.
 const UNIDENTIFIED: u64 = 1_000_000;
-/// Packets that are remembered.
+/// Maximum number of remembered packets.
 const MOST: usize = 1 << 16;
 
 /// The packets captured recently.
@@ -22,7 +23,7 @@ pub(crate) struct DuplicateFilter {
 }
 
 impl DuplicateFilter {
-    /// Returns whether this packet, captured at this time, has just been captured before.
+    /// Returns whether this packet, captured at time `at`, is a duplicate of one captured shortly before.
     pub fn is_repeat(&mut self, at: u64, ip: &[u8], parsed_packet: &ParsedPacket) -> bool {
         while let Some(&(before, print)) = self.order.front()
             && (before + IDENTIFIED < at || self.order.len() >= MOST)
@@ -33,7 +34,7 @@ impl DuplicateFilter {
             }
         }
         let is_identified = ip[0] >> 4 == 4 && ip.get(4..6).is_some_and(|number| number != [0, 0]);
-        // Datagrams may be alike.
+        // Equal datagrams may be different packets.
         if !is_identified && !matches!(parsed_packet.says, TransportContent::Numbered(_)) {
             return false;
         }

@@ -28,7 +28,7 @@ pub struct Bursts {
     pub bad_to_good: Bounds,
 }
 
-/// How many packets were reordered, and how late they were.
+/// How many packets were reordered, and by how much time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reordering {
     /// Share of reordered packets.
@@ -40,7 +40,7 @@ pub struct Reordering {
 /// Significance level for bursts.
 const SIGNIFICANT: f64 = 0.01;
 
-/// Summarises a direction's outcomes, in the order of the link; `None` if there are none.
+/// Summarises the outcomes of a direction's packets, in the order of the link; `None` if there are none.
 pub(super) fn estimate_loss(outcomes: &[Outcome]) -> Option<LossEstimate> {
     let packets = outcomes.len() as u64;
     let is_lost = |outcome: &&Outcome| **outcome == Outcome::Lost;
@@ -74,7 +74,7 @@ fn bursts(outcomes: &[Outcome]) -> Option<Bursts> {
     Some(Bursts { good_to_bad: bounds(behind_arrival)?, bad_to_good: bounds(ends)? })
 }
 
-/// Minimum overtaken packets for a path that reorders.
+/// Minimum number of reordered packets for a path that reorders.
 const LEAST_LATE: usize = 3;
 
 fn reordering(outcomes: &[Outcome]) -> Option<Reordering> {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use hol_base::Seed;
 
-    /// A two-state line with known parameters.
+    /// Generates the outcomes of a two-state link with known parameters.
     fn gilbert(n: usize, good_to_bad: f64, bad_to_good: f64) -> Vec<Outcome> {
         let mut rng = Seed(7).rng();
         let mut bad = false;

@@ -1,12 +1,11 @@
-//! Estimates a path from a capture: rate, delay, jitter, loss and its bursts, reordering, MTU, and their
-//! uncertainty.
+//! Estimates a path from a capture: rate, delay, jitter, loss and its bursts, reordering, MTU, and their uncertainty.
 //!
-//! `parsed_packet` parses a packet, `conversation` combines the two directions, `sender_trace` follows one
-//! of them; `rate` and `loss` summarise; `path_estimate` is the result, as the `[network]` of an experiment.
+//! `parsed_packet` parses a packet, `conversation` combines the two directions, `sender_trace` follows one of them; `rate` and `loss`
+//! summarise; `path_estimate` is the result, as the `[network]` of an experiment.
 //!
-//! One capture at one place is enough, at either end or between. It cannot distinguish the path's share of a
-//! host's response time, the longer of the two directions, a loss at the end of the data (in a capture at
-//! the receiver), or a full queue from a bad link as the cause of a loss.
+//! One capture at one point is enough, at either end or between. It cannot distinguish the path's share of a host's response time, the
+//! longer of the two directions, a loss at the end of the data (in a capture at the receiver), or a full queue from a bad link as the cause
+//! of a loss.
 
 mod conversation;
 mod duplicate_filter;
@@ -33,7 +32,7 @@ use sender_trace::{Delivery, Outcome};
 /// Estimates the paths between hosts from their packets.
 #[derive(Debug, Default)]
 pub struct PathLearner {
-    /// The latest conversation between two sockets, the lower one first.
+    /// The index of the latest conversation between two sockets, the lower one first.
     by_sockets: BTreeMap<[(IpAddr, u16); 2], usize>,
     conversations: Vec<Conversation>,
     /// Number of packets and longest packet per pair of hosts, the lower one first.
@@ -41,7 +40,7 @@ pub struct PathLearner {
     span: Option<[u64; 2]>,
     unread: u64,
     twice: DuplicateFilter,
-    /// UDP datagrams, and those among them with a long header of QUIC.
+    /// The number of UDP datagrams, and of those among them with a long header of QUIC.
     datagrams: [u64; 2],
 }
 
@@ -51,26 +50,26 @@ pub enum EstimateError {
     /// There are no IP packets.
     #[error("the capture contains no IP packet")]
     NoPackets,
-    /// None of them is numbered and acknowledged.
+    /// None of the packets is numbered and acknowledged.
     #[error(
         "a path can be estimated from TCP, SCTP and QUIC handshakes, but the capture has none; {datagrams} of its {packets} packets are UDP"
     )]
     NothingAcknowledged {
-        /// All packets.
+        /// The number of all packets.
         packets: u64,
-        /// UDP's among them.
+        /// The number of UDP packets among them.
         datagrams: u64,
     },
 }
 
 impl PathLearner {
-    /// Handles a packet captured at this time, in ns, from its IP header on.
+    /// Handles a packet, from its IP header on, that was captured at time `at` in ns.
     pub fn see(&mut self, at: u64, ip: &[u8]) {
         let Some(parsed_packet) = ParsedPacket::of(ip) else {
             self.unread += 1;
             return;
         };
-        // Keeps times ascending even if the clock steps back.
+        // Times never decrease, even if the clock steps back.
         let [first, last] = self.span.unwrap_or([at; 2]);
         let at = at.max(last);
         self.span = Some([first, at]);
@@ -98,7 +97,7 @@ impl PathLearner {
         }
     }
 
-    /// Takes a datagram that may be of QUIC, whose handshake tells a round trip: RFC 9000 section 17.2.
+    /// Handles a datagram that may belong to QUIC, whose handshake shows a round trip: RFC 9000 section 17.2.
     fn handle_quic_handshake(&mut self, at: u64, sockets: [(IpAddr, u16); 2], is_long: bool) {
         self.datagrams[0] += 1;
         self.datagrams[1] += u64::from(is_long);
@@ -182,7 +181,7 @@ impl Flows<'_> {
         self.conversations.iter().map(move |conversation| (*conversation, side(conversation)))
     }
 
-    /// Returns the shortest time from a packet of a direction to its answer.
+    /// Returns the shortest time from a packet of a direction to the reply to it.
     fn half(&self, direction: usize) -> Option<u64> {
         self.sides(direction).filter_map(|(conversation, side)| conversation.half(side)).min()
     }
@@ -194,7 +193,7 @@ impl Flows<'_> {
     /// Returns the round-trip time. On a busy link only packets that did not queue count.
     fn round_trip(&self, is_busy: bool) -> Option<RoundTrip> {
         let halves = [self.half(0)?, self.half(1)?];
-        // The longer part of the path is on this side of the capture point.
+        // `far` is the direction in which the longer part of the path is behind the capture point.
         let far = usize::from(halves[1] > halves[0]);
         let prompts = |by_kernel: bool| {
             let mut samples: Vec<f64> = Vec::new();
@@ -208,7 +207,7 @@ impl Flows<'_> {
             samples.sort_by(f64::total_cmp);
             samples
         };
-        // Answers with data have the time of the application in them, where others suffice.
+        // Replies with data include the response time of the application; they count only if there are too few others.
         let samples =
             Some(prompts(true)).filter(|all| all.len() >= LEAST_SAMPLES).unwrap_or_else(|| prompts(false));
         Some(RoundTrip {
@@ -220,7 +219,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Returns the deliveries in a direction; from answers if most of the path is after the capture point.
+    /// Returns the deliveries in a direction: the acknowledged ones if most of the path is behind the capture point, otherwise the captured
+    /// ones.
     fn deliveries(&self, direction: usize) -> Vec<Delivery> {
         let is_behind = self.half(direction) >= self.half(1 - direction) && self.is_answered(direction);
         let mut deliveries: Vec<Delivery> = self

@@ -1,6 +1,6 @@
 //! Parses captured packets, even if truncated or with checksums left to hardware.
 //!
-//! `hol_wire::Packet` rejects such packets, as a receiver must; captures at a sender are full of them.
+//! `hol_wire::Packet` rejects such packets, as a receiver must; captures at a sender contain many of them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,7 +14,7 @@ pub(crate) struct ParsedPacket {
     /// Octets of the whole IP packet.
     pub length: u32,
     pub says: TransportContent,
-    /// Whether the packet may be QUIC's, with a long header.
+    /// Whether the packet may belong to QUIC and has a long header.
     pub is_long_quic: bool,
     /// The verification tag in an SCTP header, and one that the packet's sender announces.
     pub tags: Option<(u32, Option<u32>)>,
@@ -23,9 +23,9 @@ pub(crate) struct ParsedPacket {
 /// The content of a transport header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TransportContent {
-    /// TCP or SCTP, which number their data and acknowledge them.
+    /// TCP or SCTP, which number and acknowledge their data.
     Numbered(SequenceFields),
-    /// A UDP datagram of this many octets, whose arrival is unknown.
+    /// A UDP datagram of this many octets, which is not acknowledged.
     Datagram(u32),
     /// Anything else.
     Nothing,
@@ -44,7 +44,7 @@ pub(crate) struct SequenceFields {
     pub carries: SmallVec<[(u32, bool); 2]>,
     /// Next number that the packet's sender expects.
     pub acknowledged: Option<u32>,
-    /// Later data that the packet's sender has received: first number and the one after the last.
+    /// Later data that the packet's sender has received: first number and the number after the last.
     pub blocks: SmallVec<[(u32, u32); 4]>,
     /// Duplicates received by the packet's sender.
     pub duplicates: SmallVec<[(u32, u32); 2]>,
@@ -54,7 +54,7 @@ pub(crate) struct SequenceFields {
     pub mss: Option<u16>,
 }
 
-/// The start of a conversation.
+/// A packet that starts a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opening {
     /// SYN, INIT.
@@ -64,8 +64,7 @@ pub(crate) enum Opening {
 }
 
 impl ParsedPacket {
-    /// Parses a packet from its IP header on; `None` without an IP header, or for a fragment after the
-    /// first.
+    /// Parses a packet from its IP header on; `None` without an IP header, or for a fragment other than the first.
     pub fn of(ip: &[u8]) -> Option<Self> {
         let (hosts, protocol, length, rest) = match ip.first()? >> 4 {
             4 => ipv4(ip)?,
@@ -87,7 +86,8 @@ impl ParsedPacket {
     }
 }
 
-/// RFC 8999 section 5.1, RFC 9000 section 17.2: the two highest bits, and a version; identifiers of at most 20 octets.
+/// Returns whether a datagram may have a long header of QUIC: the two highest bits are set, and there is a version; identifiers have at
+/// most 20 octets. RFC 8999 section 5.1, RFC 9000 section 17.2
 fn is_long_quic(datagram: &[u8]) -> bool {
     const LONGEST: usize = 20;
     let Some((version, own)) = word(datagram, 1).zip(datagram.get(5)) else { return false };
@@ -99,7 +99,8 @@ fn is_long_quic(datagram: &[u8]) -> bool {
         && other.is_some_and(|other| other <= LONGEST)
 }
 
-/// RFC 9260 sections 3.1, 3.3.2 and 3.3.3: an INIT or INIT ACK names the tag of its sender, which is in all packets to it.
+/// Returns the verification tag of an SCTP packet, and the one that an INIT or INIT ACK announces for all packets to its sender. RFC 9260
+/// sections 3.1, 3.3.2 and 3.3.3.
 fn tags(packet: &[u8]) -> Option<(u32, Option<u32>)> {
     let kind = packet.get(12);
     let announced = word(packet, 16).filter(|_| matches!(kind, Some(1 | 2)));
@@ -108,13 +109,13 @@ fn tags(packet: &[u8]) -> Option<(u32, Option<u32>)> {
 
 type Ip<'p> = ([IpAddr; 2], u8, u32, &'p [u8]);
 
-/// RFC 791 section 3.1.
+/// Parses an IPv4 header. RFC 791 section 3.1.
 fn ipv4(ip: &[u8]) -> Option<Ip<'_>> {
     let header = usize::from(ip[0] & 0x0f) * 4;
     let address = |at| Some(IpAddr::from(Ipv4Addr::from_bits(word(ip, at)?)));
     let is_first = half(ip, 6)? & 0x1fff == 0;
     let rest = ip.get(header.max(20)..).filter(|_| is_first)?;
-    // With segmentation by the network card the length may not be set yet.
+    // If the network card segments the packet, the length may not be set yet.
     let length = match half(ip, 2)? {
         0 => ip.len() as u32,
         length => length.into(),
@@ -122,7 +123,7 @@ fn ipv4(ip: &[u8]) -> Option<Ip<'_>> {
     Some(([address(12)?, address(16)?], ip[9], length, rest))
 }
 
-/// RFC 8200 section 3; without extension headers.
+/// Parses an IPv6 header without extension headers. RFC 8200 section 3.
 fn ipv6(ip: &[u8]) -> Option<Ip<'_>> {
     let address = |at: usize| {
         let octets: [u8; 16] = ip.get(at..at + 16)?.try_into().ok()?;
@@ -132,7 +133,7 @@ fn ipv6(ip: &[u8]) -> Option<Ip<'_>> {
     Some(([address(8)?, address(24)?], ip[6], 40 + u32::from(half(ip, 4)?), rest))
 }
 
-/// RFC 9293 section 3.1.
+/// Parses a TCP header. RFC 9293 section 3.1.
 fn tcp(segment: &[u8], length: usize) -> Option<SequenceFields> {
     const SYN: u8 = 0x02;
     const PSH: u8 = 0x08;
@@ -150,8 +151,7 @@ fn tcp(segment: &[u8], length: usize) -> Option<SequenceFields> {
     }
     says.acknowledged = (flags & ACK != 0).then_some(ack);
     options(segment.get(20..header.min(segment.len())).unwrap_or_default(), &mut says);
-    // RFC 2883 section 4: the first block is a duplicate if it lies below the acknowledgement or in the
-    // second block.
+    // RFC 2883 section 4: the first block is a duplicate if it lies below the acknowledgement or in the second block.
     if let Some(&(left, right)) = says.blocks.first() {
         let below = ack.wrapping_sub(right) as i32 >= 0;
         let inside = says.blocks.get(1).is_some_and(|&(low, high)| {
@@ -186,7 +186,7 @@ fn options(mut options: &[u8], says: &mut SequenceFields) {
     }
 }
 
-/// RFC 9260 sections 3.1 to 3.3.4.
+/// Parses the chunks of an SCTP packet. RFC 9260 sections 3.1 to 3.3.4.
 fn sctp(packet: &[u8]) -> Option<SequenceFields> {
     let mut says = SequenceFields { is_sctp: true, ..SequenceFields::default() };
     let mut chunks = packet.get(12..)?;
@@ -201,7 +201,7 @@ fn sctp(packet: &[u8]) -> Option<SequenceFields> {
                 says.opening = Some(Opening::Asks);
                 says.first = word(chunks, 16);
             }
-            // Each INIT gets its own INIT ACK, and only one of them counts: its first number is not used.
+            // Each INIT gets its own INIT ACK, of which the association uses only one: the first number here may be unused.
             2 => says.opening = Some(Opening::Agrees),
             3 => sack(&chunks[..usize::from(length).min(chunks.len())], &mut says),
             _ => {}

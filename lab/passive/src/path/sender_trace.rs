@@ -1,8 +1,7 @@
-//! The data sent by one side, as seen at the capture point, and which of them were lost, reordered or
-//! delivered.
+//! The data sent by one side, as captured at one point, and which packets were lost, reordered or delivered.
 //!
-//! A packet lost before the capture point is a hole that is filled late; one lost after it is data sent
-//! again without an acknowledgement. At an end host only one of the two occurs.
+//! A packet lost before the capture point leaves a hole that is filled late; one lost after it is retransmitted without having been
+//! acknowledged. At an end host only one of the two occurs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,22 +15,22 @@ use crate::sequence_positions::SequencePositions;
 #[derive(Debug, Default)]
 pub(crate) struct SenderTrace {
     places: SequencePositions,
-    /// The end of the data seen so far.
+    /// The end of the captured data.
     frontier: Option<u64>,
-    /// Data seen but not acknowledged: end and index in `passes`, by start.
+    /// Data that was captured but not acknowledged: end and index in `passes`, by start.
     in_flight: BTreeMap<u64, (u64, usize)>,
     /// Missing data: end and index in `passes`, by start.
     holes: BTreeMap<u64, (u64, usize)>,
-    /// Packets considered lost, by start.
+    /// Packets considered lost: index in `passes`, by start of the data.
     given_up: BTreeMap<u64, usize>,
     passes: Vec<Pass>,
-    /// Whether anything has been acknowledged.
+    /// Whether an acknowledgement was captured.
     pub is_answered: bool,
-    /// Delivered data, and when the delivery became known at the capture point.
+    /// Acknowledged data, and the time at which the acknowledgement was captured.
     pub acknowledged: Vec<Delivery>,
     /// Data that arrived at the capture point.
     pub arrived: Vec<Delivery>,
-    /// Response times of acknowledgements that were not delayed.
+    /// The times until acknowledgements that the receiver did not delay.
     pub prompt: Vec<AckDelay>,
     /// Shortest time from data to an acknowledgement, in ns.
     pub shortest: Option<u64>,
@@ -43,15 +42,15 @@ struct Pass {
     at: u64,
     octets: u32,
     fate: Fate,
-    /// It repeats earlier data.
+    /// Whether the packet is a retransmission.
     is_repeated: bool,
-    /// Nothing was in flight when it was seen.
+    /// Whether nothing was in flight when the packet was captured.
     is_quiet: bool,
-    /// When it became known that a later packet had arrived before it, and what arrived before that.
+    /// The first sign that a later packet had overtaken this one, if there was any.
     overtaken: Option<Overtaken>,
 }
 
-/// The arrival of a packet whose predecessor is missing, and the arrival before.
+/// The time at which it became known that a packet was overtaken, and the time of the event before that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Overtaken {
     at: u64,
@@ -62,12 +61,12 @@ struct Overtaken {
 enum Fate {
     Unknown,
     Arrived,
-    /// It arrived after packets sent later.
+    /// The packet arrived after packets sent later.
     Late(OvertakenDelay),
     Lost,
-    /// Unknown: the receiver had its data, or the capture missed it.
+    /// Unknown: the receiver has the data, or the capture missed the packet.
     Silent,
-    /// A hole, filled by these packets.
+    /// A hole that these packets filled.
     Hole(Vec<usize>),
 }
 
@@ -77,19 +76,19 @@ pub(crate) struct AckDelay {
     pub delay: u64,
     /// Whether nothing else was in flight in this direction.
     pub is_alone: bool,
-    /// Whether the acknowledgement carries no data, so that no application was waited for.
+    /// Whether the acknowledgement carries no data, so that it did not wait for an application.
     pub is_by_kernel: bool,
 }
 
-/// How long a packet was delayed while others overtook it, in ns: it was due between the packets before and
-/// after the hole.
+/// Bounds of the time by which a packet was late after others had overtaken it, in ns: it was due between the packets before and after the
+/// hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OvertakenDelay {
     pub least: u64,
     pub most: u64,
 }
 
-/// A delivery of octets, and how long it took.
+/// A delivery of octets, and its delay if known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Delivery {
     pub at: u64,
@@ -102,7 +101,7 @@ pub(crate) struct Delivery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Arrived,
-    /// Later than one sent after it.
+    /// The packet arrived after one that was sent later.
     Late(OvertakenDelay),
     Lost,
 }
@@ -114,7 +113,7 @@ impl SenderTrace {
         self.frontier.get_or_insert(0);
     }
 
-    /// Handles a packet with these numbers; `delay` is from its timestamp echo.
+    /// Handles a packet with these numbers; `delay` is known from the echo of its timestamp.
     pub fn pass(&mut self, at: u64, data: &[(u32, u32)], octets: u32, delay: Option<u64>) {
         let is_quiet = self.in_flight.is_empty() && self.holes.is_empty();
         let (mut is_repeated, mut is_new) = (false, false);
@@ -149,13 +148,13 @@ impl SenderTrace {
         self.arrived.push(Delivery { at, octets, delay });
     }
 
-    /// Returns whether all of this data is behind everything that passed before.
+    /// Returns whether all of this data is beyond the data captured so far.
     pub fn is_new(&mut self, data: &[(u32, u32)]) -> bool {
         let frontier = self.frontier.unwrap_or(0) as i64;
         !data.is_empty() && data.iter().all(|(first, _)| self.places.of(*first) >= frontier)
     }
 
-    /// Marks what is in flight of a range as lost because it is sent again; returns whether there was any.
+    /// Marks packets in flight with data of a range as lost, because the range is retransmitted; returns whether there were any.
     fn take_for_lost(&mut self, range: &Range<u64>) -> bool {
         let mut any = false;
         while let Some((begin, pass)) = self.in_flight_in(range) {
@@ -174,7 +173,7 @@ impl SenderTrace {
         (*end > range.start).then_some((*begin, *pass))
     }
 
-    /// Returns the holes that a range fills, which keep their remaining parts.
+    /// Fills the holes within a range; their other parts remain. Returns the holes.
     fn fill(&mut self, range: &Range<u64>) -> Vec<usize> {
         let mut filled = Vec::new();
         while let Some((&begin, &(end, hole))) = self.holes.range(..range.end).next_back() {
@@ -196,8 +195,8 @@ impl SenderTrace {
         filled
     }
 
-    /// Handles an acknowledgement: everything below `next`, these blocks, and these duplicates. If it `answers` with
-    /// new data, it did not wait for a timer; a requesting side sends its next request at any time.
+    /// Handles an acknowledgement of everything below `next`, of blocks and of duplicates. If it `answers` with new data, the receiver did
+    /// not delay it; a requesting side sends its next request at any time.
     pub fn acknowledge(&mut self, at: u64, says: &SequenceFields, answers: bool) {
         let Some(next) = says.acknowledged.and_then(|next| u64::try_from(self.places.of(next)).ok()) else {
             return;
@@ -208,7 +207,7 @@ impl SenderTrace {
         }
         let before = self.acknowledged.last().map_or(at, |delivery| delivery.at);
         let known = self.acknowledged.len();
-        // What waited behind a lost packet came earlier than the acknowledgement of its repetition says.
+        // Data that waited for a retransmission arrived earlier than the acknowledgement suggests.
         let is_repair = self.in_flight.range(..next).any(|(_, (_, pass))| self.passes[*pass].is_repeated);
         let mut newest = self.deliver(0..next, at);
         self.frontier = self.frontier.max(Some(next));
@@ -226,7 +225,7 @@ impl SenderTrace {
             is_early |= latest.is_some();
             newest = newest.max(latest);
         }
-        // At once: what comes early (RFC 5681 section 4.2), and every second packet (RFC 9293 section 3.8.6.3).
+        // The receiver acknowledges data after a gap at once (RFC 5681 section 4.2), and every second packet (RFC 9293 section 3.8.6.3).
         let is_prompt = is_early || answers || self.acknowledged.len() - known >= 2;
         if let Some(pass) = newest.filter(|_| is_prompt && !is_repair).map(|newest| &self.passes[newest])
             && pass.tells_time()
@@ -239,7 +238,7 @@ impl SenderTrace {
         }
     }
 
-    /// Removes holes that the receiver has: the capture missed the packets.
+    /// Removes holes below the acknowledged number: the capture missed those packets.
     fn forget_holes(&mut self, next: u64) {
         while let Some((&begin, &(end, hole))) = self.holes.first_key_value() {
             if begin >= next {
@@ -253,7 +252,7 @@ impl SenderTrace {
         }
     }
 
-    /// Marks what is in flight of a range as arrived; returns the latest of it.
+    /// Marks packets in flight with data of a range as delivered; returns the latest of them.
     fn deliver(&mut self, range: Range<u64>, at: u64) -> Option<usize> {
         let mut latest = None;
         while let Some((begin, index)) = self.in_flight_in(&range) {
@@ -271,7 +270,7 @@ impl SenderTrace {
         latest
     }
 
-    /// Notes that `latest` arrived before data sent earlier and still in flight below `place`.
+    /// Marks packets in flight below `place` that were sent before `latest` as overtaken.
     fn overtake(&mut self, place: u64, latest: usize, since: Overtaken) {
         for (_, index) in self.in_flight.range(..place).rev().map(|(_, flight)| *flight) {
             let pass = &mut self.passes[index];
@@ -282,7 +281,7 @@ impl SenderTrace {
         }
     }
 
-    /// RFC 2883: what was sent twice arrived twice, so the first was not lost.
+    /// Marks a packet that was considered lost as delivered: a duplicate means that both copies arrived. RFC 2883
     fn arrived_after_all(&mut self, number: u32) {
         let Ok(place) = u64::try_from(self.places.of(number)) else { return };
         if let Some(pass) = self.given_up.remove(&place) {
@@ -292,8 +291,8 @@ impl SenderTrace {
         }
     }
 
-    /// Returns what happened to each packet, in the order in which they were seen or should have been. Holes
-    /// filled within `patience` are late packets, others are lost ones.
+    /// Returns what happened to each packet, in the order in which they were captured or should have been. A packet that fills a hole
+    /// within `patience` is reordered; other holes are losses.
     pub fn outcomes(&self, patience: Option<u64>) -> Vec<(u64, Outcome)> {
         let mut outcomes = Vec::new();
         let mut came_late = vec![false; self.passes.len()];
@@ -328,7 +327,7 @@ impl Pass {
         Self { at, octets: 0, fate, is_repeated: false, is_quiet: false, overtaken }
     }
 
-    /// RFC 6298 section 3: acknowledgements of retransmitted data, or delayed by a hole, give no sample.
+    /// Returns whether an acknowledgement of the packet is an RTT sample: not after a retransmission or behind a hole. RFC 6298 section 3
     const fn tells_time(&self) -> bool {
         !self.is_repeated && self.overtaken.is_none()
     }
@@ -365,7 +364,7 @@ mod tests {
         course.outcomes(Some(10 * MS)).into_iter().map(|(_, outcome)| outcome).collect()
     }
 
-    /// At the sender: what is sent again before anybody acknowledged it was lost. RFC 2018 section 4.
+    /// At the sender: data that is retransmitted before it was acknowledged was lost. RFC 2018 section 4.
     #[test]
     fn data_that_pass_again_unacknowledged_were_lost() {
         let mut course = SenderTrace::default();
@@ -383,7 +382,7 @@ mod tests {
         );
     }
 
-    /// RFC 5681 section 4.2: what comes before its turn is acknowledged at once.
+    /// RFC 5681 section 4.2: data after a gap is acknowledged at once.
     #[test]
     fn a_block_tells_the_round_trip_of_what_came_early() {
         let mut course = SenderTrace::default();
@@ -393,7 +392,7 @@ mod tests {
         assert_eq!(course.prompt.iter().map(|prompt| prompt.delay).collect::<Vec<_>>(), [20 * MS]);
     }
 
-    /// The acknowledgement of what came early was lost; that of the repetition says nothing of when it came.
+    /// The acknowledgement of data after a gap was lost; that of the retransmission does not show when the data arrived.
     #[test]
     fn a_repair_tells_no_round_trip() {
         let mut course = SenderTrace::default();
@@ -404,7 +403,7 @@ mod tests {
         assert!(course.prompt.is_empty());
     }
 
-    /// An answer that is sent again waited, so its acknowledgement is not prompt.
+    /// A retransmitted reply has waited, so its acknowledgement is not prompt.
     #[test]
     fn data_that_passed_before_is_not_new() {
         let mut course = SenderTrace::default();
@@ -414,7 +413,7 @@ mod tests {
         assert_eq!(new, [false, false, true, false]);
     }
 
-    /// RFC 2883 section 4: the receiver tells of a duplicate, so that the first copy had not been lost.
+    /// RFC 2883 section 4: the receiver reports a duplicate, so the first copy was not lost.
     #[test]
     fn a_duplicate_that_is_told_was_no_loss() {
         let mut course = SenderTrace::default();
@@ -426,7 +425,7 @@ mod tests {
         assert_eq!(outcomes(&course), [Outcome::Arrived; 2]);
     }
 
-    /// At the receiver: a hole that is filled at once is a packet that was overtaken, one that takes a round trip a loss.
+    /// At the receiver: a packet that fills a hole at once was overtaken; one that takes a round trip is a retransmission.
     #[test]
     fn holes_are_losses_or_packets_that_were_overtaken() {
         let mut course = SenderTrace::default();
@@ -438,7 +437,7 @@ mod tests {
         course.pass(40 * MS, &[(2, 1)], 140, None);
         answer(&mut course, 40 * MS, 4, &[], &[]);
         use Outcome::{Arrived, Late, Lost};
-        // The packet before came at 0, the one behind at 1 ms, this one at 3.
+        // The packet before the hole arrived at 0, the one behind it at 1 ms, this one at 3 ms.
         assert_eq!(
             outcomes(&course),
             [Arrived, Late(OvertakenDelay { least: 2 * MS, most: 3 * MS }), Lost, Arrived, Arrived]

@@ -1,4 +1,4 @@
-//! Octets from nowhere, packets from nowhere, and a transaction that everything happens to.
+//! Arbitrary octets, arbitrary packets, and a transaction whose segments are lost, repeated and reordered.
 
 use bytes::Bytes;
 use hol_base::Time;
@@ -28,7 +28,7 @@ fn fate() -> impl Strategy<Value = TapEvent> {
     ])
 }
 
-/// Whatever was seen: twice the same, numbered, in order, and every record can be split.
+/// Checks properties of any measurement: it is deterministic, records are numbered and in order, and every delay can be decomposed.
 fn assert_sound(seen: &Seens) -> Traffic {
     let traffic = || {
         measure(seen.iter().map(|(nanos, fate, octets)| ObservedPacket {
@@ -49,7 +49,7 @@ fn assert_sound(seen: &Seens) -> Traffic {
     Traffic { records, totals }
 }
 
-/// Pieces of what programs say.
+/// Generates payloads, mostly parts of HTTP messages.
 fn payload() -> impl Strategy<Value = Bytes> {
     let said: Vec<&[u8]> = vec![
         b"GET / HTTP/1.1\r\n\r\n",
@@ -64,7 +64,7 @@ fn payload() -> impl Strategy<Value = Bytes> {
     select(said).prop_map(Bytes::from_static)
 }
 
-/// Near 0 and near the ends of the number space.
+/// Generates sequence numbers near 0 and near the ends of the number space.
 fn number() -> impl Strategy<Value = u32> {
     prop_oneof![0u32..60, (0u32..60).prop_map(|back| back.wrapping_sub(30)), any::<u32>()]
 }
@@ -150,7 +150,7 @@ proptest! {
         assert_sound(&seen);
     }
 
-    /// Right checksums, wrong everything else: numbers, order, tags, options, fates.
+    /// Packets with correct checksums and arbitrary numbers, order, tags, options and events.
     #[test]
     fn packets_from_nowhere_do_no_harm(
         packets in vec((0u64..100, fate(), any::<bool>(), prop_oneof![tcp(), sctp()]), 0..60),
@@ -164,7 +164,7 @@ proptest! {
             })
             .collect();
         assert_sound(&seen);
-        // One of them is cut off.
+        // One of the packets is truncated.
         if !seen.is_empty() {
             let at = cut.index(seen.len());
             let length = cut.index(seen[at].2.len());
@@ -173,7 +173,7 @@ proptest! {
         }
     }
 
-    /// RFC 9293 section 3.8.1: however a response is cut, lost, sent again over other boundaries and overtaken, it is the same.
+    /// RFC 9293 section 3.8.1: a response stays the same if its segments are lost, reordered, or retransmitted with other boundaries.
     #[test]
     fn a_transaction_is_the_same_whatever_happens_to_its_segments(
         cuts in vec(1usize..400, 1..20),

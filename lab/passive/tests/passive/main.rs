@@ -1,4 +1,4 @@
-//! Records from packets: built ones, those of real kernels, and octets from nowhere.
+//! Records from packets: generated ones, those of real kernels, and arbitrary octets.
 
 mod arbitrary;
 mod captures;

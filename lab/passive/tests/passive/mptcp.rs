@@ -15,13 +15,13 @@ fn capable(sender_key: Option<u64>, receiver_key: Option<u64>, data_length: Opti
     Mptcp::Capable { flags: 1, sender_key, receiver_key, data_length }
 }
 
-/// Section 3.1: the data begin behind the last 64 bits of the key's hash.
+/// Returns a data sequence number. Section 3.1: the data begins after the last 64 bits of the key's hash.
 fn number(direction: usize, place: u64) -> u64 {
     let hash: [u8; 32] = Sha256::digest(KEYS[direction].to_be_bytes()).into();
     u64::from_be_bytes(*hash.last_chunk().unwrap()).wrapping_add(1 + place)
 }
 
-/// Octets at a place of the data and of the subflow.
+/// Returns a segment with octets at a position of the data and of the subflow.
 fn data(direction: usize, place: u64, at: u32, octets: &[u8], port: u16) -> Segment {
     let mapping = Mapping {
         data: DataSeq::Whole(number(direction, place)),
@@ -32,7 +32,7 @@ fn data(direction: usize, place: u64, at: u32, octets: &[u8], port: u16) -> Segm
     subflow(port, signal, segment(direction, at, octets))
 }
 
-/// Section 3.2: the token is the first 32 bits of the hash of the receiver's key.
+/// Returns the option MP_JOIN. Section 3.2: the token is the first 32 bits of the hash of the receiver's key.
 fn join(receiver: usize) -> Mptcp {
     let hash: [u8; 32] = Sha256::digest(KEYS[receiver].to_be_bytes()).into();
     Mptcp::Join {
@@ -43,7 +43,7 @@ fn join(receiver: usize) -> Mptcp {
     }
 }
 
-/// A connection from port 1, and a subflow from port 2 that joins it.
+/// Returns a connection from port 1, and a subflow from port 2 that joins it.
 fn handshakes() -> Seen {
     let mut seen = Seen::default();
     seen.sent(0, 0, subflow(1, capable(None, None, None), syn(0)));
@@ -59,7 +59,7 @@ fn the_transaction(traffic: &Traffic) -> hol_measure::Record {
     transaction
 }
 
-/// Sections 3.2 and 3.3: what is lost on one subflow holds up what came by the other.
+/// Sections 3.2 and 3.3: a loss on one subflow delays the data that arrived on the other.
 #[test]
 fn subflows_carry_one_stream() {
     let mut seen = handshakes();
@@ -77,7 +77,7 @@ fn subflows_carry_one_stream() {
     assert_eq!(traffic.totals.tcp.connections, 0);
 }
 
-/// Section 3.2: either side may open a subflow; who opened the connection stays the client.
+/// Section 3.2: either side may open a subflow; the side that opened the connection stays the client.
 #[test]
 fn a_subflow_that_the_server_opens_carries_requests_to_it() {
     let mut seen = handshakes();
@@ -88,7 +88,7 @@ fn a_subflow_that_the_server_opens_carries_requests_to_it() {
     assert_eq!(the_transaction(&traffic).request, leg([80, 80, 90, 90]));
 }
 
-/// Section 3.3.1: one mapping for several segments. Section 3.3: a number may be half of one.
+/// Section 3.3.1: one mapping covers several segments. Section 3.3: a number may be shortened to 32 bits.
 #[test]
 fn a_mapping_holds_for_the_segments_behind_it() {
     let mut seen = handshakes();
@@ -100,7 +100,7 @@ fn a_mapping_holds_for_the_segments_behind_it() {
     assert_eq!(the_transaction(&seen.traffic()).request, leg([51, 51, 61, 61]));
 }
 
-/// Section 3.3.6: data that are sent again on another subflow are the same data.
+/// Section 3.3.6: data that is retransmitted on another subflow counts once.
 #[test]
 fn data_reinjected_on_another_subflow_count_once() {
     let mut seen = handshakes();
@@ -128,7 +128,7 @@ fn data_fins_close_and_a_lost_subflow_does_not_refuse() {
     assert_eq!((outcome(&closed), closed.traffic().totals.mptcp.octets), (Outcome::Completed, [0, 0]));
 }
 
-/// Section 3.1: a server that does not answer with MP_CAPABLE speaks TCP. Section 3.7: so do data without the option.
+/// Section 3.1: a server that does not reply with MP_CAPABLE uses TCP. Section 3.7: so does data without the option.
 #[test]
 fn a_connection_that_falls_back_is_tcp() {
     let mut declined = Seen::default();

@@ -9,7 +9,7 @@ use smallvec::smallvec;
 use crate::seen::{Seen, connections, leg, transactions};
 
 const TAGS: [u32; 2] = [111, 222];
-/// The client's TSNs wrap early on.
+/// The first TSNs; the client's wrap early.
 const FIRST: [u32; 2] = [u32::MAX, 900];
 const GET: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
@@ -35,7 +35,7 @@ fn init(direction: usize) -> Box<Init> {
     })
 }
 
-/// A chunk of a stream; the fragment is whole, first or last.
+/// Returns a chunk of a stream; the fragment is a whole message, its first part or its last part.
 fn data(direction: usize, place: u32, stream: u16, flags: DataFlags, payload: &[u8]) -> Packet {
     let payload = Bytes::copy_from_slice(payload);
     let tsn = Tsn(FIRST[direction]) + place;
@@ -50,7 +50,7 @@ fn whole() -> DataFlags {
 fn association() -> Seen {
     let mut seen = Seen::default();
     seen.sent(0, 0, packet(0, 0, Chunk::Init(init(0))));
-    // Section 5.1.6: the INIT is sent again, and answered with a tag and a number that nobody takes up.
+    // Section 5.1.6: the INIT is retransmitted; the reply has a tag and a number that the client does not use.
     let other = Init { initiate_tag: 999, initial_tsn: Tsn(1), ..*init(1) };
     seen.sent(10, 1, sent_by(1, Chunk::InitAck(init(1)))).sent(11, 0, packet(0, 0, Chunk::Init(init(0))));
     seen.sent(21, 1, sent_by(1, Chunk::InitAck(Box::new(other))));
@@ -59,7 +59,7 @@ fn association() -> Seen {
     seen
 }
 
-/// Section 9.2: closed in order. The response's two messages are one stream of octets.
+/// Section 9.2: the association is closed in order. The response's two messages are one byte stream.
 #[test]
 fn an_association_and_its_transaction_are_two_records() {
     let mut seen = association();
@@ -76,7 +76,7 @@ fn an_association_and_its_transaction_are_two_records() {
     assert_eq!((carried.connections, carried.octets, carried.retransmitted), (1, [18, 42], 0));
 }
 
-/// Section 6.5: order holds in a stream, not between streams. Section 6.3.3: a chunk is sent again with its TSN.
+/// Section 6.5: there is order within a stream, but not between streams. Section 6.3.3: a retransmitted chunk keeps its TSN.
 #[test]
 fn a_lost_chunk_holds_up_its_own_stream_alone() {
     let mut seen = association();
@@ -90,7 +90,7 @@ fn a_lost_chunk_holds_up_its_own_stream_alone() {
     assert_eq!((traffic.totals.sctp.retransmitted, traffic.totals.sctp.lost), (1, 1));
 }
 
-/// RFC 8260 section 2.2.2: a whole message of another stream stands between the fragments of one.
+/// RFC 8260 section 2.2.2: a whole message of another stream is between the fragments of one.
 #[test]
 fn interleaved_messages_are_of_their_streams() {
     let i_data = |place, stream, flags, fsn, payload: &[u8]| {
@@ -108,8 +108,8 @@ fn interleaved_messages_are_of_their_streams() {
     assert_eq!((second.stream, second.request), (2, leg([51, 51, 61, 61])));
 }
 
-/// Section 3.3.3: the first number is that of the INIT ACK that was taken up, whatever chunk was seen first; section 6.4: chunks
-/// may go out by two paths at once.
+/// Section 3.3.3: the first number is that of the INIT ACK that the association uses, whatever chunk was captured first; section 6.4:
+/// chunks may use two paths at once.
 #[test]
 fn numbers_count_from_what_the_init_ack_said() {
     let mut seen = association();
@@ -118,7 +118,7 @@ fn numbers_count_from_what_the_init_ack_said() {
     assert_eq!(transactions(&seen.traffic())[0].reply, leg([65, 65, 75, 75]));
 }
 
-/// Section 6.6: an unordered message has no place in the stream.
+/// Section 6.6: an unordered message has no position in the stream.
 #[test]
 fn unordered_messages_are_octets_and_no_http() {
     let mut seen = association();
@@ -128,7 +128,7 @@ fn unordered_messages_are_octets_and_no_http() {
     assert_eq!((traffic.totals.sctp.octets[0], transactions(&traffic)[0].size), (23, 18));
 }
 
-/// Section 9.1, and 8.4: an ABORT may reflect the tag of what it answers (8.5.1).
+/// Sections 9.1 and 8.4: an ABORT may reflect the tag of the packet to which it replies (8.5.1).
 #[test]
 fn an_aborted_association_is_refused() {
     let abort = |reflected| Chunk::Abort { reflected, causes: vec![] };

@@ -9,7 +9,7 @@ use crate::seen::{Seen, connections, leg, segment, syn, transactions, with};
 const GET: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n";
 
-/// RFC 9293 section 3.6: closed in order. RFC 9112 section 2.1: a request and its response.
+/// RFC 9293 section 3.6: the connection is closed in order. RFC 9112 section 2.1: a request and its response.
 #[test]
 fn a_connection_and_its_transaction_are_two_records() {
     let mut seen = Seen::tcp();
@@ -27,7 +27,7 @@ fn a_connection_and_its_transaction_are_two_records() {
     assert_eq!((carried.lost, carried.retransmitted, traffic.totals.unread), (0, 0, 0));
 }
 
-/// RFC 9293 section 3.8.1: what is lost is sent again; what came before it waits. Here the response's first half.
+/// RFC 9293 section 3.8.1: a lost segment is retransmitted; the data behind it waits. Here the first half of the response is lost.
 #[test]
 fn loss_is_recovery_of_what_was_lost_and_head_of_line_wait_behind_it() {
     let mut seen = Seen::tcp();
@@ -45,7 +45,7 @@ fn loss_is_recovery_of_what_was_lost_and_head_of_line_wait_behind_it() {
     assert_eq!(transactions(&seen.traffic())[0].request, leg([30, 230, 240, 240]));
 }
 
-/// RFC 9293 section 3.8.1: a retransmission may carry other boundaries, and what came first counts.
+/// RFC 9293 section 3.8.1: a retransmission may have other boundaries; the first arrival of an octet counts.
 #[test]
 fn overlapping_retransmissions_count_once() {
     let mut seen = Seen::tcp();
@@ -58,8 +58,8 @@ fn overlapping_retransmissions_count_once() {
     assert_eq!(transactions(&traffic)[0].reply, leg([60, 60, 70, 70]));
 }
 
-/// RFC 9293 section 3.4: the client's numbers wrap within the request's octets (see `INITIAL`), and a probe before the
-/// stream carries nothing: section 3.8.4.
+/// RFC 9293 section 3.4: the client's numbers wrap within the request's octets (see `INITIAL`), and a probe before the stream carries no
+/// data: section 3.8.4.
 #[test]
 fn numbers_wrap_and_probes_carry_nothing() {
     let mut seen = Seen::tcp();
@@ -125,7 +125,7 @@ fn a_response_without_a_length_ends_with_the_fin() {
     assert_eq!((transaction.outcome, transaction.reply), (Outcome::Completed, leg([55, 55, 65, 65])));
 }
 
-/// RFC 9112 section 9.3: a server may answer before it has the whole request. No time counts twice.
+/// RFC 9112 section 9.3: a server may reply before it has the whole request. No time counts twice.
 #[test]
 fn an_early_response_begins_when_the_request_is_there() {
     let post = b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n";
@@ -138,7 +138,7 @@ fn an_early_response_begins_when_the_request_is_there() {
     assert_eq!((transaction.request, transaction.reply), (leg([60, 60, 70, 70]), leg([70, 70, 70, 70])));
 }
 
-/// A request that nobody received still is one.
+/// A request that was never delivered is still a request.
 #[test]
 fn a_request_that_was_lost_is_unfinished() {
     let mut seen = Seen::tcp();
@@ -158,7 +158,7 @@ fn a_corrupted_segment_did_not_arrive() {
     assert_eq!((traffic.totals.tcp.lost, traffic.totals.unread), (1, 0));
 }
 
-/// Where one end alone was watched, a packet was sent when it was received; the network's own duplicates are no retransmissions.
+/// With a capture at one end only, a packet counts as sent when it was received; duplicates made by the network are not retransmissions.
 #[test]
 fn a_packet_that_nobody_saw_being_sent_was_sent_when_it_arrived() {
     let mut seen = Seen::tcp();

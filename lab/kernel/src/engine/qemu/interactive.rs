@@ -80,7 +80,10 @@ impl InteractiveGuest for Guest {
             return if self.machine.pauses_within(CHECK_INTERVAL)? { Err(self.end()) } else { Ok(None) };
         };
         if (self.message.len() + part.len()) as u64 > mailbox::SIZE {
-            return Err(MachineFault::Guest("it sends messages faster than this program reads them".to_owned()).into());
+            return Err(MachineFault::Guest(
+                "it sends messages faster than this program reads them".to_owned(),
+            )
+            .into());
         }
         self.message.extend(part);
         if kind == FragmentKind::Part {

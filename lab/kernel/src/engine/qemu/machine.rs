@@ -59,7 +59,7 @@ const DISABLED_FEATURES: &str =
 /// interactive, for shared memory.
 pub(super) fn command_line(hardware: MachineHardware) -> String {
     format!(
-        "console=ttyS0 quiet panic=-1 {SPARED} nokaslr random.trust_cpu=off rdinit=/init {}={} memmap={}M${:#x}{}{}",
+        "console=ttyS0 quiet panic=-1 {DISABLED_FEATURES} nokaslr random.trust_cpu=off rdinit=/init {}={} memmap={}M${:#x}{}{}",
         variables::MARK,
         variables::QEMU,
         hardware.reserved_octets() >> 20,

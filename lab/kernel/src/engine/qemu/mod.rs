@@ -83,7 +83,9 @@ pub(super) fn provenance(with_programs: bool) -> Result<Provenance, KernelError>
 fn of(probe: &Probe, with_programs: bool) -> Provenance {
     let pace = probe.pace(with_programs);
     let stepping = match &probe.stepping {
-        StepExactness::Exact if verdict::has_failed(probe, pace) => StepExactness::Absent(verdict::DIFFER.to_owned()),
+        StepExactness::Exact if verdict::has_failed(probe, pace) => {
+            StepExactness::Absent(verdict::DIFFER.to_owned())
+        }
         found => found.clone(),
     };
     let pace = with_programs.then(|| pace.instructions_per_ns());
@@ -135,7 +137,8 @@ impl Guest {
     /// Returns a machine that was restored from the snapshot and has received a task. Creates the snapshot again if it cannot be restored.
     fn restore(&self, task: &Task<'_>, directory: &Path) -> Result<Machine, KernelError> {
         let snapshot = self.snapshot(task)?;
-        let restore = || restore::machine(&snapshot.state, task, directory, self.probe, HostDisturbance::None);
+        let restore =
+            || restore::machine(&snapshot.state, task, directory, self.probe, HostDisturbance::None);
         let edition = snapshot.edition();
         match restore() {
             Err(KernelError::Machine {

@@ -64,7 +64,8 @@ fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
     } else {
         lockstep::read_report(directory, &String::from_utf8_lossy(&loaded.stderr))
     };
-    let supports_other_speeds = stepping == StepExactness::Exact && lockstep::supports_other_speeds(directory);
+    let supports_other_speeds =
+        stepping == StepExactness::Exact && lockstep::supports_other_speeds(directory);
     Ok(Probe { version, edition, stepping, supports_other_speeds })
 }
 

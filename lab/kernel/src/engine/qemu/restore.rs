@@ -36,7 +36,7 @@ pub(super) fn machine(
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
         return Err(refused("migrate-incoming", &format!("{} is missing or empty", state.display())));
     }
-    prepare(&mut machine, task)?;
+    set_capabilities(&mut machine, task)?;
     machine.execute("migrate-incoming", &json!({ "uri": source(state)? }))?;
     let mut ended = Value::Null;
     machine.wait_for("restoring", |event, data| {

@@ -74,6 +74,10 @@ mod tests {
         };
         let (one, other) = (digest(&files(b"12345")), digest(&files(b"54321")));
         assert_ne!(one, other);
-        assert!(is_boot_directory(Path::new(&one)) && !is_boot_directory(Path::new("fresh-1-x")) && !is_boot_directory(Path::new("lock")));
+        assert!(
+            is_boot_directory(Path::new(&one))
+                && !is_boot_directory(Path::new("fresh-1-x"))
+                && !is_boot_directory(Path::new("lock"))
+        );
     }
 }

@@ -11,7 +11,7 @@ use crate::cache_lock::lock_shared;
 use crate::engine::confinement;
 use crate::engine::contract::Task;
 use crate::initial_files::InitialFiles;
-use crate::program::parts;
+use crate::program::guest_files;
 
 /// The script that runs as the first process: it mounts the whole host, and the run's directory.
 const INIT: &str = "#!/bin/sh
@@ -30,7 +30,7 @@ fn bootable(image: &Image, place: &Path, other: &Path) -> Bootable {
         files: vec![("init".to_owned(), init.into_bytes())],
     };
     for program in ["bin/sh", "bin/mount"] {
-        initial_files.files.extend(parts(&Path::new("/").join(program), program).unwrap());
+        initial_files.files.extend(guest_files(&Path::new("/").join(program), program).unwrap());
     }
     initial_files.write_to(place).unwrap();
     let boot_directory = BootDirectory { place: place.to_owned(), _lock: lock_shared(place).unwrap() };

@@ -48,7 +48,8 @@ fn allowed_processors() -> Vec<usize> {
 
 fn choose(allowed_processors: &[usize], here: usize, taken: &[usize]) -> usize {
     let runs = |processor: usize| taken.iter().filter(|taken| **taken == processor).count();
-    let chosen = allowed_processors.iter().copied().min_by_key(|processor| (runs(*processor), *processor != here));
+    let chosen =
+        allowed_processors.iter().copied().min_by_key(|processor| (runs(*processor), *processor != here));
     chosen.unwrap_or(here)
 }
 

@@ -88,7 +88,12 @@ impl Programs<'_> {
 
 /// Adds the regular files below `directory` under `name`, in the order of their names. Links and devices are skipped, because they might
 /// lead elsewhere.
-fn add_files(archive: &mut Builder<Vec<u8>>, directory: &Path, name: &Path, left: &mut u64) -> Result<(), String> {
+fn add_files(
+    archive: &mut Builder<Vec<u8>>,
+    directory: &Path,
+    name: &Path,
+    left: &mut u64,
+) -> Result<(), String> {
     let said = |problem: io::Error| format!("{}: {problem}", name.display());
     let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = entries.map_err(said)?;

@@ -311,7 +311,8 @@ mod tests {
 
     #[test]
     fn what_was_asked_to_end_may_end_by_that() {
-        let status = |exit, was_terminated| Status { exit: ExitStatus::from_raw(exit), was_terminated, at: 0 };
+        let status =
+            |exit, was_terminated| Status { exit: ExitStatus::from_raw(exit), was_terminated, at: 0 };
         assert_eq!(status(0, false).problem(), None);
         assert_eq!(status(libc::SIGTERM, true).problem(), None);
         assert_eq!(status(libc::SIGTERM, false).problem().as_deref(), Some("ended with signal 15"));

@@ -19,7 +19,8 @@ impl Programs<'_> {
         limit: StdDuration,
         was_stopped: bool,
     ) -> FlowRun {
-        let records = self.awaited_programs().enumerate().map(|(id, index)| self.record(id as u64, index, epoch));
+        let records =
+            self.awaited_programs().enumerate().map(|(id, index)| self.record(id as u64, index, epoch));
         let all = || self.scenario.programs.iter().zip(&self.processes).enumerate();
         let failed = all().find_map(|(_, (program, process))| {
             let process = process.as_ref()?;

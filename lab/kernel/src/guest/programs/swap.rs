@@ -76,7 +76,8 @@ impl ProtocolSwap {
                 _ => Err("this kernel cannot replace the transport of programs; use Linux 6.6 or later, such as kernel:6.12".into()),
             };
         };
-        let answer = Program::load(Purpose::ReturnValue(function), &protocol(wanted).finish()?)?.attach_to_function()?;
+        let answer = Program::load(Purpose::ReturnValue(function), &protocol(wanted).finish()?)?
+            .attach_to_function()?;
         if wanted == SCTP {
             let cells = File::open(CONTROL_GROUPS)?;
             for (purpose, code) in [(Purpose::SetOption, set_option()), (Purpose::GetOption, get_option())] {
