@@ -78,7 +78,7 @@ pub enum RecordsKept {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Experiment", description = "An experiment of headofline, for `hol run`.")]
-pub(crate) struct File {
+pub(crate) struct ExperimentFile {
     /// Title of the report. Default: the file's name.
     title: Option<String>,
     /// Seed of all random numbers; the same seed gives the same run, except in the live world. Default 1.
@@ -193,8 +193,8 @@ impl Experiment {
     pub fn parse(name: &str, source: &Source) -> Result<Self, InputError> {
         let (mut experiment, places) = Self::read(name, source)?;
         for (index, (point, place)) in experiment.points.iter_mut().zip(places).enumerate() {
-            let placed = point.clone().placed(&point.world);
-            *point = placed.map_err(|problem| {
+            let in_named_world = point.clone().in_named_world(&point.world);
+            *point = in_named_world.map_err(|problem| {
                 let problem = problem.to_string();
                 source.error(&key_of(index, &problem, source).unwrap_or(place), problem)
             })?;
@@ -210,8 +210,8 @@ impl Experiment {
     /// Returns why this machine cannot run the experiment: the first point whose world is missing or does
     /// not support it; `None` if it can.
     pub fn why_unsupported(&self) -> Option<String> {
-        let placed = self.points.iter().map(|point| point.clone().placed(&point.world));
-        placed.filter_map(Result::err).map(|problem| problem.to_string()).next()
+        let in_named_world = self.points.iter().map(|point| point.clone().in_named_world(&point.world));
+        in_named_world.filter_map(Result::err).map(|problem| problem.to_string()).next()
     }
 
     /// Parses an experiment called `name` without checking its worlds; returns for each point where the file
@@ -222,11 +222,11 @@ impl Experiment {
         // Each combination has at least one transport, so too many are refused before any of them is read.
         let checked = source.permission().check_size(combinations.len(), 0);
         checked.map_err(|problem| source.error(&(0..0), problem))?;
-        transport_options::take_set(&mut table, source)?;
-        let mut files: Vec<File> = Vec::new();
+        transport_options::apply_overrides(&mut table, source)?;
+        let mut files: Vec<ExperimentFile> = Vec::new();
         let (mut count, mut routes) = (0, 0);
         for step in &combinations {
-            let file = settle(&table, step, source)?;
+            let file = read_combination(&table, step, source)?;
             let transports = file.transports.get_ref().len();
             count += transports;
             routes += transports * permission::routes(file.network.get_ref());
@@ -241,7 +241,8 @@ impl Experiment {
         for (index, twin) in first.twins().into_iter().enumerate() {
             let own_table = over(&table, index, &combinations[0], source)?;
             for (file, step) in files.iter().zip(&combinations) {
-                let own = own_table.as_ref().map(|table| settle(table, step, source)).transpose()?;
+                let own =
+                    own_table.as_ref().map(|table| read_combination(table, step, source)).transpose()?;
                 let (file, table) = (own.as_ref().unwrap_or(file), own_table.as_ref().unwrap_or(&table));
                 let axes = step.iter().map(|set| (set.key.clone(), set.text())).collect();
                 let point = file.point(name, index, twin, axes);
@@ -252,7 +253,7 @@ impl Experiment {
         }
         let swept: Vec<&str> =
             combinations.first().into_iter().flatten().map(|set| set.key.as_str()).collect();
-        let figures = first.figures.iter().map(|figure| figure.settled(&swept, &points));
+        let figures = first.figures.iter().map(|figure| figure.resolve(&swept, &points));
         let figures =
             figures.collect::<Result<_, _>>().map_err(|(span, problem)| source.error(&span, problem))?;
         let title = first.title.clone().unwrap_or_else(|| name.to_owned());
@@ -269,9 +270,10 @@ impl Experiment {
         let there = world.open().and_then(|world| world.provenance());
         there.map_err(|problem| InputError { place, problem: problem.to_string() })?;
         let mut refused = Vec::new();
-        let placed = self.points.into_iter().map(|point| point.placed(world));
-        self.points =
-            placed.filter_map(|point| point.map_err(|why| refused.push(why.to_string())).ok()).collect();
+        let in_named_world = self.points.into_iter().map(|point| point.in_named_world(world));
+        self.points = in_named_world
+            .filter_map(|point| point.map_err(|why| refused.push(why.to_string())).ok())
+            .collect();
         Ok((self, refused))
     }
 
@@ -293,16 +295,21 @@ impl Experiment {
 }
 
 /// Reads the file with the values of one combination of the axes.
-fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> Result<File, InputError> {
+fn settle<'s>(
+    table: &DeTable<'s>,
+    step: &[Assignment<'s>],
+    source: &Source,
+) -> Result<ExperimentFile, InputError> {
     let table = with_values(table, step, source)?;
     check_shapes(&table, source)?;
-    let file: File = toml_reader::from_table(&table).map_err(|e| match culprit(&table, e.message()) {
-        Some(span) => source.error(&span, plain_words(&with_keys(&table, e.message()))),
-        None => source.explain(e),
-    })?;
+    let file: ExperimentFile =
+        toml_reader::from_table(&table).map_err(|e| match offending_key(&table, e.message()) {
+            Some(span) => source.error(&span, plain_words(&with_keys(&table, e.message()))),
+            None => source.explain(e),
+        })?;
     let checked = source.permission().check(&file).and_then(|()| file.check());
     checked.map_err(|(span, problem)| source.error(&span, problem))?;
-    file.beside(source)
+    file.with_absolute_paths(source)
 }
 
 fn with_values<'s>(
@@ -313,7 +320,7 @@ fn with_values<'s>(
     let mut table = table.clone();
     step.iter().try_for_each(|set| set.apply(&mut table, source))?;
     round_trips::halve(&mut table, source)?;
-    named_paths::put_in_place(&mut table, source)?;
+    named_paths::resolve_paths(&mut table, source)?;
     Ok(table)
 }
 
@@ -371,14 +378,14 @@ fn named_in(table: &DeTable<'_>, at: &str, problem: &str) -> Option<Range<usize>
 
 /// Returns the span of the `[workload]` key whose removal removes the problem: a workload is deserialized as a whole, and its error
 /// has no position.
-fn culprit(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
+fn offending_key(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
     let DeValue::Table(workload) = table.get("workload")?.get_ref() else { return None };
     let spans = workload.iter().filter(|(key, _)| {
         let mut without = table.clone();
         if let Some(DeValue::Table(inner)) = without.get_mut("workload").map(Spanned::as_mut) {
             inner.remove(key.get_ref().as_ref());
         }
-        let other = toml_reader::from_table::<File>(&without).err();
+        let other = toml_reader::from_table::<ExperimentFile>(&without).err();
         other.is_none_or(|other| other.message() != problem && !other.message().starts_with("missing field"))
     });
     let is_unknown = problem.starts_with("unknown field");
@@ -395,7 +402,7 @@ fn with_keys(table: &DeTable<'_>, message: &str) -> String {
     }
 }
 
-impl File {
+impl ExperimentFile {
     fn check(&self) -> Result<(), (Range<usize>, String)> {
         let repetitions = *self.repetitions.get_ref();
         let least = u64::from(repetitions.least);
@@ -466,7 +473,7 @@ impl File {
     }
 
     /// Makes the paths that the file names absolute; they are relative to the file.
-    fn beside(mut self, source: &Source) -> Result<Self, InputError> {
+    fn with_absolute_paths(mut self, source: &Source) -> Result<Self, InputError> {
         self.programs.iter_mut().try_for_each(|program| programs::find_files(program, source))?;
         programs::find_root(&mut self.root, source)?;
         traces::play(&mut self.network, source)?;

@@ -142,21 +142,21 @@ impl Fidelity {
 }
 
 /// A quantity of a point that random scenarios draw from a range.
-struct Quantity {
+struct ComparedQuantity {
     name: &'static str,
     unit: &'static str,
     of: fn(&Point) -> Vec<f64>,
     compared: [f64; 2],
 }
 
-const QUANTITIES: [Quantity; 5] = [
-    Quantity {
+const QUANTITIES: [ComparedQuantity; 5] = [
+    ComparedQuantity {
         name: "messages",
         unit: " octets",
         of: |point| point.workload.longest().map(|octets| octets as f64).into_iter().collect(),
         compared: COMPARED.size,
     },
-    Quantity {
+    ComparedQuantity {
         name: "rates",
         unit: "/s",
         of: |point| {
@@ -165,13 +165,13 @@ const QUANTITIES: [Quantity; 5] = [
         },
         compared: COMPARED.rate,
     },
-    Quantity {
+    ComparedQuantity {
         name: "one-way delays",
         unit: " ms",
         of: |point| point.network.directions().map(|settings| settings.delay.as_millis_f64()).to_vec(),
         compared: COMPARED.delay_ms,
     },
-    Quantity {
+    ComparedQuantity {
         name: "bit rates",
         unit: " kbit/s",
         of: |point| {
@@ -180,7 +180,7 @@ const QUANTITIES: [Quantity; 5] = [
         },
         compared: COMPARED.bandwidth_kbps,
     },
-    Quantity {
+    ComparedQuantity {
         name: "losses",
         unit: " %",
         of: |point| {
@@ -195,7 +195,7 @@ const QUANTITIES: [Quantity; 5] = [
     },
 ];
 
-impl Quantity {
+impl ComparedQuantity {
     /// Returns a description of the values outside of the range; `None` if there are none. Zero is never outside.
     fn outside(&self, points: &[&Point]) -> Option<String> {
         let Self { name, unit, of, compared: [least, most] } = self;

@@ -68,7 +68,7 @@ const TEXTS: [Kind; 9] = [
 ];
 
 /// The number of octets at the start of a file that are searched.
-const LOOKED_AT: usize = 64 << 10;
+const SEARCHED: usize = 64 << 10;
 
 /// Returns the program that decompresses a file with this beginning, if it is compressed.
 pub fn compression(octets: &[u8]) -> Option<&'static str> {
@@ -83,7 +83,7 @@ pub fn foreign(octets: &[u8]) -> Option<&'static str> {
     if let Some((_, sentence)) = binary.find(|(magic, _)| octets.starts_with(magic)) {
         return Some(sentence);
     }
-    let text: Cow<'_, str> = String::from_utf8_lossy(&octets[..octets.len().min(LOOKED_AT)]);
+    let text: Cow<'_, str> = String::from_utf8_lossy(&octets[..octets.len().min(SEARCHED)]);
     let has_one = |texts: &&[&str]| texts.iter().any(|wanted| text.contains(wanted));
     TEXTS.iter().find(|kind| kind.all.iter().all(has_one)).map(|kind| kind.sentence)
 }

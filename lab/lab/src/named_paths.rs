@@ -13,12 +13,12 @@ use crate::link_tables::each_link;
 use crate::source::{Source, replaced};
 
 /// Keys of the long form, which has no path of its own.
-const OF_LONG_FORM: [&str; 3] = ["nodes", "links", "lans"];
+const LONG_FORM_KEYS: [&str; 3] = ["nodes", "links", "lans"];
 
 /// Replaces every `path` in the network of `table` with its settings.
-pub(crate) fn put_in_place(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
+pub(crate) fn resolve_paths(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     each_link(table, |link| {
-        let has_links = OF_LONG_FORM.iter().any(|key| link.contains_key(*key));
+        let has_links = LONG_FORM_KEYS.iter().any(|key| link.contains_key(*key));
         if let Some(name) = link.get("path").filter(|_| has_links) {
             let problem = "`path` describes one link, but this network has several; set it for each, as in \
                            links = [{ from = \"client\", to = \"router\", path = \"lte\" }]";

@@ -56,7 +56,7 @@ impl Default for Permission {
 
 impl Permission {
     /// Checks a file; returns the position of the part that is not permitted, and the problem.
-    pub(crate) fn check(&self, file: &File) -> Result<(), (Range<usize>, String)> {
+    pub(crate) fn check(&self, file: &ExperimentFile) -> Result<(), (Range<usize>, String)> {
         const PROGRAMS: &str = "an experiment with programs would read files of the server's machine; use a workload, or ask the operator of the server to start it with --programs";
         let own_root = (*file.root.get_ref() != Root::Host).then(|| file.root.span());
         let program = file.programs.first().map(|program| program.span());

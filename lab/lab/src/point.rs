@@ -95,15 +95,15 @@ pub struct Point {
 
 impl Point {
     /// Returns the point with every default filled in, and with the identifier of its settings.
-    pub(crate) fn settled(mut self) -> Self {
+    pub(crate) fn with_defaults(mut self) -> Self {
         self.workload = self.workload.settled();
-        self.background = self.background.into_iter().map(Background::settled).collect();
+        self.background = self.background.into_iter().map(Background::with_defaults).collect();
         self.id = self.identity();
         self
     }
 
     /// Returns the point with the full name and the provenance of `world`, or an error if that world is missing or does not support it.
-    pub(crate) fn placed(mut self, world: &WorldName) -> Result<Self, RunError> {
+    pub(crate) fn in_named_world(mut self, world: &WorldName) -> Result<Self, RunError> {
         let there = world.open()?;
         self.world = WorldName::of(&there.name(), "");
         self.provenance = there.provenance()?;
@@ -236,8 +236,8 @@ impl Point {
             transport: self.transport.clone(),
             workload: self.workload.clone(),
             messages: self.messages_in(repetition),
-            background: self.background.iter().map(|entry| entry.beside(&self.transport)).collect(),
-            onward: self.onward.iter().map(|entry| entry.beside(&self.transport)).collect(),
+            background: self.background.iter().map(|entry| entry.in_scenario(&self.transport)).collect(),
+            onward: self.onward.iter().map(|entry| entry.in_scenario(&self.transport)).collect(),
             programs: self.programs.clone(),
             root: self.root.clone(),
         }

@@ -59,12 +59,12 @@ const GROUP: usize = 1 << 17;
 /// A Parquet file that is being written.
 pub(crate) struct RecordsFile {
     file: RowsFile,
-    flows: Vec<Waiting>,
+    flows: Vec<UnwrittenRecords>,
 }
 
 /// The records of a flow that have not been written yet.
 #[derive(Default)]
-struct Waiting {
+struct UnwrittenRecords {
     records: Vec<Record>,
     /// The number of groups written so far.
     groups: u64,
@@ -84,7 +84,7 @@ impl RecordsFile {
         );
         let about = [("schema", SCHEMA.to_owned())];
         let file = RowsFile::begin(path, point, repetition, &columns, &about)?;
-        Ok(Self { file, flows: std::iter::repeat_with(Waiting::default).take(flows).collect() })
+        Ok(Self { file, flows: std::iter::repeat_with(UnwrittenRecords::default).take(flows).collect() })
     }
 
     /// Adds a record of a flow; the records of a flow must come in order.
@@ -97,7 +97,7 @@ impl RecordsFile {
     /// Writes the remaining records.
     pub(crate) fn finish(mut self) -> Result<(), LabError> {
         for flow in 0..self.flows.len() {
-            let Waiting { records, groups } = &self.flows[flow];
+            let UnwrittenRecords { records, groups } = &self.flows[flow];
             if !records.is_empty() || *groups == 0 {
                 self.write_group(flow)?;
             }
@@ -107,7 +107,7 @@ impl RecordsFile {
 
     /// Writes a group of rows. Its rows belong to one flow, so that a reader of one flow can skip the others.
     fn write_group(&mut self, flow: usize) -> Result<(), LabError> {
-        let Waiting { records, groups } = &mut self.flows[flow];
+        let UnwrittenRecords { records, groups } = &mut self.flows[flow];
         *groups += 1;
         self.file.write(records.len(), |group| {
             group.same_number(flow as i64)?;

@@ -19,7 +19,7 @@ pub struct Repetitions {
 }
 
 /// The largest number of repetitions; more are considered a mistake.
-const MOST: u32 = 1_000_000;
+const MAX_REPETITIONS: u32 = 1_000_000;
 
 impl Repetitions {
     /// Creates a fixed number of repetitions.
@@ -59,7 +59,7 @@ impl FromStr for Repetitions {
                 least.parse().ok().zip(most.parse().ok()).map(|(least, most)| Self { least, most })
             }
         };
-        parsed.filter(|r| 1 <= r.least && r.least <= r.most && r.most <= MOST).ok_or_else(|| {
+        parsed.filter(|r| 1 <= r.least && r.least <= r.most && r.most <= MAX_REPETITIONS).ok_or_else(|| {
             format!("{text:?} is not a number of repetitions such as 10 or \"5..40\", from 1 to {MOST}")
         })
     }

@@ -32,7 +32,7 @@ pub(crate) struct Group<'f> {
 }
 
 /// The metadata of a file: the version of its layout, and further entries.
-pub(crate) type About<'a> = &'a [(&'a str, String)];
+pub(crate) type Metadata<'a> = &'a [(&'a str, String)];
 
 impl RowsFile {
     /// Creates `<dir>/<name>.parquet`, whose rows have these `columns` after those that identify the run.
@@ -41,7 +41,7 @@ impl RowsFile {
         point: &Point,
         repetition: u32,
         columns: &str,
-        about: About<'_>,
+        about: Metadata<'_>,
     ) -> Result<Self, LabError> {
         let dir = path.parent().unwrap_or(&path);
         fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
@@ -158,7 +158,7 @@ fn writer(
     file: File,
     origin: &[(String, String)],
     columns: &str,
-    about: About<'_>,
+    about: Metadata<'_>,
 ) -> Result<SerializedFileWriter<File>, ParquetError> {
     let texts: String = origin.iter().map(|(name, _)| format!("required binary {name} (utf8);")).collect();
     let schema = format!("message row {{ {texts} required int64 repetition; {columns} }}");

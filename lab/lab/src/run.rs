@@ -41,8 +41,8 @@ pub(crate) fn run(
     let disruptions = scenario.network.disruptions().into_iter().map(|one| Time::ZERO + one.at).collect();
     let mut following = RunObserver::new(point.timeline, records, tell)
         .with_disruptions(disruptions)
-        .by_class(scenario.workload.record_kind(), scenario.workload.classes())
-        .looking(archive.interval(), series);
+        .with_classes(scenario.workload.record_kind(), scenario.workload.classes())
+        .with_series(archive.interval(), series);
     // The figure of a page load shows a page of the first repetition.
     if repetition == 0 && scenario.workload.record_kind() == RecordKind::Page {
         following = following.with_waterfall();

@@ -138,9 +138,9 @@ impl RunResult {
 
     /// Creates the result of a run that took `wall_s` seconds from its outcome and the summaries of its
     /// records.
-    pub(crate) fn of(key: RunKey, course: RunSummary, said: RecordSummaries, wall_s: f64) -> Self {
+    pub(crate) fn of(key: RunKey, course: RunSummary, summaries: RecordSummaries, wall_s: f64) -> Self {
         let RecordSummaries { summary, span, timeline, outages, course: around, classes, other, waterfall } =
-            said;
+            summaries;
         let is_drawn = key.repetition == 0 && !outages.is_empty();
         let has_failed = matches!(course.stopped, RunEnd::Failed { .. });
         Self {

@@ -12,7 +12,8 @@ use crate::experiment::File;
 /// Returns the JSON Schema (draft 7, which TOML editors support) of an experiment file. Every key has a description with its unit and
 /// default.
 pub fn schema() -> Value {
-    let mut schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<File>().to_value();
+    let mut schema =
+        SchemaSettings::draft07().into_generator().into_root_schema_for::<ExperimentFile>().to_value();
     forbid_null(&mut schema);
     if let Some(workload) = schema.pointer_mut("/definitions/WorkloadSpec") {
         join_kinds(workload);

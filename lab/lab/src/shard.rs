@@ -21,7 +21,7 @@ pub struct Shard {
 }
 
 /// The largest number of parts; more are considered a mistake.
-const MOST: usize = 100_000;
+const MAX_PARTS: usize = 100_000;
 
 /// The runs of one part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ enum Unit {
 impl Shard {
     /// Returns all parts of a division into `of`.
     pub fn all(of: usize) -> impl Iterator<Item = Self> {
-        (1..=of.min(MOST)).map(move |number| Self { of, number })
+        (1..=of.min(MAX_PARTS)).map(move |number| Self { of, number })
     }
 
     /// Returns the number of parts.
@@ -113,7 +113,7 @@ impl FromStr for Shard {
         let parts =
             text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         parts
-            .filter(|(number, of)| (1..=*of).contains(number) && *of <= MOST)
+            .filter(|(number, of)| (1..=*of).contains(number) && *of <= MAX_PARTS)
             .map(|(number, of)| Self { of, number })
             .ok_or_else(|| {
                 format!(

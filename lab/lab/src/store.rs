@@ -55,7 +55,7 @@ impl Store {
     /// Continues a directory of the same experiment; the runs of any other are deleted.
     pub fn renew(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
         match begun(dir)? {
-            Some(old) if old.asks_the_same(&manifest) => Self::attach(dir, old),
+            Some(old) if old.describes_same_runs(&manifest) => Self::attach(dir, old),
             _ => {
                 let (store, _) = Self::begin(dir, manifest)?;
                 let emptied = store.journal.set_len(0);
@@ -144,7 +144,7 @@ impl Results {
 }
 
 /// Returns whether a directory is a result directory.
-pub(crate) fn is_begun(dir: &Path) -> bool {
+pub(crate) fn is_result_directory(dir: &Path) -> bool {
     dir.join(MANIFEST).is_file()
 }
 
@@ -238,7 +238,7 @@ fn read_journal(path: &Path) -> Result<(RunResults, u64), LabError> {
 }
 
 fn check_same(dir: &Path, old: &Manifest, new: &Manifest) -> Result<(), LabError> {
-    if old.asks_the_same(new) {
+    if old.describes_same_runs(new) {
         return Ok(());
     }
     let what = if old.version == new.version {

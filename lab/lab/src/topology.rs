@@ -13,7 +13,7 @@ use crate::error::InputError;
 use crate::source::{Source, assign, replaced};
 
 /// Keys that only the script sets.
-const OF_SCRIPT: [&str; 6] = ["nodes", "links", "lans", "paths", "up", "down"];
+const SCRIPT_KEYS: [&str; 6] = ["nodes", "links", "lans", "paths", "up", "down"];
 
 /// Returns the name of the script in `table`, and its position.
 pub(crate) fn script_name(
@@ -53,7 +53,7 @@ pub(crate) fn merge<'s>(
                 refine(&mut network, key.get_ref(), value.into_inner(), source)?;
                 continue;
             }
-            if OF_SCRIPT.contains(&key.get_ref().as_ref()) {
+            if SCRIPT_KEYS.contains(&key.get_ref().as_ref()) {
                 let problem = format!("the script defines {:?}; remove them here", key.get_ref());
                 return Err(source.error(&key.span(), problem));
             }

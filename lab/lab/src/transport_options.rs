@@ -17,7 +17,7 @@ pub(crate) fn is_option(path: &[String]) -> bool {
 }
 
 /// Removes the options that the command line sets, and assigns them to the transports.
-pub(crate) fn take_set(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
+pub(crate) fn apply_overrides(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     for kind in Kind::ALL {
         let is_set = |key: &str| source.is_set(&[kind.name().to_owned(), key.to_owned()]);
         let Some(DeValue::Table(options)) = table.get(kind.name()).map(Spanned::get_ref) else { continue };

@@ -72,8 +72,8 @@ impl WorldName {
 
     /// Returns the world of this name. It is created once and shared.
     pub fn open(&self) -> Result<Arc<dyn World>, RunError> {
-        static OPEN: Mutex<Vec<(WorldName, Arc<dyn World>)>> = Mutex::new(Vec::new());
-        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        static OPEN_WORLDS: Mutex<Vec<(WorldName, Arc<dyn World>)>> = Mutex::new(Vec::new());
+        let mut open = OPEN_WORLDS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, world)) = open.iter().find(|(name, _)| name == self) {
             return Ok(Arc::clone(world));
         }

@@ -7,29 +7,29 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Comparison {
     /// The time at which this host sent the query.
-    pub(crate) asked: u64,
+    pub(crate) sent_at: u64,
     /// The times at which the query arrived at the other host, and at which the reply was sent.
     pub(crate) received: u64,
     pub(crate) sent: u64,
     /// The time at which the reply arrived at this host.
-    pub(crate) answered: u64,
+    pub(crate) answered_at: u64,
 }
 
 impl Comparison {
     /// Returns the time spent on the path, in ns.
     pub(crate) fn round_trip(self) -> u64 {
-        (self.answered - self.asked).saturating_sub(self.sent.saturating_sub(self.received))
+        (self.answered_at - self.sent_at).saturating_sub(self.sent.saturating_sub(self.received))
     }
 
     /// Returns by how much the other clock is ahead, in ns.
     fn offset(self) -> i128 {
-        let [asked, received, sent, answered] =
-            [self.asked, self.received, self.sent, self.answered].map(i128::from);
-        narrow(((received - asked) + (sent - answered)) / 2).into()
+        let [sent_at, received, sent, answered_at] =
+            [self.sent_at, self.received, self.sent, self.answered_at].map(i128::from);
+        narrow(((received - sent_at) + (sent - answered_at)) / 2).into()
     }
 
     fn middle(self) -> u64 {
-        self.asked.midpoint(self.answered)
+        self.sent_at.midpoint(self.answered_at)
     }
 
     /// Returns the comparison with the shortest round trip, which spent the least time in queues.
@@ -48,12 +48,12 @@ pub(crate) struct Clocks {
 impl Clocks {
     /// Converts a time of the other host to this host's clock, with an offset interpolated between the comparisons; the result is at most
     /// the end of the last one.
-    pub(crate) fn here(&self, there: u64) -> u64 {
+    pub(crate) fn local_time(&self, there: u64) -> u64 {
         let (first, last) = (self.before.offset(), self.after.offset());
         let passed = i128::from(there) - first - i128::from(self.before.middle());
         let whole = i128::from(self.after.middle() - self.before.middle()).max(1);
         let offset = first + (last - first) * passed.clamp(0, whole) / whole;
-        (i128::from(there) - offset).clamp(0, self.after.answered.into()) as u64
+        (i128::from(there) - offset).clamp(0, self.after.answered_at.into()) as u64
     }
 
     /// Returns by how much the other clock was ahead before the run.
@@ -88,10 +88,10 @@ mod tests {
 
     use super::*;
 
-    /// Returns a comparison: a query sent at `asked` to a clock that is `ahead`, with delays `there` and `back`; the reply takes 5 ns.
-    fn comparison(asked: u64, ahead: i64, there: u64, back: u64) -> Comparison {
-        let received = (asked + there).checked_add_signed(ahead).unwrap();
-        Comparison { asked, received, sent: received + 5, answered: asked + there + 5 + back }
+    /// Returns a comparison: a query sent at `sent_at` to a clock that is `ahead`, with delays `there` and `back`; the reply takes 5 ns.
+    fn comparison(sent_at: u64, ahead: i64, there: u64, back: u64) -> Comparison {
+        let received = (sent_at + there).checked_add_signed(ahead).unwrap();
+        Comparison { sent_at, received, sent: received + 5, answered_at: sent_at + there + 5 + back }
     }
 
     #[test]
@@ -111,8 +111,8 @@ mod tests {
         };
         assert_eq!((clocks.offset(), clocks.drift(), clocks.uncertainty()), (1000, 2000, 50));
         // Halfway through, the other clock is 11 µs ahead.
-        assert!(clocks.here(6 * second + 11_000).abs_diff(6 * second) <= 1);
-        assert_eq!(clocks.here(0), 0, "before it was compared it was not otherwise");
+        assert!(clocks.local_time(6 * second + 11_000).abs_diff(6 * second) <= 1);
+        assert_eq!(clocks.local_time(0), 0, "before it was compared it was not otherwise");
     }
 
     proptest! {
@@ -130,18 +130,18 @@ mod tests {
                 after: comparison(begin + lasted, ahead, later_there, later_back),
             };
             let now = begin + (lasted as f64 * part) as u64;
-            let told = clocks.here(now.checked_add_signed(ahead).unwrap());
+            let told = clocks.local_time(now.checked_add_signed(ahead).unwrap());
             prop_assert!(told.abs_diff(now) <= clocks.uncertainty() + 1);
         }
 
         #[test]
         fn whatever_a_clock_says_there_is_an_answer(times in any::<[u64; 6]>(), there in any::<u64>()) {
-            let one = |asked: u64, received, sent| Comparison { asked, received, sent, answered: asked + 7 };
-            let [asked, received, sent, later, later_received, later_sent] = times;
-            let (asked, later) = (asked >> 2, later >> 2);
-            let [asked, later] = [asked.min(later), asked.max(later)];
-            let clocks = Clocks { before: one(asked, received, sent), after: one(later, later_received, later_sent) };
-            prop_assert!(clocks.here(there) <= later + 7);
+            let one = |sent_at: u64, received, sent| Comparison { sent_at, received, sent, answered_at: sent_at + 7 };
+            let [sent_at, received, sent, later, later_received, later_sent] = times;
+            let (sent_at, later) = (sent_at >> 2, later >> 2);
+            let [sent_at, later] = [sent_at.min(later), sent_at.max(later)];
+            let clocks = Clocks { before: one(sent_at, received, sent), after: one(later, later_received, later_sent) };
+            prop_assert!(clocks.local_time(there) <= later + 7);
             let _ = (clocks.offset(), clocks.drift(), clocks.uncertainty());
         }
     }

@@ -9,18 +9,18 @@ use hol_scenario::Sample;
 use hol_sockets::{CompactSenderSample, EndResult, LocalEnds, PeerReport, ReportOf, ReportRouter};
 
 use crate::check::{self, Path};
-use crate::control::{ControlError, MOST_SEEN, Outbox, Plan, Reply, Request};
+use crate::control::{ControlError, MAX_SAMPLES, Outbox, Plan, Reply, Request};
 use crate::host;
 use crate::placement::AddressPair;
 use crate::ports::Ports;
 use crate::secret::Secret;
 use crate::service::ClientService;
-use crate::session::say;
+use crate::session::send;
 
 const NO_RUN: &str = "no run is active";
 
 /// Maximum samples per control message.
-const PART: usize = 1 << 16;
+const SAMPLES_PER_MESSAGE: usize = 1 << 16;
 
 /// The local ends of a client's flows.
 pub(crate) struct Ends {
@@ -74,12 +74,13 @@ impl Ends {
         let placement =
             placement.seen_by(self.meeting).ok_or("the plan refers to hosts that it does not list")?;
         let mut assignments = placement.assignments(&scenario, Seed(seed))?;
-        let here = placement.here(&assignments);
+        let here = placement.local_ends(&assignments);
         self.ports.map_or(Ok(()), |ports| ports.give(&mut assignments, &here))?;
         let outbox = Arc::clone(&self.outbox);
         // If sending fails, the thread that receives notices it, too.
-        let tell: Arc<ReportOf> =
-            Arc::new(move |flow: usize, news: PeerReport| drop(say(&outbox, &Reply::News(flow, news))));
+        let tell: Arc<ReportOf> = Arc::new(move |flow: usize, news: PeerReport| {
+            drop(send(&outbox, &Reply::ServerReport(flow, news)))
+        });
         let secret = self.secret.of_run(&run);
         let listening =
             LocalEnds::listen(&scenario, assignments, &here, secret, (&tell, &self.post), interval);
@@ -95,7 +96,7 @@ impl Ends {
     }
 
     /// Ends all local ends and returns their results.
-    fn noted(&mut self) -> Result<Vec<(usize, EndResult)>, String> {
+    fn end_all(&mut self) -> Result<Vec<(usize, EndResult)>, String> {
         self.end_clients()?;
         let mut halves = self.halves.take().ok_or(NO_RUN)?;
         let servers = halves.end_servers().map_err(|problem| problem.to_string())?;
@@ -103,15 +104,15 @@ impl Ends {
     }
 
     /// Sends the samples of local senders, up to the maximum of a run.
-    fn tell_seen(&self, halves: &[(usize, EndResult)]) -> Result<(), ControlError> {
+    fn send_samples(&self, halves: &[(usize, EndResult)]) -> Result<(), ControlError> {
         let all = halves.iter().flat_map(|(flow, half)| half.sender_samples().map(|seen| (*flow, seen)));
-        let mut all = all.take(MOST_SEEN);
+        let mut all = all.take(MAX_SAMPLES);
         loop {
-            let part: Vec<(usize, CompactSenderSample)> = all.by_ref().take(PART).collect();
+            let part: Vec<(usize, CompactSenderSample)> = all.by_ref().take(SAMPLES_PER_MESSAGE).collect();
             if part.is_empty() {
                 return Ok(());
             }
-            say(&self.outbox, &Reply::Seen(part))?;
+            send(&self.outbox, &Reply::Samples(part))?;
         }
     }
 }
@@ -119,12 +120,12 @@ impl Ends {
 impl ClientService for Ends {
     fn answer(&mut self, request: Request) -> Option<Reply> {
         match request {
-            Request::News(flow, news) => {
+            Request::ServerReport(flow, news) => {
                 self.post.deliver(flow, news);
                 None
             }
             Request::Check(scenario) => Some(match check::possible(&scenario, Path::Between) {
-                Ok(()) => Reply::Fit(host::settings(&scenario)),
+                Ok(()) => Reply::Supported(host::settings(&scenario)),
                 Err(why) => Reply::Refused(why.to_string()),
             }),
             Request::Plan(plan) => Some(match self.listen(*plan) {
@@ -136,12 +137,12 @@ impl ClientService for Ends {
                 started.err().map(|problem| Reply::Failed(problem.to_string()))
             }
             Request::EndClients => Some(self.end_clients().map_or_else(Reply::Failed, |()| Reply::ClientsEnded)),
-            Request::Over => Some(self.noted().map_or_else(Reply::Failed, |halves| {
+            Request::End => Some(self.end_all().map_or_else(Reply::Failed, |halves| {
                 // If sending fails, the thread that receives notices it, too.
-                let _ = self.tell_seen(&halves);
-                Reply::Noted(halves)
+                let _ = self.send_samples(&halves);
+                Reply::Results(halves)
             })),
-            Request::Between { .. } | Request::Shape { .. } | Request::PutBack => Some(Reply::Refused(
+            Request::Between { .. } | Request::Shape { .. } | Request::Restore => Some(Reply::Refused(
                 "that host runs the servers (`hol live serve`), not the router; start `hol live route` on the router".to_owned(),
             )),
             Request::Alive | Request::Ping => None,
@@ -152,12 +153,12 @@ impl ClientService for Ends {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::LONGEST;
+    use crate::control::MAX_MESSAGE;
 
     #[test]
     fn a_part_of_what_was_seen_fits_into_a_word_however_long_its_numbers() {
         let (most, address) = (u64::MAX, "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255");
         let longest = serde_json::to_vec(&(most, (most, u32::MAX, address, [most; 6]))).unwrap();
-        assert!(PART * (longest.len() + 1) < LONGEST / 8);
+        assert!(SAMPLES_PER_MESSAGE * (longest.len() + 1) < MAX_MESSAGE / 8);
     }
 }

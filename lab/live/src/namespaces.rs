@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::check;
 use crate::host::Host;
 use crate::router;
-use crate::warnings::{busy, waiting};
+use crate::warnings::{check_host_load, check_socket_waits};
 use crate::world::COST;
 
 /// The part after the colon in the world's name.
@@ -41,7 +41,7 @@ impl Namespaces {
 
     /// Returns why this machine cannot run the world, with the remedy.
     pub fn missing_prerequisites(&self) -> Option<&str> {
-        self.lacks.get_or_init(|| local_kernel::in_namespace(router::has_emulators).err()).as_deref()
+        self.lacks.get_or_init(|| local_kernel::in_namespace(router::check_emulators).err()).as_deref()
     }
 
     fn can(&self, scenario: &Scenario) -> Result<(), RunError> {
@@ -56,8 +56,8 @@ impl Namespaces {
     fn measured(&self, mut run: Run) -> Run {
         if let Some(facts) = &mut run.course.facts {
             facts.provenance = provenance();
-            facts.warn(busy(&run.records));
-            facts.warn(waiting(&run.records, &facts.waited));
+            facts.warn(check_host_load(&run.records));
+            facts.warn(check_socket_waits(&run.records, &facts.waited));
         }
         run
     }

@@ -15,7 +15,7 @@ use crate::path_router::PathRouter;
 use crate::peer::{Peer, PeerIdentity};
 use crate::place::{HostRole, Place};
 use crate::placement::{AddressPair, Placement};
-use crate::places::{HERE, Places};
+use crate::places::{LOCAL_HOST, Places};
 use crate::plain_network::plain;
 use crate::relay::Relay;
 use crate::session::Session;
@@ -42,7 +42,7 @@ impl OtherHosts {
         let peer =
             |(host, place): (usize, &Place)| Peer::new(HostRole::Serves, place.clone(), relay.of(host));
         Self {
-            peers: (HERE + 1..).zip(&places.hosts).map(peer).collect(),
+            peers: (LOCAL_HOST + 1..).zip(&places.hosts).map(peer).collect(),
             places,
             via,
             passed: Mutex::default(),
@@ -79,7 +79,7 @@ impl OtherHosts {
         let settings = self.peers.iter().map(|peer| peer.check(&plain)).collect::<Result<_, _>>()?;
         if let Some(via) = &self.via {
             with_all(&self.peers, &[], &mut |sessions| {
-                let ways = HostRun::new(self, sessions, scenario, (Seed(0), None))?.ways();
+                let ways = HostRun::new(self, sessions, scenario, (Seed(0), None))?.address_pairs();
                 let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
                 if !passed.contains(&ways) {
                     via.with(&ways, |_| Ok(()))?;
@@ -104,7 +104,7 @@ impl OtherHosts {
         meetings: Vec<AddressPair>,
     ) -> Result<Placement, RunError> {
         let nodes = self.places.of(scenario).map_err(|why| self.refused(&why))?;
-        Ok(Placement { nodes, meetings, own: HERE })
+        Ok(Placement { nodes, meetings, own: LOCAL_HOST })
     }
 
     /// Creates the error of a host that refuses a scenario.
@@ -126,7 +126,7 @@ impl OtherHosts {
             let asked = HostRun::new(self, sessions, scenario, (seed, interval))?;
             match &self.via {
                 None => asked.perform(None, goes_on),
-                Some(via) => via.with(&asked.ways(), |way| asked.perform(Some(way), goes_on)),
+                Some(via) => via.with(&asked.address_pairs(), |way| asked.perform(Some(way), goes_on)),
             }
         })?;
         let facts = run.course.facts.as_deref_mut().expect("a live run has facts");

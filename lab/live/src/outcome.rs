@@ -7,10 +7,10 @@ use hol_scenario::{BackgroundRun, KernelReport, Run, RunEnd, RunError, RunSummar
 use hol_sockets::{FlowRun, FlowRuns, SocketsError};
 
 use crate::host::{self, Host};
-use crate::warnings::{busy, waiting};
+use crate::warnings::{check_host_load, check_socket_waits};
 
 /// The interval at which an observer is asked whether the run continues.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Converts the measurement to the form common to all worlds.
 pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
@@ -19,8 +19,8 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     let counts = || flows.iter().flat_map(|flow| [flow.client, flow.server]);
     let packets = counts().map(|counts| counts.packets_sent).sum();
     let mut facts = facts(scenario, &flows[0]);
-    facts.warn(busy(&flows[0].records));
-    facts.warn(waiting(&flows[0].records, &facts.waited));
+    facts.warn(check_host_load(&flows[0].records));
+    facts.warn(check_socket_waits(&flows[0].records, &facts.waited));
     let mut flows = flows.into_iter();
     let FlowRun { records, connected, ended, stopped, .. } = flows.next().expect("one is measured");
     let transfer = Transfer::of(&records);

@@ -48,7 +48,7 @@ impl PathRouter {
     }
 
     /// Checks that the router has the same interfaces as in earlier runs, so that the results of two paths are not mixed.
-    fn is_the_same(&self, now: &[String; 2]) -> Result<(), RunError> {
+    fn check_interfaces(&self, now: &[String; 2]) -> Result<(), RunError> {
         let mut interfaces = self.interfaces.lock().unwrap_or_else(PoisonError::into_inner);
         if interfaces.get_or_insert_with(|| now.clone()) == now {
             return Ok(());
@@ -78,10 +78,10 @@ impl PathRouter {
                 .collect::<Result<Vec<_>, RunError>>()?;
             // The router uses the pair of the last request.
             let interfaces = between(*first)?;
-            self.is_the_same(&interfaces)?;
+            self.check_interfaces(&interfaces)?;
             others
                 .iter()
-                .try_for_each(|(pair, its)| same_way(&interfaces, its, *pair))
+                .try_for_each(|(pair, its)| check_same_interfaces(&interfaces, its, *pair))
                 .map_err(|why| self.host.refused(&why))?;
             work(&RouterPath { host: &self.host, session, interfaces })
         })
@@ -104,14 +104,14 @@ impl RouterPath<'_> {
     }
 
     /// Restores the path; returns the counters of the packets that passed meanwhile.
-    pub(crate) fn put_back(&self) -> Result<[LinkCounters; 2], RunError> {
-        let answer = self.session.put_back().map_err(|problem| self.host.lost(&problem))?;
+    pub(crate) fn restore(&self) -> Result<[LinkCounters; 2], RunError> {
+        let answer = self.session.restore().map_err(|problem| self.host.lost(&problem))?;
         answer.map_err(|why| self.broken(&why))
     }
 
     /// Checks that the router is still reachable.
-    pub(crate) fn is_alive(&self) -> Result<(), RunError> {
-        self.session.is_alive().map_err(|problem| self.broken(&problem))
+    pub(crate) fn check_alive(&self) -> Result<(), RunError> {
+        self.session.check_alive().map_err(|problem| self.broken(&problem))
     }
 
     /// Returns the router's description for the results.
@@ -122,16 +122,16 @@ impl RouterPath<'_> {
     }
 
     /// Checks that packets between the hosts pass through the router, from the round trips `before` the path was shaped and `now`, in ns.
-    pub(crate) fn is_passed_by(
+    pub(crate) fn check_round_trip(
         &self,
         network: &NetworkSpec,
         [before, now]: [u64; 2],
     ) -> Result<(), RunError> {
-        grown([before, now], least_round_trip(network)).map_err(|problem| self.broken(&problem))
+        check_growth([before, now], least_round_trip(network)).map_err(|problem| self.broken(&problem))
     }
 
     /// Checks that the flows passed through the router, from the counters of its interfaces and of the sockets.
-    pub(crate) fn has_seen(&self, passed: [LinkCounters; 2], sent: u64) -> Result<(), RunError> {
+    pub(crate) fn check_counters(&self, passed: [LinkCounters; 2], sent: u64) -> Result<(), RunError> {
         check_packet_count(passed, sent).map_err(|problem| self.broken(&problem))
     }
 
@@ -141,7 +141,11 @@ impl RouterPath<'_> {
 }
 
 /// Checks that all hosts of one side are behind the same interface.
-fn same_way(measured: &[String; 2], other: &[String; 2], [from, to]: [IpAddr; 2]) -> Result<(), String> {
+fn check_same_interfaces(
+    measured: &[String; 2],
+    other: &[String; 2],
+    [from, to]: [IpAddr; 2],
+) -> Result<(), String> {
     if other == measured {
         return Ok(());
     }
@@ -153,7 +157,7 @@ fn same_way(measured: &[String; 2], other: &[String; 2], [from, to]: [IpAddr; 2]
 
 /// Checks that a round trip has grown by the delay of the path; otherwise packets of a direction bypass the router. It may grow less by the
 /// path's own earlier variation.
-fn grown([before, now]: [u64; 2], least: u64) -> Result<(), String> {
+fn check_growth([before, now]: [u64; 2], least: u64) -> Result<(), String> {
     if now >= before + least / 4 * 3 {
         return Ok(());
     }
@@ -175,14 +179,15 @@ fn check_packet_count(passed: [LinkCounters; 2], sent: u64) -> Result<(), String
 }
 
 /// Converts the counters of each link to the form common to all worlds.
-pub(crate) fn told(network: &NetworkSpec, passed: [LinkCounters; 2]) -> Vec<LinkDirectionCounters> {
+pub(crate) fn link_direction_counters(
+    network: &NetworkSpec,
+    passed: [LinkCounters; 2],
+) -> Vec<LinkDirectionCounters> {
     let all = lines(network).into_iter().flatten().zip(passed);
-    let told = all.map(|(line, LinkCounters { carried, dropped })| LinkDirectionCounters {
-        name: line.name,
-        sent: carried + dropped,
-        dropped,
+    let link_direction_counters = all.map(|(line, LinkCounters { carried, dropped })| {
+        LinkDirectionCounters { name: line.name, sent: carried + dropped, dropped }
     });
-    told.collect()
+    link_direction_counters.collect()
 }
 
 /// Returns the minimum round trip in ns. With normally distributed jitter the delay may be shorter by an unknown amount.
@@ -211,11 +216,11 @@ mod tests {
     #[test]
     fn a_path_that_does_not_pass_the_router_is_noticed_by_its_round_trip_or_by_the_packets() {
         let ms = |times: [u64; 2]| times.map(|time| time * 1_000_000);
-        grown(ms([4, 44]), 40_000_000).unwrap();
-        grown(ms([9, 42]), 40_000_000).unwrap();
-        grown(ms([4, 4]), 0).unwrap();
+        check_growth(ms([4, 44]), 40_000_000).unwrap();
+        check_growth(ms([9, 42]), 40_000_000).unwrap();
+        check_growth(ms([4, 4]), 0).unwrap();
         for now in [4, 24] {
-            let problem = grown(ms([4, now]), 40_000_000).unwrap_err();
+            let problem = check_growth(ms([4, now]), 40_000_000).unwrap_err();
             assert!(problem.contains("bypass it") && problem.contains("40ms"), "{problem}");
         }
         let passed = |carried, dropped| [LinkCounters { carried, dropped }, LinkCounters::default()];
@@ -230,7 +235,7 @@ mod tests {
     fn a_flow_that_passes_other_interfaces_than_the_measured_one_is_refused_by_its_addresses() {
         let names = |names: [&str; 2]| names.map(str::to_owned);
         let pair = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
-        let passes = |other| same_way(&names(["a", "b"]), &names(other), pair);
+        let passes = |other| check_same_interfaces(&names(["a", "b"]), &names(other), pair);
         passes(["a", "b"]).unwrap();
         for [one, two] in [["a", "c"], ["b", "a"]] {
             let problem = passes([one, two]).unwrap_err();
@@ -242,8 +247,8 @@ mod tests {
     #[test]
     fn lines_are_told_as_in_every_world() {
         let passed = [LinkCounters { carried: 97, dropped: 3 }, LinkCounters { carried: 9, dropped: 0 }];
-        let told = told(&NetworkSpec::default(), passed);
+        let link_direction_counters = link_direction_counters(&NetworkSpec::default(), passed);
         let of = |name: &str, sent, dropped| LinkDirectionCounters { name: name.to_owned(), sent, dropped };
-        assert_eq!(told, [of("link/1/up", 100, 3), of("link/1/down", 9, 0)]);
+        assert_eq!(link_direction_counters, [of("link/1/up", 100, 3), of("link/1/down", 9, 0)]);
     }
 }

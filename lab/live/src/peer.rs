@@ -25,7 +25,7 @@ pub(crate) struct PeerIdentity {
 /// Another host of a live world.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    duty: HostRole,
+    role: HostRole,
     pub(crate) place: Place,
     /// The identity at first contact, which is the same for all runs of a process.
     known: Mutex<Option<PeerIdentity>>,
@@ -38,21 +38,21 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Creates a host, without contacting it.
-    pub(crate) fn new(duty: HostRole, place: Place, relay: Relay) -> Self {
-        Self { duty, place, known: Mutex::default(), session: Mutex::default(), relay, fit: Mutex::default() }
+    pub(crate) fn new(role: HostRole, place: Place, relay: Relay) -> Self {
+        Self { role, place, known: Mutex::default(), session: Mutex::default(), relay, fit: Mutex::default() }
     }
 
     /// Calls `work` with the host, connecting first if necessary; after a failure it reconnects next time.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&Session) -> Result<T, RunError>) -> Result<T, RunError> {
         let mut session = lock(&self.session);
         // The connection may have been lost since the last run.
-        if session.as_ref().is_some_and(|session| session.is_alive().is_err()) {
+        if session.as_ref().is_some_and(|session| session.check_alive().is_err()) {
             *session = None;
         }
         if session.is_none() {
             let secret = Secret::find().map_err(RunError::Refused)?;
-            let opened = Session::open(self.duty, &self.place, &secret, self.relay.clone())?;
-            self.is_the_same(&opened)?;
+            let opened = Session::open(self.role, &self.place, &secret, self.relay.clone())?;
+            self.check_identity(&opened)?;
             *session = Some(opened);
         }
         let done = work(session.as_ref().expect("it is there now"));
@@ -63,13 +63,13 @@ impl Peer {
     }
 
     /// Checks that the host and the path are those of earlier runs, so that results are not mixed.
-    fn is_the_same(&self, session: &Session) -> Result<(), RunError> {
+    fn check_identity(&self, session: &Session) -> Result<(), RunError> {
         let now = PeerIdentity { host: session.host.clone(), own: session.own, address: session.address };
         let mut known = lock(&self.known);
         match known.get_or_insert_with(|| now.clone()) {
             before if *before == now => Ok(()),
             _ => {
-                let (what, place) = (self.duty.name(), &self.place);
+                let (what, place) = (self.role.name(), &self.place);
                 Err(RunError::Unusable(format!(
                     "{what} {place}: its kernel, clock or address has changed; run the same command again"
                 )))
@@ -108,17 +108,17 @@ impl Peer {
 
     /// Creates the error of a host that did not reply.
     pub(crate) fn lost(&self, problem: &ControlError) -> RunError {
-        RunError::Unusable(format!("{} {}: {problem}", self.duty.name(), self.place))
+        RunError::Unusable(format!("{} {}: {problem}", self.role.name(), self.place))
     }
 
     /// Creates the error of a host that cannot do what is requested.
     pub(crate) fn refused(&self, why: &str) -> RunError {
-        RunError::Refused(format!("on the {} {}: {why}", self.duty.name(), self.place))
+        RunError::Refused(format!("on the {} {}: {why}", self.role.name(), self.place))
     }
 
     /// Creates the error of a failure in this run only.
     pub(crate) fn broken(&self, problem: &str) -> RunError {
-        let problem = format!("{} {}: {problem}", self.duty.name(), self.place);
+        let problem = format!("{} {}: {problem}", self.role.name(), self.place);
         RunError::Failed { problem, log: String::new() }
     }
 }

@@ -9,11 +9,11 @@ use hol_sockets::{Assignment, EndAddresses, assignments};
 use hol_stack::Kind;
 use serde::{Deserialize, Serialize};
 
-use crate::places::HERE;
+use crate::places::LOCAL_HOST;
 
 /// A connection to an open port that takes longer than this is blocked. Otherwise TCP would try for two
 /// minutes and SCTP for four; QUIC gives up after its idle timeout.
-const CONNECTING: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The addresses by which two hosts reach each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,12 +47,12 @@ impl Placement {
     /// Returns the hosts of a flow's client and server.
     pub(crate) fn hosts(&self, assignment: &Assignment) -> [usize; 2] {
         let ends = [assignment.workload.from(), assignment.workload.to()];
-        ends.map(|node| self.nodes.get(node).copied().unwrap_or(HERE))
+        ends.map(|node| self.nodes.get(node).copied().unwrap_or(LOCAL_HOST))
     }
 
     /// Returns the address of a host for its flows with another one.
     fn address(&self, host: usize, other: usize) -> IpAddr {
-        if host == HERE { self.meetings[other - 1].first } else { self.meetings[host - 1].other }
+        if host == LOCAL_HOST { self.meetings[other - 1].first } else { self.meetings[host - 1].other }
     }
 
     /// Returns an error for a flow that would never leave its host.
@@ -70,18 +70,18 @@ impl Placement {
         for assignment in &mut all {
             let [client, server] = self.hosts(assignment);
             let [near, far] = [self.address(client, server), self.address(server, client)];
-            can_meet(assignment, [near, far])?;
+            check_reachable(assignment, [near, far])?;
             (assignment.client.addresses, assignment.server.addresses) = (vec![near], vec![far]);
             (assignment.gathers, assignment.stamps) = (true, true);
             if matches!(assignment.transport.kind(), Kind::Tcp | Kind::Mptcp | Kind::Sctp) {
-                assignment.workload.connect_timeout.get_or_insert(CONNECTING);
+                assignment.workload.connect_timeout.get_or_insert(CONNECT_TIMEOUT);
             }
         }
         Ok(all)
     }
 
     /// Returns which end of each flow is on this host, if any.
-    pub(crate) fn here(&self, assignments: &[Assignment]) -> Vec<Option<Side>> {
+    pub(crate) fn local_ends(&self, assignments: &[Assignment]) -> Vec<Option<Side>> {
         let end = |assignment: &Assignment| match self.hosts(assignment) {
             [client, _] if client == self.own => Some(Side::Client),
             [_, server] if server == self.own => Some(Side::Server),
@@ -104,7 +104,7 @@ fn stays(Assignment { workload, .. }: &Assignment) -> String {
 }
 
 /// Rejects a flow between addresses that cannot reach each other: of different IP versions, or only one of them local.
-fn can_meet(Assignment { workload, .. }: &Assignment, [near, far]: [IpAddr; 2]) -> Result<(), String> {
+fn check_reachable(Assignment { workload, .. }: &Assignment, [near, far]: [IpAddr; 2]) -> Result<(), String> {
     if near.is_ipv4() == far.is_ipv4() && near.is_loopback() == far.is_loopback() {
         return Ok(());
     }
@@ -126,7 +126,7 @@ mod tests {
     fn placement(nodes: &[(&str, usize)]) -> Placement {
         let meeting = |host| AddressPair { first: address(100 + host), other: address(host) };
         let nodes = nodes.iter().map(|(node, host)| ((*node).to_owned(), *host)).collect();
-        Placement { nodes, meetings: vec![meeting(1), meeting(2)], own: HERE }
+        Placement { nodes, meetings: vec![meeting(1), meeting(2)], own: LOCAL_HOST }
     }
 
     /// Returns a scenario in which `client` measures `server`, and `a` sends to `b`.
@@ -164,7 +164,7 @@ mod tests {
     fn an_end_is_on_one_host_and_others_have_none() {
         let all = placement(&[("client", 0), ("server", 1), ("a", 1), ("b", 2)]);
         let assignments = all.assignments(&scenario(), Seed(1)).unwrap();
-        let here = |own| Placement { own, ..all.clone() }.here(&assignments);
+        let here = |own| Placement { own, ..all.clone() }.local_ends(&assignments);
         assert_eq!(here(0), [Some(Side::Client), None]);
         assert_eq!(here(1), [Some(Side::Server), Some(Side::Client)]);
         assert_eq!(here(2), [None, Some(Side::Server)]);

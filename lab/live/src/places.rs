@@ -9,7 +9,7 @@ use hol_scenario::Scenario;
 use crate::place::Place;
 
 /// The number of the host with the experiment; others have numbers from 1, in the order of their nodes' names.
-pub(crate) const HERE: usize = 0;
+pub(crate) const LOCAL_HOST: usize = 0;
 
 /// The other hosts, and their nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Places {
     /// Parses host addresses separated by commas. One without a node name has all other nodes; if there is none, those nodes are on this
     /// host.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
-        let mut places = Self { hosts: Vec::new(), nodes: BTreeMap::new(), others: HERE };
+        let mut places = Self { hosts: Vec::new(), nodes: BTreeMap::new(), others: LOCAL_HOST };
         let node_of = |entry: &'_ str| entry.split_once('=').map(|(node, _)| node.trim().to_owned());
         let mut entries: Vec<&str> = text.split(',').collect();
         // The order in which the user gave them does not matter.
@@ -37,7 +37,7 @@ impl Places {
             let host = places.number_of(place.trim().parse()?);
             let is_new = match node {
                 Some(node) => places.nodes.insert(node.to_owned(), host).is_none(),
-                None => std::mem::replace(&mut places.others, host) == HERE,
+                None => std::mem::replace(&mut places.others, host) == LOCAL_HOST,
             };
             if !is_new {
                 let what = node.map_or("all other nodes".to_owned(), |node| format!("{node:?}"));
@@ -71,7 +71,7 @@ impl Places {
         }
         let number = |name: &String| match self.nodes.get(name) {
             Some(host) => *host,
-            None if name == first => HERE,
+            None if name == first => LOCAL_HOST,
             None => self.others,
         };
         Ok(names.iter().map(|name| (name.clone(), number(name))).collect())

@@ -21,7 +21,7 @@ pub(crate) struct Relay {
     /// The number of that host.
     host: usize,
     /// Delivers reports for local clients.
-    pub(crate) post: ReportRouter,
+    pub(crate) local_reports: ReportRouter,
     /// The route of each flow's reports, by flow number.
     routes: Arc<Mutex<BTreeMap<usize, Route>>>,
 }
@@ -39,12 +39,12 @@ impl Relay {
     }
 
     /// Replaces the routes of all flows.
-    pub(crate) fn knows(&self, routes: BTreeMap<usize, Route>) {
+    pub(crate) fn set_routes(&self, routes: BTreeMap<usize, Route>) {
         *self.routes.lock().unwrap_or_else(PoisonError::into_inner) = routes;
     }
 
     /// Forwards a report about a flow's server; ignored if the host does not have that server.
-    pub(crate) fn deliver(&self, flow: usize, news: PeerReport) {
+    pub(crate) fn deliver(&self, flow: usize, report: PeerReport) {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         let to = match routes.get(&flow) {
             Some(route) if route.from == self.host => route.to.clone(),
@@ -52,8 +52,8 @@ impl Relay {
         };
         drop(routes);
         match to {
-            Some(tell) => tell(flow, news),
-            None => self.post.deliver(flow, news),
+            Some(tell) => tell(flow, report),
+            None => self.local_reports.deliver(flow, report),
         }
     }
 }
@@ -68,14 +68,14 @@ mod tests {
         let tell = Arc::clone(&told);
         let to: Arc<ReportOf> = Arc::new(move |flow, _| tell.lock().unwrap().push(flow));
         let relay = Relay::default();
-        relay.knows([(3, Route { from: 2, to: Some(to) })].into());
+        relay.set_routes([(3, Route { from: 2, to: Some(to) })].into());
         let say = |host, flow| relay.of(host).deliver(flow, PeerReport::default());
         say(1, 3);
         say(2, 4);
         assert!(told.lock().unwrap().is_empty());
         say(2, 3);
         assert_eq!(*told.lock().unwrap(), [3]);
-        relay.knows(BTreeMap::new());
+        relay.set_routes(BTreeMap::new());
         say(2, 3);
         assert_eq!(told.lock().unwrap().len(), 1);
     }

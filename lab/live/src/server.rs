@@ -13,19 +13,19 @@ use hol_sockets::{Stop, monotonic};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 
-use crate::control::{ControlError, HostDescription, Inbox, Outbox, Reply, Request, greet};
+use crate::control::{ControlError, HostDescription, Inbox, Outbox, Reply, Request, authenticate};
 use crate::ends::Ends;
 use crate::host::Host;
 use crate::ports::Ports;
-use crate::router::{Router, Routing};
+use crate::router::{Router, RouterService};
 use crate::secret::Secret;
 use crate::service::ClientService;
-use crate::session::{SILENCE, beat, prepare, say};
+use crate::session::{SILENCE, send, send_keepalives, split_stream};
 
 /// Maximum number of simultaneous connections; further ones are closed at once.
 const MOST_CONNECTIONS: usize = 16;
 /// The time for which a client waits until the previous client has disconnected.
-const TURN: Duration = Duration::from_secs(5);
+const TURN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The service that a host provides.
 #[derive(Debug)]
@@ -111,7 +111,8 @@ impl Server {
         tell: &(dyn Fn(String) + Sync),
     ) -> Result<bool, ControlError> {
         stream.set_nonblocking(false)?;
-        let (inbox, mut outbox) = in_time(stream, |halves| greet(Side::Server, &self.secret, halves))?;
+        let (inbox, mut outbox) =
+            within_time_limit(stream, |halves| authenticate(Side::Server, &self.secret, halves))?;
         if let Some(other) = self.wait_for_turn(from) {
             outbox.send(&Reply::Busy(other.ip().to_string()))?;
             return Ok(false);
@@ -120,16 +121,16 @@ impl Server {
         let outbox = Arc::new(Mutex::new(outbox));
         // A panic of this program, whatever the client requested, must not keep others from being served.
         let run = AssertUnwindSafe(|| {
-            let deeds: Box<dyn ClientService + '_> = match &self.service {
+            let service: Box<dyn ClientService + '_> = match &self.service {
                 Service::Ends(ports) => {
                     Box::new(Ends::new(stream, Arc::clone(&outbox), self.secret.clone(), *ports)?)
                 }
-                Service::Router(_) => Box::new(Routing::default()),
+                Service::Router(_) => Box::new(RouterService::default()),
             };
-            attend(inbox, &outbox, deeds)
+            serve_requests(inbox, &outbox, service)
         });
         let done = catch_unwind(run).unwrap_or_else(|_| {
-            Err(ControlError::Nonsense(
+            Err(ControlError::Malformed(
                 "internal error while serving this request; please report it".to_owned(),
             ))
         });
@@ -147,7 +148,7 @@ impl Server {
     /// Waits until no client is served; returns the current client if that takes too long.
     fn wait_for_turn(&self, from: SocketAddr) -> Option<SocketAddr> {
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.is_free.wait_timeout_while(client, TURN, |client| client.is_some());
+        let waited = self.is_free.wait_timeout_while(client, TURN_TIMEOUT, |client| client.is_some());
         let (mut client, _) = waited.unwrap_or_else(PoisonError::into_inner);
         match *client {
             Some(other) => Some(other),
@@ -160,33 +161,33 @@ impl Server {
 }
 
 /// Performs the handshake; closes the stream if it takes too long in total, even if octets trickle in.
-fn in_time<T>(
+fn within_time_limit<T>(
     stream: &TcpStream,
-    greet: impl FnOnce((TcpStream, TcpStream)) -> Result<T, ControlError>,
+    authenticate: impl FnOnce((TcpStream, TcpStream)) -> Result<T, ControlError>,
 ) -> Result<T, ControlError> {
-    let (halves, late) = (prepare(stream)?, stream.try_clone()?);
+    let (halves, late) = (split_stream(stream)?, stream.try_clone()?);
     let (met, waiting) = channel::<()>();
     thread::spawn(move || {
         if waiting.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
             let _ = late.shutdown(Shutdown::Both);
         }
     });
-    let greeted = greet(halves);
+    let greeted = authenticate(halves);
     drop(met);
     greeted
 }
 
 /// Handles a client's requests until the connection ends.
-fn attend(
+fn serve_requests(
     mut inbox: Inbox<TcpStream>,
     outbox: &Arc<Mutex<Outbox<TcpStream>>>,
-    mut deeds: Box<dyn ClientService + '_>,
+    mut service: Box<dyn ClientService + '_>,
 ) -> Result<(), ControlError> {
     let Host { kernel, clocksource } = Host::this();
-    say(outbox, &Reply::Host(HostDescription { kernel, clocksource }))?;
+    send(outbox, &Reply::Host(HostDescription { kernel, clocksource }))?;
     let weak = Arc::downgrade(outbox);
     thread::spawn(move || {
-        beat(|| weak.upgrade().is_some_and(|outbox| say(&outbox, &Reply::Alive).is_ok()));
+        send_keepalives(|| weak.upgrade().is_some_and(|outbox| send(&outbox, &Reply::Alive).is_ok()));
     });
     loop {
         let request = inbox.receive()?;
@@ -194,10 +195,10 @@ fn attend(
         let reply = match request {
             Request::Alive => None,
             Request::Ping => Some(Reply::Pong { received, sent: monotonic() }),
-            other => deeds.answer(other),
+            other => service.answer(other),
         };
         if let Some(reply) = reply {
-            say(outbox, &reply)?;
+            send(outbox, &reply)?;
         }
     }
 }
@@ -228,15 +229,16 @@ mod tests {
         /// Returns a client after the handshake, and the first message that it received.
         fn of(server: &Server) -> (Self, Reply) {
             let stream = TcpStream::connect(server.address().unwrap()).unwrap();
-            let (mut inbox, outbox) = greet(Side::Client, &secret(), prepare(&stream).unwrap()).unwrap();
+            let (mut inbox, outbox) =
+                authenticate(Side::Client, &secret(), split_stream(&stream).unwrap()).unwrap();
             let first = inbox.receive().unwrap();
             (Self { inbox, outbox }, first)
         }
 
-        fn hear(&mut self) -> Result<Reply, ControlError> {
+        fn receive(&mut self) -> Result<Reply, ControlError> {
             loop {
                 match self.inbox.receive() {
-                    Ok(Reply::Alive | Reply::News(..)) => {}
+                    Ok(Reply::Alive | Reply::ServerReport(..)) => {}
                     other => return other,
                 }
             }
@@ -244,7 +246,7 @@ mod tests {
 
         fn ask(&mut self, request: &Request) -> Reply {
             self.outbox.send(request).unwrap();
-            self.hear().unwrap()
+            self.receive().unwrap()
         }
     }
 
@@ -287,12 +289,12 @@ mod tests {
         with_server(|server| {
             let (mut client, first) = Client::of(server);
             assert!(matches!(first, Reply::Host(host) if !host.kernel.is_empty()));
-            assert!(matches!(client.ask(&Request::Over), Reply::Failed(why) if why.contains("no run")));
+            assert!(matches!(client.ask(&Request::End), Reply::Failed(why) if why.contains("no run")));
             assert!(
-                matches!(client.ask(&Request::PutBack), Reply::Refused(why) if why.contains("hol live route"))
+                matches!(client.ask(&Request::Restore), Reply::Refused(why) if why.contains("hol live route"))
             );
             client.outbox.send(&Request::Start { ports: vec![1; 1000] }).unwrap();
-            client.outbox.send(&Request::News(usize::MAX, PeerReport::default())).unwrap();
+            client.outbox.send(&Request::ServerReport(usize::MAX, PeerReport::default())).unwrap();
             let refused = client.ask(&plan(planned("loss = '1%'", "kind = 'echo'")));
             assert!(matches!(refused, Reply::Refused(why) if why.contains("`network.loss`")));
             let refused = client.ask(&plan(planned("", "kind = 'echo'\nto = 'client'")));
@@ -318,8 +320,8 @@ mod tests {
             };
             let port = (Ipv4Addr::LOCALHOST, ports[0]);
             client.outbox.send(&Request::Start { ports: Vec::new() }).unwrap();
-            let noted = client.ask(&Request::Over);
-            assert!(matches!(&noted, Reply::Noted(halves) if halves.len() == 1 && halves[0].0 == 0));
+            let noted = client.ask(&Request::End);
+            assert!(matches!(&noted, Reply::Results(halves) if halves.len() == 1 && halves[0].0 == 0));
             assert!(TcpStream::connect(port).is_err(), "it is over");
             let Reply::Ready { ports } = client.ask(&plan(planned("", "kind = 'echo'"))) else {
                 panic!("it can")
@@ -365,7 +367,7 @@ mod tests {
             let (mut served, _) = Client::of(server);
             let (mut other, first) = Client::of(server);
             assert!(matches!(first, Reply::Busy(host) if host == "127.0.0.1"));
-            assert!(matches!(other.hear(), Err(ControlError::Closed)));
+            assert!(matches!(other.receive(), Err(ControlError::Closed)));
             assert!(matches!(served.ask(&Request::Ping), Reply::Pong { .. }));
         });
     }
@@ -376,7 +378,7 @@ mod tests {
             for words in ["Alive?", "", "{\"Plan\":{}}"] {
                 let (mut client, _) = Client::of(server);
                 client.outbox.send(&words).unwrap();
-                assert!(matches!(client.hear(), Err(ControlError::Closed)), "{words}");
+                assert!(matches!(client.receive(), Err(ControlError::Closed)), "{words}");
             }
             let stream = TcpStream::connect(server.address().unwrap()).unwrap();
             drop(stream);

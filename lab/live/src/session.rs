@@ -14,7 +14,8 @@ use hol_sockets::{CompactSenderSample, EndResult, PeerReport, ReportOf, monotoni
 
 use crate::clocks::Comparison;
 use crate::control::{
-    ControlError, HostDescription, Inbox, LinkCounters, MOST_SEEN, Outbox, Plan, Reply, Request, greet,
+    ControlError, HostDescription, Inbox, LinkCounters, MAX_SAMPLES, Outbox, Plan, Reply, Request,
+    authenticate,
 };
 use crate::place::{HostRole, Place};
 use crate::placement::AddressPair;
@@ -52,18 +53,18 @@ pub(crate) struct Session {
 impl Session {
     /// Connects to a host and performs the handshake.
     pub(crate) fn open(
-        duty: HostRole,
+        role: HostRole,
         place: &Place,
         secret: &Secret,
         relay: Relay,
     ) -> Result<Self, RunError> {
-        let unusable = |problem: String| RunError::Unusable(format!("{} {place}: {problem}", duty.name()));
-        let address = resolve(duty, place).map_err(unusable)?;
+        let unusable = |problem: String| RunError::Unusable(format!("{} {place}: {problem}", role.name()));
+        let address = resolve(role, place).map_err(unusable)?;
         let stream = TcpStream::connect_timeout(&address, SILENCE)
-            .map_err(|problem| unusable(unreached(&problem, duty, place)))?;
-        let prepared = prepare(&stream).map_err(|problem| unusable(problem.to_string()))?;
+            .map_err(|problem| unusable(unreached(&problem, role, place)))?;
+        let prepared = split_stream(&stream).map_err(|problem| unusable(problem.to_string()))?;
         let (mut inbox, outbox) =
-            greet(Side::Client, secret, prepared).map_err(|problem| unusable(problem.to_string()))?;
+            authenticate(Side::Client, secret, prepared).map_err(|problem| unusable(problem.to_string()))?;
         let host = match inbox.receive().map_err(|problem| unusable(problem.to_string()))? {
             Reply::Host(host) => host,
             Reply::Busy(other) => {
@@ -77,36 +78,36 @@ impl Session {
         thread::spawn(move || listen(inbox, &sender, &relay));
         let weak = Arc::downgrade(&outbox);
         thread::spawn(move || {
-            beat(|| weak.upgrade().is_some_and(|outbox| say(&outbox, &Request::Alive).is_ok()));
+            send_keepalives(|| weak.upgrade().is_some_and(|outbox| send(&outbox, &Request::Alive).is_ok()));
         });
         Ok(Self { host, address: address.ip().to_canonical(), own, stream, outbox, replies })
     }
 
     /// Returns the addresses of the two hosts.
-    pub(crate) fn meeting(&self) -> AddressPair {
+    pub(crate) fn address_pair(&self) -> AddressPair {
         AddressPair { first: self.own, other: self.address }
     }
 
-    fn say(&self, request: &Request) -> Result<(), ControlError> {
-        say(&self.outbox, request)
+    fn send(&self, request: &Request) -> Result<(), ControlError> {
+        send(&self.outbox, request)
     }
 
     /// Returns the next reply, and the time at which it arrived.
-    fn hear(&self, within: Duration) -> Result<(Reply, u64), ControlError> {
+    fn receive(&self, within: Duration) -> Result<(Reply, u64), ControlError> {
         match self.replies.recv_timeout(within) {
             Ok(heard) => heard,
-            Err(RecvTimeoutError::Timeout) => Err(ControlError::Silent),
+            Err(RecvTimeoutError::Timeout) => Err(ControlError::Timeout),
             Err(RecvTimeoutError::Disconnected) => Err(ControlError::Closed),
         }
     }
 
     fn ask(&self, request: &Request, within: Duration) -> Result<Reply, ControlError> {
-        self.say(request)?;
-        Ok(self.hear(within)?.0)
+        self.send(request)?;
+        Ok(self.receive(within)?.0)
     }
 
     /// Returns whether the host is still reachable: during a run it sends only failures.
-    pub(crate) fn is_alive(&self) -> Result<(), String> {
+    pub(crate) fn check_alive(&self) -> Result<(), String> {
         match self.replies.try_recv() {
             Ok(Ok((Reply::Failed(problem), _))) => Err(problem),
             Ok(Ok((other, _))) => Err(out_of_place(&other)),
@@ -120,13 +121,13 @@ impl Session {
     fn ping(&self, most: usize) -> Result<Comparison, ControlError> {
         let (begin, mut all) = (monotonic(), Vec::new());
         while all.len() < LEAST_PINGS || (all.len() < most && monotonic() - begin < PINGING) {
-            let asked = monotonic();
-            self.say(&Request::Ping)?;
-            match self.hear(SILENCE)? {
-                (Reply::Pong { received, sent }, answered) => {
-                    all.push(Comparison { asked, received, sent, answered });
+            let sent_at = monotonic();
+            self.send(&Request::Ping)?;
+            match self.receive(SILENCE)? {
+                (Reply::Pong { received, sent }, answered_at) => {
+                    all.push(Comparison { sent_at, received, sent, answered_at });
                 }
-                (other, _) => return Err(ControlError::Nonsense(out_of_place(&other))),
+                (other, _) => return Err(ControlError::Malformed(out_of_place(&other))),
             }
         }
         Ok(Comparison::best(all).expect("some were made"))
@@ -151,7 +152,7 @@ impl Session {
     ) -> Result<Result<T, String>, ControlError> {
         match self.ask(request, patience)? {
             Reply::Refused(why) | Reply::Failed(why) => Ok(Err(why)),
-            reply => take(reply).map(Ok).map_err(|other| ControlError::Nonsense(out_of_place(&other))),
+            reply => take(reply).map(Ok).map_err(|other| ControlError::Malformed(out_of_place(&other))),
         }
     }
 
@@ -161,7 +162,7 @@ impl Session {
         scenario: &Scenario,
     ) -> Result<Result<BTreeMap<String, String>, String>, ControlError> {
         self.ask_for(&Request::Check(Box::new(scenario.clone())), PATIENCE, |reply| match reply {
-            Reply::Fit(settings) => Ok(settings),
+            Reply::Supported(settings) => Ok(settings),
             other => Err(other),
         })
     }
@@ -176,7 +177,7 @@ impl Session {
 
     /// Starts the clients on the host.
     pub(crate) fn start(&self, ports: Vec<u16>) -> Result<(), ControlError> {
-        self.say(&Request::Start { ports })
+        self.send(&Request::Start { ports })
     }
 
     /// Ends the clients on the host.
@@ -189,17 +190,17 @@ impl Session {
 
     /// Ends all ends on the host, and returns its results.
     pub(crate) fn end(&self) -> Result<Result<Vec<(usize, EndResult)>, String>, ControlError> {
-        self.say(&Request::Over)?;
+        self.send(&Request::End)?;
         let mut seen = Vec::new();
         loop {
-            match self.hear(NOTES)?.0 {
+            match self.receive(NOTES)?.0 {
                 // No part is empty, so the number of parts is limited.
-                Reply::Seen(part) if !part.is_empty() && seen.len() + part.len() <= MOST_SEEN => {
+                Reply::Samples(part) if !part.is_empty() && seen.len() + part.len() <= MAX_SAMPLES => {
                     seen.extend(part);
                 }
-                Reply::Noted(halves) => return with_seen(halves, seen).map(Ok),
+                Reply::Results(halves) => return with_seen(halves, seen).map(Ok),
                 Reply::Refused(why) | Reply::Failed(why) => return Ok(Err(why)),
-                other => return Err(ControlError::Nonsense(out_of_place(&other))),
+                other => return Err(ControlError::Malformed(out_of_place(&other))),
             }
         }
     }
@@ -211,7 +212,7 @@ impl Session {
         server: IpAddr,
     ) -> Result<Result<[String; 2], String>, ControlError> {
         self.ask_for(&Request::Between { client, server }, PATIENCE, |reply| match reply {
-            Reply::Way(interfaces) => Ok(interfaces),
+            Reply::Interfaces(interfaces) => Ok(interfaces),
             other => Err(other),
         })
     }
@@ -230,18 +231,18 @@ impl Session {
     }
 
     /// Makes a router restore the path; returns its counters.
-    pub(crate) fn put_back(&self) -> Result<Result<[LinkCounters; 2], String>, ControlError> {
-        self.ask_for(&Request::PutBack, PATIENCE, |reply| match reply {
+    pub(crate) fn restore(&self) -> Result<Result<[LinkCounters; 2], String>, ControlError> {
+        self.ask_for(&Request::Restore, PATIENCE, |reply| match reply {
             Reply::LinkCounters(passed) => Ok(passed),
             other => Err(other),
         })
     }
 
     /// Returns a function that sends reports of servers to the host.
-    pub(crate) fn teller(&self) -> Arc<ReportOf> {
+    pub(crate) fn report_sender(&self) -> Arc<ReportOf> {
         let outbox = Arc::clone(&self.outbox);
         // If sending fails, the thread that receives notices it, too.
-        Arc::new(move |flow: usize, news: PeerReport| drop(say(&outbox, &Request::News(flow, news))))
+        Arc::new(move |flow: usize, news: PeerReport| drop(send(&outbox, &Request::ServerReport(flow, news))))
     }
 }
 
@@ -260,7 +261,7 @@ fn with_seen(
     for (flow, seen) in seen {
         let half = halves.get_mut(&flow);
         let nobodys = || {
-            ControlError::Nonsense(format!("the peer sent a sample of flow {flow}, which has no end there"))
+            ControlError::Malformed(format!("the peer sent a sample of flow {flow}, which has no end there"))
         };
         half.ok_or_else(nobodys)?.add_sender_sample(seen);
     }
@@ -268,7 +269,7 @@ fn with_seen(
 }
 
 /// Sends a message through an outbox shared by several threads.
-pub(crate) fn say<M: serde::Serialize>(
+pub(crate) fn send<M: serde::Serialize>(
     outbox: &Mutex<Outbox<TcpStream>>,
     message: &M,
 ) -> Result<(), ControlError> {
@@ -276,7 +277,7 @@ pub(crate) fn say<M: serde::Serialize>(
 }
 
 /// Calls `alive`, which sends a keepalive, at an interval until it returns false.
-pub(crate) fn beat(mut alive: impl FnMut() -> bool) {
+pub(crate) fn send_keepalives(mut alive: impl FnMut() -> bool) {
     // No message arrives on this channel: its timeouts are the ticks of a clock.
     let (_never, ticks) = channel::<()>();
     while alive() {
@@ -285,7 +286,7 @@ pub(crate) fn beat(mut alive: impl FnMut() -> bool) {
 }
 
 /// Sets timeouts and returns both halves of a stream.
-pub(crate) fn prepare(stream: &TcpStream) -> std::io::Result<(TcpStream, TcpStream)> {
+pub(crate) fn split_stream(stream: &TcpStream) -> std::io::Result<(TcpStream, TcpStream)> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(SILENCE))?;
     stream.set_write_timeout(Some(SILENCE))?;
@@ -299,7 +300,7 @@ fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), Con
         let now = monotonic();
         let (heard, goes_on) = match heard {
             Ok(Reply::Alive) => continue,
-            Ok(Reply::News(flow, news)) => {
+            Ok(Reply::ServerReport(flow, news)) => {
                 relay.deliver(flow, news);
                 continue;
             }
@@ -313,16 +314,16 @@ fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), Con
 }
 
 /// Returns the address of a host; prefers IPv4, on which a host listens by default.
-fn resolve(duty: HostRole, place: &Place) -> Result<SocketAddr, String> {
+fn resolve(role: HostRole, place: &Place) -> Result<SocketAddr, String> {
     let all = (place.host.as_str(), place.port).to_socket_addrs().map_err(|problem| {
-        format!("its address was not found: {problem}; use --{} HOST or HOST:PORT", duty.name())
+        format!("its address was not found: {problem}; use --{} HOST or HOST:PORT", role.name())
     })?;
     all.min_by_key(SocketAddr::is_ipv6)
-        .ok_or_else(|| format!("the name has no IP address; use --{} HOST or HOST:PORT", duty.name()))
+        .ok_or_else(|| format!("the name has no IP address; use --{} HOST or HOST:PORT", role.name()))
 }
 
-fn unreached(problem: &std::io::Error, duty: HostRole, place: &Place) -> String {
-    let (port, command) = (place.port, duty.command());
+fn unreached(problem: &std::io::Error, role: HostRole, place: &Place) -> String {
+    let (port, command) = (place.port, role.command());
     match problem.kind() {
         std::io::ErrorKind::ConnectionRefused => {
             format!("no program listens on port {port}; start `{command}` there")

@@ -7,7 +7,7 @@ use hol_measure::Record;
 use hol_scenario::{ReadDelays, RunEnd, Side};
 
 /// Warns if more than half of a median latency passed before the message was written.
-pub(crate) fn busy(records: &[Record]) -> Option<String> {
+pub(crate) fn check_host_load(records: &[Record]) -> Option<String> {
     let slip = |record: &Record| Some(record.request?.written.saturating_since(record.scheduled));
     let slip = median(records.iter().filter_map(slip))?;
     let latency = median(records.iter().filter_map(Record::latency))?;
@@ -19,7 +19,7 @@ pub(crate) fn busy(records: &[Record]) -> Option<String> {
 }
 
 /// Warns if more than half of a median latency was spent in sockets: in one by the request, or in the other by its reply.
-pub(crate) fn waiting(records: &[Record], waited: &BTreeMap<Side, ReadDelays>) -> Option<String> {
+pub(crate) fn check_socket_waits(records: &[Record], waited: &BTreeMap<Side, ReadDelays>) -> Option<String> {
     let waited = waited.values().fold(0u64, |sum, waits| sum.saturating_add(waits.median));
     let latency = median(records.iter().filter_map(Record::latency))?;
     (waited > latency.as_nanos() / 2).then(|| {
@@ -29,7 +29,7 @@ pub(crate) fn waiting(records: &[Record], waited: &BTreeMap<Side, ReadDelays>) -
 }
 
 /// Warns if a one-way time is smaller than the uncertainty of the clocks.
-pub(crate) fn unsure(records: &[Record], uncertainty: Duration) -> Option<String> {
+pub(crate) fn check_clock_uncertainty(records: &[Record], uncertainty: Duration) -> Option<String> {
     let one_way = records.iter().filter(|record| record.reply.is_none());
     (median(one_way.filter_map(Record::latency))? < uncertainty).then(|| {
         "one-way latencies are shorter than the uncertainty of the two clocks (facts.peer.uncertainty in runs.jsonl): use them only to compare transports, or measure a workload with replies"
@@ -38,7 +38,7 @@ pub(crate) fn unsure(records: &[Record], uncertainty: Duration) -> Option<String
 }
 
 /// Warns if nothing arrived at the other host.
-pub(crate) fn unheard(records: &[Record], stopped: &RunEnd, host: &str) -> Option<String> {
+pub(crate) fn check_server_reached(records: &[Record], stopped: &RunEnd, host: &str) -> Option<String> {
     let is_lost = !records.is_empty() && records.iter().all(|record| record.request.is_none());
     let is_cut = matches!(stopped, RunEnd::NotConnected { .. });
     (is_lost || is_cut).then(|| {
@@ -51,7 +51,7 @@ pub(crate) fn unheard(records: &[Record], stopped: &RunEnd, host: &str) -> Optio
 }
 
 /// Warns if nothing arrived of a background flow.
-pub(crate) fn silent([from, to]: [&str; 2]) -> String {
+pub(crate) fn background_not_reached([from, to]: [&str; 2]) -> String {
     format!(
         "nothing arrived from a flow from {from:?} to {to:?}: check that a firewall between these two hosts lets the ports of servers pass (`hol live serve --ports FIRST-LAST`)"
     )
@@ -102,17 +102,22 @@ mod tests {
     #[test]
     fn only_what_is_measured_one_way_is_doubted_by_what_the_clocks_may_be_wrong() {
         let of = |took, has_replies, unsure_by| {
-            unsure(&records(Some(took), has_replies), Duration::from_micros(unsure_by)).is_some()
+            check_clock_uncertainty(&records(Some(took), has_replies), Duration::from_micros(unsure_by))
+                .is_some()
         };
         assert!(of(40, false, 41));
         assert!(!of(40, false, 40));
         assert!(!of(40, true, 1000), "a round trip has one clock");
-        assert_eq!(unsure(&records(None, false), Duration::from_micros(1000)), None, "nothing was measured");
+        assert_eq!(
+            check_clock_uncertainty(&records(None, false), Duration::from_micros(1000)),
+            None,
+            "nothing was measured"
+        );
     }
 
     #[test]
     fn a_run_of_which_nothing_came_to_the_other_host_says_what_may_be_in_the_way() {
-        let told = |took, stopped| unheard(&records(took, true), &stopped, "192.0.2.7");
+        let told = |took, stopped| check_server_reached(&records(took, true), &stopped, "192.0.2.7");
         assert_eq!(told(Some(40), RunEnd::Finished), None);
         for caution in [
             told(None, RunEnd::Finished),
@@ -127,11 +132,15 @@ mod tests {
         let waited = |us: [u64; 2]| {
             let waits = us.map(|us| ReadDelays { messages: 9, median: us * 1000, ..ReadDelays::default() });
             let waited = [Side::Client, Side::Server].into_iter().zip(waits).collect();
-            waiting(&records(Some(40), true), &waited).is_some()
+            check_socket_waits(&records(Some(40), true), &waited).is_some()
         };
         assert!(!waited([10, 10]) && waited([10, 11]) && waited([u64::MAX / 1000; 2]));
-        assert_eq!(waiting(&records(Some(40), true), &BTreeMap::new()), None, "the kernel does not tell");
-        assert_eq!(waiting(&records(None, true), &BTreeMap::new()), None, "nothing was measured");
+        assert_eq!(
+            check_socket_waits(&records(Some(40), true), &BTreeMap::new()),
+            None,
+            "the kernel does not tell"
+        );
+        assert_eq!(check_socket_waits(&records(None, true), &BTreeMap::new()), None, "nothing was measured");
     }
 
     #[test]
@@ -141,10 +150,10 @@ mod tests {
             for record in &mut records {
                 record.scheduled = Time::from_nanos(record.scheduled.as_nanos().saturating_sub(us * 1000));
             }
-            busy(&records).is_some()
+            check_host_load(&records).is_some()
         };
         // The messages take 40 µs plus their waiting time before.
         assert!(!late(0) && !late(40) && late(41));
-        assert_eq!(busy(&records(None, true)), None, "nothing was measured");
+        assert_eq!(check_host_load(&records(None, true)), None, "nothing was measured");
     }
 }

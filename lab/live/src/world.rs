@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::check::{self, Path};
 use crate::host::{self, Host, loopback};
 use crate::other_hosts::OtherHosts;
-use crate::outcome::{PATIENCE, failed, measured};
+use crate::outcome::{POLL_INTERVAL, failed, measured};
 use crate::path_router::PathRouter;
 use crate::places::Places;
 
@@ -164,7 +164,7 @@ fn while_it<T: Send>(
             work()
         });
         let mut went_on = true;
-        while went_on && ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+        while went_on && ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             went_on = goes_on();
         }
         // Without file descriptors it could not be created; once created it can be raised.

@@ -114,7 +114,7 @@ impl Connection {
 
     /// Handles the arrival of a copy of a packet.
     pub fn arrive(&mut self, copy: Copy, now: Time) {
-        let PacketContent { direction, ranges, closes, .. } = copy.cargo;
+        let PacketContent { direction, ranges, closes, .. } = copy.content;
         for range in ranges {
             self.passages[direction].arrive(range, Arrival { sent: copy.sent, at: now });
         }
@@ -122,13 +122,13 @@ impl Connection {
     }
 
     /// Updates the times, for any packet of the connection.
-    pub fn see(&mut self, direction: usize, now: Time) {
+    pub fn update_times(&mut self, direction: usize, now: Time) {
         self.span[1] = now;
         self.is_answered |= direction == 1;
     }
 
     /// Adds a subflow to the connection. RFC 8684 section 3.2.
-    pub fn join(&mut self) {
+    pub fn add_subflow(&mut self) {
         self.subflows += 1;
     }
 
@@ -140,7 +140,7 @@ impl Connection {
     }
 
     /// Sets whether the connection is TCP or MPTCP, which its first data determines. RFC 8684 section 3.
-    pub fn agree(&mut self, protocol: Protocol) {
+    pub fn set_protocol(&mut self, protocol: Protocol) {
         if self.carried.octets == [0; 2] {
             self.protocol = protocol;
         }
@@ -190,7 +190,7 @@ impl Connection {
     /// everything has arrived, since a program may keep it for later. UDP has no end and cannot fail.
     fn outcome(&self) -> Outcome {
         let is_closed = self.closed == [true; 2] || self.protocol == Protocol::Udp;
-        let is_idle = self.is_answered && self.passages.iter().all(DeliveryHistory::is_through);
+        let is_idle = self.is_answered && self.passages.iter().all(DeliveryHistory::has_all_arrived);
         match (self.is_refused, is_closed || is_idle) {
             (true, _) => Outcome::Refused,
             (false, true) => Outcome::Completed,

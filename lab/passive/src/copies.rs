@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     /// The packets, by fingerprint and then by the order of transmission.
-    under_way: BTreeMap<(Fingerprint, u64), Copy>,
+    in_flight: BTreeMap<(Fingerprint, u64), Copy>,
     sent: u64,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct Copy {
     /// The time at which the packet was sent.
     pub sent: Time,
     /// Content of the packet for its connection.
-    pub cargo: PacketContent,
+    pub content: PacketContent,
 }
 
 /// The content of a packet for its connection.
@@ -72,20 +72,20 @@ impl Fingerprint {
 impl Copies {
     /// Adds a sent packet.
     pub fn add(&mut self, print: Fingerprint, copy: Copy) {
-        self.under_way.insert((print, self.sent), copy);
+        self.in_flight.insert((print, self.sent), copy);
         self.sent += 1;
     }
 
     /// Removes and returns the oldest copy of a packet that has arrived. Links keep the order of indistinguishable packets.
     pub fn take_oldest(&mut self, print: Fingerprint) -> Option<Copy> {
-        let key = *self.under_way.range((print, 0)..=(print, u64::MAX)).next()?.0;
-        self.under_way.remove(&key)
+        let key = *self.in_flight.range((print, 0)..=(print, u64::MAX)).next()?.0;
+        self.in_flight.remove(&key)
     }
 
     /// Removes and returns the newest copy of a packet that was lost on the way; losses are reported at the time of sending.
     pub fn take_newest(&mut self, print: Fingerprint) -> Option<Copy> {
-        let key = *self.under_way.range((print, 0)..=(print, u64::MAX)).next_back()?.0;
-        self.under_way.remove(&key)
+        let key = *self.in_flight.range((print, 0)..=(print, u64::MAX)).next_back()?.0;
+        self.in_flight.remove(&key)
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
     fn of_equal_copies_the_first_arrives_and_the_last_is_lost() {
         let mut copies = Copies::default();
         let print = Fingerprint::of(&packet()).unwrap();
-        let cargo = PacketContent {
+        let content = PacketContent {
             connection: 0,
             direction: 0,
             ranges: SmallVec::new(),
@@ -125,7 +125,7 @@ mod tests {
             repeated: 0,
         };
         for ms in [1, 2, 3] {
-            copies.add(print, Copy { sent: Time::from_millis(ms), cargo: cargo.clone() });
+            copies.add(print, Copy { sent: Time::from_millis(ms), content: content.clone() });
         }
         let sent = |copy: Option<Copy>| copy.map(|copy| copy.sent.as_millis());
         assert_eq!(sent(copies.take_newest(print)), Some(3));

@@ -32,7 +32,7 @@ impl DeliveryHistory {
     }
 
     /// Returns whether everything sent has arrived.
-    pub const fn is_through(&self) -> bool {
+    pub const fn has_all_arrived(&self) -> bool {
         self.sent.total() == self.arrived.total()
     }
 

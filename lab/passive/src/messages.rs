@@ -16,7 +16,7 @@ use crate::spans::Spans;
 pub struct MessageReconstructor {
     /// The index of the latest conversation between two sockets, the lower one first.
     by_sockets: BTreeMap<[SocketAddr; 2], usize>,
-    talks: Vec<Talk>,
+    conversations: Vec<ConversationMessages>,
     associations: Associations,
     twice: DuplicateFilter,
     now: u64,
@@ -24,14 +24,14 @@ pub struct MessageReconstructor {
 
 /// A conversation and its messages.
 #[derive(Debug)]
-struct Talk {
+struct ConversationMessages {
     conversation: Conversation,
-    said: [Said; 2],
+    sides: [SideMessages; 2],
 }
 
 /// The messages of one side.
 #[derive(Debug, Default)]
-struct Said {
+struct SideMessages {
     places: SequencePositions,
     pieces: Spans<Piece>,
     /// Datagrams, which have no position.
@@ -82,71 +82,81 @@ pub struct CapturedMessages {
 impl MessageReconstructor {
     /// Handles a packet, from its IP header on, that was captured at time `at` in ns.
     pub fn see(&mut self, at: u64, ip: &[u8]) {
-        let Some(sight) = ParsedPacket::of(ip) else { return };
+        let Some(packet) = ParsedPacket::of(ip) else { return };
         // Times never decrease, even if the clock steps back.
         self.now = self.now.max(at);
         let now = self.now;
-        if sight.says == TransportContent::Nothing || self.twice.is_repeat(now, ip, &sight) {
+        if packet.content == TransportContent::Nothing || self.twice.is_duplicate(now, ip, &packet) {
             return;
         }
-        let sockets = [0, 1].map(|side| SocketAddr::new(sight.hosts[side], sight.ports[side]));
-        let [from, to] = self.associations.sockets(sockets, sight.tags);
-        let talk = self.find([from, to], &sight.says);
+        let sockets = [0, 1].map(|side| SocketAddr::new(packet.hosts[side], packet.ports[side]));
+        let [from, to] = self.associations.sockets(sockets, packet.tags);
+        let talk = self.find([from, to], &packet.content);
         let side = usize::from(talk.conversation.sides[0] != (from.ip(), from.port()));
-        talk.hear(now, side, &sight);
+        talk.add(now, side, &packet);
     }
 
-    fn find(&mut self, [from, to]: [SocketAddr; 2], says: &TransportContent) -> &mut Talk {
+    fn find(&mut self, [from, to]: [SocketAddr; 2], content: &TransportContent) -> &mut ConversationMessages {
         let key = if from <= to { [from, to] } else { [to, from] };
-        let is_over =
-            |talk: &Talk| matches!(says, TransportContent::Numbered(says) if talk.conversation.is_over(says));
-        let known = self.by_sockets.get(&key).copied().filter(|index| !is_over(&self.talks[*index]));
-        let index = known.unwrap_or(self.talks.len());
+        let is_over = |talk: &ConversationMessages| matches!(content, TransportContent::Numbered(fields) if talk.conversation.is_ended_by(fields));
+        let known = self.by_sockets.get(&key).copied().filter(|index| !is_over(&self.conversations[*index]));
+        let index = known.unwrap_or(self.conversations.len());
         if known.is_none() {
             let sides = [from, to].map(|socket| (socket.ip(), socket.port()));
-            self.talks.push(Talk { conversation: Conversation::new(sides), said: Default::default() });
+            self.conversations.push(ConversationMessages {
+                conversation: Conversation::new(sides),
+                sides: Default::default(),
+            });
             self.by_sockets.insert(key, index);
         }
-        &mut self.talks[index]
+        &mut self.conversations[index]
     }
 
     /// Returns the messages between all hosts, or to and from one of them.
     pub fn finish(self, host: Option<IpAddr>) -> Result<CapturedMessages, EstimateError> {
-        let belongs = |talk: &&Talk| {
+        let belongs = |talk: &&ConversationMessages| {
             host.is_none_or(|host| talk.conversation.sides.iter().any(|(address, _)| *address == host))
         };
-        let talks: Vec<&Talk> =
-            self.talks.iter().filter(belongs).filter(|talk| talk.has_said([0, 1])).collect();
-        let first = talks.first().ok_or(EstimateError::NoPackets)?;
+        let conversations: Vec<&ConversationMessages> =
+            self.conversations.iter().filter(belongs).filter(|talk| talk.has_messages([0, 1])).collect();
+        let first = conversations.first().ok_or(EstimateError::NoPackets)?;
         let hosts = first.conversation.sides.map(|(address, _)| address);
-        let is_turned = !talks.iter().any(|talk| talk.has_said([0]));
+        let is_turned = !conversations.iter().any(|talk| talk.has_messages([0]));
         let (mut exchanges, mut unasked) = (Vec::new(), 0);
-        for talk in &talks {
+        for talk in &conversations {
             unasked += talk.exchanges(is_turned, &mut exchanges);
         }
         exchanges.sort_by_key(|exchange| exchange.at);
         let origin = exchanges.first().map_or(0, |exchange| exchange.at);
         exchanges.iter_mut().for_each(|exchange| exchange.at -= origin);
-        Ok(CapturedMessages { hosts, exchanges, is_turned, unasked, conversations: talks.len() as u64 })
+        Ok(CapturedMessages {
+            hosts,
+            exchanges,
+            is_turned,
+            unasked,
+            conversations: conversations.len() as u64,
+        })
     }
 }
 
-impl Talk {
-    fn has_said<const N: usize>(&self, sides: [usize; N]) -> bool {
-        sides.iter().any(|side| self.said[*side].pieces.total() > 0 || !self.said[*side].datagrams.is_empty())
+impl ConversationMessages {
+    fn has_messages<const N: usize>(&self, sides: [usize; N]) -> bool {
+        sides
+            .iter()
+            .any(|side| self.sides[*side].pieces.total() > 0 || !self.sides[*side].datagrams.is_empty())
     }
 
-    fn hear(&mut self, at: u64, side: usize, sight: &ParsedPacket) {
-        match &sight.says {
+    fn add(&mut self, at: u64, side: usize, packet: &ParsedPacket) {
+        match &packet.content {
             TransportContent::Nothing => {}
             TransportContent::Datagram(octets) => {
-                self.said[side].datagrams.push(Message { at, octets: (*octets).into() });
+                self.sides[side].datagrams.push(Message { at, octets: (*octets).into() });
             }
-            TransportContent::Numbered(says) => {
-                self.conversation.pass(at, side, sight.length, says);
-                says.first.into_iter().for_each(|first| self.said[side].places.begin(first));
-                for (datum, (octets, ends)) in says.data.iter().zip(&says.carries) {
-                    self.said[side].hear(at, *datum, says.is_sctp.then_some(*octets), *ends);
+            TransportContent::Numbered(fields) => {
+                self.conversation.pass(at, side, packet.length, fields);
+                fields.first.into_iter().for_each(|first| self.sides[side].places.begin(first));
+                for (datum, (octets, ends)) in fields.data.iter().zip(&fields.carries) {
+                    self.sides[side].add(at, *datum, fields.is_sctp.then_some(*octets), *ends);
                 }
             }
         }
@@ -157,9 +167,9 @@ impl Talk {
     fn exchanges(&self, is_turned: bool, all: &mut Vec<CapturedExchange>) -> u64 {
         let asks = usize::from(is_turned);
         let begin = all.len();
-        let asked = self.said[asks].messages().into_iter();
+        let asked = self.sides[asks].messages().into_iter();
         all.extend(asked.map(|Message { at, octets }| CapturedExchange { at, octets, reply: 0 }));
-        let (mut unasked, own, replies) = (0, &mut all[begin..], self.said[1 - asks].messages());
+        let (mut unasked, own, replies) = (0, &mut all[begin..], self.sides[1 - asks].messages());
         // Datagrams do not reveal the round trip, but the first message in the other direction does, if it is a reply.
         let first =
             own.first().zip(replies.first()).and_then(|(asked, reply)| reply.at.checked_sub(asked.at));
@@ -176,8 +186,8 @@ impl Talk {
     }
 }
 
-impl Said {
-    fn hear(&mut self, at: u64, (first, count): (u32, u32), octets: Option<u32>, ends: bool) {
+impl SideMessages {
+    fn add(&mut self, at: u64, (first, count): (u32, u32), octets: Option<u32>, ends: bool) {
         let Ok(begin) = u64::try_from(self.places.of(first)) else { return };
         let range = begin..begin + u64::from(count);
         for part in self.pieces.gaps(range.clone()) {
@@ -187,7 +197,7 @@ impl Said {
     }
 
     fn messages(&self) -> Vec<Message> {
-        let pieces: Vec<Piece> = self.pieces.meeting(0..u64::MAX).map(|(_, piece)| piece).collect();
+        let pieces: Vec<Piece> = self.pieces.overlapping(0..u64::MAX).map(|(_, piece)| piece).collect();
         let mut messages = Vec::new();
         let mut open: Option<Message> = None;
         for piece in &pieces {

@@ -16,12 +16,12 @@ use crate::spans::Spans;
 pub(crate) struct Sessions {
     /// The connection, and the direction of the side with this token.
     tokens: BTreeMap<u32, (usize, usize)>,
-    data: BTreeMap<usize, [DataPlaces; 2]>,
+    data: BTreeMap<usize, [DataPositions; 2]>,
 }
 
 /// The positions of data sequence numbers: the first octet has position 0.
 #[derive(Debug, Default)]
-struct DataPlaces {
+struct DataPositions {
     origin: Option<u64>,
     furthest: i64,
 }
@@ -53,17 +53,17 @@ impl Sessions {
             // Section 3.1: the connection is MPTCP when the other side confirms it.
             Mptcp::Capable { sender_key: None, .. } | Mptcp::Join { .. } => false,
             Mptcp::Capable { sender_key, receiver_key, data_length, .. } => {
-                connection.agree(Protocol::Mptcp);
-                self.know(index, direction, sender_key);
-                self.know(index, 1 - direction, receiver_key);
+                connection.set_protocol(Protocol::Mptcp);
+                self.store_key(index, direction, sender_key);
+                self.store_key(index, 1 - direction, receiver_key);
                 // Section 3.1: the data begin with the octet after the SYN.
                 data_length.into_iter().for_each(|length| mappings.add(0, 0, length.into()));
                 false
             }
             Mptcp::Signal { data_fin, mapping, .. } => {
-                connection.agree(Protocol::Mptcp);
+                connection.set_protocol(Protocol::Mptcp);
                 if let Some(mapping) = mapping {
-                    self.map(index, direction, mapping, data_fin, place, mappings);
+                    self.add_mapping(index, direction, mapping, data_fin, place, mappings);
                 }
                 data_fin
             }
@@ -72,7 +72,7 @@ impl Sessions {
 
     /// Stores the key of a side. Section 3.1: token and initial data sequence number are the first 32 and the last 64 bits of the key's
     /// SHA-256. Section 3.3.1: the first octet has the number after that.
-    fn know(&mut self, connection: usize, direction: usize, key: Option<u64>) {
+    fn store_key(&mut self, connection: usize, direction: usize, key: Option<u64>) {
         let places = &mut self.data.entry(connection).or_default()[direction];
         let (Some(key), None) = (key, places.origin) else { return };
         let hash: [u8; 32] = Sha256::digest(key.to_be_bytes()).into();
@@ -82,7 +82,7 @@ impl Sessions {
     }
 
     /// Adds a mapping, section 3.3.1. A DATA_FIN counts as an octet of the mapping: section 3.3.3.
-    fn map(
+    fn add_mapping(
         &mut self,
         connection: usize,
         direction: usize,
@@ -99,7 +99,7 @@ impl Sessions {
     }
 }
 
-impl DataPlaces {
+impl DataPositions {
     /// Returns the position of a number; of the positions that a 32-bit number may have, the nearest to the furthest position so far.
     /// Section 3.3.
     fn of(&mut self, number: DataSeq) -> i64 {
@@ -125,7 +125,7 @@ impl Mappings {
     /// earlier one starts, so that each takes one step.
     fn add(&mut self, subflow: i64, data: i64, length: u64) {
         let begin = u64::try_from(subflow).ok().filter(|_| data >= 0);
-        if let Some(room) = begin.and_then(|begin| self.0.room(begin..begin + length)) {
+        if let Some(room) = begin.and_then(|begin| self.0.free_start(begin..begin + length)) {
             self.0.fill(room, data - subflow);
         }
     }
@@ -140,6 +140,6 @@ impl Mappings {
             let data = |place: u64| (place as i64).saturating_add(shift) as u64;
             (data(part.start)..data(part.end), payload.slice(octets))
         };
-        self.0.meeting(begin..end).map(cut).filter(|(range, _)| range.start < range.end).collect()
+        self.0.overlapping(begin..end).map(cut).filter(|(range, _)| range.start < range.end).collect()
     }
 }

@@ -77,21 +77,21 @@ impl Observer {
 
     fn send(&mut self, octets: &[u8]) -> Option<()> {
         let print = Fingerprint::of(octets)?;
-        let cargo = self.depart(octets)?;
-        let carried = &mut self.connections[cargo.connection].carried;
+        let content = self.depart(octets)?;
+        let carried = &mut self.connections[content.connection].carried;
         carried.packets += 1;
-        carried.retransmitted += cargo.repeated;
-        self.copies.add(print, Copy { sent: self.now, cargo });
+        carried.retransmitted += content.repeated;
+        self.copies.add(print, Copy { sent: self.now, content });
         Some(())
     }
 
     fn receive(&mut self, octets: &[u8]) -> Option<()> {
         let copy = match self.copies.take_oldest(Fingerprint::of(octets)?) {
             Some(copy) => copy,
-            None => Copy { sent: self.now, cargo: self.depart(octets)? },
+            None => Copy { sent: self.now, content: self.depart(octets)? },
         };
-        let connection = &mut self.connections[copy.cargo.connection];
-        connection.see(copy.cargo.direction, self.now);
+        let connection = &mut self.connections[copy.content.connection];
+        connection.update_times(copy.content.direction, self.now);
         connection.arrive(copy, self.now);
         Some(())
     }
@@ -102,7 +102,7 @@ impl Observer {
             TapEvent::Corrupted => self.copies.take_oldest(print)?,
             _ => self.copies.take_newest(print)?,
         };
-        self.connections[copy.cargo.connection].carried.lost += 1;
+        self.connections[copy.content.connection].carried.lost += 1;
         Some(())
     }
 
@@ -111,14 +111,14 @@ impl Observer {
         let (from, to) = packet.ports();
         let sockets = [SocketAddr::new(packet.source, from), SocketAddr::new(packet.destination, to)];
         let (now, connections) = (self.now, &mut self.connections);
-        let cargo = match &packet.transport {
+        let content = match &packet.transport {
             Transport::Tcp(segment) => self.subflows.depart(sockets, segment, now, connections),
             Transport::Sctp(packet) => self.associations.depart(packet, now, connections)?,
             Transport::Udp(datagram) => self.pairs.depart(sockets, datagram, now, connections),
             Transport::Quic(_) => unreachable!("octets of QUIC parse to a datagram of UDP"),
         };
-        self.connections[cargo.connection].see(cargo.direction, now);
-        Some(cargo)
+        self.connections[content.connection].update_times(content.direction, now);
+        Some(content)
     }
 
     fn finish(self) -> Traffic {

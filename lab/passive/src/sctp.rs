@@ -47,7 +47,7 @@ impl Associations {
         let (index, direction) = self.find(packet, now, connections)?;
         let association = &mut self.associations[index];
         let connection = &mut connections[association.connection];
-        let mut cargo = PacketContent {
+        let mut content = PacketContent {
             connection: association.connection,
             direction,
             ranges: smallvec![],
@@ -60,20 +60,20 @@ impl Associations {
                 let Ok(place) = u64::try_from(place) else { continue };
                 let range = place..place + 1;
                 let repeats = connection.depart(direction, range.clone(), now, |_| piece(data));
-                cargo.repeated += u64::from(repeats);
-                cargo.ranges.push(range);
+                content.repeated += u64::from(repeats);
+                content.ranges.push(range);
                 continue;
             }
             match chunk {
                 // Section 9.2: both are sent after all data has been acknowledged.
-                Chunk::Shutdown { .. } | Chunk::ShutdownAck => cargo.closes = true,
+                Chunk::Shutdown { .. } | Chunk::ShutdownAck => content.closes = true,
                 Chunk::Abort { .. } if !std::mem::replace(&mut association.is_aborted, true) => {
                     connection.reset();
                 }
                 _ => {}
             }
         }
-        Some(cargo)
+        Some(content)
     }
 
     /// Returns the association of a packet, and its direction.

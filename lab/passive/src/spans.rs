@@ -43,7 +43,7 @@ impl<T: Copy> Spans<T> {
             return gaps;
         }
         let mut begin = range.start;
-        for (span, _) in self.meeting(range.clone()) {
+        for (span, _) in self.overlapping(range.clone()) {
             if begin < span.start {
                 gaps.push(begin..span.start);
             }
@@ -57,7 +57,7 @@ impl<T: Copy> Spans<T> {
 
     /// Returns the part of the range from its start, or from the end of a span that covers the start, up to the next span; `None` if that
     /// is empty.
-    pub fn room(&self, range: Range<u64>) -> Option<Range<u64>> {
+    pub fn free_start(&self, range: Range<u64>) -> Option<Range<u64>> {
         let before = self.spans.range(..=range.start).next_back().map_or(0, |(_, (end, _))| *end);
         let begin = range.start.max(before);
         let behind = self.spans.range(begin..).next().map_or(range.end, |(begin, _)| *begin);
@@ -66,7 +66,7 @@ impl<T: Copy> Spans<T> {
     }
 
     /// Returns the whole spans that overlap with the range.
-    pub fn meeting(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, T)> {
+    pub fn overlapping(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, T)> {
         let before = self.spans.range(..range.start).next_back().filter(|(_, (end, _))| *end > range.start);
         let from = range.start.min(range.end);
         let inside = self.spans.range(from..range.end);
@@ -117,8 +117,8 @@ mod tests {
         let mut spans = Spans::default();
         [0..2, 2..3, 4..9].into_iter().for_each(|range| drop(spans.fill(range, ())));
         assert_eq!(spans.run().map(|(end, ())| end).collect::<Vec<_>>(), [2, 3]);
-        let room = [3..9, 0..5, 8..20, 30..31].map(|range| spans.room(range));
+        let room = [3..9, 0..5, 8..20, 30..31].map(|range| spans.free_start(range));
         assert_eq!(room, [Some(3..4), None, Some(9..20), Some(30..31)]);
-        assert_eq!(spans.meeting(1..5).map(|(span, ())| span).collect::<Vec<_>>(), [0..2, 2..3, 4..9]);
+        assert_eq!(spans.overlapping(1..5).map(|(span, ())| span).collect::<Vec<_>>(), [0..2, 2..3, 4..9]);
     }
 }

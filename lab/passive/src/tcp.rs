@@ -70,12 +70,12 @@ impl Subflows {
         });
         if option.is_none() && !segment.payload.is_empty() {
             // RFC 8684 section 3.7: first data without the option means plain TCP.
-            connection.agree(Protocol::Tcp);
+            connection.set_protocol(Protocol::Tcp);
         }
         let is_mptcp = connection.protocol == Protocol::Mptcp;
         let pieces =
             if is_mptcp { side.mappings.pieces(place, &segment.payload) } else { plain(place, segment) };
-        let mut cargo = PacketContent {
+        let mut content = PacketContent {
             connection: index,
             direction,
             ranges: smallvec![],
@@ -88,10 +88,10 @@ impl Subflows {
                 let cut = (part.start - range.start) as usize..(part.end - range.start) as usize;
                 Piece { stream: Some(0), payload: octets.slice(cut) }
             });
-            cargo.ranges.push(range);
+            content.ranges.push(range);
         }
-        cargo.repeated = repeats.into();
-        cargo
+        content.repeated = repeats.into();
+        content
     }
 
     /// Returns the subflow of a segment, and the side that sent it.
@@ -124,7 +124,7 @@ impl Subflows {
         let joined = segment.options.mptcp.as_deref().and_then(|option| self.sessions.joined(option));
         let (connection, turned) = joined.unwrap_or((connections.len(), 0));
         match joined {
-            Some(_) => connections[connection].join(),
+            Some(_) => connections[connection].add_subflow(),
             None => connections.push(Connection::new(Protocol::Tcp, now)),
         }
         Subflow { connection, turned, sides: Default::default(), is_reset: false }

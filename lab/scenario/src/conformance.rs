@@ -97,12 +97,12 @@ impl Traffic {
     }
 
     /// Returns the range "some messages, but not all".
-    fn part(&self) -> RangeInclusive<u64> {
+    fn some_messages(&self) -> RangeInclusive<u64> {
         1..=self.messages - 1
     }
 
     /// Returns all messages for a reliable transport, and `least` or more for others.
-    fn all_or(&self, least: u64) -> RangeInclusive<u64> {
+    fn all_or_at_least(&self, least: u64) -> RangeInclusive<u64> {
         if self.reliability == Reliability::All { self.all() } else { least..=self.messages }
     }
 
@@ -113,7 +113,7 @@ impl Traffic {
     }
 
     /// Returns the expectation if no packet gets through from the beginning; `ends` is the end for transports with connections.
-    fn unheard(&self, ends: ExpectedEnd) -> Expectation {
+    fn never_reached(&self, ends: ExpectedEnd) -> Expectation {
         match self.reliability {
             Reliability::Nothing if self.opens_by_datagram() => (ExpectedEnd::Stalled, 0..=0),
             Reliability::Nothing => (ExpectedEnd::Finished, 0..=0),
@@ -122,13 +122,16 @@ impl Traffic {
     }
 
     /// Returns the expectation if no packet gets through after some time; `ends` is the end for reliable transports.
-    fn cut_off(&self, ends: ExpectedEnd) -> Expectation {
+    fn interrupted(&self, ends: ExpectedEnd) -> Expectation {
         let ends = match (self.times_out, self.workload) {
             (true, _) => ExpectedEnd::Lost,
             (false, "page") => ExpectedEnd::StalledOrFailed,
             _ => ends,
         };
-        (if self.reliability == Reliability::All { ends } else { ExpectedEnd::Finished }, self.part())
+        (
+            if self.reliability == Reliability::All { ends } else { ExpectedEnd::Finished },
+            self.some_messages(),
+        )
     }
 }
 
@@ -145,7 +148,7 @@ const FAULTS: [Fault; 11] = [
         name: "packets are lost at random",
         network: "loss = '5%'",
         workload: "",
-        expectation: |it| Some((ExpectedEnd::Finished, it.all_or(it.messages / 2))),
+        expectation: |it| Some((ExpectedEnd::Finished, it.all_or_at_least(it.messages / 2))),
     },
     Fault {
         name: "the first packet is lost",
@@ -163,32 +166,34 @@ const FAULTS: [Fault; 11] = [
         workload: "",
         expectation: |it| match it.reliability {
             Reliability::Nothing => Some((ExpectedEnd::Finished, it.messages - 2..=it.messages - 2)),
-            Reliability::All | Reliability::Some => Some((ExpectedEnd::Finished, it.all_or(it.messages - 2))),
+            Reliability::All | Reliability::Some => {
+                Some((ExpectedEnd::Finished, it.all_or_at_least(it.messages - 2)))
+            }
         },
     },
     Fault {
         name: "nothing ever arrives",
         network: "loss = '100%'",
         workload: "",
-        expectation: |it| Some(it.unheard(ExpectedEnd::Failed)),
+        expectation: |it| Some(it.never_reached(ExpectedEnd::Failed)),
     },
     Fault {
         name: "nobody listens",
         network: "",
         workload: "listens = false",
-        expectation: |it| Some(it.unheard(ExpectedEnd::Failed)),
+        expectation: |it| Some(it.never_reached(ExpectedEnd::Failed)),
     },
     Fault {
         name: "connecting takes too long",
         network: "loss = '100%'",
         workload: "connect_timeout = '2s'",
-        expectation: |it| Some(it.unheard(ExpectedEnd::NotConnected)),
+        expectation: |it| Some(it.never_reached(ExpectedEnd::NotConnected)),
     },
     Fault {
         name: "the link goes down for good",
         network: GONE,
         workload: "",
-        expectation: |it| Some(it.cut_off(ExpectedEnd::Lost)),
+        expectation: |it| Some(it.interrupted(ExpectedEnd::Lost)),
     },
     Fault {
         name: "the link is down for a second",
@@ -197,7 +202,11 @@ const FAULTS: [Fault; 11] = [
         expectation: |it| {
             Some((
                 ExpectedEnd::Finished,
-                if it.reliability == Reliability::Nothing { it.part() } else { it.all_or(1) },
+                if it.reliability == Reliability::Nothing {
+                    it.some_messages()
+                } else {
+                    it.all_or_at_least(1)
+                },
             ))
         },
     },
@@ -208,7 +217,11 @@ const FAULTS: [Fault; 11] = [
         expectation: |it| {
             Some((
                 ExpectedEnd::Finished,
-                if it.reliability == Reliability::Nothing { it.part() } else { it.all_or(1) },
+                if it.reliability == Reliability::Nothing {
+                    it.some_messages()
+                } else {
+                    it.all_or_at_least(1)
+                },
             ))
         },
     },
@@ -216,7 +229,7 @@ const FAULTS: [Fault; 11] = [
         name: "time is up before the last arrives",
         network: GONE,
         workload: "late_limit = '1s'",
-        expectation: |it| has_a_load(it.workload).then(|| it.cut_off(ExpectedEnd::OutOfTime)),
+        expectation: |it| has_a_load(it.workload).then(|| it.interrupted(ExpectedEnd::OutOfTime)),
     },
 ];
 
@@ -245,21 +258,21 @@ pub fn cases() -> Vec<ConformanceCase> {
         }
     }
     cases.extend(["tcp", "sctp", "quic"].map(overload));
-    cases.extend(["tcp", "sctp", "quic"].map(beside_others));
-    cases.extend(["tcp:address_loss_aborts=true", "sctp:auth=true,addip=true", "mptcp"].map(moving));
+    cases.extend(["tcp", "sctp", "quic"].map(with_background));
+    cases.extend(["tcp:address_loss_aborts=true", "sctp:auth=true,addip=true", "mptcp"].map(moving_client));
     cases.extend(["tcp", "mptcp", "quic"].map(long_message));
     for transport in ["tcp", "mptcp", "sctp:socket=one-to-many"] {
-        cases.extend(FAULTS.iter().filter_map(|fault| early(transport, fault)));
+        cases.extend(FAULTS.iter().filter_map(|fault| early_data(transport, fault)));
     }
-    cases.extend(["tcp", "mptcp", "sctp:streams=4", "quic:streams=4", "udp"].map(asking));
+    cases.extend(["tcp", "mptcp", "sctp:streams=4", "quic:streams=4", "udp"].map(with_onward_requests));
     cases.extend(WORKLOADS.into_iter().flat_map(on_one_host));
     for transport in ["tcp", "mptcp", "sctp:streams=4", "quic:streams=4"] {
         cases.extend(
             WORKLOADS.iter().filter_map(|workload| case(transport, workload, &FAULTS[0])).map(slow_hosts),
         );
     }
-    cases.extend(["tcp", "sctp", "quic"].map(beside_others).map(slow_hosts));
-    cases.extend(["tcp", "sctp:streams=4", "quic:streams=4"].map(asking).map(slow_hosts));
+    cases.extend(["tcp", "sctp", "quic"].map(with_background).map(slow_hosts));
+    cases.extend(["tcp", "sctp:streams=4", "quic:streams=4"].map(with_onward_requests).map(slow_hosts));
     cases.retain(|case| case.scenario.check().is_ok());
     cases
 }
@@ -287,7 +300,7 @@ fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Confor
 }
 
 /// Returns the case in which requests are sent during the handshake, if the transport can do that.
-fn early(transport: &str, fault: &Fault) -> Option<ConformanceCase> {
+fn early_data(transport: &str, fault: &Fault) -> Option<ConformanceCase> {
     let ConformanceCase { mut scenario, name, ends, completed } = case(transport, "page", fault)?;
     let keys = format!("kind = 'page'\nearly = true\n{}\n{}", keys("page"), fault.workload);
     scenario.workload = read(&keys);
@@ -323,7 +336,7 @@ fn long_message(transport: &str) -> ConformanceCase {
 }
 
 /// Returns a case with three background flows: one that ends, one that does not, and one to a server that never answers.
-fn beside_others(transport: &str) -> ConformanceCase {
+fn with_background(transport: &str) -> ConformanceCase {
     let other = |workload: &str, messages| Background {
         transport: transport.parse().expect("a transport of ours"),
         workload: read(workload),
@@ -363,7 +376,7 @@ fn on_one_host(workload: &'static str) -> Vec<ConformanceCase> {
 }
 
 /// Returns a case in which the client changes its address while it loads a page, and has no address for a while.
-fn moving(transport: &str) -> ConformanceCase {
+fn moving_client(transport: &str) -> ConformanceCase {
     let network = "rate = '2Mbit'\npaths = [{}, {}]\nhandover = { at = '0s', overlap = 2, attach = '600ms' }";
     let workload = "kind = 'page'\ndocument = '1kB'\nobjects = 3\nsize = '30kB'\nreopen = true";
     let spec = transport.parse().expect("a transport of ours");
@@ -373,7 +386,7 @@ fn moving(transport: &str) -> ConformanceCase {
 }
 
 /// Returns a case in which the server sends requests to its firewall, then to another server, which sends requests to a third one.
-fn asking(transport: &str) -> ConformanceCase {
+fn with_onward_requests(transport: &str) -> ConformanceCase {
     let spec: TransportSpec = transport.parse().expect("a transport of ours");
     let onward = |workload: &str| OnwardRequests { transport: spec.clone(), workload: read(workload) };
     let onward = vec![
@@ -405,11 +418,11 @@ impl ConformanceCase {
             Err(RunError::Refused(why)) => return Verdict::Refused(why),
             Err(problem) => return Verdict::Differs(problem.to_string()),
         };
-        self.differs(&run).map_or(Verdict::Passed, Verdict::Differs)
+        self.mismatch(&run).map_or(Verdict::Passed, Verdict::Differs)
     }
 
     /// Returns how a run differs from the expectation.
-    fn differs(&self, run: &Run) -> Option<String> {
+    fn mismatch(&self, run: &Run) -> Option<String> {
         let Scenario { transport, messages, background, .. } = &self.scenario;
         let missing = if transport.gives_up() { Outcome::Abandoned } else { Outcome::Unfinished };
         let records =

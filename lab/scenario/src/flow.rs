@@ -194,7 +194,7 @@ impl Flow {
     pub fn note_sending(&mut self, now: Time, tally: FlowProgress) {
         // Any of the messages that may be lost could still be in flight, so the silence begins with the last message.
         let last = self.limits.silence.is_some() && tally.all_due;
-        if last || self.under_way(tally) <= 1 {
+        if last || self.outstanding_messages(tally) <= 1 {
             self.progress = now;
         }
     }
@@ -242,7 +242,7 @@ impl Flow {
 
     /// Ends the flow if it has stalled or its time is up.
     pub fn check(&mut self, now: Time, tally: FlowProgress) {
-        let outstanding = self.under_way(tally);
+        let outstanding = self.outstanding_messages(tally);
         if let (true, Some(within)) = (now >= self.connect_by(), self.limits.connect_timeout) {
             self.stop(RunEnd::NotConnected { within });
         } else if self.silence(tally).is_some_and(|silence| now >= self.progress + silence) {
@@ -265,7 +265,7 @@ impl Flow {
 
     /// Ends the flow because no further event can occur.
     pub fn deadlock(&mut self, now: Time, tally: FlowProgress) {
-        let outstanding = self.under_way(tally);
+        let outstanding = self.outstanding_messages(tally);
         self.stop(RunEnd::Stalled { since: self.progress, at: now, outstanding });
     }
 
@@ -274,13 +274,13 @@ impl Flow {
     }
 
     fn finish_if_done(&mut self, tally: FlowProgress) {
-        if tally.all_due && self.under_way(tally) == 0 {
+        if tally.all_due && self.outstanding_messages(tally) == 0 {
             self.stop(RunEnd::Finished);
         }
     }
 
     /// Returns the number of messages that are due and not settled.
-    fn under_way(&self, tally: FlowProgress) -> u64 {
+    fn outstanding_messages(&self, tally: FlowProgress) -> u64 {
         tally.due.saturating_sub(tally.done + self.abandoned)
     }
 

@@ -18,32 +18,32 @@ pub struct OnwardLinks {
 }
 
 impl Scenario {
-    /// Returns the links of each flow: the measured one, `background` ones, then onward flows. `bell` returns the callback that wakes the
+    /// Returns the links of each flow: the measured one, `background` ones, then onward flows. `wake` returns the callback that wakes the
     /// applications of a flow.
     pub fn link_onward_flows(
         &self,
         background: usize,
-        bell: impl Fn(usize) -> WakeCallback,
+        wake: impl Fn(usize) -> WakeCallback,
     ) -> Vec<OnwardLinks> {
         let (first, onward) = (1 + background, self.onward.iter().map(|onward| &onward.workload));
-        let mut tied: Vec<OnwardLinks> =
+        let mut links: Vec<OnwardLinks> =
             (0..first + self.onward.len()).map(|_| OnwardLinks::default()).collect();
         let mut asked: BTreeMap<&str, (PendingRequests, usize)> = BTreeMap::new();
         let flows = [(0, &self.workload)].into_iter().chain((first..).zip(onward));
         for (flow, workload) in flows {
             if let Some((desk, place)) = asked.get_mut(workload.from()).filter(|_| flow > 0) {
-                tied[flow].asker = Some(desk.asker(*place, bell(flow)));
+                links[flow].asker = Some(desk.asker(*place, wake(flow)));
                 *place += 1;
             }
-            let askers = self.asks(workload.to());
+            let askers = self.onward_count(workload.to());
             if askers > 0 {
                 let desk = PendingRequests::new(askers);
-                desk.on_ready(bell(flow));
-                tied[flow].desk = Some(desk.clone());
+                desk.on_ready(wake(flow));
+                links[flow].desk = Some(desk.clone());
                 asked.insert(workload.to(), (desk, 0));
             }
         }
-        tied
+        links
     }
 
     /// Returns why the measured flow ended: if it stalled, the reason is the first of the `onward` flows that failed.
@@ -60,7 +60,7 @@ impl Scenario {
     }
 
     /// Returns the number of requests that a server sends to other servers before it replies.
-    fn asks(&self, server: &str) -> usize {
+    fn onward_count(&self, server: &str) -> usize {
         self.onward.iter().filter(|onward| onward.workload.from() == server).count()
     }
 
@@ -90,7 +90,7 @@ impl Scenario {
             return Err(ScenarioError::AsksUnasked(from.to_owned()));
         }
         // This also excludes cycles.
-        if reached.contains(&to) && self.asks(to) > 0 {
+        if reached.contains(&to) && self.onward_count(to) > 0 {
             return Err(ScenarioError::AskedByTwo(to.to_owned()));
         }
         Ok(())
@@ -152,14 +152,14 @@ mod tests {
     #[test]
     fn each_flow_is_tied_to_those_that_it_waits_for() {
         let scenario = scenario(ECHO, &[("b c", ECHO), ("b d", ECHO), ("d a", ECHO)]);
-        assert_eq!(["a", "b", "c", "d"].map(|server| scenario.asks(server)), [0, 2, 0, 1]);
-        let tied = scenario.link_onward_flows(2, |_| Box::new(|| ()));
+        assert_eq!(["a", "b", "c", "d"].map(|server| scenario.onward_count(server)), [0, 2, 0, 1]);
+        let links = scenario.link_onward_flows(2, |_| Box::new(|| ()));
         let shape: Vec<(bool, bool)> =
-            tied.iter().map(|tied| (tied.asker.is_some(), tied.desk.is_some())).collect();
+            links.iter().map(|links| (links.asker.is_some(), links.desk.is_some())).collect();
         let (measured, beside) = ((false, true), (false, false));
         assert_eq!(shape, [measured, beside, beside, (true, false), (true, true), (true, false)]);
         // Two onward flows depend on the measured flow, with different positions.
-        let places = |flow: usize| format!("{:?}", tied[flow].asker).contains("place: 1");
+        let places = |flow: usize| format!("{:?}", links[flow].asker).contains("place: 1");
         assert_eq!([3, 4, 5].map(places), [false, true, false]);
     }
 }

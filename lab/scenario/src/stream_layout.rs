@@ -23,7 +23,7 @@ pub fn stream_layout(transport: &TransportSpec) -> StreamLayout {
 /// (`handshake_flight` of its stack): a leaf and an intermediate with P-256 keys.
 const fn handshake(tls: Tls) -> Handshake {
     /// Octets of a TLS 1.3 record in addition to its content.
-    const AROUND: u16 = 22;
+    const RECORD_OVERHEAD: u16 = 22;
     const CHANGE_CIPHER_SPEC: u16 = 6;
     const CLIENT_HELLO: u16 = 5 + 256;
     /// `pre_shared_key` with a ticket of 200 octets and a binder of SHA-256, and `psk_key_exchange_modes`.
@@ -32,25 +32,25 @@ const fn handshake(tls: Tls) -> Handshake {
     const CERTIFICATES: u16 = 2500;
     const FINISHED: u16 = 4 + 32;
     const EXTENSIONS: u16 = 4 + 2 + 11;
-    const CLIENT_FINISHED: u16 = CHANGE_CIPHER_SPEC + FINISHED + AROUND;
+    const CLIENT_FINISHED: u16 = CHANGE_CIPHER_SPEC + FINISHED + RECORD_OVERHEAD;
     match tls {
         Tls::Full => Handshake {
             hello: CLIENT_HELLO,
-            answer: SERVER_HELLO + CERTIFICATES + AROUND,
+            answer: SERVER_HELLO + CERTIFICATES + RECORD_OVERHEAD,
             finished: CLIENT_FINISHED,
             is_early: false,
         },
         Tls::Resumed => Handshake {
             hello: CLIENT_HELLO + TICKET,
-            answer: SERVER_HELLO + 6 + EXTENSIONS + FINISHED + AROUND,
+            answer: SERVER_HELLO + 6 + EXTENSIONS + FINISHED + RECORD_OVERHEAD,
             finished: CLIENT_FINISHED,
             is_early: false,
         },
         Tls::Early => Handshake {
             hello: CLIENT_HELLO + TICKET + 4 + CHANGE_CIPHER_SPEC,
-            answer: SERVER_HELLO + 6 + EXTENSIONS + 4 + FINISHED + AROUND,
+            answer: SERVER_HELLO + 6 + EXTENSIONS + 4 + FINISHED + RECORD_OVERHEAD,
             // EndOfEarlyData is in its own record.
-            finished: 4 + AROUND + FINISHED + AROUND,
+            finished: 4 + RECORD_OVERHEAD + FINISHED + RECORD_OVERHEAD,
             is_early: true,
         },
     }

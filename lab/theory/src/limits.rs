@@ -32,7 +32,7 @@ pub enum NotApplicable {
 }
 
 /// The largest overlap at which the closed form is within 5 % of the event simulation.
-const MOST_OVERLAP: f64 = 0.08;
+const MAX_OVERLAP: f64 = 0.08;
 
 /// A day in ns.
 const DAY: u64 = 86_400_000_000_000;
@@ -52,5 +52,5 @@ pub fn applies(transfer: &Transfer) -> Result<(), NotApplicable> {
         return Err(NotApplicable::Window { in_flight, window });
     }
     let overlap = overlapping_timeouts(transfer);
-    if overlap > MOST_OVERLAP { Err(NotApplicable::Timeouts { overlap }) } else { Ok(()) }
+    if overlap > MAX_OVERLAP { Err(NotApplicable::Timeouts { overlap }) } else { Ok(()) }
 }

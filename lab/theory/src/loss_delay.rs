@@ -17,7 +17,7 @@ pub(crate) struct Level {
 }
 
 /// Maximum consecutive losses of one packet that are considered.
-const MOST_LOSSES: u32 = 32;
+const MAX_LOSSES: u32 = 32;
 
 /// Returns the distribution of `X`, ascending; empty without loss.
 pub(crate) fn levels(transfer: &Transfer) -> Vec<Level> {
@@ -37,7 +37,7 @@ fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
     let mut arrived = BTreeMap::new();
     // The probability of each delay of the next transmission and number of timeouts before it.
     let mut sent = BTreeMap::from([((0u64, 0), 1.0)]);
-    for losses in 1..=MOST_LOSSES {
+    for losses in 1..=MAX_LOSSES {
         let mut again = BTreeMap::new();
         for ((late, timeouts), probability) in sent {
             for step in detection.steps(losses == 1, timeouts) {

@@ -130,10 +130,10 @@ impl Chain {
                     self.install_filter(place, &release)?;
                 }
                 Stage::Filter(Filter::Drop(numbers)) => {
-                    self.install_counter(place, || tc_bpf::drops(numbers))?
+                    self.install_counter(place, || tc_bpf::drops(numbers))?;
                 }
                 Stage::Filter(Filter::Police(bucket)) => {
-                    self.install_counter(place, || tc_bpf::police(*bucket))?
+                    self.install_counter(place, || tc_bpf::police(*bucket))?;
                 }
                 _ => self.install_stage(place)?,
             }

@@ -52,7 +52,7 @@ impl SeriesFile {
         let network =
             Topology::new(&point.network).map_err(|e| Self::refuse(point.to_string(), e.to_string()))?;
         let queues = network.queues().into_iter().map(Arc::from).collect();
-        let delivered = Delivered::new(interval, flows);
+        let delivered = DeliveredOctets::new(interval, flows);
         Ok(Self {
             file,
             interval,
@@ -79,8 +79,8 @@ impl SeriesFile {
 
     /// Writes the remaining rows, and the deliveries until the run had `ended`.
     pub(crate) fn finish(mut self, ended: Time) -> Result<(), LabError> {
-        let delivered = std::mem::replace(&mut self.delivered, Delivered::new(self.interval, 0));
-        for (flow, intervals) in delivered.until(ended) {
+        let delivered = std::mem::replace(&mut self.delivered, DeliveredOctets::new(self.interval, 0));
+        for (flow, intervals) in delivered.finish(ended) {
             for (at, octets) in intervals {
                 let mut row = Row { at, subject: SampledObject::Flow(flow), numbers: [None; _] };
                 row.set("delivered_octets", Some(octets));

@@ -14,7 +14,7 @@ use super::ControlError;
 pub(crate) type Key = [u8; 32];
 
 /// Maximum octets of a message, enough for a ledger of some million messages.
-pub(crate) const LONGEST: usize = 256 << 20;
+pub(crate) const MAX_MESSAGE: usize = 256 << 20;
 
 /// Returns HMAC-SHA-256 over all parts, each preceded by its length to prevent confusion.
 pub(crate) fn proof(key: &[u8], parts: &[&[u8]]) -> Key {
@@ -67,8 +67,8 @@ impl<S: Write> Outbox<S> {
     /// Sends a message.
     pub(crate) fn send(&mut self, message: &impl Serialize) -> Result<(), ControlError> {
         let body = serde_json::to_vec(message).expect("messages are plain data");
-        if body.len() > LONGEST {
-            return Err(ControlError::TooLong(body.len(), LONGEST));
+        if body.len() > MAX_MESSAGE {
+            return Err(ControlError::TooLong(body.len(), MAX_MESSAGE));
         }
         let proof = proof(&self.key, &[&self.next.to_be_bytes(), &body]);
         self.next += 1;
@@ -98,7 +98,7 @@ impl<S: Read> Inbox<S> {
 
     /// Returns the next message.
     pub(crate) fn receive<M: DeserializeOwned>(&mut self) -> Result<M, ControlError> {
-        self.receive_short(LONGEST)
+        self.receive_short(MAX_MESSAGE)
     }
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn take(stream: &mut impl Read, most: usize) -> Result<Vec<u8>, Contr
 
 /// Parses a message.
 pub(crate) fn parse<M: DeserializeOwned>(body: &[u8]) -> Result<M, ControlError> {
-    serde_json::from_slice(body).map_err(|problem| ControlError::Nonsense(problem.to_string()))
+    serde_json::from_slice(body).map_err(|problem| ControlError::Malformed(problem.to_string()))
 }
 
 #[cfg(test)]
@@ -188,11 +188,11 @@ mod tests {
     #[test]
     fn a_length_without_a_message_makes_no_room_and_a_huge_one_is_refused() {
         let (_, problem) = heard(&[0xff; 40], KEY);
-        assert!(matches!(problem, ControlError::TooLong(0xffff_ffff, LONGEST)), "{problem}");
+        assert!(matches!(problem, ControlError::TooLong(0xffff_ffff, MAX_MESSAGE)), "{problem}");
         let mut inbox = Inbox::new(&[0, 0, 1, 0, b'"'][..], KEY);
         assert!(matches!(inbox.receive_short::<String>(255), Err(ControlError::TooLong(256, 255))));
-        let announced = (LONGEST as u32).to_be_bytes();
-        assert!(matches!(take(&mut &announced[..], LONGEST), Err(ControlError::Closed)));
+        let announced = (MAX_MESSAGE as u32).to_be_bytes();
+        assert!(matches!(take(&mut &announced[..], MAX_MESSAGE), Err(ControlError::Closed)));
     }
 
     #[test]

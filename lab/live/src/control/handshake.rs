@@ -16,7 +16,7 @@ use crate::secret::Secret;
 const PROTOCOL: u32 = 5;
 
 /// Maximum octets of a greeting or a proof.
-const GREETING: usize = 1 << 10;
+const MAX_GREETING: usize = 1 << 10;
 
 /// Labels from which each direction derives its own key.
 const CLIENT: &[u8] = b"client";
@@ -54,13 +54,13 @@ impl Hello {
     }
 }
 
-fn say(stream: &mut impl Write, body: &[u8]) -> Result<(), ControlError> {
+fn send(stream: &mut impl Write, body: &[u8]) -> Result<(), ControlError> {
     stream.write_all(&[&(body.len() as u32).to_be_bytes()[..], body].concat())?;
     Ok(stream.flush()?)
 }
 
 /// Performs the handshake on a stream that is split in two halves.
-pub(crate) fn greet<R: Read, W: Write>(
+pub(crate) fn authenticate<R: Read, W: Write>(
     side: Side,
     secret: &Secret,
     (mut from, mut to): (R, W),
@@ -68,18 +68,18 @@ pub(crate) fn greet<R: Read, W: Write>(
     let own = Hello::new()?;
     let said = serde_json::to_vec(&own).expect("it is plain data");
     let heard = if side == Side::Client {
-        say(&mut to, &said)?;
-        frame::take(&mut from, GREETING)?
+        send(&mut to, &said)?;
+        frame::take(&mut from, MAX_GREETING)?
     } else {
-        let heard = frame::take(&mut from, GREETING)?;
+        let heard = frame::take(&mut from, MAX_GREETING)?;
         // A peer that does not speak this protocol gets no answer.
         frame::parse::<Hello>(&heard)?;
-        say(&mut to, &said)?;
+        send(&mut to, &said)?;
         heard
     };
     let other: Hello = frame::parse(&heard)?;
     if other.hol != own.hol || other.nonce == own.nonce {
-        return Err(ControlError::Nonsense(
+        return Err(ControlError::Malformed(
             "the other program did not answer with hol's greeting; is `hol live serve` what listens there?"
                 .to_owned(),
         ));
@@ -99,7 +99,7 @@ pub(crate) fn greet<R: Read, W: Write>(
         outbox.send(&Proof::IKnow)?;
     }
     // A server that rejects the proof closes the connection.
-    let heard = inbox.receive_short::<Proof>(GREETING);
+    let heard = inbox.receive_short::<Proof>(MAX_GREETING);
     let Proof::IKnow = heard.map_err(|problem| match problem {
         ControlError::Forged => ControlError::Secret,
         ControlError::Closed if side == Side::Client => ControlError::Secret,
@@ -126,7 +126,7 @@ mod tests {
 
     /// Performs the handshake; closes the stream after an error, as a host does.
     fn meet(side: Side, secret: &Secret, stream: UnixStream) -> Met {
-        greet(side, secret, (stream.try_clone().unwrap(), stream))
+        authenticate(side, secret, (stream.try_clone().unwrap(), stream))
     }
 
     fn both(client: &str, server: &str) -> [Met; 2] {
@@ -179,8 +179,8 @@ mod tests {
             vec![0xff; 100],
             framed(b"{}"),
             framed(&hello[..hello.len() - 1]),
-            framed(&vec![b'['; GREETING]),
-            framed(&vec![b' '; GREETING + 1]),
+            framed(&vec![b'['; MAX_GREETING]),
+            framed(&vec![b' '; MAX_GREETING + 1]),
         ] {
             assert!(answer(&octets).0.is_empty(), "{:?}", String::from_utf8_lossy(&octets));
         }
@@ -194,7 +194,7 @@ mod tests {
         ] {
             let (said, problem) = answer(&framed(&serde_json::to_vec(&other).unwrap()));
             assert!(problem.to_string().contains("install the same"), "{problem}");
-            let greeting: Hello = frame::parse(&frame::take(&mut &said[..], GREETING).unwrap()).unwrap();
+            let greeting: Hello = frame::parse(&frame::take(&mut &said[..], MAX_GREETING).unwrap()).unwrap();
             assert_eq!(framed(&serde_json::to_vec(&greeting).unwrap()).len(), said.len());
         }
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::placement::Placement;
 
 /// Maximum number of samples reported of a run: one more than allowed, so that the run is rejected as in every world.
-pub(crate) const MOST_SEEN: usize = Sample::MOST as usize + 1;
+pub(crate) const MAX_SAMPLES: usize = Sample::MOST as usize + 1;
 
 /// A message of the host with the experiment.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,17 +28,20 @@ pub(crate) enum Request {
     /// Starts the clients. `ports` contains those of the servers on other hosts, by flow.
     Start { ports: Vec<u16> },
     /// Report of the server of a flow whose client runs on the host.
-    News(usize, PeerReport),
+    #[serde(rename = "News")]
+    ServerReport(usize, PeerReport),
     /// Ends the host's clients.
     EndClients,
     /// Reports that all clients have ended, and requests the results.
-    Over,
+    #[serde(rename = "Over")]
+    End,
     /// To a router: asks whether it lies between these two hosts.
     Between { client: IpAddr, server: IpAddr },
     /// To a router: shapes the path between these hosts.
     Shape { network: Box<NetworkSpec>, seed: u64 },
     /// To a router: requests that it restores the path and sends its counters.
-    PutBack,
+    #[serde(rename = "PutBack")]
+    Restore,
 }
 
 /// A run, as described to one of its hosts.
@@ -66,7 +69,8 @@ pub(crate) enum Reply {
     /// When the query arrived and when this reply was sent, on the host's monotonic clock.
     Pong { received: u64, sent: u64 },
     /// The host can run the scenario; contains its relevant settings.
-    Fit(BTreeMap<String, String>),
+    #[serde(rename = "Fit")]
+    Supported(BTreeMap<String, String>),
     /// The host cannot run the scenario, for this reason.
     Refused(String),
     /// The ports of the servers, by flow.
@@ -74,15 +78,19 @@ pub(crate) enum Reply {
     /// The host has ended its clients.
     ClientsEnded,
     /// Report of the server of a flow that runs on this host.
-    News(usize, PeerReport),
+    #[serde(rename = "News")]
+    ServerReport(usize, PeerReport),
     /// Samples of the host's senders, by flow: some of them, sent before the results.
-    Seen(Vec<(usize, CompactSenderSample)>),
+    #[serde(rename = "Seen")]
+    Samples(Vec<(usize, CompactSenderSample)>),
     /// The results of the ends on the host.
-    Noted(Vec<(usize, EndResult)>),
+    #[serde(rename = "Noted")]
+    Results(Vec<(usize, EndResult)>),
     /// The host failed, for this reason.
     Failed(String),
     /// The router lies between the hosts; contains its interfaces to the client and to the server.
-    Way([String; 2]),
+    #[serde(rename = "Way")]
+    Interfaces([String; 2]),
     /// The path is shaped.
     Shaped,
     /// The path is restored; contains the counters of the packets to the server and to the client.

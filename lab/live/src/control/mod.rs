@@ -5,10 +5,10 @@ mod handshake;
 mod message;
 
 #[cfg(test)]
-pub(crate) use frame::LONGEST;
+pub(crate) use frame::MAX_MESSAGE;
 pub(crate) use frame::{Inbox, Outbox, proof};
-pub(crate) use handshake::greet;
-pub(crate) use message::{HostDescription, LinkCounters, MOST_SEEN, Plan, Reply, Request};
+pub(crate) use handshake::authenticate;
+pub(crate) use message::{HostDescription, LinkCounters, MAX_SAMPLES, Plan, Reply, Request};
 
 use std::io;
 
@@ -20,7 +20,7 @@ pub enum ControlError {
     Io(io::Error),
     /// No message arrived before the timeout.
     #[error("no message from the other host for 10 s; check the host and the path")]
-    Silent,
+    Timeout,
     /// The other side closed the channel, perhaps within a message.
     #[error("the other host closed the control channel")]
     Closed,
@@ -32,7 +32,7 @@ pub enum ControlError {
     Forged,
     /// A message cannot be parsed.
     #[error("cannot parse a message: {0}")]
-    Nonsense(String),
+    Malformed(String),
     /// The other side's program has another version.
     #[error("the other host has hol {theirs}, this one {ours}; install the same version on both")]
     Version {
@@ -54,7 +54,7 @@ pub enum ControlError {
 impl From<io::Error> for ControlError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Self::Silent,
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Self::Timeout,
             io::ErrorKind::UnexpectedEof
             | io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionAborted

@@ -11,19 +11,20 @@ use super::interfaces::Interface;
 use crate::control::LinkCounters;
 
 /// The first of sixteen handles that identify this program's disciplines. A user's `tc` chooses others by default.
-const MARK: u32 = 0x7640;
+const FIRST_HANDLE: u32 = 0x7640;
 
 /// Returns the handle of the emulator at `place` of a link.
 const fn handle(place: usize) -> u32 {
-    (MARK + place as u32) << 16
+    (FIRST_HANDLE + place as u32) << 16
 }
 
 fn is_ours(discipline: &Discipline) -> bool {
-    (MARK..MARK + 16).contains(&(discipline.handle >> 16)) && discipline.kind == emulator::KIND
+    (FIRST_HANDLE..FIRST_HANDLE + 16).contains(&(discipline.handle >> 16))
+        && discipline.kind == emulator::KIND
 }
 
 /// Checks that emulators can be set up on this host; otherwise returns the reason and the remedy.
-pub(crate) fn is_possible() -> Result<(), String> {
+pub(crate) fn check_support() -> Result<(), String> {
     /// The loopback interface, which is first in every network namespace.
     const LOOPBACK: u32 = 1;
     // netem itself rejects a message without settings, after the kernel has found netem and checked permissions; nothing has changed then.
@@ -46,9 +47,9 @@ pub(crate) fn is_possible() -> Result<(), String> {
 }
 
 /// Returns an error for an interface whose root discipline was set by a user.
-pub(super) fn is_free(interface: &Interface) -> Result<(), String> {
+pub(super) fn check_unused(interface: &Interface) -> Result<(), String> {
     let all = all().map_err(|problem| format!("cannot list its queues: {problem}"))?;
-    let taken = all.iter().find(|one| one.interface == interface.index && is_users(one));
+    let taken = all.iter().find(|one| one.interface == interface.index && is_set_by_user(one));
     taken.map_or(Ok(()), |one| {
         let (Interface { name, .. }, Discipline { kind, handle, .. }) = (interface, one);
         Err(format!(
@@ -59,12 +60,12 @@ pub(super) fn is_free(interface: &Interface) -> Result<(), String> {
 }
 
 /// Returns whether a user set the discipline: those that the kernel sets have no handle.
-fn is_users(discipline: &Discipline) -> bool {
+fn is_set_by_user(discipline: &Discipline) -> bool {
     discipline.is_root() && discipline.handle != 0 && !is_ours(discipline)
 }
 
 /// Sets up the emulators of a link for packets that leave an interface.
-pub(super) fn put(interface: &Interface, line: &ShapedLink, seed: Seed) -> Result<(), String> {
+pub(super) fn set_up(interface: &Interface, line: &ShapedLink, seed: Seed) -> Result<(), String> {
     let told = Socket::routing().and_then(|socket| {
         messages(interface.index, line, seed).try_for_each(|message| socket.tell(message))
     });
@@ -94,7 +95,7 @@ pub(super) fn passed(interfaces: [&Interface; 2]) -> io::Result<[LinkCounters; 2
 }
 
 /// Restores the kernel's disciplines on all interfaces with this program's emulators.
-pub(super) fn put_back() -> io::Result<()> {
+pub(super) fn restore() -> io::Result<()> {
     let socket = Socket::routing()?;
     let all = all()?;
     let ours = all.iter().filter(|one| one.is_root() && is_ours(one));
@@ -128,7 +129,7 @@ mod tests {
             (handle(0), "netem", false),
             (handle(3), "netem", false),
         ] {
-            assert_eq!(is_users(&discipline(handle, kind)), users, "{kind} {handle:x}");
+            assert_eq!(is_set_by_user(&discipline(handle, kind)), users, "{kind} {handle:x}");
         }
         assert!(is_ours(&discipline(handle(0), "netem")) && !is_ours(&discipline(0x8001_0000, "netem")));
     }

@@ -15,7 +15,7 @@ pub(crate) struct Exchange {
     responses: Reader,
     transactions: Vec<Transaction>,
     /// Requests for which no head of a response has been read; responses are in the order of the requests. Section 9.3.2.
-    unanswered: VecDeque<Unanswered>,
+    unanswered: VecDeque<UnansweredRequest>,
     /// The transaction whose response is in progress.
     answered: Option<usize>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Transaction {
 
 /// The properties of a request that affect the length of its response.
 #[derive(Debug)]
-struct Unanswered {
+struct UnansweredRequest {
     transaction: usize,
     method: Method,
 }
@@ -83,7 +83,7 @@ impl Exchange {
     }
 
     fn begin_request(&mut self, begin: u64, method: Method, framing: Framing) {
-        self.unanswered.push_back(Unanswered { transaction: self.transactions.len(), method });
+        self.unanswered.push_back(UnansweredRequest { transaction: self.transactions.len(), method });
         self.transactions.push(Transaction { begin, end: None, reply_end: None, refused: false });
         self.requests.follow(framing);
     }

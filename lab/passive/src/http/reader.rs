@@ -50,7 +50,7 @@ pub(super) enum Event {
 }
 
 /// Maximum octets of a head or trailer; servers accept 8 to 64 kB.
-const MOST: usize = 1 << 16;
+const MAX_HEAD: usize = 1 << 16;
 
 impl Reader {
     /// Consumes octets until there is an event.
@@ -119,10 +119,10 @@ impl Reader {
         self.line.extend_from_slice(&octets[..taken]);
         self.lines += taken;
         self.skip(octets, taken as u64);
-        if self.lines > MOST {
+        if self.lines > MAX_HEAD {
             (self.state, self.line) = (State::Opaque, Vec::new());
         }
-        end.filter(|_| self.lines <= MOST)?;
+        end.filter(|_| self.lines <= MAX_HEAD)?;
         let mut line = std::mem::take(&mut self.line);
         line.pop();
         line.pop_if(|octet| *octet == b'\r');

@@ -6,12 +6,12 @@ use super::parsed_packet::{ParsedPacket, TransportContent};
 use crate::copies::Fingerprint;
 
 /// The time in ns for which a packet is remembered if its identification distinguishes it from retransmissions (RFC 6864 section 4.3).
-const IDENTIFIED: u64 = 1_000_000_000;
+const IDENTIFIED_TIME: u64 = 1_000_000_000;
 /// The time in ns for which a packet without identification is remembered. A retransmission takes at least a round trip: RFC 9293 section
 /// 3.8.1.
-const UNIDENTIFIED: u64 = 1_000_000;
+const UNIDENTIFIED_TIME: u64 = 1_000_000;
 /// Maximum number of remembered packets.
-const MOST: usize = 1 << 16;
+const MAX_PACKETS: usize = 1 << 16;
 
 /// The packets captured recently.
 #[derive(Debug, Default)]
@@ -24,9 +24,9 @@ pub(crate) struct DuplicateFilter {
 
 impl DuplicateFilter {
     /// Returns whether this packet, captured at time `at`, is a duplicate of one captured shortly before.
-    pub fn is_repeat(&mut self, at: u64, ip: &[u8], parsed_packet: &ParsedPacket) -> bool {
+    pub fn is_duplicate(&mut self, at: u64, ip: &[u8], parsed_packet: &ParsedPacket) -> bool {
         while let Some(&(before, print)) = self.order.front()
-            && (before + IDENTIFIED < at || self.order.len() >= MOST)
+            && (before + IDENTIFIED_TIME < at || self.order.len() >= MAX_PACKETS)
         {
             self.order.pop_front();
             if self.seen.get(&print) == Some(&before) {
@@ -35,11 +35,11 @@ impl DuplicateFilter {
         }
         let is_identified = ip[0] >> 4 == 4 && ip.get(4..6).is_some_and(|number| number != [0, 0]);
         // Equal datagrams may be different packets.
-        if !is_identified && !matches!(parsed_packet.says, TransportContent::Numbered(_)) {
+        if !is_identified && !matches!(parsed_packet.content, TransportContent::Numbered(_)) {
             return false;
         }
         let Some(print) = Fingerprint::of(ip) else { return false };
-        let patience = if is_identified { IDENTIFIED } else { UNIDENTIFIED };
+        let patience = if is_identified { IDENTIFIED_TIME } else { UNIDENTIFIED_TIME };
         if self.seen.get(&print).is_some_and(|before| at.saturating_sub(*before) <= patience) {
             self.repeats += 1;
             return true;

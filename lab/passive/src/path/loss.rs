@@ -75,11 +75,13 @@ fn bursts(outcomes: &[Outcome]) -> Option<Bursts> {
 }
 
 /// Minimum number of reordered packets for a path that reorders.
-const LEAST_LATE: usize = 3;
+const MIN_REORDERED: usize = 3;
 
 fn reordering(outcomes: &[Outcome]) -> Option<Reordering> {
     let lags = || {
-        outcomes.iter().filter_map(|outcome| if let Outcome::Late(lag) = outcome { Some(*lag) } else { None })
+        outcomes
+            .iter()
+            .filter_map(|outcome| if let Outcome::Reordered(lag) = outcome { Some(*lag) } else { None })
     };
     let late = lags().count();
     let median = |of: fn(OvertakenDelay) -> u64| {
@@ -89,7 +91,7 @@ fn reordering(outcomes: &[Outcome]) -> Option<Reordering> {
     };
     let (low, high) = (median(|lag| lag.least)?, median(|lag| lag.most)?);
     let share = Bounds::of_share(late as u64, outcomes.len() as f64, CONFIDENCE)?;
-    (late >= LEAST_LATE)
+    (late >= MIN_REORDERED)
         .then_some(Reordering { share, by: Bounds { value: f64::midpoint(low, high), low, high } })
 }
 

@@ -24,7 +24,7 @@ pub(crate) use conversation::Conversation;
 pub(crate) use duplicate_filter::DuplicateFilter;
 pub use loss::{Bursts, LossEstimate, Reordering};
 pub(crate) use parsed_packet::{ParsedPacket, TransportContent};
-use path_estimate::LEAST_SAMPLES;
+use path_estimate::MIN_SAMPLES;
 pub use path_estimate::{Mtu, PathEstimate, RoundTrip};
 pub use rate::Rate;
 use sender_trace::{Delivery, Outcome};
@@ -73,7 +73,7 @@ impl PathLearner {
         let [first, last] = self.span.unwrap_or([at; 2]);
         let at = at.max(last);
         self.span = Some([first, at]);
-        if self.twice.is_repeat(at, ip, &parsed_packet) {
+        if self.twice.is_duplicate(at, ip, &parsed_packet) {
             return;
         }
         let (packets, longest) = self.pairs.entry(ascending(parsed_packet.hosts)).or_default();
@@ -83,12 +83,12 @@ impl PathLearner {
             (parsed_packet.hosts[0], parsed_packet.ports[0]),
             (parsed_packet.hosts[1], parsed_packet.ports[1]),
         ];
-        match &parsed_packet.says {
-            TransportContent::Numbered(says) => {
-                let index = self.find(sockets, says);
+        match &parsed_packet.content {
+            TransportContent::Numbered(fields) => {
+                let index = self.find(sockets, fields);
                 let conversation = &mut self.conversations[index];
                 let side = usize::from(conversation.sides[0] != sockets[0]);
-                conversation.pass(at, side, parsed_packet.length, says);
+                conversation.pass(at, side, parsed_packet.length, fields);
             }
             TransportContent::Datagram(_) => {
                 self.handle_quic_handshake(at, sockets, parsed_packet.is_long_quic);
@@ -111,10 +111,10 @@ impl PathLearner {
         conversation.handle_quic_handshake(at, side);
     }
 
-    fn find(&mut self, sockets: [(IpAddr, u16); 2], says: &parsed_packet::SequenceFields) -> usize {
+    fn find(&mut self, sockets: [(IpAddr, u16); 2], fields: &parsed_packet::SequenceFields) -> usize {
         let key = ascending(sockets);
         let known = self.by_sockets.get(&key).copied();
-        known.filter(|index| !self.conversations[*index].is_over(says)).unwrap_or_else(|| {
+        known.filter(|index| !self.conversations[*index].is_ended_by(fields)).unwrap_or_else(|| {
             self.conversations.push(Conversation::new(sockets));
             self.by_sockets.insert(key, self.conversations.len() - 1);
             self.conversations.len() - 1
@@ -140,7 +140,7 @@ impl PathLearner {
         let server = if pair[0] == client { pair[1] } else { pair[0] };
         let flows = Flows { conversations: &conversations, client };
         let rates = [0, 1].map(|direction| rate::rate(&flows.deliveries(direction)));
-        let is_busy = rates.iter().any(|rate| matches!(rate, Some(Rate::Seen { .. })));
+        let is_busy = rates.iter().any(|rate| matches!(rate, Some(Rate::Measured { .. })));
         let round_trip = flows.round_trip(is_busy);
         let patience = round_trip.as_ref().map(|round_trip| round_trip.shortest * 4 / 5);
         Ok(PathEstimate {
@@ -187,7 +187,7 @@ impl Flows<'_> {
     }
 
     fn is_answered(&self, direction: usize) -> bool {
-        self.sides(direction).any(|(conversation, side)| conversation.courses[side].is_answered)
+        self.sides(direction).any(|(conversation, side)| conversation.traces[side].is_answered)
     }
 
     /// Returns the round-trip time. On a busy link only packets that did not queue count.
@@ -198,7 +198,7 @@ impl Flows<'_> {
         let prompts = |by_kernel: bool| {
             let mut samples: Vec<f64> = Vec::new();
             for (conversation, side) in self.sides(far) {
-                let prompt = conversation.courses[side].prompt.iter();
+                let prompt = conversation.traces[side].prompt.iter();
                 let prompt = prompt.filter(|prompt| prompt.is_alone || !is_busy);
                 let prompt = prompt.filter(|prompt| !by_kernel || prompt.is_by_kernel);
                 let delays = prompt.map(|prompt| prompt.delay).chain(conversation.handshake(side));
@@ -209,7 +209,7 @@ impl Flows<'_> {
         };
         // Replies with data include the response time of the application; they count only if there are too few others.
         let samples =
-            Some(prompts(true)).filter(|all| all.len() >= LEAST_SAMPLES).unwrap_or_else(|| prompts(false));
+            Some(prompts(true)).filter(|all| all.len() >= MIN_SAMPLES).unwrap_or_else(|| prompts(false));
         Some(RoundTrip {
             shortest: halves[0] + halves[1],
             halves,
@@ -226,8 +226,8 @@ impl Flows<'_> {
         let mut deliveries: Vec<Delivery> = self
             .sides(direction)
             .flat_map(|(conversation, side)| {
-                let course = &conversation.courses[side];
-                if is_behind { &course.acknowledged } else { &course.arrived }
+                let trace = &conversation.traces[side];
+                if is_behind { &trace.acknowledged } else { &trace.arrived }
             })
             .copied()
             .collect();
@@ -238,7 +238,7 @@ impl Flows<'_> {
     fn outcomes(&self, direction: usize, patience: Option<u64>) -> Vec<Outcome> {
         let mut outcomes: Vec<(u64, Outcome)> = self
             .sides(direction)
-            .flat_map(|(conversation, side)| conversation.courses[side].outcomes(patience))
+            .flat_map(|(conversation, side)| conversation.traces[side].outcomes(patience))
             .collect();
         outcomes.sort_by_key(|(at, _)| *at);
         outcomes.into_iter().map(|(_, outcome)| outcome).collect()

@@ -13,7 +13,7 @@ pub(crate) struct ParsedPacket {
     pub ports: [u16; 2],
     /// Octets of the whole IP packet.
     pub length: u32,
-    pub says: TransportContent,
+    pub content: TransportContent,
     /// Whether the packet may belong to QUIC and has a long header.
     pub is_long_quic: bool,
     /// The verification tag in an SCTP header, and one that the packet's sender announces.
@@ -35,7 +35,7 @@ pub(crate) enum TransportContent {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SequenceFields {
     pub is_sctp: bool,
-    pub opening: Option<Opening>,
+    pub opening: Option<HandshakePacket>,
     /// First data number of the packet's sender.
     pub first: Option<u32>,
     /// Data in the packet: first number and count.
@@ -56,11 +56,11 @@ pub(crate) struct SequenceFields {
 
 /// A packet that starts a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Opening {
+pub(crate) enum HandshakePacket {
     /// SYN, INIT.
-    Asks,
+    Request,
     /// SYN with ACK, INIT ACK.
-    Agrees,
+    Reply,
 }
 
 impl ParsedPacket {
@@ -74,7 +74,7 @@ impl ParsedPacket {
         let payload = (length as usize).checked_sub(ip.len() - rest.len())?;
         let rest = &rest[..payload.min(rest.len())];
         let ports = [half(rest, 0).unwrap_or(0), half(rest, 2).unwrap_or(0)];
-        let says = match protocol {
+        let content = match protocol {
             17 => TransportContent::Datagram(payload.saturating_sub(8) as u32),
             6 => tcp(rest, payload).map_or(TransportContent::Nothing, TransportContent::Numbered),
             132 => sctp(rest).map_or(TransportContent::Nothing, TransportContent::Numbered),
@@ -82,7 +82,7 @@ impl ParsedPacket {
         };
         let is_long_quic = protocol == 17 && is_long_quic(rest.get(8..).unwrap_or_default());
         let tags = if protocol == 132 { tags(rest) } else { None };
-        Some(Self { hosts, ports, length, says, is_long_quic, tags })
+        Some(Self { hosts, ports, length, content, is_long_quic, tags })
     }
 }
 
@@ -140,32 +140,33 @@ fn tcp(segment: &[u8], length: usize) -> Option<SequenceFields> {
     const ACK: u8 = 0x10;
     let (seq, ack) = (word(segment, 4)?, word(segment, 8)?);
     let (header, flags) = (usize::from(*segment.get(12)? >> 4) * 4, *segment.get(13)?);
-    let mut says = SequenceFields::default();
+    let mut fields = SequenceFields::default();
     let payload = length.checked_sub(header.max(20))? as u32;
     if flags & SYN != 0 {
-        says.opening = Some(if flags & ACK == 0 { Opening::Asks } else { Opening::Agrees });
-        says.first = Some(seq.wrapping_add(1));
+        fields.opening =
+            Some(if flags & ACK == 0 { HandshakePacket::Request } else { HandshakePacket::Reply });
+        fields.first = Some(seq.wrapping_add(1));
     } else if payload > 0 {
-        says.data.push((seq, payload));
-        says.carries.push((payload, flags & PSH != 0));
+        fields.data.push((seq, payload));
+        fields.carries.push((payload, flags & PSH != 0));
     }
-    says.acknowledged = (flags & ACK != 0).then_some(ack);
-    options(segment.get(20..header.min(segment.len())).unwrap_or_default(), &mut says);
+    fields.acknowledged = (flags & ACK != 0).then_some(ack);
+    options(segment.get(20..header.min(segment.len())).unwrap_or_default(), &mut fields);
     // RFC 2883 section 4: the first block is a duplicate if it lies below the acknowledgement or in the second block.
-    if let Some(&(left, right)) = says.blocks.first() {
+    if let Some(&(left, right)) = fields.blocks.first() {
         let below = ack.wrapping_sub(right) as i32 >= 0;
-        let inside = says.blocks.get(1).is_some_and(|&(low, high)| {
+        let inside = fields.blocks.get(1).is_some_and(|&(low, high)| {
             left.wrapping_sub(low) as i32 >= 0 && high.wrapping_sub(right) as i32 >= 0
         });
         if below || inside {
-            says.duplicates.push(says.blocks.remove(0));
+            fields.duplicates.push(fields.blocks.remove(0));
         }
     }
-    Some(says)
+    Some(fields)
 }
 
 /// Parses complete options. RFC 9293 section 3.2, RFC 2018 section 3, RFC 7323 section 3.2.
-fn options(mut options: &[u8], says: &mut SequenceFields) {
+fn options(mut options: &[u8], fields: &mut SequenceFields) {
     while let Some((&kind, rest)) = options.split_first() {
         let length = match kind {
             0 => return,
@@ -175,12 +176,12 @@ fn options(mut options: &[u8], says: &mut SequenceFields) {
         let Some(option) = options.get(..length).filter(|option| !option.is_empty()) else { return };
         options = &options[length..];
         match (kind, length) {
-            (2, 4) => says.mss = half(option, 2),
+            (2, 4) => fields.mss = half(option, 2),
             (5, 10..) => {
                 let blocks = option[2..].chunks_exact(8);
-                says.blocks = blocks.filter_map(|block| Some((word(block, 0)?, word(block, 4)?))).collect();
+                fields.blocks = blocks.filter_map(|block| Some((word(block, 0)?, word(block, 4)?))).collect();
             }
-            (8, 10) => says.timestamps = word(option, 2).zip(word(option, 6)),
+            (8, 10) => fields.timestamps = word(option, 2).zip(word(option, 6)),
             _ => {}
         }
     }
@@ -188,44 +189,44 @@ fn options(mut options: &[u8], says: &mut SequenceFields) {
 
 /// Parses the chunks of an SCTP packet. RFC 9260 sections 3.1 to 3.3.4.
 fn sctp(packet: &[u8]) -> Option<SequenceFields> {
-    let mut says = SequenceFields { is_sctp: true, ..SequenceFields::default() };
+    let mut fields = SequenceFields { is_sctp: true, ..SequenceFields::default() };
     let mut chunks = packet.get(12..)?;
     while let Some(length) = half(chunks, 2) {
         match chunks[0] {
             0 => {
                 const END: u8 = 0x01;
-                says.data.extend(word(chunks, 4).map(|tsn| (tsn, 1)));
-                says.carries.push((u32::from(length).saturating_sub(16), chunks[1] & END != 0));
+                fields.data.extend(word(chunks, 4).map(|tsn| (tsn, 1)));
+                fields.carries.push((u32::from(length).saturating_sub(16), chunks[1] & END != 0));
             }
             1 => {
-                says.opening = Some(Opening::Asks);
-                says.first = word(chunks, 16);
+                fields.opening = Some(HandshakePacket::Request);
+                fields.first = word(chunks, 16);
             }
             // Each INIT gets its own INIT ACK, of which the association uses only one: the first number here may be unused.
-            2 => says.opening = Some(Opening::Agrees),
-            3 => sack(&chunks[..usize::from(length).min(chunks.len())], &mut says),
+            2 => fields.opening = Some(HandshakePacket::Reply),
+            3 => sack(&chunks[..usize::from(length).min(chunks.len())], &mut fields),
             _ => {}
         }
         let next = usize::from(length).max(4).next_multiple_of(4);
         chunks = chunks.get(next..).unwrap_or_default();
     }
-    Some(says)
+    Some(fields)
 }
 
-fn sack(chunk: &[u8], says: &mut SequenceFields) {
+fn sack(chunk: &[u8], fields: &mut SequenceFields) {
     let Some(next) = word(chunk, 4).map(|tsn| tsn.wrapping_add(1)) else { return };
-    says.acknowledged = Some(next);
+    fields.acknowledged = Some(next);
     let [gaps, duplicates] = [12, 14].map(|at| usize::from(half(chunk, at).unwrap_or(0)));
     let lists = chunk.get(16..).unwrap_or_default();
     let (blocks, rest) = lists.split_at((gaps * 4).min(lists.len()));
     // Offsets from the cumulative number, both ends inclusive.
-    says.blocks = blocks
+    fields.blocks = blocks
         .chunks_exact(4)
         .filter_map(|block| Some([half(block, 0)?, half(block, 2)?].map(u32::from)))
         .map(|[start, end]| (next.wrapping_add(start).wrapping_sub(1), next.wrapping_add(end)))
         .collect();
     let tsns = rest.chunks_exact(4).take(duplicates).filter_map(|tsn| word(tsn, 0));
-    says.duplicates = tsns.map(|tsn| (tsn, tsn.wrapping_add(1))).collect();
+    fields.duplicates = tsns.map(|tsn| (tsn, tsn.wrapping_add(1))).collect();
 }
 
 fn half(octets: &[u8], at: usize) -> Option<u16> {

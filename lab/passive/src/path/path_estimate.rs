@@ -68,9 +68,9 @@ pub struct Mtu {
 }
 
 /// Minimum number of samples for an estimate of jitter.
-pub(super) const LEAST_SAMPLES: usize = 20;
+pub(super) const MIN_SAMPLES: usize = 20;
 /// The smallest distance of the quartiles, relative to the median, that counts as jitter.
-const STEADY: f64 = 0.02;
+const MIN_SPREAD: f64 = 0.02;
 const DIRECTIONS: [&str; 2] = ["up", "down"];
 
 impl RoundTrip {
@@ -78,9 +78,9 @@ impl RoundTrip {
     /// then the quartiles of their sum are (2 − √2) · 2 of it apart.
     pub fn jitter(&self) -> Option<Bounds> {
         const APART: f64 = 2.0 * (2.0 - std::f64::consts::SQRT_2);
-        let (first, third) = self.quartiles.filter(|_| self.samples >= LEAST_SAMPLES)?;
+        let (first, third) = self.quartiles.filter(|_| self.samples >= MIN_SAMPLES)?;
         let value = (third.value - first.value) / APART;
-        let is_steady = third.value - first.value < STEADY * self.median?.value;
+        let is_steady = third.value - first.value < MIN_SPREAD * self.median?.value;
         let (low, high) = ((third.low - first.high).max(0.0) / APART, (third.high - first.low) / APART);
         (!is_steady).then_some(Bounds { value, low, high })
     }
@@ -90,7 +90,7 @@ impl PathEstimate {
     /// Returns the rate of a direction, if known.
     fn rate(&self, direction: usize) -> Option<Bounds> {
         match self.rates[direction] {
-            Some(Rate::Seen { rate, .. }) => Some(rate),
+            Some(Rate::Measured { rate, .. }) => Some(rate),
             _ => None,
         }
     }
@@ -162,7 +162,7 @@ impl PathEstimate {
                     ms(most)
                 )?;
                 writeln!(f, "delay = \"{}\"", time(value))?;
-                if samples < LEAST_SAMPLES {
+                if samples < MIN_SAMPLES {
                     let problem = "so the mean delay may be longer";
                     return writeln!(
                         f,
@@ -218,7 +218,7 @@ impl PathEstimate {
 
     fn write_direction(&self, f: &mut Formatter<'_>, direction: usize) -> fmt::Result {
         match self.rates[direction] {
-            Some(Rate::Seen { rate: Bounds { value, low, high }, trains }) => {
+            Some(Rate::Measured { rate: Bounds { value, low, high }, trains }) => {
                 writeln!(f, "# {} to {}, by {trains} trains of queued packets.", bits(low), bits(high))?;
                 writeln!(f, "rate = \"{}\"", bits(value))?;
             }

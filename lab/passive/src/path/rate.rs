@@ -12,14 +12,14 @@ const TRAIN: usize = 16;
 /// The ratio up to which two rates count as equal.
 const BAND: f64 = 1.02;
 /// Minimum number of trains with the same rate for an estimate. They must also be a large share of all trains that queued.
-const LEAST_TRAINS: usize = 8;
-const LEAST_SHARE: f64 = 0.1;
+const MIN_TRAINS: usize = 8;
+const MIN_SHARE: f64 = 0.1;
 
 /// The estimate of a link's rate in bit/s; the size of a packet includes its octets beyond IP.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
     /// The rate, measured from the spacing of packets.
-    Seen {
+    Measured {
         /// The rate of the trains in the densest band of 2 %.
         rate: Bounds,
         /// Number of trains in the band.
@@ -34,7 +34,7 @@ pub(super) const OVERHEAD: u32 = 14;
 
 /// If many trains are faster than the estimate by this factor, they refute it.
 const FASTER: f64 = 1.1;
-const MOST_FASTER: f64 = 0.01;
+const MAX_FASTER_SHARE: f64 = 0.01;
 
 /// Octets whose delivery became known at one time, with the shortest delay of their packets.
 #[derive(Debug, Clone, Copy)]
@@ -50,24 +50,24 @@ pub(super) fn rate(deliveries: &[Delivery]) -> Option<Rate> {
     let batches: Vec<Batch> = together.map(Batch::of).collect();
     let shortest = batches.iter().filter_map(|batch| batch.delay).min();
     let trains = || batches.windows(TRAIN).map(|train| (train, rate_of(train)));
-    let has_waited =
-        |train: &&[Batch], rate| shortest.is_some_and(|shortest| has_waited(train, rate, shortest));
-    let waited = trains().filter(|(train, rate)| has_waited(train, *rate));
+    let has_queued =
+        |train: &&[Batch], rate| shortest.is_some_and(|shortest| has_queued(train, rate, shortest));
+    let waited = trains().filter(|(train, rate)| has_queued(train, *rate));
     let mut waited: Vec<f64> = waited.map(|(_, rate)| rate).collect();
     waited.sort_by(f64::total_cmp);
     let fastest = trains().map(|(_, rate)| rate).max_by(f64::total_cmp)?;
     let dense = densest(&waited);
-    if dense.len() < LEAST_TRAINS || (dense.len() as f64) < LEAST_SHARE * waited.len() as f64 {
+    if dense.len() < MIN_TRAINS || (dense.len() as f64) < MIN_SHARE * waited.len() as f64 {
         return Some(Rate::AtLeast(fastest));
     }
     let (low, high) = (dense[0], dense[dense.len() - 1]);
     let faster = trains().filter(|(_, rate)| *rate > FASTER * high).count();
     // Packets that a link has spaced have queued; if as many have not, an application has spaced them.
     let alike = trains().filter(|(_, rate)| (low..=high).contains(rate)).count();
-    if faster as f64 > MOST_FASTER * batches.len() as f64 || 2 * dense.len() < alike {
+    if faster as f64 > MAX_FASTER_SHARE * batches.len() as f64 || 2 * dense.len() < alike {
         return Some(Rate::AtLeast(fastest));
     }
-    Some(Rate::Seen { rate: Bounds { value: dense[dense.len() / 2], low, high }, trains: dense.len() })
+    Some(Rate::Measured { rate: Bounds { value: dense[dense.len() / 2], low, high }, trains: dense.len() })
 }
 
 impl Batch {
@@ -85,7 +85,7 @@ fn rate_of(train: &[Batch]) -> f64 {
 }
 
 /// Returns whether most of the train took longer than the shortest delay by the transmission time of two batches.
-fn has_waited(train: &[Batch], rate: f64, shortest: u64) -> bool {
+fn has_queued(train: &[Batch], rate: f64, shortest: u64) -> bool {
     let octets: u64 = train.iter().map(|batch| batch.octets).sum();
     let two = 2.0 * octets as f64 / train.len() as f64 * 8e9 / rate;
     let delays = || train.iter().filter_map(|batch| batch.delay);
@@ -120,7 +120,7 @@ mod tests {
     fn packets_that_waited_tell_the_rate_and_others_a_lower_bound() {
         // Batches of 12,000 bits each ms.
         let queued = rate(&deliveries(1_000_000, |k| 20_000_000 + 1_000_000 * k));
-        let Some(Rate::Seen { rate: seen, .. }) = queued else { panic!("{queued:?}") };
+        let Some(Rate::Measured { rate: seen, .. }) = queued else { panic!("{queued:?}") };
         assert!((seen.value - 12e6).abs() < 1.0, "{seen:?}");
         let even = rate(&deliveries(1_000_000, |_| 20_000_000));
         assert!(matches!(even, Some(Rate::AtLeast(bits)) if (bits - 12e6).abs() < 1.0), "{even:?}");

@@ -17,13 +17,13 @@ pub(crate) struct SenderTrace {
     places: SequencePositions,
     /// The end of the captured data.
     frontier: Option<u64>,
-    /// Data that was captured but not acknowledged: end and index in `passes`, by start.
+    /// Data that was captured but not acknowledged: end and index in `packets`, by start.
     in_flight: BTreeMap<u64, (u64, usize)>,
-    /// Missing data: end and index in `passes`, by start.
+    /// Missing data: end and index in `packets`, by start.
     holes: BTreeMap<u64, (u64, usize)>,
-    /// Packets considered lost: index in `passes`, by start of the data.
-    given_up: BTreeMap<u64, usize>,
-    passes: Vec<Pass>,
+    /// Packets considered lost: index in `packets`, by start of the data.
+    presumed_lost: BTreeMap<u64, usize>,
+    packets: Vec<SentPacket>,
     /// Whether an acknowledgement was captured.
     pub is_answered: bool,
     /// Acknowledged data, and the time at which the acknowledgement was captured.
@@ -38,10 +38,10 @@ pub(crate) struct SenderTrace {
 
 /// A packet with data, or a hole in the sequence.
 #[derive(Debug)]
-struct Pass {
+struct SentPacket {
     at: u64,
     octets: u32,
-    fate: Fate,
+    state: PacketState,
     /// Whether the packet is a retransmission.
     is_repeated: bool,
     /// Whether nothing was in flight when the packet was captured.
@@ -58,14 +58,14 @@ struct Overtaken {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Fate {
+enum PacketState {
     Unknown,
     Arrived,
     /// The packet arrived after packets sent later.
-    Late(OvertakenDelay),
+    Reordered(OvertakenDelay),
     Lost,
     /// Unknown: the receiver has the data, or the capture missed the packet.
-    Silent,
+    Unobserved,
     /// A hole that these packets filled.
     Hole(Vec<usize>),
 }
@@ -102,7 +102,7 @@ pub(crate) struct Delivery {
 pub(crate) enum Outcome {
     Arrived,
     /// The packet arrived after one that was sent later.
-    Late(OvertakenDelay),
+    Reordered(OvertakenDelay),
     Lost,
 }
 
@@ -114,7 +114,7 @@ impl SenderTrace {
     }
 
     /// Handles a packet with these numbers; `delay` is known from the echo of its timestamp.
-    pub fn pass(&mut self, at: u64, data: &[(u32, u32)], octets: u32, delay: Option<u64>) {
+    pub fn handle_data(&mut self, at: u64, data: &[(u32, u32)], octets: u32, delay: Option<u64>) {
         let is_quiet = self.in_flight.is_empty() && self.holes.is_empty();
         let (mut is_repeated, mut is_new) = (false, false);
         let (mut ranges, mut filled) = (SmallVec::<[Range<u64>; 2]>::new(), Vec::new());
@@ -122,29 +122,29 @@ impl SenderTrace {
             let Ok(begin) = u64::try_from(self.places.of(*first)) else { continue };
             let range = begin..begin + u64::from(*count);
             let frontier = *self.frontier.get_or_insert(begin);
-            let (is_resent, fills) = (self.take_for_lost(&range), self.fill(&range));
+            let (is_resent, fills) = (self.mark_lost(&range), self.fill(&range));
             is_new |= is_resent || !fills.is_empty() || range.end > frontier;
             is_repeated |= is_resent;
             filled.extend(fills);
             if range.start > frontier {
                 let before = self.arrived.last().map_or(at, |arrival| arrival.at);
-                self.passes.push(Pass::of_hole(at, before));
-                self.holes.insert(frontier, (range.start, self.passes.len() - 1));
+                self.packets.push(SentPacket::of_hole(at, before));
+                self.holes.insert(frontier, (range.start, self.packets.len() - 1));
             }
             self.frontier = Some(frontier.max(range.end));
             ranges.push(range);
         }
-        let own = self.passes.len();
-        let fate = if is_new { Fate::Unknown } else { Fate::Silent };
+        let own = self.packets.len();
+        let state = if is_new { PacketState::Unknown } else { PacketState::Unobserved };
         if is_new {
             self.in_flight.extend(ranges.into_iter().map(|range| (range.start, (range.end, own))));
         }
         for hole in filled {
-            if let Fate::Hole(fillers) = &mut self.passes[hole].fate {
+            if let PacketState::Hole(fillers) = &mut self.packets[hole].state {
                 fillers.push(own);
             }
         }
-        self.passes.push(Pass { at, octets, fate, is_repeated, is_quiet, overtaken: None });
+        self.packets.push(SentPacket { at, octets, state, is_repeated, is_quiet, overtaken: None });
         self.arrived.push(Delivery { at, octets, delay });
     }
 
@@ -155,13 +155,13 @@ impl SenderTrace {
     }
 
     /// Marks packets in flight with data of a range as lost, because the range is retransmitted; returns whether there were any.
-    fn take_for_lost(&mut self, range: &Range<u64>) -> bool {
+    fn mark_lost(&mut self, range: &Range<u64>) -> bool {
         let mut any = false;
         while let Some((begin, pass)) = self.in_flight_in(range) {
             self.in_flight.remove(&begin);
-            if self.passes[pass].fate == Fate::Unknown {
-                self.passes[pass].fate = Fate::Lost;
-                self.given_up.insert(begin, pass);
+            if self.packets[pass].state == PacketState::Unknown {
+                self.packets[pass].state = PacketState::Lost;
+                self.presumed_lost.insert(begin, pass);
             }
             any = true;
         }
@@ -197,43 +197,43 @@ impl SenderTrace {
 
     /// Handles an acknowledgement of everything below `next`, of blocks and of duplicates. If it `answers` with new data, the receiver did
     /// not delay it; a requesting side sends its next request at any time.
-    pub fn acknowledge(&mut self, at: u64, says: &SequenceFields, answers: bool) {
-        let Some(next) = says.acknowledged.and_then(|next| u64::try_from(self.places.of(next)).ok()) else {
+    pub fn acknowledge(&mut self, at: u64, fields: &SequenceFields, answers: bool) {
+        let Some(next) = fields.acknowledged.and_then(|next| u64::try_from(self.places.of(next)).ok()) else {
             return;
         };
         self.is_answered = true;
-        for (first, _) in &says.duplicates {
-            self.arrived_after_all(*first);
+        for (first, _) in &fields.duplicates {
+            self.mark_delivered_twice(*first);
         }
         let before = self.acknowledged.last().map_or(at, |delivery| delivery.at);
         let known = self.acknowledged.len();
         // Data that waited for a retransmission arrived earlier than the acknowledgement suggests.
-        let is_repair = self.in_flight.range(..next).any(|(_, (_, pass))| self.passes[*pass].is_repeated);
+        let is_repair = self.in_flight.range(..next).any(|(_, (_, pass))| self.packets[*pass].is_repeated);
         let mut newest = self.deliver(0..next, at);
         self.frontier = self.frontier.max(Some(next));
         self.forget_holes(next);
         let mut is_early = false;
-        for (left, right) in &says.blocks {
+        for (left, right) in &fields.blocks {
             let [Ok(left), Ok(right)] = [*left, *right].map(|number| u64::try_from(self.places.of(number)))
             else {
                 continue;
             };
             let latest = self.deliver(left..right, at);
             if let Some(latest) = latest {
-                self.overtake(left, latest, Overtaken { at, before });
+                self.mark_overtaken(left, latest, Overtaken { at, before });
             }
             is_early |= latest.is_some();
             newest = newest.max(latest);
         }
         // The receiver acknowledges data after a gap at once (RFC 5681 section 4.2), and every second packet (RFC 9293 section 3.8.6.3).
         let is_prompt = is_early || answers || self.acknowledged.len() - known >= 2;
-        if let Some(pass) = newest.filter(|_| is_prompt && !is_repair).map(|newest| &self.passes[newest])
-            && pass.tells_time()
+        if let Some(pass) = newest.filter(|_| is_prompt && !is_repair).map(|newest| &self.packets[newest])
+            && pass.is_rtt_sample()
         {
             self.prompt.push(AckDelay {
                 delay: at.saturating_sub(pass.at),
                 is_alone: pass.is_quiet,
-                is_by_kernel: says.data.is_empty(),
+                is_by_kernel: fields.data.is_empty(),
             });
         }
     }
@@ -248,7 +248,7 @@ impl SenderTrace {
             if end > next {
                 self.holes.insert(next, (end, hole));
             }
-            self.passes[hole].fate = Fate::Silent;
+            self.packets[hole].state = PacketState::Unobserved;
         }
     }
 
@@ -257,13 +257,14 @@ impl SenderTrace {
         let mut latest = None;
         while let Some((begin, index)) = self.in_flight_in(&range) {
             self.in_flight.remove(&begin);
-            let pass = &mut self.passes[index];
-            if pass.fate != Fate::Unknown {
+            let pass = &mut self.packets[index];
+            if pass.state != PacketState::Unknown {
                 continue;
             }
             latest = latest.max(Some(index));
-            let delay = pass.tells_time().then_some(at.saturating_sub(pass.at));
-            pass.fate = pass.overtaken.map_or(Fate::Arrived, |since| Fate::Late(since.lag(at)));
+            let delay = pass.is_rtt_sample().then_some(at.saturating_sub(pass.at));
+            pass.state =
+                pass.overtaken.map_or(PacketState::Arrived, |since| PacketState::Reordered(since.lag(at)));
             self.acknowledged.push(Delivery { at, octets: pass.octets, delay });
             self.shortest = [self.shortest, delay].into_iter().flatten().min();
         }
@@ -271,9 +272,9 @@ impl SenderTrace {
     }
 
     /// Marks packets in flight below `place` that were sent before `latest` as overtaken.
-    fn overtake(&mut self, place: u64, latest: usize, since: Overtaken) {
+    fn mark_overtaken(&mut self, place: u64, latest: usize, since: Overtaken) {
         for (_, index) in self.in_flight.range(..place).rev().map(|(_, flight)| *flight) {
-            let pass = &mut self.passes[index];
+            let pass = &mut self.packets[index];
             if pass.overtaken.is_some() {
                 break;
             }
@@ -282,12 +283,12 @@ impl SenderTrace {
     }
 
     /// Marks a packet that was considered lost as delivered: a duplicate means that both copies arrived. RFC 2883
-    fn arrived_after_all(&mut self, number: u32) {
+    fn mark_delivered_twice(&mut self, number: u32) {
         let Ok(place) = u64::try_from(self.places.of(number)) else { return };
-        if let Some(pass) = self.given_up.remove(&place) {
-            let pass = &mut self.passes[pass];
+        if let Some(pass) = self.presumed_lost.remove(&place) {
+            let pass = &mut self.packets[pass];
             // The time of its arrival is unknown.
-            pass.fate = Fate::Arrived;
+            pass.state = PacketState::Arrived;
         }
     }
 
@@ -295,40 +296,40 @@ impl SenderTrace {
     /// within `patience` is reordered; other holes are losses.
     pub fn outcomes(&self, patience: Option<u64>) -> Vec<(u64, Outcome)> {
         let mut outcomes = Vec::new();
-        let mut came_late = vec![false; self.passes.len()];
-        for (index, pass) in self.passes.iter().enumerate() {
-            match &pass.fate {
-                Fate::Hole(fillers) => {
+        let mut came_late = vec![false; self.packets.len()];
+        for (index, pass) in self.packets.iter().enumerate() {
+            match &pass.state {
+                PacketState::Hole(fillers) => {
                     for filler in fillers {
                         let since = pass.overtaken.expect("somebody made the hole");
-                        let lag = since.lag(self.passes[*filler].at);
+                        let lag = since.lag(self.packets[*filler].at);
                         let is_late = patience.is_some_and(|patience| lag.least < patience);
                         came_late[*filler] |= is_late;
-                        let outcome = if is_late { Outcome::Late(lag) } else { Outcome::Lost };
+                        let outcome = if is_late { Outcome::Reordered(lag) } else { Outcome::Lost };
                         outcomes.push((pass.at, outcome));
                     }
                 }
                 _ if came_late[index] => {}
-                Fate::Arrived => outcomes.push((pass.at, Outcome::Arrived)),
-                Fate::Late(lag) => outcomes.push((pass.at, Outcome::Late(*lag))),
-                Fate::Lost => outcomes.push((pass.at, Outcome::Lost)),
+                PacketState::Arrived => outcomes.push((pass.at, Outcome::Arrived)),
+                PacketState::Reordered(lag) => outcomes.push((pass.at, Outcome::Reordered(*lag))),
+                PacketState::Lost => outcomes.push((pass.at, Outcome::Lost)),
                 // A one-way capture has no acknowledgements.
-                Fate::Unknown if !self.is_answered => outcomes.push((pass.at, Outcome::Arrived)),
-                Fate::Unknown | Fate::Silent => {}
+                PacketState::Unknown if !self.is_answered => outcomes.push((pass.at, Outcome::Arrived)),
+                PacketState::Unknown | PacketState::Unobserved => {}
             }
         }
         outcomes
     }
 }
 
-impl Pass {
+impl SentPacket {
     fn of_hole(at: u64, before: u64) -> Self {
-        let (fate, overtaken) = (Fate::Hole(Vec::new()), Some(Overtaken { at, before }));
-        Self { at, octets: 0, fate, is_repeated: false, is_quiet: false, overtaken }
+        let (state, overtaken) = (PacketState::Hole(Vec::new()), Some(Overtaken { at, before }));
+        Self { at, octets: 0, state, is_repeated: false, is_quiet: false, overtaken }
     }
 
     /// Returns whether an acknowledgement of the packet is an RTT sample: not after a retransmission or behind a hole. RFC 6298 section 3
-    const fn tells_time(&self) -> bool {
+    const fn is_rtt_sample(&self) -> bool {
         !self.is_repeated && self.overtaken.is_none()
     }
 }
@@ -345,39 +346,33 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn answer(
-        course: &mut SenderTrace,
-        at: u64,
-        next: u32,
-        blocks: &[(u32, u32)],
-        duplicates: &[(u32, u32)],
-    ) {
+    fn answer(trace: &mut SenderTrace, at: u64, next: u32, blocks: &[(u32, u32)], duplicates: &[(u32, u32)]) {
         let (blocks, duplicates) = (blocks.into(), duplicates.into());
-        course.acknowledge(
+        trace.acknowledge(
             at,
             &SequenceFields { acknowledged: Some(next), blocks, duplicates, ..SequenceFields::default() },
             false,
         );
     }
 
-    fn outcomes(course: &SenderTrace) -> Vec<Outcome> {
-        course.outcomes(Some(10 * MS)).into_iter().map(|(_, outcome)| outcome).collect()
+    fn outcomes(trace: &SenderTrace) -> Vec<Outcome> {
+        trace.outcomes(Some(10 * MS)).into_iter().map(|(_, outcome)| outcome).collect()
     }
 
     /// At the sender: data that is retransmitted before it was acknowledged was lost. RFC 2018 section 4.
     #[test]
     fn data_that_pass_again_unacknowledged_were_lost() {
-        let mut course = SenderTrace::default();
-        course.begin(1000);
-        (0..4).for_each(|k| course.pass(k * MS, &[(1000 + 100 * k as u32, 100)], 140, None));
-        answer(&mut course, 20 * MS, 1000, &[(1100, 1400)], &[]);
-        course.pass(21 * MS, &[(1000, 100)], 140, None);
-        answer(&mut course, 41 * MS, 1400, &[], &[]);
+        let mut trace = SenderTrace::default();
+        trace.begin(1000);
+        (0..4).for_each(|k| trace.handle_data(k * MS, &[(1000 + 100 * k as u32, 100)], 140, None));
+        answer(&mut trace, 20 * MS, 1000, &[(1100, 1400)], &[]);
+        trace.handle_data(21 * MS, &[(1000, 100)], 140, None);
+        answer(&mut trace, 41 * MS, 1400, &[], &[]);
         use Outcome::{Arrived, Lost};
-        assert_eq!(outcomes(&course), [Lost, Arrived, Arrived, Arrived, Arrived]);
-        assert_eq!(course.shortest, Some(17 * MS));
+        assert_eq!(outcomes(&trace), [Lost, Arrived, Arrived, Arrived, Arrived]);
+        assert_eq!(trace.shortest, Some(17 * MS));
         assert!(
-            course.prompt.iter().all(|prompt| !prompt.is_alone),
+            trace.prompt.iter().all(|prompt| !prompt.is_alone),
             "the first was lost, the others were not alone"
         );
     }
@@ -385,74 +380,74 @@ mod tests {
     /// RFC 5681 section 4.2: data after a gap is acknowledged at once.
     #[test]
     fn a_block_tells_the_round_trip_of_what_came_early() {
-        let mut course = SenderTrace::default();
-        course.begin(0);
-        (0..2).for_each(|k| course.pass(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
-        answer(&mut course, 30 * MS, 0, &[(100, 200)], &[]);
-        assert_eq!(course.prompt.iter().map(|prompt| prompt.delay).collect::<Vec<_>>(), [20 * MS]);
+        let mut trace = SenderTrace::default();
+        trace.begin(0);
+        (0..2).for_each(|k| trace.handle_data(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
+        answer(&mut trace, 30 * MS, 0, &[(100, 200)], &[]);
+        assert_eq!(trace.prompt.iter().map(|prompt| prompt.delay).collect::<Vec<_>>(), [20 * MS]);
     }
 
     /// The acknowledgement of data after a gap was lost; that of the retransmission does not show when the data arrived.
     #[test]
     fn a_repair_tells_no_round_trip() {
-        let mut course = SenderTrace::default();
-        course.begin(0);
-        (0..2).for_each(|k| course.pass(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
-        course.pass(50 * MS, &[(0, 100)], 140, None);
-        answer(&mut course, 70 * MS, 200, &[], &[]);
-        assert!(course.prompt.is_empty());
+        let mut trace = SenderTrace::default();
+        trace.begin(0);
+        (0..2).for_each(|k| trace.handle_data(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
+        trace.handle_data(50 * MS, &[(0, 100)], 140, None);
+        answer(&mut trace, 70 * MS, 200, &[], &[]);
+        assert!(trace.prompt.is_empty());
     }
 
     /// A retransmitted reply has waited, so its acknowledgement is not prompt.
     #[test]
     fn data_that_passed_before_is_not_new() {
-        let mut course = SenderTrace::default();
-        course.begin(0);
-        course.pass(0, &[(100, 100)], 140, None);
-        let new = [&[(0, 100)][..], &[(100, 100)], &[(200, 100)], &[]].map(|data| course.is_new(data));
+        let mut trace = SenderTrace::default();
+        trace.begin(0);
+        trace.handle_data(0, &[(100, 100)], 140, None);
+        let new = [&[(0, 100)][..], &[(100, 100)], &[(200, 100)], &[]].map(|data| trace.is_new(data));
         assert_eq!(new, [false, false, true, false]);
     }
 
     /// RFC 2883 section 4: the receiver reports a duplicate, so the first copy was not lost.
     #[test]
     fn a_duplicate_that_is_told_was_no_loss() {
-        let mut course = SenderTrace::default();
-        course.begin(0);
-        course.pass(0, &[(0, 100)], 140, None);
-        course.pass(MS, &[(0, 100)], 140, None);
-        answer(&mut course, 20 * MS, 100, &[], &[]);
-        answer(&mut course, 21 * MS, 100, &[], &[(0, 100)]);
-        assert_eq!(outcomes(&course), [Outcome::Arrived; 2]);
+        let mut trace = SenderTrace::default();
+        trace.begin(0);
+        trace.handle_data(0, &[(0, 100)], 140, None);
+        trace.handle_data(MS, &[(0, 100)], 140, None);
+        answer(&mut trace, 20 * MS, 100, &[], &[]);
+        answer(&mut trace, 21 * MS, 100, &[], &[(0, 100)]);
+        assert_eq!(outcomes(&trace), [Outcome::Arrived; 2]);
     }
 
     /// At the receiver: a packet that fills a hole at once was overtaken; one that takes a round trip is a retransmission.
     #[test]
     fn holes_are_losses_or_packets_that_were_overtaken() {
-        let mut course = SenderTrace::default();
-        course.begin(0);
-        course.pass(0, &[(0, 1)], 140, None);
-        course.pass(MS, &[(3, 1)], 140, None);
-        course.pass(3 * MS, &[(1, 1)], 140, None);
-        answer(&mut course, 3 * MS, 2, &[(3, 4)], &[]);
-        course.pass(40 * MS, &[(2, 1)], 140, None);
-        answer(&mut course, 40 * MS, 4, &[], &[]);
-        use Outcome::{Arrived, Late, Lost};
+        let mut trace = SenderTrace::default();
+        trace.begin(0);
+        trace.handle_data(0, &[(0, 1)], 140, None);
+        trace.handle_data(MS, &[(3, 1)], 140, None);
+        trace.handle_data(3 * MS, &[(1, 1)], 140, None);
+        answer(&mut trace, 3 * MS, 2, &[(3, 4)], &[]);
+        trace.handle_data(40 * MS, &[(2, 1)], 140, None);
+        answer(&mut trace, 40 * MS, 4, &[], &[]);
+        use Outcome::{Arrived, Lost, Reordered};
         // The packet before the hole arrived at 0, the one behind it at 1 ms, this one at 3 ms.
         assert_eq!(
-            outcomes(&course),
-            [Arrived, Late(OvertakenDelay { least: 2 * MS, most: 3 * MS }), Lost, Arrived, Arrived]
+            outcomes(&trace),
+            [Arrived, Reordered(OvertakenDelay { least: 2 * MS, most: 3 * MS }), Lost, Arrived, Arrived]
         );
     }
 
     #[test]
     fn what_the_capture_missed_is_no_loss() {
-        let mut course = SenderTrace::default();
-        course.begin(0);
-        course.pass(0, &[(5, 5)], 140, None);
-        answer(&mut course, MS, 10, &[], &[]);
-        answer(&mut course, MS, 30, &[], &[]);
-        course.pass(2 * MS, &[(30, 5)], 140, None);
-        answer(&mut course, 3 * MS, 35, &[], &[]);
-        assert_eq!(outcomes(&course), [Outcome::Arrived; 2]);
+        let mut trace = SenderTrace::default();
+        trace.begin(0);
+        trace.handle_data(0, &[(5, 5)], 140, None);
+        answer(&mut trace, MS, 10, &[], &[]);
+        answer(&mut trace, MS, 30, &[], &[]);
+        trace.handle_data(2 * MS, &[(30, 5)], 140, None);
+        answer(&mut trace, 3 * MS, 35, &[], &[]);
+        assert_eq!(outcomes(&trace), [Outcome::Arrived; 2]);
     }
 }

@@ -7,7 +7,7 @@ use hol_measure::Outcome;
 use hol_network::TapEvent;
 use hol_passive::{ObservedPacket, Totals, Traffic, measure};
 
-use crate::seen::{connections, transactions};
+use crate::capture_builder::{connections, transactions};
 
 /// The client's requests, by octets and outcome: GET, HEAD, POST, a missing file; over a second connection one in chunks, one by its length
 /// and one that ends with the connection.

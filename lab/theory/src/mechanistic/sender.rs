@@ -19,7 +19,7 @@ struct Packet {
 
 /// The purpose of a sender's timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Alarm {
+enum TimerPurpose {
     Retransmission,
     /// A tail loss probe (RFC 8985 section 7).
     Probe,
@@ -40,7 +40,7 @@ pub(super) struct Sender {
     timeouts: u32,
     /// The acknowledged packet that was sent last: its time and, to order packets sent at the same time, its number.
     latest: (u64, usize),
-    timer: Option<(u64, Alarm)>,
+    timer: Option<(u64, TimerPurpose)>,
     newly_set: bool,
 }
 
@@ -125,19 +125,19 @@ impl Sender {
     pub fn expire(&mut self, now: u64) -> Vec<usize> {
         let Some((_, alarm)) = self.timer.filter(|(deadline, _)| *deadline == now) else { return Vec::new() };
         match alarm {
-            Alarm::Reordering => {
+            TimerPurpose::Reordering => {
                 self.restart(now);
                 let lost = self.lost(now, 0);
                 self.send_again(now, &lost, true);
                 lost
             }
-            Alarm::Probe => {
+            TimerPurpose::Probe => {
                 let last = self.base + self.window.len() - 1;
                 self.restart(now);
                 self.send_again(now, &[last], false);
                 vec![last]
             }
-            Alarm::Retransmission => {
+            TimerPurpose::Retransmission => {
                 self.timeouts += 1;
                 let missing: Vec<usize> = self.missing().collect();
                 self.restart(now);
@@ -198,7 +198,7 @@ impl Sender {
             .filter(|(number, sent)| (*sent, *number) < self.latest)
             .collect();
         if let Some(due) = suspects.iter().map(|(_, sent)| sent + wait).filter(|due| *due > now).min() {
-            self.set_timer(due, Alarm::Reordering);
+            self.set_timer(due, TimerPurpose::Reordering);
         }
         suspects.into_iter().filter(|(_, sent)| sent + wait <= now).map(|(number, _)| number).collect()
     }
@@ -222,11 +222,11 @@ impl Sender {
             self.timer = None;
         } else {
             let rto = self.rto.saturating_mul(1 << self.timeouts.min(20)).min(self.rto_max.max(self.rto));
-            self.set_timer(now + rto, Alarm::Retransmission);
+            self.set_timer(now + rto, TimerPurpose::Retransmission);
         }
     }
 
-    fn set_timer(&mut self, deadline: u64, alarm: Alarm) {
+    fn set_timer(&mut self, deadline: u64, alarm: TimerPurpose) {
         self.timer = Some((deadline, alarm));
         self.newly_set = true;
     }
@@ -244,9 +244,9 @@ impl Sender {
         let probe = now + 2 * self.round_trip + single;
         let timeout = self.window[0].sent + self.rto;
         if probe < timeout {
-            self.set_timer(probe, Alarm::Probe);
+            self.set_timer(probe, TimerPurpose::Probe);
         } else {
-            self.set_timer(timeout.max(now), Alarm::Retransmission);
+            self.set_timer(timeout.max(now), TimerPurpose::Retransmission);
         }
     }
 }

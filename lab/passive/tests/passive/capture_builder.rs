@@ -16,13 +16,13 @@ const PORTS: [u16; 2] = [40000, 80];
 const INITIAL: [u32; 2] = [u32::MAX - 10, 5000];
 
 #[derive(Default)]
-pub struct Seen {
+pub struct CaptureBuilder {
     sightings: Vec<(Time, TapEvent, Vec<u8>)>,
     /// The identification, which distinguishes equal packets.
     identification: u16,
 }
 
-impl Seen {
+impl CaptureBuilder {
     /// Adds a packet that is sent, and arrives 10 ms later.
     pub fn sent(&mut self, ms: u64, direction: usize, transport: impl Into<Transport>) -> &mut Self {
         let octets = self.packet(direction, transport.into());
@@ -62,9 +62,9 @@ impl Seen {
 
     /// Starts a capture with a handshake: SYN at 0 ms, SYN/ACK at 10 ms, ACK at 20 ms.
     pub fn tcp() -> Self {
-        let mut seen = Self::default();
-        seen.sent(0, 0, syn(0)).sent(10, 1, syn(1)).sent(20, 0, segment(0, 0, b""));
-        seen
+        let mut capture = Self::default();
+        capture.sent(0, 0, syn(0)).sent(10, 1, syn(1)).sent(20, 0, segment(0, 0, b""));
+        capture
     }
 
     /// Adds FINs at both positions; the client's is sent now.
