@@ -28,8 +28,8 @@ pub(crate) struct Ends {
     secret: Secret,
     meeting: AddressPair,
     ports: Option<Ports>,
-    post: ReportRouter,
-    halves: Option<LocalEnds>,
+    local_reports: ReportRouter,
+    local_ends: Option<LocalEnds>,
     /// The results of clients that have ended.
     ended: Vec<(usize, EndResult)>,
 }
@@ -53,8 +53,8 @@ impl Ends {
             secret,
             meeting,
             ports,
-            post: ReportRouter::default(),
-            halves: None,
+            local_reports: ReportRouter::default(),
+            local_ends: None,
             ended: Vec::new(),
         })
     }
@@ -63,7 +63,7 @@ impl Ends {
     fn listen(&mut self, plan: Plan) -> Result<Vec<u16>, String> {
         let Plan { scenario, seed, interval, placement, run } = plan;
         // A new plan ends the previous run.
-        (self.halves, self.ended) = (None, Vec::new());
+        (self.local_ends, self.ended) = (None, Vec::new());
         let shortest = Sample::SHORTEST_INTERVAL;
         if let Some(interval) = interval.filter(|interval| *interval < shortest) {
             return Err(format!(
@@ -78,34 +78,34 @@ impl Ends {
         self.ports.map_or(Ok(()), |ports| ports.give(&mut assignments, &here))?;
         let outbox = Arc::clone(&self.outbox);
         // If sending fails, the thread that receives notices it, too.
-        let tell: Arc<ReportOf> = Arc::new(move |flow: usize, news: PeerReport| {
-            drop(send(&outbox, &Reply::ServerReport(flow, news)))
+        let tell: Arc<ReportOf> = Arc::new(move |flow: usize, report: PeerReport| {
+            drop(send(&outbox, &Reply::ServerReport(flow, report)));
         });
         let secret = self.secret.of_run(&run);
         let listening =
-            LocalEnds::listen(&scenario, assignments, &here, secret, (&tell, &self.post), interval);
-        let (halves, ports) = listening.map_err(|problem| problem.to_string())?;
-        self.halves = Some(halves);
+            LocalEnds::listen(&scenario, assignments, &here, secret, (&tell, &self.local_reports), interval);
+        let (ends, ports) = listening.map_err(|problem| problem.to_string())?;
+        self.local_ends = Some(ends);
         Ok(ports)
     }
 
     fn end_clients(&mut self) -> Result<(), String> {
-        let halves = self.halves.as_mut().ok_or(NO_RUN)?;
-        self.ended.extend(halves.end_clients().map_err(|problem| problem.to_string())?);
+        let ends = self.local_ends.as_mut().ok_or(NO_RUN)?;
+        self.ended.extend(ends.end_clients().map_err(|problem| problem.to_string())?);
         Ok(())
     }
 
     /// Ends all local ends and returns their results.
     fn end_all(&mut self) -> Result<Vec<(usize, EndResult)>, String> {
         self.end_clients()?;
-        let mut halves = self.halves.take().ok_or(NO_RUN)?;
-        let servers = halves.end_servers().map_err(|problem| problem.to_string())?;
+        let mut ends = self.local_ends.take().ok_or(NO_RUN)?;
+        let servers = ends.end_servers().map_err(|problem| problem.to_string())?;
         Ok([std::mem::take(&mut self.ended), servers].concat())
     }
 
     /// Sends the samples of local senders, up to the maximum of a run.
-    fn send_samples(&self, halves: &[(usize, EndResult)]) -> Result<(), ControlError> {
-        let all = halves.iter().flat_map(|(flow, half)| half.sender_samples().map(|seen| (*flow, seen)));
+    fn send_samples(&self, ends: &[(usize, EndResult)]) -> Result<(), ControlError> {
+        let all = ends.iter().flat_map(|(flow, half)| half.sender_samples().map(|seen| (*flow, seen)));
         let mut all = all.take(MAX_SAMPLES);
         loop {
             let part: Vec<(usize, CompactSenderSample)> = all.by_ref().take(SAMPLES_PER_MESSAGE).collect();
@@ -120,8 +120,8 @@ impl Ends {
 impl ClientService for Ends {
     fn answer(&mut self, request: Request) -> Option<Reply> {
         match request {
-            Request::ServerReport(flow, news) => {
-                self.post.deliver(flow, news);
+            Request::ServerReport(flow, report) => {
+                self.local_reports.deliver(flow, report);
                 None
             }
             Request::Check(scenario) => Some(match check::possible(&scenario, Path::Between) {
@@ -133,14 +133,14 @@ impl ClientService for Ends {
                 Err(why) => Reply::Refused(why),
             }),
             Request::Start { ports } => {
-                let started = self.halves.as_mut().map_or(Ok(()), |halves| halves.start(&ports));
+                let started = self.local_ends.as_mut().map_or(Ok(()), |ends| ends.start(&ports));
                 started.err().map(|problem| Reply::Failed(problem.to_string()))
             }
             Request::EndClients => Some(self.end_clients().map_or_else(Reply::Failed, |()| Reply::ClientsEnded)),
-            Request::End => Some(self.end_all().map_or_else(Reply::Failed, |halves| {
+            Request::End => Some(self.end_all().map_or_else(Reply::Failed, |ends| {
                 // If sending fails, the thread that receives notices it, too.
-                let _ = self.send_samples(&halves);
-                Reply::Results(halves)
+                let _ = self.send_samples(&ends);
+                Reply::Results(ends)
             })),
             Request::Between { .. } | Request::Shape { .. } | Request::Restore => Some(Reply::Refused(
                 "that host runs the servers (`hol live serve`), not the router; start `hol live route` on the router".to_owned(),
