@@ -41,7 +41,7 @@ pub struct Estimate {
 impl Plan {
     /// Estimates the duration with this many parallel jobs.
     pub fn estimate(&self, jobs: usize) -> Estimate {
-        let measured = measure(pilots(self.points()));
+        let measured = measure_all(pilots(self.points()));
         let correction = correction(self.points(), &measured);
         let mut seen = BTreeSet::new();
         let points: Vec<(&Point, Cost)> = (self.points().iter())
@@ -102,7 +102,7 @@ fn pilots(points: &[Point]) -> Vec<Point> {
 }
 
 /// Measures the cost of points within the time limit. A run that takes longer continues in its thread and is ignored.
-fn measure(pilots: Vec<Point>) -> BTreeMap<PointId, Cost> {
+fn measure_all(pilots: Vec<Point>) -> BTreeMap<PointId, Cost> {
     let (done, measured) = mpsc::channel();
     let watch = Stopwatch::start();
     thread::spawn(move || pilots.iter().try_for_each(|point| done.send((point.id, measure(point)))));

@@ -247,7 +247,7 @@ impl Experiment {
                 let axes = step.iter().map(|set| (set.key.clone(), set.text())).collect();
                 let point = file.point(name, index, twin, axes);
                 point.scenario(0).check().map_err(|e| file.why_unsupported(&e, table, step, source))?;
-                points.push(point.settled());
+                points.push(point.with_defaults());
                 places.push(file.world.span());
             }
         }
@@ -295,7 +295,7 @@ impl Experiment {
 }
 
 /// Reads the file with the values of one combination of the axes.
-fn settle<'s>(
+fn read_combination<'s>(
     table: &DeTable<'s>,
     step: &[Assignment<'s>],
     source: &Source,

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use hol_network::NetworkSpec;
 use hol_scenario::Root;
 
-use crate::experiment::File;
+use crate::experiment::ExperimentFile;
 use crate::worlds::WorldName;
 
 /// The prefix of files of the project.

@@ -60,7 +60,9 @@ impl FromStr for Repetitions {
             }
         };
         parsed.filter(|r| 1 <= r.least && r.least <= r.most && r.most <= MAX_REPETITIONS).ok_or_else(|| {
-            format!("{text:?} is not a number of repetitions such as 10 or \"5..40\", from 1 to {MOST}")
+            format!(
+                "{text:?} is not a number of repetitions such as 10 or \"5..40\", from 1 to {MAX_REPETITIONS}"
+            )
         })
     }
 }

@@ -117,7 +117,7 @@ impl FromStr for Shard {
             .map(|(number, of)| Self { of, number })
             .ok_or_else(|| {
                 format!(
-                    "{text:?} is not a shard; write 1/4 to 4/4 for the parts of four (maximum {MOST} parts)"
+                    "{text:?} is not a shard; write 1/4 to 4/4 for the parts of four (maximum {MAX_PARTS} parts)"
                 )
             })
     }

@@ -9,7 +9,7 @@ use hol_network::Topology;
 use hol_scenario::{QueueSample, Sample, SampleValue, SenderSample};
 use hol_transport::PathState;
 
-use super::delivered::Delivered;
+use super::delivered::DeliveredOctets;
 use super::{NUMBERS, Row, SCHEMA, SampledObject};
 use crate::error::LabError;
 use crate::point::Point;
@@ -28,7 +28,7 @@ pub(crate) struct SeriesFile {
     rows: u64,
     /// The number of rows that a run may have.
     most: u64,
-    delivered: Delivered,
+    delivered: DeliveredOctets,
     /// A description of the point.
     point: String,
 }
