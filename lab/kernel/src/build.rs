@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn each_patch_says_under_which_licence_it_is() {
+    fn each_patch_has_a_licence_identifier() {
         assert!(PATCHES.iter().all(|(_, patch)| patch.starts_with("# SPDX-License-Identifier: GPL-2.0\n")));
     }
 }

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_stay_and_so_does_what_is_held_or_of_another_kind() {
+    fn the_newest_locked_and_other_entries_are_not_removed() {
         let place = tempfile::tempdir().unwrap();
         for (name, second) in [("b.x", 4), ("a.x", 1), ("held.x", 2), ("c.x", 3), ("lock", 0)] {
             let path = place.path().join(name);

@@ -18,7 +18,7 @@ pub struct CapturedPacket {
     pub octets: Vec<u8>,
 }
 
-/// The captured packets of a run; empty unless the job asked for them.
+/// The captured packets of a run; empty unless the job requests them.
 #[derive(Debug, Default)]
 pub(crate) struct PacketCapture {
     pub(crate) packets: Vec<CapturedPacket>,

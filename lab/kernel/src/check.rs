@@ -174,8 +174,8 @@ pub(crate) fn check_valid(scenario: &Scenario, facts: &KernelReport) -> Result<(
     facts.floor.iter().try_for_each(check_baseline)?;
     facts.filter.iter().try_for_each(check_filter)?;
     let plan = netem::plan(&scenario.network)?;
-    for (line, counted) in plan.lines.iter().zip(&facts.lines) {
-        check_losses(counted, line.expected_loss().unwrap_or(Ratio::ZERO))?;
+    for (link, counted) in plan.links.iter().zip(&facts.lines) {
+        check_losses(counted, link.expected_loss().unwrap_or(Ratio::ZERO))?;
     }
     Ok(())
 }
@@ -218,11 +218,11 @@ fn check_filter(filter: &FilterReport) -> Result<(), KernelError> {
 }
 
 /// Checks that losses occur. Too many may be due to the queue, and are not the machine's fault.
-fn check_losses(line: &LinkDirectionCounters, loss: Ratio) -> Result<(), KernelError> {
-    let (sent, loss) = (line.sent as f64, loss.value());
+fn check_losses(link: &LinkDirectionCounters, loss: Ratio) -> Result<(), KernelError> {
+    let (sent, loss) = (link.sent as f64, loss.value());
     let (expected, deviation) = (sent * loss, (sent * loss * (1.0 - loss)).sqrt());
-    if (line.dropped as f64) < expected - DEVIATIONS * deviation - 1.0 {
-        let LinkDirectionCounters { name, sent, dropped } = line;
+    if (link.dropped as f64) < expected - DEVIATIONS * deviation - 1.0 {
+        let LinkDirectionCounters { name, sent, dropped } = link;
         return Err(MachineFault::Invalid(format!(
             "{name} lost {dropped} of {sent} packets; expected about {expected:.0}"
         ))
@@ -235,21 +235,21 @@ fn check_losses(line: &LinkDirectionCounters, loss: Ratio) -> Result<(), KernelE
 mod tests {
     use super::*;
 
-    fn line(sent: u64, dropped: u64) -> LinkDirectionCounters {
+    fn link(sent: u64, dropped: u64) -> LinkDirectionCounters {
         LinkDirectionCounters { name: "link/1/up".to_owned(), sent, dropped }
     }
 
     #[test]
     fn a_line_that_loses_nothing_where_it_should_is_not_valid() {
         let loss = Ratio::new(0.01).unwrap();
-        assert!(check_losses(&line(20_000, 190), loss).is_ok());
-        let error = check_losses(&line(20_000, 0), loss).unwrap_err().to_string();
+        assert!(check_losses(&link(20_000, 190), loss).is_ok());
+        let error = check_losses(&link(20_000, 0), loss).unwrap_err().to_string();
         assert!(error.contains("link/1/up lost 0 of 20000"), "{error}");
-        assert!(check_losses(&line(100, 0), loss).is_ok());
+        assert!(check_losses(&link(100, 0), loss).is_ok());
     }
 
     #[test]
-    fn a_packet_filter_that_does_not_hold_what_was_granted_is_not_valid() {
+    fn a_packet_filter_without_the_granted_rules_is_not_valid() {
         let filter = |missing, surplus| FilterReport { rules: 1000, ending: 3, missing, surplus };
         assert!(check_filter(&filter(6, 0)).is_ok());
         for wrong in [filter(7, 0), filter(0, 1)] {

@@ -92,7 +92,7 @@ pub enum KernelError {
         /// What to do; empty, or starting with "; ".
         cure: &'static str,
     },
-    /// The kernel does not support what the scenario asks for.
+    /// The kernel does not support a key of the scenario.
     #[error("the kernel world does not support `{what}`: {why}")]
     Unsupported {
         /// The key, with its value.

@@ -228,7 +228,7 @@ fn release(octets: &[u8]) -> Result<String, String> {
     let number = |at: usize, length: usize| {
         octets[at..at + length].iter().rev().fold(0_usize, |value, octet| value << 8 | usize::from(*octet))
     };
-    // 0 stands for 4; syssize counts 16 octets and may be rounded up.
+    // 0 means 4; syssize counts 16 octets and may be rounded up.
     let sectors = if octets[SETUP_SECTS] == 0 { 4 } else { usize::from(octets[SETUP_SECTS]) };
     let whole = (sectors + 1) * 512 + number(SYSSIZE, 4) * 16;
     if octets.len() + 16 < whole {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_beside_their_kernel_are_found() {
+    fn modules_next_to_their_kernel_are_found() {
         let place = tempfile::tempdir().unwrap();
         let modules = place.path().join("usr/lib/modules/7.3.4+deb13-amd64");
         fs::create_dir_all(modules.join("kernel/net")).unwrap();

@@ -19,11 +19,11 @@ pub(crate) struct Mail {
     pub(crate) result_json: Vec<u8>,
     /// The packed records.
     pub(crate) records: Vec<u8>,
-    /// The packed packets, if the job asked for a capture.
+    /// The packed packets, if the job requests a capture.
     pub(crate) packets: Vec<u8>,
     /// Files that programs wrote for the user, as a tar archive.
     pub(crate) files: Vec<u8>,
-    /// The packed samples, if the job asked for a time series.
+    /// The packed samples, if the job requests a time series.
     pub(crate) samples: Vec<u8>,
 }
 
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mail_comes_out_as_it_went_in() {
+    fn mail_survives_encoding() {
         let mail = Mail {
             result_json: b"{}".to_vec(),
             records: vec![1, 2, 3],

@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_suite_or_no_mirror_is_refused_before_apt_starts() {
+    fn an_invalid_suite_or_mirror_is_refused_before_apt_starts() {
         let work = tempfile::tempdir().unwrap();
         let keyring = work.path().join("keyring.gpg");
         fs::write(&keyring, "").unwrap();
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_apt_complains_about_gets_its_cure() {
+    fn each_error_of_apt_has_its_remedy() {
         let cases = [
             (
                 "The following signatures couldn't be verified because the public key is not available: NO_PUBKEY 6E\n\
@@ -434,7 +434,7 @@ mod tests {
     /// A directory on this machine serves as a mirror that is always available.
     #[test]
     #[ignore = "needs apt-get"]
-    fn a_mirror_without_the_suite_and_one_that_is_not_signed_are_told_apart() {
+    fn a_missing_suite_and_a_missing_signature_have_different_errors() {
         let place = tempfile::tempdir().unwrap();
         let mirror = format!("file:{}", place.path().display());
         let keyring = place.path().join("keyring.gpg");
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_found_nothing_says_where_and_what_there_is() {
+    fn an_empty_search_names_the_searched_suites_and_the_alternatives() {
         let mut search = Search::default();
         search.problems.push(problem("sid", "http://m", Path::new("keys"), "NO_PUBKEY 6E"));
         search.add("trixie", &["linux-image-6.12", "linux-image-6.1"].map(str::to_owned), &kernel());

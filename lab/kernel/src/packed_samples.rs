@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_are_no_samples_is_refused() {
+    fn malformed_samples_are_refused() {
         let octets = pack(&samples());
         for end in [1, 8, 87, octets.len() - 1] {
             assert_eq!(unpack(&octets[..end]), None, "{end}");

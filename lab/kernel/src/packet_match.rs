@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_overtaken_is_lost_and_what_may_still_arrive_is_not() {
+    fn overtaken_packets_are_lost_and_packets_in_flight_are_not() {
         let packets = vec![sent(0, 1), sent(1, 2), sent(2, 3), received(10, 1), received(12, 3), sent(13, 4)];
         let packets_with_fates = mark_losses(packets);
         let lost: Vec<_> =

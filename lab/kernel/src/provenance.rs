@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn both_modes_are_told_in_a_line_and_come_back_from_json() {
+    fn both_modes_have_a_text_and_survive_json() {
         let exact = qemu("7.2.22", StepExactness::Exact);
         let absent = qemu("8.2.0", StepExactness::Absent("function qemu_get_cpu not found".to_owned()));
         assert_eq!(exact.to_string(), "qemu 7.2.22, exact stepping");

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_dead_process_left_is_removed() {
+    fn only_directories_of_ended_processes_are_removed() {
         let place = tempfile::tempdir().unwrap();
         let dead = place.path().join("hol-run-4194305-x");
         fs::create_dir(&dead).unwrap();

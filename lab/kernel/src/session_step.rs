@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_come_out_as_they_went_in() {
+    fn messages_survive_encoding() {
         let reply = StepResult { end_time: Duration::from_nanos(7), ..StepResult::default() };
         for message in [
             GuestMessage::Stdout(b"text".to_vec()),

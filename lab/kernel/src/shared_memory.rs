@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_says_the_other_hears_once() {
+    fn each_side_receives_a_message_once() {
         let [host, guest] = both();
         assert_eq!(guest.take(&[FragmentKind::Step]).unwrap(), None);
         host.write(FragmentKind::Step, b"step").unwrap();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_led_beyond_the_memory() {
+    fn lengths_beyond_the_memory_are_errors() {
         let [host, guest] = both();
         guest.write(FragmentKind::End, b"x").unwrap();
         guest.put(HEAD + 8, u64::MAX).unwrap();

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_command_line_sets_is_not_swept() {
+    fn keys_set_on_the_command_line_are_not_swept() {
         let mut source = Source::new("a", "[sweep]\nx = [1, 2]\ny = [1, 2]\n");
         source.set("--set x=5", "x", "5").unwrap();
         assert_eq!(read(&source).unwrap(), ["y=1", "y=2"]);

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_corrects_what_is_stated_of_the_others() {
+    fn measured_costs_correct_the_stated_costs_of_other_points() {
         let points = points("messages = 1000\nrepetitions = 1");
         let stated_cost = stated_cost(&points[0]);
         let measured = BTreeMap::from([(points[0].id, stated_cost.times(3.0))]);

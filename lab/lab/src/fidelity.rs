@@ -253,14 +253,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_compared_has_nothing_outside() {
+    fn a_point_within_the_compared_ranges_has_nothing_outside() {
         let Fidelity { known, outside } =
             fidelity("transports = [\"tcp\", \"sctp:streams=8\"]\nnetwork.loss = \"1%\"\n");
         assert!(known.is_empty() && outside.is_empty(), "{known:?} {outside:?}");
     }
 
     #[test]
-    fn each_thing_outside_is_named_once_with_what_was_compared() {
+    fn each_value_outside_is_named_once_with_its_range() {
         let Fidelity { outside, .. } = fidelity(
             "transports = [\"tcp:stack=linux-2.6.16\", \"sctp:stack=linux-2.6.16\"]\nnetwork.delay = \"300ms\"\nnetwork.loss = \"20%\"\n",
         );

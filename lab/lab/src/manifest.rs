@@ -44,7 +44,7 @@ pub struct Manifest {
     pub shard: Option<Shard>,
     /// Whether the records of single messages are kept.
     pub records: RecordsKept,
-    /// How often runs are looked at for their time series, if they are.
+    /// Sampling interval of time series, if recorded.
     #[serde(
         default,
         rename = "series_ns",

@@ -513,7 +513,7 @@ impl Metric {
         }
     }
 
-    /// Returns the value that stands for a repetition without a value where only the order counts.
+    /// Returns the value that replaces a missing one where only the order of repetitions counts.
     pub fn worst(self) -> f64 {
         self.gain(f64::NEG_INFINITY)
     }

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_for_the_keys_of_its_file_and_is_gone() {
+    fn a_name_is_replaced_by_the_keys_of_its_file() {
         for path in NamedPath::ALL.iter().copied() {
             assert_eq!(network(&format!("network = {{ path = '{path}' }}")), of_file(path), "{path}");
         }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_beside_a_name_replace_its_own_in_both_directions_or_in_one() {
+    fn keys_next_to_a_name_override_one_or_both_directions() {
         let [up, down] = of_file(NamedPath::Lte).directions();
         let whole = network("[network]\npath = 'lte'\nrate = '1Mbit'\nloss = '1%'").directions();
         let rate = "1Mbit".parse().unwrap();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_an_axis_and_so_are_keys_beside_a_name() {
+    fn names_and_keys_next_to_them_can_be_swept() {
         let experiment =
             parse("[sweep]\n'network.path' = ['wifi', 'lte', 'starlink']\n'network.loss' = ['0%', '2%']")
                 .unwrap();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_place() {
+    fn errors_have_a_position() {
         for (text, place, cure) in [
             ("network.path = 'wfi'", "t.toml:3:16", "did you mean \"wifi\"? known: wifi, lte"),
             ("network.path = 4", "t.toml:3:16", "path = \"lte\""),

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_go_on_to_their_limit_while_the_mean_is_uncertain() {
+    fn repetitions_continue_to_their_limit_while_the_mean_is_uncertain() {
         let (plan, mut finished) = (plan(), RunResults::default());
         let mut counts = Vec::new();
         while !plan.wanted(&finished).is_empty() {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stop_depends_on_the_repetitions_in_their_order_and_not_on_what_else_is_done() {
+    fn the_stop_depends_only_on_the_repetitions_in_their_order() {
         let (plan, point) = (plan(), plan().points[0].id);
         let mut finished = RunResults::default();
         for repetition in (0..8).rev() {

@@ -56,7 +56,7 @@ pub struct Point {
     /// Largest half width of the mean's confidence interval, as a share of the mean, at which repetitions
     /// end.
     pub precision: Option<Ratio>,
-    /// Keep what is delivered in each part of a run that is so long.
+    /// Length of the parts of a run for which deliveries are counted, if they are.
     #[serde(
         default,
         rename = "timeline_ns",

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_begun_is_taken_after_a_stop_and_nothing_more() {
+    fn started_items_are_finished_after_a_stop() {
         let items: Vec<u32> = (0..1000).collect();
         let (stop, begun, mut taken) = (AtomicBool::new(false), AtomicUsize::new(0), 0);
         let work = |_: &u32, _: &dyn Fn(usize) -> bool| begun.fetch_add(1, Ordering::Relaxed);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn work_tells_how_far_it_is_until_nobody_listens() {
+    fn progress_is_sent_until_the_receiver_is_dropped() {
         let mut heard = Vec::new();
         let work = |item: &u32, tell: &dyn Fn(u32) -> bool| {
             assert!(tell(item + 1));

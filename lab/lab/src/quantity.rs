@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_swept_value_with_a_unit_has_a_number_beside_it() {
+    fn a_swept_value_with_a_unit_has_a_numeric_column() {
         let cells = ["0.3%", "10ms", "1.5s", "20Mbit", "64KiB", "100/s", "1000p"].map(Quantity::cell);
         let numbers = [
             ("_percent", 0.3),

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_flow_is_written_in_groups_and_what_is_not_finished_leaves_nothing() {
+    fn a_long_flow_is_written_in_groups_and_an_unfinished_file_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let records = dir.path().join("records");
         let begin = |repetition: u32| {

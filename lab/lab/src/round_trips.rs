@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_place() {
+    fn errors_have_a_position() {
         for (text, place, cure) in [
             ("[network]\nrtt = '4ms'\ndelay = '1ms'", "t.toml:4:7", "remove one"),
             ("network.rtt = 40", "t.toml:3:15", "a time such as"),

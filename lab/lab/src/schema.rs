@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_of_every_table_says_what_it_is() {
+    fn every_key_of_every_table_has_a_description() {
         let reference = reference();
         assert_eq!(reference.len(), 1 + TABLES.len() + Kind::all().len());
         for section in &reference {

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_flow_is_measured_and_the_others_go_on_beside_it() {
+    fn the_first_flow_is_measured_and_the_others_are_background() {
         let ftp = application(1, "FTP", "TCP", "TCPSink", ["1.0", "5.0"]);
         let cbr = application(2, "Traffic/CBR", "UDP", "Null", ["0.5", "2.5"]);
         let text = format!("{NETWORK}{ftp}{cbr}$f2 set interval_ 0.01\n$ns at 6.0 \"finish\"\n$ns run\n");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_may_say_what_is_sent_in_lines_of_its_own() {
+    fn a_script_may_contain_its_experiment_in_hol_lines() {
         let said = "#hol transports = ['tcp', 'sctp']\n#hol messages = 100\n#hol [network.links.link0]\n#hol jitter = '2ms'\n\
                     #hol [workload]\n#hol kind = 'oneway'\n#hol size = '64B'\n#hol from = 'b'\n#hol to = 'a'\n";
         let points = parse(&format!("{NETWORK}{said}")).unwrap().points;
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_without_traffic_is_told_where_it_can_stand() {
+    fn a_script_without_traffic_has_an_error_with_a_remedy() {
         let problem = parse(NETWORK).unwrap_err().to_string();
         assert!(
             problem.starts_with("a.ns: the script starts no FTP, CBR or program")

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_that_a_row_has_not_is_empty_and_stands_where_the_other_row_has_it() {
+    fn a_missing_cell_is_empty_at_the_position_of_its_column() {
         let rows = [
             row(&[("label", json!("TCP")), ("mean_ms", json!(20.5)), ("complete", json!(true))]),
             row(&[("label", json!("SCTP-8")), ("loss", json!("1%")), ("mean_ms", Value::Null)]),

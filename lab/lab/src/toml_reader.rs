@@ -378,7 +378,7 @@ mod tests {
 
     /// `toml`'s own deserializer is the reference: for values, and for the texts and positions of errors.
     #[test]
-    fn reads_what_toml_reads() {
+    fn agrees_with_the_deserializer_of_toml() {
         for text in [EVERY.to_owned(), EVERY.replacen("unit = 'unit'", "unit = { unit = {} }", 1)] {
             assert_eq!(from_text::<Every>(&text), Ok(toml::from_str(&text).unwrap()));
         }

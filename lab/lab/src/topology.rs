@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_place() {
+    fn errors_have_a_position() {
         for (text, place, cure) in [
             ("topology = 'none.ns'", "t.toml:3:12", "not found next to t.toml"),
             ("topology = 3", "t.toml:3:12", "name of an ns script"),

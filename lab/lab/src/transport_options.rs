@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_have_the_option_is_measured_once() {
+    fn transports_without_the_option_are_measured_once() {
         let text = "transports = ['tcp', 'sctp']\n[sweep]\n'sctp.rto_min' = ['100ms', '1s']";
         let experiment = Experiment::parse("a", &Source::new("a", text)).unwrap();
         let ids: Vec<_> = experiment.points.iter().map(|point| point.id).collect();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_swept_is_refused_with_its_place() {
+    fn options_that_cannot_be_swept_are_refused_with_their_position() {
         let of = |transports: &str, sweep: &str| {
             points(&format!("transports = [{transports}]\n[sweep]\n{sweep}")).unwrap_err()
         };

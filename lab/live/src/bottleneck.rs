@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_single_link_that_all_flows_pass_is_refused_by_its_key() {
+    fn a_path_other_than_one_link_crossed_by_all_flows_is_refused() {
         let refusal = |scenario: &Scenario| Bottleneck::of(scenario).unwrap_err().to_string();
         for (links, more, words) in [
             ("{ from = 'left', to = 'right' }", "", "`network.links`"),

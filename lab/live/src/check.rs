@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_make_another_path_is_refused_by_its_key() {
+    fn keys_that_shape_the_path_are_refused() {
         for (network, key) in [
             ("rate = '1Mbit'", "network.rate"),
             ("delay = '0s'", "network.delay"),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_cannot_be_told_is_refused_by_the_option() {
+    fn options_that_the_kernel_lacks_are_refused() {
         for (transport, words) in [
             ("quic:wakeup=1ms", "wakeup=1ms"),
             ("quic:handshake_flight=300B", "at least 600 octets"),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_change_the_machine_is_refused() {
+    fn scenarios_that_would_change_the_machine_are_refused() {
         let mut filtered = scenario("tcp", "");
         filtered.workload = toml::from_str("kind = 'simco'").unwrap();
         filtered.hosts.insert("server".to_owned(), toml::from_str("filter = 'nftables'").unwrap());
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_hosts_cannot_do_is_refused_by_what_it_is() {
+    fn features_that_need_one_host_are_refused() {
         let between = |scenario: &Scenario| possible(scenario, Path::Between).unwrap_err().to_string();
         let problem = between(&scenario("tcp", "loss = '1%'"));
         assert!(problem.contains("`network.loss`") && problem.contains("--router HOST"), "{problem}");
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn over_a_router_the_path_is_what_the_experiment_says_as_far_as_the_router_can() {
+    fn a_router_permits_the_path_settings_that_it_supports() {
         let routed = |network: &str| possible(&scenario("tcp", network), Path::Routed);
         routed("delay = '20ms'\nloss = '3%'\ndown = { rate = '1Mbit' }").unwrap();
         let problem = routed("paths = [{}, {}]").unwrap_err().to_string();

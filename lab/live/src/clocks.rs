@@ -135,7 +135,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_a_clock_says_there_is_an_answer(times in any::<[u64; 6]>(), there in any::<u64>()) {
+        fn any_clock_values_can_be_converted(times in any::<[u64; 6]>(), there in any::<u64>()) {
             let one = |sent_at: u64, received, sent| Comparison { sent_at, received, sent, answered_at: sent_at + 7 };
             let [sent_at, received, sent, later, later_received, later_sent] = times;
             let (sent_at, later) = (sent_at >> 2, later >> 2);

@@ -156,7 +156,7 @@ mod tests {
     use crate::control::MAX_MESSAGE;
 
     #[test]
-    fn a_part_of_what_was_seen_fits_into_a_word_however_long_its_numbers() {
+    fn a_part_of_the_samples_fits_into_a_message() {
         let (most, address) = (u64::MAX, "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255");
         let longest = serde_json::to_vec(&(most, (most, u32::MAX, address, [most; 6]))).unwrap();
         assert!(SAMPLES_PER_MESSAGE * (longest.len() + 1) < MAX_MESSAGE / 8);

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_an_option_says_is_asked_of_the_machine() {
+    fn only_explicit_options_require_settings() {
         let asked = |text: &str| asked(&text.parse().unwrap()).unwrap();
         assert_eq!(asked("tcp"), []);
         assert_eq!(asked("udp"), []);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_is_not_what_the_stack_says_is_told() {
+    fn settings_that_differ_from_the_stack_are_reported() {
         let network = hol_network::NetworkSpec::default();
         let scenario =
             Scenario::alone(network, "tcp".parse().unwrap(), toml::from_str("kind = 'echo'").unwrap(), 1);

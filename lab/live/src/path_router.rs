@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_trip_takes_what_both_lines_are_sure_to_take() {
+    fn the_minimum_round_trip_is_the_sum_of_both_directions() {
         let of = |text: &str| least_round_trip(&toml::from_str(text).unwrap()) / 1_000_000;
         assert_eq!(of("delay = '20ms'"), 40);
         assert_eq!(of("delay = '20ms'\njitter = '5ms'"), 30);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_told_as_in_every_world() {
+    fn links_have_the_same_names_as_in_other_worlds() {
         let passed = [LinkCounters { carried: 97, dropped: 3 }, LinkCounters { carried: 9, dropped: 0 }];
         let link_direction_counters = link_direction_counters(&NetworkSpec::default(), passed);
         let of = |name: &str, sent, dropped| LinkDirectionCounters { name: name.to_owned(), sent, dropped };

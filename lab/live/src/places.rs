@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_hosts_can_be_is_refused_with_the_cure() {
+    fn invalid_places_are_refused_with_a_remedy() {
         for (text, words) in [
             ("server=x,server=y", "\"server\" would be on two hosts"),
             ("x,y", "all other nodes would be on two hosts"),

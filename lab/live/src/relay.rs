@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn news_are_believed_of_the_servers_host_alone_and_go_to_the_clients() {
+    fn reports_are_accepted_only_from_the_servers_host() {
         let told = Arc::new(Mutex::new(Vec::new()));
         let tell = Arc::clone(&told);
         let to: Arc<ReportOf> = Arc::new(move |flow, _| tell.lock().unwrap().push(flow));

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_out_of_place_is_refused_and_harms_nobody() {
+    fn requests_out_of_sequence_are_refused_without_effect() {
         with_server(|server| {
             let (mut client, first) = Client::of(server);
             assert!(matches!(first, Reply::Host(host) if !host.kernel.is_empty()));
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_whom_nobody_comes_has_nothing_to_tell_and_ends_with_its_client() {
+    fn a_server_without_connections_has_no_results_and_ends_with_its_client() {
         with_server(|server| {
             let (mut client, _) = Client::of(server);
             let Reply::Ready { ports } = client.ask(&plan(planned("", "kind = 'echo'"))) else {
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_client_hears_who_is_served() {
+    fn a_second_client_receives_the_address_of_the_current_one() {
         with_server(|server| {
             let (mut served, _) = Client::of(server);
             let (mut other, first) = Client::of(server);

@@ -346,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_seen_of_a_flow_that_has_no_end_there_is_refused_by_its_name() {
+    fn samples_of_a_flow_without_an_end_on_the_host_are_refused() {
         let seen = |flow: usize| {
             let seen = r#"[9,0,"192.0.2.7",[1,null,null,null,null,null]]"#;
             vec![(flow, serde_json::from_str::<CompactSenderSample>(seen).unwrap())]

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_measured_one_way_is_doubted_by_what_the_clocks_may_be_wrong() {
+    fn clock_uncertainty_affects_only_one_way_times() {
         let of = |took, has_replies, unsure_by| {
             check_clock_uncertainty(&records(Some(took), has_replies), Duration::from_micros(unsure_by))
                 .is_some()
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_which_nothing_came_to_the_other_host_says_what_may_be_in_the_way() {
+    fn a_run_without_deliveries_mentions_the_firewall() {
         let told = |took, stopped| check_server_reached(&records(took, true), &stopped, "192.0.2.7");
         assert_eq!(told(Some(40), RunEnd::Finished), None);
         for caution in [
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_lay_in_sockets_for_more_than_half_of_what_is_measured_are_told() {
+    fn long_waits_in_sockets_are_reported() {
         let waited = |us: [u64; 2]| {
             let waits = us.map(|us| ReadDelays { messages: 9, median: us * 1000, ..ReadDelays::default() });
             let waited = [Side::Client, Side::Server].into_iter().zip(waits).collect();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_late_by_more_than_half_of_what_it_measures_is_told() {
+    fn a_slow_host_is_reported() {
         let late = |us: u64| {
             let mut records = records(Some(40), true);
             for record in &mut records {

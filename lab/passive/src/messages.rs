@@ -243,15 +243,15 @@ mod tests {
     const PSH: u8 = 8;
     const ACK: u8 = 16;
 
-    fn heard(packets: &[(u64, Vec<u8>)]) -> CapturedMessages {
+    fn reconstructed(packets: &[(u64, Vec<u8>)]) -> CapturedMessages {
         let mut listener = MessageReconstructor::default();
         packets.iter().for_each(|(ms, packet)| listener.see(ms * MS, packet));
         listener.finish(None).unwrap()
     }
 
     #[test]
-    fn requests_get_what_was_said_a_round_trip_later() {
-        let CapturedMessages { exchanges, unasked, .. } = heard(&[
+    fn replies_follow_a_request_after_a_round_trip() {
+        let CapturedMessages { exchanges, unasked, .. } = reconstructed(&[
             (0, segment(1, 0, SYN, 0)),
             (20, segment(2, 0, SYN | ACK, 0)),
             (20, segment(1, 1, ACK, 0)),
@@ -266,8 +266,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_again_is_said_once_and_at_its_time() {
-        let CapturedMessages { exchanges, .. } = heard(&[
+    fn a_retransmission_counts_once_at_the_first_time() {
+        let CapturedMessages { exchanges, .. } = reconstructed(&[
             (10, segment(1, 101, ACK | PSH, 100)),
             (12, segment(1, 201, ACK | PSH, 100)),
             (40, segment(1, 101, ACK | PSH, 100)),
@@ -280,8 +280,8 @@ mod tests {
     }
 
     #[test]
-    fn who_is_only_spoken_to_does_not_ask() {
-        let CapturedMessages { exchanges, is_turned, .. } = heard(&[
+    fn a_side_that_only_receives_sends_no_requests() {
+        let CapturedMessages { exchanges, is_turned, .. } = reconstructed(&[
             (0, segment(1, 0, SYN, 0)),
             (9, segment(2, 1, ACK | PSH, 300)),
             (29, segment(2, 301, ACK | PSH, 300)),

@@ -35,7 +35,7 @@ mod tests {
 
     /// RFC 9293 section 3.4: sequence numbers are modulo 2³².
     #[test]
-    fn numbers_wrap_and_places_go_on() {
+    fn numbers_wrap_and_positions_do_not() {
         let mut places = SequencePositions::default();
         places.begin(u32::MAX - 1);
         assert_eq!([u32::MAX - 1, 1, u32::MAX, u32::MAX - 3].map(|n| places.of(n)), [0, 3, 1, -2]);

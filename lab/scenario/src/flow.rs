@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_an_answer_that_never_comes_has_stalled_and_a_slow_schedule_has_not() {
+    fn waiting_for_a_reply_is_a_stall_and_a_slow_schedule_is_not() {
         for (awaits_answer, stalls) in [(true, true), (false, false)] {
             let mut flow = Flow::new(limits("udp", "kind = 'simco'"));
             flow.note_opening();
@@ -418,7 +418,7 @@ mod tests {
 
     /// RFC 9260 section 5.1.6: an INIT is retransmitted for four minutes, longer than three times RTO.max.
     #[test]
-    fn who_is_not_connected_is_not_stalled() {
+    fn an_unconnected_flow_has_not_stalled() {
         let mut flow = Flow::new(limits("sctp", ONEWAY));
         let none = FlowProgress { last_due: None, ..tally(0, 0, false) };
         flow.note_opening();
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_late_limit_sets_an_end_to_what_still_moves() {
+    fn only_a_late_limit_ends_a_flow_that_progresses() {
         for (workload, at) in [
             ("kind = 'oneway'\nlate_limit = '1s'", Some(121)),
             ("kind = 'oneway'\nlate_limit = '1h'", Some(3601)),
@@ -460,7 +460,7 @@ mod tests {
 
     /// A failure reported by the driver ends a flow; the first reason counts.
     #[test]
-    fn what_ends_a_flow_first_is_why_it_ended() {
+    fn the_first_reason_for_the_end_is_kept() {
         let (mut done, _) = after_nine("tcp", ONEWAY);
         assert!(!done.is_finished() && !done.was_given_up());
         done.end();
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_of_quic_are_lost_without_a_word_and_sip_tells_what_it_gives_up() {
+    fn quic_datagrams_are_lost_silently_and_sip_reports_abandoned_messages() {
         let silence = |transport: &str| limits(transport, ONEWAY).silence;
         assert_eq!(silence("quic:datagrams"), Some(SILENCE));
         assert_eq!(silence("quic"), None);

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn unsupported_paths_are_refused() {
         for wrong in
             ["", "end.x", "$end", "$.", "$.1", "$..x", "$[", "$['x", "$[1:2]", "$[?@.x]", "$[1", "$ .x"]
         {

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_refused_with_its_cure() {
+    fn invalid_onward_flows_are_refused_with_a_remedy() {
         let refused = |asks: &[(&str, &str)], words: &str| {
             let problem = check(ECHO, asks).unwrap_err();
             assert!(problem.contains(words) && problem.contains("[[onward]] number "), "{problem}");

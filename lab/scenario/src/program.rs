@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_a_line_or_words_and_a_service_if_it_says_when_it_is_ready() {
+    fn a_program_is_a_line_or_words_and_with_ready_a_service() {
         let curl = read("node = \"client\"\ncommand = \"curl -s http://server/\"").unwrap();
         assert_eq!(curl.command.words(), ["/bin/sh", "-c", "curl -s http://server/"]);
         assert!(curl.is_awaited());
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_the_cure() {
+    fn invalid_programs_are_refused_with_a_remedy() {
         let problem = |more: &str| {
             read(&format!("node = \"a\"\n{more}")).and_then(|program| Ok(program.check()?)).unwrap_err()
         };
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_words_and_what_stands_between_a_shells_signs() {
+    fn names_are_words_and_the_parts_between_shell_operators() {
         let line = Command::Line("cd /srv && PATH=/x nginx -c 'a.conf' | tee log".into());
         let names = ["cd", "/srv", "PATH", "/x", "nginx", "-c", "a.conf", "tee", "log"];
         assert_eq!(

@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     #[ignore = "needs /dev/shm and Linux 6.12 with Landlock"]
-    fn who_breaks_out_of_a_guest_stays_in_its_directory() {
+    fn an_escaped_guest_is_confined_to_its_directory() {
         let version = confinement().unwrap_or(0);
         assert!(version >= 6, "version {version} of Landlock does not keep from files, TCP and signals");
         for attempt in ATTEMPTS {

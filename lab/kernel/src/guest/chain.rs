@@ -48,7 +48,7 @@ pub(super) struct Detour {
 /// One direction of a link, from the interface that has its stages to the one at which packets arrive.
 #[derive(Debug)]
 pub(super) struct Chain {
-    line: ShapedLink,
+    link: ShapedLink,
     seed: Seed,
     start: Port,
     end: Port,
@@ -65,15 +65,15 @@ pub(super) struct Chain {
 impl Chain {
     /// Creates the chain with only those stages that the measurement of the baseline delay needs.
     pub(super) fn new(
-        line: ShapedLink,
+        link: ShapedLink,
         seed: Seed,
         start: Port,
         end: Port,
         detour: Option<Detour>,
     ) -> Result<Self, GuestError> {
-        let (settings, floor) = (line.settings.clone(), line.floor());
+        let (settings, floor) = (link.settings.clone(), link.floor());
         let (stages, counters) = (Vec::new(), BTreeMap::new());
-        let mut chain = Self { line, seed, start, end, detour, stages, settings, changes: 0, counters };
+        let mut chain = Self { link, seed, start, end, detour, stages, settings, changes: 0, counters };
         chain.install(&floor)?;
         Ok(chain)
     }
@@ -96,13 +96,13 @@ impl Chain {
     pub(super) fn install_settings(&mut self) -> Result<(), GuestError> {
         self.duplicate()?;
         self.redirect_to_detour()?;
-        self.install(&self.line.stages(&self.settings))
+        self.install(&self.link.stages(&self.settings))
     }
 
     /// Applies a change of the link.
     pub(super) fn change(&mut self, change: &LinkChange) -> Result<(), GuestError> {
         apply(&mut self.settings, change);
-        let stages = self.line.stages(&self.settings);
+        let stages = self.link.stages(&self.settings);
         match change {
             LinkChange::Down => self.drop_all(),
             LinkChange::Up if self.stages.is_empty() => self.install(&stages),
@@ -182,10 +182,10 @@ impl Chain {
     /// Installs the stage at `place`, unless it is a filter.
     fn install_stage(&self, place: usize) -> Result<(), GuestError> {
         let discipline_message = |kind| self.discipline_message(place, kind);
-        let name = &self.line.name;
+        let name = &self.link.name;
         match &self.stages[place] {
             Stage::Emulator(settings) => {
-                let seed = self.line.seed(self.seed, place, self.changes.into());
+                let seed = self.link.seed(self.seed, place, self.changes.into());
                 let (port, message) = discipline_message(emulator::KIND);
                 port.routing.request(
                     emulator::encode(message, settings, seed),
@@ -239,7 +239,7 @@ impl Chain {
         if share.is_zero() {
             return Ok(());
         }
-        let program = tc_bpf::copies(share, self.seed.derive(&self.line.name).derive("duplicate").0)?;
+        let program = tc_bpf::copies(share, self.seed.derive(&self.link.name).derive("duplicate").0)?;
         self.attach_to_interface(&self.end, INGRESS, &program)
     }
 
@@ -267,7 +267,7 @@ impl Chain {
     }
 
     fn needs(&self, what: &str, module: &str) -> String {
-        let name = &self.line.name;
+        let name = &self.link.name;
         format!("set up {what} of {name} (it needs the module {module}, which `hol kernel fetch` downloads)")
     }
 }

@@ -32,15 +32,15 @@ pub(super) fn measure_baselines(
             let interface = segment.interfaces[end];
             plan.network.interfaces()[usize::from(interface.0)]
         });
-        let ways = match segment.medium {
+        let directions = match segment.medium {
             Medium::Link { up, down } => vec![(up, first, second), (down, second, first)],
-            Medium::Lan(line) => vec![(line, first, second)],
+            Medium::Lan(link) => vec![(link, first, second)],
         };
-        for (line, from, to) in ways {
+        for (link, from, to) in directions {
             measure_baselines.push(measure_baseline(
                 topology,
                 plan,
-                &plan.lines[usize::from(line.0)],
+                &plan.links[usize::from(link.0)],
                 [from, to],
             )?);
         }
@@ -51,12 +51,12 @@ pub(super) fn measure_baselines(
 fn measure_baseline(
     topology: &Topology,
     plan: &BuildableNetwork,
-    line: &ShapedLink,
+    link: &ShapedLink,
     [from, to]: [Interface; 2],
 ) -> Result<BaselineDelay, GuestError> {
     let packet = plan.mtu.min(LONGEST);
-    let serialization = line.serialization(packet.into()).as_nanos();
-    let delay = line.settings.delay.as_nanos() + serialization;
+    let serialization = link.serialization(packet.into()).as_nanos();
+    let delay = link.settings.delay.as_nanos() + serialization;
     let timeout = Duration::from_nanos(delay + TRAIN * serialization) + Duration::from_secs(5);
     let wire = SocketPair {
         sender: socket(topology, from, from.address)?,
@@ -65,11 +65,11 @@ fn measure_baseline(
     };
     wire.sender.connect(wire.receiver.local_addr()?)?;
     wire.receiver.set_read_timeout(Some(timeout))?;
-    let lost = |e| format!("{}: a probe packet was lost before the run: {e}", line.name);
+    let lost = |e| format!("{}: a probe packet was lost before the run: {e}", link.name);
     let one = wire.shortest_time(1).map_err(lost)?;
     let train = wire.shortest_time(TRAIN).map_err(lost)?;
     Ok(BaselineDelay {
-        name: line.name.clone(),
+        name: link.name.clone(),
         delay: one,
         expected_delay: delay,
         spacing: train.saturating_sub(one) / (TRAIN - 1),

@@ -132,7 +132,7 @@ pub(super) struct QueueSampler(Arc<Mutex<Vec<Sample>>>);
 impl QueueSampler {
     /// Starts a thread that samples at multiples of `interval` since the `beginning`; it ends with the machine.
     pub(super) fn start(
-        mut lines: Vec<LinkQueueStatistics>,
+        mut links: Vec<LinkQueueStatistics>,
         interval: Duration,
         beginning: RunStart,
     ) -> Result<Self, GuestError> {
@@ -148,7 +148,7 @@ impl QueueSampler {
                 if all.len() as u64 > Sample::MOST {
                     return;
                 }
-                step = sample_all(&mut lines, beginning.wait(), &mut all);
+                step = sample_all(&mut links, beginning.wait(), &mut all);
             }
             // An error here does not invalidate the run.
             if let Err(problem) = step {
@@ -166,11 +166,11 @@ impl QueueSampler {
 }
 
 fn sample_all(
-    lines: &mut [LinkQueueStatistics],
+    links: &mut [LinkQueueStatistics],
     at: Time,
     samples: &mut Vec<Sample>,
 ) -> Result<(), GuestError> {
-    for (line, queues) in (0..).zip(lines) {
+    for (line, queues) in (0..).zip(links) {
         samples.push(Sample { at, of: SampleValue::Queue(queues.sample(line)?) });
     }
     Ok(())

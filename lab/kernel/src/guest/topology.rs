@@ -94,20 +94,20 @@ impl Topology {
 
     /// Returns the queues of each link direction, by its index in the network.
     pub(super) fn queues(&self, plan: &BuildableNetwork) -> Result<Vec<LinkQueueStatistics>, GuestError> {
-        let mut line_queues: Vec<Option<LinkQueueStatistics>> = self.chains.iter().map(|_| None).collect();
+        let mut link_queues: Vec<Option<LinkQueueStatistics>> = self.chains.iter().map(|_| None).collect();
         let of_routers = self.routers.iter().zip(plan.network.segments());
         let places = of_routers.flat_map(|(router, segment)| {
-            let lines = match segment.medium {
+            let links = match segment.medium {
                 Medium::Link { up, down } => vec![up, down],
-                Medium::Lan(line) => vec![line],
+                Medium::Lan(link) => vec![link],
             };
-            lines.into_iter().map(move |line| (router, line))
+            links.into_iter().map(move |link| (router, link))
         });
         // Chains are at the index at which their link direction was added, not at that of its number.
-        for (chain, (router, line)) in self.chains.iter().zip(places) {
-            line_queues[usize::from(line.0)] = Some(chain.queue_statistics(&router.namespace)?);
+        for (chain, (router, link)) in self.chains.iter().zip(places) {
+            link_queues[usize::from(link.0)] = Some(chain.queue_statistics(&router.namespace)?);
         }
-        Ok(line_queues.into_iter().flatten().collect())
+        Ok(link_queues.into_iter().flatten().collect())
     }
 
     /// Returns the moves of nodes during the run, by time. Addresses that are added later are removed now.
@@ -211,7 +211,7 @@ impl Topology {
 
     /// Returns the numbers of packets of each link direction so far.
     pub(super) fn counts(&self, plan: &BuildableNetwork) -> Result<Counts, GuestError> {
-        let mut counts = vec![(0, 0); plan.lines.len()];
+        let mut counts = vec![(0, 0); plan.links.len()];
         for (router, segment) in self.routers.iter().zip(plan.network.segments()) {
             router.namespace.enter()?;
             for (place, interface) in segment.interfaces.iter().enumerate() {
@@ -221,7 +221,7 @@ impl Topology {
                 let (into, out_of) = match segment.medium {
                     Medium::Link { up, down } if place == 0 => (up, down),
                     Medium::Link { up, down } => (down, up),
-                    Medium::Lan(line) => (line, line),
+                    Medium::Lan(link) => (link, link),
                 };
                 counts[usize::from(into.0)].0 += received;
                 counts[usize::from(out_of.0)].1 += sent;
@@ -231,17 +231,17 @@ impl Topology {
     }
 
     /// Returns the numbers of packets that each link direction carried and lost since `before`; packets in flight count as lost.
-    pub(super) fn lines(
+    pub(super) fn link_counters(
         &self,
         plan: &BuildableNetwork,
         before: &Counts,
     ) -> Result<Vec<LinkDirectionCounters>, GuestError> {
         let counted = self.counts(plan)?;
-        let lines = plan.lines.iter().zip(before).zip(counted).map(|((line, before), now)| {
+        let links = plan.links.iter().zip(before).zip(counted).map(|((link, before), now)| {
             let (sent, arrived) = (now.0 - before.0, now.1 - before.1);
-            LinkDirectionCounters { name: line.name.clone(), sent, dropped: sent.saturating_sub(arrived) }
+            LinkDirectionCounters { name: link.name.clone(), sent, dropped: sent.saturating_sub(arrived) }
         });
-        Ok(lines.collect())
+        Ok(links.collect())
     }
 
     /// Returns the namespace of a node.
@@ -280,16 +280,16 @@ impl Topology {
         }
         let ends = segment.interfaces.iter().map(|id| self.cable(*id));
         let ends: Vec<_> = ends.map(|end| (self.node(end.node), end.outer_index, end.near_index)).collect();
-        let line = |id: LinkId, start: Port, end: Port| {
-            let line = plan.lines[usize::from(id.0)].clone();
-            let detour = line.crosses().then(|| detour(&namespace, plan, id)).transpose()?;
-            Chain::new(line, seed, start, end, detour)
+        let link = |id: LinkId, start: Port, end: Port| {
+            let link = plan.links[usize::from(id.0)].clone();
+            let detour = link.crosses().then(|| detour(&namespace, plan, id)).transpose()?;
+            Chain::new(link, seed, start, end, detour)
         };
         let (mut chains, mut shared) = (Vec::new(), None);
         match segment.medium {
             Medium::Link { up, down } => {
                 for (id, (node, outer, near)) in [(up, ends[1]), (down, ends[0])] {
-                    chains.push(line(id, Port::new(&namespace, near)?, Port::new(node, outer)?)?);
+                    chains.push(link(id, Port::new(&namespace, near)?, Port::new(node, outer)?)?);
                 }
             }
             Medium::Lan(id) => {
@@ -301,7 +301,7 @@ impl Topology {
                 route::create_veth_pair(&namespace.routing, &before, &namespace, &beyond, plan.mtu)?;
                 let (start, end) = (bring_up(&namespace, ip, &before)?, bring_up(&namespace, ip, &beyond)?);
                 route::use_lan_table(&namespace.routing, ip, &beyond)?;
-                chains.push(line(id, Port::new(&namespace, start)?, Port::new(&namespace, end)?)?);
+                chains.push(link(id, Port::new(&namespace, start)?, Port::new(&namespace, end)?)?);
                 shared = Some((start, beyond));
             }
         }
@@ -344,10 +344,10 @@ impl Topology {
 }
 
 /// Creates a veth pair within a router, for the queue of a link direction.
-fn detour(router: &Namespace, plan: &BuildableNetwork, line: LinkId) -> Result<Detour, GuestError> {
+fn detour(router: &Namespace, plan: &BuildableNetwork, link: LinkId) -> Result<Detour, GuestError> {
     let ends = [("queue", 4), ("back", 5)].map(|(name, side)| {
-        let name = format!("{name}{}", line.0);
-        Interface { name, ..interface_on_segment("", line.0.into(), 0, side) }
+        let name = format!("{name}{}", link.0);
+        Interface { name, ..interface_on_segment("", link.0.into(), 0, side) }
     });
     let [queue, back] = &ends;
     router.enter()?;

@@ -81,7 +81,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
         caution,
         clocksource: clocksource(),
         sysctls,
-        lines: topology.lines(&plan, &before.1)?,
+        lines: topology.link_counters(&plan, &before.1)?,
         floor,
         filter: run.filter,
         retransmissions: run.client.retransmissions + run.server.retransmissions,

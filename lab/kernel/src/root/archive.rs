@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upper_layer_hides_what_it_marks_and_nothing_of_its_own() {
+    fn whiteouts_hide_lower_layers_but_not_their_own() {
         let [lower, upper] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         ["etc/old", "etc/kept", "srv/a", "srv/b/c"].iter().for_each(|name| write(lower.path(), name));
         ["etc/.wh.old", "srv/.wh..wh..opq", "srv/new"].iter().for_each(|name| write(upper.path(), name));

@@ -322,7 +322,7 @@ mod tests {
 
     /// Such programs are those of pyenv, or those in ~/.local/bin.
     #[test]
-    fn what_only_the_path_of_a_user_finds_is_on_that_of_a_node() {
+    fn programs_in_a_users_path_are_linked_into_a_nodes_path() {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("mytool");
         fs::write(&place, "#!/bin/sh\necho hi\n").unwrap();
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn a_missing_program_is_named() {
         let program: Program = toml::from_str("node = 'a'\ncommand = ['no-such-program']").unwrap();
         let problem =
             add_dependencies(&mut Tree::default(), std::slice::from_ref(&program)).unwrap_err().to_string();

@@ -158,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn a_package_comes_with_what_it_needs_and_what_stands_for_that() {
+    fn the_closure_contains_dependencies_and_their_providers() {
         let (_database, packages) = packages();
         let closure: Vec<_> = packages.closure(["curl"]).into_iter().collect();
         assert_eq!(closure, ["curl", "gnutls", "libcurl4"]);
     }
 
     #[test]
-    fn what_every_package_may_count_on_is_known() {
+    fn essential_packages_are_known() {
         assert_eq!(packages().1.essential(), ["findutils"]);
     }
 

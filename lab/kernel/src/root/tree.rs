@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_makes_up_stays_away() {
+    fn virtual_file_systems_are_not_added() {
         let mut tree = Tree::default();
         tree.add_host_file(Path::new("/proc/self/mounts"));
         let paths: Vec<_> = tree.entries().map(|(path, _)| path.to_owned()).collect();
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn links_in_a_circle_and_what_is_not_there_bring_nothing_more() {
+    fn link_loops_and_missing_files_are_skipped() {
         let directory = tempfile::tempdir().unwrap();
         let place = fs::canonicalize(directory.path()).unwrap();
         symlink("b", place.join("a")).unwrap();

@@ -180,7 +180,7 @@ fn is_tiny(point: &Point) -> bool {
 proptest! {
     #![proptest_config(cases(4000))]
     #[test]
-    fn what_stands_in_a_file_is_planned_or_refused(text in file()) {
+    fn any_file_is_planned_or_refused(text in file()) {
         plan(&text)?;
     }
 }
@@ -188,7 +188,7 @@ proptest! {
 proptest! {
     #![proptest_config(cases(100))]
     #[test]
-    fn what_is_planned_runs_to_its_end(text in file(), messages in 1..100u32) {
+    fn planned_points_run_to_their_end(text in file(), messages in 1..100u32) {
         let text = format!("{text}\nmessages = {messages}\nrepetitions = 1\n");
         let Some(point) = plan(&text)?.into_iter().next().filter(is_tiny) else { return Ok(()) };
         let (plan, mut finished) = (Plan::of_points(vec![point]), RunResults::default());

@@ -101,7 +101,7 @@ fn check(rows: &[Row], transport: &str) {
 }
 
 #[test]
-fn an_interval_that_is_longer_than_the_run_leaves_its_beginning_and_what_it_delivered() {
+fn an_interval_longer_than_the_run_has_one_sample_and_the_deliveries() {
     let dir = tempfile::tempdir().unwrap();
     let results =
         run("series = '1h'\ntransports = ['tcp']\nmessages = 50\nrepetitions = 1", dir.path()).unwrap();

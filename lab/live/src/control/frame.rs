@@ -134,20 +134,20 @@ mod tests {
     }
 
     /// Returns all messages up to the first invalid one, and its error.
-    fn heard(octets: &[u8], key: Key) -> (Vec<String>, ControlError) {
+    fn received_messages(octets: &[u8], key: Key) -> (Vec<String>, ControlError) {
         let mut inbox = Inbox::new(octets, key);
-        let mut heard = Vec::new();
+        let mut received_messages = Vec::new();
         loop {
             match inbox.receive() {
-                Ok(message) => heard.push(message),
-                Err(problem) => return (heard, problem),
+                Ok(message) => received_messages.push(message),
+                Err(problem) => return (received_messages, problem),
             }
         }
     }
 
     #[test]
     fn messages_come_in_their_order_and_then_an_end() {
-        let (messages, end) = heard(&sent(&["one", "", "three"]), KEY);
+        let (messages, end) = received_messages(&sent(&["one", "", "three"]), KEY);
         assert_eq!(messages, ["one", "", "three"]);
         assert!(matches!(end, ControlError::Closed));
     }
@@ -156,7 +156,7 @@ mod tests {
     fn a_message_that_is_cut_anywhere_is_none() {
         let octets = sent(&["one"]);
         for length in 0..octets.len() {
-            let (messages, problem) = heard(&octets[..length], KEY);
+            let (messages, problem) = received_messages(&octets[..length], KEY);
             assert!(messages.is_empty() && matches!(problem, ControlError::Closed), "{length}: {problem}");
         }
     }
@@ -167,7 +167,7 @@ mod tests {
         for bit in 0..octets.len() * 8 {
             let mut wrong = octets.clone();
             wrong[bit / 8] ^= 1 << (bit % 8);
-            let (messages, problem) = heard(&wrong, KEY);
+            let (messages, problem) = received_messages(&wrong, KEY);
             let is_known =
                 matches!(problem, ControlError::Forged | ControlError::Closed | ControlError::TooLong(..));
             assert!(messages.is_empty() && is_known, "{bit}: {problem}");
@@ -175,19 +175,19 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_before_left_out_or_under_another_key_is_refused() {
+    fn repeated_missing_or_forged_messages_are_refused() {
         let [one, both] = [sent(&["one"]), sent(&["one", "two"])];
         let two = &both[one.len()..];
         for octets in [[&one[..], &one].concat(), [&both[..], &one].concat(), two.to_vec()] {
-            let (_, problem) = heard(&octets, KEY);
+            let (_, problem) = received_messages(&octets, KEY);
             assert!(matches!(problem, ControlError::Forged), "{problem}");
         }
-        assert!(matches!(heard(&one, [8; 32]), (none, ControlError::Forged) if none.is_empty()));
+        assert!(matches!(received_messages(&one, [8; 32]), (none, ControlError::Forged) if none.is_empty()));
     }
 
     #[test]
     fn a_length_without_a_message_makes_no_room_and_a_huge_one_is_refused() {
-        let (_, problem) = heard(&[0xff; 40], KEY);
+        let (_, problem) = received_messages(&[0xff; 40], KEY);
         assert!(matches!(problem, ControlError::TooLong(0xffff_ffff, MAX_MESSAGE)), "{problem}");
         let mut inbox = Inbox::new(&[0, 0, 1, 0, b'"'][..], KEY);
         assert!(matches!(inbox.receive_short::<String>(255), Err(ControlError::TooLong(256, 255))));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_told_by_where_it_is_wrong() {
+    fn malformed_messages_are_reported_with_their_position() {
         for body in ["", "{", "[1,2", "\u{0}", "{\"a\":1e999}", &"[".repeat(10_000)] {
             let problem = parse::<String>(body.as_bytes()).unwrap_err().to_string();
             assert!(problem.contains("cannot parse") && problem.contains("line"), "{problem}");

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn who_knows_the_secret_is_heard_in_both_directions() {
+    fn with_the_same_secret_messages_pass_in_both_directions() {
         let [client, server] = both("same", "same").map(Result::unwrap);
         let ((mut inbox, mut outbox), (mut far_inbox, mut far_outbox)) = (client, server);
         outbox.send(&"asked").unwrap();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_another_secret_is_refused_on_both_sides_and_hears_no_proof() {
+    fn another_secret_is_refused_on_both_sides_without_a_proof() {
         let [client, server] = both("one", "other");
         assert!(matches!(client, Err(ControlError::Secret)));
         assert!(matches!(server, Err(ControlError::Secret)));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_says_nothing_to_who_is_no_hol() {
+    fn a_server_sends_nothing_to_other_programs() {
         let hello = serde_json::to_vec(&Hello::new().unwrap()).unwrap();
         for octets in [
             b"GET / HTTP/1.1\r\n\r\n".to_vec(),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_told_to_both_and_nothing_more() {
+    fn both_sides_report_another_version() {
         for other in [
             Hello { version: "0.0.1".to_owned(), ..Hello::new().unwrap() },
             Hello { protocol: PROTOCOL + 1, ..Hello::new().unwrap() },

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_out_of_place_or_beyond_a_router_is_refused() {
+    fn requests_out_of_sequence_or_for_servers_are_refused() {
         let refusal = |request| match RouterService::default().answer(request) {
             Some(Reply::Refused(why)) => why,
             other => panic!("{other:?}"),

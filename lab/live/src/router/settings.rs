@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_path_is_can_be_had_each_way() {
+    fn the_settings_of_one_path_apply_to_both_directions() {
         let [up, down] = of("delay = '20ms'\njitter = '2ms'\njitter_distribution = 'normal'\nloss = '3%'\nqueue = '50p'\nrate = '5Mbit'
              overhead = '38B'\nreorder = '1%'\nreorder_by = '3ms'\ncorrupt = '1%'\ndown = { delay = '5ms' }")
         .unwrap();
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_router_cannot_do_is_refused_by_its_key_with_the_cure() {
+    fn unsupported_keys_are_refused_with_a_remedy() {
         for (text, key) in [
             ("events = [{ at = '1s', down = true }]", "network.events"),
             ("trace = 'a.csv'", "network.trace"),

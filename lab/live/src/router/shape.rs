@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_gives_may_go_what_somebody_chose_may_not_and_ours_is_known_again() {
+    fn disciplines_of_the_kernel_the_user_and_this_program_are_distinguished() {
         for (handle, kind, users) in [
             (0, "fq_codel", false),
             (0, "mq", false),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn each_emulator_stands_in_the_one_before_it() {
+    fn each_emulator_is_the_child_of_the_previous_one() {
         let network =
             toml::from_str("delay = '20ms'\nloss = '3%'\nreorder = '1%'\nreorder_by = '5ms'").unwrap();
         let [up, down] = super::super::lines(&network).unwrap();

@@ -21,7 +21,7 @@ fn workload(text: &str) -> WorkloadSpec {
 }
 
 /// Returns a background flow that sends without end.
-fn beside(over: &str, from: &str, to: &str) -> Background {
+fn endless_background(over: &str, from: &str, to: &str) -> Background {
     let workload = workload(&format!("kind = 'oneway'\nrate = '500/s'\nfrom = '{from}'\nto = '{to}'"));
     Background { transport: transport(over), workload, messages: None, count: 1, spread: Duration::ZERO }
 }
@@ -61,7 +61,7 @@ fn flows_go_between_any_two_of_four_hosts() {
         ("sctp:socket=own", "server", "b"),
         ("tcp", "client", "a"),
     ]
-    .map(|(over, from, to)| beside(over, from, to))
+    .map(|(over, from, to)| endless_background(over, from, to))
     .into();
     let Run { course, records, background_records, .. } = run(&scenario, ["server", "a", "b"]);
     assert!(
@@ -105,14 +105,14 @@ fn a_server_asks_onward_on_a_third_host() {
 
 /// Unnamed nodes are on this host, and two nodes on one host have no flow between them.
 #[test]
-fn what_no_hosts_can_be_is_refused_before_anything_runs() {
+fn invalid_placements_are_refused_before_the_run() {
     let refusal = |places: &str, scenario: &Scenario| {
         Live::with_peer(places).unwrap().check(scenario).unwrap_err().to_string()
     };
     let mut scenario = scenario("kind = 'echo'");
     let problem = refusal("server=192.0.2.1,cross=192.0.2.2", &scenario);
     assert!(problem.contains("no node \"cross\""), "{problem}");
-    scenario.background = vec![beside("tcp", "a", "b")];
+    scenario.background = vec![endless_background("tcp", "a", "b")];
     let problem = refusal("server=192.0.2.1", &scenario);
     assert!(problem.contains("from \"a\" to \"b\"") && problem.contains("--peer NODE=HOST"), "{problem}");
 }

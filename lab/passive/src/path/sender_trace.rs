@@ -379,7 +379,7 @@ mod tests {
 
     /// RFC 5681 section 4.2: data after a gap is acknowledged at once.
     #[test]
-    fn a_block_tells_the_round_trip_of_what_came_early() {
+    fn a_sack_block_is_an_rtt_sample() {
         let mut trace = SenderTrace::default();
         trace.begin(0);
         (0..2).for_each(|k| trace.handle_data(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
@@ -410,7 +410,7 @@ mod tests {
 
     /// RFC 2883 section 4: the receiver reports a duplicate, so the first copy was not lost.
     #[test]
-    fn a_duplicate_that_is_told_was_no_loss() {
+    fn a_reported_duplicate_was_no_loss() {
         let mut trace = SenderTrace::default();
         trace.begin(0);
         trace.handle_data(0, &[(0, 100)], 140, None);
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_capture_missed_is_no_loss() {
+    fn packets_that_the_capture_missed_are_no_losses() {
         let mut trace = SenderTrace::default();
         trace.begin(0);
         trace.handle_data(0, &[(5, 5)], 140, None);

@@ -146,13 +146,13 @@ fn sctp() -> impl Strategy<Value = Transport> {
 
 proptest! {
     #[test]
-    fn octets_from_nowhere_do_no_harm(capture in vec((any::<u64>(), fate(), vec(any::<u8>(), 0..80)), 0..20)) {
+    fn arbitrary_octets_are_accepted(capture in vec((any::<u64>(), fate(), vec(any::<u8>(), 0..80)), 0..20)) {
         assert_sound(&capture);
     }
 
     /// Packets with correct checksums and arbitrary numbers, order, tags, options and events.
     #[test]
-    fn packets_from_nowhere_do_no_harm(
+    fn arbitrary_packets_are_accepted(
         packets in vec((0u64..100, fate(), any::<bool>(), prop_oneof![tcp(), sctp()]), 0..60),
         cut in any::<proptest::sample::Index>(),
     ) {
@@ -175,7 +175,7 @@ proptest! {
 
     /// RFC 9293 section 3.8.1: a response stays the same if its segments are lost, reordered, or retransmitted with other boundaries.
     #[test]
-    fn a_transaction_is_the_same_whatever_happens_to_its_segments(
+    fn a_transaction_does_not_depend_on_loss_and_reordering(
         cuts in vec(1usize..400, 1..20),
         again in vec((0usize..900, 1usize..400, 0u64..90), 0..20),
         losses in vec(any::<bool>(), 20),

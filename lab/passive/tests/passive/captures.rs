@@ -50,7 +50,7 @@ fn asked(traffic: &Traffic) -> Vec<(u32, Outcome)> {
 }
 
 #[test]
-fn http_over_tcp_is_what_the_programs_did() {
+fn http_over_tcp_is_reconstructed() {
     let traffic = traffic(include_bytes!("captures/tcp.pcapng"));
     assert_eq!(asked(&traffic), ASKED);
     let [first, second] = &connections(&traffic)[..] else { panic!("{traffic:?}") };
@@ -68,7 +68,7 @@ fn http_over_tcp_is_what_the_programs_did() {
 
 /// RFC 8684: data that was sent over two subflows, and more than once, equals that sent over one. The second connection is TCP.
 #[test]
-fn http_over_mptcp_is_what_it_is_over_tcp() {
+fn http_over_mptcp_is_reconstructed_as_over_tcp() {
     let traffic = traffic(include_bytes!("captures/mptcp.pcapng"));
     assert_eq!(asked(&traffic), ASKED);
     let Totals { tcp, mptcp, unread, .. } = traffic.totals;

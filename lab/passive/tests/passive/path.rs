@@ -21,7 +21,7 @@ fn packet() -> impl Strategy<Value = (u32, Vec<u8>)> {
 
 proptest! {
     #[test]
-    fn packets_with_any_numbers_make_no_harm(packets in proptest::collection::vec(packet(), 0..60)) {
+    fn packets_with_arbitrary_numbers_are_accepted(packets in proptest::collection::vec(packet(), 0..60)) {
         let (mut learner, mut listener, mut at) = (PathLearner::default(), MessageReconstructor::default(), 0);
         for (gap, packet) in &packets {
             at += u64::from(*gap);

@@ -115,7 +115,7 @@ fn interleaved_messages_are_of_their_streams() {
 /// Section 3.3.3: the first number is that of the INIT ACK that the association uses, whatever chunk was captured first; section 6.4:
 /// chunks may use two paths at once.
 #[test]
-fn numbers_count_from_what_the_init_ack_said() {
+fn positions_count_from_the_tsn_of_the_init_ack() {
     let mut capture = association();
     capture.sent(50, 0, data(0, 0, 0, whole(), GET)).sent(65, 1, data(1, 1, 0, whole(), b"body"));
     capture.sent(65, 1, data(1, 0, 0, whole(), OK));
@@ -148,7 +148,7 @@ fn an_aborted_association_is_refused() {
 }
 
 #[test]
-fn packets_of_an_association_that_nobody_saw_begin_are_unread() {
+fn packets_of_an_association_without_a_captured_init_are_unread() {
     let mut capture = CaptureBuilder::default();
     let traffic = capture.sent(0, 0, data(0, 0, 0, whole(), GET)).traffic();
     assert_eq!((traffic.records.len(), traffic.totals.unread), (0, 2));

@@ -29,7 +29,7 @@ fn a_connection_and_its_transaction_are_two_records() {
 
 /// RFC 9293 section 3.8.1: a lost segment is retransmitted; the data behind it waits. Here the first half of the response is lost.
 #[test]
-fn loss_is_recovery_of_what_was_lost_and_head_of_line_wait_behind_it() {
+fn a_loss_causes_recovery_and_head_of_line_blocking() {
     let mut capture = CaptureBuilder::tcp();
     let body = [OK, &[b'x'; 20]].concat();
     capture.sent(30, 0, segment(0, 0, GET));
@@ -164,7 +164,7 @@ fn a_corrupted_segment_did_not_arrive() {
 
 /// With a capture at one end only, a packet counts as sent when it was received; duplicates made by the network are not retransmissions.
 #[test]
-fn a_packet_that_nobody_saw_being_sent_was_sent_when_it_arrived() {
+fn a_packet_captured_only_on_arrival_counts_as_sent_then() {
     let mut capture = CaptureBuilder::tcp();
     let get = capture.packet(0, segment(0, 0, GET).into());
     capture.received(50, &get).received(55, &get).received(60, &[0x45; 40]);

@@ -223,7 +223,7 @@ fn recovery_of_any_time() -> impl Strategy<Value = Recovery> {
 
 proptest! {
     #[test]
-    fn whatever_is_in_range_has_a_mean_or_a_reason_why_not(
+    fn every_transfer_has_a_mean_or_a_reason_why_not(
         rate in -10.0..=9.0f64,
         one_way_delay in any_time(),
         loss in prop_oneof![Just(0.0), 0.0..=1.0f64, (-12.0..0.0f64).prop_map(|power| 10f64.powf(power))],

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_reports_is_taken_and_so_is_what_a_script_reports_that_starts_qemu() {
+    fn the_report_is_read_even_if_a_script_starts_qemu() {
         let directory = tempfile::tempdir().unwrap();
         let mut shell = Command::new("sh");
         load(shell.args(["-c", "true"]), directory.path()).unwrap();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loader_that_refuses_is_told_without_the_path_that_changes() {
+    fn the_loaders_error_is_reported_without_its_path() {
         let directory = tempfile::tempdir().unwrap();
         let said = "ERROR: ld.so: object '/tmp/x1/lockstep.so' from LD_PRELOAD cannot be preloaded (failed to map \
                     segment from shared object): ignored.\n";

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_was_not_tried_is_not_stepped_whatever_it_has() {
+    fn an_untested_version_is_not_stepped() {
         let probe = probed("echo QEMU emulator version 8.2.0 '(some distribution)'; echo more");
         assert_eq!(
             (&*probe.version, &*probe.edition),
@@ -115,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn a_qemu_without_the_functions_is_told_by_the_name_of_the_first() {
+    fn the_first_missing_function_is_named() {
         let probe = probed("echo QEMU emulator version 7.2.99");
         assert_eq!(reason(&probe), "function qemu_get_cpu not found");
     }
 
     #[test]
-    fn a_qemu_that_does_not_load_the_library_is_told() {
+    fn a_library_that_was_not_loaded_is_reported() {
         // Like a loader that refuses the library, or a program without a loader.
         let probe = probed(": > \"$(dirname \"$0\")/lockstep.log\"; echo QEMU emulator version 7.2.1");
         assert_eq!(reason(&probe), "QEMU did not load the library");

@@ -125,7 +125,7 @@ mod tests {
     use super::exposed;
 
     #[test]
-    fn what_a_host_cannot_hide_is_told() {
+    fn visible_processor_properties_are_reported() {
         assert_eq!(exposed("flags\t\t: fpu tsc cpuid_fault avx2\n"), None);
         assert_eq!(exposed("flags\t\t: fpu cpuid avx2\n").as_deref(), Some("cpuid of the host"));
     }

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_beside_one_another_have_processors_of_their_own() {
+    fn simultaneous_runs_have_different_processors() {
         assert_eq!(choose(&[0, 2, 3], 2, &[]), 2);
         assert_eq!(choose(&[0, 2, 3], 2, &[2]), 0);
         assert_eq!(choose(&[0, 2, 3], 2, &[2, 0, 3, 3]), 2);

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_has_no_functions() {
+    fn malformed_type_information_has_no_functions() {
         let whole = list(&[(1, 31 << 24, 0)], b"\0a\0");
         assert_eq!(function(&whole, "a"), None);
         assert!((0..whole.len()).all(|length| function(&whole[..length], "a").is_none()));

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_to_end_may_end_by_that() {
+    fn ending_by_sigterm_after_a_request_is_no_failure() {
         let status =
             |exit, was_terminated| Status { exit: ExitStatus::from_raw(exit), was_terminated, at: 0 };
         assert_eq!(status(0, false).problem(), None);

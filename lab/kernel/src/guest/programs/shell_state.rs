@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_shells_print_of_their_variables_is_read() {
+    fn the_exports_of_each_shell_are_parsed() {
         let of = |text: &str| parse_exports(text).into_iter().collect::<Vec<_>>();
         let all = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
