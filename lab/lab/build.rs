@@ -47,10 +47,10 @@ fn studies(root: &Path) -> String {
     let mut code = String::from("/// Every study with its files.\nconst STUDIES: &[(&str, Files)] = &[\n");
     for study in entries(root).into_iter().filter(|path| path.is_dir()) {
         println!("cargo::rerun-if-changed={}", study.display());
-        writeln!(code, "    ({:?}, &[", name(&study)).expect("a string takes text");
+        writeln!(code, "    ({:?}, &[", name(&study)).expect("writing to a string does not fail");
         for file in entries(&study).into_iter().filter(|path| is_text(path)) {
             writeln!(code, "        ({:?}, include_str!({file:?})),", name(&file))
-                .expect("a string takes text");
+                .expect("writing to a string does not fail");
         }
         code.push_str("    ]),\n");
     }

@@ -34,7 +34,7 @@ pub(crate) enum JobResult {
 impl JobResult {
     /// Encodes the result as JSON, for [`Mail::text`].
     pub(crate) fn to_octets(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("an answer is plain data")
+        serde_json::to_vec(self).expect("a result is plain data")
     }
 
     /// Returns the mail of a guest that failed.

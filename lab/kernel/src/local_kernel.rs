@@ -71,7 +71,7 @@ pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) 
         })?;
         work()
     });
-    inside.join().expect("nothing panics in there")
+    inside.join().expect("the thread does not panic")
 }
 
 /// Runs a scenario as long as the `observer` continues; passes no records to it until the run has ended. `program` is this program, or

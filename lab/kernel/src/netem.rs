@@ -24,7 +24,7 @@ impl BuildableNetwork {
     /// Returns the changes of a run with `seed`: those of the experiment, and those that the bursts of its losses cause.
     pub(crate) fn changes_of_run(&self, seed: Seed) -> Vec<ScheduledChange> {
         behind_the_delay(&self.links, &self.network.changes_of_run(seed))
-            .expect("the plan was checked, and bursts are loss by chance")
+            .expect("the plan was checked, and bursts are random loss")
     }
 
     /// Returns whether a link has the discipline DualPI2.

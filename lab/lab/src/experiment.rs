@@ -18,7 +18,7 @@ use crate::background::Background;
 use crate::error::InputError;
 use crate::figure::{self, FigureRequest};
 use crate::named_paths;
-use crate::named_transport::{NamedTransport, over};
+use crate::named_transport::{NamedTransport, merge_workload};
 use crate::onward::Onward;
 use crate::permission;
 use crate::point::{Point, PointId};
@@ -239,7 +239,7 @@ impl Experiment {
         first.check_runs(&files, source)?;
         let (mut points, mut places) = (Vec::new(), Vec::new());
         for (index, twin) in first.twins().into_iter().enumerate() {
-            let own_table = over(&table, index, &combinations[0], source)?;
+            let own_table = merge_workload(&table, index, &combinations[0], source)?;
             for (file, step) in files.iter().zip(&combinations) {
                 let own =
                     own_table.as_ref().map(|table| read_combination(table, step, source)).transpose()?;
@@ -319,7 +319,7 @@ fn with_values<'s>(
 ) -> Result<DeTable<'s>, InputError> {
     let mut table = table.clone();
     step.iter().try_for_each(|set| set.apply(&mut table, source))?;
-    round_trips::halve(&mut table, source)?;
+    round_trips::replace_rtt(&mut table, source)?;
     named_paths::resolve_paths(&mut table, source)?;
     Ok(table)
 }
@@ -476,7 +476,7 @@ impl ExperimentFile {
     fn with_absolute_paths(mut self, source: &Source) -> Result<Self, InputError> {
         self.programs.iter_mut().try_for_each(|program| programs::find_files(program, source))?;
         programs::find_root(&mut self.root, source)?;
-        traces::play(&mut self.network, source)?;
+        traces::read_trace(&mut self.network, source)?;
         traces::read_distributions(&mut self.network, source)?;
         Ok(self)
     }

@@ -28,7 +28,7 @@ pub(crate) struct NamedTransport {
 }
 
 /// Returns the experiment with the workload settings of the transport at this index; an error if one of them is a swept key.
-pub(crate) fn over<'s>(
+pub(crate) fn merge_workload<'s>(
     table: &DeTable<'s>,
     transport: usize,
     swept: &[Assignment<'_>],

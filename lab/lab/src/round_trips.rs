@@ -13,7 +13,7 @@ use crate::link_tables::each_link;
 use crate::source::Source;
 
 /// Replaces every `rtt` in the network of `table` with half of it as `delay`.
-pub(crate) fn halve(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
+pub(crate) fn replace_rtt(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     each_link(table, |link| replace(link, source))
 }
 

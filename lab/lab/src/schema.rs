@@ -38,7 +38,7 @@ fn forbid_null(schema: &mut Value) {
             let Some(Value::Array(choices)) = object.get_mut("anyOf") else { return };
             choices.retain(|choice| choice["type"] != NULL);
             if choices.len() == 1 {
-                let only = object.remove("anyOf").expect("it is there");
+                let only = object.remove("anyOf").expect("the key was just found");
                 object.insert("allOf".into(), only);
             }
         }

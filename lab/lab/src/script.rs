@@ -152,7 +152,7 @@ fn messages(flow: &Flow, script: &Script) -> u64 {
 
 /// Returns the lowest link rate of the flow's route, in bit/s.
 fn narrowest(flow: &Flow, script: &Script) -> f64 {
-    let topology = Topology::new(&script.network).expect("it was read with its script");
+    let topology = Topology::new(&script.network).expect("the network was read with its script");
     let ends = topology.node(&flow.from).zip(topology.node(&flow.to));
     let path = ends.map(|(from, to)| topology.path(from, to)).unwrap_or_default();
     let rates = path.iter().map(|line| line.settings.rate.bits_per_second());

@@ -130,7 +130,7 @@ pub fn csv(rows: &[Row]) -> String {
         let cells: Vec<_> = columns.iter().map(|column| cell(column).unwrap_or_default()).collect();
         write(cells.iter().map(AsRef::as_ref).collect());
     }
-    let octets = writer.into_inner().expect("memory takes what is written");
+    let octets = writer.into_inner().expect("writing to memory does not fail");
     String::from_utf8(octets).expect("cells are text")
 }
 

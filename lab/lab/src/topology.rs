@@ -42,7 +42,7 @@ pub(crate) fn merge<'s>(
     span: &Range<usize>,
     source: &Source,
 ) -> Result<(), InputError> {
-    let network = DeTable::parse(network).expect("it was written as a table").into_inner();
+    let network = DeTable::parse(network).expect("the network is a table").into_inner();
     let mut network = replaced(network, span);
     if let Some(own) = table.remove("network") {
         let DeValue::Table(own) = own.into_inner() else {

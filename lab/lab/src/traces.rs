@@ -9,7 +9,7 @@ use crate::source::Source;
 
 /// Converts the network's trace to events, which become part of the point, so that the file is no longer
 /// needed.
-pub(crate) fn play(network: &mut Spanned<NetworkSpec>, source: &Source) -> Result<(), InputError> {
+pub(crate) fn read_trace(network: &mut Spanned<NetworkSpec>, source: &Source) -> Result<(), InputError> {
     let place = network.span();
     let Some(trace) = network.as_mut().trace.take() else { return Ok(()) };
     for (name, direction) in trace.files() {

@@ -103,7 +103,7 @@ fn without_wall_time(run: &RunResult) -> Value {
     let run = RunResult { wall_s: 0.0, ..run.clone() };
     // As text, which can represent sums beyond 64 bits.
     let text = serde_json::to_string(&run).expect("a run is JSON");
-    serde_json::from_str(&text).expect("it is what was written")
+    serde_json::from_str(&text).expect("the text was just written")
 }
 
 /// Adds the names of the fields that differ.

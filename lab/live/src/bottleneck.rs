@@ -7,7 +7,7 @@ use hol_network::{LinkSpec, NetworkSpec};
 use hol_scenario::Scenario;
 use hol_traffic::Unsupported;
 
-use crate::plain_network::{as_it_is, otherwise};
+use crate::plain_network::{first_difference, names_only};
 
 /// The path that a scenario's flows cross.
 #[derive(Debug, Default)]
@@ -55,10 +55,10 @@ impl Bottleneck {
 
 /// Returns the index of the only link with settings.
 fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
-    let usual = as_it_is(spec);
+    let usual = names_only(spec);
     // A `[network]` key that a link does not have applies to all links.
     let beside = NetworkSpec { links: usual.links.clone(), ..spec.clone() };
-    if let Some(key) = otherwise(&beside, &usual) {
+    if let Some(key) = first_difference(&beside, &usual) {
         return refuse(
             &key,
             "with a router only one link may have settings; the rest of [network] may only name nodes",

@@ -10,7 +10,7 @@ use hol_workloads::Filter;
 
 use crate::bottleneck::Bottleneck;
 use crate::host::{self, loopback};
-use crate::plain_network::{as_it_is, otherwise};
+use crate::plain_network::{first_difference, names_only};
 use crate::router::lines;
 
 /// The path between the ends of flows.
@@ -25,7 +25,7 @@ pub(crate) enum Path {
 }
 
 /// Returns an error that names the first feature that this machine does not support, or for which it would have to be changed.
-pub(crate) fn possible(scenario: &Scenario, path: Path) -> Result<(), RunError> {
+pub(crate) fn check_supported(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     scenario.check().map_err(|problem| refused("scenario", problem))?;
     network(scenario, path)?;
     if let Some(program) = scenario.programs.first() {
@@ -48,7 +48,7 @@ fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     }
     // The loopback interface has addresses of both IP versions.
     let ip = if path == Path::Loopback { spec.ip } else { Ip::V4 };
-    let Some(key) = otherwise(spec, &NetworkSpec { ip, ..as_it_is(spec) }) else { return Ok(()) };
+    let Some(key) = first_difference(spec, &NetworkSpec { ip, ..names_only(spec) }) else { return Ok(()) };
     let (what, who) = match path {
         Path::Loopback => {
             ("this machine's loopback", "emulate the path with namespaces (--world live:namespaces)")
@@ -72,7 +72,8 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
             let why = "both ends of a UNIX socket are on one host; use tcp, or omit --peer";
             return Err(refused(&transport.to_string(), why));
         }
-        let asked = host::asked(transport).map_err(|problem| refused(&transport.to_string(), problem))?;
+        let asked =
+            host::requested_sysctls(transport).map_err(|problem| refused(&transport.to_string(), problem))?;
         for Sysctl { name, value } in asked {
             let here = setting(name).unwrap_or_else(|| "none".to_owned());
             if here != value {
@@ -92,7 +93,7 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
 }
 
 /// Checks that every flow's protocol is available.
-pub(crate) fn protocols(scenario: &Scenario) -> Result<(), RunError> {
+pub(crate) fn check_protocols(scenario: &Scenario) -> Result<(), RunError> {
     let all = assignments(scenario, Seed(0), |_, _| loopback(scenario.network.ip));
     let probe =
         |flow: &Assignment| flow.probe().map_err(|problem| refused(&flow.transport.to_string(), problem));
@@ -117,17 +118,17 @@ mod tests {
     }
 
     fn refusal(scenario: &Scenario) -> String {
-        possible(scenario, Path::Loopback).unwrap_err().to_string()
+        check_supported(scenario, Path::Loopback).unwrap_err().to_string()
     }
 
     #[test]
     fn the_path_as_it_is_is_one_of_which_nothing_is_said() {
         for transport in ["tcp", "tcp:connections=3,nagle=off", "udp", "quic:streams=8,cc=newreno"] {
-            possible(&scenario(transport, ""), Path::Loopback).unwrap();
+            check_supported(&scenario(transport, ""), Path::Loopback).unwrap();
         }
         // Naming nodes does not shape the path.
         let named = "nodes = ['client', 'server', 'a']\nlans = [{ nodes = ['a', 'client'], name = 'b' }]\nlinks = [{ from = 'client', to = 'server' }]";
-        possible(&scenario("tcp", named), Path::Between).unwrap();
+        check_supported(&scenario("tcp", named), Path::Between).unwrap();
     }
 
     #[test]
@@ -178,19 +179,19 @@ mod tests {
 
     #[test]
     fn features_that_need_one_host_are_refused() {
-        let between = |scenario: &Scenario| possible(scenario, Path::Between).unwrap_err().to_string();
+        let between = |scenario: &Scenario| check_supported(scenario, Path::Between).unwrap_err().to_string();
         let problem = between(&scenario("tcp", "loss = '1%'"));
         assert!(problem.contains("`network.loss`") && problem.contains("--router HOST"), "{problem}");
         let mut local = scenario("unix", "");
         local.workload = toml::from_str("kind = 'echo'\nfrom = 'server'\nto = 'server'").unwrap();
-        possible(&local, Path::Loopback).unwrap();
+        check_supported(&local, Path::Loopback).unwrap();
         let problem = between(&local);
         assert!(problem.contains("`unix`") && problem.contains("on one host"), "{problem}");
     }
 
     #[test]
     fn a_router_permits_the_path_settings_that_it_supports() {
-        let routed = |network: &str| possible(&scenario("tcp", network), Path::Routed);
+        let routed = |network: &str| check_supported(&scenario("tcp", network), Path::Routed);
         routed("delay = '20ms'\nloss = '3%'\ndown = { rate = '1Mbit' }").unwrap();
         let problem = routed("paths = [{}, {}]").unwrap_err().to_string();
         assert!(problem.contains("live world does not support `network.paths`"), "{problem}");
@@ -199,9 +200,10 @@ mod tests {
     /// The transport's error, not this module's, names protocols that this machine's kernel lacks.
     #[test]
     fn a_protocol_that_is_not_here_is_refused_by_the_transport() {
-        protocols(&scenario("udp", "")).unwrap();
+        check_protocols(&scenario("udp", "")).unwrap();
         for (transport, words) in [("sctp", "no SCTP"), ("mptcp", "no MPTCP")] {
-            let refused = protocols(&scenario(transport, "")).map_err(|problem| problem.to_string()).err();
+            let refused =
+                check_protocols(&scenario(transport, "")).map_err(|problem| problem.to_string()).err();
             assert!(refused.is_none_or(|why| why.contains(words) && why.contains(&format!("`{transport}`"))));
         }
     }

@@ -70,12 +70,12 @@ impl Ends {
                 "`series` = \"{interval}\" is too short; the shortest interval is {shortest}"
             ));
         }
-        check::possible(&scenario, Path::Between).map_err(|why| why.to_string())?;
+        check::check_supported(&scenario, Path::Between).map_err(|why| why.to_string())?;
         let placement =
             placement.seen_by(self.meeting).ok_or("the plan refers to hosts that it does not list")?;
         let mut assignments = placement.assignments(&scenario, Seed(seed))?;
         let here = placement.local_ends(&assignments);
-        self.ports.map_or(Ok(()), |ports| ports.give(&mut assignments, &here))?;
+        self.ports.map_or(Ok(()), |ports| ports.assign(&mut assignments, &here))?;
         let outbox = Arc::clone(&self.outbox);
         // If sending fails, the thread that receives notices it, too.
         let tell: Arc<ReportOf> = Arc::new(move |flow: usize, report: PeerReport| {
@@ -124,7 +124,7 @@ impl ClientService for Ends {
                 self.local_reports.deliver(flow, report);
                 None
             }
-            Request::Check(scenario) => Some(match check::possible(&scenario, Path::Between) {
+            Request::Check(scenario) => Some(match check::check_supported(&scenario, Path::Between) {
                 Ok(()) => Reply::Supported(host::settings(&scenario)),
                 Err(why) => Reply::Refused(why.to_string()),
             }),

@@ -37,26 +37,26 @@ impl fmt::Display for Host {
 const BY_SOCKET: &str = "net/ipv4/tcp_congestion_control";
 
 /// Returns the machine settings that a transport needs.
-fn needed(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
+fn needed_sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let all = sysctls(transport, &kernel_version())?;
     Ok(all.into_iter().filter(|setting| setting.name != BY_SOCKET).collect())
 }
 
 /// Returns the current values of the settings that are relevant to the measurement.
 pub(crate) fn settings(scenario: &Scenario) -> BTreeMap<String, String> {
-    let wanted = needed(&scenario.transport).unwrap_or_default();
+    let wanted = needed_sysctls(&scenario.transport).unwrap_or_default();
     wanted.into_iter().filter_map(|Sysctl { name, .. }| Some((name.to_owned(), setting(name)?))).collect()
 }
 
 /// Returns the settings that a transport requests explicitly.
-pub(crate) fn asked(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
+pub(crate) fn requested_sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let all = hol_sockets::asked(transport, &kernel_version())?;
     Ok(all.into_iter().filter(|setting| setting.name != BY_SOCKET).collect())
 }
 
 /// Returns a description of how this machine differs from its Linux' stack where the experiment does not request it.
-pub(crate) fn otherwise(scenario: &Scenario, here: &BTreeMap<String, String>) -> Option<String> {
-    let wanted = needed(&scenario.transport).unwrap_or_default();
+pub(crate) fn difference_from_stack(scenario: &Scenario, here: &BTreeMap<String, String>) -> Option<String> {
+    let wanted = needed_sysctls(&scenario.transport).unwrap_or_default();
     let differs = wanted.iter().filter_map(|Sysctl { name, value }| {
         let own = here.get(*name)?;
         (own != value).then(|| format!("{} = {own}, not {value}", dotted(name)))
@@ -98,14 +98,14 @@ mod tests {
 
     #[test]
     fn only_explicit_options_require_settings() {
-        let asked = |text: &str| asked(&text.parse().unwrap()).unwrap();
-        assert_eq!(asked("tcp"), []);
-        assert_eq!(asked("udp"), []);
+        let requested = |text: &str| requested_sysctls(&text.parse().unwrap()).unwrap();
+        assert_eq!(requested("tcp"), []);
+        assert_eq!(requested("udp"), []);
         // An option of a socket is not a setting of the machine.
-        assert_eq!(asked("tcp:nagle=off"), []);
-        assert_eq!(asked("tcp:congestion=reno"), []);
+        assert_eq!(requested("tcp:nagle=off"), []);
+        assert_eq!(requested("tcp:congestion=reno"), []);
         let sack = Sysctl { name: "net/ipv4/tcp_sack", value: "0".to_owned() };
-        assert_eq!(asked("tcp:sack=false,dsack=true"), [sack]);
+        assert_eq!(requested("tcp:sack=false,dsack=true"), [sack]);
     }
 
     #[test]
@@ -114,8 +114,8 @@ mod tests {
         let scenario =
             Scenario::alone(network, "tcp".parse().unwrap(), toml::from_str("kind = 'echo'").unwrap(), 1);
         let here = |value: &str| BTreeMap::from([("net/ipv4/tcp_sack".to_owned(), value.to_owned())]);
-        assert_eq!(otherwise(&scenario, &here("1")), None);
-        let told = otherwise(&scenario, &here("0")).unwrap();
+        assert_eq!(difference_from_stack(&scenario, &here("1")), None);
+        let told = difference_from_stack(&scenario, &here("0")).unwrap();
         assert!(told.contains("net.ipv4.tcp_sack = 0, not 1") && told.contains("--world kernel"), "{told}");
     }
 }

@@ -80,8 +80,8 @@ impl<'a> HostRun<'a> {
         mut ask: impl FnMut(usize, &Session) -> Result<Result<T, String>, ControlError>,
     ) -> Result<Vec<T>, RunError> {
         self.each(|host, peer, session| {
-            let answer = ask(host, session).map_err(|problem| peer.broken(&problem.to_string()))?;
-            answer.map_err(|why| peer.broken(&why))
+            let answer = ask(host, session).map_err(|problem| peer.run_failed(&problem.to_string()))?;
+            answer.map_err(|why| peer.run_failed(&why))
         })
     }
 
@@ -107,11 +107,12 @@ impl<'a> HostRun<'a> {
     ) -> Result<Run, RunError> {
         let server_host = self.server_host();
         let before =
-            self.each(|_, peer, session| session.compare().map_err(|problem| peer.lost(&problem)))?;
+            self.each(|_, peer, session| session.compare().map_err(|problem| peer.no_reply(&problem)))?;
         if let Some(way) = way {
             way.shape(&self.path.network, self.seed)?;
             let now = self.sessions[server_host].round_trip();
-            let now = now.map_err(|problem| self.others.peers[server_host].broken(&problem.to_string()))?;
+            let now =
+                now.map_err(|problem| self.others.peers[server_host].run_failed(&problem.to_string()))?;
             way.check_round_trip(&self.path.network, [before[server_host].round_trip(), now])?;
         }
         let (halves, clients) = self.run_flows(way, goes_on)?;
@@ -124,12 +125,12 @@ impl<'a> HostRun<'a> {
         for (place, (noted, clocks)) in there.into_iter().zip(&clocks).enumerate() {
             let noted = self.on_local_clock(place + 1, noted, clocks);
             link_direction_counters.extend(noted.ok_or_else(|| {
-                self.others.peers[place].broken("the results of the host cannot be parsed")
+                self.others.peers[place].run_failed("the results of the host cannot be parsed")
             })?);
         }
         let (runs, disordered) =
             joined(&self.assignments, here, link_direction_counters).ok_or_else(|| {
-                self.others.peers[server_host].broken("the results of the hosts do not belong together")
+                self.others.peers[server_host].run_failed("the results of the hosts do not belong together")
             })?;
         let mut run = measured(runs, self.scenario);
         self.add_router_report(&mut run, way, passed)?;
@@ -157,7 +158,7 @@ impl<'a> HostRun<'a> {
     ) -> Result<(), RunError> {
         let Some((way, passed)) = way.zip(passed) else { return Ok(()) };
         way.check_counters(passed, run.course.packets)?;
-        let facts = run.course.facts.as_deref_mut().expect("a live run has facts");
+        let facts = run.course.facts.as_deref_mut().expect("a live run has a report");
         facts.router = Some(way.facts());
         facts.lines = link_direction_counters(&self.path.network, passed);
         Ok(())
@@ -170,7 +171,7 @@ impl<'a> HostRun<'a> {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(LocalEnds, Ends), RunError> {
         let Self { others: OtherHosts { peers, relay, .. }, plain: scenario, seed, interval, .. } = self;
-        let run = random_run_id().map_err(|problem| peers[self.server_host()].broken(&problem))?;
+        let run = random_run_id().map_err(|problem| peers[self.server_host()].run_failed(&problem))?;
         let secret = Secret::find().map_err(RunError::Refused)?.of_run(&run);
         relay.set_routes(self.routes());
         let tell: Arc<ReportOf> = {
@@ -208,7 +209,7 @@ impl<'a> HostRun<'a> {
             if !goes_on() {
                 return Err(RunError::Interrupted);
             }
-            self.each(|_, peer, session| session.check_alive().map_err(|problem| peer.broken(&problem)))?;
+            self.each(|_, peer, session| session.check_alive().map_err(|problem| peer.run_failed(&problem)))?;
             way.map_or(Ok(()), RouterPath::check_alive)?;
         }
         let clients = halves.end_clients().map_err(|problem| failed(&problem))?;
@@ -240,7 +241,7 @@ impl<'a> HostRun<'a> {
     /// Adds the other hosts and the uncertainty of their clocks to the report.
     fn add_host_reports(&self, run: &mut Run, clocks: &[Clocks], disordered: u64) {
         let (server_host, facts) =
-            (self.server_host(), run.course.facts.as_deref_mut().expect("a live run has facts"));
+            (self.server_host(), run.course.facts.as_deref_mut().expect("a live run has a report"));
         facts.warn(check_clock_uncertainty(
             &run.records,
             Duration::from_nanos(clocks[server_host].uncertainty()),

@@ -46,7 +46,7 @@ impl Namespaces {
 
     fn can(&self, scenario: &Scenario) -> Result<(), RunError> {
         local_kernel::check_supported(scenario)?;
-        check::protocols(scenario)?;
+        check::check_protocols(scenario)?;
         match self.missing_prerequisites() {
             None => Ok(()),
             Some(what) => Err(RunError::Unusable(format!("the world live:{NAMESPACES}: {what}"))),

@@ -57,7 +57,7 @@ impl OtherHosts {
         let mut ends = Vec::new();
         for peer in &self.peers {
             let PeerIdentity { host: HostDescription { kernel, clocksource }, own, address } =
-                peer.known()?;
+                peer.identity()?;
             all.push(format!("from {own} to {address}: Linux {kernel}, clock {clocksource}"));
             ends.push([own, address]);
         }
@@ -66,8 +66,8 @@ impl OtherHosts {
             None => all,
             Some(via) => {
                 // Hosts on the client's side of the router are not behind it.
-                let known = ends.into_iter().map(|ends| via.known(ends)).reduce(Result::or);
-                format!("{all}; over {}: {}", via.place(), known.expect("there is another host")?)
+                let known = ends.into_iter().map(|ends| via.description(ends)).reduce(Result::or);
+                format!("{all}; over {}: {}", via.place(), known.expect("the world has another host")?)
             }
         })
     }
@@ -129,14 +129,14 @@ impl OtherHosts {
                 Some(via) => via.with(&asked.address_pairs(), |way| asked.perform(Some(way), goes_on)),
             }
         })?;
-        let facts = run.course.facts.as_deref_mut().expect("a live run has facts");
+        let facts = run.course.facts.as_deref_mut().expect("a live run has a report");
         facts.provenance = provenance;
         for (peer, settings) in self.peers.iter().zip(settings) {
             let place = peer.place.to_string();
-            let caution = host::otherwise(scenario, &settings);
+            let caution = host::difference_from_stack(scenario, &settings);
             facts.warn(caution.map(|caution| format!("on {place}: {caution}")));
             let of_host = facts.others.get_mut(&place).or(facts.peer.as_mut());
-            of_host.expect("each host has facts").sysctls = settings;
+            of_host.expect("each host has a report").sysctls = settings;
         }
         Ok(run)
     }

@@ -22,7 +22,7 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     facts.warn(check_host_load(&flows[0].records));
     facts.warn(check_socket_waits(&flows[0].records, &facts.waited));
     let mut flows = flows.into_iter();
-    let FlowRun { records, connected, ended, stopped, .. } = flows.next().expect("one is measured");
+    let FlowRun { records, connected, ended, stopped, .. } = flows.next().expect("one flow is measured");
     let transfer = Transfer::of(&records);
     let beside = flows.map(|flow| (beside(transfer, &flow), flow.records));
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
@@ -58,7 +58,7 @@ fn facts(scenario: &Scenario, measured: &FlowRun) -> KernelReport {
     let (host, sysctls) = (Host::this(), host::settings(scenario));
     KernelReport {
         provenance: host.to_string(),
-        caution: host::otherwise(scenario, &sysctls),
+        caution: host::difference_from_stack(scenario, &sysctls),
         kernel: host.kernel,
         clocksource: host.clocksource,
         sysctls,

@@ -34,12 +34,12 @@ impl PathRouter {
     }
 
     /// Describes the router, so that results of two routers are not mixed: `Linux 6.12.1, eth0 – eth1`.
-    pub(crate) fn known(&self, ends: [IpAddr; 2]) -> Result<String, RunError> {
+    pub(crate) fn description(&self, ends: [IpAddr; 2]) -> Result<String, RunError> {
         if self.interfaces().is_none() {
             self.with(&[ends], |_| Ok(()))?;
         }
-        let HostDescription { kernel, clocksource } = self.host.known()?.host;
-        let [near, far] = self.interfaces().expect("it was asked");
+        let HostDescription { kernel, clocksource } = self.host.identity()?.host;
+        let [near, far] = self.interfaces().expect("the interfaces are known after a request");
         Ok(format!("Linux {kernel}, clock {clocksource}, {near} – {far}"))
     }
 
@@ -68,7 +68,8 @@ impl PathRouter {
     ) -> Result<T, RunError> {
         self.host.with(|session| {
             let between = |[client, server]: [IpAddr; 2]| {
-                let answer = session.between(client, server).map_err(|problem| self.host.lost(&problem))?;
+                let answer =
+                    session.between(client, server).map_err(|problem| self.host.no_reply(&problem))?;
                 answer.map_err(|why| self.host.refused(&why))
             };
             let (first, others) = pairs.split_first().expect("one flow is measured");
@@ -99,19 +100,19 @@ pub(crate) struct RouterPath<'s> {
 impl RouterPath<'_> {
     /// Shapes the path.
     pub(crate) fn shape(&self, network: &NetworkSpec, seed: Seed) -> Result<(), RunError> {
-        let answer = self.session.shape(network, seed).map_err(|problem| self.host.lost(&problem))?;
+        let answer = self.session.shape(network, seed).map_err(|problem| self.host.no_reply(&problem))?;
         answer.map_err(|why| self.host.refused(&why))
     }
 
     /// Restores the path; returns the counters of the packets that passed meanwhile.
     pub(crate) fn restore(&self) -> Result<[LinkCounters; 2], RunError> {
-        let answer = self.session.restore().map_err(|problem| self.host.lost(&problem))?;
-        answer.map_err(|why| self.broken(&why))
+        let answer = self.session.restore().map_err(|problem| self.host.no_reply(&problem))?;
+        answer.map_err(|why| self.run_failed(&why))
     }
 
     /// Checks that the router is still reachable.
     pub(crate) fn check_alive(&self) -> Result<(), RunError> {
-        self.session.check_alive().map_err(|problem| self.broken(&problem))
+        self.session.check_alive().map_err(|problem| self.run_failed(&problem))
     }
 
     /// Returns the router's description for the results.
@@ -127,16 +128,16 @@ impl RouterPath<'_> {
         network: &NetworkSpec,
         [before, now]: [u64; 2],
     ) -> Result<(), RunError> {
-        check_growth([before, now], least_round_trip(network)).map_err(|problem| self.broken(&problem))
+        check_growth([before, now], least_round_trip(network)).map_err(|problem| self.run_failed(&problem))
     }
 
     /// Checks that the flows passed through the router, from the counters of its interfaces and of the sockets.
     pub(crate) fn check_counters(&self, passed: [LinkCounters; 2], sent: u64) -> Result<(), RunError> {
-        check_packet_count(passed, sent).map_err(|problem| self.broken(&problem))
+        check_packet_count(passed, sent).map_err(|problem| self.run_failed(&problem))
     }
 
-    fn broken(&self, problem: &str) -> RunError {
-        self.host.broken(problem)
+    fn run_failed(&self, problem: &str) -> RunError {
+        self.host.run_failed(problem)
     }
 }
 

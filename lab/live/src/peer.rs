@@ -55,7 +55,7 @@ impl Peer {
             self.check_identity(&opened)?;
             *session = Some(opened);
         }
-        let done = work(session.as_ref().expect("it is there now"));
+        let done = work(session.as_ref().expect("the session was just opened"));
         if matches!(done, Err(RunError::Failed { .. } | RunError::Unusable(_) | RunError::Interrupted)) {
             *session = None;
         }
@@ -78,11 +78,11 @@ impl Peer {
     }
 
     /// Returns the identity and the path of the host.
-    pub(crate) fn known(&self) -> Result<PeerIdentity, RunError> {
+    pub(crate) fn identity(&self) -> Result<PeerIdentity, RunError> {
         if lock(&self.known).is_none() {
             self.with(|_| Ok(()))?;
         }
-        Ok(lock(&self.known).clone().expect("it was asked"))
+        Ok(lock(&self.known).clone().expect("the identity is known after a connection"))
     }
 
     /// Asks whether the host can run a scenario, once for each set of transports.
@@ -92,7 +92,7 @@ impl Peer {
             return Ok(known.clone());
         }
         let settings = self.with(|session| {
-            let answer = session.check(scenario).map_err(|problem| self.lost(&problem))?;
+            let answer = session.check(scenario).map_err(|problem| self.no_reply(&problem))?;
             answer.map_err(|why| self.refused(&why))
         })?;
         lock(&self.fit).insert(transports, settings.clone());
@@ -107,7 +107,7 @@ impl Peer {
     }
 
     /// Creates the error of a host that did not reply.
-    pub(crate) fn lost(&self, problem: &ControlError) -> RunError {
+    pub(crate) fn no_reply(&self, problem: &ControlError) -> RunError {
         RunError::Unusable(format!("{} {}: {problem}", self.role.name(), self.place))
     }
 
@@ -117,7 +117,7 @@ impl Peer {
     }
 
     /// Creates the error of a failure in this run only.
-    pub(crate) fn broken(&self, problem: &str) -> RunError {
+    pub(crate) fn run_failed(&self, problem: &str) -> RunError {
         let problem = format!("{} {}: {problem}", self.role.name(), self.place);
         RunError::Failed { problem, log: String::new() }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::{env, fmt, fs};
 
-use crate::control::proof;
+use crate::control::hmac;
 
 /// The secret that two hosts share.
 #[derive(Clone, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Secret {
 
     /// Derives the secret of a run from its number.
     pub(crate) fn of_run(&self, run: &[u8; 32]) -> [u8; 32] {
-        proof(&self.0, &[b"headofline live run", run])
+        hmac(&self.0, &[b"headofline live run", run])
     }
 
     /// Returns the octets of the secret.

@@ -130,7 +130,7 @@ impl Session {
                 (other, _) => return Err(ControlError::Malformed(out_of_place(&other))),
             }
         }
-        Ok(Comparison::best(all).expect("some were made"))
+        Ok(Comparison::best(all).expect("at least one query was made"))
     }
 
     /// Compares the clocks.

@@ -54,7 +54,7 @@ impl Live {
         interval: Option<hol_base::Duration>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<Run, RunError> {
-        check::possible(scenario, self.path())?;
+        check::check_supported(scenario, self.path())?;
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(others) = &self.others {
             return others.run(scenario, seed, interval, goes_on);
@@ -104,7 +104,7 @@ impl World for Live {
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {
-        check::possible(scenario, self.path())?;
+        check::check_supported(scenario, self.path())?;
         let Some(others) = &self.others else { return Ok(()) };
         others.check(scenario)?;
         // A router that is not between these two hosts reports it here, before any run.
@@ -169,7 +169,7 @@ fn while_it<T: Send>(
         }
         // Without file descriptors it could not be created; once created it can be raised.
         let raised = if went_on { Ok(()) } else { stop.raise() };
-        raised.expect("an eventfd takes a number");
+        raised.expect("writing to an eventfd does not fail");
         (worker.join().expect("a run does not panic"), went_on)
     })
 }

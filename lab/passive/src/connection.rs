@@ -78,7 +78,7 @@ impl Connection {
 
     /// Handles that a range of a direction's sequence space was sent; `piece` extracts what is sent for the
     /// first time. Returns whether any of it is a retransmission.
-    pub fn depart(
+    pub fn handle_sent(
         &mut self,
         direction: usize,
         range: Range<u64>,
@@ -86,7 +86,7 @@ impl Connection {
         piece: impl Fn(Range<u64>) -> Piece,
     ) -> bool {
         let length = range.end - range.start;
-        let fresh = self.passages[direction].depart(range, now);
+        let fresh = self.passages[direction].handle_sent(range, now);
         let mut left = length;
         for part in fresh {
             left -= part.end - part.start;
@@ -113,10 +113,10 @@ impl Connection {
     }
 
     /// Handles the arrival of a copy of a packet.
-    pub fn arrive(&mut self, copy: Copy, now: Time) {
+    pub fn handle_arrival(&mut self, copy: Copy, now: Time) {
         let PacketContent { direction, ranges, closes, .. } = copy.content;
         for range in ranges {
-            self.passages[direction].arrive(range, Arrival { sent: copy.sent, at: now });
+            self.passages[direction].handle_arrival(range, Arrival { sent: copy.sent, at: now });
         }
         self.closed[direction] |= closes;
     }
@@ -223,8 +223,8 @@ impl Connection {
 /// Returns the record of a transaction; `None` if its request was not captured when it was sent.
 fn record(stream: u16, transaction: &Transaction, [requests, replies]: &[Timetable; 2]) -> Option<Record> {
     let Transaction { begin, end, reply_end, refused } = *transaction;
-    let request = end.and_then(|end| requests.leg(end));
-    let reply = reply_end.and_then(|end| replies.leg(end));
+    let request = end.and_then(|end| requests.transfer_times(end));
+    let reply = reply_end.and_then(|end| replies.transfer_times(end));
     let reply = request.zip(reply).map(|(request, reply)| not_before(reply, request.delivered));
     let first = requests.first_sent(begin)?;
     Some(Record {

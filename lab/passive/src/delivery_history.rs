@@ -22,12 +22,12 @@ pub(crate) struct Arrival {
 
 impl DeliveryHistory {
     /// Notes that a range was sent; returns the parts that were sent for the first time.
-    pub fn depart(&mut self, range: std::ops::Range<u64>, now: Time) -> Parts {
+    pub fn handle_sent(&mut self, range: std::ops::Range<u64>, now: Time) -> Parts {
         self.sent.fill(range, now)
     }
 
     /// Notes that a copy of a range arrived.
-    pub fn arrive(&mut self, range: std::ops::Range<u64>, arrival: Arrival) {
+    pub fn handle_arrival(&mut self, range: std::ops::Range<u64>, arrival: Arrival) {
         self.arrived.fill(range, arrival);
     }
 

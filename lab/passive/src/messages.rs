@@ -153,7 +153,7 @@ impl ConversationMessages {
                 self.sides[side].datagrams.push(Message { at, octets: (*octets).into() });
             }
             TransportContent::Numbered(fields) => {
-                self.conversation.pass(at, side, packet.length, fields);
+                self.conversation.handle_packet(at, side, packet.length, fields);
                 fields.first.into_iter().for_each(|first| self.sides[side].places.begin(first));
                 for (datum, (octets, ends)) in fields.data.iter().zip(&fields.carries) {
                     self.sides[side].add(at, *datum, fields.is_sctp.then_some(*octets), *ends);
@@ -174,7 +174,7 @@ impl ConversationMessages {
         let first =
             own.first().zip(replies.first()).and_then(|(asked, reply)| reply.at.checked_sub(asked.at));
         // Slightly less, since the path may be shorter than ever measured.
-        let way = self.conversation.half(asks).or(first).unwrap_or(0) / 10 * 9;
+        let way = self.conversation.shortest_reply_time(asks).or(first).unwrap_or(0) / 10 * 9;
         for reply in replies {
             let known = own.partition_point(|exchange| exchange.at + way <= reply.at);
             match known.checked_sub(1) {

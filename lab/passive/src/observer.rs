@@ -77,7 +77,7 @@ impl Observer {
 
     fn send(&mut self, octets: &[u8]) -> Option<()> {
         let print = Fingerprint::of(octets)?;
-        let content = self.depart(octets)?;
+        let content = self.handle_sent(octets)?;
         let carried = &mut self.connections[content.connection].carried;
         carried.packets += 1;
         carried.retransmitted += content.repeated;
@@ -88,11 +88,11 @@ impl Observer {
     fn receive(&mut self, octets: &[u8]) -> Option<()> {
         let copy = match self.copies.take_oldest(Fingerprint::of(octets)?) {
             Some(copy) => copy,
-            None => Copy { sent: self.now, content: self.depart(octets)? },
+            None => Copy { sent: self.now, content: self.handle_sent(octets)? },
         };
         let connection = &mut self.connections[copy.content.connection];
         connection.update_times(copy.content.direction, self.now);
-        connection.arrive(copy, self.now);
+        connection.handle_arrival(copy, self.now);
         Some(())
     }
 
@@ -106,15 +106,15 @@ impl Observer {
         Some(())
     }
 
-    fn depart(&mut self, octets: &[u8]) -> Option<PacketContent> {
+    fn handle_sent(&mut self, octets: &[u8]) -> Option<PacketContent> {
         let packet = Packet::parse(Bytes::copy_from_slice(octets)).ok()?;
         let (from, to) = packet.ports();
         let sockets = [SocketAddr::new(packet.source, from), SocketAddr::new(packet.destination, to)];
         let (now, connections) = (self.now, &mut self.connections);
         let content = match &packet.transport {
-            Transport::Tcp(segment) => self.subflows.depart(sockets, segment, now, connections),
-            Transport::Sctp(packet) => self.associations.depart(packet, now, connections)?,
-            Transport::Udp(datagram) => self.pairs.depart(sockets, datagram, now, connections),
+            Transport::Tcp(segment) => self.subflows.handle_sent(sockets, segment, now, connections),
+            Transport::Sctp(packet) => self.associations.handle_sent(packet, now, connections)?,
+            Transport::Udp(datagram) => self.pairs.handle_sent(sockets, datagram, now, connections),
             Transport::Quic(_) => unreachable!("octets of QUIC parse to a datagram of UDP"),
         };
         self.connections[content.connection].update_times(content.direction, now);

@@ -38,7 +38,7 @@ struct Association {
 
 impl Associations {
     /// Handles a sent packet. Returns `None` if the INIT of its association was not seen.
-    pub fn depart(
+    pub fn handle_sent(
         &mut self,
         packet: &Packet,
         now: Time,
@@ -59,7 +59,7 @@ impl Associations {
                 let place = association.places[direction].of(data.tsn.0);
                 let Ok(place) = u64::try_from(place) else { continue };
                 let range = place..place + 1;
-                let repeats = connection.depart(direction, range.clone(), now, |_| piece(data));
+                let repeats = connection.handle_sent(direction, range.clone(), now, |_| piece(data));
                 content.repeated += u64::from(repeats);
                 content.ranges.push(range);
                 continue;

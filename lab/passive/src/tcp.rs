@@ -48,7 +48,7 @@ type Pieces = SmallVec<[(Range<u64>, Bytes); 1]>;
 
 impl Subflows {
     /// Handles a segment sent from one socket to another.
-    pub fn depart(
+    pub fn handle_sent(
         &mut self,
         sockets: [SocketAddr; 2],
         segment: &Segment,
@@ -84,7 +84,7 @@ impl Subflows {
         };
         let mut repeats = side.repeats(segment.flags);
         for (range, octets) in pieces {
-            repeats |= connection.depart(direction, range.clone(), now, |part| {
+            repeats |= connection.handle_sent(direction, range.clone(), now, |part| {
                 let cut = (part.start - range.start) as usize..(part.end - range.start) as usize;
                 Piece { stream: Some(0), payload: octets.slice(cut) }
             });

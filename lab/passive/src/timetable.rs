@@ -36,7 +36,7 @@ impl Timetable {
 
     /// Returns the transfer times of the data before `end`. The time at which a program wrote is invisible; it is assumed to be that at
     /// which the last octet was first sent.
-    pub fn leg(&self, end: u64) -> Option<TransferTimes> {
+    pub fn transfer_times(&self, end: u64) -> Option<TransferTimes> {
         let octet = end.checked_sub(1)?;
         let first_sent = self.first_sent(octet)?;
         let at = self.arrived.partition_point(|(end, ..)| *end <= octet);
@@ -61,9 +61,9 @@ mod tests {
                 [first_sent, last_sent, arrived, delivered].map(ms);
             Some(TransferTimes { written: first_sent, first_sent, last_sent, arrived, delivered })
         };
-        assert_eq!(table.leg(100), leg([1, 31, 41, 41]));
-        assert_eq!(table.leg(200), leg([2, 2, 12, 41]));
-        assert_eq!((table.leg(300), table.leg(0)), (None, None));
+        assert_eq!(table.transfer_times(100), leg([1, 31, 41, 41]));
+        assert_eq!(table.transfer_times(200), leg([2, 2, 12, 41]));
+        assert_eq!((table.transfer_times(300), table.transfer_times(0)), (None, None));
         assert_eq!((table.first_sent(299), table.first_sent(300)), (Some(ms(3)), None));
     }
 }

@@ -281,7 +281,7 @@ fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Confor
     let Fault { name, network, workload: faulty, expectation } = fault;
     // A greedy sender must still be sending when the fault occurs.
     let messages = if workload == "bulk" { 200 } else { 25 };
-    let spec: TransportSpec = transport.parse().expect("a transport of ours");
+    let spec: TransportSpec = transport.parse().expect("the transport is valid");
     let reliability = match spec.kind() {
         Kind::Udp => Reliability::Nothing,
         _ if spec.gives_up() => Reliability::Some,
@@ -320,7 +320,7 @@ fn slow_hosts(case: ConformanceCase) -> ConformanceCase {
 /// Returns a case with more load than the link carries, and a late limit.
 fn overload(transport: &str) -> ConformanceCase {
     let workload = "kind = 'oneway'\nsize = '1000B'\nrate = '2000/s'\nlate_limit = '1s'";
-    let spec = transport.parse().expect("a transport of ours");
+    let spec = transport.parse().expect("the transport is valid");
     let scenario = Scenario::alone(read("rate = '1Mbit'"), spec, read(workload), 20_000);
     let name = format!("{transport}, oneway: more than the link carries");
     ConformanceCase { name, scenario, ends: ExpectedEnd::BehindSchedule, completed: 1..=19_999 }
@@ -328,7 +328,7 @@ fn overload(transport: &str) -> ConformanceCase {
 
 /// Returns a case with a message whose transfer takes longer than the stall timeout, though it progresses all the time.
 fn long_message(transport: &str) -> ConformanceCase {
-    let spec = transport.parse().expect("a transport of ours");
+    let spec = transport.parse().expect("the transport is valid");
     let scenario =
         Scenario::alone(read("rate = '256kbit'"), spec, read("kind = 'oneway'\nsize = '12MiB'"), 1);
     let name = format!("{transport}, oneway: a message that takes longer than a stall");
@@ -338,7 +338,7 @@ fn long_message(transport: &str) -> ConformanceCase {
 /// Returns a case with three background flows: one that ends, one that does not, and one to a server that never answers.
 fn with_background(transport: &str) -> ConformanceCase {
     let other = |workload: &str, messages| Background {
-        transport: transport.parse().expect("a transport of ours"),
+        transport: transport.parse().expect("the transport is valid"),
         workload: read(workload),
         messages,
         count: 1,
@@ -349,7 +349,7 @@ fn with_background(transport: &str) -> ConformanceCase {
         other("kind = 'bulk'", None),
         other("kind = 'echo'\nlistens = false", None),
     ];
-    let spec = transport.parse().expect("a transport of ours");
+    let spec = transport.parse().expect("the transport is valid");
     let alone = Scenario::alone(read("rate = '10Mbit'"), spec, read("kind = 'echo'"), 50);
     let name = format!("{transport}, echo: beside others");
     ConformanceCase {
@@ -379,7 +379,7 @@ fn on_one_host(workload: &'static str) -> Vec<ConformanceCase> {
 fn moving_client(transport: &str) -> ConformanceCase {
     let network = "rate = '2Mbit'\npaths = [{}, {}]\nhandover = { at = '0s', overlap = 2, attach = '600ms' }";
     let workload = "kind = 'page'\ndocument = '1kB'\nobjects = 3\nsize = '30kB'\nreopen = true";
-    let spec = transport.parse().expect("a transport of ours");
+    let spec = transport.parse().expect("the transport is valid");
     let scenario = Scenario::alone(read(network), spec, read(workload), 2);
     let name = format!("{transport}, page: the client moves");
     ConformanceCase { name, scenario, ends: ExpectedEnd::Finished, completed: 2..=2 }
@@ -387,7 +387,7 @@ fn moving_client(transport: &str) -> ConformanceCase {
 
 /// Returns a case in which the server sends requests to its firewall, then to another server, which sends requests to a third one.
 fn with_onward_requests(transport: &str) -> ConformanceCase {
-    let spec: TransportSpec = transport.parse().expect("a transport of ours");
+    let spec: TransportSpec = transport.parse().expect("the transport is valid");
     let onward = |workload: &str| OnwardRequests { transport: spec.clone(), workload: read(workload) };
     let onward = vec![
         onward("kind = 'simco'\nfrom = 'server'\nto = 'firewall'"),
@@ -407,7 +407,7 @@ fn with_onward_requests(transport: &str) -> ConformanceCase {
 }
 
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> T {
-    toml::from_str(text).expect("a table of ours")
+    toml::from_str(text).expect("the table is valid")
 }
 
 impl ConformanceCase {

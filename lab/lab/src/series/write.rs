@@ -158,7 +158,7 @@ impl SeriesFile {
 impl Row {
     fn set(&mut self, column: &str, number: Option<u64>) {
         let place = NUMBERS.iter().position(|name| *name == column);
-        self.numbers[place.expect("it is one of the columns")] = number;
+        self.numbers[place.expect("the value has a column")] = number;
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) type Key = [u8; 32];
 pub(crate) const MAX_MESSAGE: usize = 256 << 20;
 
 /// Returns HMAC-SHA-256 over all parts, each preceded by its length to prevent confusion.
-pub(crate) fn proof(key: &[u8], parts: &[&[u8]]) -> Key {
+pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> Key {
     mac(key, parts).finalize().into_bytes().into()
 }
 
@@ -70,10 +70,10 @@ impl<S: Write> Outbox<S> {
         if body.len() > MAX_MESSAGE {
             return Err(ControlError::TooLong(body.len(), MAX_MESSAGE));
         }
-        let proof = proof(&self.key, &[&self.next.to_be_bytes(), &body]);
+        let hmac = hmac(&self.key, &[&self.next.to_be_bytes(), &body]);
         self.next += 1;
         let length = (body.len() as u32).to_be_bytes();
-        self.stream.write_all(&[&length[..], &body, &proof].concat())?;
+        self.stream.write_all(&[&length[..], &body, &hmac].concat())?;
         Ok(self.stream.flush()?)
     }
 }
@@ -87,10 +87,10 @@ impl<S: Read> Inbox<S> {
     /// Returns the next message, of at most `most` octets.
     pub(crate) fn receive_short<M: DeserializeOwned>(&mut self, most: usize) -> Result<M, ControlError> {
         let body = take(&mut self.stream, most)?;
-        let mut proof = [0; size_of::<Key>()];
-        self.stream.read_exact(&mut proof)?;
+        let mut hmac = [0; size_of::<Key>()];
+        self.stream.read_exact(&mut hmac)?;
         mac(&self.key, &[&self.next.to_be_bytes(), &body])
-            .verify_slice(&proof)
+            .verify_slice(&hmac)
             .map_err(|_| ControlError::Forged)?;
         self.next += 1;
         parse(&body)

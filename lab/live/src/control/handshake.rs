@@ -9,7 +9,7 @@ use hol_scenario::Side;
 use serde::{Deserialize, Serialize};
 
 use super::ControlError;
-use super::frame::{self, Inbox, Outbox, proof};
+use super::frame::{self, Inbox, Outbox, hmac};
 use crate::secret::Secret;
 
 /// Version of the messages of this channel; increased when they change.
@@ -66,7 +66,7 @@ pub(crate) fn authenticate<R: Read, W: Write>(
     (mut from, mut to): (R, W),
 ) -> Result<(Inbox<R>, Outbox<W>), ControlError> {
     let own = Hello::new()?;
-    let said = serde_json::to_vec(&own).expect("it is plain data");
+    let said = serde_json::to_vec(&own).expect("a greeting is plain data");
     let heard = if side == Side::Client {
         send(&mut to, &said)?;
         frame::take(&mut from, MAX_GREETING)?
@@ -88,13 +88,13 @@ pub(crate) fn authenticate<R: Read, W: Write>(
         return Err(ControlError::Version { theirs: other.name(), ours: own.name() });
     }
     let [client, server] = if side == Side::Client { [&said, &heard] } else { [&heard, &said] };
-    let key = proof(secret.octets(), &[b"headofline live", client, server]);
+    let key = hmac(secret.octets(), &[b"headofline live", client, server]);
     let (mine, theirs) = match side {
         Side::Client => (CLIENT, SERVER),
         Side::Server => (SERVER, CLIENT),
     };
-    let mut inbox = Inbox::new(from, proof(&key, &[theirs]));
-    let mut outbox = Outbox::new(to, proof(&key, &[mine]));
+    let mut inbox = Inbox::new(from, hmac(&key, &[theirs]));
+    let mut outbox = Outbox::new(to, hmac(&key, &[mine]));
     if side == Side::Client {
         outbox.send(&Proof::IKnow)?;
     }
@@ -203,9 +203,9 @@ mod tests {
     #[test]
     fn a_recorded_greeting_with_its_proof_is_refused() {
         let hello = serde_json::to_vec(&Hello::new().unwrap()).unwrap();
-        let key = proof(secret("x").octets(), &[b"headofline live", &hello, &hello]);
+        let key = hmac(secret("x").octets(), &[b"headofline live", &hello, &hello]);
         let mut octets = framed(&hello);
-        Outbox::new(&mut octets, proof(&key, &[CLIENT])).send(&Proof::IKnow).unwrap();
+        Outbox::new(&mut octets, hmac(&key, &[CLIENT])).send(&Proof::IKnow).unwrap();
         assert!(matches!(answer(&octets).1, ControlError::Secret));
     }
 }

@@ -6,7 +6,7 @@ mod message;
 
 #[cfg(test)]
 pub(crate) use frame::MAX_MESSAGE;
-pub(crate) use frame::{Inbox, Outbox, proof};
+pub(crate) use frame::{Inbox, Outbox, hmac};
 pub(crate) use handshake::authenticate;
 pub(crate) use message::{HostDescription, LinkCounters, MAX_SAMPLES, Plan, Reply, Request};
 

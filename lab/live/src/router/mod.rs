@@ -112,7 +112,7 @@ impl RouterService {
     fn restore(&mut self) -> Result<Reply, String> {
         let [client, server] =
             self.interfaces.as_ref().ok_or("the hosts between which to shape the path have not been set")?;
-        let passed = shape::passed([server, client]);
+        let passed = shape::counters([server, client]);
         let done = shape::restore();
         self.is_shaped = done.is_err();
         done.and(passed).map(Reply::LinkCounters).map_err(|problem| problem.to_string())

@@ -16,7 +16,7 @@ pub(crate) fn lines(spec: &NetworkSpec) -> Result<[ShapedLink; 2], Unsupported> 
     }
     let network = Topology::new(spec)
         .map_err(|problem| Unsupported { what: "network".to_owned(), why: problem.to_string() })?;
-    let lines: [ShapedLink; 2] = ShapedLink::all_of(&network)?.try_into().expect("a path has two lines");
+    let lines: [ShapedLink; 2] = ShapedLink::all_of(&network)?.try_into().expect("a path has two directions");
     lines.iter().try_for_each(possible)?;
     Ok(lines)
 }

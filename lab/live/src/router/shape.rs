@@ -85,7 +85,7 @@ fn messages(interface: u32, line: &ShapedLink, seed: Seed) -> impl Iterator<Item
 }
 
 /// Returns the counters of the packets that passed two interfaces since setup. An emulator counts the losses of those inside it.
-pub(super) fn passed(interfaces: [&Interface; 2]) -> io::Result<[LinkCounters; 2]> {
+pub(super) fn counters(interfaces: [&Interface; 2]) -> io::Result<[LinkCounters; 2]> {
     let all = all()?;
     let of = |interface: &Interface| {
         let first = all.iter().find(|one| one.interface == interface.index && one.is_root() && is_ours(one));

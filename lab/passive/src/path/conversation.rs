@@ -56,7 +56,7 @@ impl Conversation {
     }
 
     /// Handles a packet of `octets` octets sent by this side.
-    pub fn pass(&mut self, at: u64, side: usize, octets: u32, fields: &SequenceFields) {
+    pub fn handle_packet(&mut self, at: u64, side: usize, octets: u32, fields: &SequenceFields) {
         self.open(at, side, fields);
         let delay = fields.timestamps.and_then(|(value, echo)| self.handle_timestamps(at, side, value, echo));
         // The accepting side sends responses; a retransmission by it waited for a timer or a duplicate.
@@ -135,7 +135,7 @@ impl Conversation {
     }
 
     /// Returns the shortest time between a side's packet and the other side's reply to it.
-    pub fn half(&self, side: usize) -> Option<u64> {
+    pub fn shortest_reply_time(&self, side: usize) -> Option<u64> {
         [self.handshake(side), self.traces[side].shortest, self.echoes[side]].into_iter().flatten().min()
     }
 

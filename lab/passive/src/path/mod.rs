@@ -88,7 +88,7 @@ impl PathLearner {
                 let index = self.find(sockets, fields);
                 let conversation = &mut self.conversations[index];
                 let side = usize::from(conversation.sides[0] != sockets[0]);
-                conversation.pass(at, side, parsed_packet.length, fields);
+                conversation.handle_packet(at, side, parsed_packet.length, fields);
             }
             TransportContent::Datagram(_) => {
                 self.handle_quic_handshake(at, sockets, parsed_packet.is_long_quic);
@@ -182,8 +182,8 @@ impl Flows<'_> {
     }
 
     /// Returns the shortest time from a packet of a direction to the reply to it.
-    fn half(&self, direction: usize) -> Option<u64> {
-        self.sides(direction).filter_map(|(conversation, side)| conversation.half(side)).min()
+    fn shortest_reply_time(&self, direction: usize) -> Option<u64> {
+        self.sides(direction).filter_map(|(conversation, side)| conversation.shortest_reply_time(side)).min()
     }
 
     fn is_answered(&self, direction: usize) -> bool {
@@ -192,7 +192,7 @@ impl Flows<'_> {
 
     /// Returns the round-trip time. On a busy link only packets that did not queue count.
     fn round_trip(&self, is_busy: bool) -> Option<RoundTrip> {
-        let halves = [self.half(0)?, self.half(1)?];
+        let halves = [self.shortest_reply_time(0)?, self.shortest_reply_time(1)?];
         // `far` is the direction in which the longer part of the path is behind the capture point.
         let far = usize::from(halves[1] > halves[0]);
         let prompts = |by_kernel: bool| {
@@ -222,7 +222,8 @@ impl Flows<'_> {
     /// Returns the deliveries in a direction: the acknowledged ones if most of the path is behind the capture point, otherwise the captured
     /// ones.
     fn deliveries(&self, direction: usize) -> Vec<Delivery> {
-        let is_behind = self.half(direction) >= self.half(1 - direction) && self.is_answered(direction);
+        let is_behind = self.shortest_reply_time(direction) >= self.shortest_reply_time(1 - direction)
+            && self.is_answered(direction);
         let mut deliveries: Vec<Delivery> = self
             .sides(direction)
             .flat_map(|(conversation, side)| {

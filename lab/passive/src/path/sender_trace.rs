@@ -301,7 +301,7 @@ impl SenderTrace {
             match &pass.state {
                 PacketState::Hole(fillers) => {
                     for filler in fillers {
-                        let since = pass.overtaken.expect("somebody made the hole");
+                        let since = pass.overtaken.expect("a hole records the packet that revealed it");
                         let lag = since.lag(self.packets[*filler].at);
                         let is_late = patience.is_some_and(|patience| lag.least < patience);
                         came_late[*filler] |= is_late;

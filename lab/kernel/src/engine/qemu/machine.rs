@@ -109,8 +109,8 @@ impl Machine {
         let mut child = command
             .spawn()
             .map_err(|_| KernelError::ProgramMissing { program: QEMU.0.to_owned(), package: QEMU.1 })?;
-        let commands = child.stdin.take().expect("it is piped");
-        let output = BufReader::new(child.stdout.take().expect("it is piped"));
+        let commands = child.stdin.take().expect("the stream is a pipe");
+        let output = BufReader::new(child.stdout.take().expect("the stream is a pipe"));
         let (sender, lines) = channel();
         let reader = std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {

@@ -64,7 +64,7 @@ impl<'s> Programs<'s> {
         let mut containers = BTreeMap::new();
         for Program { node, .. } in &scenario.programs {
             if !containers.contains_key(node.as_str()) {
-                let id = plan.network.node(node).ok_or("a program has no node")?;
+                let id = plan.network.node(node).ok_or("the node of a program is not in the network")?;
                 containers.insert(node.as_str(), Container::make(node, &topology.node(id).file, &hosts)?);
             }
         }
@@ -82,7 +82,7 @@ impl<'s> Programs<'s> {
             wait(to_std(program.start));
             self.start(index)?;
             let (processes, containers) = (&mut self.processes, &self.containers);
-            let process = processes[index].as_mut().expect("it was started");
+            let process = processes[index].as_mut().expect("the service was started");
             let network = &containers[program.node.as_str()].network;
             let begin = Clock::now();
             while !ready::is_ready(ready, process, network)? {

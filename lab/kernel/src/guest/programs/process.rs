@@ -69,7 +69,7 @@ impl Process {
         let control_group = ControlGroup::new(number)?;
         let output = ["out", "err"].map(|name| Path::new(CONTAINERS).join(format!("{number}.{name}")));
         let words = program.command.words();
-        let (first, rest) = words.split_first().ok_or("it has no command")?;
+        let (first, rest) = words.split_first().ok_or("the program has no command")?;
         let variables: BTreeMap<String, String> = ENVIRONMENT
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into_iter()
@@ -96,7 +96,7 @@ impl Process {
                 _ => format!("cannot start {first}: {problem}"),
             },
         })?;
-        let handle = Pid::from_raw(child.id().cast_signed()).ok_or("it has no process ID")?;
+        let handle = Pid::from_raw(child.id().cast_signed()).ok_or("the program has no process ID")?;
         let handle = pidfd_open(handle, PidfdFlags::empty())?;
         let (reported, status, was_terminated) = ([0; 2], None, false);
         Ok(Self { child, handle, control_group, output, reported, started, status, was_terminated })
