@@ -28,8 +28,8 @@ pub(super) struct LinkQueueStatistics {
     backlogged: Vec<QdiscPosition>,
     /// The discipline that drops packets when the queue is full.
     dropping: QdiscPosition,
-    /// The first discipline behind `dropping`, which drops packets for other reasons; if it is on the same interface, the count of
-    /// `dropping` includes its drops.
+    /// The first discipline behind the transmitter, whose drops are losses of the link; if it is on the same interface as `dropping`, the count
+    /// of `dropping` includes its drops.
     losing: Option<QdiscPosition>,
     counted: [MonotonicCount; 2],
 }

@@ -37,7 +37,7 @@ use process::Process;
 pub(super) struct Uml;
 
 impl Engine for Uml {
-    /// Stepping is always exact: the kernel is the machine, and computing takes no virtual time.
+    /// Returns the provenance. Stepping is always exact: the kernel is the machine, and computing takes no virtual time.
     fn provenance(&self, image: &Image, with_programs: bool) -> Result<Provenance, KernelError> {
         Ok(of(image, with_programs))
     }
