@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn one_has_the_turn_and_the_next_when_that_is_done() {
+    fn one_process_holds_the_lock_at_a_time() {
         let place = tempfile::tempdir().unwrap();
         let first = lock_exclusive(place.path()).unwrap();
         let other = File::open(place.path().join("lock")).unwrap();

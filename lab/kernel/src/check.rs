@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_loses_nothing_where_it_should_is_not_valid() {
+    fn a_lossy_link_without_losses_is_not_valid() {
         let loss = Ratio::new(0.01).unwrap();
         assert!(check_losses(&link(20_000, 190), loss).is_ok());
         let error = check_losses(&link(20_000, 0), loss).unwrap_err().to_string();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_outside_its_limits_is_named_with_the_measured_and_the_due() {
+    fn a_link_outside_its_limits_is_reported_with_both_values() {
         let floor = BaselineDelay {
             name: "link/1/up".to_owned(),
             delay: 10_150_000,

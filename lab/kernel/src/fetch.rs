@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_in_parts_is_taken_with_all_of_them() {
+    fn all_packages_of_a_kernel_are_chosen() {
         let parts = |wanted| packages(&names(), wanted).unwrap();
         assert_eq!(parts("7.0"), ["linux-binary-7.0.4+deb13-amd64", "linux-modules-7.0.4+deb13-amd64"]);
         assert_eq!(

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn machines_that_do_not_fit_are_refused_with_the_number_that_does() {
+    fn too_many_machines_are_refused_with_the_number_that_fits() {
         let free = available("MemTotal: 4000000 kB\nMemAvailable:    2048000 kB\n").unwrap();
         assert_eq!(free, 2000);
         assert!(check_fit(2, 812, free).is_ok());

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_cut_off_and_nothing_else() {
+    fn only_the_signature_is_removed() {
         let head = [0, 0, 2, 1, 2, 0, 0, 0, 0, 0, 0, 4];
         let signed = [b"module", &b"sNNdata"[..], &head, b"~Module signature appended~\n"].concat();
         assert_eq!(unsigned(&signed), b"module");

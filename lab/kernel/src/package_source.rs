@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_named_with_its_cure() {
+    fn a_full_disk_is_reported_with_a_remedy() {
         let said = "echo 'E: Write error - write (28: No space left on device)' >&2; exit 100";
         let error = run(Command::new("sh").args(["-c", said]), "sh").unwrap_err();
         let error = download_failed(error).to_string();

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_come_out_as_they_went_in() {
+    fn records_survive_encoding() {
         let time = Time::from_millis;
         let leg = TransferTimes {
             written: time(1),

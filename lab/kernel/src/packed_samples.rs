@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_come_out_as_they_went_in() {
+    fn samples_survive_encoding() {
         assert_eq!(unpack(&pack(&samples())), Some(samples()));
         assert_eq!(unpack(&[]), Some(Vec::new()));
     }

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn only_without_exact_stepping_there_is_a_warning_with_consequence_and_cure() {
+    fn only_inexact_stepping_has_a_warning_with_a_remedy() {
         assert_eq!(qemu("7.2.22", StepExactness::Exact).warning(), None);
         let warning = qemu("8.2.0", StepExactness::Absent("it was not tried".to_owned())).warning().unwrap();
         let words = ["qemu 8.2.0", "it was not tried", "slower", "digests", "QEMU 7.2"];

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_never_finds_nothing_while_it_is_replaced() {
+    fn readers_always_find_one_version_during_a_replacement() {
         let work = tempfile::tempdir().unwrap();
         let kernels = work.path().join("kernels");
         let default = work.path().join("default");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_put_there_is_an_error_with_the_place() {
+    fn a_failed_mount_is_reported_with_its_path() {
         let work = tempfile::tempdir().unwrap();
         let problem = directory(&work.path().join("none"), &work.path().join("place")).unwrap_err();
         assert!(problem.to_string().contains("place"), "{problem}");

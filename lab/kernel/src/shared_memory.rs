@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_letter_comes_in_parts() {
+    fn a_long_message_is_sent_in_fragments() {
         let [host, guest] = both();
         let message: Vec<u8> = (0..MAX_FRAGMENT + 3).map(|octet| octet as u8).collect();
         let mut whole = Vec::new();

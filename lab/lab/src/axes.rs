@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_several_parts_are_called_by_them_however_they_are_laid_out() {
+    fn values_with_several_parts_have_a_normalised_text() {
         let written = "[sweep]\nq = ['droptail', { red = { max = '15p', min = '5p' } }, true, [3, 7], { to = 'a,b' }]\n";
         let labels = ["q=droptail", "q={red={max=15p,min=5p}}", "q=true", "q=[3,7]", "q={to=\"a,b\"}"];
         assert_eq!(read(&Source::new("a", written)).unwrap(), labels);

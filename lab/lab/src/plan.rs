@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_precision_the_least_is_enough() {
+    fn without_a_precision_the_minimum_number_is_enough() {
         let mut point = plan().points[0].clone();
         assert!(Plan::of_points(vec![point.clone()]).messages_at_most() > 6 * plan().messages());
         point.precision = None;

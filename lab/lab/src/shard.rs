@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_read_and_written_and_none_that_is_not_there() {
+    fn shards_are_parsed_and_out_of_range_ones_refused() {
         assert_eq!("2/4".parse::<Shard>().unwrap().to_string(), "2/4");
         assert_eq!(Shard::all(3).map(|shard| shard.to_string()).collect::<Vec<_>>(), ["1/3", "2/3", "3/3"]);
         for wrong in ["0/4", "5/4", "1/0", "1", "1/", "/4", "a/b", "-1/4", "1/100001", "1/4/4"] {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_whose_number_of_repetitions_depends_on_the_first_is_done_by_one() {
+    fn a_point_with_a_precision_is_in_one_shard() {
         let points = points("messages = 900\nrepetitions = '3..9'\nprecision = '1%'\n[sweep]\nseed = [1, 2]");
         let shares = shares(&points, 3);
         for point in &points {

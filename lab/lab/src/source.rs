@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_lines_and_columns_of_the_file_or_the_option() {
+    fn positions_are_lines_and_columns_or_the_option() {
         let mut source = Source::new("a.toml", "title = 'é'\nseed = 1\n");
         source.set("--delay 10", "network.delay", "10").unwrap();
         source.set("--loss 1", "network.loss", "1").unwrap();
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_toml_is_placed() {
+    fn syntax_errors_have_a_position() {
         let error = Source::new("a.toml", "seed = 1\nmessages == 2\n").table().unwrap_err();
         assert!(error.place.starts_with("a.toml:2:"), "{error}");
         let mut source = Source::new("a.toml", "");

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_stalls_for_the_least_rto_of_the_stack() {
+    fn a_timeout_stalls_for_the_minimum_rto_of_the_stack() {
         let stalls: Vec<Duration> = points("").iter().map(stall).collect();
         assert_eq!(stalls, [220, 1020, 85].map(Duration::from_millis));
         let of_lte: Vec<Duration> = points("network.path = 'lte'").iter().map(stall).collect();

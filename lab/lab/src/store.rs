@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_was_changed_is_named() {
+    fn a_changed_line_of_the_journal_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let (mut store, _) = Store::open(dir.path(), manifest("transports = ['tcp']")).unwrap();
         store.journal.write_all(b"nonsense\n").unwrap();
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_that_is_damaged_or_gone_is_named_with_the_cure() {
+    fn a_damaged_or_missing_manifest_is_reported_with_a_remedy() {
         let dir = tempfile::tempdir().unwrap();
         let open = || Store::open(dir.path(), manifest("transports = ['tcp']")).map(|_| ());
         open().unwrap();
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn other_settings_are_another_experiment_and_other_words_are_not() {
+    fn other_settings_change_the_experiment_and_other_titles_do_not() {
         let dir = tempfile::tempdir().unwrap();
         let open = |text| Store::open(dir.path(), manifest(text)).map(|_| ());
         open("transports = ['tcp']").unwrap();
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_extended_keeps_its_runs_and_one_that_is_renewed_only_those_of_the_same_question() {
+    fn extending_a_directory_keeps_all_runs_and_renewing_it_only_matching_ones() {
         let (one, two) = ("transports = ['tcp']", "transports = ['tcp', 'sctp']");
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::open(dir.path(), manifest(one)).unwrap().0;

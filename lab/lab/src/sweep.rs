@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_tells_how_far_it_is_and_comes_to_the_whole() {
+    fn a_long_run_reports_progress_up_to_its_total() {
         let (plan, mut finished) = (plan(200_000), RunResults::default());
         let mut seen = Vec::new();
         let stop = AtomicBool::new(false);

@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_no_table_and_a_date_is_nothing() {
+    fn a_list_for_a_table_and_a_date_are_refused() {
         for (wrong, problem) in [
             ("inner = [[1]]", "invalid type: sequence, expected struct Inner"),
             ("text = 2026-01-01", "a date is not allowed here; put text in quotes"),

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_world_is_refused_with_those_there_are() {
+    fn an_unknown_world_is_refused_with_a_list() {
         let problem = WorldName::of("live", "10.0.0.1:x").open().unwrap_err().to_string();
         assert!(problem.contains("10.0.0.1:x") && problem.contains("HOST:PORT"), "{problem}");
         for name in ["matrix", "kernel:", "live:", ""] {

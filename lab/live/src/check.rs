@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_as_it_is_is_one_of_which_nothing_is_said() {
+    fn a_network_that_only_names_nodes_does_not_shape_the_path() {
         for transport in ["tcp", "tcp:connections=3,nagle=off", "udp", "quic:streams=8,cc=newreno"] {
             check_supported(&scenario(transport, ""), Path::Loopback).unwrap();
         }
@@ -199,7 +199,7 @@ mod tests {
 
     /// The transport's error, not this module's, names protocols that this machine's kernel lacks.
     #[test]
-    fn a_protocol_that_is_not_here_is_refused_by_the_transport() {
+    fn a_missing_protocol_is_reported_by_the_transport() {
         check_protocols(&scenario("udp", "")).unwrap();
         for (transport, words) in [("sctp", "no SCTP"), ("mptcp", "no MPTCP")] {
             let refused =

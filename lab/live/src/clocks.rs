@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_comparison_that_waited_least_is_taken() {
+    fn the_comparison_with_the_shortest_round_trip_is_used() {
         let [slow, fast] = [comparison(0, 100, 900, 50), comparison(2000, 100, 20, 30)];
         assert_eq!(Comparison::best([slow, fast, slow]), Some(fast));
         assert_eq!((fast.round_trip(), fast.offset()), (50, 95));

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pair_of_hosts_meets_at_the_addresses_by_which_the_first_reaches_them() {
+    fn hosts_use_the_addresses_at_which_the_first_host_reaches_them() {
         let all = placement(&[("client", 0), ("server", 1), ("a", 1), ("b", 2)]);
         assert_eq!(sites(&all).unwrap(), [[address(101), address(1)], [address(1), address(2)]]);
         let all = placement(&[("client", 0), ("server", 2), ("a", 2), ("b", 0)]);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_on_one_host_and_others_have_none() {
+    fn each_end_is_on_exactly_one_host() {
         let all = placement(&[("client", 0), ("server", 1), ("a", 1), ("b", 2)]);
         let assignments = all.assignments(&scenario(), Seed(1)).unwrap();
         let here = |own| Placement { own, ..all.clone() }.local_ends(&assignments);
@@ -171,13 +171,13 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_never_leaves_its_host_is_refused_by_its_nodes() {
+    fn a_flow_within_one_host_is_refused() {
         let problem = sites(&placement(&[("client", 0), ("server", 1), ("a", 2), ("b", 2)])).unwrap_err();
         assert!(problem.contains("from \"a\" to \"b\"") && problem.contains("--peer NODE=HOST"), "{problem}");
     }
 
     #[test]
-    fn hosts_that_cannot_meet_are_refused_with_their_addresses() {
+    fn hosts_that_cannot_reach_each_other_are_refused() {
         let mut all = placement(&[("client", 0), ("server", 1), ("a", 1), ("b", 2)]);
         for strange in ["127.0.0.1", "2001:db8::7"] {
             all.meetings[1].other = strange.parse().unwrap();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn another_host_believes_its_own_eyes_and_nothing_that_makes_no_sense() {
+    fn a_host_uses_the_addresses_that_it_sees_and_refuses_invalid_views() {
         let meeting = AddressPair { first: address(200), other: address(201) };
         let of = |own, nodes: &[(&str, usize)]| Placement { own, ..placement(nodes) }.seen_by(meeting);
         let seen = of(2, &[("client", 0), ("server", 2), ("a", 1), ("b", 2)]).unwrap();

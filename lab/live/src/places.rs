@@ -104,14 +104,14 @@ mod tests {
     }
 
     #[test]
-    fn a_host_alone_has_all_nodes_but_the_one_that_measures() {
+    fn a_single_host_has_all_nodes_except_the_measuring_one() {
         assert_eq!(hosts("x", ""), Ok([Some(0), Some(1), None, None]));
         assert_eq!(hosts("x", FOUR), Ok([Some(0), Some(1), Some(1), Some(1)]));
         assert_eq!(Places::new("x:99").unwrap().to_string(), "x:99");
     }
 
     #[test]
-    fn named_nodes_are_where_they_are_said_to_be_and_others_here_unless_a_host_has_them() {
+    fn named_nodes_are_on_their_hosts_and_others_are_local_by_default() {
         assert_eq!(hosts("server=x, a=y", FOUR), Ok([Some(0), Some(2), Some(1), Some(0)]));
         assert_eq!(hosts("a=y,server=x", FOUR), hosts("server=x, a=y", FOUR));
         assert_eq!(hosts("a=y,x,b=y", FOUR), Ok([Some(0), Some(1), Some(2), Some(2)]));

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_secret_is_refused_and_a_line_end_is_none_of_it() {
+    fn an_empty_secret_is_refused_and_line_ends_are_removed() {
         for empty in ["", " \n"] {
             assert!(Secret::new(empty).unwrap_err().contains("empty"));
         }

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_have_the_ports_that_a_firewall_lets_through() {
+    fn servers_use_the_ports_that_the_user_names() {
         // Bound, so that the kernel does not choose this port for another socket.
         let held = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = held.local_addr().unwrap().port();
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_mean_nothing_end_a_client_and_the_next_is_served() {
+    fn malformed_messages_end_a_client_and_the_next_is_served() {
         with_server(|server| {
             for words in ["Alive?", "", "{\"Plan\":{}}"] {
                 let (mut client, _) = Client::of(server);

@@ -101,7 +101,7 @@ mod tests {
 
     /// RFC 791 section 3.1: a router decrements the time to live, and so changes the header checksum.
     #[test]
-    fn a_packet_is_known_again_behind_a_router() {
+    fn a_packet_has_the_same_fingerprint_behind_a_router() {
         let print = |at: usize| {
             let mut packet = packet();
             packet[at] ^= 1;

@@ -358,7 +358,7 @@ mod tests {
 
     /// Parity may replace a lost packet of a frame: only the receiver can settle a frame.
     #[test]
-    fn a_packet_that_is_given_up_settles_no_frame() {
+    fn an_abandoned_packet_does_not_settle_a_frame() {
         let (mut flow, tally) = after_nine("sctp:lifetime=100ms", "kind = 'media'");
         flow.note_abandoned(secs(3), tally);
         assert_eq!(flow.stopped(), None);
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_connected_when_all_is_open_that_it_asked_for_at_first() {
+    fn a_flow_is_connected_when_all_initial_connections_are_open() {
         let mut flow = Flow::new(limits("tcp:connections=2", ONEWAY));
         flow.note_opening();
         flow.note_opening();
@@ -483,7 +483,7 @@ mod tests {
 
     /// After an idle period the stall timeout begins with the first message, not with later ones.
     #[test]
-    fn patience_begins_with_the_first_message_under_way() {
+    fn the_stall_timeout_begins_with_the_first_message_in_flight() {
         let (mut flow, _) = after_nine("tcp", ONEWAY);
         flow.note_sending(secs(100), tally(10, 9, false));
         assert_eq!(flow.deadline(tally(10, 9, false)), secs(1427));
@@ -495,7 +495,7 @@ mod tests {
 
     /// At the time limit, unreliable messages count as lost and the flow ends normally; a reliable flow ends as out of time.
     #[test]
-    fn a_late_limit_ends_datagrams_well() {
+    fn a_late_limit_ends_datagrams_normally() {
         let workload = "kind = 'oneway'\nlate_limit = '1s'";
         for (transport, well) in [("udp", true), ("tcp", false)] {
             let (mut flow, _) = after_nine(transport, workload);

@@ -150,7 +150,7 @@ mod tests {
 
     /// The measured flow ends at b, which sends two requests to c and one to d; the first flow to d causes a further request.
     #[test]
-    fn each_flow_is_tied_to_those_that_it_waits_for() {
+    fn each_flow_is_linked_to_those_that_it_waits_for() {
         let scenario = scenario(ECHO, &[("b c", ECHO), ("b d", ECHO), ("d a", ECHO)]);
         assert_eq!(["a", "b", "c", "d"].map(|server| scenario.onward_count(server)), [0, 2, 0, 1]);
         let links = scenario.link_onward_flows(2, |_| Box::new(|| ()));

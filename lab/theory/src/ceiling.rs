@@ -43,7 +43,7 @@ mod tests {
     // Eklund 2004, 400 kbit/s and messages of 500 octets: in packets without headers, with SCTP's headers (548), and in TCP segments of
     // 1448 octets.
     #[test]
-    fn a_full_line_carries_its_rate_less_headers_and_one_delay() {
+    fn a_full_link_carries_its_rate_minus_headers_and_one_delay() {
         let tcp = 500.0 * 1500.0 / 1448.0;
         for (messages, on_wire, delay, expected) in [
             (100, 500.0, 75, 372.0),

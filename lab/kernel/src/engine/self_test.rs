@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn its_job_is_one_that_the_guest_understands() {
+    fn the_guest_can_parse_the_job() {
         let job: Job = serde_json::from_slice(&job()).unwrap();
         assert_eq!(job.scenario.messages, MESSAGES);
     }

@@ -71,7 +71,7 @@ mod tests {
         \x20 .nohz           : 1\n  .last_tick      : 1232000500 nsecs\n  .idle_tick      : 0 nsecs\njiffies: 4294892608\n";
 
     #[test]
-    fn ticks_are_read_and_the_next_common_slot_is_found() {
+    fn ticks_are_parsed_and_the_next_common_slot_is_found() {
         let ticks = Ticks::read(TEXT, 250).unwrap();
         let expected =
             Ticks { now: 1_234_001_000, jiffies: 4_294_892_608, tick: 1_232_000_500, period: 4_000_000 };

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_lies_in_the_archive() {
+    fn a_layer_must_be_in_the_archive() {
         let directory = tempfile::tempdir().unwrap();
         write(directory.path(), "layer/layer.tar");
         std::os::unix::fs::symlink("/etc/passwd", directory.path().join("link")).unwrap();

@@ -169,7 +169,7 @@ mod tests {
     use crate::source::Source;
 
     #[test]
-    fn more_rows_than_anybody_reads_are_refused_with_the_cure() {
+    fn too_many_rows_are_refused_with_a_remedy() {
         let dir = tempfile::tempdir().unwrap();
         let experiment =
             Experiment::parse("test", &Source::new("test", "transports = ['tcp']".to_owned())).unwrap();

@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_in_their_order_and_then_an_end() {
+    fn messages_arrive_in_order_before_the_end() {
         let (messages, end) = received_messages(&sent(&["one", "", "three"]), KEY);
         assert_eq!(messages, ["one", "", "three"]);
         assert!(matches!(end, ControlError::Closed));
     }
 
     #[test]
-    fn a_message_that_is_cut_anywhere_is_none() {
+    fn a_truncated_message_is_refused() {
         let octets = sent(&["one"]);
         for length in 0..octets.len() {
             let (messages, problem) = received_messages(&octets[..length], KEY);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_bit_that_is_changed_is_noticed() {
+    fn a_changed_bit_is_detected() {
         let octets = sent(&["one"]);
         for bit in 0..octets.len() * 8 {
             let mut wrong = octets.clone();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_without_a_message_makes_no_room_and_a_huge_one_is_refused() {
+    fn an_announced_length_allocates_nothing_and_a_huge_one_is_refused() {
         let (_, problem) = received_messages(&[0xff; 40], KEY);
         assert!(matches!(problem, ControlError::TooLong(0xffff_ffff, MAX_MESSAGE)), "{problem}");
         let mut inbox = Inbox::new(&[0, 0, 1, 0, b'"'][..], KEY);

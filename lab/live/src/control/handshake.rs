@@ -201,7 +201,7 @@ mod tests {
 
     /// The recorded handshake of one connection is invalid on another.
     #[test]
-    fn a_recorded_greeting_with_its_proof_is_refused() {
+    fn a_replayed_handshake_is_refused() {
         let hello = serde_json::to_vec(&Hello::new().unwrap()).unwrap();
         let key = hmac(secret("x").octets(), &[b"headofline live", &hello, &hello]);
         let mut octets = framed(&hello);

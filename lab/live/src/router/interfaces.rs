@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_of_ones_own_is_no_other() {
+    fn the_local_host_is_no_other_host() {
         let socket = Socket::routing().unwrap();
         let problem = towards(&socket, Ipv4Addr::LOCALHOST.into()).unwrap_err();
         assert!(problem.contains("does not forward to 127.0.0.1"), "{problem}");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn one_interface_towards_both_is_refused_with_the_reason() {
+    fn one_interface_for_both_directions_is_refused() {
         let eth0 = || Interface { index: 2, name: "eth0".to_owned() };
         let [client, server] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
         let problem = apart(&[eth0(), eth0()], client, server).unwrap_err();

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parameters_of_a_line_with_bursts_come_back() {
+    fn the_parameters_of_a_bursty_link_are_estimated() {
         let LossEstimate { loss, bursts, .. } = estimate_loss(&gilbert(50_000, 0.01, 0.25)).unwrap();
         let within = |bounds: Bounds, truth: f64| bounds.low <= truth && truth <= bounds.high;
         let Bursts { good_to_bad, bad_to_good } = bursts.unwrap();

@@ -361,7 +361,7 @@ mod tests {
 
     /// At the sender: data that is retransmitted before it was acknowledged was lost. RFC 2018 section 4.
     #[test]
-    fn data_that_pass_again_unacknowledged_were_lost() {
+    fn data_retransmitted_before_an_acknowledgement_was_lost() {
         let mut trace = SenderTrace::default();
         trace.begin(1000);
         (0..4).for_each(|k| trace.handle_data(k * MS, &[(1000 + 100 * k as u32, 100)], 140, None));
@@ -389,7 +389,7 @@ mod tests {
 
     /// The acknowledgement of data after a gap was lost; that of the retransmission does not show when the data arrived.
     #[test]
-    fn a_repair_tells_no_round_trip() {
+    fn an_acknowledged_retransmission_is_no_rtt_sample() {
         let mut trace = SenderTrace::default();
         trace.begin(0);
         (0..2).for_each(|k| trace.handle_data(10 * k * MS, &[(100 * k as u32, 100)], 140, None));

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_turn_lets_the_guest_through_one_gate_once() {
+    fn each_turn_opens_one_gate_once() {
         let directory = tempfile::tempdir().unwrap();
         Gates::create(directory.path()).unwrap();
         let mut gates = Gates::create(directory.path()).unwrap();

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn qemu_gets_the_library_and_the_place_for_its_report() {
+    fn qemu_loads_the_library_and_knows_the_report_file() {
         let directory = tempfile::tempdir().unwrap();
         let mut qemu = Command::new("qemu");
         disturb(&mut qemu, directory.path()).unwrap();

@@ -53,7 +53,7 @@ mod tests {
     use crate::StepExactness;
 
     #[test]
-    fn a_verdict_counts_for_its_qemu_until_the_next() {
+    fn a_result_of_the_self_test_is_valid_until_the_next() {
         let place = tempfile::tempdir().unwrap();
         let probe = |edition: &str| Probe {
             version: "7.2.22".to_owned(),

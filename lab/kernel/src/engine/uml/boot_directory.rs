@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_beginning_has_another_name() {
+    fn the_snapshot_path_depends_on_all_inputs() {
         let files = |octets: &[u8]| InitialFiles {
             directories: vec!["dev".to_owned()],
             files: vec![("lib/loader".to_owned(), octets.to_vec())],

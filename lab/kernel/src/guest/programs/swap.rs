@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_program_has_one_end_and_fits() {
+    fn every_bpf_program_has_a_reachable_end_and_fits() {
         for code in [protocol(SCTP), protocol(MPTCP), set_option(), get_option()] {
             let instructions = code.finish().unwrap();
             assert!(instructions.len() < 64);
