@@ -92,7 +92,7 @@ pub fn trace(
     program: &Path,
     scenario: &Scenario,
     seed: Seed,
-    witness: &mut dyn PacketObserver,
+    observer: &mut dyn PacketObserver,
 ) -> Result<Run, KernelError> {
     let names = scenario.interfaces().map_err(|problem| KernelError::Unsupported {
         what: "network".to_owned(),
@@ -100,7 +100,7 @@ pub fn trace(
     })?;
     let job = Job { scenario: scenario.clone(), seed: seed.0, capture: true, series_ns: None, shell: false };
     let (run, seen) = perform(program, &job, &mut || true)?;
-    captured_packet::show_to(seen, &names, witness);
+    captured_packet::pass_to_observer(seen, &names, observer);
     Ok(run)
 }
 

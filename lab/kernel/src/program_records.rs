@@ -7,12 +7,12 @@ use crate::captured_packet::CapturedPacket;
 
 /// Appends the records of connections and requests to those of `programs`; also returns the number of retransmissions.
 pub(crate) fn add_captured(programs: Vec<Record>, packets: &[CapturedPacket]) -> (Vec<Record>, u64) {
-    let sightings = packets.iter().map(|CapturedPacket { time, fate, octets, .. }| ObservedPacket {
+    let observed_packets = packets.iter().map(|CapturedPacket { time, fate, octets, .. }| ObservedPacket {
         time: *time,
         fate: *fate,
         octets,
     });
-    let Traffic { records, totals } = measure(sightings);
+    let Traffic { records, totals } = measure(observed_packets);
     let (first, mut all) = (programs.len(), programs);
     // The numbers continue after those of the programs.
     let later = |record: Record| Record {

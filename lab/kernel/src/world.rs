@@ -159,11 +159,11 @@ impl World for Kernel {
         &self,
         scenario: &Scenario,
         seed: Seed,
-        witness: &mut dyn PacketObserver,
+        observer: &mut dyn PacketObserver,
     ) -> Result<Run, RunError> {
         let names = scenario.interfaces().map_err(|problem| RunError::Refused(problem.to_string()))?;
         let (run, packets_seen) = self.perform(scenario, seed, true, None, &mut || true)?;
-        captured_packet::show_to(packets_seen, &names, witness);
+        captured_packet::pass_to_observer(packets_seen, &names, observer);
         Ok(run)
     }
 }

@@ -123,8 +123,8 @@ impl World for Namespaces {
         &self,
         scenario: &Scenario,
         seed: Seed,
-        witness: &mut dyn PacketObserver,
+        observer: &mut dyn PacketObserver,
     ) -> Result<Run, RunError> {
-        self.perform(scenario, || local_kernel::trace(&self.program, scenario, seed, witness))
+        self.perform(scenario, || local_kernel::trace(&self.program, scenario, seed, observer))
     }
 }

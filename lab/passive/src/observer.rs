@@ -45,9 +45,9 @@ pub struct Traffic {
 ///
 /// Accepts arbitrary input: packets that cannot be parsed are counted. A received packet that was not captured when it was sent counts as
 /// sent at that moment.
-pub fn measure<'p>(sightings: impl IntoIterator<Item = ObservedPacket<'p>>) -> Traffic {
+pub fn measure<'p>(observed_packets: impl IntoIterator<Item = ObservedPacket<'p>>) -> Traffic {
     let mut observer = Observer::default();
-    sightings.into_iter().for_each(|sighting| observer.see(&sighting));
+    observed_packets.into_iter().for_each(|observed| observer.handle_packet(&observed));
     observer.finish()
 }
 
@@ -63,16 +63,16 @@ struct Observer {
 }
 
 impl Observer {
-    fn see(&mut self, sighting: &ObservedPacket<'_>) {
+    fn handle_packet(&mut self, observed: &ObservedPacket<'_>) {
         // Times never decrease, even if the clock steps back.
-        self.now = self.now.max(sighting.time);
-        let seen = match sighting.fate {
-            TapEvent::Sent => self.send(sighting.octets),
-            TapEvent::Received => self.receive(sighting.octets),
+        self.now = self.now.max(observed.time);
+        let parsed = match observed.fate {
+            TapEvent::Sent => self.send(observed.octets),
+            TapEvent::Received => self.receive(observed.octets),
             TapEvent::Dequeued => Some(()),
-            _ => self.lose(sighting),
+            _ => self.lose(observed),
         };
-        self.unread += u64::from(seen.is_none());
+        self.unread += u64::from(parsed.is_none());
     }
 
     fn send(&mut self, octets: &[u8]) -> Option<()> {
@@ -96,9 +96,9 @@ impl Observer {
         Some(())
     }
 
-    fn lose(&mut self, sighting: &ObservedPacket<'_>) -> Option<()> {
-        let print = Fingerprint::of(sighting.octets)?;
-        let copy = match sighting.fate {
+    fn lose(&mut self, observed: &ObservedPacket<'_>) -> Option<()> {
+        let print = Fingerprint::of(observed.octets)?;
+        let copy = match observed.fate {
             TapEvent::Corrupted => self.copies.take_oldest(print)?,
             _ => self.copies.take_newest(print)?,
         };

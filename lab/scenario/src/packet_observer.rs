@@ -9,7 +9,7 @@ use hol_network::{TapEvent, TapPoint};
 /// Observes every packet of a run at both ends of each hop.
 pub trait PacketObserver {
     /// Called when a packet passes an interface, or is dropped there.
-    fn observe(&mut self, sighting: &PacketEvent<'_>);
+    fn observe(&mut self, event: &PacketEvent<'_>);
 
     /// Called with the TLS secrets of the packets that follow, in the format of a TLS key log. Packets of the model are not encrypted.
     fn add_secrets(&mut self, _secrets: &str) {}

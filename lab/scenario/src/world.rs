@@ -69,7 +69,7 @@ pub trait World: fmt::Debug + Send + Sync {
         &self,
         scenario: &Scenario,
         seed: Seed,
-        witness: &mut dyn PacketObserver,
+        observer: &mut dyn PacketObserver,
     ) -> Result<Run, RunError>;
 
     /// Returns the interface that observes packets on every hop, if the world has one.

@@ -17,7 +17,7 @@ const INITIAL: [u32; 2] = [u32::MAX - 10, 5000];
 
 #[derive(Default)]
 pub struct CaptureBuilder {
-    sightings: Vec<(Time, TapEvent, Vec<u8>)>,
+    observed_packets: Vec<(Time, TapEvent, Vec<u8>)>,
     /// The identification, which distinguishes equal packets.
     identification: u16,
 }
@@ -31,16 +31,16 @@ impl CaptureBuilder {
         received[8] -= 1;
         let checksum = u16::from_be_bytes([received[10], received[11]]);
         received[10..12].copy_from_slice(&checksum.wrapping_add(0x100).to_be_bytes());
-        self.sightings.push((Time::from_millis(ms), TapEvent::Sent, octets));
-        self.sightings.push((Time::from_millis(ms + 10), TapEvent::Received, received));
+        self.observed_packets.push((Time::from_millis(ms), TapEvent::Sent, octets));
+        self.observed_packets.push((Time::from_millis(ms + 10), TapEvent::Received, received));
         self
     }
 
     /// Adds a packet that is sent and lost.
     pub fn lost(&mut self, ms: u64, direction: usize, transport: impl Into<Transport>) -> &mut Self {
         let octets = self.packet(direction, transport.into());
-        self.sightings.push((Time::from_millis(ms), TapEvent::Sent, octets.clone()));
-        self.sightings.push((Time::from_millis(ms), TapEvent::Lost, octets));
+        self.observed_packets.push((Time::from_millis(ms), TapEvent::Sent, octets.clone()));
+        self.observed_packets.push((Time::from_millis(ms), TapEvent::Lost, octets));
         self
     }
 
@@ -49,14 +49,14 @@ impl CaptureBuilder {
         let octets = self.packet(direction, transport.into());
         let mut received = octets.clone();
         received.last_mut().into_iter().for_each(|octet| *octet ^= 1);
-        self.sightings.push((Time::from_millis(ms), TapEvent::Sent, octets));
-        self.sightings.push((Time::from_millis(ms + 10), TapEvent::Corrupted, received));
+        self.observed_packets.push((Time::from_millis(ms), TapEvent::Sent, octets));
+        self.observed_packets.push((Time::from_millis(ms + 10), TapEvent::Corrupted, received));
         self
     }
 
     /// Adds a packet that is received, but was not captured when it was sent.
     pub fn received(&mut self, ms: u64, octets: &[u8]) -> &mut Self {
-        self.sightings.push((Time::from_millis(ms), TapEvent::Received, octets.to_vec()));
+        self.observed_packets.push((Time::from_millis(ms), TapEvent::Received, octets.to_vec()));
         self
     }
 
@@ -88,9 +88,9 @@ impl CaptureBuilder {
     }
 
     pub fn traffic(&self) -> Traffic {
-        let mut sightings = self.sightings.clone();
-        sightings.sort_by_key(|(time, ..)| *time);
-        measure(sightings.iter().map(|(time, fate, octets)| ObservedPacket {
+        let mut observed_packets = self.observed_packets.clone();
+        observed_packets.sort_by_key(|(time, ..)| *time);
+        measure(observed_packets.iter().map(|(time, fate, octets)| ObservedPacket {
             time: *time,
             fate: *fate,
             octets,
