@@ -358,7 +358,7 @@ fn span<T>(written: Option<&Spanned<T>>) -> Range<usize> {
 }
 
 fn list_for_table(list: &Spanned<DeValue<'_>>, source: &Source) -> InputError {
-    source.error(&list.span(), "expected a table, found a list; write { key = … }, or a [table]")
+    source.error(&list.span(), "this must be a table, not a list; write { key = … }, or a [table]")
 }
 
 /// Returns the span of the key that the world's `problem` with a point names.

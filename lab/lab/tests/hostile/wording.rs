@@ -77,6 +77,6 @@ fn a_list_is_not_taken_for_the_keys_of_a_table_in_their_order() {
     ];
     for key in tables {
         let problem = problem(key, "[1, 2, 3]").unwrap();
-        assert!(problem.contains("expected a table, found a list"), "{key}: {problem}");
+        assert!(problem.contains("must be a table, not a list"), "{key}: {problem}");
     }
 }
