@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_mount_is_reported_with_its_path() {
+    fn a_missing_replacement_is_reported_with_its_path() {
         let work = tempfile::tempdir().unwrap();
         let problem = directory(&work.path().join("none"), &work.path().join("place")).unwrap_err();
         assert!(problem.to_string().contains("place"), "{problem}");
