@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// The sources, and what becomes of them.
+/// The sources, each with the name of the library that is built from it.
 const LIBRARIES: [(&str, &str); 2] =
     [("lockstep/lockstep.rs", "lockstep.so"), ("lockstep/pause.rs", "pause.so")];
 
@@ -13,7 +13,7 @@ fn main() {
     println!("cargo::rerun-if-changed=lockstep");
     for (source, library) in LIBRARIES {
         let library = PathBuf::from(variable("OUT_DIR")).join(library);
-        if !built(source, &library) {
+        if !build_library(source, &library) {
             println!(
                 "cargo::warning={source} was not built: on a busy machine, runs of the kernel world may not be repeatable"
             );
@@ -22,12 +22,12 @@ fn main() {
     }
 }
 
-/// Whether the compiler could make it. Some targets have no shared libraries.
-fn built(source: &str, library: &Path) -> bool {
+/// Builds a library from `source`; returns whether the compiler could. Some targets have no shared libraries.
+fn build_library(source: &str, library: &Path) -> bool {
     let mut rustc = Command::new(variable("RUSTC"));
     rustc.args(["--edition", "2024", "--crate-type", "cdylib", "--target", &variable("TARGET")]);
     rustc.args(["-C", "opt-level=2", "-C", "panic=abort", "-C", "strip=symbols"]);
-    // With a symbol that nobody has QEMU would not start.
+    // QEMU would not start with a library that has an unresolved symbol.
     rustc.args(["-C", "link-arg=-Wl,-z,defs"]);
     if let Ok(linker) = env::var("RUSTC_LINKER") {
         rustc.args(["-C", &format!("linker={linker}")]);

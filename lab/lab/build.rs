@@ -18,8 +18,8 @@ fn main() {
     println!("cargo::rustc-env=HOL_COMMIT={}", commit().unwrap_or_default());
 }
 
-/// Returns the commit that is checked out, or `HOL_COMMIT` where somebody says it. Builds for tests have none: each commit would
-/// build this crate again.
+/// Returns the commit that is checked out, or `HOL_COMMIT` if that is set. Builds for tests have none, because each commit would build this
+/// crate again.
 fn commit() -> Option<String> {
     println!("cargo::rerun-if-env-changed=HOL_COMMIT");
     if let Ok(commit) = env::var("HOL_COMMIT") {
@@ -33,7 +33,7 @@ fn commit() -> Option<String> {
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| text.trim().to_owned())
     };
-    // A copy in somebody else's repository is not of that repository's commit.
+    // If the sources are an untracked copy in another repository, that repository's commit is not theirs.
     git(&["ls-files", "--error-unmatch", "build.rs"])?;
     let head = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
     if Path::new(&head).exists() {
@@ -42,15 +42,15 @@ fn commit() -> Option<String> {
     git(&["rev-parse", "HEAD"])
 }
 
-/// A constant with the name and the files of every study, in order of name.
+/// Returns the definition of a constant with the name and the files of every study, in order of name.
 fn studies(root: &Path) -> String {
     let mut code = String::from("/// Every study with its files.\nconst STUDIES: &[(&str, Files)] = &[\n");
     for study in entries(root).into_iter().filter(|path| path.is_dir()) {
         println!("cargo::rerun-if-changed={}", study.display());
-        writeln!(code, "    ({:?}, &[", name(&study)).expect("a string takes text");
+        writeln!(code, "    ({:?}, &[", name(&study)).expect("writing to a string does not fail");
         for file in entries(&study).into_iter().filter(|path| is_text(path)) {
             writeln!(code, "        ({:?}, include_str!({file:?})),", name(&file))
-                .expect("a string takes text");
+                .expect("writing to a string does not fail");
         }
         code.push_str("    ]),\n");
     }

@@ -20,7 +20,7 @@ One group of axes, or several: `{ "network.loss" = ["0%", "1%"], seed = [1, 2] }
 
 Better: TypeAlias = Literal['less', 'more']
 """
-Which of two numbers is the better one.
+Which of two numbers is better.
 """
 
 
@@ -67,7 +67,7 @@ Content2 = TypedDict(
 
 class Content3(TypedDict, closed=True):
     """
-    A directory with the content of this archive of the host.
+    A directory with the contents of this tar archive on the host.
     """
 
     tar: str
@@ -379,7 +379,7 @@ a percentage from "0%" to "100%"
 
 class Ready1(TypedDict, closed=True):
     """
-    Ready once a socket on the program's node listens at this port, whatever the transport.
+    Ready once a socket on the program's node listens on this port, whatever the transport.
     """
 
     listens: int
@@ -409,7 +409,7 @@ When a service counts as ready.
 
 RecordsKept: TypeAlias = Literal['none', 'all']
 """
-Which records of single messages are kept beside the summaries.
+Which records of single messages are kept in addition to the summaries.
 """
 
 
@@ -1043,8 +1043,8 @@ class Program(TypedDict, closed=True):
     """
     stop: NotRequired[Duration]
     """
-    When to send SIGTERM to the program, from the same origin as `start`. Default: to services when all
-    other programs have ended, to others never.
+    When to send SIGTERM to the program, counted as `start` is. Default: services get it when all other programs have ended, other
+    programs never.
     """
 
 

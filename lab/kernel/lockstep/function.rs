@@ -14,14 +14,14 @@ unsafe extern "C" {
 /// A function of type `F`, looked up at its first use.
 pub(crate) struct Function<F> {
     name: &'static CStr,
-    /// A handle for dlsym(3).
+    /// The handle for dlsym(3).
     whose: usize,
     address: AtomicPtr<c_void>,
     kind: PhantomData<F>,
 }
 
 impl<F: Copy> Function<F> {
-    /// Returns the C library's function, in front of which this library has one of the same name.
+    /// Returns the C library's function of this name, which this library's function of the same name replaces.
     ///
     /// # Safety
     /// `F` must be the type of the function with this name.
@@ -46,7 +46,7 @@ impl<F: Copy> Function<F> {
             self.address.store(unsafe { dlsym(self.whose as *mut c_void, self.name.as_ptr()) }, SeqCst);
         }
         let address = self.address.load(SeqCst);
-        // SAFETY: whoever named the function guarantees its type, which is that of a pointer.
+        // SAFETY: the creator of this value guarantees the type of the function, which is that of a pointer.
         (!address.is_null()).then(|| unsafe { transmute_copy(&address) })
     }
 }

@@ -32,7 +32,7 @@ impl Qemu {
     fn get() -> Result<Self, &'static CStr> {
         macro_rules! own {
             ($name:literal: $kind:ty) => {{
-                // SAFETY: so QEMU 7.2 declares it.
+                // SAFETY: this is its declaration in QEMU 7.2.
                 static FUNCTION: Function<$kind> = unsafe { Function::of_qemu($name) };
                 FUNCTION.get().ok_or($name)?
             }};
@@ -80,14 +80,14 @@ const ONE: [u8; 8] = 1_u64.to_ne_bytes();
 const NONE: c_int = -1;
 
 /// The event counters to which the processor thread still has to add one.
-static HELD_BACK: [AtomicI32; 4] = [const { AtomicI32::new(NONE) }; 4];
+static DEFERRED_WRITES: [AtomicI32; 4] = [const { AtomicI32::new(NONE) }; 4];
 
 /// Holds back a write of the processor thread if it would wake another thread and there is room.
-pub(crate) fn holds_back(file: c_int, octets: &[u8]) -> bool {
+pub(crate) fn defer_write(file: c_int, octets: &[u8]) -> bool {
     if octets != ONE {
         return false;
     }
-    let mut places = HELD_BACK.iter();
+    let mut places = DEFERRED_WRITES.iter();
     let Some(place) = places.find(|place| [NONE, file].contains(&place.load(SeqCst))) else { return false };
     place.store(file, SeqCst);
     true
@@ -95,7 +95,7 @@ pub(crate) fn holds_back(file: c_int, octets: &[u8]) -> bool {
 
 /// Performs the writes that were held back, before the processor thread sleeps.
 pub(crate) fn release(write: impl Fn(c_int, &[u8])) {
-    for place in &HELD_BACK {
+    for place in &DEFERRED_WRITES {
         let file = place.swap(NONE, SeqCst);
         if file != NONE {
             write(file, &ONE);

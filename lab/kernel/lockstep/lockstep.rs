@@ -36,7 +36,7 @@ type Mutex = *mut c_void;
 type Condition = *mut c_void;
 
 /// The state of the processor thread.
-static PLACE: AtomicU32 = AtomicU32::new(OUTSIDE);
+static PROCESSOR_STATE: AtomicU32 = AtomicU32::new(OUTSIDE);
 const OUTSIDE: u32 = 0;
 const IN_GUEST: u32 = 1;
 /// In the guest, while the owner of the big lock waits for it.
@@ -65,7 +65,7 @@ unsafe extern "C" {
 /// The C library's function behind one of this library.
 macro_rules! next {
     ($name:literal: $kind:ty) => {{
-        // SAFETY: so it is declared in POSIX, and so it is here.
+        // SAFETY: this is its declaration in POSIX, and the one of this library's function.
         static NEXT: Function<$kind> = unsafe { Function::next($name) };
         NEXT.get()
     }};
@@ -87,17 +87,17 @@ pub extern "C" fn pthread_cond_wait(condition: Condition, mutex: Mutex) -> c_int
         return 0;
     }
     let next = next!(c"pthread_cond_wait": extern "C" fn(Condition, Mutex) -> c_int);
-    asleep(mutex, || next.map_or(ENOSYS, |next| next(condition, mutex)))
+    sleep_outside(mutex, || next.map_or(ENOSYS, |next| next(condition, mutex)))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn pthread_cond_timedwait(condition: Condition, mutex: Mutex, until: *const c_void) -> c_int {
     let next = next!(c"pthread_cond_timedwait": extern "C" fn(Condition, Mutex, *const c_void) -> c_int);
-    asleep(mutex, || next.map_or(ENOSYS, |next| next(condition, mutex, until)))
+    sleep_outside(mutex, || next.map_or(ENOSYS, |next| next(condition, mutex, until)))
 }
 
-/// Sleeps by `sleep`, which releases `mutex` meanwhile.
-fn asleep(mutex: Mutex, sleep: impl FnOnce() -> c_int) -> c_int {
+/// Calls `sleep`, which releases `mutex` while this thread sleeps.
+fn sleep_outside(mutex: Mutex, sleep: impl FnOnce() -> c_int) -> c_int {
     if is_processor() {
         jump::release(|file, octets| {
             next_write(file, octets.as_ptr().cast(), octets.len());
@@ -105,7 +105,7 @@ fn asleep(mutex: Mutex, sleep: impl FnOnce() -> c_int) -> c_int {
         return sleep();
     }
     let result = sleep();
-    taken(mutex);
+    after_acquisition(mutex);
     result
 }
 
@@ -116,7 +116,7 @@ pub extern "C" fn pthread_mutex_lock(mutex: Mutex) -> c_int {
     }
     let next = next!(c"pthread_mutex_lock": extern "C" fn(Mutex) -> c_int);
     let result = next.map_or(ENOSYS, |next| next(mutex));
-    taken(mutex);
+    after_acquisition(mutex);
     result
 }
 
@@ -126,7 +126,7 @@ pub extern "C" fn pthread_mutex_trylock(mutex: Mutex) -> c_int {
     let result = next.map_or(ENOSYS, |next| next(mutex));
     match result {
         0 if is_processor() && mutex == BIG_LOCK.load(SeqCst) => leave_guest(),
-        0 => taken(mutex),
+        0 => after_acquisition(mutex),
         _ => {}
     }
     result
@@ -134,7 +134,7 @@ pub extern "C" fn pthread_mutex_trylock(mutex: Mutex) -> c_int {
 
 /// Called when this thread has acquired `mutex`. If it is the big lock and this is not the processor thread, waits until the processor
 /// thread wants the lock too.
-fn taken(mutex: Mutex) {
+fn after_acquisition(mutex: Mutex) {
     if mutex == BIG_LOCK.load(SeqCst) && !is_processor() {
         await_processor();
     }
@@ -143,8 +143,8 @@ fn taken(mutex: Mutex) {
 #[unsafe(no_mangle)]
 pub extern "C" fn pthread_mutex_unlock(mutex: Mutex) -> c_int {
     if mutex == BIG_LOCK.load(SeqCst) && is_processor() {
-        pace::go_on();
-        PLACE.store(IN_GUEST, SeqCst);
+        pace::continue_time();
+        PROCESSOR_STATE.store(IN_GUEST, SeqCst);
     }
     let next = next!(c"pthread_mutex_unlock": extern "C" fn(Mutex) -> c_int);
     next.map_or(ENOSYS, |next| next(mutex))
@@ -155,7 +155,7 @@ pub extern "C" fn write(file: c_int, octets: *const c_void, length: usize) -> is
     if is_processor() && !octets.is_null() {
         // SAFETY: the caller of write(2) guarantees this many octets.
         let octets = unsafe { slice::from_raw_parts(octets.cast(), length) };
-        if jump::holds_back(file, octets) {
+        if jump::defer_write(file, octets) {
             return length.cast_signed();
         }
     }
@@ -179,18 +179,18 @@ fn is_named(name: &CStr) -> bool {
 }
 
 fn leave_guest() {
-    if PLACE.swap(OUTSIDE, SeqCst) == AWAITED {
+    if PROCESSOR_STATE.swap(OUTSIDE, SeqCst) == AWAITED {
         // SAFETY: futex(2) only takes the address of a word.
-        unsafe { syscall(FUTEX, &PLACE, FUTEX_WAKE_PRIVATE, 1 as c_ulong) };
+        unsafe { syscall(FUTEX, &PROCESSOR_STATE, FUTEX_WAKE_PRIVATE, 1 as c_ulong) };
     }
 }
 
 /// Only the owner of the big lock calls this, so there is only one caller at a time.
 fn await_processor() {
-    while PLACE.load(SeqCst) != OUTSIDE {
-        if PLACE.compare_exchange(IN_GUEST, AWAITED, SeqCst, SeqCst) != Err(OUTSIDE) {
+    while PROCESSOR_STATE.load(SeqCst) != OUTSIDE {
+        if PROCESSOR_STATE.compare_exchange(IN_GUEST, AWAITED, SeqCst, SeqCst) != Err(OUTSIDE) {
             // SAFETY: futex(2) only reads the word, and there is no time limit.
-            unsafe { syscall(FUTEX, &PLACE, FUTEX_WAIT_PRIVATE, AWAITED as c_ulong, null_mut::<c_void>()) };
+            unsafe { syscall(FUTEX, &PROCESSOR_STATE, FUTEX_WAIT_PRIVATE, AWAITED as c_ulong, null_mut::<c_void>()) };
         }
     }
 }

@@ -1,11 +1,11 @@
 //! A processor that executes more than one instruction per nanosecond, like current ones.
 //!
 //! QEMU's clock counts instructions, each of which takes `1 << shift` ns, at least one. Two of its functions convert a count to a time by a
-//! left shift, and one converts a time to a count by a right shift. With these shifts reversed `1 << shift` instructions take a
-//! nanosecond. Everything in QEMU and in its guest gets the time from these functions.
+//! left shift, and one converts a time to a count by a right shift. With these shifts reversed `1 << shift` instructions take a nanosecond.
+//! Everything in QEMU and in its guest gets the time from these functions.
 //!
-//! The functions are patched in memory, as they are in Debian's QEMU 7.2, before QEMU runs: all three, or none. A guest that booted at one
-//! instruction per nanosecond continues from the time that it had: [`go_on`].
+//! The functions are patched in memory, as they are in Debian's QEMU 7.2, before QEMU runs: all three, or none. The time of a guest that
+//! booted at one instruction per nanosecond continues without a jump: [`continue_time`].
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::null_mut;
@@ -16,7 +16,7 @@ use crate::function::Function;
 use crate::report;
 
 /// The environment variable that requests it, with the shift as a digit.
-const ASKED: &CStr = c"HOL_LOCKSTEP_PACE";
+const PACE_VARIABLE: &CStr = c"HOL_LOCKSTEP_PACE";
 
 #[link(name = "c")]
 unsafe extern "C" {
@@ -30,12 +30,12 @@ const PROT_READ: c_int = 1;
 const PROT_WRITE: c_int = 2;
 const PROT_EXEC: c_int = 4;
 
-/// `shl %cl, %rax`, and `shr`. Intel SDM, volume 2, SAL/SAR/SHL/SHR.
-const TO_THE_LEFT: &[u8] = &[0x48, 0xd3, 0xe0];
-const TO_THE_RIGHT: &[u8] = &[0x48, 0xd3, 0xe8];
-/// `ret`.
+/// Opcodes of `shl %cl, %rax` and of `shr %cl, %rax`. Intel SDM, volume 2, SAL/SAR/SHL/SHR.
+const SHIFT_LEFT: &[u8] = &[0x48, 0xd3, 0xe0];
+const SHIFT_RIGHT: &[u8] = &[0x48, 0xd3, 0xe8];
+/// Opcode of `ret`.
 const RETURN: u8 = 0xc3;
-/// What `icount_round` does with its argument once the shift is in `ecx`: round up and shift.
+/// The code with which `icount_round` rounds its argument up and shifts it, once the shift is in `ecx`.
 const ROUNDED: &[u8] = &[
     0xb8, 0x01, 0x00, 0x00, 0x00, // mov $1, %eax
     0xd3, 0xe0, // shl %cl, %eax
@@ -44,34 +44,34 @@ const ROUNDED: &[u8] = &[
     0x48, 0xd3, 0xf8, // sar %cl, %rax
     RETURN,
 ];
-/// The replacement: a time is this many whole instructions.
+/// The replacement: multiplies a time to a number of instructions, which needs no rounding.
 const MULTIPLIED: &[u8] = &[
     0x48, 0x89, 0xf8, // mov %rdi, %rax
     0x48, 0xd3, 0xe0, // shl %cl, %rax
     RETURN,
 ];
-/// `mov …(%rip), %rsi`: `icount_get` loads the time to add to the counted one from this relative address.
+/// Opcode of `mov …(%rip), %rsi`, with which `icount_get` loads the time to add to the counted one, from this relative address.
 const ADDED: &[u8] = &[0x48, 0x8b, 0x35];
 
 /// The requested shift; 0 if none was requested.
 static SHIFT: AtomicU32 = AtomicU32::new(0);
-/// The time in ns that QEMU adds to the counted one because it has jumped over it.
+/// Address of the time in ns that QEMU adds to the counted one because it has jumped over it.
 static JUMPED: AtomicPtr<i64> = AtomicPtr::new(null_mut());
 
-/// Patches the functions if that was requested; `None` if one of them has unknown code or cannot be patched.
+/// Patches the functions if another speed was requested; `None` if one of them has unknown code or cannot be patched.
 pub(crate) fn prepare() -> Option<()> {
     let get = Code::of(c"icount_get")?;
     let changes = [
-        (get.place(TO_THE_LEFT)?, TO_THE_RIGHT),
-        (Code::of(c"icount_to_ns")?.place(TO_THE_LEFT)?, TO_THE_RIGHT),
-        (Code::of(c"icount_round")?.place(ROUNDED)?, MULTIPLIED),
+        (get.address_of(SHIFT_LEFT)?, SHIFT_RIGHT),
+        (Code::of(c"icount_to_ns")?.address_of(SHIFT_LEFT)?, SHIFT_RIGHT),
+        (Code::of(c"icount_round")?.address_of(ROUNDED)?, MULTIPLIED),
     ];
     JUMPED.store(get.operand(ADDED)?, SeqCst);
     let is_open = |is: bool| changes.iter().all(|(place, octets)| protect(*place, octets.len(), is));
     if !is_open(true) {
         return None;
     }
-    if let Some(shift) = asked_for() {
+    if let Some(shift) = requested_shift() {
         for (place, octets) in changes {
             // SAFETY: it is QEMU's code, which can be written to now, and which no thread runs yet.
             unsafe { place.copy_from_nonoverlapping(octets.as_ptr(), octets.len()) };
@@ -82,20 +82,20 @@ pub(crate) fn prepare() -> Option<()> {
 }
 
 /// Returns whether another speed was requested.
-pub(crate) fn is_asked_for() -> bool {
-    asked_for().is_some()
+pub(crate) fn is_requested() -> bool {
+    requested_shift().is_some()
 }
 
-fn asked_for() -> Option<u32> {
-    // SAFETY: the name ends with a zero, and so does what has it.
-    let digit = unsafe { getenv(ASKED.as_ptr()).as_ref()? };
+fn requested_shift() -> Option<u32> {
+    // SAFETY: the name ends with a zero, and so does the value of the variable.
+    let digit = unsafe { getenv(PACE_VARIABLE.as_ptr()).as_ref()? };
     Some(*digit as u32 - u32::from(b'0'))
 }
 
 /// Keeps the clock from going back; called before the processor resumes a guest that has booted at one
 /// instruction per nanosecond, so that the instructions counted so far took a nanosecond each.
-pub(crate) fn go_on() {
-    // SAFETY: so QEMU 7.2 declares it.
+pub(crate) fn continue_time() {
+    // SAFETY: this is its declaration in QEMU 7.2.
     static COUNT: Function<extern "C" fn() -> i64> = unsafe { Function::of_qemu(c"icount_get_raw") };
     let shift = SHIFT.load(SeqCst);
     let count = COUNT.get().filter(|_| shift > 0).map_or(0, |count| count());
@@ -105,7 +105,7 @@ pub(crate) fn go_on() {
         let jumped = JUMPED.load(SeqCst);
         // SAFETY: it is what `icount_get` reads, and this thread has the lock that its writers take.
         let before = unsafe { *jumped };
-        if !is_at(shift, count, before) {
+        if !uses_shift(shift, count, before) {
             report::end(b"its clock does not run at the requested pace");
         }
         // SAFETY: the same.
@@ -113,9 +113,9 @@ pub(crate) fn go_on() {
     }
 }
 
-/// Returns whether QEMU's functions count like this, by calling them.
-fn is_at(shift: u32, count: i64, jumped: i64) -> bool {
-    // SAFETY: so QEMU 7.2 declares them.
+/// Returns whether QEMU's functions convert counts and times with this shift, by calling them.
+fn uses_shift(shift: u32, count: i64, jumped: i64) -> bool {
+    // SAFETY: these are their declarations in QEMU 7.2.
     static TIME: Function<extern "C" fn() -> i64> = unsafe { Function::of_qemu(c"icount_get") };
     // SAFETY: the same.
     static TO_TIME: Function<extern "C" fn(i64) -> i64> = unsafe { Function::of_qemu(c"icount_to_ns") };
@@ -135,12 +135,12 @@ struct Code {
 
 impl Code {
     fn of(name: &'static CStr) -> Option<Self> {
-        /// No function is longer, and more of QEMU's code follows.
-        const LOOK: usize = 64;
+        /// Octets to read: no function is longer, and more of QEMU's code follows.
+        const MAX_LENGTH: usize = 64;
         // SAFETY: it is not called; a function of any type has an address.
         let start: *mut u8 = unsafe { Function::of_qemu(name) }.get()?;
-        // SAFETY: there is so much to read, and nobody writes to it as long as it is read.
-        let octets = unsafe { slice::from_raw_parts(start.cast_const(), LOOK) };
+        // SAFETY: this many octets can be read, and no thread writes to them meanwhile.
+        let octets = unsafe { slice::from_raw_parts(start.cast_const(), MAX_LENGTH) };
         let octets = octets.get(..=octets.iter().position(|octet| *octet == RETURN)?)?;
         Some(Self { start, octets })
     }
@@ -154,7 +154,7 @@ impl Code {
     }
 
     /// Returns the address of these octets if they occur exactly once.
-    fn place(&self, octets: &[u8]) -> Option<*mut u8> {
+    fn address_of(&self, octets: &[u8]) -> Option<*mut u8> {
         self.find(octets).map(|at| self.start.wrapping_add(at))
     }
 
@@ -173,6 +173,6 @@ fn protect(place: *mut u8, length: usize, is_open: bool) -> bool {
     let first = place as usize & !(page - 1);
     let length = place as usize + length - first;
     let how = PROT_READ | PROT_EXEC | if is_open { PROT_WRITE } else { 0 };
-    // SAFETY: the pages stay what they are, and can be read and run by whoever does.
+    // SAFETY: the content of the pages does not change, and they can be read and executed all the time.
     unsafe { mprotect(first as *mut c_void, length, how) == 0 }
 }

@@ -1,4 +1,4 @@
-//! For tests: disturbs QEMU as a busy machine does, but often. Without `lockstep` no two runs of 200 messages are then the same.
+//! For tests: disturbs QEMU as a busy machine does, but often. Without `lockstep` two runs of 200 messages then always differ.
 //!
 //! QEMU leaves a halted guest by a long jump before it counts the instructions. A pause there gives its main thread time to read the clock
 //! at the wrong moment.
@@ -38,7 +38,7 @@ fn pause_and_jump(name: &CStr, place: *mut c_void, value: c_int) -> ! {
     if JUMPS.fetch_add(1, SeqCst).is_multiple_of(EVERY) {
         usleep(MICROSECONDS);
     }
-    // SAFETY: it is the same function of the C library, with the caller's arguments; nothing here needs a drop.
+    // SAFETY: it is the same function of the C library, with the caller's arguments; no value here needs to be dropped.
     unsafe { transmute::<*mut c_void, Jump>(dlsym(RTLD_NEXT, name.as_ptr()))(place, value) }
 }
 

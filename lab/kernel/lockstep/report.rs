@@ -43,7 +43,7 @@ extern "C" fn loaded() {
         }
         REPORT.store(open(path, O_WRONLY | O_APPEND | O_CLOEXEC), SeqCst);
     }
-    // Without a report nothing may be changed.
+    // Without a report file nothing may be changed.
     if REPORT.load(SeqCst) == NONE {
         return;
     }
@@ -58,7 +58,7 @@ extern "C" fn loaded() {
     }
     match pace::prepare() {
         Some(()) => say(&[b"any pace"]),
-        None if pace::is_asked_for() => end(b"its clock cannot be changed"),
+        None if pace::is_requested() => end(b"its clock cannot be changed"),
         None => {}
     }
 }

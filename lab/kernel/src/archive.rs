@@ -22,7 +22,7 @@ impl Archive {
         }
     }
 
-    /// Adds a file that may be read and executed.
+    /// Adds a file that everybody may read and execute.
     pub(crate) fn file(&mut self, path: &str, content: &[u8]) {
         self.entry(path, mode::PROGRAM, (0, 0), content);
     }

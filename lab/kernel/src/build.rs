@@ -27,7 +27,7 @@ const PATCHES: [(&str, &str); 9] = [
     ("extended-state.patch", include_str!("../uml/extended-state.patch")),
 ];
 
-/// How the names of packages with a source start.
+/// The prefix of the names of packages with a source.
 const SOURCE: &str = "linux-source-";
 
 /// The programs that a build needs, with their packages.
@@ -42,11 +42,11 @@ const TOOLS: [(&str, &str); 8] = [
     ("xz", "xz-utils"),
 ];
 
-/// The kernel mixes the date and the host of its build into its random numbers, so these are the same for all builds.
+/// Variables that are the same for all builds, because the kernel mixes the date and the host of its build into its random numbers.
 const SAME_FOR_ALL: [(&str, &str); 3] =
     [("KBUILD_BUILD_TIMESTAMP", "2020-01-01"), ("KBUILD_BUILD_USER", "hol"), ("KBUILD_BUILD_HOST", "hol")];
 
-/// Builds Linux of `series`, as in 6.12, from a package of `source`; calls `tell` before each step.
+/// Builds Linux of `series`, such as 6.12, from a package of `source`; passes a description of each step to `tell` before the step.
 pub fn build(series: &str, source: &PackageSource, tell: impl Fn(&str)) -> Result<Image, KernelError> {
     look_for_tools()?;
     let work = scratch::directory(&cache(), "build")?;
@@ -54,7 +54,7 @@ pub fn build(series: &str, source: &PackageSource, tell: impl Fn(&str)) -> Resul
     let choose = |names: &[String]| names.contains(&package).then(|| vec![package.clone()]);
     let version = |name: &str| name.strip_prefix(SOURCE).map(str::to_owned);
     let what = format!("package {package}");
-    let wanted = PackageQuery { what, cure: "", start: SOURCE, choose: &choose, version: &version };
+    let wanted = PackageQuery { what, cure: "", prefix: SOURCE, choose: &choose, version: &version };
     let unpacked = source.obtain(&wanted, work.path(), &tell)?;
     let source = work.path().join("linux");
     unpack(&unpacked, &source)?;
@@ -65,7 +65,7 @@ pub fn build(series: &str, source: &PackageSource, tell: impl Fn(&str)) -> Resul
     tell("compiling, which takes five minutes of processor time");
     run(make(&source).arg(format!("-j{}", processors())).arg("linux"), "make")?;
     let release = run(make(&source).args(["-s", "kernelrelease"]), "make")?;
-    Image::keep_program(release.trim(), &source.join("linux"), &source.join("modules.builtin"))
+    Image::store_program(release.trim(), &source.join("linux"), &source.join("modules.builtin"))
 }
 
 fn look_for_tools() -> Result<(), KernelError> {
@@ -90,7 +90,7 @@ fn unpack(unpacked: &Path, source: &Path) -> Result<(), KernelError> {
 
 fn apply(name: &str, patch: &str, source: &Path) -> Result<(), KernelError> {
     let path = store(source, name, patch)?;
-    // No fuzz and no offsets: a patch that does not fit is for another kernel.
+    // No fuzz and no offsets: a patch that does not apply exactly is for another kernel.
     let mut command = Command::new("patch");
     run(command.arg("-d").arg(source).args(["-p1", "--fuzz=0", "-i"]).arg(path), "patch").map(drop)
 }
@@ -109,7 +109,7 @@ fn configure(source: &Path) -> Result<(), KernelError> {
     }
 }
 
-/// Returns the first option that the configuration lacks, because others that it depends on may be missing.
+/// Returns the first option that the configuration made by the kernel lacks. A missing dependency removes an option.
 fn missing_option(made: &str) -> Option<&'static str> {
     let wanted = OPTIONS.lines().filter(|line| line.starts_with("CONFIG_"));
     wanted.into_iter().find(|option| !made.lines().any(|line| line == *option))
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn each_patch_says_under_which_licence_it_is() {
+    fn each_patch_has_a_licence_identifier() {
         assert!(PATCHES.iter().all(|(_, patch)| patch.starts_with("# SPDX-License-Identifier: GPL-2.0\n")));
     }
 }

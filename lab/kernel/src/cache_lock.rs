@@ -1,4 +1,4 @@
-//! Locks of cache entries. An entry stays while a process holds its lock or while it is among the newest.
+//! Locks of cache entries. An entry is not removed while a process holds its lock or while it is among the newest.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::KernelError;
 
-/// Waits for the right to create entries in `place`, which one process has at a time until it drops the file.
+/// Waits for the right to create entries in `place`. Only one process has it at a time, until it drops the returned file.
 pub(crate) fn lock_exclusive(place: &Path) -> Result<File, KernelError> {
     fs::create_dir_all(place).map_err(|e| KernelError::file("create", place, e))?;
     let path = place.join("lock");
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_stay_and_so_does_what_is_held_or_of_another_kind() {
+    fn the_newest_locked_and_other_entries_are_not_removed() {
         let place = tempfile::tempdir().unwrap();
         for (name, second) in [("b.x", 4), ("a.x", 1), ("held.x", 2), ("c.x", 3), ("lock", 0)] {
             let path = place.path().join(name);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn one_has_the_turn_and_the_next_when_that_is_done() {
+    fn one_process_holds_the_lock_at_a_time() {
         let place = tempfile::tempdir().unwrap();
         let first = lock_exclusive(place.path()).unwrap();
         let other = File::open(place.path().join("lock")).unwrap();

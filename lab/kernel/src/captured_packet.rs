@@ -18,7 +18,7 @@ pub struct CapturedPacket {
     pub octets: Vec<u8>,
 }
 
-/// The captured packets of a run; empty unless the job asked for them.
+/// The captured packets of a run; empty unless the job requests them.
 #[derive(Debug, Default)]
 pub(crate) struct PacketCapture {
     pub(crate) packets: Vec<CapturedPacket>,
@@ -40,16 +40,16 @@ pub(crate) fn pack(out: &mut Vec<u8>, time: Time, interface: u16, received: bool
     out.extend_from_slice(octets);
 }
 
-/// Passes the TLS secrets and then all packets to the `witness`; `names` are those of the interfaces.
-pub(crate) fn show_to(
+/// Passes the TLS secrets and then all packets to the `observer`; `names` are those of the interfaces.
+pub(crate) fn pass_to_observer(
     PacketCapture { packets, secrets }: PacketCapture,
     names: &[String],
-    witness: &mut dyn PacketObserver,
+    observer: &mut dyn PacketObserver,
 ) {
-    witness.add_secrets(&secrets);
+    observer.add_secrets(&secrets);
     for CapturedPacket { time, interface, fate, octets } in packets {
         let point = TapPoint { interface, name: &names[interface] };
-        witness.observe(&PacketEvent { time, point, fate, packet: Packet::Octets(&octets) });
+        observer.observe(&PacketEvent { time, point, fate, packet: Packet::Octets(&octets) });
     }
 }
 

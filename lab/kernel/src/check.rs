@@ -12,13 +12,13 @@ use crate::image::Image;
 use crate::root::Root;
 use crate::{KernelError, engine, modules, netem};
 
-/// The largest delay of a datagram in namespaces and interfaces beyond the expected one, in ns.
+/// The largest delay of a datagram beyond the expected one that namespaces and interfaces may add, in ns.
 const DELAY_SLACK: u64 = 250_000;
 /// The largest amount by which a datagram may be early because of rounding, in ns.
 const ROUNDING: u64 = 1000;
-/// The largest deviation of the distance of datagrams in a train, because sending takes time, in ns …
+/// The largest deviation of the spacing of datagrams in a train, in ns, because sending takes time. For a large spacing: [`SPACING_PART`].
 const SPACING_SLACK: u64 = 30_000;
-/// … or as the reciprocal of a fraction of the expected distance.
+/// The largest deviation of the spacing of datagrams in a train, as the reciprocal of a fraction of the expected spacing.
 const SPACING_PART: u64 = 50;
 /// The largest deviation of losses from the expected number, in standard deviations.
 const DEVIATIONS: f64 = 6.0;
@@ -48,7 +48,7 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
         });
     }
     engine::of(image).check(scenario, image)?;
-    programs(scenario)
+    check_programs(scenario)
 }
 
 /// Returns an error that names the first feature that a kernel of release `kernel` does not support,
@@ -73,7 +73,7 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
         let why = "address changes are only supported over IPv4; remove `ip`, or use changes = \"route\" or the model world";
         return Err(unsupported("network.handover", why.to_owned()));
     }
-    let mut flows = Flows { kernel, network: &network, settled: Vec::new() };
+    let mut flows = Flows { kernel, network: &network, sysctls: Vec::new() };
     flows.add("transport", &scenario.transport, &scenario.workload)?;
     for (number, entry) in (1..).zip(&scenario.background).filter(|(_, entry)| entry.count > 0) {
         let what = format!("[[background]] number {number}");
@@ -89,7 +89,7 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
     Ok(())
 }
 
-/// The first Linux with `net/sched/sch_dualpi2.c`.
+/// The first version of Linux with `net/sched/sch_dualpi2.c`.
 const DUALPI2: [u32; 2] = [6, 17];
 
 /// Congestion controls of the model that no released Linux has.
@@ -107,15 +107,15 @@ fn unsupported(what: &str, why: String) -> KernelError {
 
 /// The flows that a kernel has to have at the same time.
 struct Flows<'s> {
-    /// Its release.
+    /// The release of the kernel.
     kernel: &'s str,
     network: &'s Topology,
-    /// The sysctls that each flow needs.
-    settled: Vec<(&'s WorkloadSpec, Vec<Sysctl>)>,
+    /// The sysctls that each flow needs, by its workload.
+    sysctls: Vec<(&'s WorkloadSpec, Vec<Sysctl>)>,
 }
 
 impl<'s> Flows<'s> {
-    /// Adds a flow; `what` it is begins the error if it is impossible.
+    /// Adds a flow. `what` names it at the start of the error if the kernel does not support it.
     fn add(
         &mut self,
         what: &str,
@@ -129,16 +129,16 @@ impl<'s> Flows<'s> {
         check_quic(transport, workload, self.network).map_err(|problem| unsupported(what, problem))?;
         let own = hol_sockets::sysctls(transport, self.kernel)
             .map_err(|problem| unsupported(what, problem.to_string()))?;
-        if let Some(problem) = self.settled.iter().find_map(|other| quarrel((workload, &own), other)) {
+        if let Some(problem) = self.sysctls.iter().find_map(|other| conflict((workload, &own), other)) {
             return Err(unsupported(what, problem));
         }
-        self.settled.push((workload, own));
+        self.sysctls.push((workload, own));
         Ok(())
     }
 }
 
-/// Refuses programs if nothing can give them their transport, or if a node lacks them.
-fn programs(scenario: &Scenario) -> Result<(), KernelError> {
+/// Checks that the programs' transport can be replaced as requested, and that the root file system for them can be made.
+fn check_programs(scenario: &Scenario) -> Result<(), KernelError> {
     let kind = scenario.transport.kind();
     if scenario.runs_programs() && (kind == Kind::Udp || scenario.transport.is_userspace()) {
         return Err(KernelError::Unsupported {
@@ -149,8 +149,8 @@ fn programs(scenario: &Scenario) -> Result<(), KernelError> {
     Root::of(scenario).map(drop)
 }
 
-/// Returns why two flows exclude each other: they need different values of a sysctl that a node has once, or of a module parameter.
-fn quarrel(
+/// Returns why two flows cannot run at once: they need different values of a sysctl on the same node, or of a module parameter.
+fn conflict(
     (workload, settings): (&WorkloadSpec, &[Sysctl]),
     (other, others): &(&WorkloadSpec, Vec<Sysctl>),
 ) -> Option<String> {
@@ -171,17 +171,17 @@ fn quarrel(
 
 /// Returns an error if a run's own measurements show that its conditions were not the configured ones.
 pub(crate) fn check_valid(scenario: &Scenario, facts: &KernelReport) -> Result<(), KernelError> {
-    facts.floor.iter().try_for_each(on_time)?;
-    facts.filter.iter().try_for_each(in_force)?;
+    facts.floor.iter().try_for_each(check_baseline)?;
+    facts.filter.iter().try_for_each(check_filter)?;
     let plan = netem::plan(&scenario.network)?;
-    for (line, counted) in plan.lines.iter().zip(&facts.lines) {
-        lossy_enough(counted, line.expected_loss().unwrap_or(Ratio::ZERO))?;
+    for (link, counted) in plan.links.iter().zip(&facts.lines) {
+        check_losses(counted, link.expected_loss().unwrap_or(Ratio::ZERO))?;
     }
     Ok(())
 }
 
 /// Checks that a link's measured delay and spacing match its configured delay and rate.
-fn on_time(floor: &BaselineDelay) -> Result<(), KernelError> {
+fn check_baseline(floor: &BaselineDelay) -> Result<(), KernelError> {
     let BaselineDelay { name, delay, expected_delay, spacing, expected_spacing } = floor;
     let slack = SPACING_SLACK.max(expected_spacing / SPACING_PART);
     for (what, measured, within) in [
@@ -204,8 +204,8 @@ fn on_time(floor: &BaselineDelay) -> Result<(), KernelError> {
 }
 
 /// Checks that the packet filter holds exactly the rules that the middlebox granted, apart from those that expired meanwhile.
-fn in_force(filter: &FilterReport) -> Result<(), KernelError> {
-    /// One for each direction of the data.
+fn check_filter(filter: &FilterReport) -> Result<(), KernelError> {
+    /// Elements of the filter's sets for each rule: one for each direction of the data.
     const ELEMENTS_OF_A_RULE: usize = 2;
     let FilterReport { rules, ending, missing, surplus } = filter;
     if *missing <= ending * ELEMENTS_OF_A_RULE && *surplus == 0 {
@@ -218,11 +218,11 @@ fn in_force(filter: &FilterReport) -> Result<(), KernelError> {
 }
 
 /// Checks that losses occur. Too many may be due to the queue, and are not the machine's fault.
-fn lossy_enough(line: &LinkDirectionCounters, loss: Ratio) -> Result<(), KernelError> {
-    let (sent, loss) = (line.sent as f64, loss.value());
+fn check_losses(link: &LinkDirectionCounters, loss: Ratio) -> Result<(), KernelError> {
+    let (sent, loss) = (link.sent as f64, loss.value());
     let (expected, deviation) = (sent * loss, (sent * loss * (1.0 - loss)).sqrt());
-    if (line.dropped as f64) < expected - DEVIATIONS * deviation - 1.0 {
-        let LinkDirectionCounters { name, sent, dropped } = line;
+    if (link.dropped as f64) < expected - DEVIATIONS * deviation - 1.0 {
+        let LinkDirectionCounters { name, sent, dropped } = link;
         return Err(MachineFault::Invalid(format!(
             "{name} lost {dropped} of {sent} packets; expected about {expected:.0}"
         ))
@@ -235,30 +235,30 @@ fn lossy_enough(line: &LinkDirectionCounters, loss: Ratio) -> Result<(), KernelE
 mod tests {
     use super::*;
 
-    fn line(sent: u64, dropped: u64) -> LinkDirectionCounters {
+    fn link(sent: u64, dropped: u64) -> LinkDirectionCounters {
         LinkDirectionCounters { name: "link/1/up".to_owned(), sent, dropped }
     }
 
     #[test]
-    fn a_line_that_loses_nothing_where_it_should_is_not_valid() {
+    fn a_lossy_link_without_losses_is_not_valid() {
         let loss = Ratio::new(0.01).unwrap();
-        assert!(lossy_enough(&line(20_000, 190), loss).is_ok());
-        let error = lossy_enough(&line(20_000, 0), loss).unwrap_err().to_string();
+        assert!(check_losses(&link(20_000, 190), loss).is_ok());
+        let error = check_losses(&link(20_000, 0), loss).unwrap_err().to_string();
         assert!(error.contains("link/1/up lost 0 of 20000"), "{error}");
-        assert!(lossy_enough(&line(100, 0), loss).is_ok());
+        assert!(check_losses(&link(100, 0), loss).is_ok());
     }
 
     #[test]
-    fn a_packet_filter_that_does_not_hold_what_was_granted_is_not_valid() {
+    fn a_packet_filter_without_the_granted_rules_is_not_valid() {
         let filter = |missing, surplus| FilterReport { rules: 1000, ending: 3, missing, surplus };
-        assert!(in_force(&filter(6, 0)).is_ok());
+        assert!(check_filter(&filter(6, 0)).is_ok());
         for wrong in [filter(7, 0), filter(0, 1)] {
-            assert!(in_force(&wrong).unwrap_err().to_string().contains("of the 1000 rules"));
+            assert!(check_filter(&wrong).unwrap_err().to_string().contains("of the 1000 rules"));
         }
     }
 
     #[test]
-    fn a_line_outside_its_limits_is_named_with_the_measured_and_the_due() {
+    fn a_link_outside_its_limits_is_reported_with_both_values() {
         let floor = BaselineDelay {
             name: "link/1/up".to_owned(),
             delay: 10_150_000,
@@ -266,10 +266,11 @@ mod tests {
             spacing: 121_000,
             expected_spacing: 121_120,
         };
-        assert!(on_time(&floor).is_ok());
-        let late = on_time(&BaselineDelay { delay: 10_400_000, ..floor.clone() }).unwrap_err().to_string();
+        assert!(check_baseline(&floor).is_ok());
+        let late =
+            check_baseline(&BaselineDelay { delay: 10_400_000, ..floor.clone() }).unwrap_err().to_string();
         assert!(late.contains("link/1/up: a datagram took 10400000 ns"), "{late}");
-        let fast = on_time(&BaselineDelay { spacing: 80_000, ..floor }).unwrap_err().to_string();
+        let fast = check_baseline(&BaselineDelay { spacing: 80_000, ..floor }).unwrap_err().to_string();
         assert!(fast.contains("every 80000 ns") && fast.contains("91120 to 151120"), "{fast}");
     }
 }

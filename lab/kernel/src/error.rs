@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::cache::cache;
 
-/// Why the kernel world could not do something; each message says how to correct it.
+/// Errors of the kernel world; each message contains what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
-    /// A program of the host is missing.
+    /// A program is missing on the host.
     #[error("{program} is missing; install it with `apt-get install {package}`")]
     ProgramMissing {
         /// The program.
@@ -22,7 +22,7 @@ pub enum KernelError {
         "no kernel is available; download one with `hol kernel fetch`, or use your own with `hol kernel use PATH`"
     )]
     NoKernel,
-    /// No kernel of this name.
+    /// No kernel has this name.
     #[error("no kernel {wanted:?}; available: {known}")]
     UnknownKernel {
         /// The requested name.
@@ -30,7 +30,7 @@ pub enum KernelError {
         /// The known kernels.
         known: String,
     },
-    /// No kernel for User-Mode Linux of this name.
+    /// No kernel for User-Mode Linux has this name.
     #[error(
         "no kernel {wanted:?} for User-Mode Linux is available; build one with `hol kernel build`, which takes some minutes"
     )]
@@ -38,7 +38,7 @@ pub enum KernelError {
         /// The requested name.
         wanted: String,
     },
-    /// Programs are missing that a build needs.
+    /// Programs that a build needs are missing.
     #[error("{} missing; install with `apt-get install {}`", .programs.join(", "), .packages.join(" "))]
     ToolsMissing {
         /// The programs.
@@ -46,7 +46,7 @@ pub enum KernelError {
         /// Their packages.
         packages: Vec<&'static str>,
     },
-    /// Packages of the distribution could not be got.
+    /// Packages of the distribution could not be downloaded.
     #[error("{what}; {cure}")]
     Packages {
         /// What is wrong.
@@ -92,7 +92,7 @@ pub enum KernelError {
         /// What to do; empty, or starting with "; ".
         cure: &'static str,
     },
-    /// The kernel does not support what the scenario asks for.
+    /// The kernel does not support a key of the scenario.
     #[error("the kernel world does not support `{what}`: {why}")]
     Unsupported {
         /// The key, with its value.
@@ -131,8 +131,8 @@ pub enum KernelError {
 /// A failure of a virtual machine.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineFault {
-    /// It ended unexpectedly.
-    #[error("the virtual machine ended before its job: {0}")]
+    /// It ended unexpectedly, for this reason.
+    #[error("the virtual machine ended before its job was done: {0}")]
     Ended(String),
     /// It took too long.
     #[error(
@@ -152,13 +152,13 @@ pub enum MachineFault {
         /// QEMU's message.
         said: String,
     },
-    /// The program in the guest failed.
+    /// The program in the guest failed, for this reason.
     #[error("inside the virtual machine: {0}")]
     Guest(String),
-    /// One of the user's programs could not be run, or failed.
+    /// One of the user's programs could not be run or failed, for this reason.
     #[error("{0}")]
     Program(String),
-    /// The run's own measurements show that its conditions were outside the limits.
+    /// The run's own measurements show that its conditions were outside the limits, as this text describes.
     #[error("the run is not valid: {0}")]
     Invalid(String),
 }

@@ -11,14 +11,14 @@ use crate::{KernelError, scratch};
 /// The series that is fetched by default.
 pub const DEFAULT_SERIES: &str = "6.12";
 
-/// Fetches the newest kernel whose version begins with `wanted` from the first suite of `source` that has one; calls `tell` before each
-/// step.
+/// Fetches the newest kernel whose version begins with `wanted` from the first suite of `source` that has one. Passes a description of each
+/// step to `tell` before the step.
 pub fn fetch(wanted: &str, source: &PackageSource, tell: impl Fn(&str)) -> Result<Image, KernelError> {
     let work = scratch::directory(&cache(), "fetch")?;
     let what = format!("kernel {wanted} for amd64");
     let cure = ", or use your own kernel with `hol kernel use PATH`";
     let choose = |names: &[String]| packages(names, wanted);
-    let kernel = PackageQuery { what, cure, start: "linux-", choose: &choose, version: &series };
+    let kernel = PackageQuery { what, cure, prefix: "linux-", choose: &choose, version: &series };
     let unpacked = source.obtain(&kernel, work.path(), &tell)?;
     let image = image(&unpacked).ok_or_else(|| {
         KernelError::image(
@@ -29,11 +29,11 @@ pub fn fetch(wanted: &str, source: &PackageSource, tell: impl Fn(&str)) -> Resul
     Image::adopt(&image, None)
 }
 
-/// The packages of a kernel since 6.19: the image, the modules, and the list of what is built in. `linux-image-*` then holds nothing
-/// itself. Up to 7.1 there is no `linux-base-VERSION`.
+/// Prefixes of the packages of a kernel since 6.19: the image, the modules, and the list of what is built in. `linux-image-*` is empty
+/// then. Up to 7.1 there is no `linux-base-VERSION`.
 const PARTS: [&str; 3] = ["linux-binary-", "linux-modules-", "linux-base-"];
 
-/// Returns the packages of the newest standard kernel of a list.
+/// Returns the names of the packages of the newest wanted standard kernel in `names`.
 fn packages(names: &[String], wanted: &str) -> Option<Vec<String>> {
     let versions = names.iter().filter_map(|name| version(name)).filter(|version| is_wanted(version, wanted));
     let version = versions.max_by_key(|version| version_key(version))?;
@@ -50,7 +50,7 @@ fn version(name: &str) -> Option<&str> {
     (version.starts_with(|c: char| c.is_ascii_digit()) && !is_special).then_some(version)
 }
 
-/// Returns whether a version begins with `wanted`: 6.1 is not the beginning of 6.12.
+/// Returns whether a version begins with `wanted`, compared part by part: 6.12 does not begin with 6.1.
 fn is_wanted(version: &str, wanted: &str) -> bool {
     version.strip_prefix(wanted).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
 }
@@ -61,7 +61,7 @@ fn series(name: &str) -> Option<String> {
     Some(format!("{}.{}", numbers.next()?, numbers.next()?))
 }
 
-/// Returns the kernel image in unpacked packages: in `boot`, or since 6.19 beside its modules.
+/// Returns the kernel image in unpacked packages: in `boot`, or since 6.19 next to its modules.
 fn image(unpacked: &Path) -> Option<PathBuf> {
     let below = |place: &str| fs::read_dir(unpacked.join(place)).into_iter().flatten().flatten();
     let in_boot = below("boot").map(|entry| entry.path());
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_in_parts_is_taken_with_all_of_them() {
+    fn all_packages_of_a_kernel_are_chosen() {
         let parts = |wanted| packages(&names(), wanted).unwrap();
         assert_eq!(parts("7.0"), ["linux-binary-7.0.4+deb13-amd64", "linux-modules-7.0.4+deb13-amd64"]);
         assert_eq!(

@@ -2,17 +2,15 @@
 
 /// The file with the job, in the run's directory.
 pub(crate) const JOB: &str = "job.json";
-/// The link to the read-only directory, if the run has programs, and the name of the root image in that
-/// directory.
+/// The link to the read-only directory, if the run has programs.
 pub(crate) const READ_ONLY: &str = "given";
 pub(crate) const ROOT: &str = "root";
-/// The file in the run's directory in which the guest leaves its mail.
+/// The file in the run's directory to which the guest writes its mail.
 pub(crate) const MAIL: &str = "mail";
-/// The message of an interactive guest, and a file whose length is the number of messages sent.
+/// The file with the message of an interactive guest.
 pub(crate) const MESSAGE: &str = "letter";
 pub(crate) const MESSAGE_COUNT: &str = "said";
-/// The step to perform, and a file whose length is the number of the guest's turns: messages read plus steps
-/// written.
+/// The file with the step to perform.
 pub(crate) const STEP: &str = "step";
 pub(crate) const TURN_COUNT: &str = "turn";
 /// A file whose length is the number of interrupts.

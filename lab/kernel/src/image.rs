@@ -1,5 +1,5 @@
-//! Kernels that were fetched, adopted or built: `kernels/RELEASE/` in the cache, with `vmlinuz` and `modules/`, or for User-Mode Linux
-//! with `linux`; the release of the latter ends with `-uml`.
+//! Kernels that were fetched, adopted or built: `kernels/RELEASE/` in the cache, with `vmlinuz` and `modules/`, or for User-Mode Linux with
+//! `linux`. Releases for User-Mode Linux end with `-uml`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,7 +17,7 @@ pub struct Image {
     pub directory: PathBuf,
 }
 
-/// The suffix of releases for User-Mode Linux, and the name of the newest of them.
+/// The suffix of releases for User-Mode Linux, which is also the name of the newest one.
 const USER_MODE: &str = "uml";
 
 /// The file with the name of the default kernel.
@@ -94,8 +94,8 @@ impl Image {
         images
     }
 
-    /// Returns the kernel that `wanted` names, such as `6.12`, `uml` or `6.12-uml`; without it the default
-    /// kernel, or else the newest of a distribution.
+    /// Returns the kernel that `wanted` names, such as `6.12`, `uml` or `6.12-uml`. Without a name returns the default kernel, or if none
+    /// is set the newest of a distribution.
     pub fn find(wanted: Option<&str>) -> Result<Self, KernelError> {
         let images = Self::list();
         let named = fs::read_to_string(kernels().join(DEFAULT)).ok();
@@ -123,13 +123,13 @@ impl Image {
     }
 
     /// Copies the kernel at `path` and the modules that it needs from `directory` into the cache, and makes it the default. Without
-    /// `directory` the modules are searched where a package has them.
+    /// `directory`, searches for the modules where packages have them.
     pub fn adopt(path: &Path, directory: Option<&Path>) -> Result<Self, KernelError> {
         let octets = fs::read(path).map_err(|e| KernelError::file("read", path, e))?;
         let release = release(&octets).map_err(|problem| KernelError::image(path, problem))?;
         let directory = match directory {
             Some(directory) => directory.to_owned(),
-            None => beside(path, &release).ok_or_else(|| {
+            None => find_modules(path, &release).ok_or_else(|| {
                 KernelError::image(
                     path,
                     format!("the modules of {release} were not found; give their directory with --modules"),
@@ -142,12 +142,12 @@ impl Image {
         }
         let image = Self::of(release);
         let work = scratch::directory(&kernels(), ".fresh")?;
-        image.keep(&octets, &directory, &work.path().join("kernel"))?;
+        image.store(&octets, &directory, &work.path().join("kernel"))?;
         Ok(image)
     }
 
     /// Stores the program `linux`, a kernel for User-Mode Linux, with the list of its `built_in` modules.
-    pub(crate) fn keep_program(release: &str, linux: &Path, built_in: &Path) -> Result<Self, KernelError> {
+    pub(crate) fn store_program(release: &str, linux: &Path, built_in: &Path) -> Result<Self, KernelError> {
         let image = Self::of(release.to_owned());
         let work = scratch::directory(&kernels(), ".fresh")?;
         let fresh = work.path().join("kernel");
@@ -160,7 +160,7 @@ impl Image {
     }
 
     /// Fills the directory `fresh` and moves it to its place.
-    fn keep(&self, octets: &[u8], directory: &Path, fresh: &Path) -> Result<(), KernelError> {
+    fn store(&self, octets: &[u8], directory: &Path, fresh: &Path) -> Result<(), KernelError> {
         let store = |path: &Path, octets: &[u8]| {
             fs::write(path, octets).map_err(|e| KernelError::file("write", path, e))
         };
@@ -183,7 +183,7 @@ impl Image {
     }
 }
 
-/// Splits a release, or a name for one, into its version and whether it is for User-Mode Linux.
+/// Splits a release, or a name of one, into its version and whether it is for User-Mode Linux.
 fn kind(name: &str) -> (&str, bool) {
     name.strip_suffix(USER_MODE).map_or((name, false), |version| (version.trim_end_matches('-'), true))
 }
@@ -197,8 +197,9 @@ fn is_named(release: &str, wanted: &str) -> bool {
     begins && is_user_mode == wants_user_mode
 }
 
-/// Returns the modules of a kernel in the layout of packages: it is in `boot/`, or beside its modules.
-fn beside(path: &Path, release: &str) -> Option<PathBuf> {
+/// Returns the directory with the modules of a kernel at `path`, in the layout of packages: `boot/` next to `lib/modules`, or the kernel
+/// next to its modules.
+fn find_modules(path: &Path, release: &str) -> Option<PathBuf> {
     let place = path.parent()?;
     if place.file_name()? == release && place.join("kernel").is_dir() {
         return Some(place.to_owned());
@@ -208,7 +209,7 @@ fn beside(path: &Path, release: &str) -> Option<PathBuf> {
     roots.into_iter().map(|root| root.join("lib/modules").join(release)).find(|path| path.is_dir())
 }
 
-/// Returns whether a kernel lacks network namespaces, by its configuration beside the modules or the image, if it is there.
+/// Returns whether a kernel lacks network namespaces, according to its configuration next to the modules or the image, if there is one.
 fn lacks_namespaces(modules: &Path, image: &Path, release: &str) -> bool {
     let places = [modules.join("config"), image.with_file_name(format!("config-{release}"))];
     let configuration = places.iter().find_map(|path| fs::read_to_string(path).ok());
@@ -227,7 +228,7 @@ fn release(octets: &[u8]) -> Result<String, String> {
     let number = |at: usize, length: usize| {
         octets[at..at + length].iter().rev().fold(0_usize, |value, octet| value << 8 | usize::from(*octet))
     };
-    // 0 stands for 4; syssize counts 16 octets and may be rounded up.
+    // 0 means 4; syssize counts 16 octets and may be rounded up.
     let sectors = if octets[SETUP_SECTS] == 0 { 4 } else { usize::from(octets[SETUP_SECTS]) };
     let whole = (sectors + 1) * 512 + number(SYSSIZE, 4) * 16;
     if octets.len() + 16 < whole {
@@ -288,12 +289,12 @@ mod tests {
     }
 
     #[test]
-    fn modules_beside_their_kernel_are_found() {
+    fn modules_next_to_their_kernel_are_found() {
         let place = tempfile::tempdir().unwrap();
         let modules = place.path().join("usr/lib/modules/7.3.4+deb13-amd64");
         fs::create_dir_all(modules.join("kernel/net")).unwrap();
-        assert_eq!(beside(&modules.join("vmlinuz"), "7.3.4+deb13-amd64"), Some(modules.clone()));
-        assert_eq!(beside(&place.path().join("usr/boot/vmlinuz"), "7.3.4+deb13-amd64"), Some(modules));
+        assert_eq!(find_modules(&modules.join("vmlinuz"), "7.3.4+deb13-amd64"), Some(modules.clone()));
+        assert_eq!(find_modules(&place.path().join("usr/boot/vmlinuz"), "7.3.4+deb13-amd64"), Some(modules));
     }
 
     #[test]

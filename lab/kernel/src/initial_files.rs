@@ -33,7 +33,7 @@ impl InitialFiles {
             }
         }
         for (place, path) in programs {
-            initial.files.extend(program::parts(path, place)?);
+            initial.files.extend(program::guest_files(path, place)?);
         }
         Ok(initial)
     }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_laid_is_there_as_long_as_nobody_cuts_it_short_or_changes_its_mode() {
+    fn truncated_files_and_changed_modes_are_detected() {
         let directory = tempfile::tempdir().unwrap();
         let file = ("lib/loader".to_owned(), b"12345".to_vec());
         let initial = InitialFiles { directories: vec!["dev".to_owned()], files: vec![file.clone(), file] };

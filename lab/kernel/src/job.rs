@@ -34,12 +34,12 @@ pub(crate) enum JobResult {
 impl JobResult {
     /// Encodes the result as JSON, for [`Mail::text`].
     pub(crate) fn to_octets(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("an answer is plain data")
+        serde_json::to_vec(self).expect("a result is plain data")
     }
 
     /// Returns the mail of a guest that failed.
     pub(crate) fn failure(problem: &impl ToString) -> Mail {
-        Mail { text: Self::Failed(problem.to_string()).to_octets(), ..Mail::default() }
+        Mail { result_json: Self::Failed(problem.to_string()).to_octets(), ..Mail::default() }
     }
 }
 
@@ -47,7 +47,7 @@ impl JobResult {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) facts: KernelReport,
-    /// The measured flow, then background flows, then onward flows.
+    /// The flows: the measured one, then background flows, then onward flows.
     pub(crate) flows: Vec<FlowReport>,
     /// Packets that the endpoints' interfaces sent.
     pub(crate) packets: u64,
@@ -58,12 +58,12 @@ pub(crate) struct Report {
 /// The guest's report of a flow.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct FlowReport {
-    /// When every connection was open, in ns from the first attempt.
+    /// The time at which every connection was open, in ns from the first attempt.
     pub(crate) connected: Option<u64>,
-    /// When the flow ended, in ns from the beginning of the run.
+    /// The time at which the flow ended, in ns from the beginning of the run.
     pub(crate) ended: u64,
     /// Why the flow ended.
-    pub(crate) stopped: RunEnd,
+    pub(crate) run_end: RunEnd,
     /// Whether the flow is a background flow that was stopped because the measured flow had ended.
     pub(crate) was_stopped: bool,
 }

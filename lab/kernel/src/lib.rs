@@ -3,7 +3,7 @@
 //!
 //! QEMU runs a distribution's kernel without hardware virtualisation and counts instructions for a clock,
 //! which jumps over idle time; so a run needs no privileges, takes less than the time it simulates, and is
-//! exactly repeatable. If it is not, its [`Provenance`] says so. The program inside is this program again.
+//! exactly repeatable. If it is not, its [`Provenance`] states that. The guest runs this same program.
 //! Each run starts from a snapshot of one boot. User-Mode Linux runs a kernel of its own ([`build()`]) at
 //! lower cost, with a clock that stands still while anything computes, and boots for each run.
 //! `local_kernel` is for the live world: the same network on this machine's own kernel, by the real clock.
@@ -62,7 +62,7 @@ pub use fetch::{DEFAULT_SERIES, fetch};
 pub use image::Image;
 pub use initial_files::initramfs;
 pub use package_source::PackageSource;
-pub use provenance::{Provenance, Stepping};
+pub use provenance::{Provenance, StepExactness};
 pub use root::local_file_names;
 pub use session::Session;
 pub use session_step::{

@@ -18,16 +18,16 @@ use serde_json::{Value, json};
 use crate::captured_packet::{self, PacketCapture};
 use crate::engine::child::ChildProcess;
 use crate::error::{Console, MachineFault};
-use crate::guest::variables::{HERE, MARK};
+use crate::guest::variables::{LOCAL_KERNEL, MARK};
 use crate::job::Job;
 use crate::mailbox::Mail;
 use crate::world::{read_mail, transport_settings};
 use crate::{KernelError, check, netem};
 
 /// The interval at which an observer is asked whether a run continues.
-const LOOK: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Returns an error that names the first feature that no kernel supports or that would change this machine.
+/// Returns an error that names the first feature that no kernel supports, or that would change this machine.
 pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
     let unsupported = |what: String, why: String| Err(KernelError::Unsupported { what, why });
     if let Some(program) = scenario.programs.first() {
@@ -71,11 +71,11 @@ pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) 
         })?;
         work()
     });
-    inside.join().expect("nothing panics in there")
+    inside.join().expect("the thread does not panic")
 }
 
-/// Runs a scenario as long as the `observer` continues; passes no records to it yet. `program` is this
-/// program, or behaves like it.
+/// Runs a scenario as long as the `observer` continues; passes no records to it until the run has ended. `program` is this program, or
+/// behaves like it.
 pub fn run(
     program: &Path,
     scenario: &Scenario,
@@ -92,7 +92,7 @@ pub fn trace(
     program: &Path,
     scenario: &Scenario,
     seed: Seed,
-    witness: &mut dyn PacketObserver,
+    observer: &mut dyn PacketObserver,
 ) -> Result<Run, KernelError> {
     let names = scenario.interfaces().map_err(|problem| KernelError::Unsupported {
         what: "network".to_owned(),
@@ -100,7 +100,7 @@ pub fn trace(
     })?;
     let job = Job { scenario: scenario.clone(), seed: seed.0, capture: true, series_ns: None, shell: false };
     let (run, seen) = perform(program, &job, &mut || true)?;
-    captured_packet::show_to(seen, &names, witness);
+    captured_packet::pass_to_observer(seen, &names, observer);
     Ok(run)
 }
 
@@ -112,7 +112,7 @@ fn perform(
     let (mail, console) = run_process(program, job, goes_on)?;
     let (mut run, seen) = read_mail(&mail, &job.scenario).map_err(|problem| problem.with_console(console))?;
     if let Some(facts) = &mut run.course.facts {
-        // A machine with a real clock and other work cannot promise more.
+        // On a machine with a real clock and other work, deviations are only a caution.
         let caution = check::check_valid(&job.scenario, facts).err();
         facts.warn(caution.map(|problem| {
             format!("{problem}; this machine may be busy: use another one, or --world kernel")
@@ -130,9 +130,9 @@ fn run_process(
     let input = scratch(&serde_json::to_vec(job).expect("a job is plain data"))?;
     let (mut mail, mut said) = (scratch(&[])?, scratch(&[])?);
     let mut command = Command::new(program);
-    command.env(MARK, HERE).stdin(input).stdout(other(&mail)?).stderr(other(&said)?);
+    command.env(MARK, LOCAL_KERNEL).stdin(input).stdout(other(&mail)?).stderr(other(&said)?);
     let mut child = ChildProcess::start(&mut command).map_err(|e| KernelError::file("run", program, e))?;
-    while !child.has_ended(LOOK) {
+    while !child.has_ended(CHECK_INTERVAL) {
         if !goes_on() {
             return Err(KernelError::Interrupted);
         }
@@ -156,13 +156,13 @@ fn scratch(octets: &[u8]) -> Result<File, KernelError> {
     made.map_err(|e| KernelError::file("create a file in", &std::env::temp_dir(), e))
 }
 
-/// Duplicates the file for another process.
+/// Duplicates the descriptor of a file for another process.
 fn other(file: &File) -> Result<Stdio, KernelError> {
     let other = file.try_clone().map(Stdio::from);
     other.map_err(|e| KernelError::file("open a file of", &std::env::temp_dir(), e))
 }
 
-/// Reads everything that a process wrote to a file.
+/// Returns everything that a process wrote to a file.
 fn whole(file: &mut File) -> Result<Vec<u8>, KernelError> {
     let mut octets = Vec::new();
     let read = file.rewind().and_then(|()| file.read_to_end(&mut octets));

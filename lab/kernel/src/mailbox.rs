@@ -1,4 +1,4 @@
-//! The guest's mailbox: the guest writes its results into memory that its kernel does not use, then pauses the machine, and the host
+//! The guest's mailbox: memory that its kernel does not use. The guest writes its results there, then pauses the machine, and the host
 //! reads the memory. No device is involved, so the host's speed has no effect on the guest.
 
 use std::fmt;
@@ -12,25 +12,25 @@ pub(crate) const SIZE: u64 = 64 << 20;
 pub(crate) const HEAD: usize = 48;
 const MAGIC: u64 = u64::from_le_bytes(*b"hol-mail");
 
-/// The content of the mailbox: what a guest hands over at its end.
+/// The content of the mailbox: the results that a guest returns at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Mail {
     /// The [`JobResult`](crate::job::JobResult) as JSON.
-    pub(crate) text: Vec<u8>,
+    pub(crate) result_json: Vec<u8>,
     /// The packed records.
     pub(crate) records: Vec<u8>,
-    /// The packed packets, if the job asked for a capture.
+    /// The packed packets, if the job requests a capture.
     pub(crate) packets: Vec<u8>,
     /// Files that programs wrote for the user, as a tar archive.
     pub(crate) files: Vec<u8>,
-    /// The packed samples, if the job asked for a time series.
+    /// The packed samples, if the job requests a time series.
     pub(crate) samples: Vec<u8>,
 }
 
 /// The header of the mailbox: the lengths of its parts in octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
-    text: u64,
+    result_json: u64,
     records: u64,
     packets: u64,
     files: u64,
@@ -62,7 +62,7 @@ impl fmt::Display for MailError {
 impl Mail {
     /// Returns the octets to write at [`ADDRESS`].
     pub(crate) fn to_octets(&self) -> Result<Vec<u8>, MailError> {
-        let parts = [&self.text, &self.records, &self.packets, &self.files, &self.samples];
+        let parts = [&self.result_json, &self.records, &self.packets, &self.files, &self.samples];
         let lengths = parts.map(|part| part.len() as u64);
         let length = HEAD + parts.iter().map(|part| part.len()).sum::<usize>();
         if length as u64 > SIZE {
@@ -86,17 +86,21 @@ impl Head {
     pub(crate) fn parse(octets: &[u8]) -> Result<Self, MailError> {
         let (numbers, _) = octets.get(..HEAD).ok_or(MailError::Missing)?.as_chunks();
         let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
-        let [MAGIC, text, records, packets, files, samples] = numbers[..] else {
+        let [MAGIC, result_json, records, packets, files, samples] = numbers[..] else {
             return Err(MailError::Missing);
         };
-        let sum = [records, packets, files, samples].into_iter().try_fold(text, u64::checked_add);
+        let sum = [records, packets, files, samples].into_iter().try_fold(result_json, u64::checked_add);
         let fits = sum.is_some_and(|length| length <= SIZE);
-        if fits { Ok(Self { text, records, packets, files, samples }) } else { Err(MailError::Missing) }
+        if fits {
+            Ok(Self { result_json, records, packets, files, samples })
+        } else {
+            Err(MailError::Missing)
+        }
     }
 
     /// Returns the length of header and mail in octets.
     pub(crate) const fn whole(self) -> u64 {
-        HEAD as u64 + self.text + self.records + self.packets + self.files + self.samples
+        HEAD as u64 + self.result_json + self.records + self.packets + self.files + self.samples
     }
 
     /// Splits `octets` into the parts of the mail.
@@ -108,7 +112,7 @@ impl Head {
             Ok(part.to_vec())
         };
         Ok(Mail {
-            text: part(self.text)?,
+            result_json: part(self.result_json)?,
             records: part(self.records)?,
             packets: part(self.packets)?,
             files: part(self.files)?,
@@ -122,9 +126,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mail_comes_out_as_it_went_in() {
+    fn mail_survives_encoding() {
         let mail = Mail {
-            text: b"{}".to_vec(),
+            result_json: b"{}".to_vec(),
             records: vec![1, 2, 3],
             packets: vec![4],
             files: vec![5, 6],

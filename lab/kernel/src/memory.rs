@@ -8,12 +8,12 @@ use crate::{Image, KernelError, engine};
 /// memory.
 pub(crate) fn memory_for(image: &Image, machines: usize) -> Result<(), KernelError> {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    // A system that does not say what is free is no reason to refuse.
-    available(&text).map_or(Ok(()), |free| fit(machines, engine::of(image).memory(), free))
+    // If the system does not report its free memory, that is no reason to refuse.
+    available(&text).map_or(Ok(()), |free| check_fit(machines, engine::of(image).memory(), free))
 }
 
-/// Compares; `one` is the memory of a machine, in MiB.
-fn fit(machines: usize, one: u64, free: u64) -> Result<(), KernelError> {
+/// Returns an error if `machines` with `one` MiB each need more than `free` MiB.
+fn check_fit(machines: usize, one: u64, free: u64) -> Result<(), KernelError> {
     let needed = one * machines as u64;
     if needed <= free {
         return Ok(());
@@ -33,12 +33,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn machines_that_do_not_fit_are_refused_with_the_number_that_does() {
+    fn too_many_machines_are_refused_with_the_number_that_fits() {
         let free = available("MemTotal: 4000000 kB\nMemAvailable:    2048000 kB\n").unwrap();
         assert_eq!(free, 2000);
-        assert!(fit(2, 812, free).is_ok());
-        let problem = fit(3, 812, free).unwrap_err().to_string();
+        assert!(check_fit(2, 812, free).is_ok());
+        let problem = check_fit(3, 812, free).unwrap_err().to_string();
         assert!(problem.contains("2436 MiB") && problem.contains("--jobs 2"), "{problem}");
-        assert!(fit(1, 812, 100).unwrap_err().to_string().contains("free some"));
+        assert!(check_fit(1, 812, 100).unwrap_err().to_string().contains("free some"));
     }
 }

@@ -18,7 +18,7 @@ const MODULES: [Module; 19] = [
     Module { name: "libcrc32c", is_required: false },
     Module { name: "udp_tunnel", is_required: false },
     Module { name: "ip6_udp_tunnel", is_required: false },
-    // Without it there is no SCTP, and all else works.
+    // Without this module there is no SCTP; everything else works.
     Module { name: SCTP, is_required: false },
     Module { name: "sch_netem", is_required: true },
     Module { name: "veth", is_required: true },
@@ -36,7 +36,7 @@ const MODULES: [Module; 19] = [
     // For `tcp:cc=bbr` and `tcp:cc=dctcp`.
     Module { name: "tcp_bbr", is_required: false },
     Module { name: "tcp_dctcp", is_required: false },
-    // Loaded last, when the job is there: it looks only once.
+    // Loaded last, after the job has been provided: the module reads the job only once.
     Module { name: MAILBOX, is_required: true },
 ];
 
@@ -131,12 +131,12 @@ pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Kernel
     Ok(modules)
 }
 
-/// Removes the signature at the end of a module, so that the kernel need not verify it, which takes as long as four hundred messages.
+/// Returns a module without the signature at its end, so that the kernel need not verify it, which takes as long as four hundred messages.
 /// linux/module_signature.h
 pub(crate) fn unsigned(module: &[u8]) -> &[u8] {
     const MAGIC: &[u8] = b"~Module signature appended~\n";
-    /// The size of algorithm, hash, type, length of the signer's name, length of the key's name, three octets of padding, length of the
-    /// signature.
+    /// The size of the trailer: algorithm, hash, type, length of the signer's name, length of the key's name, three octets of padding,
+    /// length of the signature.
     const HEAD: usize = 12;
     let signed = || {
         let (module, head) = module.strip_suffix(MAGIC)?.split_last_chunk::<HEAD>()?;
@@ -166,7 +166,7 @@ fn walk(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
     while let Some(directory) = pending.pop() {
         let entries = fs::read_dir(&directory).map_err(|e| KernelError::file("read", &directory, e))?;
         for entry in entries.flatten() {
-            // Links (to the sources) lead elsewhere.
+            // Links (to the sources) lead out of the directory.
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => pending.push(entry.path()),
                 Ok(kind) if kind.is_file() => files.push(entry.path()),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_cut_off_and_nothing_else() {
+    fn only_the_signature_is_removed() {
         let head = [0, 0, 2, 1, 2, 0, 0, 0, 0, 0, 0, 4];
         let signed = [b"module", &b"sNNdata"[..], &head, b"~Module signature appended~\n"].concat();
         assert_eq!(unsigned(&signed), b"module");

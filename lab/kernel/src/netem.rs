@@ -17,27 +17,28 @@ pub(crate) struct BuildableNetwork {
     /// The largest IP packet of all interfaces, in octets, as found by path MTU discovery.
     pub(crate) mtu: u32,
     /// The link directions by [`LinkId`].
-    pub(crate) lines: Vec<ShapedLink>,
+    pub(crate) links: Vec<ShapedLink>,
 }
 
 impl BuildableNetwork {
-    /// Returns the changes of a run with `seed`: those of the experiment, and the bursts of its losses.
+    /// Returns the changes of a run with `seed`: those of the experiment, and those that the bursts of its losses cause.
     pub(crate) fn changes_of_run(&self, seed: Seed) -> Vec<ScheduledChange> {
-        behind_the_delay(&self.lines, &self.network.changes_of_run(seed))
-            .expect("the plan was checked, and bursts are loss by chance")
+        behind_the_delay(&self.links, &self.network.changes_of_run(seed))
+            .expect("the plan was checked, and bursts are random loss")
     }
 
     /// Returns whether a link has the discipline DualPI2.
     pub(crate) fn has_dualpi2(&self) -> bool {
-        self.lines.iter().any(|line| matches!(line.settings.discipline, Discipline::DualPi2(_)))
+        self.links.iter().any(|shaped_link| matches!(shaped_link.settings.discipline, Discipline::DualPi2(_)))
     }
 
     /// Prepares each link for any change, whatever events the experiment has.
-    pub(crate) fn let_anything_change(&mut self) {
-        for line in &mut self.lines {
-            // Losses by number take no change, and who asks for one is told.
-            let loss = !matches!(line.settings.loss, LossSpec::Packets(_));
-            line.changing = Changing { anything: true, delay: true, loss, rate: line.changing.rate };
+    pub(crate) fn allow_all_changes(&mut self) {
+        for shaped_link in &mut self.links {
+            // Losses by number cannot change; such a request is refused with an error.
+            let loss = !matches!(shaped_link.settings.loss, LossSpec::Packets(_));
+            shaped_link.changing =
+                Changing { anything: true, delay: true, loss, rate: shaped_link.changing.rate };
         }
     }
 }
@@ -52,21 +53,21 @@ pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> 
     let Some(mtu) = mtu else {
         return refuse("network.mtu", "an interface supports at most 65535 octets; lower it");
     };
-    let lines = ShapedLink::all_of(&network)?;
-    behind_the_delay(&lines, network.changes())?;
-    Ok(BuildableNetwork { network, mtu, lines })
+    let links = ShapedLink::all_of(&network)?;
+    behind_the_delay(&links, network.changes())?;
+    Ok(BuildableNetwork { network, mtu, links })
 }
 
 fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, KernelError> {
     Err(KernelError::Unsupported { what: what.into(), why: why.into() })
 }
 
-/// Returns the changes; those of stages that packets reach after the delay take place one delay later.
+/// Returns the changes of the kernel's links; those of stages that packets reach after the delay take place one delay later.
 fn behind_the_delay(
-    lines: &[ShapedLink],
+    links: &[ShapedLink],
     changes: &[ScheduledChange],
 ) -> Result<Vec<ScheduledChange>, KernelError> {
-    let mut delays: Vec<Duration> = lines.iter().map(|line| line.settings.delay).collect();
+    let mut delays: Vec<Duration> = links.iter().map(|shaped_link| shaped_link.settings.delay).collect();
     let mut later = Vec::new();
     for ScheduledChange { at, link, change } in changes.iter().cloned() {
         let delay = &mut delays[usize::from(link.0)];
@@ -83,8 +84,8 @@ fn behind_the_delay(
                 );
             }
             LinkChange::Rate(rate) => {
-                let line = &lines[usize::from(link.0)];
-                line.check_queue(&Settings { rate: *rate, ..line.settings.clone() })?;
+                let shaped_link = &links[usize::from(link.0)];
+                shaped_link.check_queue(&Settings { rate: *rate, ..shaped_link.settings.clone() })?;
                 at + *delay
             }
             LinkChange::Loss(_) => at + *delay,
@@ -106,9 +107,9 @@ mod tests {
         plan(&toml::from_str(text).unwrap())
     }
 
-    /// The reference of experiment files is made of these descriptions.
+    /// The reference of experiment files contains these descriptions.
     #[test]
-    fn a_key_that_only_the_model_world_has_says_so_and_no_other() {
+    fn exactly_the_keys_of_the_model_world_are_documented_as_such() {
         let schema = schemars::schema_for!(NetworkSpec).to_value();
         let values = [
             ("rate", "'1Mbit'"),
@@ -146,8 +147,8 @@ mod tests {
         let changes = plan.changes_of_run(Seed(1));
         let times: Vec<u64> = changes.iter().map(|change| change.at.as_nanos() / 1_000_000).collect();
         assert_eq!(times, [1000, 1006, 1050, 1100]);
-        assert_eq!(plan.lines[0].expected_loss(), None);
-        assert_eq!(plan.lines[1].expected_loss(), Some(Ratio::ZERO));
+        assert_eq!(plan.links[0].expected_loss(), None);
+        assert_eq!(plan.links[1].expected_loss(), Some(Ratio::ZERO));
     }
 
     #[test]
@@ -161,7 +162,7 @@ mod tests {
             .collect();
         assert!(model.len() > 1000);
         assert_eq!(later, model);
-        assert_eq!(plan.lines[0].expected_loss(), None);
+        assert_eq!(plan.links[0].expected_loss(), None);
     }
 
     #[test]
@@ -172,12 +173,12 @@ mod tests {
     }
 
     #[test]
-    fn all_interfaces_take_what_the_narrowest_line_takes() {
+    fn all_interfaces_have_the_smallest_mtu() {
         assert_eq!(of("up = { mtu = '1400B' }").unwrap().mtu, 1400);
     }
 
     #[test]
-    fn what_the_kernel_cannot_do_is_refused_by_name() {
+    fn unsupported_keys_are_refused_by_name() {
         for (text, key) in [
             ("delay = '5s'\njitter = '3s'", "network.jitter"),
             ("jitter = '3ms'\njitter_correlation = '50%'", "network.jitter_correlation"),
@@ -198,9 +199,9 @@ mod tests {
     #[test]
     fn stages_have_different_seeds() {
         let plan = of("").unwrap();
-        let [up, down] = &plan.lines[..] else { panic!("two lines") };
+        let [up, down] = &plan.links[..] else { panic!("expected two link directions") };
         let seeds = [(up, 1, 0, 0), (down, 1, 0, 0), (up, 2, 0, 0), (up, 1, 1, 0), (up, 1, 0, 1)]
-            .map(|(line, run, stage, change)| line.seed(Seed(run), stage, change));
+            .map(|(shaped_link, run, stage, change)| shaped_link.seed(Seed(run), stage, change));
         assert!((1..seeds.len()).all(|at| !seeds[..at].contains(&seeds[at])));
     }
 }

@@ -1,5 +1,5 @@
-//! The distribution's packages: from the package sources of this machine, or from any suite of Debian through an apt configuration of
-//! our own. Nothing is installed, and the package sources and lists of this machine stay as they are.
+//! The distribution's packages: from the package sources of this machine, or from any suite of Debian through a separate apt configuration.
+//! Nothing is installed, and the package sources and lists of this machine stay as they are.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,11 +9,10 @@ use std::process::Command;
 use crate::KernelError;
 use crate::image::version_key;
 
-/// Where packages come from. By default the first of these that has them: the package sources of this
-/// machine, then the suites of Debian.
+/// The sources of packages. By default the first of these that has them: the package sources of this machine, then the suites of Debian.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackageSource {
-    /// The only suite to search, as in `trixie-backports`.
+    /// The only suite to search, such as `trixie-backports`.
     pub suite: Option<String>,
     /// The mirror of Debian.
     pub mirror: Option<String>,
@@ -21,8 +20,8 @@ pub struct PackageSource {
     pub keyring: Option<PathBuf>,
 }
 
-/// The suites that are searched by default. Backports have the newest kernels, and short lists; `stable-backports` moves on with the
-/// releases of Debian.
+/// The suites that are searched by default. Backports have the newest kernels, and short lists; `stable-backports` always belongs to
+/// Debian's current release.
 const SUITES: [&str; 7] = [
     "trixie-backports",
     "bookworm-backports",
@@ -39,14 +38,14 @@ const MIRROR: &str = "http://deb.debian.org/debian";
 const KEYRINGS: [&str; 2] =
     ["/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/debian-archive-keyring.pgp"];
 
-/// What to search for in a list of packages.
+/// A search in a list of packages.
 pub(crate) struct PackageQuery<'a> {
     /// What the packages contain, for messages.
     pub(crate) what: String,
-    /// What else a user may do if there are none; empty, or starting with ", ".
+    /// Other remedies for the user if there are no packages; empty, or starting with ", ".
     pub(crate) cure: &'static str,
-    /// The start of the names of the packages.
-    pub(crate) start: &'a str,
+    /// The prefix of the names of the packages.
+    pub(crate) prefix: &'a str,
     /// Returns the packages to download, from all that a source has.
     pub(crate) choose: &'a dyn Fn(&[String]) -> Option<Vec<String>>,
     /// Returns the version in the name of a package that would be an alternative.
@@ -54,8 +53,8 @@ pub(crate) struct PackageQuery<'a> {
 }
 
 impl PackageSource {
-    /// Downloads the `wanted` packages to the directory `work` and unpacks them there; returns the
-    /// directory. Calls `tell` before each step.
+    /// Downloads the `wanted` packages to the directory `work` and unpacks them there; returns the directory. Passes a description of each
+    /// step to `tell` before the step.
     pub(crate) fn obtain(
         &self,
         wanted: &PackageQuery,
@@ -65,7 +64,7 @@ impl PackageSource {
         let mut search = Search::default();
         if *self == Self::default() {
             let apt = Apt { configuration: None };
-            match search.look(&apt, "the package sources of this machine", wanted)? {
+            match search.search(&apt, "the package sources of this machine", wanted)? {
                 Some(packages) => return apt.download(&packages, work, tell),
                 None => tell("the package sources of this machine do not have it"),
             }
@@ -77,21 +76,21 @@ impl PackageSource {
             tell(&format!("searching {suite} of {mirror}"));
             let apt = match Apt::of_suite(suite, &mirror, &keyring, work)? {
                 Ok(apt) => apt,
-                // Another suite may be there, or be signed with a key that is known.
+                // Another suite may exist, or be signed with a known key.
                 Err(problem) if problem.is_of_suite && self.suite.is_none() => {
                     search.problems.push(problem);
                     continue;
                 }
                 Err(problem) => return Err(problem.into()),
             };
-            if let Some(packages) = search.look(&apt, suite, wanted)? {
+            if let Some(packages) = search.search(&apt, suite, wanted)? {
                 return apt.download(&packages, work, tell);
             }
         }
         Err(search.failed(wanted))
     }
 
-    /// Returns the mirror: the one of this machine's own package sources if it is Debian.
+    /// Returns the mirror: `--mirror`, or that of this machine's own package sources if it is Debian's.
     fn mirror(&self) -> Result<String, KernelError> {
         let Some(mirror) = &self.mirror else {
             let mut apt = Command::new("apt-get");
@@ -110,7 +109,7 @@ impl PackageSource {
     fn keyring(&self) -> Result<PathBuf, KernelError> {
         let cure = "install it with `apt-get install debian-archive-keyring`, or name a file with --keyring";
         match &self.keyring {
-            // apt has to find it from any directory.
+            // An absolute path, because apt runs in another directory.
             Some(keyring) => fs::canonicalize(keyring).map_err(|e| KernelError::file("read", keyring, e)),
             None => KEYRINGS
                 .iter()
@@ -121,7 +120,7 @@ impl PackageSource {
     }
 }
 
-/// What a search has seen.
+/// The results of a search so far.
 #[derive(Default)]
 struct Search {
     places: Vec<String>,
@@ -131,18 +130,18 @@ struct Search {
 
 impl Search {
     /// Returns the packages to download, if `apt` knows them.
-    fn look(
+    fn search(
         &mut self,
         apt: &Apt,
         place: &str,
         wanted: &PackageQuery,
     ) -> Result<Option<Vec<String>>, KernelError> {
-        let names = apt.names(wanted.start)?;
-        self.see(place, &names, wanted);
+        let names = apt.names(wanted.prefix)?;
+        self.add(place, &names, wanted);
         Ok((wanted.choose)(&names))
     }
 
-    fn see(&mut self, place: &str, names: &[String], wanted: &PackageQuery) {
+    fn add(&mut self, place: &str, names: &[String], wanted: &PackageQuery) {
         self.places.push(place.to_owned());
         let versions = names.iter().filter_map(|name| (wanted.version)(name));
         self.versions.extend(versions.map(|version| (version_key(&version), version)));
@@ -163,12 +162,12 @@ impl Search {
     }
 }
 
-/// An apt configuration; without one, this machine's.
+/// An apt configuration; `None` is this machine's.
 struct Apt {
     configuration: Option<PathBuf>,
 }
 
-/// Why the lists of a suite cannot be got.
+/// The reason why the lists of a suite cannot be downloaded.
 struct Problem {
     what: String,
     cure: &'static str,
@@ -185,7 +184,7 @@ impl From<Problem> for KernelError {
 }
 
 impl Apt {
-    /// Downloads the lists of a suite to a directory of their own in `work`.
+    /// Downloads the lists of a suite to a directory in `work`.
     fn of_suite(
         suite: &str,
         mirror: &str,
@@ -226,9 +225,9 @@ impl Apt {
         command
     }
 
-    /// Returns the packages whose names start with `start`.
-    fn names(&self, start: &str) -> Result<Vec<String>, KernelError> {
-        let listed = run(self.command("apt-cache").args(["pkgnames", start]), "apt")?;
+    /// Returns the packages whose names start with `prefix`.
+    fn names(&self, prefix: &str) -> Result<Vec<String>, KernelError> {
+        let listed = run(self.command("apt-cache").args(["pkgnames", prefix]), "apt")?;
         Ok(listed.lines().map(|name| name.trim().to_owned()).collect())
     }
 
@@ -242,7 +241,7 @@ impl Apt {
         tell(&format!("downloading {}", packages.join(", ")));
         let (archives, unpacked) = (work.join("archives"), work.join("unpacked"));
         fs::create_dir(&archives).map_err(|e| KernelError::file("create", &archives, e))?;
-        // As root apt would drop its privileges to a user who may not write here; this keeps them.
+        // As root, apt would change to a user who cannot write here; this option prevents it.
         let mut apt = self.command("apt-get");
         let apt = apt.current_dir(&archives).args(["-o", "APT::Sandbox::User=root", "download"]);
         run(apt.args(packages), "apt").map_err(download_failed)?;
@@ -253,7 +252,7 @@ impl Apt {
     }
 }
 
-/// Returns a configuration that keeps all that apt reads and writes in `place`. It is read after this machine's own, so proxies and
+/// Returns a configuration that keeps all that apt reads and writes in `place`. apt reads it after this machine's own, so proxies and
 /// credentials are kept. apt.conf(5)
 fn configuration(place: &Path, keyring: &Path) -> String {
     let (place, keyring) = (place.display(), keyring.display());
@@ -281,7 +280,7 @@ Dir::Log "{place}";
     )
 }
 
-/// Finds out why the lists of a suite could not be got, from what apt `said`.
+/// Finds out from apt's output why the lists of a suite could not be downloaded.
 fn problem(suite: &str, mirror: &str, keyring: &Path, said: &str) -> Problem {
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let of_suite = |what, cure| Problem { what, cure, said: said.to_owned(), is_of_suite: true };
@@ -303,7 +302,7 @@ fn problem(suite: &str, mirror: &str, keyring: &Path, said: &str) -> Problem {
     Problem { what, cure, said: said.to_owned(), is_of_suite: false }
 }
 
-/// Adds a cure to the error of a download.
+/// Adds what to do to the error of a download.
 fn download_failed(error: KernelError) -> KernelError {
     match error {
         KernelError::Program { said, .. } if !is_full(&said) => {
@@ -314,7 +313,7 @@ fn download_failed(error: KernelError) -> KernelError {
     }
 }
 
-/// Returns whether a program complains about a full disk.
+/// Returns whether the output of a program contains the error of a full disk.
 fn is_full(said: &str) -> bool {
     ["No space left on device", "enough free space", "Disk quota exceeded"]
         .iter()
@@ -331,13 +330,13 @@ pub(crate) fn files(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
     Ok(entries.flatten().map(|entry| entry.path()).collect())
 }
 
-/// Returns the end of a program's messages: where the disk is full, `dpkg` names each file that it cannot write.
+/// Returns the end of a program's output: on a full disk, `dpkg` names each file that it cannot write.
 fn last_lines(said: &str) -> &str {
     const LINES: usize = 20;
     said.rmatch_indices('\n').nth(LINES - 1).map_or(said, |(at, _)| &said[at + 1..])
 }
 
-/// Runs a program of `package` and returns its output, if it succeeds.
+/// Runs a program of `package`; returns its output if it succeeds.
 pub(crate) fn run(command: &mut Command, package: &'static str) -> Result<String, KernelError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.env("LC_ALL", "C").output();
@@ -369,14 +368,14 @@ mod tests {
         PackageQuery {
             what: "kernel 9".to_owned(),
             cure: "",
-            start: "linux-",
+            prefix: "linux-",
             choose: &|_| None,
             version: &|name| name.strip_prefix("linux-image-").map(str::to_owned),
         }
     }
 
     #[test]
-    fn what_is_no_suite_or_no_mirror_is_refused_before_apt_starts() {
+    fn an_invalid_suite_or_mirror_is_refused_before_apt_starts() {
         let work = tempfile::tempdir().unwrap();
         let keyring = work.path().join("keyring.gpg");
         fs::write(&keyring, "").unwrap();
@@ -393,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_apt_complains_about_gets_its_cure() {
+    fn each_error_of_apt_has_its_remedy() {
         let cases = [
             (
                 "The following signatures couldn't be verified because the public key is not available: NO_PUBKEY 6E\n\
@@ -422,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_named_with_its_cure() {
+    fn a_full_disk_is_reported_with_a_remedy() {
         let said = "echo 'E: Write error - write (28: No space left on device)' >&2; exit 100";
         let error = run(Command::new("sh").args(["-c", said]), "sh").unwrap_err();
         let error = download_failed(error).to_string();
@@ -432,10 +431,10 @@ mod tests {
         assert!(error.starts_with("sh failed: 4981\n") && error.contains("XDG_CACHE_HOME"), "{error}");
     }
 
-    /// A directory of this machine is a mirror that is always there.
+    /// A directory on this machine serves as a mirror that is always available.
     #[test]
     #[ignore = "needs apt-get"]
-    fn a_mirror_without_the_suite_and_one_that_is_not_signed_are_told_apart() {
+    fn a_missing_suite_and_a_missing_signature_have_different_errors() {
         let place = tempfile::tempdir().unwrap();
         let mirror = format!("file:{}", place.path().display());
         let keyring = place.path().join("keyring.gpg");
@@ -453,10 +452,10 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_found_nothing_says_where_and_what_there_is() {
+    fn an_empty_search_names_the_searched_suites_and_the_alternatives() {
         let mut search = Search::default();
         search.problems.push(problem("sid", "http://m", Path::new("keys"), "NO_PUBKEY 6E"));
-        search.see("trixie", &["linux-image-6.12", "linux-image-6.1"].map(str::to_owned), &kernel());
+        search.add("trixie", &["linux-image-6.12", "linux-image-6.1"].map(str::to_owned), &kernel());
         let error = search.failed(&kernel()).to_string();
         assert!(
             error.starts_with("no kernel 9 in trixie; available: 6.1, 6.12; choose another suite"),

@@ -5,7 +5,7 @@ use hol_measure::{Outcome, Record, RecordKind, TransferTimes};
 
 /// Length of a record in octets: id, scheduled, the five times of both legs, both sizes, parent, stream, flow, kind, flags.
 const LENGTH: usize = 8 * 12 + 4 + 4 + 4 + 2 + 2 + 1 + 1;
-/// Parent of a record that is part of no other record.
+/// Parent of a record that has none.
 const NO_PARENT: u32 = u32::MAX;
 const KINDS: [RecordKind; 9] = [
     RecordKind::Message,
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_come_out_as_they_went_in() {
+    fn records_survive_encoding() {
         let time = Time::from_millis;
         let leg = TransferTimes {
             written: time(1),

@@ -6,9 +6,9 @@ use hol_base::{Duration, Time};
 use hol_scenario::{QueueSample, Sample, SampleValue, SenderSample, Side};
 use hol_transport::PathState;
 
-/// Numbers of a sample: its kind, its time, what identifies its source (four numbers of a sender, one of a queue), its values.
+/// Numbers of a sample: its kind, its time, the identification of its source (four numbers of a sender, one of a queue), its values.
 const NUMBERS: usize = 12;
-/// A value that is not known.
+/// A value that is unknown.
 const NONE: u64 = u64::MAX;
 /// Kinds of samples.
 const CLIENT: u64 = 0;
@@ -43,7 +43,7 @@ fn numbers(Sample { at, of }: &Sample) -> [u64; NUMBERS] {
     }
 }
 
-/// An address as two numbers, one of IPv4 as IPv6 maps it. RFC 4291 section 2.5.5.2.
+/// Returns an address as two numbers; an IPv4 address is mapped to IPv6. RFC 4291 section 2.5.5.2.
 fn words(address: IpAddr) -> [u64; 2] {
     let bits = match address {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
@@ -123,13 +123,13 @@ mod tests {
     }
 
     #[test]
-    fn samples_come_out_as_they_went_in() {
+    fn samples_survive_encoding() {
         assert_eq!(unpack(&pack(&samples())), Some(samples()));
         assert_eq!(unpack(&[]), Some(Vec::new()));
     }
 
     #[test]
-    fn what_are_no_samples_is_refused() {
+    fn malformed_samples_are_refused() {
         let octets = pack(&samples());
         for end in [1, 8, 87, octets.len() - 1] {
             assert_eq!(unpack(&octets[..end]), None, "{end}");

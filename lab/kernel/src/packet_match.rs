@@ -8,7 +8,7 @@ use hol_wire::{Packet, ParseError};
 
 use crate::captured_packet::CapturedPacket;
 
-/// For each received packet the packet that was sent, both as indexes into the capture.
+/// The packet that was sent for each received packet, both as indexes into the capture.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct PacketMatches(BTreeMap<usize, usize>);
 
@@ -46,8 +46,8 @@ impl PacketMatches {
         Self(matches)
     }
 
-    /// Returns the indexes of lost packets: a later packet of the same sender has arrived, or the packet is on its way for
-    /// more than twice the longest observed one-way delay.
+    /// Returns the indexes of lost packets: a later packet of the same sender has arrived, or the packet was sent more than twice the
+    /// longest observed one-way delay before the end.
     fn find_lost(&self, packets: &[CapturedPacket]) -> Vec<usize> {
         let delays = self.0.iter().map(|(to, from)| packets[*to].time.since(packets[*from].time));
         let longest = delays.max().unwrap_or(Duration::from_secs(1));
@@ -65,7 +65,7 @@ impl PacketMatches {
 }
 
 /// Adds a `lost` entry for each packet that was lost, and marks received packets with a wrong checksum as `corrupted`.
-pub(crate) fn assign_fates(mut packets: Vec<CapturedPacket>) -> Vec<CapturedPacket> {
+pub(crate) fn mark_losses(mut packets: Vec<CapturedPacket>) -> Vec<CapturedPacket> {
     let lost = PacketMatches::of(&packets).find_lost(&packets);
     let lost =
         lost.into_iter().map(|index| CapturedPacket { fate: TapEvent::Lost, ..packets[index].clone() });
@@ -81,7 +81,7 @@ pub(crate) fn assign_fates(mut packets: Vec<CapturedPacket>) -> Vec<CapturedPack
 }
 
 impl CapturedPacket {
-    /// The source address. RFC 791 section 3.1.
+    /// Returns the source address. RFC 791 section 3.1.
     fn source(&self) -> Option<&[u8]> {
         self.octets.get(12..16)
     }
@@ -119,7 +119,7 @@ mod tests {
     use hol_base::Time;
     use hol_wire::sctp;
 
-    /// Chunks that differ in their number; the router takes one from the time to live.
+    /// Returns a data chunk whose content depends on the number; the router decrements the time to live.
     fn packet(number: u32) -> Vec<u8> {
         let (source, destination) = (hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2));
         let chunks = std::iter::once(sctp::Chunk::CookieAck).collect();
@@ -146,9 +146,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_overtaken_is_lost_and_what_may_still_arrive_is_not() {
+    fn overtaken_packets_are_lost_and_packets_in_flight_are_not() {
         let packets = vec![sent(0, 1), sent(1, 2), sent(2, 3), received(10, 1), received(12, 3), sent(13, 4)];
-        let packets_with_fates = assign_fates(packets);
+        let packets_with_fates = mark_losses(packets);
         let lost: Vec<_> =
             packets_with_fates.iter().filter(|s| s.fate == TapEvent::Lost).map(|s| s.time).collect();
         assert_eq!(lost, [Time::from_millis(1)]);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_copies_the_one_that_had_the_time_arrived() {
+    fn of_equal_copies_the_last_sent_early_enough_arrived() {
         let packets = [sent(0, 1), sent(5, 2), received(10, 1), sent(20, 2), sent(28, 2), received(30, 2)];
         let matches = PacketMatches::of(&packets);
         assert_eq!(matches, PacketMatches(BTreeMap::from([(2, 0), (5, 3)])));
@@ -170,7 +170,7 @@ mod tests {
     fn a_packet_with_a_flipped_bit_is_corrupted_and_not_lost() {
         let mut damaged = received(12, 2);
         damaged.octets[24] ^= 4;
-        let fates = assign_fates(vec![sent(1, 1), sent(2, 2), received(11, 1), damaged]);
+        let fates = mark_losses(vec![sent(1, 1), sent(2, 2), received(11, 1), damaged]);
         let fates: Vec<_> = fates.iter().map(|packet| packet.fate).collect();
         assert_eq!(fates, [TapEvent::Sent, TapEvent::Sent, TapEvent::Received, TapEvent::Corrupted]);
     }

@@ -7,10 +7,10 @@ use std::process::Command;
 use crate::KernelError;
 
 /// A file for a guest: its path and its content.
-pub(crate) type Part = (String, Vec<u8>);
+pub(crate) type GuestFile = (String, Vec<u8>);
 
 /// Returns the program at `path` as the file `place`, and its loader and libraries at their own paths.
-pub(crate) fn parts(path: &Path, place: &str) -> Result<Vec<Part>, KernelError> {
+pub(crate) fn guest_files(path: &Path, place: &str) -> Result<Vec<GuestFile>, KernelError> {
     let mut parts = vec![(place.to_owned(), loadable(path)?)];
     for library in libraries(path)? {
         let place = library.strip_prefix("/").unwrap_or(&library).display().to_string();
@@ -23,7 +23,7 @@ pub(crate) fn parts(path: &Path, place: &str) -> Result<Vec<Part>, KernelError> 
 pub(crate) fn libraries(path: &Path) -> Result<Vec<PathBuf>, KernelError> {
     let missing = |_| KernelError::ProgramMissing { program: "ldd".to_owned(), package: "libc-bin" };
     let mut ldd = Command::new("ldd");
-    // It would list what is loaded into all programs here as if it were this one's.
+    // With LD_PRELOAD, the list would contain the preloaded libraries of this machine.
     ldd.arg(path).env("LC_ALL", "C").env_remove("LD_PRELOAD");
     let listed = ldd.output().map_err(missing)?;
     let text = String::from_utf8_lossy(&listed.stdout);
@@ -39,7 +39,7 @@ fn paths(listing: &str) -> Vec<PathBuf> {
     words.map(PathBuf::from).collect()
 }
 
-/// Returns the loaded part of an ELF file. The rest is for debuggers, and larger.
+/// Returns the part of an ELF file that is loaded. The rest is for debuggers, and larger.
 fn loadable(path: &Path) -> Result<Vec<u8>, KernelError> {
     let mut octets = fs::read(path).map_err(|e| KernelError::file("read", path, e))?;
     let end = loaded_end(&octets).ok_or_else(|| KernelError::image(path, "not a 64-bit ELF program"))?;

@@ -7,14 +7,14 @@ use crate::captured_packet::CapturedPacket;
 
 /// Appends the records of connections and requests to those of `programs`; also returns the number of retransmissions.
 pub(crate) fn add_captured(programs: Vec<Record>, packets: &[CapturedPacket]) -> (Vec<Record>, u64) {
-    let sightings = packets.iter().map(|CapturedPacket { time, fate, octets, .. }| ObservedPacket {
+    let observed_packets = packets.iter().map(|CapturedPacket { time, fate, octets, .. }| ObservedPacket {
         time: *time,
         fate: *fate,
         octets,
     });
-    let Traffic { records, totals } = measure(sightings);
+    let Traffic { records, totals } = measure(observed_packets);
     let (first, mut all) = (programs.len(), programs);
-    // Numbers go on where those of the programs end.
+    // The numbers continue after those of the programs.
     let later = |record: Record| Record {
         id: record.id + first as u64,
         parent: record.parent.map(|parent| parent + first as u32),

@@ -14,7 +14,7 @@ pub struct Provenance {
     /// Version of the engine: `7.2.22`.
     pub version: String,
     /// Whether the engine's threads step in a fixed order.
-    pub stepping: Stepping,
+    pub stepping: StepExactness,
     /// Instructions per ns of the processor, if user programs run and computing takes time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions_per_ns: Option<u32>,
@@ -26,7 +26,7 @@ pub struct Provenance {
 /// Whether a guest's time advances in the same way in each run, however busy the host is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stepping {
+pub enum StepExactness {
     /// Exact: the same kernel, scenario and seed give the same digest.
     Exact,
     /// Not guaranteed, for this reason.
@@ -36,7 +36,7 @@ pub enum Stepping {
 impl Provenance {
     /// Returns the consequence of the mode, and how to avoid it; `None` for the best mode.
     pub fn warning(&self) -> Option<String> {
-        let Self { engine, version, stepping: Stepping::Absent(reason), .. } = self else { return None };
+        let Self { engine, version, stepping: StepExactness::Absent(reason), .. } = self else { return None };
         let snapshots = cache().join("snapshots");
         Some(format!(
             "{engine} {version} does not step exactly ({reason}): runs are slower, and the digests of two runs with one \
@@ -58,7 +58,7 @@ impl fmt::Display for Provenance {
     }
 }
 
-impl fmt::Display for Stepping {
+impl fmt::Display for StepExactness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exact => f.write_str("exact stepping"),
@@ -71,15 +71,15 @@ impl fmt::Display for Stepping {
 mod tests {
     use super::*;
 
-    fn qemu(version: &str, stepping: Stepping) -> Provenance {
+    fn qemu(version: &str, stepping: StepExactness) -> Provenance {
         let (engine, version) = ("qemu".to_owned(), version.to_owned());
         Provenance { engine, version, stepping, instructions_per_ns: None, exposed: None }
     }
 
     #[test]
-    fn both_modes_are_told_in_a_line_and_come_back_from_json() {
-        let exact = qemu("7.2.22", Stepping::Exact);
-        let absent = qemu("8.2.0", Stepping::Absent("function qemu_get_cpu not found".to_owned()));
+    fn both_modes_have_a_text_and_survive_json() {
+        let exact = qemu("7.2.22", StepExactness::Exact);
+        let absent = qemu("8.2.0", StepExactness::Absent("function qemu_get_cpu not found".to_owned()));
         assert_eq!(exact.to_string(), "qemu 7.2.22, exact stepping");
         assert_eq!(absent.to_string(), "qemu 8.2.0, no exact stepping (function qemu_get_cpu not found)");
         let exposed = Provenance { exposed: Some("cpuid of the host".to_owned()), ..exact.clone() };
@@ -93,9 +93,9 @@ mod tests {
     }
 
     #[test]
-    fn only_without_exact_stepping_there_is_a_warning_with_consequence_and_cure() {
-        assert_eq!(qemu("7.2.22", Stepping::Exact).warning(), None);
-        let warning = qemu("8.2.0", Stepping::Absent("it was not tried".to_owned())).warning().unwrap();
+    fn only_inexact_stepping_has_a_warning_with_a_remedy() {
+        assert_eq!(qemu("7.2.22", StepExactness::Exact).warning(), None);
+        let warning = qemu("8.2.0", StepExactness::Absent("it was not tried".to_owned())).warning().unwrap();
         let words = ["qemu 8.2.0", "it was not tried", "slower", "digests", "QEMU 7.2"];
         assert!(words.iter().all(|word| warning.contains(word)), "{warning}");
     }

@@ -10,13 +10,13 @@ use rustix::io::Errno;
 
 use crate::KernelError;
 
-/// Moves the directory `fresh` to `place`. A previous one is then at the path of `fresh`, whose creator removes it.
+/// Moves the directory `fresh` to `place`. A previous directory is then at the path of `fresh`, and the caller removes it.
 pub(crate) fn directory(fresh: &Path, place: &Path) -> Result<(), KernelError> {
     let failed = |problem| KernelError::file("create", place, problem);
     loop {
         match exchange(fresh, place) {
             Err(Errno::NOENT) if fresh.exists() => match fs::rename(fresh, place) {
-                // Another process was faster, so the directories can be exchanged.
+                // Another process created the directory first, so the two can be exchanged.
                 Err(problem) if is_occupied(&problem) => {}
                 done => return done.map_err(failed),
             },
@@ -29,7 +29,7 @@ pub(crate) fn directory(fresh: &Path, place: &Path) -> Result<(), KernelError> {
     }
 }
 
-/// rename(2), RENAME_EXCHANGE.
+/// Exchanges two paths. rename(2), RENAME_EXCHANGE.
 fn exchange(fresh: &Path, place: &Path) -> Result<(), Errno> {
     renameat_with(CWD, fresh, CWD, place, RenameFlags::EXCHANGE)
 }
@@ -38,7 +38,7 @@ fn is_occupied(problem: &io::Error) -> bool {
     matches!(problem.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists)
 }
 
-/// Leaves `place` empty for a moment, which is shorter than the removal of the previous directory.
+/// Moves the directory in two steps. `place` is empty between them, for less time than the removal of the previous directory takes.
 fn in_two_steps(fresh: &Path, place: &Path) -> io::Result<()> {
     let old = fresh.with_extension("old");
     match fs::rename(place, &old) {
@@ -55,7 +55,7 @@ fn in_two_steps(fresh: &Path, place: &Path) -> io::Result<()> {
 /// Writes a file with these `octets` to `place`.
 pub(crate) fn file(place: &Path, octets: &[u8]) -> Result<(), KernelError> {
     let write = || {
-        // As any file that is created: the umask says who else may read it.
+        // The permissions of any new file: the umask determines who else may read it.
         let as_usual = Permissions::from_mode(0o666);
         let directory = place.parent().unwrap_or(Path::new("."));
         let mut fresh = tempfile::Builder::new().permissions(as_usual).tempfile_in(directory)?;
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_never_finds_nothing_while_it_is_replaced() {
+    fn readers_always_find_one_version_during_a_replacement() {
         let work = tempfile::tempdir().unwrap();
         let kernels = work.path().join("kernels");
         let default = work.path().join("default");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_put_there_is_an_error_with_the_place() {
+    fn a_missing_replacement_is_reported_with_its_path() {
         let work = tempfile::tempdir().unwrap();
         let problem = directory(&work.path().join("none"), &work.path().join("place")).unwrap_err();
         assert!(problem.to_string().contains("place"), "{problem}");

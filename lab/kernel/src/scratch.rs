@@ -25,7 +25,7 @@ fn sweep(place: &Path, purpose: &str) {
     }
 }
 
-/// Returns the process in `purpose-PROCESS-RANDOM`.
+/// Returns the process ID in a name of the form `purpose-PROCESS-RANDOM`.
 fn owner<'n>(name: &'n str, purpose: &str) -> Option<&'n str> {
     let (process, _) = name.strip_prefix(purpose)?.strip_prefix('-')?.split_once('-')?;
     process.bytes().all(|octet| octet.is_ascii_digit()).then_some(process)
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_dead_process_left_is_removed() {
+    fn only_directories_of_ended_processes_are_removed() {
         let place = tempfile::tempdir().unwrap();
         let dead = place.path().join("hol-run-4194305-x");
         fs::create_dir(&dead).unwrap();

@@ -60,15 +60,15 @@ impl Session {
         self.guest.perform(Some(step), observer)
     }
 
-    /// Passes the packets of [`GuestMessage::Packets`](crate::GuestMessage::Packets) to the `witness`.
-    pub fn packets(&self, octets: &[u8], witness: &mut dyn PacketObserver) -> Result<(), KernelError> {
+    /// Passes the packets of [`GuestMessage::Packets`](crate::GuestMessage::Packets) to the `observer`.
+    pub fn packets(&self, octets: &[u8], observer: &mut dyn PacketObserver) -> Result<(), KernelError> {
         let malformed =
             || KernelError::from(MachineFault::Guest("the packets of the guest cannot be parsed".to_owned()));
-        let packets = packet_match::assign_fates(captured_packet::unpack(octets).ok_or_else(malformed)?);
-        captured_packet::show_to(
+        let packets = packet_match::mark_losses(captured_packet::unpack(octets).ok_or_else(malformed)?);
+        captured_packet::pass_to_observer(
             PacketCapture { packets, ..PacketCapture::default() },
             &self.interfaces,
-            witness,
+            observer,
         );
         Ok(())
     }

@@ -15,7 +15,7 @@ pub enum Action {
     Run(Box<Program>),
     /// Lets this much virtual time pass.
     Wait(Duration),
-    /// Changes links now; the time of the event is ignored.
+    /// Changes links now; ignores the time of the event.
     Change(EventSpec),
     /// Sends the packets captured so far.
     Packets,
@@ -33,11 +33,11 @@ pub struct Step {
 /// The result of a step. Times count from when all services were ready.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
-    /// When the step began.
+    /// The time at which the step began.
     pub start_time: Duration,
-    /// When the step ended.
+    /// The time at which the step ended.
     pub end_time: Duration,
-    /// When the step was interrupted.
+    /// The times at which the step was interrupted.
     pub interrupt_times: Vec<Duration>,
     /// How the command line ended; `None` for other actions.
     pub outcome: Option<LineOutcome>,
@@ -56,7 +56,7 @@ pub struct LineOutcome {
     pub shell_state: Option<ShellState>,
 }
 
-/// The state of a node's shell that lasts from one line to the next.
+/// The state of a node's shell that is passed from one line to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShellState {
     /// The working directory.
@@ -70,14 +70,14 @@ pub trait SessionObserver {
     /// Receives a message of the guest.
     fn receive(&mut self, message: &GuestMessage);
 
-    /// Returns whether the step goes on. Called about a thousand times per second.
+    /// Returns whether the step continues. Called about a thousand times per second.
     fn next_control(&mut self) -> StepControl;
 }
 
 /// Whether a step continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepControl {
-    /// The step goes on.
+    /// The step continues.
     Continue,
     /// The step is interrupted, as by Ctrl-C.
     Interrupt,
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_come_out_as_they_went_in() {
+    fn messages_survive_encoding() {
         let reply = StepResult { end_time: Duration::from_nanos(7), ..StepResult::default() };
         for message in [
             GuestMessage::Stdout(b"text".to_vec()),

@@ -1,10 +1,10 @@
-//! The channel between the host and an interactive guest in QEMU: memory behind the mailbox, backed by a
-//! file of the host. Its content is from the side that had the last turn.
+//! The channel between the host and an interactive guest in QEMU: memory behind the mailbox, backed by a file of the host. The side that
+//! had the last turn has written its content.
 //!
-//! A guest that has written a message writes to a gate, a pipe that stays full until the host has read the
-//! message: QEMU blocks in the middle of that instruction. Pausing the machine would not do: before QEMU's
-//! main thread handles the pause, it may consider the guest idle and set its clock to the next timer. There
-//! are two gates, used in turn, so that one can be filled again while the guest waits at the other.
+//! A guest that has written a message writes to a gate, a pipe that stays full until the host has read the message: QEMU blocks in the
+//! middle of that instruction. Pausing the machine would not do: before QEMU's main thread handles the pause, it may consider the guest
+//! idle and set its clock to the next timer. There are two gates, used in turn, so that the host can fill one again while the guest waits
+//! at the other.
 
 use std::fs::File;
 use std::io;
@@ -108,7 +108,7 @@ pub(crate) fn fragments(message: &[u8]) -> impl Iterator<Item = (FragmentKind, &
 mod tests {
     use super::*;
 
-    /// The same memory for both; the guest's begins elsewhere.
+    /// Returns the memory as both sides see it; the guest's starts at another offset.
     fn both() -> [SharedMemory; 2] {
         let file = tempfile::tempfile().unwrap();
         file.set_len(ADDRESS + SIZE).unwrap();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_says_the_other_hears_once() {
+    fn each_side_receives_a_message_once() {
         let [host, guest] = both();
         assert_eq!(guest.take(&[FragmentKind::Step]).unwrap(), None);
         host.write(FragmentKind::Step, b"step").unwrap();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_letter_comes_in_parts() {
+    fn a_long_message_is_sent_in_fragments() {
         let [host, guest] = both();
         let message: Vec<u8> = (0..MAX_FRAGMENT + 3).map(|octet| octet as u8).collect();
         let mut whole = Vec::new();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_led_beyond_the_memory() {
+    fn lengths_beyond_the_memory_are_errors() {
         let [host, guest] = both();
         guest.write(FragmentKind::End, b"x").unwrap();
         guest.put(HEAD + 8, u64::MAX).unwrap();

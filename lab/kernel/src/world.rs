@@ -76,7 +76,7 @@ impl Kernel {
         Ok(Arc::clone(instance.insert(engine::of(&self.image).start(&self.image, &program)?)))
     }
 
-    /// Runs a scenario. `capture` asks for the packets too, which takes the kernel a microsecond per packet; rarely this changes the
+    /// Runs a scenario. With `capture` also returns the packets, which takes the kernel a microsecond per packet and rarely changes the
     /// order of close timer expiries.
     fn perform(
         &self,
@@ -117,13 +117,13 @@ impl World for Kernel {
         Ok(engine::provenance_of(&self.image)?.to_string())
     }
 
-    /// Returns the settings that a kernel has; all other keys of a stack file concern the model only.
+    /// Returns the settings that affect a kernel; all other keys of a stack file concern only the model.
     fn recorded_settings(&self, scenario: &Scenario) -> Value {
         let [transport, settings] = transport_settings(&scenario.transport, self.image.version());
-        // A changed program is another one.
+        // The digest changes with the programs' files.
         let root = Root::of(scenario).ok().flatten().map(|root| root.digest().to_string());
         let Some(root) = root else { return json!([transport, settings]) };
-        // So is one on another processor.
+        // The speed of the processor affects programs, too.
         let there = engine::of(&self.image).provenance(&self.image, true).ok();
         match there.and_then(|there| there.instructions_per_ns) {
             Some(pace) => json!([transport, settings, root, pace]),
@@ -143,7 +143,7 @@ impl World for Kernel {
         engine::of(&self.image).cost()
     }
 
-    /// A guest reports nothing before its end.
+    /// Passes no records during the run, because a guest reports nothing before its end.
     fn follow(
         &self,
         scenario: &Scenario,
@@ -159,21 +159,20 @@ impl World for Kernel {
         &self,
         scenario: &Scenario,
         seed: Seed,
-        witness: &mut dyn PacketObserver,
+        observer: &mut dyn PacketObserver,
     ) -> Result<Run, RunError> {
         let names = scenario.interfaces().map_err(|problem| RunError::Refused(problem.to_string()))?;
         let (run, packets_seen) = self.perform(scenario, seed, true, None, &mut || true)?;
-        captured_packet::show_to(packets_seen, &names, witness);
+        captured_packet::pass_to_observer(packets_seen, &names, observer);
         Ok(run)
     }
 }
 
-/// Returns a transport, and those of its settings that the kernel of release `kernel` or our own endpoint
-/// applies.
+/// Returns a transport, and those of its settings that the kernel of release `kernel` or this project's own endpoint applies.
 pub(crate) fn transport_settings(transport: &TransportSpec, kernel: &str) -> [Value; 2] {
     let settings = hol_sockets::sysctls(transport, kernel).unwrap_or_default();
     let settings = if transport.is_userspace() {
-        // Our own endpoint applies every setting.
+        // This project's own endpoint applies every setting.
         json!(transport.option_values())
     } else {
         json!(settings.iter().map(|set| [set.name, &set.value]).collect::<Vec<_>>())
@@ -184,7 +183,7 @@ pub(crate) fn transport_settings(transport: &TransportSpec, kernel: &str) -> [Va
 /// Reads the measurements of a guest from its `mail`.
 pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, PacketCapture), KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
-    let Report { mut facts, flows, packets, secrets } = match serde_json::from_slice(&mail.text) {
+    let Report { mut facts, flows, packets, secrets } = match serde_json::from_slice(&mail.result_json) {
         Ok(JobResult::Done(report)) => *report,
         Ok(JobResult::Failed(problem)) => return Err(guest(problem)),
         Ok(JobResult::ShellEnded) => return Err(guest("the guest did not report a run".to_owned())),
@@ -198,18 +197,18 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
     let samples = samples.ok_or_else(|| guest("the time series of the guest cannot be parsed".to_owned()))?;
     let mut flows = flows.into_iter().zip(records);
     let Some((measured, mut records)) = flows.next() else {
-        return Err(guest("nothing was measured".to_owned()));
+        return Err(guest("the guest reported no flow".to_owned()));
     };
-    let captured = packet_match::assign_fates(captured);
+    let captured = packet_match::mark_losses(captured);
     if scenario.runs_programs() {
         (records, facts.retransmissions) = program_records::add_captured(records, &captured);
     }
     let transfer = Transfer::of(&records);
-    let beside = flows.map(|(flow, own)| (flow.beside(transfer, &own), own));
+    let beside = flows.map(|(flow, own)| (flow.into_background_run(transfer, &own), own));
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
     let onward = background.split_off(background.len() - scenario.onward.len());
     let course = RunSummary {
-        // Sockets tell when a message was written and when it was delivered; the packets of programs tell more.
+        // Sockets report when a message was written and when it was delivered; only packets show when it was on the link.
         sees_passage: scenario.runs_programs() && scenario.workload.record_kind() == RecordKind::Transaction,
         packets,
         drops: None,
@@ -218,7 +217,7 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
         connect_time: measured.connect_time(),
         ended: Time::from_nanos(measured.ended),
         closed: None,
-        stopped: scenario.end_of_measured(measured.stopped, onward.into_iter().map(|flow| flow.stopped)),
+        stopped: scenario.end_of_measured(measured.run_end, onward.into_iter().map(|flow| flow.stopped)),
         background,
         facts: Some(Box::new(facts)),
         files: mail.files.clone(),
@@ -232,9 +231,9 @@ impl FlowReport {
     }
 
     /// Returns the result of a background flow with these `records` during the measured `transfer`.
-    fn beside(self, transfer: Option<Transfer>, records: &[Record]) -> BackgroundRun {
+    fn into_background_run(self, transfer: Option<Transfer>, records: &[Record]) -> BackgroundRun {
         let connect_time = self.connect_time();
-        BackgroundRun::during(transfer, records, connect_time, (!self.was_stopped).then_some(self.stopped))
+        BackgroundRun::during(transfer, records, connect_time, (!self.was_stopped).then_some(self.run_end))
     }
 }
 

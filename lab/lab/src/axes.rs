@@ -36,7 +36,8 @@ impl Assignment<'_> {
     }
 }
 
-/// Returns `{max=15p,min=5p}`, `[3,7]`, `true`: a table's keys in alphabetical order, strings quoted only if ambiguous.
+/// Returns the value as text, such as `{max=15p,min=5p}`, `[3,7]` or `true`: a table's keys in alphabetical order, strings quoted only if
+/// ambiguous.
 pub(crate) fn label(value: &DeValue<'_>) -> String {
     const PLAIN: &str = "._%/:+-";
     match value {
@@ -66,7 +67,7 @@ pub(crate) fn label(value: &DeValue<'_>) -> String {
 }
 
 impl<'s> Assignment<'s> {
-    /// Sets the key in an experiment's table.
+    /// Sets the key in an experiment's table to the value.
     pub fn apply(&self, table: &mut DeTable<'s>, source: &Source) -> Result<(), InputError> {
         if transport_options::is_option(&self.path) {
             return transport_options::assign(table, &self.path, &self.value.span(), &self.text())
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_several_parts_are_called_by_them_however_they_are_laid_out() {
+    fn values_with_several_parts_have_a_normalised_text() {
         let written = "[sweep]\nq = ['droptail', { red = { max = '15p', min = '5p' } }, true, [3, 7], { to = 'a,b' }]\n";
         let labels = ["q=droptail", "q={red={max=15p,min=5p}}", "q=true", "q=[3,7]", "q={to=\"a,b\"}"];
         assert_eq!(read(&Source::new("a", written)).unwrap(), labels);
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_command_line_sets_is_not_swept() {
+    fn keys_set_on_the_command_line_are_not_swept() {
         let mut source = Source::new("a", "[sweep]\nx = [1, 2]\ny = [1, 2]\n");
         source.set("--set x=5", "x", "5").unwrap();
         assert_eq!(read(&source).unwrap(), ["y=1", "y=2"]);

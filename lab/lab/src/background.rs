@@ -43,14 +43,13 @@ const fn second() -> Duration {
 }
 
 impl Background {
-    /// Returns the entry with every default filled in, except for the transport, which is left out if it is
-    /// the workload's.
-    pub(crate) fn settled(self) -> Self {
+    /// Returns the entry with every default filled in, except for the transport, which stays absent if it is the workload's.
+    pub(crate) fn with_defaults(self) -> Self {
         Self { workload: self.workload.settled(), ..self }
     }
 
-    /// Returns the background traffic for a workload over `transport`.
-    pub(crate) fn beside(&self, transport: &TransportSpec) -> hol_scenario::Background {
+    /// Returns the background traffic next to a workload over `transport`.
+    pub(crate) fn in_scenario(&self, transport: &TransportSpec) -> hol_scenario::Background {
         let Self { transport: own, workload, messages, count, spread } = self.clone();
         let transport = own.unwrap_or_else(|| transport.clone());
         hol_scenario::Background { transport, workload, messages, count, spread }

@@ -14,7 +14,7 @@ pub struct DefinedMetric {
     pub unit: &'static str,
     /// Whether the metric is a time.
     pub is_time: bool,
-    /// Which of two values is the better one.
+    /// Which of two values is better.
     pub better: Better,
     /// The words for the first of two values if it is better, and if it is worse: faster and slower for a time.
     pub(crate) comparatives: [&'static str; 2],
@@ -25,10 +25,10 @@ impl DefinedMetric {
     pub fn new(name: &str, reading: &MetricReader) -> Self {
         let comparatives = match reading.is_time() {
             true => ["faster", "slower"],
-            false => ["better", "worse"].map(|word| kept(&format!("{word} in {name}"))),
+            false => ["better", "worse"].map(|word| interned(&format!("{word} in {name}"))),
         };
-        let (unit, is_time, better) = (kept(&reading.unit), reading.is_time(), reading.better);
-        Self { name: kept(name), unit, is_time, better, comparatives }
+        let (unit, is_time, better) = (interned(&reading.unit), reading.is_time(), reading.better);
+        Self { name: interned(name), unit, is_time, better, comparatives }
     }
 
     /// Returns the word for two equal values.
@@ -38,13 +38,13 @@ impl DefinedMetric {
 }
 
 /// Returns a copy that is never freed. Experiments define few metrics, and `Metric` is `Copy`.
-fn kept(text: &str) -> &'static str {
-    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = kept.get(text) {
+fn interned(text: &str) -> &'static str {
+    static INTERNED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut interned = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = interned.get(text) {
         return known;
     }
     let new: &'static str = Box::leak(text.into());
-    kept.insert(new);
+    interned.insert(new);
     new
 }

@@ -16,11 +16,11 @@ use crate::stopwatch::Stopwatch;
 /// The largest number of points that are measured, spread evenly over the plan.
 const MOST_PILOTS: usize = 24;
 /// The time limit of the measurement, in seconds.
-const PATIENCE: f64 = 2.0;
+const TIME_LIMIT: f64 = 2.0;
 /// Messages of the two runs that are measured. Their difference gives the cost of a message, the remainder the cost of a run.
 const PILOT_MESSAGES: [u64; 2] = [100, 400];
-/// Points whose run costs at least this many µs, apart from its messages, are not measured.
-const DEAR: u64 = 10_000;
+/// The cost of a run in µs, apart from its messages, from which on a point is not measured.
+const EXPENSIVE: u64 = 10_000;
 
 /// The cost of a point's runs, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,13 +41,16 @@ pub struct Estimate {
 impl Plan {
     /// Estimates the duration with this many parallel jobs.
     pub fn estimate(&self, jobs: usize) -> Estimate {
-        let measured = measured(pilots(self.points()));
+        let measured = measure_all(pilots(self.points()));
         let correction = correction(self.points(), &measured);
         let mut seen = BTreeSet::new();
         let points: Vec<(&Point, Cost)> = (self.points().iter())
             .filter(|point| seen.insert(point.id))
             .map(|point| {
-                (point, measured.get(&point.id).copied().unwrap_or_else(|| stated(point).times(correction)))
+                (
+                    point,
+                    measured.get(&point.id).copied().unwrap_or_else(|| stated_cost(point).times(correction)),
+                )
             })
             .collect();
         let time = |repetitions: fn(&Point) -> u32| {
@@ -72,7 +75,7 @@ impl Cost {
 }
 
 /// Returns the cost that the point's world states.
-fn stated(point: &Point) -> Cost {
+fn stated_cost(point: &Point) -> Cost {
     let cost = point.world.open().map(|world| world.cost());
     cost.map_or(Cost { run: 0.0, message: 0.0 }, |cost| Cost {
         run: cost.run as f64 / 1e6,
@@ -85,25 +88,26 @@ fn correction(points: &[Point], measured: &BTreeMap<PointId, Cost>) -> f64 {
     let pairs = points.iter().filter_map(|point| Some((point, measured.get(&point.id)?)));
     let (took, said) = pairs.fold((0.0, 0.0), |(took, said), (point, cost)| {
         let messages = point.messages_in(0);
-        (took + cost.of(messages), said + stated(point).of(messages))
+        (took + cost.of(messages), said + stated_cost(point).of(messages))
     });
     if said > 0.0 { took / said } else { 1.0 }
 }
 
 /// Returns the points to measure: those with a cheap run, spread evenly over the plan.
 fn pilots(points: &[Point]) -> Vec<Point> {
-    let cheap = |point: &&Point| point.world.open().is_ok_and(|world| world.cost().run < DEAR);
+    let cheap = |point: &&Point| point.world.open().is_ok_and(|world| world.cost().run < EXPENSIVE);
     let cheap: Vec<&Point> = points.iter().filter(cheap).collect();
     let count = cheap.len().min(MOST_PILOTS);
     (0..count).map(|index| cheap[index * cheap.len() / count].clone()).collect()
 }
 
 /// Measures the cost of points within the time limit. A run that takes longer continues in its thread and is ignored.
-fn measured(pilots: Vec<Point>) -> BTreeMap<PointId, Cost> {
+fn measure_all(pilots: Vec<Point>) -> BTreeMap<PointId, Cost> {
     let (done, measured) = mpsc::channel();
     let watch = Stopwatch::start();
     thread::spawn(move || pilots.iter().try_for_each(|point| done.send((point.id, measure(point)))));
-    let next = || measured.recv_timeout(Duration::from_secs_f64((PATIENCE - watch.seconds()).max(0.0))).ok();
+    let next =
+        || measured.recv_timeout(Duration::from_secs_f64((TIME_LIMIT - watch.seconds()).max(0.0))).ok();
     std::iter::from_fn(next).filter_map(|(id, cost)| Some((id, cost?))).collect()
 }
 
@@ -136,10 +140,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_corrects_what_is_stated_of_the_others() {
+    fn measured_costs_correct_the_stated_costs_of_other_points() {
         let points = points("messages = 1000\nrepetitions = 1");
-        let stated = stated(&points[0]);
-        let measured = BTreeMap::from([(points[0].id, stated.times(3.0))]);
+        let stated_cost = stated_cost(&points[0]);
+        let measured = BTreeMap::from([(points[0].id, stated_cost.times(3.0))]);
         assert!((correction(&points, &measured) - 3.0).abs() < 1e-9);
         assert_eq!(correction(&points, &BTreeMap::new()), 1.0);
     }

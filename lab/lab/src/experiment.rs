@@ -18,7 +18,7 @@ use crate::background::Background;
 use crate::error::InputError;
 use crate::figure::{self, FigureRequest};
 use crate::named_paths;
-use crate::named_transport::{NamedTransport, over};
+use crate::named_transport::{NamedTransport, merge_workload};
 use crate::onward::Onward;
 use crate::permission;
 use crate::point::{Point, PointId};
@@ -51,7 +51,7 @@ pub struct Experiment {
     pub title: String,
     /// Whether the records of single messages are kept.
     pub records: RecordsKept,
-    /// The interval of the time series; `None`: none is recorded.
+    /// The interval of the time series; `None` if none is recorded.
     pub series: Option<Duration>,
     /// The points of all combinations of the axes; the transports are the first axis.
     pub points: Vec<Point>,
@@ -63,14 +63,14 @@ pub struct Experiment {
     pub inputs: BTreeMap<String, String>,
 }
 
-/// Which records of single messages are kept beside the summaries.
+/// Which records of single messages are kept in addition to the summaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RecordsKept {
-    /// None: a digest stands for them.
+    /// No records; a digest represents them.
     #[default]
     None,
-    /// All of every run, also of the background.
+    /// The records of all messages of every run, including the background.
     All,
 }
 
@@ -78,7 +78,7 @@ pub enum RecordsKept {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Experiment", description = "An experiment of headofline, for `hol run`.")]
-pub(crate) struct File {
+pub(crate) struct ExperimentFile {
     /// Title of the report. Default: the file's name.
     title: Option<String>,
     /// Seed of all random numbers; the same seed gives the same run, except in the live world. Default 1.
@@ -117,7 +117,7 @@ pub(crate) struct File {
     #[serde(default, rename = "figure")]
     figures: Vec<figure::FigureTable>,
     /// An ns script that defines the network. Its path is relative to this file.
-    // It is read before; here only if it is swept.
+    // Only a swept topology arrives here; otherwise it is read before, and removed.
     #[schemars(with = "Option<String>")]
     topology: Option<Spanned<IgnoredAny>>,
     /// The network between the endpoints. Default a link of 100 Mbit/s and 10 ms.
@@ -148,7 +148,7 @@ pub(crate) struct File {
     #[schemars(with = "Option<String>")]
     pub(crate) root: Spanned<Root>,
     /// Axes: lists of values by dotted key; every combination is a point.
-    // Axes are taken out before; named here so that errors list them as known.
+    // Axes are removed before; named here so that errors list them as known.
     #[serde(rename = "sweep")]
     #[schemars(with = "Option<Axes>")]
     _sweep: Option<IgnoredAny>,
@@ -165,7 +165,7 @@ pub(crate) struct File {
 enum Axes {
     /// Lists of values, by dotted key.
     One(BTreeMap<String, Vec<serde_json::Value>>),
-    /// Groups of which each is combined with the others.
+    /// Several groups, each of which is combined with all others.
     Several(Vec<BTreeMap<String, Vec<serde_json::Value>>>),
 }
 
@@ -193,8 +193,8 @@ impl Experiment {
     pub fn parse(name: &str, source: &Source) -> Result<Self, InputError> {
         let (mut experiment, places) = Self::read(name, source)?;
         for (index, (point, place)) in experiment.points.iter_mut().zip(places).enumerate() {
-            let placed = point.clone().placed(&point.world);
-            *point = placed.map_err(|problem| {
+            let in_named_world = point.clone().in_named_world(&point.world);
+            *point = in_named_world.map_err(|problem| {
                 let problem = problem.to_string();
                 source.error(&key_of(index, &problem, source).unwrap_or(place), problem)
             })?;
@@ -210,8 +210,8 @@ impl Experiment {
     /// Returns why this machine cannot run the experiment: the first point whose world is missing or does
     /// not support it; `None` if it can.
     pub fn why_unsupported(&self) -> Option<String> {
-        let placed = self.points.iter().map(|point| point.clone().placed(&point.world));
-        placed.filter_map(Result::err).map(|problem| problem.to_string()).next()
+        let in_named_world = self.points.iter().map(|point| point.clone().in_named_world(&point.world));
+        in_named_world.filter_map(Result::err).map(|problem| problem.to_string()).next()
     }
 
     /// Parses an experiment called `name` without checking its worlds; returns for each point where the file
@@ -219,14 +219,14 @@ impl Experiment {
     pub(crate) fn read(name: &str, source: &Source) -> Result<(Self, Vec<Range<usize>>), InputError> {
         let mut table = source.table()?;
         let combinations = combinations(&mut table, source)?;
-        // Each has a transport at least, so too many are refused before any of them is read.
+        // Each combination has at least one transport, so too many are refused before any of them is read.
         let checked = source.permission().check_size(combinations.len(), 0);
         checked.map_err(|problem| source.error(&(0..0), problem))?;
-        transport_options::take_set(&mut table, source)?;
-        let mut files: Vec<File> = Vec::new();
+        transport_options::apply_overrides(&mut table, source)?;
+        let mut files: Vec<ExperimentFile> = Vec::new();
         let (mut count, mut routes) = (0, 0);
         for step in &combinations {
-            let file = settle(&table, step, source)?;
+            let file = read_combination(&table, step, source)?;
             let transports = file.transports.get_ref().len();
             count += transports;
             routes += transports * permission::routes(file.network.get_ref());
@@ -239,20 +239,21 @@ impl Experiment {
         first.check_runs(&files, source)?;
         let (mut points, mut places) = (Vec::new(), Vec::new());
         for (index, twin) in first.twins().into_iter().enumerate() {
-            let own_table = over(&table, index, &combinations[0], source)?;
+            let own_table = merge_workload(&table, index, &combinations[0], source)?;
             for (file, step) in files.iter().zip(&combinations) {
-                let own = own_table.as_ref().map(|table| settle(table, step, source)).transpose()?;
+                let own =
+                    own_table.as_ref().map(|table| read_combination(table, step, source)).transpose()?;
                 let (file, table) = (own.as_ref().unwrap_or(file), own_table.as_ref().unwrap_or(&table));
                 let axes = step.iter().map(|set| (set.key.clone(), set.text())).collect();
                 let point = file.point(name, index, twin, axes);
                 point.scenario(0).check().map_err(|e| file.why_unsupported(&e, table, step, source))?;
-                points.push(point.settled());
+                points.push(point.with_defaults());
                 places.push(file.world.span());
             }
         }
         let swept: Vec<&str> =
             combinations.first().into_iter().flatten().map(|set| set.key.as_str()).collect();
-        let figures = first.figures.iter().map(|figure| figure.settled(&swept, &points));
+        let figures = first.figures.iter().map(|figure| figure.resolve(&swept, &points));
         let figures =
             figures.collect::<Result<_, _>>().map_err(|(span, problem)| source.error(&span, problem))?;
         let title = first.title.clone().unwrap_or_else(|| name.to_owned());
@@ -269,9 +270,10 @@ impl Experiment {
         let there = world.open().and_then(|world| world.provenance());
         there.map_err(|problem| InputError { place, problem: problem.to_string() })?;
         let mut refused = Vec::new();
-        let placed = self.points.into_iter().map(|point| point.placed(world));
-        self.points =
-            placed.filter_map(|point| point.map_err(|why| refused.push(why.to_string())).ok()).collect();
+        let in_named_world = self.points.into_iter().map(|point| point.in_named_world(world));
+        self.points = in_named_world
+            .filter_map(|point| point.map_err(|why| refused.push(why.to_string())).ok())
+            .collect();
         Ok((self, refused))
     }
 
@@ -292,17 +294,22 @@ impl Experiment {
     }
 }
 
-/// Reads the file with the values of one combination.
-fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> Result<File, InputError> {
+/// Reads the file with the values of one combination of the axes.
+fn read_combination<'s>(
+    table: &DeTable<'s>,
+    step: &[Assignment<'s>],
+    source: &Source,
+) -> Result<ExperimentFile, InputError> {
     let table = with_values(table, step, source)?;
     check_shapes(&table, source)?;
-    let file: File = toml_reader::from_table(&table).map_err(|e| match culprit(&table, e.message()) {
-        Some(span) => source.error(&span, plain_words(&with_keys(&table, e.message()))),
-        None => source.explain(e),
-    })?;
+    let file: ExperimentFile =
+        toml_reader::from_table(&table).map_err(|e| match offending_key(&table, e.message()) {
+            Some(span) => source.error(&span, plain_words(&with_keys(&table, e.message()))),
+            None => source.explain(e),
+        })?;
     let checked = source.permission().check(&file).and_then(|()| file.check());
     checked.map_err(|(span, problem)| source.error(&span, problem))?;
-    file.beside(&table, source)
+    file.with_absolute_paths(&table, source)
 }
 
 fn with_values<'s>(
@@ -312,12 +319,12 @@ fn with_values<'s>(
 ) -> Result<DeTable<'s>, InputError> {
     let mut table = table.clone();
     step.iter().try_for_each(|set| set.apply(&mut table, source))?;
-    round_trips::halve(&mut table, source)?;
-    named_paths::put_in_place(&mut table, source)?;
+    round_trips::replace_rtt(&mut table, source)?;
+    named_paths::resolve_paths(&mut table, source)?;
     Ok(table)
 }
 
-/// Refuses lists in place of tables, which a kind of table would take as the values of the keys in their order.
+/// Rejects lists in place of tables: serde would assign their values to the keys in order.
 fn check_shapes(table: &DeTable<'_>, source: &Source) -> Result<(), InputError> {
     for (key, value) in table {
         let keys = schema::table_keys();
@@ -351,10 +358,10 @@ fn span<T>(written: Option<&Spanned<T>>) -> Range<usize> {
 }
 
 fn list_for_table(list: &Spanned<DeValue<'_>>, source: &Source) -> InputError {
-    source.error(&list.span(), "a list is not a table; write { key = … }, or a table of its own")
+    source.error(&list.span(), "this must be a table, not a list; write { key = … }, or a [table]")
 }
 
-/// Returns the span of the key that a world names in its `problem` with a point.
+/// Returns the span of the key that the world's `problem` with a point names.
 fn key_of(point: usize, problem: &str, source: &Source) -> Option<Range<usize>> {
     let mut table = source.table().ok()?;
     let combinations = combinations(&mut table, source).ok()?;
@@ -371,14 +378,14 @@ pub(crate) fn named_in(table: &DeTable<'_>, at: &str, problem: &str) -> Option<R
 
 /// Returns the span of the `[workload]` key whose removal removes the problem: a workload is deserialized as a whole, and its error
 /// has no position.
-fn culprit(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
+fn offending_key(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
     let DeValue::Table(workload) = table.get("workload")?.get_ref() else { return None };
     let spans = workload.iter().filter(|(key, _)| {
         let mut without = table.clone();
         if let Some(DeValue::Table(inner)) = without.get_mut("workload").map(Spanned::as_mut) {
             inner.remove(key.get_ref().as_ref());
         }
-        let other = toml_reader::from_table::<File>(&without).err();
+        let other = toml_reader::from_table::<ExperimentFile>(&without).err();
         other.is_none_or(|other| other.message() != problem && !other.message().starts_with("missing field"))
     });
     let is_unknown = problem.starts_with("unknown field");
@@ -395,7 +402,7 @@ fn with_keys(table: &DeTable<'_>, message: &str) -> String {
     }
 }
 
-impl File {
+impl ExperimentFile {
     fn check(&self) -> Result<(), (Range<usize>, String)> {
         let repetitions = *self.repetitions.get_ref();
         let least = u64::from(repetitions.least);
@@ -403,7 +410,7 @@ impl File {
         if self.runs_programs()
             && let Some(given) = &self.messages
         {
-            let problem = "programs send what they send, once a repetition; remove `messages`";
+            let problem = "`messages` does not apply to programs, which run once per repetition; remove it";
             return Err((given.span(), problem.to_owned()));
         }
         if messages < least {
@@ -419,18 +426,17 @@ impl File {
             return Err((span(self.messages.as_ref()), problem));
         }
         if let Some(part) = self.timeline.as_ref().filter(|part| *part.get_ref() < SHORTEST_PART) {
-            let problem = format!("parts of a run last {SHORTEST_PART} at least");
+            let problem = format!("`timeline` must be at least {SHORTEST_PART}");
             return Err((part.span(), problem));
         }
         if let Some(interval) =
             self.series.as_ref().filter(|interval| *interval.get_ref() < SHORTEST_INTERVAL)
         {
-            let problem =
-                format!("a run is looked at every {SHORTEST_INTERVAL} at most; write series = \"10ms\"");
+            let problem = format!("`series` must be at least {SHORTEST_INTERVAL}; write series = \"10ms\"");
             return Err((interval.span(), problem));
         }
         if let Some(topology) = &self.topology {
-            let problem = "a topology cannot be swept; sweep what is different, such as network.links.0.delay, or \
+            let problem = "a topology cannot be swept; sweep the keys that differ, such as network.links.0.delay, or \
                            write an experiment for each script";
             return Err((topology.span(), problem.to_owned()));
         }
@@ -440,7 +446,7 @@ impl File {
         }
         if let Some(label) = self.shared_label() {
             let problem = format!(
-                "two transports are called {label:?}; leave one out, or name it in a file, as in \
+                "two transports are called {label:?}; remove one, or give it another label in the file, as in \
                  {{ spec = {label:?}, label = \"another\" }}"
             );
             return Err((self.transports.span(), problem));
@@ -459,18 +465,18 @@ impl File {
                 Err((precision.span(), problem))
             }
             Some(precision) if precision.get_ref().is_zero() || repetitions.least < 2 => {
-                let problem = "a precision above 0% needs an interval, and that two repetitions".to_owned();
+                let problem = "`precision` must be above 0% and needs at least two repetitions, from which the confidence interval is computed".to_owned();
                 Err((precision.span(), problem))
             }
             _ => Ok(()),
         }
     }
 
-    /// Makes the paths that the file names absolute; they are relative to it.
-    fn beside(mut self, table: &DeTable<'_>, source: &Source) -> Result<Self, InputError> {
+    /// Makes the paths that the file names absolute; they are relative to the file.
+    fn with_absolute_paths(mut self, table: &DeTable<'_>, source: &Source) -> Result<Self, InputError> {
         self.programs.iter_mut().try_for_each(|program| programs::find_files(program, source))?;
         programs::find_root(&mut self.root, source)?;
-        traces::play(&mut self.network, table, source)?;
+        traces::read_trace(&mut self.network, table, source)?;
         traces::read_distributions(&mut self.network, source)?;
         Ok(self)
     }
@@ -489,7 +495,7 @@ impl File {
         Err(source.error(&self.repetitions.span(), problem))
     }
 
-    /// A name that two transports have which are not the same.
+    /// Returns a label that two different transports share.
     fn shared_label(&self) -> Option<&str> {
         let mut known: BTreeMap<&str, &NamedTransport> = BTreeMap::new();
         let mut transports = self.transports.get_ref().iter();
@@ -501,7 +507,7 @@ impl File {
         other.map(|named| named.label.as_str())
     }
 
-    /// Returns for each transport how many before it are the same under the same name.
+    /// Returns for each transport how many equal ones with the same label precede it.
     fn twins(&self) -> Vec<u32> {
         let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
         let transports = self.transports.get_ref().iter();

@@ -118,12 +118,12 @@ pub const KNOWN: &[KnownDifference] = &[
 
 /// An MTU, in octets, that only loopback has.
 const LARGE_MTU: u64 = 9_000;
-/// A message size, in octets, that exceeds SCTP's default receive buffer.
+/// The size of a message, in octets, from which on it exceeds SCTP's default receive buffer.
 const LONG_MESSAGE: u64 = 100_000;
-/// A queue length, in packets, at which the order of simultaneous packets matters.
+/// The length of a queue, in packets, up to which the order of simultaneous packets matters.
 const SHORT_QUEUE: u64 = 10;
 
-/// How reliable the results of some points are.
+/// The differences between the model and Linux that affect the results of some points.
 #[derive(Debug, Clone, Default)]
 pub struct Fidelity {
     /// The known differences that affect at least one of the points.
@@ -145,21 +145,21 @@ impl Fidelity {
 }
 
 /// A quantity of a point that random scenarios draw from a range.
-struct Quantity {
+struct ComparedQuantity {
     name: &'static str,
     unit: &'static str,
     of: fn(&Point) -> Vec<f64>,
     compared: [f64; 2],
 }
 
-const QUANTITIES: [Quantity; 5] = [
-    Quantity {
+const QUANTITIES: [ComparedQuantity; 5] = [
+    ComparedQuantity {
         name: "messages",
         unit: " octets",
         of: |point| point.workload.longest().map(|octets| octets as f64).into_iter().collect(),
         compared: COMPARED.size,
     },
-    Quantity {
+    ComparedQuantity {
         name: "rates",
         unit: "/s",
         of: |point| {
@@ -168,13 +168,13 @@ const QUANTITIES: [Quantity; 5] = [
         },
         compared: COMPARED.rate,
     },
-    Quantity {
+    ComparedQuantity {
         name: "one-way delays",
         unit: " ms",
         of: |point| point.network.directions().map(|settings| settings.delay.as_millis_f64()).to_vec(),
         compared: COMPARED.delay_ms,
     },
-    Quantity {
+    ComparedQuantity {
         name: "bit rates",
         unit: " kbit/s",
         of: |point| {
@@ -183,7 +183,7 @@ const QUANTITIES: [Quantity; 5] = [
         },
         compared: COMPARED.bandwidth_kbps,
     },
-    Quantity {
+    ComparedQuantity {
         name: "losses",
         unit: " %",
         of: |point| {
@@ -198,8 +198,8 @@ const QUANTITIES: [Quantity; 5] = [
     },
 ];
 
-impl Quantity {
-    /// Returns the values outside of the range; `None` if there are none. Zero is never outside.
+impl ComparedQuantity {
+    /// Returns a description of the values outside of the range; `None` if there are none. Zero is never outside.
     fn outside(&self, points: &[&Point]) -> Option<String> {
         let Self { name, unit, of, compared: [least, most] } = self;
         let is_outside = |value: &f64| value > most || (value < least && *value != 0.0);
@@ -211,7 +211,7 @@ impl Quantity {
     }
 }
 
-/// Returns the conditions of these points that random scenarios do not have.
+/// Returns a description of each condition of these points that random scenarios do not have.
 fn outside(points: &[&Point]) -> Vec<String> {
     let mut stacks: Vec<&str> =
         points.iter().filter(|point| is_ours(point)).map(|p| p.transport.stack()).collect();
@@ -235,7 +235,7 @@ fn has_graph(point: &Point) -> bool {
     !(network.nodes.is_empty() && network.links.is_empty() && network.lans.is_empty())
 }
 
-/// Returns whether the point runs endpoints of our own, which follow a stack.
+/// Returns whether the point runs this project's own endpoints, which follow a stack.
 fn is_ours(point: &Point) -> bool {
     point.transport.kind() == Kind::Tcp || is_sctp(point)
 }
@@ -257,14 +257,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_compared_has_nothing_outside() {
+    fn a_point_within_the_compared_ranges_has_nothing_outside() {
         let Fidelity { known, outside } =
             fidelity("transports = [\"tcp\", \"sctp:streams=8\"]\nnetwork.loss = \"1%\"\n");
         assert!(known.is_empty() && outside.is_empty(), "{known:?} {outside:?}");
     }
 
     #[test]
-    fn each_thing_outside_is_named_once_with_what_was_compared() {
+    fn each_value_outside_is_named_once_with_its_range() {
         let Fidelity { outside, .. } = fidelity(
             "transports = [\"tcp:stack=linux-2.6.16\", \"sctp:stack=linux-2.6.16\"]\nnetwork.delay = \"300ms\"\nnetwork.loss = \"20%\"\n",
         );

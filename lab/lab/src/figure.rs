@@ -41,7 +41,7 @@ pub(crate) struct FigureTable {
 
 impl FigureTable {
     /// Returns the figure, or an error if its keys are not swept or no point has its metric.
-    pub(crate) fn settled(
+    pub(crate) fn resolve(
         &self,
         swept: &[&str],
         points: &[Point],
@@ -51,7 +51,7 @@ impl FigureTable {
             false => Err((key.span(), unswept(key.get_ref(), swept))),
         };
         let metric = match &self.metric {
-            Some(metric) if told(metric.get_ref(), points) => metric.get_ref().clone(),
+            Some(metric) if is_reported(metric.get_ref(), points) => metric.get_ref().clone(),
             Some(metric) if !METRICS.contains(&metric.get_ref().as_str()) => {
                 let problem =
                     format!("unknown metric {:?}; known are {}", metric.get_ref(), METRICS.join(", "));
@@ -82,7 +82,7 @@ impl FigureTable {
 }
 
 /// Returns whether a program reports the metric.
-fn told(metric: &str, points: &[Point]) -> bool {
+fn is_reported(metric: &str, points: &[Point]) -> bool {
     points.iter().any(|point| point.metrics().any(|(name, _)| name == metric))
 }
 

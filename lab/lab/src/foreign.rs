@@ -1,21 +1,21 @@
-//! Files of other tools, told by their contents, and what can be done with them here.
+//! Recognises files of other tools by their contents, and describes what this program can do with them.
 
 use std::borrow::Cow;
 
-/// A kind of file: texts of which each has one that the file contains, and what to say of it.
+/// A kind of file: it contains a text of each group in `all`. `sentence` describes it and what to do with it.
 struct Kind {
     all: &'static [&'static [&'static str]],
     sentence: &'static str,
 }
 
-/// The first octets of compressed files, the program of their format, and what to say of them.
+/// The first octets of compressed files, the program of the format, and the end of a sentence about the file.
 const COMPRESSED: [(&[u8], &str, &str); 3] = [
     (b"\x1f\x8b", "gzip", "is compressed by gzip; decompress it with `gunzip`"),
     (b"\x28\xb5\x2f\xfd", "zstd", "is compressed by zstd; decompress it with `zstd -d`"),
     (b"\xfd7zXZ\0", "xz", "is compressed by xz; decompress it with `xz -d`"),
 ];
 
-/// Other files that begin with these octets.
+/// The first octets of other files, and the end of a sentence about the file.
 const BINARY: [(&[u8], &str); 7] = [
     (b"PK\x03\x04", "is a zip archive; unpack it with `unzip`"),
     (b"\xd4\xc3\xb2\xa1", CAPTURE),
@@ -67,23 +67,23 @@ const TEXTS: [Kind; 9] = [
     },
 ];
 
-/// How much of a file is looked at, in octets.
-const LOOKED_AT: usize = 64 << 10;
+/// The number of octets at the start of a file that are searched.
+const SEARCHED: usize = 64 << 10;
 
 /// Returns the program that decompresses a file with this beginning, if it is compressed.
 pub fn compression(octets: &[u8]) -> Option<&'static str> {
     COMPRESSED.iter().find(|(magic, ..)| octets.starts_with(magic)).map(|(_, program, _)| *program)
 }
 
-/// Returns what a file of another tool is and what to do with it, as the end of a sentence that begins with its name; `None` if it is
-/// of no tool that is known.
+/// Returns which other tool's file this is and what to do with it, as the end of a sentence that begins with the file's name; `None` if the
+/// tool is unknown.
 pub fn foreign(octets: &[u8]) -> Option<&'static str> {
     let compressed = COMPRESSED.iter().map(|(magic, _, sentence)| (magic, sentence));
     let mut binary = compressed.chain(BINARY.iter().map(|(magic, sentence)| (magic, sentence)));
     if let Some((_, sentence)) = binary.find(|(magic, _)| octets.starts_with(magic)) {
         return Some(sentence);
     }
-    let text: Cow<'_, str> = String::from_utf8_lossy(&octets[..octets.len().min(LOOKED_AT)]);
+    let text: Cow<'_, str> = String::from_utf8_lossy(&octets[..octets.len().min(SEARCHED)]);
     let has_one = |texts: &&[&str]| texts.iter().any(|wanted| text.contains(wanted));
     TEXTS.iter().find(|kind| kind.all.iter().all(has_one)).map(|kind| kind.sentence)
 }

@@ -44,7 +44,7 @@ pub struct Manifest {
     pub shard: Option<Shard>,
     /// Whether the records of single messages are kept.
     pub records: RecordsKept,
-    /// How often runs are looked at for their time series, if they are.
+    /// Sampling interval of time series, if recorded.
     #[serde(
         default,
         rename = "series_ns",
@@ -98,8 +98,8 @@ impl Manifest {
             origin: Origin::of_this_program(files),
             study: study.map(str::to_owned),
             title: title.to_owned(),
-            world: each_once(experiments, |point| point.world.to_string()),
-            provenance: each_once(experiments, |point| point.provenance.clone()),
+            world: distinct(experiments, |point| point.world.to_string()),
+            provenance: distinct(experiments, |point| point.provenance.clone()),
             shard: None,
             records: if keep { RecordsKept::All } else { RecordsKept::None },
             series: experiments.iter().filter_map(|e| e.series).min(),
@@ -111,7 +111,7 @@ impl Manifest {
     }
 
     /// Returns whether both manifests describe the same runs, so that one can be continued with the other.
-    pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
+    pub(crate) fn describes_same_runs(&self, other: &Self) -> bool {
         let ask = |m: &Self| {
             let points = m.points.iter().map(|p| (p.id, p.experiment.clone(), p.repetitions, p.precision));
             (m.format, m.version.clone(), m.shard, m.records, m.series, points.collect::<Vec<_>>())
@@ -121,7 +121,7 @@ impl Manifest {
 }
 
 /// Returns the distinct values of `of` over all points, joined.
-fn each_once(experiments: &[Experiment], of: impl Fn(&Point) -> String) -> String {
+fn distinct(experiments: &[Experiment], of: impl Fn(&Point) -> String) -> String {
     let said: BTreeSet<String> = experiments.iter().flat_map(|e| &e.points).map(of).collect();
     said.into_iter().collect::<Vec<_>>().join(", ")
 }

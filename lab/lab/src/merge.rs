@@ -15,7 +15,7 @@ use crate::point::RunKey;
 use crate::run_result::RunResult;
 use crate::run_results::RunResults;
 use crate::shard::{Shard, shares};
-use crate::store::{Store, is_begun, load};
+use crate::store::{Store, is_result_directory, load};
 use crate::verify::differences;
 
 /// The result of a merge.
@@ -32,8 +32,8 @@ pub struct MergeResult {
     pub lacking: Vec<(Shard, u64)>,
 }
 
-/// Merges `parts` in `out`, which is new or has some of them already. A directory of parts stands for all of
-/// them. Does not change the parts.
+/// Merges `parts` into `out`, which is new or contains some of them already. A directory of parts stands for all of them. Does not change
+/// the parts.
 pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<MergeResult, LabError> {
     let parts = parts.iter().map(|dir| expand(dir)).collect::<Result<Vec<_>, LabError>>()?.concat();
     let read =
@@ -58,7 +58,7 @@ pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merg
                 repeated += 1;
                 continue;
             }
-            bring(dir, out, store.manifest(), run.key)?;
+            copy_run_files(dir, out, store.manifest(), run.key)?;
             store.append(Ok(run))?;
             finished.insert(run.clone());
             from.insert(run.key, dir);
@@ -72,18 +72,18 @@ pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merg
             finished.fail(run);
         }
     }
-    let lacking = lacking(read.iter().map(|(_, (manifest, _))| manifest.shard), &store, &finished);
+    let lacking = missing_runs(read.iter().map(|(_, (manifest, _))| manifest.shard), &store, &finished);
     Ok(MergeResult { store, finished, repeated, lacking })
 }
 
-/// Returns the directory if it is a part, else the result directories in it.
+/// Returns the directory itself if it is a part, otherwise the result directories in it.
 fn expand(dir: &Path) -> Result<Vec<PathBuf>, LabError> {
-    if is_begun(dir) {
+    if is_result_directory(dir) {
         return Ok(vec![dir.to_owned()]);
     }
     let entries = fs::read_dir(dir).map_err(|e| LabError::file("read", dir, e))?;
     let mut parts: Vec<PathBuf> =
-        entries.flatten().map(|entry| entry.path()).filter(|path| is_begun(path)).collect();
+        entries.flatten().map(|entry| entry.path()).filter(|path| is_result_directory(path)).collect();
     parts.sort();
     if parts.is_empty() {
         let problem =
@@ -96,7 +96,7 @@ fn expand(dir: &Path) -> Result<Vec<PathBuf>, LabError> {
 
 fn check_same(first: &Path, manifest: &Manifest, dir: &Path, other: &Manifest) -> Result<(), LabError> {
     let other = Manifest { shard: None, ..other.clone() };
-    if manifest.asks_the_same(&other) {
+    if manifest.describes_same_runs(&other) {
         return Ok(());
     }
     let what = match (manifest.version == other.version, manifest.provenance == other.provenance) {
@@ -138,7 +138,7 @@ fn check_equal(
 }
 
 /// Copies the large files of a run, before the run is added to the journal.
-fn bring(part: &Path, out: &Path, manifest: &Manifest, key: RunKey) -> Result<(), LabError> {
+fn copy_run_files(part: &Path, out: &Path, manifest: &Manifest, key: RunKey) -> Result<(), LabError> {
     for table in tables_of(manifest, key) {
         copy(&part.join(&table), &out.join(&table))?;
     }
@@ -182,7 +182,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// Returns the parts that lack runs, if all joined directories are parts of the same division.
-fn lacking(
+fn missing_runs(
     shards: impl Iterator<Item = Option<Shard>>,
     store: &Store,
     finished: &RunResults,

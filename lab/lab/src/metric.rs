@@ -1,6 +1,6 @@
 //! The table of metrics: name, unit, which of two values is better, and how the value of a run is computed.
 //!
-//! Tables, figures, claims and the terminal read this table. A new metric is a variant of [`Metric`] and an entry of [`TABLE`].
+//! Tables, figures, claims and the terminal use this table. A new metric is a variant of [`Metric`] and an entry of [`TABLE`].
 
 use hol_base::Duration;
 use hol_measure::{Interval, Playback, RecordKind, Summary, jain};
@@ -47,11 +47,11 @@ pub enum Metric {
     Outage,
     /// Messages that were late because of a disruption, or never arrived.
     LateMessages,
-    /// From a disruption until the first of the messages that it made late was delivered, in ms.
+    /// The time from a disruption until the first of the messages that it made late was delivered, in ms.
     BacklogFirst,
-    /// The same until the last of them was.
+    /// The time from a disruption until the last of the messages that it made late was delivered, in ms.
     BacklogLast,
-    /// From a disruption until the transport told the application that the connection had failed, in ms.
+    /// The time from a disruption until the transport reported to the application that the connection had failed, in ms.
     Noticed,
     /// A metric that a program reports, in its own unit.
     #[serde(skip)]
@@ -69,7 +69,7 @@ pub struct MetricInfo {
     pub title: &'static str,
     /// Unit of the metric.
     pub unit: &'static str,
-    /// Which of two values is the better one.
+    /// Which of two values is better.
     pub better: Better,
     /// The words for the first of two values if it is better, and if it is worse.
     pub comparatives: [&'static str; 2],
@@ -77,8 +77,7 @@ pub struct MetricInfo {
     pub equal: &'static str,
     /// Largest possible value of the metric, if there is one.
     pub most: Option<f64>,
-    /// Whether the metric is meaningless if the load was not carried. A throughput is not: it shows what was
-    /// carried.
+    /// Whether the metric is meaningless if the load was not carried. A throughput is not: it shows the load that was carried.
     pub needs_load: bool,
     /// Whether the metric is a duration with one value per run.
     pub is_time_of_run: bool,
@@ -86,7 +85,7 @@ pub struct MetricInfo {
     pub column: &'static str,
     /// Name of the column with the closed form in that file, and a description of the closed form.
     pub theory: Option<[&'static str; 2]>,
-    /// Which points have the metric; `None`: all.
+    /// Which points have the metric; `None` if all do.
     pub needs: Option<MetricRequirement>,
     /// How the value of a run is computed.
     pub extract: Extract,
@@ -99,7 +98,7 @@ pub struct MetricInfo {
 pub struct MetricRequirement {
     /// Returns whether a point meets the condition.
     pub is_met: fn(&Point) -> bool,
-    /// What to change if no point has it.
+    /// The change to an experiment after which points have the metric.
     pub cure: &'static str,
 }
 
@@ -194,10 +193,10 @@ pub const TABLE: [MetricInfo; 17] = [
         needs: Some(FLOWS),
         extract: Extract::Run(|_, run| throughput(run)),
         columns: &[
-            printed("throughput_kbps", |point| mean(point.mean_of(Metric::Throughput))),
-            printed("throughput_ci95_kbps", |point| half_width(point.mean_of(Metric::Throughput))),
-            printed("messages_per_s", |point| mean(point.messages_per_s())),
-            printed("messages_ci95_per_s", |point| half_width(point.messages_per_s())),
+            printed_column("throughput_kbps", |point| mean(point.mean_of(Metric::Throughput))),
+            printed_column("throughput_ci95_kbps", |point| half_width(point.mean_of(Metric::Throughput))),
+            printed_column("messages_per_s", |point| mean(point.messages_per_s())),
+            printed_column("messages_ci95_per_s", |point| half_width(point.messages_per_s())),
         ],
         ..TIME
     },
@@ -210,9 +209,9 @@ pub const TABLE: [MetricInfo; 17] = [
         needs: Some(FLOWS),
         extract: Extract::Run(|_, run| run.connect_time.map(|time| time.as_millis_f64())),
         columns: &[
-            printed("connect_ms", |point| mean(point.mean_of(Metric::ConnectTime))),
-            printed("connect_ci95_ms", |point| half_width(point.mean_of(Metric::ConnectTime))),
-            printed("unconnected", |point| json!(point.unconnected())),
+            printed_column("connect_ms", |point| mean(point.mean_of(Metric::ConnectTime))),
+            printed_column("connect_ci95_ms", |point| half_width(point.mean_of(Metric::ConnectTime))),
+            printed_column("unconnected", |point| json!(point.unconnected())),
         ],
         ..TIME
     },
@@ -233,10 +232,10 @@ pub const TABLE: [MetricInfo; 17] = [
             jain(&octets.collect::<Vec<_>>()).filter(|_| point.competitors() > 0)
         }),
         columns: &[
-            printed("background_kbps", |point| mean(point.background_kbps())),
-            kept("background_ci95_kbps", |point| half_width(point.background_kbps())),
-            printed("fairness", |point| mean(point.mean_of(Metric::Fairness))),
-            kept("fairness_ci95", |point| half_width(point.mean_of(Metric::Fairness))),
+            printed_column("background_kbps", |point| mean(point.background_kbps())),
+            stored_column("background_ci95_kbps", |point| half_width(point.background_kbps())),
+            printed_column("fairness", |point| mean(point.mean_of(Metric::Fairness))),
+            stored_column("fairness_ci95", |point| half_width(point.mean_of(Metric::Fairness))),
         ],
         ..TIME
     },
@@ -262,8 +261,8 @@ pub const TABLE: [MetricInfo; 17] = [
         column: "first_octets_ms",
         extract: Extract::Run(|_, run| run.other.get(&RecordKind::Head)?.latency.mean_ms()),
         columns: &[
-            printed("first_octets_ms", |point| mean(point.mean_of(Metric::FirstOctets))),
-            kept("first_octets_ci95_ms", |point| half_width(point.mean_of(Metric::FirstOctets))),
+            printed_column("first_octets_ms", |point| mean(point.mean_of(Metric::FirstOctets))),
+            stored_column("first_octets_ci95_ms", |point| half_width(point.mean_of(Metric::FirstOctets))),
         ],
         ..TIME
     },
@@ -278,8 +277,8 @@ pub const TABLE: [MetricInfo; 17] = [
             parts.iter().find_map(|kind| run.other.get(kind))?.latency.mean_ms()
         }),
         columns: &[
-            printed("objects_ms", |point| mean(point.mean_of(Metric::ObjectTime))),
-            kept("objects_ci95_ms", |point| half_width(point.mean_of(Metric::ObjectTime))),
+            printed_column("objects_ms", |point| mean(point.mean_of(Metric::ObjectTime))),
+            stored_column("objects_ci95_ms", |point| half_width(point.mean_of(Metric::ObjectTime))),
         ],
         ..TIME
     },
@@ -296,8 +295,8 @@ pub const TABLE: [MetricInfo; 17] = [
         needs: Some(FRAMES),
         extract: Extract::Summary(|run| run.playback.as_ref().map(Playback::playable_percent)),
         columns: &[
-            printed("playable_percent", |point| mean(point.mean_of(Metric::Playable))),
-            kept("playable_ci95_percent", |point| half_width(point.mean_of(Metric::Playable))),
+            printed_column("playable_percent", |point| mean(point.mean_of(Metric::Playable))),
+            stored_column("playable_ci95_percent", |point| half_width(point.mean_of(Metric::Playable))),
         ],
         ..TIME
     },
@@ -312,8 +311,8 @@ pub const TABLE: [MetricInfo; 17] = [
         needs: Some(FRAMES),
         extract: Extract::Summary(|run| run.playback.as_ref().and_then(Playback::glitches_per_minute)),
         columns: &[
-            printed("glitches_per_minute", |point| mean(point.mean_of(Metric::Glitches))),
-            kept("glitches_ci95_per_minute", |point| half_width(point.mean_of(Metric::Glitches))),
+            printed_column("glitches_per_minute", |point| mean(point.mean_of(Metric::Glitches))),
+            stored_column("glitches_ci95_per_minute", |point| half_width(point.mean_of(Metric::Glitches))),
         ],
         ..TIME
     },
@@ -330,9 +329,9 @@ pub const TABLE: [MetricInfo; 17] = [
             run.packets_lost.filter(|_| completed > 0).map(|lost| lost as f64 / completed as f64)
         }),
         columns: &[
-            printed("packets", |point| json!(point.packets())),
-            printed("packets_lost_each", |point| mean(point.mean_of(Metric::PacketsLost))),
-            kept("packets_lost_each_ci95", |point| half_width(point.mean_of(Metric::PacketsLost))),
+            printed_column("packets", |point| json!(point.packets())),
+            printed_column("packets_lost_each", |point| mean(point.mean_of(Metric::PacketsLost))),
+            stored_column("packets_lost_each_ci95", |point| half_width(point.mean_of(Metric::PacketsLost))),
         ],
         ..TIME
     },
@@ -361,9 +360,9 @@ pub const TABLE: [MetricInfo; 17] = [
         needs: Some(DISRUPTED),
         extract: Extract::Run(|_, run| run.outage_ms()),
         columns: &[
-            printed("outage_ms", |point| mean(point.mean_of(Metric::Outage))),
-            printed("outage_ci95_ms", |point| half_width(point.mean_of(Metric::Outage))),
-            printed("runs_not_recovered", |point| json!(point.unrecovered_runs())),
+            printed_column("outage_ms", |point| mean(point.mean_of(Metric::Outage))),
+            printed_column("outage_ci95_ms", |point| half_width(point.mean_of(Metric::Outage))),
+            printed_column("runs_not_recovered", |point| json!(point.unrecovered_runs())),
         ],
         ..TIME
     },
@@ -381,8 +380,8 @@ pub const TABLE: [MetricInfo; 17] = [
             (!run.outages.is_empty()).then_some(late)
         }),
         columns: &[
-            printed("late_messages", |point| mean(point.mean_of(Metric::LateMessages))),
-            kept("late_messages_ci95", |point| half_width(point.mean_of(Metric::LateMessages))),
+            printed_column("late_messages", |point| mean(point.mean_of(Metric::LateMessages))),
+            stored_column("late_messages_ci95", |point| half_width(point.mean_of(Metric::LateMessages))),
         ],
         ..TIME
     },
@@ -394,8 +393,8 @@ pub const TABLE: [MetricInfo; 17] = [
         needs: Some(DISRUPTED),
         extract: Extract::Run(|_, run| longest(run.outages.iter().map(|outage| outage.first))),
         columns: &[
-            printed("backlog_first_ms", |point| mean(point.mean_of(Metric::BacklogFirst))),
-            kept("backlog_first_ci95_ms", |point| half_width(point.mean_of(Metric::BacklogFirst))),
+            printed_column("backlog_first_ms", |point| mean(point.mean_of(Metric::BacklogFirst))),
+            stored_column("backlog_first_ci95_ms", |point| half_width(point.mean_of(Metric::BacklogFirst))),
         ],
         ..TIME
     },
@@ -407,8 +406,8 @@ pub const TABLE: [MetricInfo; 17] = [
         needs: Some(DISRUPTED),
         extract: Extract::Run(|_, run| longest(run.outages.iter().map(|outage| outage.last))),
         columns: &[
-            printed("backlog_last_ms", |point| mean(point.mean_of(Metric::BacklogLast))),
-            kept("backlog_last_ci95_ms", |point| half_width(point.mean_of(Metric::BacklogLast))),
+            printed_column("backlog_last_ms", |point| mean(point.mean_of(Metric::BacklogLast))),
+            stored_column("backlog_last_ci95_ms", |point| half_width(point.mean_of(Metric::BacklogLast))),
         ],
         ..TIME
     },
@@ -425,23 +424,23 @@ pub const TABLE: [MetricInfo; 17] = [
             Some(run.failed_at?.saturating_sub(disrupted).as_millis_f64())
         }),
         columns: &[
-            printed("noticed_ms", |point| mean(point.mean_of(Metric::Noticed))),
-            kept("noticed_ci95_ms", |point| half_width(point.mean_of(Metric::Noticed))),
+            printed_column("noticed_ms", |point| mean(point.mean_of(Metric::Noticed))),
+            stored_column("noticed_ci95_ms", |point| half_width(point.mean_of(Metric::Noticed))),
         ],
         ..TIME
     },
 ];
 
-/// The longest of the times that there are, in ms.
+/// Returns the longest of the known times, in ms.
 fn longest(times: impl Iterator<Item = Option<Duration>>) -> Option<f64> {
     times.flatten().max().map(|time| time.as_millis_f64())
 }
 
-const fn printed(name: &'static str, of: fn(&PointResult) -> Value) -> Column {
+const fn printed_column(name: &'static str, of: fn(&PointResult) -> Value) -> Column {
     Column { name, is_printed: true, of }
 }
 
-const fn kept(name: &'static str, of: fn(&PointResult) -> Value) -> Column {
+const fn stored_column(name: &'static str, of: fn(&PointResult) -> Value) -> Column {
     Column { name, is_printed: false, of }
 }
 
@@ -514,7 +513,7 @@ impl Metric {
         }
     }
 
-    /// Returns the value that stands for a repetition without a value where only the order counts.
+    /// Returns the value that replaces a missing one where only the order of repetitions counts.
     pub fn worst(self) -> f64 {
         self.gain(f64::NEG_INFINITY)
     }

@@ -13,12 +13,12 @@ use crate::link_tables::each_link;
 use crate::source::{Source, replaced};
 
 /// Keys of the long form, which has no path of its own.
-const OF_LONG_FORM: [&str; 3] = ["nodes", "links", "lans"];
+const LONG_FORM_KEYS: [&str; 3] = ["nodes", "links", "lans"];
 
 /// Replaces every `path` in the network of `table` with its settings.
-pub(crate) fn put_in_place(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
+pub(crate) fn resolve_paths(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     each_link(table, |link| {
-        let has_links = OF_LONG_FORM.iter().any(|key| link.contains_key(*key));
+        let has_links = LONG_FORM_KEYS.iter().any(|key| link.contains_key(*key));
         if let Some(name) = link.get("path").filter(|_| has_links) {
             let problem = "`path` describes one link, but this network has several; set it for each, as in \
                            links = [{ from = \"client\", to = \"router\", path = \"lte\" }]";
@@ -28,7 +28,7 @@ pub(crate) fn put_in_place(table: &mut DeTable<'_>, source: &Source) -> Result<(
     })
 }
 
-/// Replaces the `path` of one table by its settings. A key of the table replaces that of both directions; a key of its `up` or `down`
+/// Replaces the `path` of one table with its settings. A key of the table overrides that of both directions; a key of its `up` or `down`
 /// that of this direction.
 fn replace(own: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     let Some(name) = own.remove("path") else { return Ok(()) };
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_for_the_keys_of_its_file_and_is_gone() {
+    fn a_name_is_replaced_by_the_keys_of_its_file() {
         for path in NamedPath::ALL.iter().copied() {
             assert_eq!(network(&format!("network = {{ path = '{path}' }}")), of_file(path), "{path}");
         }
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_beside_a_name_replace_its_own_in_both_directions_or_in_one() {
+    fn keys_next_to_a_name_override_one_or_both_directions() {
         let [up, down] = of_file(NamedPath::Lte).directions();
         let whole = network("[network]\npath = 'lte'\nrate = '1Mbit'\nloss = '1%'").directions();
         let rate = "1Mbit".parse().unwrap();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_an_axis_and_so_are_keys_beside_a_name() {
+    fn names_and_keys_next_to_them_can_be_swept() {
         let experiment =
             parse("[sweep]\n'network.path' = ['wifi', 'lte', 'starlink']\n'network.loss' = ['0%', '2%']")
                 .unwrap();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_place() {
+    fn errors_have_a_position() {
         for (text, place, cure) in [
             ("network.path = 'wfi'", "t.toml:3:16", "did you mean \"wifi\"? known: wifi, lte"),
             ("network.path = 4", "t.toml:3:16", "path = \"lte\""),

@@ -27,9 +27,8 @@ pub(crate) struct NamedTransport {
     pub(crate) has_own_workload: bool,
 }
 
-/// Returns the experiment with the workload settings of the transport at this index, which may not be swept
-/// keys.
-pub(crate) fn over<'s>(
+/// Returns the experiment with the workload settings of the transport at this index; an error if one of them is a swept key.
+pub(crate) fn merge_workload<'s>(
     table: &DeTable<'s>,
     transport: usize,
     swept: &[Assignment<'_>],
@@ -50,7 +49,7 @@ pub(crate) fn over<'s>(
     Ok(Some(table))
 }
 
-/// The keys that the transport of this place has for the workload, in the table that has them.
+/// Returns the workload settings of the transport at this index, in its table.
 fn own_workload<'t, 's>(
     table: &'t DeTable<'s>,
     transport: usize,
@@ -92,7 +91,7 @@ impl<'de> Deserialize<'de> for NamedTransport {
         struct Table {
             spec: String,
             label: Option<String>,
-            /// It is read with the workload that it goes into.
+            /// The settings are only checked with the workload that they override.
             workload: Option<BTreeMap<String, IgnoredAny>>,
         }
         struct TextOrTable;

@@ -21,8 +21,8 @@ pub struct Onward {
 }
 
 impl Onward {
-    /// Returns the onward flow for a workload over `transport`.
-    pub(crate) fn beside(&self, transport: &TransportSpec) -> hol_scenario::OnwardRequests {
+    /// Returns the onward flow next to a workload over `transport`.
+    pub(crate) fn in_scenario(&self, transport: &TransportSpec) -> hol_scenario::OnwardRequests {
         let Self { transport: own, workload } = self.clone();
         hol_scenario::OnwardRequests { transport: own.unwrap_or_else(|| transport.clone()), workload }
     }

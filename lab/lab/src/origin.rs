@@ -1,4 +1,4 @@
-//! The program that made results, and the files that it read: what somebody needs to check that theirs are the same.
+//! The program that made results, and the files that it read, so that others can check whether theirs are the same.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The program that made results, and the files that said what to run.
+/// The program that made results, and the files that determined its runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The commit that was checked out when the program was built; empty if unknown, as in builds for tests.
@@ -33,7 +33,7 @@ impl Origin {
         }
     }
 
-    /// Returns whether nothing is known.
+    /// Returns whether neither the program nor the files are known.
     pub(crate) fn is_unknown(&self) -> bool {
         *self == Self::default()
     }
@@ -67,7 +67,7 @@ fn hexadecimal(octets: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// FIPS 180-4's example, "abc".
+    /// The example "abc" of FIPS 180-4.
     #[test]
     fn the_hash_is_what_sha256sum_prints() {
         assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use hol_network::NetworkSpec;
 use hol_scenario::Root;
 
-use crate::experiment::File;
+use crate::experiment::ExperimentFile;
 use crate::worlds::WorldName;
 
 /// The prefix of files of the project.
@@ -23,7 +23,7 @@ const LIVE: &str = "live";
 pub struct Permission {
     /// Whether the experiment may run programs and name a root for them; both are files of this machine.
     pub programs: bool,
-    /// Names of the `live` worlds that the experiment may use; `None`: all.
+    /// Names of the `live` worlds that the experiment may use; `None` allows all.
     pub live: Option<Vec<String>>,
     /// The largest number of nodes.
     pub nodes: usize,
@@ -35,7 +35,7 @@ pub struct Permission {
     pub routes: usize,
     /// The largest total size of the files that it names, each counted as often as a point reads it, in octets.
     pub file_octets: usize,
-    /// The directory of the files that it names as `project:PATH`; `None`: `project` beside the experiment file.
+    /// The directory of the files that it names as `project:PATH`; by default `project` next to the experiment file.
     pub project: Option<PathBuf>,
 }
 
@@ -56,7 +56,7 @@ impl Default for Permission {
 
 impl Permission {
     /// Checks a file; returns the position of the part that is not permitted, and the problem.
-    pub(crate) fn check(&self, file: &File) -> Result<(), (Range<usize>, String)> {
+    pub(crate) fn check(&self, file: &ExperimentFile) -> Result<(), (Range<usize>, String)> {
         const PROGRAMS: &str = "an experiment with programs would read files of the server's machine; use a workload, or ask the operator of the server to start it with --programs";
         let own_root = (*file.root.get_ref() != Root::Host).then(|| file.root.span());
         let program = file.programs.first().map(|program| program.span());

@@ -20,7 +20,7 @@ use crate::worlds::WorldName;
 #[derive(Debug, Clone)]
 pub struct Plan {
     points: Vec<Point>,
-    /// The runs to be done here, if other machines do the rest.
+    /// The runs to perform on this machine, if other machines perform the rest.
     share: Option<Share>,
 }
 
@@ -42,8 +42,8 @@ impl Plan {
         Self { points, share }
     }
 
-    /// Returns the approximate processor time of each part, in µs, with the least number of repetitions, if
-    /// the plan is divided into `of` parts.
+    /// Returns the approximate processor time of each part, in µs, for the smallest number of repetitions, if the plan is divided into `of`
+    /// parts.
     pub fn work_of_parts(&self, of: usize) -> Vec<u64> {
         shares(&self.points, of).iter().map(Share::work).collect()
     }
@@ -58,7 +58,7 @@ impl Plan {
         &self.points
     }
 
-    /// Returns the number of messages of all points, with the least number of repetitions.
+    /// Returns the number of messages of all points, for the smallest number of repetitions.
     pub fn messages(&self) -> u64 {
         self.wanted(&RunResults::default()).iter().map(Job::messages).fold(0, u64::saturating_add)
     }
@@ -74,8 +74,8 @@ impl Plan {
         points.map(of).fold(0, u64::saturating_add).max(self.messages())
     }
 
-    /// Returns the runs to perform next, the longest first; of equal ones the first repetitions, so that an
-    /// interrupted sweep has results of every point. Empty when every point is precise enough.
+    /// Returns the runs to perform next, the longest first; among equal ones the first repetitions, so that an interrupted sweep has
+    /// results of every point. Empty when every point is precise enough.
     pub fn wanted(&self, finished: &RunResults) -> Vec<Job<'_>> {
         let mut seen = BTreeSet::new();
         let mut jobs = Vec::new();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_go_on_to_their_limit_while_the_mean_is_uncertain() {
+    fn repetitions_continue_to_their_limit_while_the_mean_is_uncertain() {
         let (plan, mut finished) = (plan(), RunResults::default());
         let mut counts = Vec::new();
         while !plan.wanted(&finished).is_empty() {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_precision_the_least_is_enough() {
+    fn without_a_precision_the_minimum_number_is_enough() {
         let mut point = plan().points[0].clone();
         assert!(Plan::of_points(vec![point.clone()]).messages_at_most() > 6 * plan().messages());
         point.precision = None;
@@ -177,11 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn the_stop_depends_on_the_repetitions_in_their_order_and_not_on_what_else_is_done() {
+    fn the_stop_depends_only_on_the_repetitions_in_their_order() {
         let (plan, point) = (plan(), plan().points[0].id);
         let mut finished = RunResults::default();
         for repetition in (0..8).rev() {
-            // Precise after four; the others must not count.
+            // The mean is precise after four repetitions; the later ones must not count.
             let mean = [20_000, 20_300, 20_150, 20_150, 90_000, 1, 5, 7][repetition as usize];
             finished.insert(RunResult::with_mean(RunKey { point, repetition }, mean));
         }

@@ -18,7 +18,7 @@ use crate::repetitions::Repetitions;
 use crate::resolved_transport;
 use crate::worlds::WorldName;
 
-/// A hash of everything that decides the results of a point's runs, including the version of this program.
+/// A hash of everything that determines the results of a point's runs, including the version of this program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PointId(pub u64);
@@ -50,14 +50,14 @@ pub struct Point {
     pub twin: u32,
     /// The swept keys with their values as written, in the order of the file.
     pub axes: Vec<(String, String)>,
-    /// Number of messages over the least number of repetitions.
+    /// Number of messages over the smallest number of repetitions.
     pub messages: u64,
     /// The number of repetitions.
     pub repetitions: Repetitions,
     /// Largest half width of the mean's confidence interval, as a share of the mean, at which repetitions
     /// end.
     pub precision: Option<Ratio>,
-    /// Keep what is delivered in each part of a run that is so long.
+    /// Length of the parts of a run for which deliveries are counted, if they are.
     #[serde(
         default,
         rename = "timeline_ns",
@@ -96,15 +96,15 @@ pub struct Point {
 
 impl Point {
     /// Returns the point with every default filled in, and with the identifier of its settings.
-    pub(crate) fn settled(mut self) -> Self {
+    pub(crate) fn with_defaults(mut self) -> Self {
         self.workload = self.workload.settled();
-        self.background = self.background.into_iter().map(Background::settled).collect();
+        self.background = self.background.into_iter().map(Background::with_defaults).collect();
         self.id = self.identity();
         self
     }
 
     /// Returns the point with the full name and the provenance of `world`, or an error if that world is missing or does not support it.
-    pub fn placed(mut self, world: &WorldName) -> Result<Self, RunError> {
+    pub fn in_named_world(mut self, world: &WorldName) -> Result<Self, RunError> {
         let there = world.open()?;
         self.world = WorldName::of(&there.name(), "");
         self.provenance = there.provenance()?;
@@ -128,7 +128,7 @@ impl Point {
             programs,
             ..
         } = self;
-        // If the world is missing, results keep the id that they have.
+        // If the world is missing, stored results keep their id.
         let Ok(world) = self.world.open() else { return self.id };
         let transport = world.recorded_settings(&self.scenario(0));
         let least = u64::from(repetitions.least);
@@ -174,7 +174,7 @@ impl Point {
         self.messages / least + u64::from(u64::from(repetition) < self.messages % least)
     }
 
-    /// Returns the largest number of repetitions: the least number if there is no precision.
+    /// Returns the largest number of repetitions; without a precision it is also the smallest.
     pub fn most_repetitions(&self) -> u32 {
         if self.precision.is_some() { self.repetitions.most } else { self.repetitions.least }
     }
@@ -242,8 +242,8 @@ impl Point {
             transport: self.transport.clone(),
             workload: self.workload.clone(),
             messages: self.messages_in(repetition),
-            background: self.background.iter().map(|entry| entry.beside(&self.transport)).collect(),
-            onward: self.onward.iter().map(|entry| entry.beside(&self.transport)).collect(),
+            background: self.background.iter().map(|entry| entry.in_scenario(&self.transport)).collect(),
+            onward: self.onward.iter().map(|entry| entry.in_scenario(&self.transport)).collect(),
             programs: self.programs.clone(),
             root: self.root.clone(),
         }

@@ -1,13 +1,13 @@
-//! Runs independent jobs on several threads and passes on the results as they come.
+//! Performs independent work items on several threads and passes on their results as they complete.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// Calls `work` for each item, in order, on `threads` threads, and passes each result to `take` on this
-/// thread, after the messages that `work` sent before it. `work` can check whether these are still received.
+/// Calls `work` for each item, in order, on `threads` threads, and passes each result to `take` on this thread, after the messages that
+/// `work` sent before it. Sending fails once they are no longer received.
 ///
-/// Once `stop` is set no further item is started; items that were started are finished, and their results
-/// passed on. An error of `take` ends everything.
+/// Once `stop` is set no further item is started; items that were started are finished, and their results passed on. An error of `take`
+/// ends the work.
 pub(crate) fn for_each<T: Sync, R: Send, E>(
     items: &[T],
     threads: usize,
@@ -23,7 +23,7 @@ pub(crate) fn for_each<T: Sync, R: Send, E>(
         for _ in 0..threads {
             let (send, next, work) = (send.clone(), &next, &work);
             scope.spawn(move || {
-                // Sending fails when `take` failed and the receiver is gone.
+                // Sending fails if `take` has failed and the receiver was dropped.
                 while !stop.load(Ordering::Relaxed)
                     && let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed))
                     && send.send(work(item, &|news| send.send(news).is_ok())).is_ok()
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_begun_is_taken_after_a_stop_and_nothing_more() {
+    fn started_items_are_finished_after_a_stop() {
         let items: Vec<u32> = (0..1000).collect();
         let (stop, begun, mut taken) = (AtomicBool::new(false), AtomicUsize::new(0), 0);
         let work = |_: &u32, _: &dyn Fn(usize) -> bool| begun.fetch_add(1, Ordering::Relaxed);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn work_tells_how_far_it_is_until_nobody_listens() {
+    fn progress_is_sent_until_the_receiver_is_dropped() {
         let mut heard = Vec::new();
         let work = |item: &u32, tell: &dyn Fn(u32) -> bool| {
             assert!(tell(item + 1));

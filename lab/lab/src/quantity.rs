@@ -22,8 +22,8 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Parses a swept value, such as `10ms`, `0.5%` or `12p`, in the unit of its quantity; `None` for a word
-    /// such as `reno`.
+    /// Parses a swept value, such as `10ms`, `0.5%` or `12p`; returns its quantity, and the number in the unit of the quantity. `None` for
+    /// a word such as `reno`.
     pub fn read(text: &str) -> Option<(Self, f64)> {
         let text = text.trim();
         let time = || text.parse::<Duration>().ok().map(|time| (Self::Time, time.as_secs_f64()));
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_swept_value_with_a_unit_has_a_number_beside_it() {
+    fn a_swept_value_with_a_unit_has_a_numeric_column() {
         let cells = ["0.3%", "10ms", "1.5s", "20Mbit", "64KiB", "100/s", "1000p"].map(Quantity::cell);
         let numbers = [
             ("_percent", 0.3),

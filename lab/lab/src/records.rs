@@ -13,8 +13,8 @@ use crate::rows::RowsFile;
 /// A column of whole numbers; times are in ns since the start of the run.
 type Column = (&'static str, fn(&Record) -> Option<u64>);
 
-/// The flow of a message: 0 is measured, then background flows in the order of the file, then onward flows. The same number as in a
-/// trace of ns-2.
+/// The column with the flow of a message: 0 is measured, then background flows in the order of the file, then onward flows. A trace of ns-2
+/// has the same number.
 const FLOW: &str = "flow";
 
 const COLUMNS: [Column; 16] = [
@@ -53,20 +53,20 @@ const fn outcome(outcome: Outcome) -> &'static str {
 /// The version of the layout, in the metadata; every change increments it.
 const SCHEMA: &str = "4";
 
-/// The number of rows in a group; at most so many records of a flow wait to be written.
+/// The number of rows in a group, which is also the number of a flow's records that are buffered at most.
 const GROUP: usize = 1 << 17;
 
 /// A Parquet file that is being written.
 pub(crate) struct RecordsFile {
     file: RowsFile,
-    flows: Vec<Waiting>,
+    flows: Vec<UnwrittenRecords>,
 }
 
-/// The records of a flow that wait to be written.
+/// The records of a flow that have not been written yet.
 #[derive(Default)]
-struct Waiting {
+struct UnwrittenRecords {
     records: Vec<Record>,
-    /// The number of groups written before.
+    /// The number of groups written so far.
     groups: u64,
 }
 
@@ -84,7 +84,7 @@ impl RecordsFile {
         );
         let about = [("schema", SCHEMA.to_owned())];
         let file = RowsFile::begin(path, point, repetition, &columns, &about)?;
-        Ok(Self { file, flows: std::iter::repeat_with(Waiting::default).take(flows).collect() })
+        Ok(Self { file, flows: std::iter::repeat_with(UnwrittenRecords::default).take(flows).collect() })
     }
 
     /// Adds a record of a flow; the records of a flow must come in order.
@@ -97,7 +97,7 @@ impl RecordsFile {
     /// Writes the remaining records.
     pub(crate) fn finish(mut self) -> Result<(), LabError> {
         for flow in 0..self.flows.len() {
-            let Waiting { records, groups } = &self.flows[flow];
+            let UnwrittenRecords { records, groups } = &self.flows[flow];
             if !records.is_empty() || *groups == 0 {
                 self.write_group(flow)?;
             }
@@ -107,7 +107,7 @@ impl RecordsFile {
 
     /// Writes a group of rows. Its rows belong to one flow, so that a reader of one flow can skip the others.
     fn write_group(&mut self, flow: usize) -> Result<(), LabError> {
-        let Waiting { records, groups } = &mut self.flows[flow];
+        let UnwrittenRecords { records, groups } = &mut self.flows[flow];
         *groups += 1;
         self.file.write(records.len(), |group| {
             group.same_number(flow as i64)?;
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_flow_is_written_in_groups_and_what_is_not_finished_leaves_nothing() {
+    fn a_long_flow_is_written_in_groups_and_an_unfinished_file_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         let records = dir.path().join("records");
         let begin = |repetition: u32| {

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// A number of repetitions: `10`, or `"5..40"` for at least 5, and at most 40 if a precision requires more.
+/// A number of repetitions: `10`, or `"5..40"` for at least 5, and up to 40 if a precision requires more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(into = "String")]
 pub struct Repetitions {
@@ -19,7 +19,7 @@ pub struct Repetitions {
 }
 
 /// The largest number of repetitions; more are considered a mistake.
-const MOST: u32 = 1_000_000;
+const MAX_REPETITIONS: u32 = 1_000_000;
 
 impl Repetitions {
     /// Creates a fixed number of repetitions.
@@ -59,8 +59,10 @@ impl FromStr for Repetitions {
                 least.parse().ok().zip(most.parse().ok()).map(|(least, most)| Self { least, most })
             }
         };
-        parsed.filter(|r| 1 <= r.least && r.least <= r.most && r.most <= MOST).ok_or_else(|| {
-            format!("{text:?} is not a number of repetitions such as 10 or \"5..40\", from 1 to {MOST}")
+        parsed.filter(|r| 1 <= r.least && r.least <= r.most && r.most <= MAX_REPETITIONS).ok_or_else(|| {
+            format!(
+                "{text:?} is not a number of repetitions such as 10 or \"5..40\", from 1 to {MAX_REPETITIONS}"
+            )
         })
     }
 }

@@ -1,4 +1,4 @@
-//! `rtt = "40ms"`: replaces the round-trip time with half of it as the one-way `delay` of both directions.
+//! `rtt = "40ms"`: replaces the round-trip time with a one-way `delay` of half of it in both directions.
 //!
 //! This precedes deserialization, so that the key can be an axis and a result has one setting for the delay.
 
@@ -13,7 +13,7 @@ use crate::link_tables::each_link;
 use crate::source::Source;
 
 /// Replaces every `rtt` in the network of `table` with half of it as `delay`.
-pub(crate) fn halve(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
+pub(crate) fn replace_rtt(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     each_link(table, |link| replace(link, source))
 }
 
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_place() {
+    fn errors_have_a_position() {
         for (text, place, cure) in [
             ("[network]\nrtt = '4ms'\ndelay = '1ms'", "t.toml:4:7", "remove one"),
             ("network.rtt = 40", "t.toml:3:15", "a time such as"),

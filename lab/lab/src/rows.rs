@@ -25,14 +25,14 @@ pub(crate) struct RowsFile {
     repetition: i64,
 }
 
-/// A group of rows that are written together, column by column in the order of the schema.
+/// A group of rows, written column by column in the order of the schema.
 pub(crate) struct Group<'f> {
     group: SerializedRowGroupWriter<'f, File>,
     rows: usize,
 }
 
 /// The metadata of a file: the version of its layout, and further entries.
-pub(crate) type About<'a> = &'a [(&'a str, String)];
+pub(crate) type Metadata<'a> = &'a [(&'a str, String)];
 
 impl RowsFile {
     /// Creates `<dir>/<name>.parquet`, whose rows have these `columns` after those that identify the run.
@@ -41,7 +41,7 @@ impl RowsFile {
         point: &Point,
         repetition: u32,
         columns: &str,
-        about: About<'_>,
+        about: Metadata<'_>,
     ) -> Result<Self, LabError> {
         let dir = path.parent().unwrap_or(&path);
         fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
@@ -71,7 +71,7 @@ impl RowsFile {
         write().map_err(|e| unwritten(path, e))
     }
 
-    /// Completes the file and gives it its name.
+    /// Completes the file and renames it to its final name.
     pub(crate) fn finish(mut self) -> Result<(), LabError> {
         self.writer.finish().map_err(|e| unwritten(&self.path, e))?;
         fs::rename(&self.part, &self.path).map_err(|e| LabError::file("write", &self.path, e))
@@ -158,7 +158,7 @@ fn writer(
     file: File,
     origin: &[(String, String)],
     columns: &str,
-    about: About<'_>,
+    about: Metadata<'_>,
 ) -> Result<SerializedFileWriter<File>, ParquetError> {
     let texts: String = origin.iter().map(|(name, _)| format!("required binary {name} (utf8);")).collect();
     let schema = format!("message row {{ {texts} required int64 repetition; {columns} }}");

@@ -24,8 +24,8 @@ pub(crate) enum Outcome {
     Interrupted,
 }
 
-/// Performs `job` and writes its records to the `archive`. `tell` is called regularly with the number of
-/// newly settled messages, and returns whether the run continues.
+/// Performs `job` and writes its records to the `archive`. Calls `tell` regularly with the number of newly settled messages; the run
+/// continues as long as that returns true.
 pub(crate) fn run(
     job: Job<'_>,
     archive: &Archive,
@@ -41,9 +41,9 @@ pub(crate) fn run(
     let disruptions = scenario.network.disruptions().into_iter().map(|one| Time::ZERO + one.at).collect();
     let mut following = RunObserver::new(point.timeline, records, tell)
         .with_disruptions(disruptions)
-        .by_class(scenario.workload.record_kind(), scenario.workload.classes())
-        .looking(archive.interval(), series);
-    // The waterfall shows a page of the first repetition.
+        .with_classes(scenario.workload.record_kind(), scenario.workload.classes())
+        .with_series(archive.interval(), series);
+    // The figure of a page load shows a page of the first repetition.
     if repetition == 0 && scenario.workload.record_kind() == RecordKind::Page {
         following = following.with_waterfall();
     }

@@ -19,11 +19,11 @@ pub(crate) struct RunObserver<'a> {
     kinds: Vec<Kind>,
     /// The length of the parts of the timeline, if there is one.
     part: Option<Duration>,
-    /// When its path is disrupted.
+    /// The times at which the path is disrupted.
     disruptions: Vec<Time>,
     /// The waterfall of a page, if one is drawn.
     waterfall: Option<WaterfallBuilder>,
-    /// The classes of sizes, each with the summary of its records of the kind that the workload is measured by.
+    /// The classes of message sizes, each with the summary of its records of the kind by which the workload is measured.
     classes: Vec<(SizeClass, Summarizer)>,
     measured: RecordKind,
     file: Option<RecordsFile>,
@@ -94,7 +94,7 @@ impl<'a> RunObserver<'a> {
     }
 
     /// Also summarises each of these classes of the records of `kind`.
-    pub(crate) fn by_class(self, kind: RecordKind, classes: Vec<SizeClass>) -> Self {
+    pub(crate) fn with_classes(self, kind: RecordKind, classes: Vec<SizeClass>) -> Self {
         let classes = classes.into_iter().map(|class| (class, Summarizer::default())).collect();
         Self { measured: kind, classes, ..self }
     }
@@ -105,7 +105,7 @@ impl<'a> RunObserver<'a> {
     }
 
     /// Also samples at an `interval`; samples are written to `series`.
-    pub(crate) fn looking(self, interval: Option<Duration>, series: Option<SeriesFile>) -> Self {
+    pub(crate) fn with_series(self, interval: Option<Duration>, series: Option<SeriesFile>) -> Self {
         Self { interval, series, ..self }
     }
 
@@ -257,7 +257,7 @@ mod tests {
         };
         let mut tell = |_| true;
         let mut following =
-            RunObserver::new(None, None, &mut tell).by_class(RecordKind::Transaction, classes);
+            RunObserver::new(None, None, &mut tell).with_classes(RecordKind::Transaction, classes);
         for reply_size in [8, 999, 1000] {
             following.record(0, &record(RecordKind::Transaction, reply_size));
         }

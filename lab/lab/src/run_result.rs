@@ -38,7 +38,7 @@ pub struct RunResult {
     /// Response times around the first disruption; only of the first repetition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub course: Option<Box<OutageCurve>>,
-    /// When the transport told the application that the connection had failed, since the start of the run, if it did.
+    /// When the transport reported to the application that the connection had failed, since the start of the run, if it did.
     #[serde(
         default,
         rename = "failed_at_ns",
@@ -70,8 +70,8 @@ pub struct RunResult {
     pub stopped: Option<String>,
     /// The wall-clock time of the run, in seconds.
     pub wall_s: f64,
-    /// Whether the records contain when the first packet of a message was sent and when the last one
-    /// arrived, so that the delay can be decomposed.
+    /// Whether the records contain when the first packet of a message was sent and when the last one arrived, so that the delay can be
+    /// decomposed.
     pub sees_passage: bool,
     /// What a world other than the model reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,9 +138,9 @@ impl RunResult {
 
     /// Creates the result of a run that took `wall_s` seconds from its outcome and the summaries of its
     /// records.
-    pub(crate) fn of(key: RunKey, course: RunSummary, said: RecordSummaries, wall_s: f64) -> Self {
+    pub(crate) fn of(key: RunKey, course: RunSummary, summaries: RecordSummaries, wall_s: f64) -> Self {
         let RecordSummaries { summary, span, timeline, outages, course: around, classes, other, waterfall } =
-            said;
+            summaries;
         let is_drawn = key.repetition == 0 && !outages.is_empty();
         let has_failed = matches!(course.stopped, RunEnd::Failed { .. });
         Self {

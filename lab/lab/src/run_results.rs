@@ -48,7 +48,7 @@ impl RunResults {
         self.runs.values().map(Arc::as_ref)
     }
 
-    /// Returns the completed runs of a point from the first repetition to the first missing one.
+    /// Returns the completed runs of a point, from the first repetition to the last before a missing one.
     pub fn of(&self, point: PointId) -> impl Iterator<Item = &Arc<RunResult>> {
         (0..).map_while(move |repetition| self.runs.get(&RunKey { point, repetition }))
     }

@@ -7,12 +7,13 @@ use hol_workloads::Kind;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::experiment::File;
+use crate::experiment::ExperimentFile;
 
 /// Returns the JSON Schema (draft 7, which TOML editors support) of an experiment file. Every key has a description with its unit and
 /// default.
 pub fn schema() -> Value {
-    let mut schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<File>().to_value();
+    let mut schema =
+        SchemaSettings::draft07().into_generator().into_root_schema_for::<ExperimentFile>().to_value();
     forbid_null(&mut schema);
     if let Some(workload) = schema.pointer_mut("/definitions/WorkloadSpec") {
         join_kinds(workload);
@@ -37,7 +38,7 @@ fn forbid_null(schema: &mut Value) {
             let Some(Value::Array(choices)) = object.get_mut("anyOf") else { return };
             choices.retain(|choice| choice["type"] != NULL);
             if choices.len() == 1 {
-                let only = object.remove("anyOf").expect("it is there");
+                let only = object.remove("anyOf").expect("the key was just found");
                 object.insert("allOf".into(), only);
             }
         }
@@ -45,8 +46,8 @@ fn forbid_null(schema: &mut Value) {
     }
 }
 
-/// Restricts the keys of each kind of workload to its own and the common ones. The descriptions of kinds are kept. If a sweep sets the
-/// kind, the keys of any kind are accepted.
+/// Restricts the keys of each kind of workload to its own and the common ones; keeps the descriptions of kinds. If a sweep sets the kind,
+/// the keys of any kind are accepted.
 fn join_kinds(workload: &mut Value) {
     let shared = workload["properties"].take();
     let shared = shared.as_object().cloned().unwrap_or_default();
@@ -192,7 +193,7 @@ impl TableKeys {
     }
 }
 
-/// Returns the alternatives of a schema: itself, and each of its choices.
+/// Returns the alternatives of a schema: itself, and each of its `anyOf`, `oneOf` or `allOf`.
 fn forms<'s>(schema: &'s Value, definitions: &'s Value) -> Box<dyn Iterator<Item = &'s Value> + 's> {
     let schema = resolved(schema, definitions);
     let choices = ["anyOf", "oneOf"].into_iter().filter_map(|choices| schema[choices].as_array()).flatten();
@@ -236,7 +237,7 @@ fn text(schema: &Value) -> String {
     whole.split("\n\n").next().unwrap_or_default().replace('\n', " ")
 }
 
-/// Follows the references of a schema.
+/// Returns the schema to which the references lead.
 fn resolved<'s>(schema: &'s Value, definitions: &'s Value) -> &'s Value {
     let only = &schema["allOf"][0];
     let reference = schema.get("$ref").or_else(|| only.get("$ref")).and_then(Value::as_str);
@@ -298,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_of_every_table_says_what_it_is() {
+    fn every_key_of_every_table_has_a_description() {
         let reference = reference();
         assert_eq!(reference.len(), 1 + TABLES.len() + Kind::all().len());
         for section in &reference {

@@ -36,7 +36,7 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
     let programs: String = script.programs.iter().map(|own| program(own, script)).collect();
     let Some((measured, beside)) = script.flows.split_first() else {
         if !programs.is_empty() {
-            // Their nodes have any names; connections are those of the programs.
+            // Nodes have any names; the programs open their connections themselves.
             let [from, to] = [0, 1].map(|node| script.network.nodes.get(node).map_or("", String::as_str));
             return Ok(format!(
                 "title = {}\ntransports = [\"tcp\"]\nworld = {WORLD:?}\nrepetitions = 1\ntopology = {}\n\
@@ -79,7 +79,7 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
     Ok(text + &programs)
 }
 
-/// A text of TOML, whatever the script or its file has in it.
+/// Returns a text as a TOML string.
 fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
@@ -105,7 +105,7 @@ fn program(own: &Program, script: &Script) -> String {
     text
 }
 
-/// The transport of a measured flow, called like the agent whose settings it has.
+/// Returns the transport of a flow, labelled with the name of the agent whose settings it has.
 fn transport(flow: &Flow) -> String {
     match flow.label {
         Some(label) => format!("{{ spec = {:?}, label = {label:?} }}", flow.transport),
@@ -142,7 +142,7 @@ fn messages(flow: &Flow, script: &Script) -> u64 {
         }
         FlowLoad::Scripted(packets) => packets.len() as u64,
         FlowLoad::Greedy { packets: Some(packets), .. } => *packets,
-        // With as many as the queues take, so that its time ends it.
+        // With the messages that the queues hold in addition, so that the flow's duration ends it, not their number.
         FlowLoad::Greedy { size, packets: None } => {
             let octets = lasts.as_secs_f64() * narrowest(flow, script) / 8.0 + QUEUED;
             (octets / (size + HEADERS) as f64) as u64
@@ -153,7 +153,7 @@ fn messages(flow: &Flow, script: &Script) -> u64 {
 
 /// Returns the lowest link rate of the flow's route, in bit/s.
 fn narrowest(flow: &Flow, script: &Script) -> f64 {
-    let topology = Topology::new(&script.network).expect("it was read with its script");
+    let topology = Topology::new(&script.network).expect("the network was read with its script");
     let ends = topology.node(&flow.from).zip(topology.node(&flow.to));
     let path = ends.map(|(from, to)| topology.path(from, to)).unwrap_or_default();
     let rates = path.iter().map(|line| line.settings.rate.bits_per_second());
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_flow_is_measured_and_the_others_go_on_beside_it() {
+    fn the_first_flow_is_measured_and_the_others_are_background() {
         let ftp = application(1, "FTP", "TCP", "TCPSink", ["1.0", "5.0"]);
         let cbr = application(2, "Traffic/CBR", "UDP", "Null", ["0.5", "2.5"]);
         let text = format!("{NETWORK}{ftp}{cbr}$f2 set interval_ 0.01\n$ns at 6.0 \"finish\"\n$ns run\n");
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(point.background[0].workload.start.to_string(), "500ms");
     }
 
-    /// What is sent at two rates is one flow, packet by packet.
+    /// A source that sends at two rates is one flow that is replayed packet by packet.
     #[test]
     fn a_flow_that_changes_is_replayed() {
         let cbr = application(1, "Traffic/CBR", "UDP", "Null", ["0.0", "0.1"]);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_may_say_what_is_sent_in_lines_of_its_own() {
+    fn a_script_may_contain_its_experiment_in_hol_lines() {
         let said = "#hol transports = ['tcp', 'sctp']\n#hol messages = 100\n#hol [network.links.link0]\n#hol jitter = '2ms'\n\
                     #hol [workload]\n#hol kind = 'oneway'\n#hol size = '64B'\n#hol from = 'b'\n#hol to = 'a'\n";
         let points = parse(&format!("{NETWORK}{said}")).unwrap().points;
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_without_traffic_is_told_where_it_can_stand() {
+    fn a_script_without_traffic_has_an_error_with_a_remedy() {
         let problem = parse(NETWORK).unwrap_err().to_string();
         assert!(
             problem.starts_with("a.ns: the script starts no FTP, CBR or program")

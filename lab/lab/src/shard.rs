@@ -21,15 +21,15 @@ pub struct Shard {
 }
 
 /// The largest number of parts; more are considered a mistake.
-const MOST: usize = 100_000;
+const MAX_PARTS: usize = 100_000;
 
 /// The runs of one part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// Points with all their repetitions, because their number depends on the first results.
+    /// Points of which this part has all repetitions, because their number depends on the first results.
     points: BTreeSet<PointId>,
     runs: BTreeSet<RunKey>,
-    /// The approximate processor time, in µs, with the least number of repetitions.
+    /// The approximate processor time, in µs, for the smallest number of repetitions.
     work: u64,
 }
 
@@ -42,7 +42,7 @@ enum Unit {
 impl Shard {
     /// Returns all parts of a division into `of`.
     pub fn all(of: usize) -> impl Iterator<Item = Self> {
-        (1..=of.min(MOST)).map(move |number| Self { of, number })
+        (1..=of.min(MAX_PARTS)).map(move |number| Self { of, number })
     }
 
     /// Returns the number of parts.
@@ -68,8 +68,8 @@ impl Share {
     }
 }
 
-/// Divides the runs into parts of about equal processor time: the longest first, each to the part with the
-/// least so far. The division depends only on the points, so each machine computes the same one.
+/// Divides the runs into parts of about equal processor time: the longest first, each to the part with the smallest sum so far. The
+/// division depends only on the points, so each machine computes the same one.
 pub(crate) fn shares(points: &[Point], of: usize) -> Vec<Share> {
     let mut units = units(points);
     units.sort_by_key(|(work, _)| Reverse(*work));
@@ -113,11 +113,11 @@ impl FromStr for Shard {
         let parts =
             text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         parts
-            .filter(|(number, of)| (1..=*of).contains(number) && *of <= MOST)
+            .filter(|(number, of)| (1..=*of).contains(number) && *of <= MAX_PARTS)
             .map(|(number, of)| Self { of, number })
             .ok_or_else(|| {
                 format!(
-                    "{text:?} is not a shard; write 1/4 to 4/4 for the parts of four (maximum {MOST} parts)"
+                    "{text:?} is not a shard; write 1/4 to 4/4 for the parts of four (maximum {MAX_PARTS} parts)"
                 )
             })
     }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_read_and_written_and_none_that_is_not_there() {
+    fn shards_are_parsed_and_out_of_range_ones_refused() {
         assert_eq!("2/4".parse::<Shard>().unwrap().to_string(), "2/4");
         assert_eq!(Shard::all(3).map(|shard| shard.to_string()).collect::<Vec<_>>(), ["1/3", "2/3", "3/3"]);
         for wrong in ["0/4", "5/4", "1/0", "1", "1/", "/4", "a/b", "-1/4", "1/100001", "1/4/4"] {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_whose_number_of_repetitions_depends_on_the_first_is_done_by_one() {
+    fn a_point_with_a_precision_is_in_one_shard() {
         let points = points("messages = 900\nrepetitions = '3..9'\nprecision = '1%'\n[sweep]\nseed = [1, 2]");
         let shares = shares(&points, 3);
         for point in &points {

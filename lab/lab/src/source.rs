@@ -41,9 +41,9 @@ pub struct Source {
     network: OnceLock<String>,
     /// What it may use of this machine.
     permission: Permission,
-    /// The SHA-256 of each file that was read because it names it, by name.
+    /// The SHA-256 of each file that was read because the experiment names it, by name.
     read: Arc<Mutex<BTreeMap<String, String>>>,
-    /// The octets of these files, each as often as a point has read it.
+    /// The total size of these files in octets, each counted as often as a point has read it.
     octets_read: Arc<AtomicUsize>,
 }
 
@@ -98,7 +98,7 @@ impl Source {
             let beside = Self { directory, ..Self::new(path.display().to_string(), "") };
             return Ok(beside.with_script(&text)?);
         }
-        // An experiment may contain lines of any tool in its programs and comments, and a mistake in its TOML has a place.
+        // A TOML file may contain lines of any tool in its programs and comments, and its syntax errors have a position.
         if path.extension() != Some(OsStr::new("toml"))
             && DeTable::parse(&text).is_err()
             && let Some(sentence) = foreign(text.as_bytes())
@@ -114,7 +114,7 @@ impl Source {
         Self::new(name, "").permitted(permission.clone()).with_script(text)
     }
 
-    /// With the experiment of an ns script, which has the name of this source and reads files from its directory.
+    /// Returns this source with the experiment of an ns script, which keeps the name and the directory.
     fn with_script(self, text: &str) -> Result<Self, InputError> {
         let name = self.name.clone();
         let script = self.read_script(&name, text, Path::new(""))?;
@@ -127,7 +127,7 @@ impl Source {
         Ok(source)
     }
 
-    /// Reads a script; files that it reads itself are looked for beside it, in this directory from that of the experiment.
+    /// Reads a script; files that it includes are relative to `directory`, which is relative to the directory of the experiment.
     pub fn read_script(&self, name: &str, text: &str, directory: &Path) -> Result<Script, InputError> {
         let files = |file: &str| self.file(&directory.join(file).to_string_lossy());
         let script = Script::read_with(name, text, &files, &|network| self.permission.check_network(network));
@@ -264,7 +264,7 @@ impl Source {
         Ok(ignored)
     }
 
-    /// Returns the SHA-256 of its file and of those that were read because it names them, by path; empty without a file.
+    /// Returns the SHA-256 of the experiment file and of those that were read because it names them, by path; empty without a file.
     pub(crate) fn hashes(&self) -> BTreeMap<String, String> {
         let Some(directory) = &self.directory else { return BTreeMap::new() };
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -273,19 +273,19 @@ impl Source {
             Some(_) => name,
             None => directory.join(name).display().to_string(),
         };
-        // The experiment of a script is made of the script, which is the file.
+        // An experiment from a script was generated; the file is the script.
         let text = built_in(&self.name).unwrap_or(&self.text);
         let own = (self.name.clone(), sha256(text.as_bytes()));
         read.into_iter().map(|(name, hash)| (path(name), hash)).chain([own]).collect()
     }
 
-    /// Returns the files of its project that have been read because it names them, without `project:`.
+    /// Returns the files of the project that have been read because the experiment names them, without `project:`.
     pub fn project_files(&self) -> Vec<String> {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         read.keys().filter_map(|name| Some(name.strip_prefix(PROJECT)?.to_owned())).collect()
     }
 
-    /// Returns the text of a file that the experiment names: beside it, or `project:PATH` in its project.
+    /// Returns the text of a file that the experiment names: relative to the experiment file, or `project:PATH` in its project.
     pub(crate) fn file(&self, name: &str) -> Result<String, String> {
         let text = self.text_of(name)?;
         let octets = self.octets_read.fetch_add(text.len(), Ordering::Relaxed) + text.len();
@@ -294,13 +294,13 @@ impl Source {
         Ok(text)
     }
 
-    /// Keeps the hash of a file; every point of a sweep reads it again.
+    /// Stores the digest of a file; the first reading counts, because every point of a sweep reads it again.
     fn record(&self, name: &str, content: &[u8]) {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         read.entry(name.to_owned()).or_insert_with(|| sha256(content));
     }
 
-    /// The same for a file that a program gets, which may be large: it is hashed once, in parts.
+    /// Stores the digest of a file for a program, which may be large: it is hashed in parts, once.
     fn note_file(&self, name: &str, path: &Path) -> io::Result<()> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if !read.contains_key(name) {
@@ -314,7 +314,7 @@ impl Source {
             return Ok(text.clone());
         }
         let (path, shown) = match self.file_of_project(Path::new(name)) {
-            // Where a project has its files is nobody's business.
+            // A message does not reveal where a project has its files.
             Some(path) => (path?, PathBuf::from(name)),
             None => {
                 let directory = self.directory.as_deref().ok_or_else(|| {
@@ -335,7 +335,7 @@ impl Source {
         })
     }
 
-    /// Returns the path of a file that is named as `project:PATH`: in its project, or in the directory `project` beside the experiment.
+    /// Returns the path of a file that is named as `project:PATH`: in its project, or in the directory `project` next to the experiment.
     fn file_of_project(&self, name: &Path) -> Option<Result<PathBuf, String>> {
         let beside = || self.directory.as_deref().map(|directory| directory.join("project"));
         file_of_project(name, self.permission.project.clone().or_else(beside).as_deref())
@@ -350,7 +350,7 @@ impl Source {
     /// Returns the absolute path of a file or directory that the experiment names.
     pub(crate) fn path(&self, path: &Path) -> Result<PathBuf, String> {
         if !self.permission.programs {
-            return Err(format!("{} is a file of this machine, which may not be read", path.display()));
+            return Err(format!("{}: files of this machine must not be read here", path.display()));
         }
         if let Some(found) = self.file_of_project(path) {
             let found = found?;
@@ -368,8 +368,7 @@ impl Source {
         InputError { place: self.place(span.start), problem: problem.into() }
     }
 
-    /// Creates an error about a dotted key: it names the command line if that has set the key, and else the
-    /// position `span`.
+    /// Creates an error about a dotted key: at the command-line option if that has set the key, otherwise at `span`.
     pub(crate) fn error_of(&self, key: &str, span: &Range<usize>, problem: impl Into<String>) -> InputError {
         let path = key_path(key).unwrap_or_default();
         match self.overrides.iter().rfind(|set| set.path.starts_with(&path)) {
@@ -436,7 +435,7 @@ pub(crate) fn assign<'s>(
     let (key, rest) = path.split_first().expect("a key has at least one part");
     let spanned_key = Spanned::new(key_span.clone(), key.clone().into());
     if rest.is_empty() {
-        // Removed first, because a map keeps the old key with its position.
+        // Removed first, because a map would keep the old key with its position.
         table.remove(&spanned_key);
         table.insert(spanned_key, value);
         return Ok(());
@@ -466,7 +465,7 @@ pub(crate) fn assign<'s>(
     }
 }
 
-/// Returns the table with every position at `span`.
+/// Returns the table with every position set to `span`.
 pub(crate) fn replaced<'s>(table: DeTable<'s>, span: &Range<usize>) -> DeTable<'s> {
     let entries = table.into_iter();
     entries.map(|(key, value)| (Spanned::new(span.clone(), key.into_inner()), moved(value, span))).collect()
@@ -508,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_lines_and_columns_of_the_file_or_the_option() {
+    fn positions_are_lines_and_columns_or_the_option() {
         let mut source = Source::new("a.toml", "title = 'é'\nseed = 1\n");
         source.set("--delay 10", "network.delay", "10").unwrap();
         source.set("--loss 1", "network.loss", "1").unwrap();
@@ -538,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_toml_is_placed() {
+    fn syntax_errors_have_a_position() {
         let error = Source::new("a.toml", "seed = 1\nmessages == 2\n").table().unwrap_err();
         assert!(error.place.starts_with("a.toml:2:"), "{error}");
         let mut source = Source::new("a.toml", "");

@@ -9,13 +9,12 @@ use crate::point::Point;
 use crate::results::PointResult;
 use crate::run_result::{Counts, RunResult};
 
-/// The least timeout of stacks without an RTO.min, such as QUIC: the allowance for delayed acknowledgements (RFC 9002 section 6.2).
+/// The smallest timeout of stacks without an RTO.min, such as QUIC: the allowance for delayed acknowledgements (RFC 9002 section 6.2).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
 impl PointResult {
-    /// Returns by how much the mean response time may rise by timeouts that did not occur in the point's
-    /// runs. Zero if no packet can be lost, if nothing is retransmitted, or if the world does not count
-    /// timeouts.
+    /// Returns by how much the mean response time may rise through timeouts that did not occur in the point's runs. Zero if no packet can
+    /// be lost, if lost packets are not retransmitted, or if the world does not count timeouts.
     pub fn allowance(&self) -> Allowance {
         self.stalls().map_or(Allowance::default(), |stalls| stalls.allowance())
     }
@@ -64,7 +63,7 @@ impl Point {
     }
 }
 
-/// Returns how long a first timeout stalls a stream: the least RTO, and a round trip until the retransmission is acknowledged.
+/// Returns how long a first timeout stalls a stream: the minimum RTO, and a round trip until the retransmission is acknowledged.
 fn stall(point: &Point) -> Duration {
     let [up, down] = point.network.directions();
     let round_trip = up.delay + down.delay;
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_stalls_for_the_least_rto_of_the_stack() {
+    fn a_timeout_stalls_for_the_minimum_rto_of_the_stack() {
         let stalls: Vec<Duration> = points("").iter().map(stall).collect();
         assert_eq!(stalls, [220, 1020, 85].map(Duration::from_millis));
         let of_lte: Vec<Duration> = points("network.path = 'lte'").iter().map(stall).collect();

@@ -55,7 +55,7 @@ impl Store {
     /// Continues a directory of the same experiment; the runs of any other are deleted.
     pub fn renew(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
         match begun(dir)? {
-            Some(old) if old.asks_the_same(&manifest) => Self::attach(dir, old),
+            Some(old) if old.describes_same_runs(&manifest) => Self::attach(dir, old),
             _ => {
                 let (store, _) = Self::begin(dir, manifest)?;
                 let emptied = store.journal.set_len(0);
@@ -79,7 +79,7 @@ impl Store {
         let journal = journal.map_err(|e| LabError::file("write", &path, e))?;
         lock(dir, &journal)?;
         let (finished, whole) = read_journal(&path)?;
-        // An incomplete last line, left by a kill, is cut off; its run is repeated.
+        // A killed process may have left an incomplete last line, which is removed; its run is repeated.
         journal.set_len(whole).map_err(|e| LabError::file("write", &path, e))?;
         Ok((Self { dir: dir.to_owned(), manifest, journal }, finished))
     }
@@ -134,7 +134,7 @@ impl Store {
     }
 }
 
-/// In this file, because it reads the same journal.
+/// This implementation is here because it reads the same journal.
 impl Results {
     /// Reads a result directory without changing it.
     pub fn load(dir: &Path) -> Result<Self, LabError> {
@@ -144,7 +144,7 @@ impl Results {
 }
 
 /// Returns whether a directory is a result directory.
-pub(crate) fn is_begun(dir: &Path) -> bool {
+pub(crate) fn is_result_directory(dir: &Path) -> bool {
     dir.join(MANIFEST).is_file()
 }
 
@@ -167,13 +167,14 @@ pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), LabError> {
         fs::rename(&part, path)
     };
     write().map_err(|e| {
-        // A part that was not finished only takes space, so an error of its removal is ignored.
+        // An incomplete file only takes space, so an error when removing it is ignored.
         let _ = fs::remove_file(&part);
         LabError::file("write", path, e)
     })
 }
 
-/// Returns the manifest of a directory. Creates the directory if it does not exist, and refuses one with other contents.
+/// Returns the manifest of a directory; `None` if the directory is new. Creates the directory if it does not exist, and refuses one with
+/// other contents.
 fn begun(dir: &Path) -> Result<Option<Manifest>, LabError> {
     fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
     if dir.join(MANIFEST).exists() {
@@ -237,7 +238,7 @@ fn read_journal(path: &Path) -> Result<(RunResults, u64), LabError> {
 }
 
 fn check_same(dir: &Path, old: &Manifest, new: &Manifest) -> Result<(), LabError> {
-    if old.asks_the_same(new) {
+    if old.describes_same_runs(new) {
         return Ok(());
     }
     let what = if old.version == new.version {
@@ -259,7 +260,7 @@ fn check_empty(dir: &Path) -> Result<(), LabError> {
         return Err(no_manifest(dir));
     }
     let mut entries = fs::read_dir(dir).map_err(|e| LabError::file("read", dir, e))?;
-    // A kill right at the start may leave an incomplete manifest.
+    // A process that was killed right at the start may have left an incomplete manifest.
     let foreign = entries.find(|entry| entry.as_ref().is_ok_and(|e| e.file_name() != "manifest.json.part"));
     match foreign {
         None => Ok(()),
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_was_changed_is_named() {
+    fn a_changed_line_of_the_journal_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let (mut store, _) = Store::open(dir.path(), manifest("transports = ['tcp']")).unwrap();
         store.journal.write_all(b"nonsense\n").unwrap();
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_that_is_damaged_or_gone_is_named_with_the_cure() {
+    fn a_damaged_or_missing_manifest_is_reported_with_a_remedy() {
         let dir = tempfile::tempdir().unwrap();
         let open = || Store::open(dir.path(), manifest("transports = ['tcp']")).map(|_| ());
         open().unwrap();
@@ -370,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn other_settings_are_another_experiment_and_other_words_are_not() {
+    fn other_settings_change_the_experiment_and_other_titles_do_not() {
         let dir = tempfile::tempdir().unwrap();
         let open = |text| Store::open(dir.path(), manifest(text)).map(|_| ());
         open("transports = ['tcp']").unwrap();
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_extended_keeps_its_runs_and_one_that_is_renewed_only_those_of_the_same_question() {
+    fn extending_a_directory_keeps_all_runs_and_renewing_it_only_matching_ones() {
         let (one, two) = ("transports = ['tcp']", "transports = ['tcp', 'sctp']");
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::open(dir.path(), manifest(one)).unwrap().0;

@@ -14,11 +14,11 @@ use crate::run_result::RunResult;
 use crate::run_results::RunResults;
 use crate::stopwatch::Stopwatch;
 
-/// If this many runs fail before one is completed, the sweep ends.
-const HOPELESS: u64 = 20;
+/// The number of failed runs after which the sweep ends if none has been completed.
+const MAX_FAILURES: u64 = 20;
 
-/// So many seconds after the last news of a run there are others.
-const TELL_EVERY: f64 = 2.0;
+/// Interval of progress reports while a run continues, in s.
+const REPORT_INTERVAL: f64 = 2.0;
 
 /// The result of a run, or its failure.
 pub type Ended<'r> = Result<&'r RunResult, &'r FailedRun>;
@@ -43,7 +43,7 @@ pub struct Progress {
 }
 
 /// A report of a thread about its run.
-enum News {
+enum RunReport {
     /// The run has progressed by this step.
     Further(Step),
     /// The run has ended; the remaining step and its result.
@@ -84,16 +84,17 @@ pub fn execute(
             world.make_room(count.min(threads))?;
         }
         progress.want(&jobs);
-        let work =
-            |job: &Job<'_>, tell: &dyn Fn(Result<News, LabError>) -> bool| follow(*job, archive, stop, tell);
-        let take = |news: Result<News, LabError>| -> Result<(), LabError> {
+        let work = |job: &Job<'_>, tell: &dyn Fn(Result<RunReport, LabError>) -> bool| {
+            follow(*job, archive, stop, tell)
+        };
+        let take = |news: Result<RunReport, LabError>| -> Result<(), LabError> {
             let ended = match news? {
-                News::Interrupted => return Ok(()),
-                News::Further(step) => {
+                RunReport::Interrupted => return Ok(()),
+                RunReport::Further(step) => {
                     progress.add(step);
                     return done(None, progress, finished);
                 }
-                News::Ended(step, ended) => {
+                RunReport::Ended(step, ended) => {
                     progress.add(step);
                     ended
                 }
@@ -103,8 +104,8 @@ pub fn execute(
             done(Some(ended.as_deref()), progress, finished)?;
             match ended {
                 Ok(result) => finished.insert(*result),
-                Err(run) if progress.runs == HOPELESS && progress.failed == HOPELESS => {
-                    return Err(LabError::Hopeless(HOPELESS, run.to_string()));
+                Err(run) if progress.runs == MAX_FAILURES && progress.failed == MAX_FAILURES => {
+                    return Err(LabError::Hopeless(MAX_FAILURES, run.to_string()));
                 }
                 Err(run) => {
                     given_up.insert(run.key);
@@ -122,8 +123,8 @@ fn follow(
     job: Job<'_>,
     archive: &Archive,
     stop: &AtomicBool,
-    tell: &dyn Fn(Result<News, LabError>) -> bool,
-) -> Result<News, LabError> {
+    tell: &dyn Fn(Result<RunReport, LabError>) -> bool,
+) -> Result<RunReport, LabError> {
     const MESSAGES: u64 = 1 << 16;
     let whole = Step { messages: job.messages(), work: job.work() };
     let (mut left, mut untold) = (whole, 0);
@@ -132,18 +133,18 @@ fn follow(
         untold += messages;
         let mut is_heard = true;
         let now = watch.seconds();
-        if untold >= MESSAGES || now >= told + TELL_EVERY {
+        if untold >= MESSAGES || now >= told + REPORT_INTERVAL {
             told = now;
             let step = whole.part(std::mem::take(&mut untold));
             left = left.after(step);
-            is_heard = tell(Ok(News::Further(step)));
+            is_heard = tell(Ok(RunReport::Further(step)));
         }
         is_heard && !stop.load(Ordering::Relaxed)
     })?;
     Ok(match outcome {
-        Outcome::Done(result) => News::Ended(left, Ok(result)),
-        Outcome::Failed(run) => News::Ended(left, Err(run)),
-        Outcome::Interrupted => News::Interrupted,
+        Outcome::Done(result) => RunReport::Ended(left, Ok(result)),
+        Outcome::Failed(run) => RunReport::Ended(left, Err(run)),
+        Outcome::Interrupted => RunReport::Interrupted,
     })
 }
 
@@ -163,12 +164,12 @@ impl Progress {
 }
 
 impl Step {
-    /// Returns the step for this many messages.
+    /// Returns the part of this step that belongs to this many messages.
     fn part(self, messages: u64) -> Self {
         Self { messages, work: (self.work as f64 * messages as f64 / self.messages as f64) as u64 }
     }
 
-    /// Returns the remainder after a step.
+    /// Returns the remainder of this step after a part.
     fn after(self, part: Self) -> Self {
         let Self { messages, work } = part;
         Self { messages: self.messages.saturating_sub(messages), work: self.work.saturating_sub(work) }
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_tells_how_far_it_is_and_comes_to_the_whole() {
+    fn a_long_run_reports_progress_up_to_its_total() {
         let (plan, mut finished) = (plan(200_000), RunResults::default());
         let mut seen = Vec::new();
         let stop = AtomicBool::new(false);
@@ -197,7 +198,7 @@ mod tests {
         })
         .unwrap();
         let work = plan.wanted(&RunResults::default())[0].work();
-        // Three steps of 65,536 messages and the end; a slow machine tells more often.
+        // Three steps of 65,536 messages and the end; a slow machine reports more often.
         assert!(seen.len() >= 4, "{seen:?}");
         assert_eq!(seen.last(), Some(&(true, 200_000, work)));
         assert!(seen.is_sorted(), "{seen:?}");

@@ -31,7 +31,7 @@ fn row(result: &PointResult) -> Row {
     let of_runs = result.sorted_means_ms();
     let run = |p| json!(quantile(&of_runs, p));
     let of_messages = |p| json!(latency.quantile(p).map(|d| d.as_millis_f64()));
-    // Empty if the world does not observe it: zero would be a measurement.
+    // Empty if the world does not observe it: zero would look like a measurement.
     let seen = runs.iter().all(|run| run.sees_passage);
     let split = result.split_ms().filter(|_| seen);
     let part = |of: fn(&MeanDelayBreakdown) -> f64| json!(split.as_ref().map(of));
@@ -130,7 +130,7 @@ pub fn csv(rows: &[Row]) -> String {
         let cells: Vec<_> = columns.iter().map(|column| cell(column).unwrap_or_default()).collect();
         write(cells.iter().map(AsRef::as_ref).collect());
     }
-    let octets = writer.into_inner().expect("memory takes what is written");
+    let octets = writer.into_inner().expect("writing to memory does not fail");
     String::from_utf8(octets).expect("cells are text")
 }
 
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_that_a_row_has_not_is_empty_and_stands_where_the_other_row_has_it() {
+    fn a_missing_cell_is_empty_at_the_position_of_its_column() {
         let rows = [
             row(&[("label", json!("TCP")), ("mean_ms", json!(20.5)), ("complete", json!(true))]),
             row(&[("label", json!("SCTP-8")), ("loss", json!("1%")), ("mean_ms", Value::Null)]),

@@ -1,7 +1,7 @@
-//! Reads a TOML document into a type.
+//! Deserializes a TOML document.
 //!
-//! `toml` compiles three readers of every type: one of tables, one of dates and one of spans. These types are many, and that is a tenth
-//! of the program and of its build, so here is one reader, for which keys, values and spans are all alike.
+//! The crate `toml` compiles three deserializers for every type: of tables, of dates and of spans. With this project's many types that was
+//! a tenth of the program and of its build time, so this is a single deserializer for keys, values and spans.
 
 use std::fmt::{self, Display};
 use std::ops::Range;
@@ -11,7 +11,7 @@ use serde::de::{self, Deserialize, DeserializeOwned, DeserializeSeed, Deserializ
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Why a document cannot be read.
+/// The reason why a document cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadError {
     message: String,
@@ -19,17 +19,17 @@ pub struct ReadError {
 }
 
 impl ReadError {
-    /// Returns what is wrong.
+    /// Returns the description of the error.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Returns where it is wrong, in octets from the beginning of the document.
+    /// Returns the position of the error, in octets from the beginning of the document.
     pub fn span(&self) -> Option<Range<usize>> {
         self.span.clone()
     }
 
-    /// The innermost place is kept.
+    /// Adds a position to an error that has none, so that the innermost one is kept.
     fn within(mut self, span: &Range<usize>) -> Self {
         self.span.get_or_insert_with(|| span.clone());
         self
@@ -59,7 +59,7 @@ impl de::Error for ReadError {
 /// Reads a whole document.
 ///
 /// # Errors
-/// A text that is no TOML, or that the type does not take.
+/// If the text is not TOML, or if its values do not match the type.
 pub fn from_text<T: DeserializeOwned>(text: &str) -> Result<T, ReadError> {
     let table = DeTable::parse(text)?;
     from_table(table.get_ref())
@@ -70,18 +70,18 @@ pub(crate) fn from_table<'de, T: Deserialize<'de>>(table: &'de DeTable<'de>) -> 
     T::deserialize(Reader { node: Node::Table(table), span: 0..0 })
 }
 
-/// What a type is read from.
+/// A part of a document from which a type can be read.
 #[derive(Clone, Copy)]
 enum Node<'de> {
     Value(&'de DeValue<'de>),
     Table(&'de DeTable<'de>),
     /// A key, or the name of an enum's variant.
     Text(&'de str),
-    /// An end of a span, for [`Spanned`].
+    /// The start or the end of a span, in octets, for [`Spanned`].
     Offset(usize),
 }
 
-/// A node, and where it stands.
+/// A node and its position.
 struct Reader<'de> {
     node: Node<'de>,
     span: Range<usize>,
@@ -103,7 +103,7 @@ impl<'de> Reader<'de> {
         Entries { rest: table.iter().map(entry).collect::<Vec<_>>().into_iter(), value: None }
     }
 
-    /// Returns the three fields that [`Spanned`] asks for: its begin, its end and the value.
+    /// Returns the three fields that [`Spanned`] expects: its start, its end and the value.
     fn spanned(self, fields: &'static [&'static str]) -> Entries<'de> {
         let span = self.span.clone();
         let at = |node| Self { node, span: span.clone() };
@@ -144,7 +144,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
                     _ => Err(de::Error::custom("the number is out of range: a float is at most 1.8e308")),
                 },
                 DeValue::Datetime(_) => {
-                    Err(de::Error::custom("a date means nothing here; text stands in quotes"))
+                    Err(de::Error::custom("a date is not allowed here; put text in quotes"))
                 }
             },
         };
@@ -163,7 +163,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor.visit_newtype_struct(self)
     }
 
-    /// A list in place of a table is refused: its values would be taken for those of the keys in their order.
+    /// Rejects a list in place of a table: its values would be assigned to the keys in order.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -210,7 +210,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     }
 }
 
-/// Returns what a message says that a value is.
+/// Returns the description of a value's type for an error message.
 fn unexpected(node: Node<'_>) -> de::Unexpected<'_> {
     match node {
         Node::Text(text) => de::Unexpected::Str(text),
@@ -231,7 +231,7 @@ fn unexpected(node: Node<'_>) -> de::Unexpected<'_> {
     }
 }
 
-/// The entries of a table that are left.
+/// The remaining entries of a table.
 struct Entries<'de> {
     rest: vec::IntoIter<(Reader<'de>, Reader<'de>)>,
     value: Option<Reader<'de>>,
@@ -254,7 +254,7 @@ impl<'de> de::MapAccess<'de> for Entries<'de> {
     }
 }
 
-/// The elements of a list that are left.
+/// The remaining elements of a list.
 struct Elements<'de>(vec::IntoIter<Reader<'de>>);
 
 impl<'de> de::SeqAccess<'de> for Elements<'de> {
@@ -282,7 +282,7 @@ impl<'de> de::EnumAccess<'de> for Variant<'de> {
     }
 }
 
-/// What a variant of an enum holds.
+/// The content of an enum's variant, if it has any.
 struct Content<'de>(Option<Reader<'de>>);
 
 impl<'de> Content<'de> {
@@ -297,7 +297,7 @@ impl<'de> de::VariantAccess<'de> for Content<'de> {
     fn unit_variant(self) -> Result<(), ReadError> {
         match self.0 {
             None => Ok(()),
-            // As the toml crate reads it: `{ name = {} }`.
+            // The toml crate accepts this form too: `{ name = {} }`.
             Some(Reader { node: Node::Table(table) | Node::Value(DeValue::Table(table)), .. })
                 if table.is_empty() =>
             {
@@ -376,9 +376,9 @@ mod tests {
         text = 'é'\nlist = [1, 0x10]\npair = [1, 'a']\nmap = { x = 7 }\nnewtype = 'n'\nunit = 'unit'\nheld = { held = 3 }\n\
         keyed = { keyed = { a = 1 } }\ninner = [{ a = 1 }, { a = 2, b = 3 }]";
 
-    /// `toml`'s own reader is the peer: of values, and of the words and places of its errors.
+    /// `toml`'s own deserializer is the reference: for values, and for the texts and positions of errors.
     #[test]
-    fn reads_what_toml_reads() {
+    fn agrees_with_the_deserializer_of_toml() {
         for text in [EVERY.to_owned(), EVERY.replacen("unit = 'unit'", "unit = { unit = {} }", 1)] {
             assert_eq!(from_text::<Every>(&text), Ok(toml::from_str(&text).unwrap()));
         }
@@ -404,10 +404,10 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_no_table_and_a_date_is_nothing() {
+    fn a_list_for_a_table_and_a_date_are_refused() {
         for (wrong, problem) in [
             ("inner = [[1]]", "invalid type: sequence, expected struct Inner"),
-            ("text = 2026-01-01", "a date means nothing here; text stands in quotes"),
+            ("text = 2026-01-01", "a date is not allowed here; put text in quotes"),
         ] {
             let key = wrong.split(' ').next().unwrap();
             let line = EVERY.lines().find(|line| line.starts_with(key)).unwrap();

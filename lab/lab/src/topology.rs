@@ -13,7 +13,7 @@ use crate::error::InputError;
 use crate::source::{Source, assign, replaced};
 
 /// Keys that only the script sets.
-const OF_SCRIPT: [&str; 6] = ["nodes", "links", "lans", "paths", "up", "down"];
+const SCRIPT_KEYS: [&str; 6] = ["nodes", "links", "lans", "paths", "up", "down"];
 
 /// Returns the name of the script in `table`, and its position.
 pub(crate) fn script_name(
@@ -25,7 +25,7 @@ pub(crate) fn script_name(
         DeValue::String(name) => Ok(Some(Spanned::new(value.span(), name.to_string()))),
         _ => Err(source.error(
             &value.span(),
-            "this has to be the name of an ns script, as in topology = \"testlink.ns\"",
+            "`topology` must be the name of an ns script, such as topology = \"testlink.ns\"",
         )),
     }
 }
@@ -42,18 +42,18 @@ pub(crate) fn merge<'s>(
     span: &Range<usize>,
     source: &Source,
 ) -> Result<(), InputError> {
-    let network = DeTable::parse(network).expect("it was written as a table").into_inner();
+    let network = DeTable::parse(network).expect("the network is a table").into_inner();
     let mut network = replaced(network, span);
     if let Some(own) = table.remove("network") {
         let DeValue::Table(own) = own.into_inner() else {
-            return Err(source.error(span, "beside a topology, `network` has to be a table"));
+            return Err(source.error(span, "with a topology, `network` must be a table"));
         };
         for (key, value) in own {
             if let ("links" | "lans", DeValue::Table(_)) = (key.get_ref().as_ref(), value.get_ref()) {
                 refine(&mut network, key.get_ref(), value.into_inner(), source)?;
                 continue;
             }
-            if OF_SCRIPT.contains(&key.get_ref().as_ref()) {
+            if SCRIPT_KEYS.contains(&key.get_ref().as_ref()) {
                 let problem = format!("the script defines {:?}; remove them here", key.get_ref());
                 return Err(source.error(&key.span(), problem));
             }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_place() {
+    fn errors_have_a_position() {
         for (text, place, cure) in [
             ("topology = 'none.ns'", "t.toml:3:12", "not found next to t.toml"),
             ("topology = 3", "t.toml:3:12", "name of an ns script"),

@@ -17,7 +17,7 @@ pub(crate) fn is_option(path: &[String]) -> bool {
 }
 
 /// Removes the options that the command line sets, and assigns them to the transports.
-pub(crate) fn take_set(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
+pub(crate) fn apply_overrides(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     for kind in Kind::ALL {
         let is_set = |key: &str| source.is_set(&[kind.name().to_owned(), key.to_owned()]);
         let Some(DeValue::Table(options)) = table.get(kind.name()).map(Spanned::get_ref) else { continue };
@@ -46,7 +46,7 @@ pub(crate) fn assign(
     let [kind, key] = path else {
         return Err("an option consists of a transport and a name, as in sctp.streams".to_owned());
     };
-    // What is no list is refused where it is read.
+    // A value that is not a list is refused where it is read.
     let Some(DeValue::Array(transports)) = table.get_mut("transports").map(Spanned::as_mut) else {
         return Ok(());
     };
@@ -68,7 +68,7 @@ pub(crate) fn assign(
     }
 }
 
-/// The specification of a transport, which may have a name beside it.
+/// Returns the specification of a transport, which may also have a label.
 fn spec(transport: &DeValue<'_>) -> Option<String> {
     match transport {
         DeValue::String(spec) => Some(spec.to_string()),
@@ -96,7 +96,7 @@ fn with_option(spec: &str, key: &str, value: &str) -> Result<String, String> {
     }
 }
 
-/// The transport with this specification, and with the name that it had.
+/// Returns the transport with this specification; its label stays the same.
 fn renamed<'s>(
     mut named: DeTable<'s>,
     transport: &DeValue<'_>,
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_have_the_option_is_measured_once() {
+    fn transports_without_the_option_are_measured_once() {
         let text = "transports = ['tcp', 'sctp']\n[sweep]\n'sctp.rto_min' = ['100ms', '1s']";
         let experiment = Experiment::parse("a", &Source::new("a", text)).unwrap();
         let ids: Vec<_> = experiment.points.iter().map(|point| point.id).collect();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_swept_is_refused_with_its_place() {
+    fn options_that_cannot_be_swept_are_refused_with_their_position() {
         let of = |transports: &str, sweep: &str| {
             points(&format!("transports = [{transports}]\n[sweep]\n{sweep}")).unwrap_err()
         };

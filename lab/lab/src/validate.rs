@@ -13,7 +13,7 @@ use crate::point::Point;
 use crate::repetitions::Repetitions;
 use crate::worlds::WorldName;
 
-/// Repetitions of the model for each one of the kernel, which takes several hundred times as long; enough to make the model's own
+/// Repetitions of the model for each repetition of the kernel, which takes several hundred times as long; enough to make the model's own
 /// uncertainty negligible.
 const MODEL_REPETITIONS: u32 = 10;
 
@@ -49,8 +49,7 @@ impl BothWorlds {
 }
 
 impl Experiment {
-    /// Returns the experiment with another number of repetitions of the same length; the first repetitions
-    /// stay the same.
+    /// Returns the experiment with another number of repetitions of the same length; the first repetitions stay the same.
     pub fn repeated(mut self, times: impl Fn(Repetitions) -> Repetitions) -> Self {
         for point in &mut self.points {
             let repetitions = times(point.repetitions);

@@ -57,7 +57,7 @@ pub fn verify(
     };
     let archive = Archive::discarding(results.manifest.series);
     let work =
-        |(point, stored): &(&Point, &RunResult), _: &dyn Fn(_) -> bool| again(point, stored, &archive, stop);
+        |(point, stored): &(&Point, &RunResult), _: &dyn Fn(_) -> bool| repeat(point, stored, &archive, stop);
     pool::for_each(&chosen, threads, stop, work, take)?;
     differences.sort_by_key(|d| (d.point.id, d.repetition));
     Ok((done, differences))
@@ -73,7 +73,7 @@ pub fn repeatable(results: &Results) -> Result<(), LabError> {
 }
 
 /// Repeats one run and compares the results; `None` if it was interrupted.
-fn again(
+fn repeat(
     point: &Point,
     stored: &RunResult,
     archive: &Archive,
@@ -94,19 +94,19 @@ fn again(
 /// Returns the fields in which two results of one run differ.
 pub(crate) fn differences(stored: &RunResult, now: &RunResult) -> Vec<String> {
     let mut fields = Vec::new();
-    compare("", &fixed(stored), &fixed(now), &mut fields);
+    compare("", &without_wall_time(stored), &without_wall_time(now), &mut fields);
     fields
 }
 
 /// Returns a result without its wall-clock time, which always differs.
-fn fixed(run: &RunResult) -> Value {
+fn without_wall_time(run: &RunResult) -> Value {
     let run = RunResult { wall_s: 0.0, ..run.clone() };
-    // Via text, which can represent sums beyond 64 bits.
+    // As text, which can represent sums beyond 64 bits.
     let text = serde_json::to_string(&run).expect("a run is JSON");
-    serde_json::from_str(&text).expect("it is what was written")
+    serde_json::from_str(&text).expect("the text was just written")
 }
 
-/// Adds the names of fields that differ.
+/// Adds the names of the fields that differ.
 fn compare(name: &str, stored: &Value, now: &Value, fields: &mut Vec<String>) {
     match (stored, now) {
         (Value::Object(old), Value::Object(new)) => {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// Creates a world of a family; the argument is the part of its name after the colon.
 type Make = fn(&str) -> Result<Arc<dyn World>, RunError>;
 
-/// Every family of worlds. The first is the default. A new one is a line here.
+/// Every family of worlds; the first is the default. A new family is a line here.
 const FAMILIES: [(&str, Make); 3] = [("model", |_| Ok(Arc::new(Model))), ("kernel", kernel), ("live", live)];
 
 fn kernel(release: &str) -> Result<Arc<dyn World>, RunError> {
@@ -45,7 +45,7 @@ impl Default for WorldName {
 }
 
 impl WorldName {
-    /// Creates the name of a world: a certain one of a family, or any if `variant` is empty.
+    /// Creates the name of a world: a certain one of a family, or the default one if `variant` is empty.
     pub fn of(family: &str, variant: &str) -> Self {
         Self(if variant.is_empty() { family.to_owned() } else { format!("{family}:{variant}") })
     }
@@ -72,8 +72,8 @@ impl WorldName {
 
     /// Returns the world of this name. It is created once and shared.
     pub fn open(&self) -> Result<Arc<dyn World>, RunError> {
-        static OPEN: Mutex<Vec<(WorldName, Arc<dyn World>)>> = Mutex::new(Vec::new());
-        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        static OPEN_WORLDS: Mutex<Vec<(WorldName, Arc<dyn World>)>> = Mutex::new(Vec::new());
+        let mut open = OPEN_WORLDS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, world)) = open.iter().find(|(name, _)| name == self) {
             return Ok(Arc::clone(world));
         }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_world_is_refused_with_those_there_are() {
+    fn an_unknown_world_is_refused_with_a_list() {
         let problem = WorldName::of("live", "10.0.0.1:x").open().unwrap_err().to_string();
         assert!(problem.contains("10.0.0.1:x") && problem.contains("HOST:PORT"), "{problem}");
         for name in ["matrix", "kernel:", "live:", ""] {

@@ -7,19 +7,19 @@ use hol_network::{LinkSpec, NetworkSpec};
 use hol_scenario::Scenario;
 use hol_traffic::Unsupported;
 
-use crate::plain_network::{as_it_is, otherwise};
+use crate::plain_network::{first_difference, names_only};
 
 /// The path that a scenario's flows cross.
 #[derive(Debug, Default)]
 pub(crate) struct Bottleneck {
-    /// Properties of the path, from the measured client's side to the other.
+    /// Properties of the path, in the direction from the measured client's side to the other side.
     pub(crate) network: NetworkSpec,
-    /// The nodes on that side.
+    /// The nodes on the measured client's side.
     near: BTreeSet<String>,
 }
 
 impl Bottleneck {
-    /// Returns the path: a network without nodes is one; otherwise it is the only link with settings.
+    /// Returns the path of a scenario: the whole network if it names no nodes, otherwise the only link with settings.
     pub(crate) fn of(scenario: &Scenario) -> Result<Self, Unsupported> {
         let spec = &scenario.network;
         if spec.nodes.is_empty() {
@@ -55,10 +55,10 @@ impl Bottleneck {
 
 /// Returns the index of the only link with settings.
 fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
-    let usual = as_it_is(spec);
-    // Settings that a link cannot have apply to all.
+    let usual = names_only(spec);
+    // A `[network]` key that a link does not have applies to all links.
     let beside = NetworkSpec { links: usual.links.clone(), ..spec.clone() };
-    if let Some(key) = otherwise(&beside, &usual) {
+    if let Some(key) = first_difference(&beside, &usual) {
         return refuse(
             &key,
             "with a router only one link may have settings; the rest of [network] may only name nodes",
@@ -71,7 +71,7 @@ fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
     }
 }
 
-/// Returns the nodes of all flows, from and to.
+/// Returns the two nodes of each flow: `from` and `to`.
 fn flows(scenario: &Scenario) -> Vec<[&str; 2]> {
     scenario.flow_specs().map(|flow| flow.ends()).collect()
 }
@@ -96,7 +96,7 @@ fn side(spec: &NetworkSpec, link: usize) -> BTreeSet<&str> {
     }
 }
 
-/// Returns a network of this link alone; both have the same keys.
+/// Returns a network of this link alone; the keys of a link are also keys of a network.
 fn alone(link: &LinkSpec) -> NetworkSpec {
     let mut keys = serde_json::to_value(link).expect("a link is plain data");
     let table = keys.as_object_mut().expect("a link is a table");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_single_link_that_all_flows_pass_is_refused_by_its_key() {
+    fn a_path_other_than_one_link_crossed_by_all_flows_is_refused() {
         let refusal = |scenario: &Scenario| Bottleneck::of(scenario).unwrap_err().to_string();
         for (links, more, words) in [
             ("{ from = 'left', to = 'right' }", "", "`network.links`"),

@@ -10,7 +10,7 @@ use hol_workloads::Filter;
 
 use crate::bottleneck::Bottleneck;
 use crate::host::{self, loopback};
-use crate::plain_network::{as_it_is, otherwise};
+use crate::plain_network::{first_difference, names_only};
 use crate::router::lines;
 
 /// The path between the ends of flows.
@@ -20,12 +20,12 @@ pub(crate) enum Path {
     Loopback,
     /// The unmodified network between two hosts.
     Between,
-    /// A router between them shapes it.
+    /// A router between two hosts, which shapes the path.
     Routed,
 }
 
-/// Returns an error that names what this machine cannot do, or would have to be changed for.
-pub(crate) fn possible(scenario: &Scenario, path: Path) -> Result<(), RunError> {
+/// Returns an error that names the first feature that this machine does not support, or for which it would have to be changed.
+pub(crate) fn check_supported(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     scenario.check().map_err(|problem| refused("scenario", problem))?;
     network(scenario, path)?;
     if let Some(program) = scenario.programs.first() {
@@ -39,16 +39,16 @@ pub(crate) fn possible(scenario: &Scenario, path: Path) -> Result<(), RunError> 
     flows(scenario, path)
 }
 
-/// Without a router the path cannot be shaped: an experiment with link settings needs one, or another world.
+/// Checks that the path need not be shaped, or that a router shapes it.
 fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     let spec = &scenario.network;
     if path == Path::Routed {
         let both = Bottleneck::of(scenario).and_then(|path| lines(&path.network));
         return both.map(drop).map_err(|Unsupported { what, why }| refused(&what, why));
     }
-    // The loopback interface has addresses of both versions.
+    // The loopback interface has addresses of both IP versions.
     let ip = if path == Path::Loopback { spec.ip } else { Ip::V4 };
-    let Some(key) = otherwise(spec, &NetworkSpec { ip, ..as_it_is(spec) }) else { return Ok(()) };
+    let Some(key) = first_difference(spec, &NetworkSpec { ip, ..names_only(spec) }) else { return Ok(()) };
     let (what, who) = match path {
         Path::Loopback => {
             ("this machine's loopback", "emulate the path with namespaces (--world live:namespaces)")
@@ -72,7 +72,8 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
             let why = "both ends of a UNIX socket are on one host; use tcp, or omit --peer";
             return Err(refused(&transport.to_string(), why));
         }
-        let asked = host::asked(transport).map_err(|problem| refused(&transport.to_string(), problem))?;
+        let asked =
+            host::requested_sysctls(transport).map_err(|problem| refused(&transport.to_string(), problem))?;
         for Sysctl { name, value } in asked {
             let here = setting(name).unwrap_or_else(|| "none".to_owned());
             if here != value {
@@ -92,7 +93,7 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
 }
 
 /// Checks that every flow's protocol is available.
-pub(crate) fn protocols(scenario: &Scenario) -> Result<(), RunError> {
+pub(crate) fn check_protocols(scenario: &Scenario) -> Result<(), RunError> {
     let all = assignments(scenario, Seed(0), |_, _| loopback(scenario.network.ip));
     let probe =
         |flow: &Assignment| flow.probe().map_err(|problem| refused(&flow.transport.to_string(), problem));
@@ -117,21 +118,21 @@ mod tests {
     }
 
     fn refusal(scenario: &Scenario) -> String {
-        possible(scenario, Path::Loopback).unwrap_err().to_string()
+        check_supported(scenario, Path::Loopback).unwrap_err().to_string()
     }
 
     #[test]
-    fn the_path_as_it_is_is_one_of_which_nothing_is_said() {
+    fn a_network_that_only_names_nodes_does_not_shape_the_path() {
         for transport in ["tcp", "tcp:connections=3,nagle=off", "udp", "quic:streams=8,cc=newreno"] {
-            possible(&scenario(transport, ""), Path::Loopback).unwrap();
+            check_supported(&scenario(transport, ""), Path::Loopback).unwrap();
         }
-        // Who is there may be said.
+        // Naming nodes does not shape the path.
         let named = "nodes = ['client', 'server', 'a']\nlans = [{ nodes = ['a', 'client'], name = 'b' }]\nlinks = [{ from = 'client', to = 'server' }]";
-        possible(&scenario("tcp", named), Path::Between).unwrap();
+        check_supported(&scenario("tcp", named), Path::Between).unwrap();
     }
 
     #[test]
-    fn what_would_make_another_path_is_refused_by_its_key() {
+    fn keys_that_shape_the_path_are_refused() {
         for (network, key) in [
             ("rate = '1Mbit'", "network.rate"),
             ("delay = '0s'", "network.delay"),
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_cannot_be_told_is_refused_by_the_option() {
+    fn options_that_the_kernel_lacks_are_refused() {
         for (transport, words) in [
             ("quic:wakeup=1ms", "wakeup=1ms"),
             ("quic:handshake_flight=300B", "at least 600 octets"),
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_change_the_machine_is_refused() {
+    fn scenarios_that_would_change_the_machine_are_refused() {
         let mut filtered = scenario("tcp", "");
         filtered.workload = toml::from_str("kind = 'simco'").unwrap();
         filtered.hosts.insert("server".to_owned(), toml::from_str("filter = 'nftables'").unwrap());
@@ -177,31 +178,32 @@ mod tests {
     }
 
     #[test]
-    fn what_two_hosts_cannot_do_is_refused_by_what_it_is() {
-        let between = |scenario: &Scenario| possible(scenario, Path::Between).unwrap_err().to_string();
+    fn features_that_need_one_host_are_refused() {
+        let between = |scenario: &Scenario| check_supported(scenario, Path::Between).unwrap_err().to_string();
         let problem = between(&scenario("tcp", "loss = '1%'"));
         assert!(problem.contains("`network.loss`") && problem.contains("--router HOST"), "{problem}");
         let mut local = scenario("unix", "");
         local.workload = toml::from_str("kind = 'echo'\nfrom = 'server'\nto = 'server'").unwrap();
-        possible(&local, Path::Loopback).unwrap();
+        check_supported(&local, Path::Loopback).unwrap();
         let problem = between(&local);
         assert!(problem.contains("`unix`") && problem.contains("on one host"), "{problem}");
     }
 
     #[test]
-    fn over_a_router_the_path_is_what_the_experiment_says_as_far_as_the_router_can() {
-        let routed = |network: &str| possible(&scenario("tcp", network), Path::Routed);
+    fn a_router_permits_the_path_settings_that_it_supports() {
+        let routed = |network: &str| check_supported(&scenario("tcp", network), Path::Routed);
         routed("delay = '20ms'\nloss = '3%'\ndown = { rate = '1Mbit' }").unwrap();
         let problem = routed("paths = [{}, {}]").unwrap_err().to_string();
         assert!(problem.contains("live world does not support `network.paths`"), "{problem}");
     }
 
-    /// Which the kernel has is for it to say.
+    /// The transport's error, not this module's, names protocols that this machine's kernel lacks.
     #[test]
-    fn a_protocol_that_is_not_here_is_refused_by_the_transport() {
-        protocols(&scenario("udp", "")).unwrap();
+    fn a_missing_protocol_is_reported_by_the_transport() {
+        check_protocols(&scenario("udp", "")).unwrap();
         for (transport, words) in [("sctp", "no SCTP"), ("mptcp", "no MPTCP")] {
-            let refused = protocols(&scenario(transport, "")).map_err(|problem| problem.to_string()).err();
+            let refused =
+                check_protocols(&scenario(transport, "")).map_err(|problem| problem.to_string()).err();
             assert!(refused.is_none_or(|why| why.contains(words) && why.contains(&format!("`{transport}`"))));
         }
     }

@@ -1,40 +1,38 @@
-//! The clock of another host relative to this host's: its offset before and after a run, and the
-//! uncertainty.
+//! The clock of another host relative to this host's: its offset before and after a run, and the uncertainty.
 //!
-//! A question and its answer take a round trip; the answer contains the other host's times. These lie
-//! between our two times, so the offset is known to within half the round trip, even on asymmetric paths.
-//! RFC 5905 section 8
+//! A query and its reply take a round trip; the reply contains two times of the other host. These lie between the two times of this host,
+//! so the offset is known to within half the round trip, even on asymmetric paths. RFC 5905 section 8
 
-/// The times of a question and its answer, in ns, each on the clock of its host.
+/// The times of a query and its reply, in ns, each on the clock of its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Comparison {
-    /// When this host asked.
-    pub(crate) asked: u64,
-    /// When the question arrived at the other host, and when the answer was sent.
+    /// The time at which this host sent the query.
+    pub(crate) sent_at: u64,
+    /// The times at which the query arrived at the other host, and at which the reply was sent.
     pub(crate) received: u64,
     pub(crate) sent: u64,
-    /// When the answer arrived at this host.
-    pub(crate) answered: u64,
+    /// The time at which the reply arrived at this host.
+    pub(crate) answered_at: u64,
 }
 
 impl Comparison {
-    /// Returns the time spent on the path.
+    /// Returns the time spent on the path, in ns.
     pub(crate) fn round_trip(self) -> u64 {
-        (self.answered - self.asked).saturating_sub(self.sent.saturating_sub(self.received))
+        (self.answered_at - self.sent_at).saturating_sub(self.sent.saturating_sub(self.received))
     }
 
-    /// Returns how far the other clock is ahead.
+    /// Returns by how much the other clock is ahead, in ns.
     fn offset(self) -> i128 {
-        let [asked, received, sent, answered] =
-            [self.asked, self.received, self.sent, self.answered].map(i128::from);
-        narrow(((received - asked) + (sent - answered)) / 2).into()
+        let [sent_at, received, sent, answered_at] =
+            [self.sent_at, self.received, self.sent, self.answered_at].map(i128::from);
+        narrow(((received - sent_at) + (sent - answered_at)) / 2).into()
     }
 
     fn middle(self) -> u64 {
-        self.asked.midpoint(self.answered)
+        self.sent_at.midpoint(self.answered_at)
     }
 
-    /// Returns the comparison with the shortest round trip, which waited least in queues.
+    /// Returns the comparison with the shortest round trip, which spent the least time in queues.
     pub(crate) fn best(all: impl IntoIterator<Item = Self>) -> Option<Self> {
         all.into_iter().min_by_key(|one| one.round_trip())
     }
@@ -48,14 +46,14 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// Converts a time of the other host to this host's clock, with an offset interpolated between the
-    /// comparisons; limited to the end of the last one.
-    pub(crate) fn here(&self, there: u64) -> u64 {
+    /// Converts a time of the other host to this host's clock, with an offset interpolated between the comparisons; the result is at most
+    /// the end of the last one.
+    pub(crate) fn local_time(&self, there: u64) -> u64 {
         let (first, last) = (self.before.offset(), self.after.offset());
         let passed = i128::from(there) - first - i128::from(self.before.middle());
         let whole = i128::from(self.after.middle() - self.before.middle()).max(1);
         let offset = first + (last - first) * passed.clamp(0, whole) / whole;
-        (i128::from(there) - offset).clamp(0, self.after.answered.into()) as u64
+        (i128::from(there) - offset).clamp(0, self.after.answered_at.into()) as u64
     }
 
     /// Returns by how much the other clock was ahead before the run.
@@ -69,7 +67,7 @@ impl Clocks {
         narrow((self.after.offset() - self.before.offset()) * 1_000_000_000 / whole)
     }
 
-    /// Returns the maximum error of a time.
+    /// Returns the maximum error of a converted time, in ns.
     pub(crate) fn uncertainty(&self) -> u64 {
         self.before.round_trip().max(self.after.round_trip()).div_ceil(2)
     }
@@ -90,14 +88,14 @@ mod tests {
 
     use super::*;
 
-    /// A question at `asked`, here, to a clock that is `ahead`; the ways there and back take so long, the answer takes 5 ns.
-    fn comparison(asked: u64, ahead: i64, there: u64, back: u64) -> Comparison {
-        let received = (asked + there).checked_add_signed(ahead).unwrap();
-        Comparison { asked, received, sent: received + 5, answered: asked + there + 5 + back }
+    /// Returns a comparison: a query sent at `sent_at` to a clock that is `ahead`, with delays `there` and `back`; the reply takes 5 ns.
+    fn comparison(sent_at: u64, ahead: i64, there: u64, back: u64) -> Comparison {
+        let received = (sent_at + there).checked_add_signed(ahead).unwrap();
+        Comparison { sent_at, received, sent: received + 5, answered_at: sent_at + there + 5 + back }
     }
 
     #[test]
-    fn the_comparison_that_waited_least_is_taken() {
+    fn the_comparison_with_the_shortest_round_trip_is_used() {
         let [slow, fast] = [comparison(0, 100, 900, 50), comparison(2000, 100, 20, 30)];
         assert_eq!(Comparison::best([slow, fast, slow]), Some(fast));
         assert_eq!((fast.round_trip(), fast.offset()), (50, 95));
@@ -112,9 +110,9 @@ mod tests {
             after: comparison(11 * second, 21_000, 50, 50),
         };
         assert_eq!((clocks.offset(), clocks.drift(), clocks.uncertainty()), (1000, 2000, 50));
-        // Halfway the other clock is 11 µs ahead.
-        assert!(clocks.here(6 * second + 11_000).abs_diff(6 * second) <= 1);
-        assert_eq!(clocks.here(0), 0, "before it was compared it was not otherwise");
+        // Halfway through, the other clock is 11 µs ahead.
+        assert!(clocks.local_time(6 * second + 11_000).abs_diff(6 * second) <= 1);
+        assert_eq!(clocks.local_time(0), 0, "before it was compared it was not otherwise");
     }
 
     proptest! {
@@ -132,18 +130,18 @@ mod tests {
                 after: comparison(begin + lasted, ahead, later_there, later_back),
             };
             let now = begin + (lasted as f64 * part) as u64;
-            let told = clocks.here(now.checked_add_signed(ahead).unwrap());
+            let told = clocks.local_time(now.checked_add_signed(ahead).unwrap());
             prop_assert!(told.abs_diff(now) <= clocks.uncertainty() + 1);
         }
 
         #[test]
-        fn whatever_a_clock_says_there_is_an_answer(times in any::<[u64; 6]>(), there in any::<u64>()) {
-            let one = |asked: u64, received, sent| Comparison { asked, received, sent, answered: asked + 7 };
-            let [asked, received, sent, later, later_received, later_sent] = times;
-            let (asked, later) = (asked >> 2, later >> 2);
-            let [asked, later] = [asked.min(later), asked.max(later)];
-            let clocks = Clocks { before: one(asked, received, sent), after: one(later, later_received, later_sent) };
-            prop_assert!(clocks.here(there) <= later + 7);
+        fn any_clock_values_can_be_converted(times in any::<[u64; 6]>(), there in any::<u64>()) {
+            let one = |sent_at: u64, received, sent| Comparison { sent_at, received, sent, answered_at: sent_at + 7 };
+            let [sent_at, received, sent, later, later_received, later_sent] = times;
+            let (sent_at, later) = (sent_at >> 2, later >> 2);
+            let [sent_at, later] = [sent_at.min(later), sent_at.max(later)];
+            let clocks = Clocks { before: one(sent_at, received, sent), after: one(later, later_received, later_sent) };
+            prop_assert!(clocks.local_time(there) <= later + 7);
             let _ = (clocks.offset(), clocks.drift(), clocks.uncertainty());
         }
     }

@@ -1,4 +1,4 @@
-//! The service of `hol live serve`: this host has ends of flows whose other ends are on other hosts.
+//! The service of `hol live serve`: this host runs ends of flows whose other ends are on other hosts.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -9,18 +9,18 @@ use hol_scenario::Sample;
 use hol_sockets::{CompactSenderSample, EndResult, LocalEnds, PeerReport, ReportOf, ReportRouter};
 
 use crate::check::{self, Path};
-use crate::control::{ControlError, MOST_SEEN, Outbox, Plan, Reply, Request};
+use crate::control::{ControlError, MAX_SAMPLES, Outbox, Plan, Reply, Request};
 use crate::host;
 use crate::placement::AddressPair;
 use crate::ports::Ports;
 use crate::secret::Secret;
 use crate::service::ClientService;
-use crate::session::say;
+use crate::session::send;
 
 const NO_RUN: &str = "no run is active";
 
 /// Maximum samples per control message.
-const PART: usize = 1 << 16;
+const SAMPLES_PER_MESSAGE: usize = 1 << 16;
 
 /// The local ends of a client's flows.
 pub(crate) struct Ends {
@@ -28,14 +28,14 @@ pub(crate) struct Ends {
     secret: Secret,
     meeting: AddressPair,
     ports: Option<Ports>,
-    post: ReportRouter,
-    halves: Option<LocalEnds>,
-    /// Clients that have ended.
+    local_reports: ReportRouter,
+    local_ends: Option<LocalEnds>,
+    /// The results of clients that have ended.
     ended: Vec<(usize, EndResult)>,
 }
 
 impl Ends {
-    /// Creates the ends for the client at the other end of a stream.
+    /// Creates the service for the client at the other end of a stream.
     pub(crate) fn new(
         stream: &TcpStream,
         outbox: Arc<Mutex<Outbox<TcpStream>>>,
@@ -43,7 +43,7 @@ impl Ends {
         ports: Option<Ports>,
     ) -> Result<Self, ControlError> {
         let address = |address: io::Result<SocketAddr>| {
-            // An IPv4 client may arrive at an IPv6 socket.
+            // An IPv4 client may have connected to an IPv6 socket.
             address.map(|address| address.ip().to_canonical())
         };
         let meeting =
@@ -53,65 +53,66 @@ impl Ends {
             secret,
             meeting,
             ports,
-            post: ReportRouter::default(),
-            halves: None,
+            local_reports: ReportRouter::default(),
+            local_ends: None,
             ended: Vec::new(),
         })
     }
 
-    /// Starts the local ends listening; returns the ports by flow.
+    /// Makes the local servers listen; returns their ports by flow.
     fn listen(&mut self, plan: Plan) -> Result<Vec<u16>, String> {
         let Plan { scenario, seed, interval, placement, run } = plan;
         // A new plan ends the previous run.
-        (self.halves, self.ended) = (None, Vec::new());
+        (self.local_ends, self.ended) = (None, Vec::new());
         let shortest = Sample::SHORTEST_INTERVAL;
         if let Some(interval) = interval.filter(|interval| *interval < shortest) {
             return Err(format!(
                 "`series` = \"{interval}\" is too short; the shortest interval is {shortest}"
             ));
         }
-        check::possible(&scenario, Path::Between).map_err(|why| why.to_string())?;
+        check::check_supported(&scenario, Path::Between).map_err(|why| why.to_string())?;
         let placement =
             placement.seen_by(self.meeting).ok_or("the plan refers to hosts that it does not list")?;
         let mut assignments = placement.assignments(&scenario, Seed(seed))?;
-        let here = placement.here(&assignments);
-        self.ports.map_or(Ok(()), |ports| ports.give(&mut assignments, &here))?;
+        let here = placement.local_ends(&assignments);
+        self.ports.map_or(Ok(()), |ports| ports.assign(&mut assignments, &here))?;
         let outbox = Arc::clone(&self.outbox);
-        // The listener notices if sending fails.
-        let tell: Arc<ReportOf> =
-            Arc::new(move |flow: usize, news: PeerReport| drop(say(&outbox, &Reply::News(flow, news))));
+        // If sending fails, the thread that receives notices it, too.
+        let tell: Arc<ReportOf> = Arc::new(move |flow: usize, report: PeerReport| {
+            drop(send(&outbox, &Reply::ServerReport(flow, report)));
+        });
         let secret = self.secret.of_run(&run);
         let listening =
-            LocalEnds::listen(&scenario, assignments, &here, secret, (&tell, &self.post), interval);
-        let (halves, ports) = listening.map_err(|problem| problem.to_string())?;
-        self.halves = Some(halves);
+            LocalEnds::listen(&scenario, assignments, &here, secret, (&tell, &self.local_reports), interval);
+        let (ends, ports) = listening.map_err(|problem| problem.to_string())?;
+        self.local_ends = Some(ends);
         Ok(ports)
     }
 
     fn end_clients(&mut self) -> Result<(), String> {
-        let halves = self.halves.as_mut().ok_or(NO_RUN)?;
-        self.ended.extend(halves.end_clients().map_err(|problem| problem.to_string())?);
+        let ends = self.local_ends.as_mut().ok_or(NO_RUN)?;
+        self.ended.extend(ends.end_clients().map_err(|problem| problem.to_string())?);
         Ok(())
     }
 
-    /// Ends all and returns the results of the local ends.
-    fn noted(&mut self) -> Result<Vec<(usize, EndResult)>, String> {
+    /// Ends all local ends and returns their results.
+    fn end_all(&mut self) -> Result<Vec<(usize, EndResult)>, String> {
         self.end_clients()?;
-        let mut halves = self.halves.take().ok_or(NO_RUN)?;
-        let servers = halves.end_servers().map_err(|problem| problem.to_string())?;
+        let mut ends = self.local_ends.take().ok_or(NO_RUN)?;
+        let servers = ends.end_servers().map_err(|problem| problem.to_string())?;
         Ok([std::mem::take(&mut self.ended), servers].concat())
     }
 
     /// Sends the samples of local senders, up to the maximum of a run.
-    fn tell_seen(&self, halves: &[(usize, EndResult)]) -> Result<(), ControlError> {
-        let all = halves.iter().flat_map(|(flow, half)| half.sender_samples().map(|seen| (*flow, seen)));
-        let mut all = all.take(MOST_SEEN);
+    fn send_samples(&self, ends: &[(usize, EndResult)]) -> Result<(), ControlError> {
+        let all = ends.iter().flat_map(|(flow, half)| half.sender_samples().map(|seen| (*flow, seen)));
+        let mut all = all.take(MAX_SAMPLES);
         loop {
-            let part: Vec<(usize, CompactSenderSample)> = all.by_ref().take(PART).collect();
+            let part: Vec<(usize, CompactSenderSample)> = all.by_ref().take(SAMPLES_PER_MESSAGE).collect();
             if part.is_empty() {
                 return Ok(());
             }
-            say(&self.outbox, &Reply::Seen(part))?;
+            send(&self.outbox, &Reply::Samples(part))?;
         }
     }
 }
@@ -119,12 +120,12 @@ impl Ends {
 impl ClientService for Ends {
     fn answer(&mut self, request: Request) -> Option<Reply> {
         match request {
-            Request::News(flow, news) => {
-                self.post.deliver(flow, news);
+            Request::ServerReport(flow, report) => {
+                self.local_reports.deliver(flow, report);
                 None
             }
-            Request::Check(scenario) => Some(match check::possible(&scenario, Path::Between) {
-                Ok(()) => Reply::Fit(host::settings(&scenario)),
+            Request::Check(scenario) => Some(match check::check_supported(&scenario, Path::Between) {
+                Ok(()) => Reply::Supported(host::settings(&scenario)),
                 Err(why) => Reply::Refused(why.to_string()),
             }),
             Request::Plan(plan) => Some(match self.listen(*plan) {
@@ -132,16 +133,16 @@ impl ClientService for Ends {
                 Err(why) => Reply::Refused(why),
             }),
             Request::Start { ports } => {
-                let started = self.halves.as_mut().map_or(Ok(()), |halves| halves.start(&ports));
+                let started = self.local_ends.as_mut().map_or(Ok(()), |ends| ends.start(&ports));
                 started.err().map(|problem| Reply::Failed(problem.to_string()))
             }
             Request::EndClients => Some(self.end_clients().map_or_else(Reply::Failed, |()| Reply::ClientsEnded)),
-            Request::Over => Some(self.noted().map_or_else(Reply::Failed, |halves| {
-                // The listener notices if sending fails.
-                let _ = self.tell_seen(&halves);
-                Reply::Noted(halves)
+            Request::End => Some(self.end_all().map_or_else(Reply::Failed, |ends| {
+                // If sending fails, the thread that receives notices it, too.
+                let _ = self.send_samples(&ends);
+                Reply::Results(ends)
             })),
-            Request::Between { .. } | Request::Shape { .. } | Request::PutBack => Some(Reply::Refused(
+            Request::Between { .. } | Request::Shape { .. } | Request::Restore => Some(Reply::Refused(
                 "that host runs the servers (`hol live serve`), not the router; start `hol live route` on the router".to_owned(),
             )),
             Request::Alive | Request::Ping => None,
@@ -152,12 +153,12 @@ impl ClientService for Ends {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::LONGEST;
+    use crate::control::MAX_MESSAGE;
 
     #[test]
-    fn a_part_of_what_was_seen_fits_into_a_word_however_long_its_numbers() {
+    fn a_part_of_the_samples_fits_into_a_message() {
         let (most, address) = (u64::MAX, "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255");
         let longest = serde_json::to_vec(&(most, (most, u32::MAX, address, [most; 6]))).unwrap();
-        assert!(PART * (longest.len() + 1) < LONGEST / 8);
+        assert!(SAMPLES_PER_MESSAGE * (longest.len() + 1) < MAX_MESSAGE / 8);
     }
 }

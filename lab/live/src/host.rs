@@ -9,7 +9,7 @@ use hol_scenario::Scenario;
 use hol_sockets::{EndAddresses, Sysctl, Unsupported, clocksource, kernel_version, setting, sysctls};
 use hol_stack::{TransportSpec, stack_of_linux};
 
-/// The kernel and the clock.
+/// The kernel and the clock of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     /// The kernel's release and version.
@@ -19,13 +19,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// Returns this host.
+    /// Returns the description of this host.
     pub fn this() -> Self {
         Self { kernel: kernel_version(), clocksource: clocksource() }
     }
 }
 
-/// `Linux 6.12.1 #1 SMP, loopback, clock tsc`.
+/// Example: `Linux 6.12.1 #1 SMP, loopback, clock tsc`.
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kernel, clocksource } = self;
@@ -33,30 +33,30 @@ impl fmt::Display for Host {
     }
 }
 
-/// Set by each socket itself, whatever the machine's setting.
+/// A setting that each socket overrides.
 const BY_SOCKET: &str = "net/ipv4/tcp_congestion_control";
 
 /// Returns the machine settings that a transport needs.
-fn needed(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
+fn needed_sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let all = sysctls(transport, &kernel_version())?;
     Ok(all.into_iter().filter(|setting| setting.name != BY_SOCKET).collect())
 }
 
 /// Returns the current values of the settings that are relevant to the measurement.
 pub(crate) fn settings(scenario: &Scenario) -> BTreeMap<String, String> {
-    let wanted = needed(&scenario.transport).unwrap_or_default();
+    let wanted = needed_sysctls(&scenario.transport).unwrap_or_default();
     wanted.into_iter().filter_map(|Sysctl { name, .. }| Some((name.to_owned(), setting(name)?))).collect()
 }
 
 /// Returns the settings that a transport requests explicitly.
-pub(crate) fn asked(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
+pub(crate) fn requested_sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let all = hol_sockets::asked(transport, &kernel_version())?;
     Ok(all.into_iter().filter(|setting| setting.name != BY_SOCKET).collect())
 }
 
-/// Returns where this machine differs from the stack of its Linux without a request of the experiment.
-pub(crate) fn otherwise(scenario: &Scenario, here: &BTreeMap<String, String>) -> Option<String> {
-    let wanted = needed(&scenario.transport).unwrap_or_default();
+/// Returns a description of how this machine differs from its Linux' stack where the experiment does not request it.
+pub(crate) fn difference_from_stack(scenario: &Scenario, here: &BTreeMap<String, String>) -> Option<String> {
+    let wanted = needed_sysctls(&scenario.transport).unwrap_or_default();
     let differs = wanted.iter().filter_map(|Sysctl { name, value }| {
         let own = here.get(*name)?;
         (own != value).then(|| format!("{} = {own}, not {value}", dotted(name)))
@@ -71,7 +71,7 @@ pub(crate) fn otherwise(scenario: &Scenario, here: &BTreeMap<String, String>) ->
     })
 }
 
-/// Returns the address of local ends. The kernel chooses free ports.
+/// Returns the address of local ends with port 0, so that the kernel chooses the port.
 pub(crate) fn loopback(ip: Ip) -> EndAddresses {
     let address = match ip {
         Ip::V4 => Ipv4Addr::LOCALHOST.into(),
@@ -80,7 +80,7 @@ pub(crate) fn loopback(ip: Ip) -> EndAddresses {
     EndAddresses { addresses: vec![address], port: 0 }
 }
 
-/// Returns a setting's name as in sysctl(8).
+/// Returns the name of a setting as in sysctl(8), with dots.
 pub(crate) fn dotted(name: &str) -> String {
     name.replace('/', ".")
 }
@@ -97,25 +97,25 @@ mod tests {
     }
 
     #[test]
-    fn only_what_an_option_says_is_asked_of_the_machine() {
-        let asked = |text: &str| asked(&text.parse().unwrap()).unwrap();
-        assert_eq!(asked("tcp"), []);
-        assert_eq!(asked("udp"), []);
-        // An option of a socket is none of the machine.
-        assert_eq!(asked("tcp:nagle=off"), []);
-        assert_eq!(asked("tcp:congestion=reno"), []);
+    fn only_explicit_options_require_settings() {
+        let requested = |text: &str| requested_sysctls(&text.parse().unwrap()).unwrap();
+        assert_eq!(requested("tcp"), []);
+        assert_eq!(requested("udp"), []);
+        // An option of a socket is not a setting of the machine.
+        assert_eq!(requested("tcp:nagle=off"), []);
+        assert_eq!(requested("tcp:congestion=reno"), []);
         let sack = Sysctl { name: "net/ipv4/tcp_sack", value: "0".to_owned() };
-        assert_eq!(asked("tcp:sack=false,dsack=true"), [sack]);
+        assert_eq!(requested("tcp:sack=false,dsack=true"), [sack]);
     }
 
     #[test]
-    fn a_setting_that_is_not_what_the_stack_says_is_told() {
+    fn settings_that_differ_from_the_stack_are_reported() {
         let network = hol_network::NetworkSpec::default();
         let scenario =
             Scenario::alone(network, "tcp".parse().unwrap(), toml::from_str("kind = 'echo'").unwrap(), 1);
         let here = |value: &str| BTreeMap::from([("net/ipv4/tcp_sack".to_owned(), value.to_owned())]);
-        assert_eq!(otherwise(&scenario, &here("1")), None);
-        let told = otherwise(&scenario, &here("0")).unwrap();
+        assert_eq!(difference_from_stack(&scenario, &here("1")), None);
+        let told = difference_from_stack(&scenario, &here("0")).unwrap();
         assert!(told.contains("net.ipv4.tcp_sack = 0, not 1") && told.contains("--world kernel"), "{told}");
     }
 }

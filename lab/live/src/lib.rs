@@ -1,10 +1,8 @@
-//! The live world: experiments on real machines. Both ends are on this machine and use its loopback
-//! interface, or servers are on other hosts that run a [`Server`]. Protocols are the kernels', and the clock
-//! is real.
+//! The live world: experiments on real machines. Either both ends are on this machine and use its loopback interface, or some are on other
+//! hosts that run a [`Server`]. Protocols are the kernels', and the clock is real.
 //!
-//! These machines are not changed: no setting, queue or address. Whatever an experiment requires beyond that
-//! is rejected by name. A third machine between them, a [`Server`] with a [`Router`], shapes the path during
-//! a run and restores it afterwards.
+//! These machines are not changed: no setting, queue or address. If an experiment requires a change, the error names it. A third machine
+//! between them, a [`Server`] with a [`Router`], shapes the path during a run and restores it afterwards.
 
 mod bottleneck;
 mod check;

@@ -1,5 +1,5 @@
-//! A run on several hosts: this host has some ends, including the measured client; others have the rest; a
-//! router between them may shape the path.
+//! A run on several hosts: this host has some ends, including the measured client; others have the rest; a router between them may shape
+//! the path.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,15 +16,15 @@ use crate::check::refused;
 use crate::clocks::Clocks;
 use crate::control::{ControlError, LinkCounters, Plan};
 use crate::other_hosts::OtherHosts;
-use crate::outcome::{PATIENCE, failed, measured};
-use crate::path_router::{RouterPath, told};
+use crate::outcome::{POLL_INTERVAL, failed, measured};
+use crate::path_router::{RouterPath, link_direction_counters};
 use crate::peer::Peer;
 use crate::placement::Placement;
 use crate::plain_network::plain;
 use crate::relay::Route;
 use crate::secret::Secret;
 use crate::session::Session;
-use crate::warnings::{silent, unheard, unsure};
+use crate::warnings::{background_not_reached, check_clock_uncertainty, check_server_reached};
 
 /// The ends of flows of a host, by flow number.
 type Ends = Vec<(usize, EndResult)>;
@@ -32,13 +32,13 @@ type Ends = Vec<(usize, EndResult)>;
 /// A run, and the hosts that take part in it.
 pub(crate) struct HostRun<'a> {
     others: &'a OtherHosts,
-    /// By host number, from 1.
+    /// The sessions with the other hosts, by host number from 1.
     sessions: &'a [&'a Session],
     /// The scenario.
     scenario: &'a Scenario,
     /// The scenario for hosts that do not shape the path.
     plain: Scenario,
-    /// The path that a router is to make, if there is one.
+    /// The path that a router emulates, if there is one.
     path: Bottleneck,
     seed: Seed,
     interval: Option<Duration>,
@@ -54,7 +54,7 @@ impl<'a> HostRun<'a> {
         scenario: &'a Scenario,
         (seed, interval): (Seed, Option<Duration>),
     ) -> Result<Self, RunError> {
-        let meetings = sessions.iter().map(|session| session.meeting()).collect();
+        let meetings = sessions.iter().map(|session| session.address_pair()).collect();
         let placement = others.placement(scenario, meetings)?;
         let plain = plain(scenario);
         let assignments = placement.assignments(&plain, seed).map_err(|why| others.refused(&why))?;
@@ -65,7 +65,7 @@ impl<'a> HostRun<'a> {
         Ok(Self { others, sessions, scenario, plain, path, seed, interval, placement, assignments })
     }
 
-    /// Calls each of the other hosts.
+    /// Calls `ask` for each of the other hosts.
     fn each<T>(
         &self,
         mut ask: impl FnMut(usize, &Peer, &Session) -> Result<T, RunError>,
@@ -74,25 +74,24 @@ impl<'a> HostRun<'a> {
         all.map(|(place, (peer, session))| ask(place + 1, peer, session)).collect()
     }
 
-    /// As [`Self::each`] during a run, which fails if a host does not answer or cannot do its part.
-    fn each_does<T>(
+    /// Calls `ask` for each of the other hosts during a run; an error if a host does not reply or cannot do its part.
+    fn each_in_run<T>(
         &self,
         mut ask: impl FnMut(usize, &Session) -> Result<Result<T, String>, ControlError>,
     ) -> Result<Vec<T>, RunError> {
         self.each(|host, peer, session| {
-            let answer = ask(host, session).map_err(|problem| peer.broken(&problem.to_string()))?;
-            answer.map_err(|why| peer.broken(&why))
+            let answer = ask(host, session).map_err(|problem| peer.run_failed(&problem.to_string()))?;
+            answer.map_err(|why| peer.run_failed(&why))
         })
     }
 
     /// Returns the index of the host with the measured flow's server.
-    fn far(&self) -> usize {
+    fn server_host(&self) -> usize {
         self.placement.hosts(&self.assignments[0])[1] - 1
     }
 
-    /// Returns the addresses of both ends of each flow, the one on the measured client's side of the router
-    /// first.
-    pub(crate) fn ways(&self) -> Vec<[IpAddr; 2]> {
+    /// Returns the addresses of both ends of each flow, the one on the measured client's side of the router first.
+    pub(crate) fn address_pairs(&self) -> Vec<[IpAddr; 2]> {
         let of = |flow: &Assignment| {
             let ends = [&flow.client, &flow.server].map(|site| site.addresses[0]);
             if self.path.has_near(flow.workload.from()) { ends } else { [ends[1], ends[0]] }
@@ -100,95 +99,96 @@ impl<'a> HostRun<'a> {
         self.assignments.iter().map(of).collect()
     }
 
-    /// Performs the run. Clocks are compared while the path is unshaped: a shorter round trip makes them more
-    /// certain.
+    /// Performs the run. The clocks are compared before the path is shaped, because a shorter round trip reduces their uncertainty.
     pub(crate) fn perform(
         &self,
         way: Option<&RouterPath<'_>>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<Run, RunError> {
-        let far = self.far();
+        let server_host = self.server_host();
         let before =
-            self.each(|_, peer, session| session.compare().map_err(|problem| peer.lost(&problem)))?;
+            self.each(|_, peer, session| session.compare().map_err(|problem| peer.no_reply(&problem)))?;
         if let Some(way) = way {
             way.shape(&self.path.network, self.seed)?;
-            let now = self.sessions[far].round_trip();
-            let now = now.map_err(|problem| self.others.peers[far].broken(&problem.to_string()))?;
-            way.is_passed_by(&self.path.network, [before[far].round_trip(), now])?;
+            let now = self.sessions[server_host].round_trip();
+            let now =
+                now.map_err(|problem| self.others.peers[server_host].run_failed(&problem.to_string()))?;
+            way.check_round_trip(&self.path.network, [before[server_host].round_trip(), now])?;
         }
-        let (halves, clients) = self.flows(way, goes_on)?;
-        let passed = way.map(RouterPath::put_back).transpose()?;
-        let (here, there) = self.notes(halves, clients)?;
-        let after = self.each_does(|_, session| session.compare().map(Ok))?;
+        let (halves, clients) = self.run_flows(way, goes_on)?;
+        let passed = way.map(RouterPath::restore).transpose()?;
+        let (here, there) = self.collect_results(halves, clients)?;
+        let after = self.each_in_run(|_, session| session.compare().map(Ok))?;
         let clocks: Vec<Clocks> =
             before.into_iter().zip(after).map(|(before, after)| Clocks { before, after }).collect();
-        let mut told = Vec::new();
+        let mut link_direction_counters = Vec::new();
         for (place, (noted, clocks)) in there.into_iter().zip(&clocks).enumerate() {
-            let noted = self.told(place + 1, noted, clocks);
-            told.extend(noted.ok_or_else(|| {
-                self.others.peers[place].broken("the results of the host cannot be parsed")
+            let noted = self.on_local_clock(place + 1, noted, clocks);
+            link_direction_counters.extend(noted.ok_or_else(|| {
+                self.others.peers[place].run_failed("the results of the host cannot be parsed")
             })?);
         }
-        let (runs, disordered) = joined(&self.assignments, here, told).ok_or_else(|| {
-            self.others.peers[far].broken("the results of the hosts do not belong together")
-        })?;
+        let (runs, disordered) =
+            joined(&self.assignments, here, link_direction_counters).ok_or_else(|| {
+                self.others.peers[server_host].run_failed("the results of the hosts do not belong together")
+            })?;
         let mut run = measured(runs, self.scenario);
-        self.routed(&mut run, way, passed)?;
-        self.tell_of_hosts(&mut run, &clocks, disordered);
+        self.add_router_report(&mut run, way, passed)?;
+        self.add_host_reports(&mut run, &clocks, disordered);
         Ok(run)
     }
 
-    /// Returns the results of a host's ends by our clock; `None` if they are not its own.
-    fn told(&self, host: usize, noted: Ends, clocks: &Clocks) -> Option<Ends> {
+    /// Returns the results of a host's ends, converted to this host's clock; `None` if they belong to another host's ends.
+    fn on_local_clock(&self, host: usize, noted: Ends, clocks: &Clocks) -> Option<Ends> {
         let by_our_clock = |(flow, half): (usize, EndResult)| {
             let [client, server] = self.placement.hosts(self.assignments.get(flow)?);
             let owner = if half.verdict.is_some() { client } else { server };
             (owner == host).then_some(())?;
-            Some((flow, half.from_afar(|time| clocks.here(time))?))
+            Some((flow, half.from_afar(|time| clocks.local_time(time))?))
         };
         noted.into_iter().map(by_our_clock).collect()
     }
 
     /// Adds the router's counters, if there is a router.
-    fn routed(
+    fn add_router_report(
         &self,
         run: &mut Run,
         way: Option<&RouterPath<'_>>,
         passed: Option<[LinkCounters; 2]>,
     ) -> Result<(), RunError> {
         let Some((way, passed)) = way.zip(passed) else { return Ok(()) };
-        way.has_seen(passed, run.course.packets)?;
-        let facts = run.course.facts.as_deref_mut().expect("a live run has facts");
+        way.check_counters(passed, run.course.packets)?;
+        let facts = run.course.facts.as_deref_mut().expect("a live run has a report");
         facts.router = Some(way.facts());
-        facts.lines = told(&self.path.network, passed);
+        facts.lines = link_direction_counters(&self.path.network, passed);
         Ok(())
     }
 
     /// Starts all flows and waits for the measured one; local clients have then ended.
-    fn flows(
+    fn run_flows(
         &self,
         way: Option<&RouterPath<'_>>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(LocalEnds, Ends), RunError> {
         let Self { others: OtherHosts { peers, relay, .. }, plain: scenario, seed, interval, .. } = self;
-        let run = number().map_err(|problem| peers[self.far()].broken(&problem))?;
+        let run = random_run_id().map_err(|problem| peers[self.server_host()].run_failed(&problem))?;
         let secret = Secret::find().map_err(RunError::Refused)?.of_run(&run);
-        relay.knows(self.routes());
+        relay.set_routes(self.routes());
         let tell: Arc<ReportOf> = {
             let relay = relay.clone();
             Arc::new(move |flow, news| relay.deliver(flow, news))
         };
-        let here = self.placement.here(&self.assignments);
+        let here = self.placement.local_ends(&self.assignments);
         let listening = LocalEnds::listen(
             scenario,
             self.assignments.clone(),
             &here,
             secret,
-            (&tell, &relay.post),
+            (&tell, &relay.local_reports),
             *interval,
         );
         let (mut halves, mut ports) = listening.map_err(|problem| failed(&problem))?;
-        let theirs = self.each_does(|own, session| {
+        let theirs = self.each_in_run(|own, session| {
             let placement = Placement { own, ..self.placement.clone() };
             session.plan(Plan {
                 scenario: scenario.clone(),
@@ -203,56 +203,67 @@ impl<'a> HostRun<'a> {
                 ports[flow] = theirs[there].get(flow).copied().unwrap_or_default();
             }
         }
-        self.each_does(|_, session| session.start(ports.clone()).map(Ok))?;
+        self.each_in_run(|_, session| session.start(ports.clone()).map(Ok))?;
         halves.start(&ports).map_err(|problem| failed(&problem))?;
-        while !halves.has_ended(0, PATIENCE) {
+        while !halves.has_ended(0, POLL_INTERVAL) {
             if !goes_on() {
                 return Err(RunError::Interrupted);
             }
-            self.each(|_, peer, session| session.is_alive().map_err(|problem| peer.broken(&problem)))?;
-            way.map_or(Ok(()), RouterPath::is_alive)?;
+            self.each(|_, peer, session| session.check_alive().map_err(|problem| peer.run_failed(&problem)))?;
+            way.map_or(Ok(()), RouterPath::check_alive)?;
         }
         let clients = halves.end_clients().map_err(|problem| failed(&problem))?;
-        // The path is restored when nobody sends any more, and no server ends before its client.
-        self.each_does(|_, session| session.end_clients())?;
+        // The path is restored after all clients have ended, and no server ends before its client.
+        self.each_in_run(|_, session| session.end_clients())?;
         Ok((halves, clients))
     }
 
-    /// Returns the source and the destination of each flow's news.
+    /// Returns the source and the destination of each flow's reports.
     fn routes(&self) -> BTreeMap<usize, Route> {
         let of = |assignment: &Assignment| {
             let [client, server] = self.placement.hosts(assignment);
-            Route { from: server, to: client.checked_sub(1).map(|there| self.sessions[there].teller()) }
+            Route {
+                from: server,
+                to: client.checked_sub(1).map(|there| self.sessions[there].report_sender()),
+            }
         };
         self.assignments.iter().map(of).enumerate().collect()
     }
 
     /// Collects the results of all ends, local and of each other host.
-    fn notes(&self, mut halves: LocalEnds, clients: Ends) -> Result<(Ends, Vec<Ends>), RunError> {
-        let there = self.each_does(|_, session| session.end())?;
+    fn collect_results(&self, mut halves: LocalEnds, clients: Ends) -> Result<(Ends, Vec<Ends>), RunError> {
+        let there = self.each_in_run(|_, session| session.end())?;
         let servers = halves.end_servers().map_err(|problem| failed(&problem))?;
-        self.others.relay.knows(BTreeMap::new());
+        self.others.relay.set_routes(BTreeMap::new());
         Ok(([clients, servers].concat(), there))
     }
 
-    /// Notes the other hosts, and the uncertainty of their clocks.
-    fn tell_of_hosts(&self, run: &mut Run, clocks: &[Clocks], disordered: u64) {
-        let (far, facts) = (self.far(), run.course.facts.as_deref_mut().expect("a live run has facts"));
-        facts.warn(unsure(&run.records, Duration::from_nanos(clocks[far].uncertainty())));
-        facts.warn(unheard(&run.records, &run.course.stopped, &self.others.peers[far].place.host));
+    /// Adds the other hosts and the uncertainty of their clocks to the report.
+    fn add_host_reports(&self, run: &mut Run, clocks: &[Clocks], disordered: u64) {
+        let (server_host, facts) =
+            (self.server_host(), run.course.facts.as_deref_mut().expect("a live run has a report"));
+        facts.warn(check_clock_uncertainty(
+            &run.records,
+            Duration::from_nanos(clocks[server_host].uncertainty()),
+        ));
+        facts.warn(check_server_reached(
+            &run.records,
+            &run.course.stopped,
+            &self.others.peers[server_host].place.host,
+        ));
         let beside =
             self.assignments.iter().skip(1).zip(run.course.background.iter().zip(&run.background_records));
         for (Assignment { transport, workload, .. }, (flow, records)) in beside {
             let has_begun = workload.start.as_nanos() < run.course.ended.as_nanos();
-            // Datagrams that reach nobody.
+            // UDP has no connection that could fail.
             let is_lost =
                 transport.kind() == Kind::Udp && records.iter().all(|record| record.request.is_none());
             let is_silent = has_begun && (flow.connect_time.is_none() || is_lost);
-            facts.warn(is_silent.then(|| silent([workload.from(), workload.to()])));
+            facts.warn(is_silent.then(|| background_not_reached([workload.from(), workload.to()])));
         }
         for (place, (session, clocks)) in self.sessions.iter().zip(clocks).enumerate() {
             let of_host = peer_facts(session, clocks);
-            if place == far {
+            if place == server_host {
                 facts.peer = Some(PeerHostReport { disordered, ..of_host });
             } else {
                 facts.others.insert(self.others.peers[place].place.to_string(), of_host);
@@ -261,8 +272,8 @@ impl<'a> HostRun<'a> {
     }
 }
 
-/// Returns a unique number.
-fn number() -> Result<[u8; 32], String> {
+/// Returns a unique number for the run.
+fn random_run_id() -> Result<[u8; 32], String> {
     let mut number = [0; 32];
     getrandom::fill(&mut number).map_err(|problem| format!("no randomness: {problem}"))?;
     Ok(number)

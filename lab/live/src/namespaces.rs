@@ -1,5 +1,5 @@
-//! Both ends on this machine in network namespaces, with a path built by its kernel: in real time, like the
-//! whole live world, and with any network that the kernel world can build.
+//! Both ends on this machine in network namespaces, with a path built by its kernel: in real time, as everywhere in the live world, and
+//! with any network that the kernel world can build.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::check;
 use crate::host::Host;
 use crate::router;
-use crate::warnings::{busy, waiting};
+use crate::warnings::{check_host_load, check_socket_waits};
 use crate::world::COST;
 
 /// The part after the colon in the world's name.
@@ -21,10 +21,10 @@ pub const NAMESPACES: &str = "namespaces";
 /// The world of network namespaces. Runs take turns, because concurrent ones would disturb each other.
 #[derive(Debug)]
 pub struct Namespaces {
-    /// The program that runs inside.
+    /// The program that runs in the namespaces.
     program: PathBuf,
     turn: Mutex<()>,
-    /// What this machine lacks, once checked.
+    /// The reason why this machine cannot run the world, once checked.
     lacks: OnceLock<Option<String>>,
 }
 
@@ -34,19 +34,19 @@ impl Namespaces {
         Self::running("/proc/self/exe".into())
     }
 
-    /// Creates the world with `program` inside, which must be `hol`.
+    /// Creates the world with `program` in the namespaces, which must be `hol`.
     pub fn running(program: PathBuf) -> Self {
         Self { program, turn: Mutex::default(), lacks: OnceLock::new() }
     }
 
-    /// Returns what this machine lacks for the world, with the remedy.
+    /// Returns why this machine cannot run the world, with the remedy.
     pub fn missing_prerequisites(&self) -> Option<&str> {
-        self.lacks.get_or_init(|| local_kernel::in_namespace(router::has_emulators).err()).as_deref()
+        self.lacks.get_or_init(|| local_kernel::in_namespace(router::check_emulators).err()).as_deref()
     }
 
     fn can(&self, scenario: &Scenario) -> Result<(), RunError> {
         local_kernel::check_supported(scenario)?;
-        check::protocols(scenario)?;
+        check::check_protocols(scenario)?;
         match self.missing_prerequisites() {
             None => Ok(()),
             Some(what) => Err(RunError::Unusable(format!("the world live:{NAMESPACES}: {what}"))),
@@ -56,8 +56,8 @@ impl Namespaces {
     fn measured(&self, mut run: Run) -> Run {
         if let Some(facts) = &mut run.course.facts {
             facts.provenance = provenance();
-            facts.warn(busy(&run.records));
-            facts.warn(waiting(&run.records, &facts.waited));
+            facts.warn(check_host_load(&run.records));
+            facts.warn(check_socket_waits(&run.records, &facts.waited));
         }
         run
     }
@@ -123,8 +123,8 @@ impl World for Namespaces {
         &self,
         scenario: &Scenario,
         seed: Seed,
-        witness: &mut dyn PacketObserver,
+        observer: &mut dyn PacketObserver,
     ) -> Result<Run, RunError> {
-        self.perform(scenario, || local_kernel::trace(&self.program, scenario, seed, witness))
+        self.perform(scenario, || local_kernel::trace(&self.program, scenario, seed, observer))
     }
 }

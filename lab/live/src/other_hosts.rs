@@ -1,5 +1,4 @@
-//! The other hosts of a live world and the router between them, if there is one: their identity, and whether
-//! they can run a scenario.
+//! The other hosts of a live world, and the router between them, if there is one: their identity, and whether they can run a scenario.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -16,7 +15,7 @@ use crate::path_router::PathRouter;
 use crate::peer::{Peer, PeerIdentity};
 use crate::place::{HostRole, Place};
 use crate::placement::{AddressPair, Placement};
-use crate::places::{HERE, Places};
+use crate::places::{LOCAL_HOST, Places};
 use crate::plain_network::plain;
 use crate::relay::Relay;
 use crate::session::Session;
@@ -28,7 +27,7 @@ pub(crate) struct OtherHosts {
     /// The hosts by number.
     pub(crate) peers: Vec<Peer>,
     pub(crate) via: Option<PathRouter>,
-    /// Address pairs known to pass the router.
+    /// Address pairs known to pass through the router.
     passed: Mutex<BTreeSet<Vec<[IpAddr; 2]>>>,
     pub(crate) relay: Relay,
 }
@@ -43,7 +42,7 @@ impl OtherHosts {
         let peer =
             |(host, place): (usize, &Place)| Peer::new(HostRole::Serves, place.clone(), relay.of(host));
         Self {
-            peers: (HERE + 1..).zip(&places.hosts).map(peer).collect(),
+            peers: (LOCAL_HOST + 1..).zip(&places.hosts).map(peer).collect(),
             places,
             via,
             passed: Mutex::default(),
@@ -51,14 +50,14 @@ impl OtherHosts {
         }
     }
 
-    /// Describes all hosts, and the paths between them.
+    /// Describes all hosts and the paths between them.
     pub(crate) fn provenance(&self) -> Result<String, RunError> {
         let Host { kernel, clocksource } = Host::this();
         let mut all = vec![format!("Linux {kernel}, clock {clocksource}")];
         let mut ends = Vec::new();
         for peer in &self.peers {
             let PeerIdentity { host: HostDescription { kernel, clocksource }, own, address } =
-                peer.known()?;
+                peer.identity()?;
             all.push(format!("from {own} to {address}: Linux {kernel}, clock {clocksource}"));
             ends.push([own, address]);
         }
@@ -66,9 +65,9 @@ impl OtherHosts {
         Ok(match &self.via {
             None => all,
             Some(via) => {
-                // Hosts on our side of the router are not behind it.
-                let known = ends.into_iter().map(|ends| via.known(ends)).reduce(Result::or);
-                format!("{all}; over {}: {}", via.place(), known.expect("there is another host")?)
+                // Hosts on the client's side of the router are not behind it.
+                let known = ends.into_iter().map(|ends| via.description(ends)).reduce(Result::or);
+                format!("{all}; over {}: {}", via.place(), known.expect("the world has another host")?)
             }
         })
     }
@@ -80,7 +79,7 @@ impl OtherHosts {
         let settings = self.peers.iter().map(|peer| peer.check(&plain)).collect::<Result<_, _>>()?;
         if let Some(via) = &self.via {
             with_all(&self.peers, &[], &mut |sessions| {
-                let ways = HostRun::new(self, sessions, scenario, (Seed(0), None))?.ways();
+                let ways = HostRun::new(self, sessions, scenario, (Seed(0), None))?.address_pairs();
                 let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
                 if !passed.contains(&ways) {
                     via.with(&ways, |_| Ok(()))?;
@@ -92,7 +91,7 @@ impl OtherHosts {
         Ok(settings)
     }
 
-    /// Returns the settings of the hosts, as far as known.
+    /// Returns the settings of the hosts; `None` for a host that was not contacted.
     pub(crate) fn settings(&self, scenario: &Scenario) -> Vec<Option<Sysctls>> {
         let plain = plain(scenario);
         self.peers.iter().map(|peer| peer.settings(&plain)).collect()
@@ -105,7 +104,7 @@ impl OtherHosts {
         meetings: Vec<AddressPair>,
     ) -> Result<Placement, RunError> {
         let nodes = self.places.of(scenario).map_err(|why| self.refused(&why))?;
-        Ok(Placement { nodes, meetings, own: HERE })
+        Ok(Placement { nodes, meetings, own: LOCAL_HOST })
     }
 
     /// Creates the error of a host that refuses a scenario.
@@ -127,23 +126,23 @@ impl OtherHosts {
             let asked = HostRun::new(self, sessions, scenario, (seed, interval))?;
             match &self.via {
                 None => asked.perform(None, goes_on),
-                Some(via) => via.with(&asked.ways(), |way| asked.perform(Some(way), goes_on)),
+                Some(via) => via.with(&asked.address_pairs(), |way| asked.perform(Some(way), goes_on)),
             }
         })?;
-        let facts = run.course.facts.as_deref_mut().expect("a live run has facts");
+        let facts = run.course.facts.as_deref_mut().expect("a live run has a report");
         facts.provenance = provenance;
         for (peer, settings) in self.peers.iter().zip(settings) {
             let place = peer.place.to_string();
-            let caution = host::otherwise(scenario, &settings);
+            let caution = host::difference_from_stack(scenario, &settings);
             facts.warn(caution.map(|caution| format!("on {place}: {caution}")));
             let of_host = facts.others.get_mut(&place).or(facts.peer.as_mut());
-            of_host.expect("each host has facts").sysctls = settings;
+            of_host.expect("each host has a report").sysctls = settings;
         }
         Ok(run)
     }
 }
 
-/// Calls `work` with all hosts, both `opened` and those of `peers`.
+/// Calls `work` with the sessions of all hosts: those already `opened`, and those of `peers`.
 fn with_all<T>(
     peers: &[Peer],
     opened: &[&Session],

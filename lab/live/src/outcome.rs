@@ -7,10 +7,10 @@ use hol_scenario::{BackgroundRun, KernelReport, Run, RunEnd, RunError, RunSummar
 use hol_sockets::{FlowRun, FlowRuns, SocketsError};
 
 use crate::host::{self, Host};
-use crate::warnings::{busy, waiting};
+use crate::warnings::{check_host_load, check_socket_waits};
 
-/// How often an observer is asked whether the run continues.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
+/// The interval at which an observer is asked whether the run continues.
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Converts the measurement to the form common to all worlds.
 pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
@@ -19,10 +19,10 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     let counts = || flows.iter().flat_map(|flow| [flow.client, flow.server]);
     let packets = counts().map(|counts| counts.packets_sent).sum();
     let mut facts = facts(scenario, &flows[0]);
-    facts.warn(busy(&flows[0].records));
-    facts.warn(waiting(&flows[0].records, &facts.waited));
+    facts.warn(check_host_load(&flows[0].records));
+    facts.warn(check_socket_waits(&flows[0].records, &facts.waited));
     let mut flows = flows.into_iter();
-    let FlowRun { records, connected, ended, stopped, .. } = flows.next().expect("one is measured");
+    let FlowRun { records, connected, ended, stopped, .. } = flows.next().expect("one flow is measured");
     let transfer = Transfer::of(&records);
     let beside = flows.map(|flow| (beside(transfer, &flow), flow.records));
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
@@ -58,7 +58,7 @@ fn facts(scenario: &Scenario, measured: &FlowRun) -> KernelReport {
     let (host, sysctls) = (Host::this(), host::settings(scenario));
     KernelReport {
         provenance: host.to_string(),
-        caution: host::otherwise(scenario, &sysctls),
+        caution: host::difference_from_stack(scenario, &sysctls),
         kernel: host.kernel,
         clocksource: host.clocksource,
         sysctls,
@@ -68,7 +68,7 @@ fn facts(scenario: &Scenario, measured: &FlowRun) -> KernelReport {
     }
 }
 
-/// Creates the error of this run; what no machine can do was rejected before.
+/// Creates the error of this run; features that no machine has were rejected before.
 pub(crate) fn failed(problem: &SocketsError) -> RunError {
     RunError::Failed { problem: problem.to_string(), log: String::new() }
 }

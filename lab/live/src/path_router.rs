@@ -18,7 +18,7 @@ use crate::session::Session;
 #[derive(Debug)]
 pub(crate) struct PathRouter {
     host: Peer,
-    /// Its interfaces to the client and the server, once known.
+    /// The interfaces of the router to the client and to the server, once known.
     interfaces: Mutex<Option<[String; 2]>>,
 }
 
@@ -34,12 +34,12 @@ impl PathRouter {
     }
 
     /// Describes the router, so that results of two routers are not mixed: `Linux 6.12.1, eth0 – eth1`.
-    pub(crate) fn known(&self, ends: [IpAddr; 2]) -> Result<String, RunError> {
+    pub(crate) fn description(&self, ends: [IpAddr; 2]) -> Result<String, RunError> {
         if self.interfaces().is_none() {
             self.with(&[ends], |_| Ok(()))?;
         }
-        let HostDescription { kernel, clocksource } = self.host.known()?.host;
-        let [near, far] = self.interfaces().expect("it was asked");
+        let HostDescription { kernel, clocksource } = self.host.identity()?.host;
+        let [near, far] = self.interfaces().expect("the interfaces are known after a request");
         Ok(format!("Linux {kernel}, clock {clocksource}, {near} – {far}"))
     }
 
@@ -47,8 +47,8 @@ impl PathRouter {
         self.interfaces.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Rejects another path over it, so that results are not mixed.
-    fn is_the_same(&self, now: &[String; 2]) -> Result<(), RunError> {
+    /// Checks that the router has the same interfaces as in earlier runs, so that the results of two paths are not mixed.
+    fn check_interfaces(&self, now: &[String; 2]) -> Result<(), RunError> {
         let mut interfaces = self.interfaces.lock().unwrap_or_else(PoisonError::into_inner);
         if interfaces.get_or_insert_with(|| now.clone()) == now {
             return Ok(());
@@ -59,8 +59,8 @@ impl PathRouter {
         )))
     }
 
-    /// Calls `work` with the router, after checking that it lies between the first pair, and between all
-    /// others in the same way.
+    /// Calls `work` with the router, after checking that it lies between the first pair, and between all other pairs with the same
+    /// interfaces.
     pub(crate) fn with<T>(
         &self,
         pairs: &[[IpAddr; 2]],
@@ -68,7 +68,8 @@ impl PathRouter {
     ) -> Result<T, RunError> {
         self.host.with(|session| {
             let between = |[client, server]: [IpAddr; 2]| {
-                let answer = session.between(client, server).map_err(|problem| self.host.lost(&problem))?;
+                let answer =
+                    session.between(client, server).map_err(|problem| self.host.no_reply(&problem))?;
                 answer.map_err(|why| self.host.refused(&why))
             };
             let (first, others) = pairs.split_first().expect("one flow is measured");
@@ -76,12 +77,12 @@ impl PathRouter {
                 .iter()
                 .map(|pair| Ok((*pair, between(*pair)?)))
                 .collect::<Result<Vec<_>, RunError>>()?;
-            // The router uses the pair of the last question.
+            // The router uses the pair of the last request.
             let interfaces = between(*first)?;
-            self.is_the_same(&interfaces)?;
+            self.check_interfaces(&interfaces)?;
             others
                 .iter()
-                .try_for_each(|(pair, its)| same_way(&interfaces, its, *pair))
+                .try_for_each(|(pair, its)| check_same_interfaces(&interfaces, its, *pair))
                 .map_err(|why| self.host.refused(&why))?;
             work(&RouterPath { host: &self.host, session, interfaces })
         })
@@ -99,19 +100,19 @@ pub(crate) struct RouterPath<'s> {
 impl RouterPath<'_> {
     /// Shapes the path.
     pub(crate) fn shape(&self, network: &NetworkSpec, seed: Seed) -> Result<(), RunError> {
-        let answer = self.session.shape(network, seed).map_err(|problem| self.host.lost(&problem))?;
+        let answer = self.session.shape(network, seed).map_err(|problem| self.host.no_reply(&problem))?;
         answer.map_err(|why| self.host.refused(&why))
     }
 
-    /// Restores the path; returns the packets that passed meanwhile.
-    pub(crate) fn put_back(&self) -> Result<[LinkCounters; 2], RunError> {
-        let answer = self.session.put_back().map_err(|problem| self.host.lost(&problem))?;
-        answer.map_err(|why| self.broken(&why))
+    /// Restores the path; returns the counters of the packets that passed meanwhile.
+    pub(crate) fn restore(&self) -> Result<[LinkCounters; 2], RunError> {
+        let answer = self.session.restore().map_err(|problem| self.host.no_reply(&problem))?;
+        answer.map_err(|why| self.run_failed(&why))
     }
 
     /// Checks that the router is still reachable.
-    pub(crate) fn is_alive(&self) -> Result<(), RunError> {
-        self.session.is_alive().map_err(|problem| self.broken(&problem))
+    pub(crate) fn check_alive(&self) -> Result<(), RunError> {
+        self.session.check_alive().map_err(|problem| self.run_failed(&problem))
     }
 
     /// Returns the router's description for the results.
@@ -121,28 +122,31 @@ impl RouterPath<'_> {
         RouterReport { address: self.session.address.to_string(), kernel, clocksource, client, server }
     }
 
-    /// Checks that packets between the hosts pass the router, from the round trips `before` the path was
-    /// shaped and `now`, in ns.
-    pub(crate) fn is_passed_by(
+    /// Checks that packets between the hosts pass through the router, from the round trips `before` the path was shaped and `now`, in ns.
+    pub(crate) fn check_round_trip(
         &self,
         network: &NetworkSpec,
         [before, now]: [u64; 2],
     ) -> Result<(), RunError> {
-        grown([before, now], least_round_trip(network)).map_err(|problem| self.broken(&problem))
+        check_growth([before, now], least_round_trip(network)).map_err(|problem| self.run_failed(&problem))
     }
 
-    /// Checks that the flows passed the router, from the counters of its interfaces and of the sockets.
-    pub(crate) fn has_seen(&self, passed: [LinkCounters; 2], sent: u64) -> Result<(), RunError> {
-        check_packet_count(passed, sent).map_err(|problem| self.broken(&problem))
+    /// Checks that the flows passed through the router, from the counters of its interfaces and of the sockets.
+    pub(crate) fn check_counters(&self, passed: [LinkCounters; 2], sent: u64) -> Result<(), RunError> {
+        check_packet_count(passed, sent).map_err(|problem| self.run_failed(&problem))
     }
 
-    fn broken(&self, problem: &str) -> RunError {
-        self.host.broken(problem)
+    fn run_failed(&self, problem: &str) -> RunError {
+        self.host.run_failed(problem)
     }
 }
 
 /// Checks that all hosts of one side are behind the same interface.
-fn same_way(measured: &[String; 2], other: &[String; 2], [from, to]: [IpAddr; 2]) -> Result<(), String> {
+fn check_same_interfaces(
+    measured: &[String; 2],
+    other: &[String; 2],
+    [from, to]: [IpAddr; 2],
+) -> Result<(), String> {
     if other == measured {
         return Ok(());
     }
@@ -152,9 +156,9 @@ fn same_way(measured: &[String; 2], other: &[String; 2], [from, to]: [IpAddr; 2]
     ))
 }
 
-/// Checks that a round trip has grown by the delay of the path; otherwise packets of a direction took another
-/// path. It may grow less by the path's own earlier variation.
-fn grown([before, now]: [u64; 2], least: u64) -> Result<(), String> {
+/// Checks that a round trip has grown by the delay of the path; otherwise packets of a direction bypass the router. It may grow less by the
+/// path's own earlier variation.
+fn check_growth([before, now]: [u64; 2], least: u64) -> Result<(), String> {
     if now >= before + least / 4 * 3 {
         return Ok(());
     }
@@ -164,8 +168,7 @@ fn grown([before, now]: [u64; 2], least: u64) -> Result<(), String> {
     ))
 }
 
-/// Checks that as many packets came as the sockets sent, except those merged on the path or unknown to the
-/// sockets.
+/// Checks that as many packets passed as the sockets sent, except those merged on the path or unknown to the sockets.
 fn check_packet_count(passed: [LinkCounters; 2], sent: u64) -> Result<(), String> {
     let seen: u64 = passed.iter().map(|LinkCounters { carried, dropped }| carried + dropped).sum();
     if seen > 0 && seen >= sent / 2 {
@@ -177,17 +180,18 @@ fn check_packet_count(passed: [LinkCounters; 2], sent: u64) -> Result<(), String
 }
 
 /// Converts the counters of each link to the form common to all worlds.
-pub(crate) fn told(network: &NetworkSpec, passed: [LinkCounters; 2]) -> Vec<LinkDirectionCounters> {
+pub(crate) fn link_direction_counters(
+    network: &NetworkSpec,
+    passed: [LinkCounters; 2],
+) -> Vec<LinkDirectionCounters> {
     let all = lines(network).into_iter().flatten().zip(passed);
-    let told = all.map(|(line, LinkCounters { carried, dropped })| LinkDirectionCounters {
-        name: line.name,
-        sent: carried + dropped,
-        dropped,
+    let link_direction_counters = all.map(|(line, LinkCounters { carried, dropped })| {
+        LinkDirectionCounters { name: line.name, sent: carried + dropped, dropped }
     });
-    told.collect()
+    link_direction_counters.collect()
 }
 
-/// Returns the minimum round trip in ns. A normal distribution may go below the delay by an unknown amount.
+/// Returns the minimum round trip in ns. With normally distributed jitter the delay may be shorter by an unknown amount.
 fn least_round_trip(network: &NetworkSpec) -> u64 {
     let least =
         |Settings { delay, jitter, jitter_distribution, .. }: &Settings| match jitter_distribution.table() {
@@ -202,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_trip_takes_what_both_lines_are_sure_to_take() {
+    fn the_minimum_round_trip_is_the_sum_of_both_directions() {
         let of = |text: &str| least_round_trip(&toml::from_str(text).unwrap()) / 1_000_000;
         assert_eq!(of("delay = '20ms'"), 40);
         assert_eq!(of("delay = '20ms'\njitter = '5ms'"), 30);
@@ -211,13 +215,13 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_does_not_pass_the_router_is_noticed_by_its_round_trip_or_by_the_packets() {
+    fn a_path_that_bypasses_the_router_is_detected() {
         let ms = |times: [u64; 2]| times.map(|time| time * 1_000_000);
-        grown(ms([4, 44]), 40_000_000).unwrap();
-        grown(ms([9, 42]), 40_000_000).unwrap();
-        grown(ms([4, 4]), 0).unwrap();
+        check_growth(ms([4, 44]), 40_000_000).unwrap();
+        check_growth(ms([9, 42]), 40_000_000).unwrap();
+        check_growth(ms([4, 4]), 0).unwrap();
         for now in [4, 24] {
-            let problem = grown(ms([4, now]), 40_000_000).unwrap_err();
+            let problem = check_growth(ms([4, now]), 40_000_000).unwrap_err();
             assert!(problem.contains("bypass it") && problem.contains("40ms"), "{problem}");
         }
         let passed = |carried, dropped| [LinkCounters { carried, dropped }, LinkCounters::default()];
@@ -229,10 +233,10 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_passes_other_interfaces_than_the_measured_one_is_refused_by_its_addresses() {
+    fn flows_must_cross_the_same_router_interfaces() {
         let names = |names: [&str; 2]| names.map(str::to_owned);
         let pair = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
-        let passes = |other| same_way(&names(["a", "b"]), &names(other), pair);
+        let passes = |other| check_same_interfaces(&names(["a", "b"]), &names(other), pair);
         passes(["a", "b"]).unwrap();
         for [one, two] in [["a", "c"], ["b", "a"]] {
             let problem = passes([one, two]).unwrap_err();
@@ -242,10 +246,10 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_told_as_in_every_world() {
+    fn links_have_the_same_names_as_in_other_worlds() {
         let passed = [LinkCounters { carried: 97, dropped: 3 }, LinkCounters { carried: 9, dropped: 0 }];
-        let told = told(&NetworkSpec::default(), passed);
+        let link_direction_counters = link_direction_counters(&NetworkSpec::default(), passed);
         let of = |name: &str, sent, dropped| LinkDirectionCounters { name: name.to_owned(), sent, dropped };
-        assert_eq!(told, [of("link/1/up", 100, 3), of("link/1/down", 9, 0)]);
+        assert_eq!(link_direction_counters, [of("link/1/up", 100, 3), of("link/1/down", 9, 0)]);
     }
 }

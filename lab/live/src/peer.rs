@@ -1,4 +1,4 @@
-//! Another host of a live world: its address and what is known of it.
+//! Another host of a live world: its address, its identity and its settings.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -25,51 +25,51 @@ pub(crate) struct PeerIdentity {
 /// Another host of a live world.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    duty: HostRole,
+    role: HostRole,
     pub(crate) place: Place,
-    /// The identity at first contact, which all runs of a process share.
+    /// The identity at first contact, which is the same for all runs of a process.
     known: Mutex<Option<PeerIdentity>>,
     session: Mutex<Option<Session>>,
-    /// Receives news of flows whose servers are there.
+    /// Forwards reports of flows whose servers run on the host.
     relay: Relay,
-    /// Its relevant settings, by transports that it supports.
+    /// The host's relevant settings, by the transports for which they were requested.
     fit: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
 }
 
 impl Peer {
     /// Creates a host, without contacting it.
-    pub(crate) fn new(duty: HostRole, place: Place, relay: Relay) -> Self {
-        Self { duty, place, known: Mutex::default(), session: Mutex::default(), relay, fit: Mutex::default() }
+    pub(crate) fn new(role: HostRole, place: Place, relay: Relay) -> Self {
+        Self { role, place, known: Mutex::default(), session: Mutex::default(), relay, fit: Mutex::default() }
     }
 
     /// Calls `work` with the host, connecting first if necessary; after a failure it reconnects next time.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&Session) -> Result<T, RunError>) -> Result<T, RunError> {
         let mut session = lock(&self.session);
         // The connection may have been lost since the last run.
-        if session.as_ref().is_some_and(|session| session.is_alive().is_err()) {
+        if session.as_ref().is_some_and(|session| session.check_alive().is_err()) {
             *session = None;
         }
         if session.is_none() {
             let secret = Secret::find().map_err(RunError::Refused)?;
-            let opened = Session::open(self.duty, &self.place, &secret, self.relay.clone())?;
-            self.is_the_same(&opened)?;
+            let opened = Session::open(self.role, &self.place, &secret, self.relay.clone())?;
+            self.check_identity(&opened)?;
             *session = Some(opened);
         }
-        let done = work(session.as_ref().expect("it is there now"));
+        let done = work(session.as_ref().expect("the session was just opened"));
         if matches!(done, Err(RunError::Failed { .. } | RunError::Unusable(_) | RunError::Interrupted)) {
             *session = None;
         }
         done
     }
 
-    /// Checks that the host and path are the same, so that results are not mixed.
-    fn is_the_same(&self, session: &Session) -> Result<(), RunError> {
+    /// Checks that the host and the path are those of earlier runs, so that results are not mixed.
+    fn check_identity(&self, session: &Session) -> Result<(), RunError> {
         let now = PeerIdentity { host: session.host.clone(), own: session.own, address: session.address };
         let mut known = lock(&self.known);
         match known.get_or_insert_with(|| now.clone()) {
             before if *before == now => Ok(()),
             _ => {
-                let (what, place) = (self.duty.name(), &self.place);
+                let (what, place) = (self.role.name(), &self.place);
                 Err(RunError::Unusable(format!(
                     "{what} {place}: its kernel, clock or address has changed; run the same command again"
                 )))
@@ -78,11 +78,11 @@ impl Peer {
     }
 
     /// Returns the identity and the path of the host.
-    pub(crate) fn known(&self) -> Result<PeerIdentity, RunError> {
+    pub(crate) fn identity(&self) -> Result<PeerIdentity, RunError> {
         if lock(&self.known).is_none() {
             self.with(|_| Ok(()))?;
         }
-        Ok(lock(&self.known).clone().expect("it was asked"))
+        Ok(lock(&self.known).clone().expect("the identity is known after a connection"))
     }
 
     /// Asks whether the host can run a scenario, once for each set of transports.
@@ -92,39 +92,38 @@ impl Peer {
             return Ok(known.clone());
         }
         let settings = self.with(|session| {
-            let answer = session.check(scenario).map_err(|problem| self.lost(&problem))?;
+            let answer = session.check(scenario).map_err(|problem| self.no_reply(&problem))?;
             answer.map_err(|why| self.refused(&why))
         })?;
         lock(&self.fit).insert(transports, settings.clone());
         Ok(settings)
     }
 
-    /// Returns the relevant settings of the host if it was contacted before: reading an experiment must not
-    /// require the host.
+    /// Returns the relevant settings of the host if it was contacted before: reading an experiment must not require the host.
     pub(crate) fn settings(&self, scenario: &Scenario) -> Option<BTreeMap<String, String>> {
         let is_known = lock(&self.known).is_some();
-        // A host that does not answer cannot run anything either.
+        // A host that does not reply cannot run anything either.
         is_known.then(|| self.check(scenario).ok()).flatten()
     }
 
-    /// Creates the error of a host that did not answer.
-    pub(crate) fn lost(&self, problem: &ControlError) -> RunError {
-        RunError::Unusable(format!("{} {}: {problem}", self.duty.name(), self.place))
+    /// Creates the error of a host that did not reply.
+    pub(crate) fn no_reply(&self, problem: &ControlError) -> RunError {
+        RunError::Unusable(format!("{} {}: {problem}", self.role.name(), self.place))
     }
 
     /// Creates the error of a host that cannot do what is requested.
     pub(crate) fn refused(&self, why: &str) -> RunError {
-        RunError::Refused(format!("on the {} {}: {why}", self.duty.name(), self.place))
+        RunError::Refused(format!("on the {} {}: {why}", self.role.name(), self.place))
     }
 
     /// Creates the error of a failure in this run only.
-    pub(crate) fn broken(&self, problem: &str) -> RunError {
-        let problem = format!("{} {}: {problem}", self.duty.name(), self.place);
+    pub(crate) fn run_failed(&self, problem: &str) -> RunError {
+        let problem = format!("{} {}: {problem}", self.role.name(), self.place);
         RunError::Failed { problem, log: String::new() }
     }
 }
 
-/// Returns the transports of a scenario, which the host is asked about.
+/// Returns the transports of a scenario, whose support by the host is requested.
 fn transports(scenario: &Scenario) -> String {
     scenario.flow_specs().map(|flow| flow.transport.to_string()).collect::<Vec<_>>().join(" ")
 }

@@ -49,9 +49,9 @@ impl fmt::Display for Place {
 /// The role of another host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostRole {
-    /// It has the other ends of flows.
+    /// The host has the other ends of flows.
     Serves,
-    /// It lies between both.
+    /// The host lies between both and shapes the path.
     Routes,
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_a_host_and_perhaps_a_port() {
+    fn a_place_is_a_host_with_an_optional_port() {
         let place = |text: &str| text.parse::<Place>();
         assert_eq!(place("192.0.2.7").unwrap(), Place { host: "192.0.2.7".to_owned(), port: DEFAULT_PORT });
         assert_eq!(place("lab2.example:99").unwrap().to_string(), "lab2.example:99");

@@ -9,18 +9,18 @@ use hol_sockets::{Assignment, EndAddresses, assignments};
 use hol_stack::Kind;
 use serde::{Deserialize, Serialize};
 
-use crate::places::HERE;
+use crate::places::LOCAL_HOST;
 
 /// A connection to an open port that takes longer than this is blocked. Otherwise TCP would try for two
 /// minutes and SCTP for four; QUIC gives up after its idle timeout.
-const CONNECTING: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The addresses by which two hosts reach each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AddressPair {
     /// The address of the host with the experiment.
     pub(crate) first: IpAddr,
-    /// The address of the other host, by which all others reach it, too.
+    /// The address of the other host, through which all others reach it, too.
     pub(crate) other: IpAddr,
 }
 
@@ -36,8 +36,7 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Returns the view of another host, which reaches the first one and itself by the addresses in
-    /// `meeting`; `None` if it is invalid.
+    /// Returns the view of another host, which reaches the first one and itself at the addresses in `meeting`; `None` if it is invalid.
     pub(crate) fn seen_by(mut self, meeting: AddressPair) -> Option<Self> {
         let own = self.own.checked_sub(1)?;
         *self.meetings.get_mut(own)? = meeting;
@@ -48,12 +47,12 @@ impl Placement {
     /// Returns the hosts of a flow's client and server.
     pub(crate) fn hosts(&self, assignment: &Assignment) -> [usize; 2] {
         let ends = [assignment.workload.from(), assignment.workload.to()];
-        ends.map(|node| self.nodes.get(node).copied().unwrap_or(HERE))
+        ends.map(|node| self.nodes.get(node).copied().unwrap_or(LOCAL_HOST))
     }
 
-    /// Returns the address of a host for its flows with another.
+    /// Returns the address of a host for its flows with another one.
     fn address(&self, host: usize, other: usize) -> IpAddr {
-        if host == HERE { self.meetings[other - 1].first } else { self.meetings[host - 1].other }
+        if host == LOCAL_HOST { self.meetings[other - 1].first } else { self.meetings[host - 1].other }
     }
 
     /// Returns an error for a flow that would never leave its host.
@@ -71,18 +70,18 @@ impl Placement {
         for assignment in &mut all {
             let [client, server] = self.hosts(assignment);
             let [near, far] = [self.address(client, server), self.address(server, client)];
-            can_meet(assignment, [near, far])?;
+            check_reachable(assignment, [near, far])?;
             (assignment.client.addresses, assignment.server.addresses) = (vec![near], vec![far]);
             (assignment.gathers, assignment.stamps) = (true, true);
             if matches!(assignment.transport.kind(), Kind::Tcp | Kind::Mptcp | Kind::Sctp) {
-                assignment.workload.connect_timeout.get_or_insert(CONNECTING);
+                assignment.workload.connect_timeout.get_or_insert(CONNECT_TIMEOUT);
             }
         }
         Ok(all)
     }
 
     /// Returns which end of each flow is on this host, if any.
-    pub(crate) fn here(&self, assignments: &[Assignment]) -> Vec<Option<Side>> {
+    pub(crate) fn local_ends(&self, assignments: &[Assignment]) -> Vec<Option<Side>> {
         let end = |assignment: &Assignment| match self.hosts(assignment) {
             [client, _] if client == self.own => Some(Side::Client),
             [_, server] if server == self.own => Some(Side::Server),
@@ -104,8 +103,8 @@ fn stays(Assignment { workload, .. }: &Assignment) -> String {
     )
 }
 
-/// Rejects hosts that cannot reach each other: addresses of different IP versions, or only one of them local.
-fn can_meet(Assignment { workload, .. }: &Assignment, [near, far]: [IpAddr; 2]) -> Result<(), String> {
+/// Rejects a flow between addresses that cannot reach each other: of different IP versions, or only one of them local.
+fn check_reachable(Assignment { workload, .. }: &Assignment, [near, far]: [IpAddr; 2]) -> Result<(), String> {
     if near.is_ipv4() == far.is_ipv4() && near.is_loopback() == far.is_loopback() {
         return Ok(());
     }
@@ -123,14 +122,14 @@ mod tests {
         IpAddr::from([192, 0, 2, host])
     }
 
-    /// The first host has another address towards each of the others.
+    /// Returns a placement in which the first host has another address towards each of the others.
     fn placement(nodes: &[(&str, usize)]) -> Placement {
         let meeting = |host| AddressPair { first: address(100 + host), other: address(host) };
         let nodes = nodes.iter().map(|(node, host)| ((*node).to_owned(), *host)).collect();
-        Placement { nodes, meetings: vec![meeting(1), meeting(2)], own: HERE }
+        Placement { nodes, meetings: vec![meeting(1), meeting(2)], own: LOCAL_HOST }
     }
 
-    /// `client` measures `server`, and `a` sends something to `b`.
+    /// Returns a scenario in which `client` measures `server`, and `a` sends to `b`.
     fn scenario() -> Scenario {
         let network =
             "nodes = ['client', 'server', 'a', 'b']\nlans = [{ nodes = ['client', 'server', 'a', 'b'] }]";
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pair_of_hosts_meets_at_the_addresses_by_which_the_first_reaches_them() {
+    fn hosts_use_the_addresses_at_which_the_first_host_reaches_them() {
         let all = placement(&[("client", 0), ("server", 1), ("a", 1), ("b", 2)]);
         assert_eq!(sites(&all).unwrap(), [[address(101), address(1)], [address(1), address(2)]]);
         let all = placement(&[("client", 0), ("server", 2), ("a", 2), ("b", 0)]);
@@ -162,23 +161,23 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_on_one_host_and_others_have_none() {
+    fn each_end_is_on_exactly_one_host() {
         let all = placement(&[("client", 0), ("server", 1), ("a", 1), ("b", 2)]);
         let assignments = all.assignments(&scenario(), Seed(1)).unwrap();
-        let here = |own| Placement { own, ..all.clone() }.here(&assignments);
+        let here = |own| Placement { own, ..all.clone() }.local_ends(&assignments);
         assert_eq!(here(0), [Some(Side::Client), None]);
         assert_eq!(here(1), [Some(Side::Server), Some(Side::Client)]);
         assert_eq!(here(2), [None, Some(Side::Server)]);
     }
 
     #[test]
-    fn a_flow_that_never_leaves_its_host_is_refused_by_its_nodes() {
+    fn a_flow_within_one_host_is_refused() {
         let problem = sites(&placement(&[("client", 0), ("server", 1), ("a", 2), ("b", 2)])).unwrap_err();
         assert!(problem.contains("from \"a\" to \"b\"") && problem.contains("--peer NODE=HOST"), "{problem}");
     }
 
     #[test]
-    fn hosts_that_cannot_meet_are_refused_with_their_addresses() {
+    fn hosts_that_cannot_reach_each_other_are_refused() {
         let mut all = placement(&[("client", 0), ("server", 1), ("a", 1), ("b", 2)]);
         for strange in ["127.0.0.1", "2001:db8::7"] {
             all.meetings[1].other = strange.parse().unwrap();
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn another_host_believes_its_own_eyes_and_nothing_that_makes_no_sense() {
+    fn a_host_uses_the_addresses_that_it_sees_and_refuses_invalid_views() {
         let meeting = AddressPair { first: address(200), other: address(201) };
         let of = |own, nodes: &[(&str, usize)]| Placement { own, ..placement(nodes) }.seen_by(meeting);
         let seen = of(2, &[("client", 0), ("server", 2), ("a", 1), ("b", 2)]).unwrap();

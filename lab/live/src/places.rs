@@ -8,9 +8,8 @@ use hol_scenario::Scenario;
 
 use crate::place::Place;
 
-/// The number of the host with the experiment; others have numbers from 1, in the order of their nodes'
-/// names.
-pub(crate) const HERE: usize = 0;
+/// The number of the host with the experiment; others have numbers from 1, in the order of their nodes' names.
+pub(crate) const LOCAL_HOST: usize = 0;
 
 /// The other hosts, and their nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,13 +23,13 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Parses places separated by commas. A place without a node name has all other nodes; without such a
-    /// place those nodes are on this host.
+    /// Parses host addresses separated by commas. One without a node name has all other nodes; if there is none, those nodes are on this
+    /// host.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
-        let mut places = Self { hosts: Vec::new(), nodes: BTreeMap::new(), others: HERE };
+        let mut places = Self { hosts: Vec::new(), nodes: BTreeMap::new(), others: LOCAL_HOST };
         let node_of = |entry: &'_ str| entry.split_once('=').map(|(node, _)| node.trim().to_owned());
         let mut entries: Vec<&str> = text.split(',').collect();
-        // The order in which they were given does not matter.
+        // The order in which the user gave them does not matter.
         entries.sort_by_key(|entry| node_of(entry));
         for entry in entries {
             let (node, place) =
@@ -38,7 +37,7 @@ impl Places {
             let host = places.number_of(place.trim().parse()?);
             let is_new = match node {
                 Some(node) => places.nodes.insert(node.to_owned(), host).is_none(),
-                None => std::mem::replace(&mut places.others, host) == HERE,
+                None => std::mem::replace(&mut places.others, host) == LOCAL_HOST,
             };
             if !is_new {
                 let what = node.map_or("all other nodes".to_owned(), |node| format!("{node:?}"));
@@ -72,7 +71,7 @@ impl Places {
         }
         let number = |name: &String| match self.nodes.get(name) {
             Some(host) => *host,
-            None if name == first => HERE,
+            None if name == first => LOCAL_HOST,
             None => self.others,
         };
         Ok(names.iter().map(|name| (name.clone(), number(name))).collect())
@@ -105,14 +104,14 @@ mod tests {
     }
 
     #[test]
-    fn a_host_alone_has_all_nodes_but_the_one_that_measures() {
+    fn a_single_host_has_all_nodes_except_the_measuring_one() {
         assert_eq!(hosts("x", ""), Ok([Some(0), Some(1), None, None]));
         assert_eq!(hosts("x", FOUR), Ok([Some(0), Some(1), Some(1), Some(1)]));
         assert_eq!(Places::new("x:99").unwrap().to_string(), "x:99");
     }
 
     #[test]
-    fn named_nodes_are_where_they_are_said_to_be_and_others_here_unless_a_host_has_them() {
+    fn named_nodes_are_on_their_hosts_and_others_are_local_by_default() {
         assert_eq!(hosts("server=x, a=y", FOUR), Ok([Some(0), Some(2), Some(1), Some(0)]));
         assert_eq!(hosts("a=y,server=x", FOUR), hosts("server=x, a=y", FOUR));
         assert_eq!(hosts("a=y,x,b=y", FOUR), Ok([Some(0), Some(1), Some(2), Some(2)]));
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_hosts_can_be_is_refused_with_the_cure() {
+    fn invalid_places_are_refused_with_a_remedy() {
         for (text, words) in [
             ("server=x,server=y", "\"server\" would be on two hosts"),
             ("x,y", "all other nodes would be on two hosts"),

@@ -1,10 +1,10 @@
-//! Networks that only name nodes, and how other networks differ from them.
+//! Networks that only name nodes, and the keys in which other networks differ from them.
 
 use hol_network::{LanSpec, LinkSpec, NetworkSpec};
 use hol_scenario::Scenario;
 
 /// Returns the part of a `[network]` table that names nodes, without the properties of links.
-pub(crate) fn as_it_is(spec: &NetworkSpec) -> NetworkSpec {
+pub(crate) fn names_only(spec: &NetworkSpec) -> NetworkSpec {
     let link = |LinkSpec { from, to, name, .. }: &LinkSpec| {
         let link = LinkSpec::between(from.clone(), to.clone());
         LinkSpec { name: name.clone(), ..link }
@@ -21,11 +21,11 @@ pub(crate) fn as_it_is(spec: &NetworkSpec) -> NetworkSpec {
 
 /// Returns the scenario for a host that does not change the path.
 pub(crate) fn plain(scenario: &Scenario) -> Scenario {
-    Scenario { network: as_it_is(&scenario.network), ..scenario.clone() }
+    Scenario { network: names_only(&scenario.network), ..scenario.clone() }
 }
 
-/// Returns the first key in which a network differs from another.
-pub(crate) fn otherwise(asked: &NetworkSpec, usual: &NetworkSpec) -> Option<String> {
+/// Returns the first key in which a network differs from the `usual` one.
+pub(crate) fn first_difference(asked: &NetworkSpec, usual: &NetworkSpec) -> Option<String> {
     let [asked, usual] =
         [asked, usual].map(|spec| serde_json::to_value(spec).expect("a network is plain data"));
     let mut keys = asked.as_object().into_iter().flatten();

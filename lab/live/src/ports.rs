@@ -34,7 +34,7 @@ impl fmt::Display for Ports {
 
 impl Ports {
     /// Assigns each local server a port, whatever its protocol.
-    pub(crate) fn give(self, assignments: &mut [Assignment], here: &[Option<Side>]) -> Result<(), String> {
+    pub(crate) fn assign(self, assignments: &mut [Assignment], here: &[Option<Side>]) -> Result<(), String> {
         let (has, wanted) =
             (self.last - self.first + 1, here.iter().filter(|end| **end == Some(Side::Server)).count());
         if wanted > usize::from(has) {

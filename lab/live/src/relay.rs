@@ -20,9 +20,9 @@ pub(crate) struct Route {
 pub(crate) struct Relay {
     /// The number of that host.
     host: usize,
-    /// The router of reports for local clients.
-    pub(crate) post: ReportRouter,
-    /// By flow.
+    /// Delivers reports for local clients.
+    pub(crate) local_reports: ReportRouter,
+    /// The route of each flow's reports, by flow number.
     routes: Arc<Mutex<BTreeMap<usize, Route>>>,
 }
 
@@ -38,13 +38,13 @@ impl Relay {
         Self { host, ..self.clone() }
     }
 
-    /// Replaces the set of flows.
-    pub(crate) fn knows(&self, routes: BTreeMap<usize, Route>) {
+    /// Replaces the routes of all flows.
+    pub(crate) fn set_routes(&self, routes: BTreeMap<usize, Route>) {
         *self.routes.lock().unwrap_or_else(PoisonError::into_inner) = routes;
     }
 
     /// Forwards a report about a flow's server; ignored if the host does not have that server.
-    pub(crate) fn deliver(&self, flow: usize, news: PeerReport) {
+    pub(crate) fn deliver(&self, flow: usize, report: PeerReport) {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         let to = match routes.get(&flow) {
             Some(route) if route.from == self.host => route.to.clone(),
@@ -52,8 +52,8 @@ impl Relay {
         };
         drop(routes);
         match to {
-            Some(tell) => tell(flow, news),
-            None => self.post.deliver(flow, news),
+            Some(tell) => tell(flow, report),
+            None => self.local_reports.deliver(flow, report),
         }
     }
 }
@@ -63,19 +63,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn news_are_believed_of_the_servers_host_alone_and_go_to_the_clients() {
+    fn reports_are_accepted_only_from_the_servers_host() {
         let told = Arc::new(Mutex::new(Vec::new()));
         let tell = Arc::clone(&told);
         let to: Arc<ReportOf> = Arc::new(move |flow, _| tell.lock().unwrap().push(flow));
         let relay = Relay::default();
-        relay.knows([(3, Route { from: 2, to: Some(to) })].into());
+        relay.set_routes([(3, Route { from: 2, to: Some(to) })].into());
         let say = |host, flow| relay.of(host).deliver(flow, PeerReport::default());
         say(1, 3);
         say(2, 4);
         assert!(told.lock().unwrap().is_empty());
         say(2, 3);
         assert_eq!(*told.lock().unwrap(), [3]);
-        relay.knows(BTreeMap::new());
+        relay.set_routes(BTreeMap::new());
         say(2, 3);
         assert_eq!(told.lock().unwrap().len(), 1);
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::{env, fmt, fs};
 
-use crate::control::proof;
+use crate::control::hmac;
 
 /// The secret that two hosts share.
 #[derive(Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub const SECRET_VARIABLE: &str = "HOL_LIVE_SECRET";
 static GIVEN: OnceLock<Secret> = OnceLock::new();
 
 impl Secret {
-    /// Creates the secret from the user's text, without surrounding blanks.
+    /// Creates the secret from the user's text, without surrounding white space.
     pub fn new(text: &str) -> Result<Self, String> {
         match text.trim() {
             "" => {
@@ -56,7 +56,7 @@ impl Secret {
 
     /// Sets the secret of this process for runs with other hosts.
     pub fn give(self) {
-        // Set once, before the first run.
+        // The secret is set once, before the first run.
         let _ = GIVEN.set(self);
     }
 
@@ -72,7 +72,7 @@ impl Secret {
 
     /// Derives the secret of a run from its number.
     pub(crate) fn of_run(&self, run: &[u8; 32]) -> [u8; 32] {
-        proof(&self.0, &[b"headofline live run", run])
+        hmac(&self.0, &[b"headofline live run", run])
     }
 
     /// Returns the octets of the secret.
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_secret_is_refused_and_a_line_end_is_none_of_it() {
+    fn an_empty_secret_is_refused_and_line_ends_are_removed() {
         for empty in ["", " \n"] {
             assert!(Secret::new(empty).unwrap_err().contains("empty"));
         }

@@ -1,4 +1,4 @@
-//! A host that serves others: it listens and serves one client after the other.
+//! A host that serves others: it listens, and serves one client after the other.
 
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,27 +13,26 @@ use hol_sockets::{Stop, monotonic};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 
-use crate::control::{ControlError, HostDescription, Inbox, Outbox, Reply, Request, greet};
+use crate::control::{ControlError, HostDescription, Inbox, Outbox, Reply, Request, authenticate};
 use crate::ends::Ends;
 use crate::host::Host;
 use crate::ports::Ports;
-use crate::router::{Router, Routing};
+use crate::router::{Router, RouterService};
 use crate::secret::Secret;
 use crate::service::ClientService;
-use crate::session::{SILENCE, beat, prepare, say};
+use crate::session::{SILENCE, send, send_keepalives, split_stream};
 
-/// Maximum connections at a time; further ones are closed at once.
+/// Maximum number of simultaneous connections; further ones are closed at once.
 const MOST_CONNECTIONS: usize = 16;
-/// How long a client waits for its predecessor to be gone.
-const TURN: Duration = Duration::from_secs(5);
+/// The time for which a client waits until the previous client has disconnected.
+const TURN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The service that a host provides.
 #[derive(Debug)]
 pub enum Service {
-    /// It has ends of flows whose other ends another host has. Servers listen at these ports; `None`: at
-    /// ports chosen by the kernel.
+    /// Runs ends of flows whose other ends are on another host. Servers listen on these ports; `None`: on ports chosen by the kernel.
     Ends(Option<Ports>),
-    /// It shapes the path between two others.
+    /// Shapes the path between two other hosts.
     Router(Router),
 }
 
@@ -64,8 +63,8 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves one client after another until stopped, or with `once` the first that knows the secret. `tell`
-    /// receives the clients and errors.
+    /// Serves one client after another until stopped, or with `once` the first that knows the secret. Passes messages about clients and
+    /// errors to `tell`.
     pub fn run(&self, once: bool, tell: &(dyn Fn(String) + Sync)) -> io::Result<()> {
         thread::scope(|scope| {
             loop {
@@ -76,7 +75,7 @@ impl Server {
                     return Ok(());
                 }
                 let Ok((stream, from)) = self.listener.accept() else {
-                    // The client has gone, or there is no file descriptor left; others will be closed soon.
+                    // The client has disconnected, or there is no file descriptor left; others will be closed soon.
                     self.stop.wait(hol_base::Duration::from_millis(10))?;
                     continue;
                 };
@@ -91,7 +90,7 @@ impl Server {
                         tell(format!("{from}: {problem}"));
                     }
                     if once && served.is_ok_and(|was_served| was_served) {
-                        // Raised only to stop.
+                        // Ends the loop that accepts clients; an error leaves it running.
                         let _ = self.stop();
                     }
                 });
@@ -104,7 +103,7 @@ impl Server {
         self.stop.raise()
     }
 
-    /// Serves a client; returns whether it got its turn.
+    /// Serves a client; returns whether it was served, and not rejected because another one is.
     fn serve(
         &self,
         stream: &TcpStream,
@@ -112,25 +111,26 @@ impl Server {
         tell: &(dyn Fn(String) + Sync),
     ) -> Result<bool, ControlError> {
         stream.set_nonblocking(false)?;
-        let (inbox, mut outbox) = in_time(stream, |halves| greet(Side::Server, &self.secret, halves))?;
+        let (inbox, mut outbox) =
+            within_time_limit(stream, |halves| authenticate(Side::Server, &self.secret, halves))?;
         if let Some(other) = self.wait_for_turn(from) {
             outbox.send(&Reply::Busy(other.ip().to_string()))?;
             return Ok(false);
         }
         tell(format!("{from}: served"));
         let outbox = Arc::new(Mutex::new(outbox));
-        // A bug of ours, whatever the client requested, must not keep others from being served.
+        // A panic of this program, whatever the client requested, must not keep others from being served.
         let run = AssertUnwindSafe(|| {
-            let handler: Box<dyn ClientService + '_> = match &self.service {
+            let service: Box<dyn ClientService + '_> = match &self.service {
                 Service::Ends(ports) => {
                     Box::new(Ends::new(stream, Arc::clone(&outbox), self.secret.clone(), *ports)?)
                 }
-                Service::Router(_) => Box::new(Routing::default()),
+                Service::Router(_) => Box::new(RouterService::default()),
             };
-            attend(inbox, &outbox, handler)
+            serve_requests(inbox, &outbox, service)
         });
         let done = catch_unwind(run).unwrap_or_else(|_| {
-            Err(ControlError::Nonsense(
+            Err(ControlError::Malformed(
                 "internal error while serving this request; please report it".to_owned(),
             ))
         });
@@ -145,10 +145,10 @@ impl Server {
         Ok(true)
     }
 
-    /// Waits; returns the current client if it stays too long.
+    /// Waits until no client is served; returns the current client if that takes too long.
     fn wait_for_turn(&self, from: SocketAddr) -> Option<SocketAddr> {
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.is_free.wait_timeout_while(client, TURN, |client| client.is_some());
+        let waited = self.is_free.wait_timeout_while(client, TURN_TIMEOUT, |client| client.is_some());
         let (mut client, _) = waited.unwrap_or_else(PoisonError::into_inner);
         match *client {
             Some(other) => Some(other),
@@ -161,33 +161,33 @@ impl Server {
 }
 
 /// Performs the handshake; closes the stream if it takes too long in total, even if octets trickle in.
-fn in_time<T>(
+fn within_time_limit<T>(
     stream: &TcpStream,
-    greet: impl FnOnce((TcpStream, TcpStream)) -> Result<T, ControlError>,
+    authenticate: impl FnOnce((TcpStream, TcpStream)) -> Result<T, ControlError>,
 ) -> Result<T, ControlError> {
-    let (halves, late) = (prepare(stream)?, stream.try_clone()?);
+    let (halves, late) = (split_stream(stream)?, stream.try_clone()?);
     let (met, waiting) = channel::<()>();
     thread::spawn(move || {
         if waiting.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
             let _ = late.shutdown(Shutdown::Both);
         }
     });
-    let greeted = greet(halves);
+    let greeted = authenticate(halves);
     drop(met);
     greeted
 }
 
-/// Handles a client's requests until there are no more.
-fn attend(
+/// Handles a client's requests until the connection ends.
+fn serve_requests(
     mut inbox: Inbox<TcpStream>,
     outbox: &Arc<Mutex<Outbox<TcpStream>>>,
-    mut handler: Box<dyn ClientService + '_>,
+    mut service: Box<dyn ClientService + '_>,
 ) -> Result<(), ControlError> {
     let Host { kernel, clocksource } = Host::this();
-    say(outbox, &Reply::Host(HostDescription { kernel, clocksource }))?;
+    send(outbox, &Reply::Host(HostDescription { kernel, clocksource }))?;
     let weak = Arc::downgrade(outbox);
     thread::spawn(move || {
-        beat(|| weak.upgrade().is_some_and(|outbox| say(&outbox, &Reply::Alive).is_ok()));
+        send_keepalives(|| weak.upgrade().is_some_and(|outbox| send(&outbox, &Reply::Alive).is_ok()));
     });
     loop {
         let request = inbox.receive()?;
@@ -195,10 +195,10 @@ fn attend(
         let reply = match request {
             Request::Alive => None,
             Request::Ping => Some(Reply::Pong { received, sent: monotonic() }),
-            other => handler.answer(other),
+            other => service.answer(other),
         };
         if let Some(reply) = reply {
-            say(outbox, &reply)?;
+            send(outbox, &reply)?;
         }
     }
 }
@@ -219,25 +219,26 @@ mod tests {
         Secret::new("known to both").unwrap()
     }
 
-    /// What a client says by itself, whatever it is.
+    /// A client of these tests, which sends single messages.
     struct Client {
         inbox: Inbox<TcpStream>,
         outbox: Outbox<TcpStream>,
     }
 
     impl Client {
-        /// One that was greeted, and its first word.
+        /// Returns a client after the handshake, and the first message that it received.
         fn of(server: &Server) -> (Self, Reply) {
             let stream = TcpStream::connect(server.address().unwrap()).unwrap();
-            let (mut inbox, outbox) = greet(Side::Client, &secret(), prepare(&stream).unwrap()).unwrap();
+            let (mut inbox, outbox) =
+                authenticate(Side::Client, &secret(), split_stream(&stream).unwrap()).unwrap();
             let first = inbox.receive().unwrap();
             (Self { inbox, outbox }, first)
         }
 
-        fn hear(&mut self) -> Result<Reply, ControlError> {
+        fn receive(&mut self) -> Result<Reply, ControlError> {
             loop {
                 match self.inbox.receive() {
-                    Ok(Reply::Alive | Reply::News(..)) => {}
+                    Ok(Reply::Alive | Reply::ServerReport(..)) => {}
                     other => return other,
                 }
             }
@@ -245,11 +246,11 @@ mod tests {
 
         fn ask(&mut self, request: &Request) -> Reply {
             self.outbox.send(request).unwrap();
-            self.hear().unwrap()
+            self.receive().unwrap()
         }
     }
 
-    /// What a client on this machine asks a server on it.
+    /// Returns the plan that a client on this machine sends to a server on it.
     fn planned(network: &str, workload: &str) -> Plan {
         let network: NetworkSpec = toml::from_str(network).unwrap();
         let (transport, workload) = ("tcp".parse().unwrap(), toml::from_str(workload).unwrap());
@@ -284,16 +285,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_out_of_place_is_refused_and_harms_nobody() {
+    fn requests_out_of_sequence_are_refused_without_effect() {
         with_server(|server| {
             let (mut client, first) = Client::of(server);
             assert!(matches!(first, Reply::Host(host) if !host.kernel.is_empty()));
-            assert!(matches!(client.ask(&Request::Over), Reply::Failed(why) if why.contains("no run")));
+            assert!(matches!(client.ask(&Request::End), Reply::Failed(why) if why.contains("no run")));
             assert!(
-                matches!(client.ask(&Request::PutBack), Reply::Refused(why) if why.contains("hol live route"))
+                matches!(client.ask(&Request::Restore), Reply::Refused(why) if why.contains("hol live route"))
             );
             client.outbox.send(&Request::Start { ports: vec![1; 1000] }).unwrap();
-            client.outbox.send(&Request::News(usize::MAX, PeerReport::default())).unwrap();
+            client.outbox.send(&Request::ServerReport(usize::MAX, PeerReport::default())).unwrap();
             let refused = client.ask(&plan(planned("loss = '1%'", "kind = 'echo'")));
             assert!(matches!(refused, Reply::Refused(why) if why.contains("`network.loss`")));
             let refused = client.ask(&plan(planned("", "kind = 'echo'\nto = 'client'")));
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_whom_nobody_comes_has_nothing_to_tell_and_ends_with_its_client() {
+    fn a_server_without_connections_has_no_results_and_ends_with_its_client() {
         with_server(|server| {
             let (mut client, _) = Client::of(server);
             let Reply::Ready { ports } = client.ask(&plan(planned("", "kind = 'echo'"))) else {
@@ -319,17 +320,17 @@ mod tests {
             };
             let port = (Ipv4Addr::LOCALHOST, ports[0]);
             client.outbox.send(&Request::Start { ports: Vec::new() }).unwrap();
-            let noted = client.ask(&Request::Over);
-            assert!(matches!(&noted, Reply::Noted(halves) if halves.len() == 1 && halves[0].0 == 0));
+            let noted = client.ask(&Request::End);
+            assert!(matches!(&noted, Reply::Results(halves) if halves.len() == 1 && halves[0].0 == 0));
             assert!(TcpStream::connect(port).is_err(), "it is over");
             let Reply::Ready { ports } = client.ask(&plan(planned("", "kind = 'echo'"))) else {
                 panic!("it can")
             };
             let port = (Ipv4Addr::LOCALHOST, ports[0]);
             drop(TcpStream::connect(port).unwrap());
-            // Without a word.
+            // The client disconnects without a message.
             drop(client);
-            // The next is served when nothing is left.
+            // The next client is served after the previous one's ends were removed.
             let (_next, first) = Client::of(server);
             assert!(matches!(first, Reply::Host(_)));
             assert!(TcpStream::connect(port).is_err(), "it is left over");
@@ -337,8 +338,8 @@ mod tests {
     }
 
     #[test]
-    fn servers_have_the_ports_that_a_firewall_lets_through() {
-        // Held, so that nobody else is told that it is free.
+    fn servers_use_the_ports_that_the_user_names() {
+        // Bound, so that the kernel does not choose this port for another socket.
         let held = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = held.local_addr().unwrap().port();
         with_server_at(Some(port.to_string().parse().unwrap()), |server| {
@@ -361,23 +362,23 @@ mod tests {
     }
 
     #[test]
-    fn a_second_client_hears_who_is_served() {
+    fn a_second_client_receives_the_address_of_the_current_one() {
         with_server(|server| {
             let (mut served, _) = Client::of(server);
             let (mut other, first) = Client::of(server);
             assert!(matches!(first, Reply::Busy(host) if host == "127.0.0.1"));
-            assert!(matches!(other.hear(), Err(ControlError::Closed)));
+            assert!(matches!(other.receive(), Err(ControlError::Closed)));
             assert!(matches!(served.ask(&Request::Ping), Reply::Pong { .. }));
         });
     }
 
     #[test]
-    fn words_that_mean_nothing_end_a_client_and_the_next_is_served() {
+    fn malformed_messages_end_a_client_and_the_next_is_served() {
         with_server(|server| {
             for words in ["Alive?", "", "{\"Plan\":{}}"] {
                 let (mut client, _) = Client::of(server);
                 client.outbox.send(&words).unwrap();
-                assert!(matches!(client.hear(), Err(ControlError::Closed)), "{words}");
+                assert!(matches!(client.receive(), Err(ControlError::Closed)), "{words}");
             }
             let stream = TcpStream::connect(server.address().unwrap()).unwrap();
             drop(stream);

@@ -2,8 +2,8 @@
 
 use crate::control::{Reply, Request};
 
-/// The work done for one client. Dropping it undoes everything.
+/// A service for one client. Dropping it undoes all changes.
 pub(crate) trait ClientService {
-    /// Returns the reply to a request, if any.
+    /// Returns the reply to a request; `None` if it has none.
     fn answer(&mut self, request: Request) -> Option<Reply>;
 }

@@ -1,5 +1,4 @@
-//! The connection from the host with the experiment to a serving host or a router, kept for all runs of this
-//! process.
+//! The connection from the host with the experiment to a serving host or a router, which all runs of this process share.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
@@ -15,25 +14,28 @@ use hol_sockets::{CompactSenderSample, EndResult, PeerReport, ReportOf, monotoni
 
 use crate::clocks::Comparison;
 use crate::control::{
-    ControlError, HostDescription, Inbox, LinkCounters, MOST_SEEN, Outbox, Plan, Reply, Request, greet,
+    ControlError, HostDescription, Inbox, LinkCounters, MAX_SAMPLES, Outbox, Plan, Reply, Request,
+    authenticate,
 };
 use crate::place::{HostRole, Place};
 use crate::placement::AddressPair;
 use crate::relay::Relay;
 use crate::secret::Secret;
 
-/// Time of silence after which a host is considered gone.
+/// Time without a message after which a host is considered unreachable.
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 /// Keepalive interval.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Maximum time for a reply, even if the host is busy with another client.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Maximum time if the host first ends its run and sends its results.
+/// Maximum time for a reply after which the host ends its run and sends its results.
 const NOTES: Duration = Duration::from_secs(300);
 
-/// Maximum questions to compare clocks, and maximum time once there are some.
+/// Maximum number of queries to compare clocks.
 const MOST_PINGS: usize = 16;
+/// Minimum number of queries.
 const LEAST_PINGS: usize = 4;
+/// Time after which the minimum is enough, in ns.
 const PINGING: u64 = 1_000_000_000;
 
 /// The connection to the other host.
@@ -51,18 +53,18 @@ pub(crate) struct Session {
 impl Session {
     /// Connects to a host and performs the handshake.
     pub(crate) fn open(
-        duty: HostRole,
+        role: HostRole,
         place: &Place,
         secret: &Secret,
         relay: Relay,
     ) -> Result<Self, RunError> {
-        let unusable = |problem: String| RunError::Unusable(format!("{} {place}: {problem}", duty.name()));
-        let address = resolve(duty, place).map_err(unusable)?;
+        let unusable = |problem: String| RunError::Unusable(format!("{} {place}: {problem}", role.name()));
+        let address = resolve(role, place).map_err(unusable)?;
         let stream = TcpStream::connect_timeout(&address, SILENCE)
-            .map_err(|problem| unusable(unreached(&problem, duty, place)))?;
-        let prepared = prepare(&stream).map_err(|problem| unusable(problem.to_string()))?;
+            .map_err(|problem| unusable(unreached(&problem, role, place)))?;
+        let prepared = split_stream(&stream).map_err(|problem| unusable(problem.to_string()))?;
         let (mut inbox, outbox) =
-            greet(Side::Client, secret, prepared).map_err(|problem| unusable(problem.to_string()))?;
+            authenticate(Side::Client, secret, prepared).map_err(|problem| unusable(problem.to_string()))?;
         let host = match inbox.receive().map_err(|problem| unusable(problem.to_string()))? {
             Reply::Host(host) => host,
             Reply::Busy(other) => {
@@ -76,36 +78,36 @@ impl Session {
         thread::spawn(move || listen(inbox, &sender, &relay));
         let weak = Arc::downgrade(&outbox);
         thread::spawn(move || {
-            beat(|| weak.upgrade().is_some_and(|outbox| say(&outbox, &Request::Alive).is_ok()));
+            send_keepalives(|| weak.upgrade().is_some_and(|outbox| send(&outbox, &Request::Alive).is_ok()));
         });
         Ok(Self { host, address: address.ip().to_canonical(), own, stream, outbox, replies })
     }
 
     /// Returns the addresses of the two hosts.
-    pub(crate) fn meeting(&self) -> AddressPair {
+    pub(crate) fn address_pair(&self) -> AddressPair {
         AddressPair { first: self.own, other: self.address }
     }
 
-    fn say(&self, request: &Request) -> Result<(), ControlError> {
-        say(&self.outbox, request)
+    fn send(&self, request: &Request) -> Result<(), ControlError> {
+        send(&self.outbox, request)
     }
 
-    /// Returns the next reply, and when it arrived.
-    fn hear(&self, within: Duration) -> Result<(Reply, u64), ControlError> {
+    /// Returns the next reply, and the time at which it arrived.
+    fn receive(&self, within: Duration) -> Result<(Reply, u64), ControlError> {
         match self.replies.recv_timeout(within) {
             Ok(heard) => heard,
-            Err(RecvTimeoutError::Timeout) => Err(ControlError::Silent),
+            Err(RecvTimeoutError::Timeout) => Err(ControlError::Timeout),
             Err(RecvTimeoutError::Disconnected) => Err(ControlError::Closed),
         }
     }
 
     fn ask(&self, request: &Request, within: Duration) -> Result<Reply, ControlError> {
-        self.say(request)?;
-        Ok(self.hear(within)?.0)
+        self.send(request)?;
+        Ok(self.receive(within)?.0)
     }
 
     /// Returns whether the host is still reachable: during a run it sends only failures.
-    pub(crate) fn is_alive(&self) -> Result<(), String> {
+    pub(crate) fn check_alive(&self) -> Result<(), String> {
         match self.replies.try_recv() {
             Ok(Ok((Reply::Failed(problem), _))) => Err(problem),
             Ok(Ok((other, _))) => Err(out_of_place(&other)),
@@ -115,20 +117,20 @@ impl Session {
         }
     }
 
-    /// Compares the clocks with at most `most` questions.
+    /// Compares the clocks with at most `most` queries.
     fn ping(&self, most: usize) -> Result<Comparison, ControlError> {
         let (begin, mut all) = (monotonic(), Vec::new());
         while all.len() < LEAST_PINGS || (all.len() < most && monotonic() - begin < PINGING) {
-            let asked = monotonic();
-            self.say(&Request::Ping)?;
-            match self.hear(SILENCE)? {
-                (Reply::Pong { received, sent }, answered) => {
-                    all.push(Comparison { asked, received, sent, answered });
+            let sent_at = monotonic();
+            self.send(&Request::Ping)?;
+            match self.receive(SILENCE)? {
+                (Reply::Pong { received, sent }, answered_at) => {
+                    all.push(Comparison { sent_at, received, sent, answered_at });
                 }
-                (other, _) => return Err(ControlError::Nonsense(out_of_place(&other))),
+                (other, _) => return Err(ControlError::Malformed(out_of_place(&other))),
             }
         }
-        Ok(Comparison::best(all).expect("some were made"))
+        Ok(Comparison::best(all).expect("at least one query was made"))
     }
 
     /// Compares the clocks.
@@ -150,7 +152,7 @@ impl Session {
     ) -> Result<Result<T, String>, ControlError> {
         match self.ask(request, patience)? {
             Reply::Refused(why) | Reply::Failed(why) => Ok(Err(why)),
-            reply => take(reply).map(Ok).map_err(|other| ControlError::Nonsense(out_of_place(&other))),
+            reply => take(reply).map(Ok).map_err(|other| ControlError::Malformed(out_of_place(&other))),
         }
     }
 
@@ -160,7 +162,7 @@ impl Session {
         scenario: &Scenario,
     ) -> Result<Result<BTreeMap<String, String>, String>, ControlError> {
         self.ask_for(&Request::Check(Box::new(scenario.clone())), PATIENCE, |reply| match reply {
-            Reply::Fit(settings) => Ok(settings),
+            Reply::Supported(settings) => Ok(settings),
             other => Err(other),
         })
     }
@@ -175,7 +177,7 @@ impl Session {
 
     /// Starts the clients on the host.
     pub(crate) fn start(&self, ports: Vec<u16>) -> Result<(), ControlError> {
-        self.say(&Request::Start { ports })
+        self.send(&Request::Start { ports })
     }
 
     /// Ends the clients on the host.
@@ -186,31 +188,31 @@ impl Session {
         })
     }
 
-    /// Ends everything on the host, and returns its results.
+    /// Ends all ends on the host, and returns its results.
     pub(crate) fn end(&self) -> Result<Result<Vec<(usize, EndResult)>, String>, ControlError> {
-        self.say(&Request::Over)?;
+        self.send(&Request::End)?;
         let mut seen = Vec::new();
         loop {
-            match self.hear(NOTES)?.0 {
-                // Each part is non-empty, so that they come to an end.
-                Reply::Seen(part) if !part.is_empty() && seen.len() + part.len() <= MOST_SEEN => {
+            match self.receive(NOTES)?.0 {
+                // No part is empty, so the number of parts is limited.
+                Reply::Samples(part) if !part.is_empty() && seen.len() + part.len() <= MAX_SAMPLES => {
                     seen.extend(part);
                 }
-                Reply::Noted(halves) => return with_seen(halves, seen).map(Ok),
+                Reply::Results(halves) => return with_seen(halves, seen).map(Ok),
                 Reply::Refused(why) | Reply::Failed(why) => return Ok(Err(why)),
-                other => return Err(ControlError::Nonsense(out_of_place(&other))),
+                other => return Err(ControlError::Malformed(out_of_place(&other))),
             }
         }
     }
 
-    /// Returns the interfaces of a router between these two, or the reason why it is not between them.
+    /// Returns the interfaces of a router between these two hosts, or the reason why it is not between them.
     pub(crate) fn between(
         &self,
         client: IpAddr,
         server: IpAddr,
     ) -> Result<Result<[String; 2], String>, ControlError> {
         self.ask_for(&Request::Between { client, server }, PATIENCE, |reply| match reply {
-            Reply::Way(interfaces) => Ok(interfaces),
+            Reply::Interfaces(interfaces) => Ok(interfaces),
             other => Err(other),
         })
     }
@@ -228,19 +230,19 @@ impl Session {
         })
     }
 
-    /// Restores the path and returns what has passed.
-    pub(crate) fn put_back(&self) -> Result<Result<[LinkCounters; 2], String>, ControlError> {
-        self.ask_for(&Request::PutBack, PATIENCE, |reply| match reply {
+    /// Makes a router restore the path; returns its counters.
+    pub(crate) fn restore(&self) -> Result<Result<[LinkCounters; 2], String>, ControlError> {
+        self.ask_for(&Request::Restore, PATIENCE, |reply| match reply {
             Reply::LinkCounters(passed) => Ok(passed),
             other => Err(other),
         })
     }
 
-    /// Returns a function that reports local servers to the host.
-    pub(crate) fn teller(&self) -> Arc<ReportOf> {
+    /// Returns a function that sends reports of servers to the host.
+    pub(crate) fn report_sender(&self) -> Arc<ReportOf> {
         let outbox = Arc::clone(&self.outbox);
-        // The listener notices if sending fails.
-        Arc::new(move |flow: usize, news: PeerReport| drop(say(&outbox, &Request::News(flow, news))))
+        // If sending fails, the thread that receives notices it, too.
+        Arc::new(move |flow: usize, news: PeerReport| drop(send(&outbox, &Request::ServerReport(flow, news))))
     }
 }
 
@@ -259,24 +261,24 @@ fn with_seen(
     for (flow, seen) in seen {
         let half = halves.get_mut(&flow);
         let nobodys = || {
-            ControlError::Nonsense(format!("the peer sent a sample of flow {flow}, which has no end there"))
+            ControlError::Malformed(format!("the peer sent a sample of flow {flow}, which has no end there"))
         };
         half.ok_or_else(nobodys)?.add_sender_sample(seen);
     }
     Ok(halves.into_iter().collect())
 }
 
-/// Sends through an outbox shared by several threads.
-pub(crate) fn say<M: serde::Serialize>(
+/// Sends a message through an outbox shared by several threads.
+pub(crate) fn send<M: serde::Serialize>(
     outbox: &Mutex<Outbox<TcpStream>>,
     message: &M,
 ) -> Result<(), ControlError> {
     outbox.lock().unwrap_or_else(PoisonError::into_inner).send(message)
 }
 
-/// Sends keepalives until that fails.
-pub(crate) fn beat(mut alive: impl FnMut() -> bool) {
-    // Nobody sends on this channel: its timeouts are the ticks of a clock.
+/// Calls `alive`, which sends a keepalive, at an interval until it returns false.
+pub(crate) fn send_keepalives(mut alive: impl FnMut() -> bool) {
+    // No message arrives on this channel: its timeouts are the ticks of a clock.
     let (_never, ticks) = channel::<()>();
     while alive() {
         let _ = ticks.recv_timeout(HEARTBEAT);
@@ -284,7 +286,7 @@ pub(crate) fn beat(mut alive: impl FnMut() -> bool) {
 }
 
 /// Sets timeouts and returns both halves of a stream.
-pub(crate) fn prepare(stream: &TcpStream) -> std::io::Result<(TcpStream, TcpStream)> {
+pub(crate) fn split_stream(stream: &TcpStream) -> std::io::Result<(TcpStream, TcpStream)> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(SILENCE))?;
     stream.set_write_timeout(Some(SILENCE))?;
@@ -298,7 +300,7 @@ fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), Con
         let now = monotonic();
         let (heard, goes_on) = match heard {
             Ok(Reply::Alive) => continue,
-            Ok(Reply::News(flow, news)) => {
+            Ok(Reply::ServerReport(flow, news)) => {
                 relay.deliver(flow, news);
                 continue;
             }
@@ -311,16 +313,17 @@ fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), Con
     }
 }
 
-/// Prefers an IPv4 address, at which a host listens by default.
-fn resolve(duty: HostRole, place: &Place) -> Result<SocketAddr, String> {
+/// Returns the address of a host; prefers IPv4, on which a host listens by default.
+fn resolve(role: HostRole, place: &Place) -> Result<SocketAddr, String> {
     let all = (place.host.as_str(), place.port).to_socket_addrs().map_err(|problem| {
-        format!("its address was not found: {problem}; use --{} HOST or HOST:PORT", duty.name())
+        format!("its address was not found: {problem}; use --{} HOST or HOST:PORT", role.name())
     })?;
-    all.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| "it has no address".to_owned())
+    all.min_by_key(SocketAddr::is_ipv6)
+        .ok_or_else(|| format!("the name has no IP address; use --{} HOST or HOST:PORT", role.name()))
 }
 
-fn unreached(problem: &std::io::Error, duty: HostRole, place: &Place) -> String {
-    let (port, command) = (place.port, duty.command());
+fn unreached(problem: &std::io::Error, role: HostRole, place: &Place) -> String {
+    let (port, command) = (place.port, role.command());
     match problem.kind() {
         std::io::ErrorKind::ConnectionRefused => {
             format!("no program listens on port {port}; start `{command}` there")
@@ -343,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_seen_of_a_flow_that_has_no_end_there_is_refused_by_its_name() {
+    fn samples_of_a_flow_without_an_end_on_the_host_are_refused() {
         let seen = |flow: usize| {
             let seen = r#"[9,0,"192.0.2.7",[1,null,null,null,null,null]]"#;
             vec![(flow, serde_json::from_str::<CompactSenderSample>(seen).unwrap())]

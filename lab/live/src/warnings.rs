@@ -1,4 +1,4 @@
-//! Warnings that limit the value of a run's results, with the remedy.
+//! Warnings that limit the validity of a run's results, with the remedy.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use hol_measure::Record;
 use hol_scenario::{ReadDelays, RunEnd, Side};
 
 /// Warns if more than half of a median latency passed before the message was written.
-pub(crate) fn busy(records: &[Record]) -> Option<String> {
+pub(crate) fn check_host_load(records: &[Record]) -> Option<String> {
     let slip = |record: &Record| Some(record.request?.written.saturating_since(record.scheduled));
     let slip = median(records.iter().filter_map(slip))?;
     let latency = median(records.iter().filter_map(Record::latency))?;
@@ -18,9 +18,8 @@ pub(crate) fn busy(records: &[Record]) -> Option<String> {
     })
 }
 
-/// Warns if more than half of a median latency was spent in sockets, by the request in one or by its reply
-/// in the other.
-pub(crate) fn waiting(records: &[Record], waited: &BTreeMap<Side, ReadDelays>) -> Option<String> {
+/// Warns if more than half of a median latency was spent in sockets: in one by the request, or in the other by its reply.
+pub(crate) fn check_socket_waits(records: &[Record], waited: &BTreeMap<Side, ReadDelays>) -> Option<String> {
     let waited = waited.values().fold(0u64, |sum, waits| sum.saturating_add(waits.median));
     let latency = median(records.iter().filter_map(Record::latency))?;
     (waited > latency.as_nanos() / 2).then(|| {
@@ -30,7 +29,7 @@ pub(crate) fn waiting(records: &[Record], waited: &BTreeMap<Side, ReadDelays>) -
 }
 
 /// Warns if a one-way time is smaller than the uncertainty of the clocks.
-pub(crate) fn unsure(records: &[Record], uncertainty: Duration) -> Option<String> {
+pub(crate) fn check_clock_uncertainty(records: &[Record], uncertainty: Duration) -> Option<String> {
     let one_way = records.iter().filter(|record| record.reply.is_none());
     (median(one_way.filter_map(Record::latency))? < uncertainty).then(|| {
         "one-way latencies are shorter than the uncertainty of the two clocks (facts.peer.uncertainty in runs.jsonl): use them only to compare transports, or measure a workload with replies"
@@ -39,7 +38,7 @@ pub(crate) fn unsure(records: &[Record], uncertainty: Duration) -> Option<String
 }
 
 /// Warns if nothing arrived at the other host.
-pub(crate) fn unheard(records: &[Record], stopped: &RunEnd, host: &str) -> Option<String> {
+pub(crate) fn check_server_reached(records: &[Record], stopped: &RunEnd, host: &str) -> Option<String> {
     let is_lost = !records.is_empty() && records.iter().all(|record| record.request.is_none());
     let is_cut = matches!(stopped, RunEnd::NotConnected { .. });
     (is_lost || is_cut).then(|| {
@@ -52,7 +51,7 @@ pub(crate) fn unheard(records: &[Record], stopped: &RunEnd, host: &str) -> Optio
 }
 
 /// Warns if nothing arrived of a background flow.
-pub(crate) fn silent([from, to]: [&str; 2]) -> String {
+pub(crate) fn background_not_reached([from, to]: [&str; 2]) -> String {
     format!(
         "nothing arrived from a flow from {from:?} to {to:?}: check that a firewall between these two hosts lets the ports of servers pass (`hol live serve --ports FIRST-LAST`)"
     )
@@ -71,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// Messages that took so many µs one way, half of it there and half of it back if they have replies; `None`: they never came.
+    /// Returns messages that took this many µs one way, and as long back if they have replies; `None`: they never arrived.
     fn records(took: Option<u64>, has_replies: bool) -> Vec<Record> {
         let at = |us: u64| Time::from_nanos((1000 + us) * 1000);
         let leg = |from, to| TransferTimes {
@@ -101,19 +100,24 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_measured_one_way_is_doubted_by_what_the_clocks_may_be_wrong() {
+    fn clock_uncertainty_affects_only_one_way_times() {
         let of = |took, has_replies, unsure_by| {
-            unsure(&records(Some(took), has_replies), Duration::from_micros(unsure_by)).is_some()
+            check_clock_uncertainty(&records(Some(took), has_replies), Duration::from_micros(unsure_by))
+                .is_some()
         };
         assert!(of(40, false, 41));
         assert!(!of(40, false, 40));
         assert!(!of(40, true, 1000), "a round trip has one clock");
-        assert_eq!(unsure(&records(None, false), Duration::from_micros(1000)), None, "nothing was measured");
+        assert_eq!(
+            check_clock_uncertainty(&records(None, false), Duration::from_micros(1000)),
+            None,
+            "nothing was measured"
+        );
     }
 
     #[test]
-    fn a_run_of_which_nothing_came_to_the_other_host_says_what_may_be_in_the_way() {
-        let told = |took, stopped| unheard(&records(took, true), &stopped, "192.0.2.7");
+    fn a_run_without_deliveries_mentions_the_firewall() {
+        let told = |took, stopped| check_server_reached(&records(took, true), &stopped, "192.0.2.7");
         assert_eq!(told(Some(40), RunEnd::Finished), None);
         for caution in [
             told(None, RunEnd::Finished),
@@ -124,28 +128,32 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_lay_in_sockets_for_more_than_half_of_what_is_measured_are_told() {
+    fn long_waits_in_sockets_are_reported() {
         let waited = |us: [u64; 2]| {
             let waits = us.map(|us| ReadDelays { messages: 9, median: us * 1000, ..ReadDelays::default() });
             let waited = [Side::Client, Side::Server].into_iter().zip(waits).collect();
-            waiting(&records(Some(40), true), &waited).is_some()
+            check_socket_waits(&records(Some(40), true), &waited).is_some()
         };
         assert!(!waited([10, 10]) && waited([10, 11]) && waited([u64::MAX / 1000; 2]));
-        assert_eq!(waiting(&records(Some(40), true), &BTreeMap::new()), None, "the kernel does not tell");
-        assert_eq!(waiting(&records(None, true), &BTreeMap::new()), None, "nothing was measured");
+        assert_eq!(
+            check_socket_waits(&records(Some(40), true), &BTreeMap::new()),
+            None,
+            "the kernel does not tell"
+        );
+        assert_eq!(check_socket_waits(&records(None, true), &BTreeMap::new()), None, "nothing was measured");
     }
 
     #[test]
-    fn a_host_that_is_late_by_more_than_half_of_what_it_measures_is_told() {
+    fn a_slow_host_is_reported() {
         let late = |us: u64| {
             let mut records = records(Some(40), true);
             for record in &mut records {
                 record.scheduled = Time::from_nanos(record.scheduled.as_nanos().saturating_sub(us * 1000));
             }
-            busy(&records).is_some()
+            check_host_load(&records).is_some()
         };
-        // They take 40 µs and what they waited before.
+        // The messages take 40 µs plus their waiting time before.
         assert!(!late(0) && !late(40) && late(41));
-        assert_eq!(busy(&records(None, true)), None, "nothing was measured");
+        assert_eq!(check_host_load(&records(None, true)), None, "nothing was measured");
     }
 }

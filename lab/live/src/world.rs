@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use crate::check::{self, Path};
 use crate::host::{self, Host, loopback};
 use crate::other_hosts::OtherHosts;
-use crate::outcome::{PATIENCE, failed, measured};
+use crate::outcome::{POLL_INTERVAL, failed, measured};
 use crate::path_router::PathRouter;
 use crate::places::Places;
 
 /// Wall-clock time per run and per message, at 100 messages per second.
 pub(crate) const COST: Cost = Cost { run: 20_000, message: 10_000 };
 
-/// The word between a peer and a router in the name of a world.
+/// The separator between a peer and a router in the name of a world.
 pub const VIA: &str = " via ";
 
 /// The live world: both ends on this machine, or some on others. Runs take turns, because concurrent ones
@@ -54,7 +54,7 @@ impl Live {
         interval: Option<hol_base::Duration>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<Run, RunError> {
-        check::possible(scenario, self.path())?;
+        check::check_supported(scenario, self.path())?;
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(others) = &self.others {
             return others.run(scenario, seed, interval, goes_on);
@@ -90,11 +90,11 @@ impl World for Live {
         }
     }
 
-    /// What determines a run on this machine: its settings and the transport's options.
+    /// Returns the settings on which a run on this machine depends: those of the machine, and the transport's options.
     fn recorded_settings(&self, scenario: &Scenario) -> Value {
         let transport = &scenario.transport;
         if transport.is_userspace() {
-            // All of its options are set.
+            // Such a transport has all options set.
             return json!([transport.to_string(), transport.option_values()]);
         }
         let mut all = vec![json!(transport.to_string()), json!(host::settings(scenario))];
@@ -104,10 +104,10 @@ impl World for Live {
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {
-        check::possible(scenario, self.path())?;
+        check::check_supported(scenario, self.path())?;
         let Some(others) = &self.others else { return Ok(()) };
         others.check(scenario)?;
-        // A router reports before any run if it is not between these two.
+        // A router that is not between these two hosts reports it here, before any run.
         self.provenance().map(drop)
     }
 
@@ -132,7 +132,7 @@ impl World for Live {
         Some(format!("over the router {}", via.place()))
     }
 
-    /// Records are reported after the run: reporting takes time, which is being measured.
+    /// Passes records to the observer after the run, because passing them takes time, which would be measured.
     fn follow(
         &self,
         scenario: &Scenario,
@@ -151,7 +151,7 @@ impl World for Live {
     }
 }
 
-/// Runs `work` on a thread and raises `stop` when it is to end; also returns whether it was stopped.
+/// Runs `work` on a thread, and raises `stop` when `goes_on` returns false; also returns whether it was stopped.
 fn while_it<T: Send>(
     goes_on: &mut dyn FnMut() -> bool,
     stop: &Stop,
@@ -164,17 +164,17 @@ fn while_it<T: Send>(
             work()
         });
         let mut went_on = true;
-        while went_on && ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+        while went_on && ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             went_on = goes_on();
         }
         // Without file descriptors it could not be created; once created it can be raised.
         let raised = if went_on { Ok(()) } else { stop.raise() };
-        raised.expect("an eventfd takes a number");
+        raised.expect("writing to an eventfd does not fail");
         (worker.join().expect("a run does not panic"), went_on)
     })
 }
 
-/// Runs every flow from its start.
+/// Runs all flows, each from its own start.
 fn run_all(
     scenario: &Scenario,
     assignments: &[Assignment],

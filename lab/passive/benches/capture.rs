@@ -1,4 +1,4 @@
-//! Measures the time to process a packet of TCP downloads, each seen as sent and as received.
+//! Measures the time to process a packet of TCP downloads, each captured as sent and as received.
 
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -55,8 +55,8 @@ fn packets() -> Vec<Vec<u8>> {
     packets
 }
 
-/// In order of time, with 20 packets in flight.
-fn sightings(packets: &[Vec<u8>]) -> Vec<ObservedPacket<'_>> {
+/// Returns the packets as sent and as received, in order of time, with 20 packets in flight.
+fn observed_packets(packets: &[Vec<u8>]) -> Vec<ObservedPacket<'_>> {
     let mut all: Vec<_> = (0..)
         .zip(packets)
         .flat_map(|(number, octets)| {
@@ -67,19 +67,19 @@ fn sightings(packets: &[Vec<u8>]) -> Vec<ObservedPacket<'_>> {
             ]
         })
         .collect();
-    all.sort_by_key(|sighting| sighting.time);
+    all.sort_by_key(|observed| observed.time);
     all
 }
 
 fn capture(c: &mut Criterion) {
     let packets = packets();
-    let sightings = sightings(&packets);
-    let traffic = measure(sightings.iter().copied());
+    let observed_packets = observed_packets(&packets);
+    let traffic = measure(observed_packets.iter().copied());
     assert_eq!((traffic.records.len(), traffic.totals.unread), (2 * usize::from(CONNECTIONS), 0));
     let mut group = c.benchmark_group("passive");
-    group.throughput(Throughput::Elements(sightings.len() as u64));
+    group.throughput(Throughput::Elements(observed_packets.len() as u64));
     group.sample_size(20);
-    group.bench_function("capture", |b| b.iter(|| measure(sightings.iter().copied())));
+    group.bench_function("capture", |b| b.iter(|| measure(observed_packets.iter().copied())));
     group.finish();
 }
 

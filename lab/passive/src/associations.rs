@@ -1,5 +1,5 @@
-//! SCTP associations over several addresses: their ports and verification tags identify them, whatever the
-//! addresses (RFC 9260 sections 1.3 and 5.1.2).
+//! SCTP associations over several addresses: their ports and verification tags identify them, whatever the addresses are (RFC 9260 sections
+//! 1.3 and 5.1.2).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,19 +10,19 @@ pub(crate) struct Associations {
     by_tag: BTreeMap<(u16, u16, u32), [SocketAddr; 2]>,
 }
 
-/// Associations that are remembered; more are told apart by their addresses.
+/// Maximum number of remembered associations; further ones are identified by their addresses.
 const MOST: usize = 1 << 16;
 
 impl Associations {
-    /// Returns the sockets between which the association of this packet was opened; those of the packet
-    /// itself if the association is unknown, or if the packet is of another protocol.
+    /// Returns the sockets between which the association of this packet was opened; those of the packet itself if the association is
+    /// unknown, or if the packet belongs to another protocol.
     pub fn sockets(&mut self, own: [SocketAddr; 2], tags: Option<(u32, Option<u32>)>) -> [SocketAddr; 2] {
         let Some((tag, announced)) = tags else { return own };
         let [from, to] = own;
         let known = self.by_tag.get(&(from.port(), to.port(), tag)).copied();
         let [from, to] = known.unwrap_or(own);
         if let Some(announced) = announced.filter(|_| self.by_tag.len() < MOST) {
-            // Packets to its sender have the tag that it announces.
+            // Packets to its sender carry the tag that it announces.
             self.by_tag.insert((to.port(), from.port(), announced), [to, from]);
         }
         [from, to]

@@ -22,15 +22,15 @@ pub(crate) struct Connection {
     pub carried: TransportTotals,
     passages: [DeliveryHistory; 2],
     pieces: [Reassembly<Piece>; 2],
-    /// TCP and MPTCP use stream 0.
+    /// The streams by identifier; TCP and MPTCP use stream 0.
     streams: BTreeMap<u16, Stream>,
-    /// The times of its first and its last packet.
+    /// The times of the first and the last packet.
     span: [Time; 2],
-    /// The directions that have arrived completely.
+    /// Whether all data of each direction has arrived, including its end.
     closed: [bool; 2],
-    /// The other side has sent something.
+    /// Whether the other side has sent a packet.
     is_answered: bool,
-    /// Subflows that were not reset.
+    /// The number of subflows that were not reset.
     subflows: u32,
     is_refused: bool,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Piece {
 #[derive(Debug, Default)]
 struct Stream {
     exchange: Exchange,
-    /// For SCTP, where each chunk ends in the stream, and its index among all.
+    /// The end of each SCTP chunk in the stream, and the index of the chunk among all; by direction.
     chunks: [Vec<(u64, u64)>; 2],
 }
 
@@ -78,7 +78,7 @@ impl Connection {
 
     /// Handles that a range of a direction's sequence space was sent; `piece` extracts what is sent for the
     /// first time. Returns whether any of it is a retransmission.
-    pub fn depart(
+    pub fn handle_sent(
         &mut self,
         direction: usize,
         range: Range<u64>,
@@ -86,7 +86,7 @@ impl Connection {
         piece: impl Fn(Range<u64>) -> Piece,
     ) -> bool {
         let length = range.end - range.start;
-        let fresh = self.passages[direction].depart(range, now);
+        let fresh = self.passages[direction].handle_sent(range, now);
         let mut left = length;
         for part in fresh {
             left -= part.end - part.start;
@@ -98,7 +98,7 @@ impl Connection {
         left > 0
     }
 
-    /// Reads the data that is now in order.
+    /// Passes the data that is now in order to the HTTP reader.
     fn read(&mut self, direction: usize) {
         while let Some((place, Piece { stream, payload })) = self.pieces[direction].take() {
             let Some(id) = stream else { continue };
@@ -113,22 +113,22 @@ impl Connection {
     }
 
     /// Handles the arrival of a copy of a packet.
-    pub fn arrive(&mut self, copy: Copy, now: Time) {
-        let PacketContent { direction, ranges, closes, .. } = copy.cargo;
+    pub fn handle_arrival(&mut self, copy: Copy, now: Time) {
+        let PacketContent { direction, ranges, closes, .. } = copy.content;
         for range in ranges {
-            self.passages[direction].arrive(range, Arrival { sent: copy.sent, at: now });
+            self.passages[direction].handle_arrival(range, Arrival { sent: copy.sent, at: now });
         }
         self.closed[direction] |= closes;
     }
 
-    /// Handles any packet of the connection.
-    pub fn see(&mut self, direction: usize, now: Time) {
+    /// Updates the times, for any packet of the connection.
+    pub fn update_times(&mut self, direction: usize, now: Time) {
         self.span[1] = now;
         self.is_answered |= direction == 1;
     }
 
     /// Adds a subflow to the connection. RFC 8684 section 3.2.
-    pub fn join(&mut self) {
+    pub fn add_subflow(&mut self) {
         self.subflows += 1;
     }
 
@@ -139,8 +139,8 @@ impl Connection {
         self.is_refused |= self.subflows == 0 && self.closed != [true; 2];
     }
 
-    /// Sets whether the connection is TCP or MPTCP, which its first data decides. RFC 8684 section 3.
-    pub fn agree(&mut self, protocol: Protocol) {
+    /// Sets whether the connection is TCP or MPTCP, which its first data determines. RFC 8684 section 3.
+    pub fn set_protocol(&mut self, protocol: Protocol) {
         if self.carried.octets == [0; 2] {
             self.protocol = protocol;
         }
@@ -160,12 +160,12 @@ impl Connection {
         records
     }
 
-    /// Returns whether everything a side sent was seen, including its end.
+    /// Returns whether everything that a side sent was captured, including its end.
     fn is_whole(&self, direction: usize) -> bool {
         self.closed[direction] && self.pieces[direction].is_whole()
     }
 
-    /// A connection has no request and reply: it lasts from its first packet to its last.
+    /// Returns the connection's record. A connection has no request and reply: the record lasts from its first packet to its last.
     fn record(&self, number: usize) -> Record {
         let leg = |at| {
             Some(TransferTimes { written: at, first_sent: at, last_sent: at, arrived: at, delivered: at })
@@ -186,11 +186,11 @@ impl Connection {
         }
     }
 
-    /// A reset connection counts as refused; one closed in order is completed, and so is one that stays open
-    /// after everything has arrived, since a program may keep it for later. UDP has no end and cannot fail.
+    /// Returns the outcome. A reset connection counts as refused. One closed in order is completed, and so is one that stays open after
+    /// everything has arrived, since a program may keep it for later. UDP has no end and cannot fail.
     fn outcome(&self) -> Outcome {
         let is_closed = self.closed == [true; 2] || self.protocol == Protocol::Udp;
-        let is_idle = self.is_answered && self.passages.iter().all(DeliveryHistory::is_through);
+        let is_idle = self.is_answered && self.passages.iter().all(DeliveryHistory::has_all_arrived);
         match (self.is_refused, is_closed || is_idle) {
             (true, _) => Outcome::Refused,
             (false, true) => Outcome::Completed,
@@ -220,11 +220,11 @@ impl Connection {
     }
 }
 
-/// Returns the record of a transaction; `None` if its request was not seen being sent.
+/// Returns the record of a transaction; `None` if its request was not captured when it was sent.
 fn record(stream: u16, transaction: &Transaction, [requests, replies]: &[Timetable; 2]) -> Option<Record> {
     let Transaction { begin, end, reply_end, refused } = *transaction;
-    let request = end.and_then(|end| requests.leg(end));
-    let reply = reply_end.and_then(|end| replies.leg(end));
+    let request = end.and_then(|end| requests.transfer_times(end));
+    let reply = reply_end.and_then(|end| replies.transfer_times(end));
     let reply = request.zip(reply).map(|(request, reply)| not_before(reply, request.delivered));
     let first = requests.first_sent(begin)?;
     Some(Record {
@@ -245,8 +245,8 @@ fn record(stream: u16, transaction: &Transaction, [requests, replies]: &[Timetab
     })
 }
 
-/// A reply sent before its whole request had arrived (RFC 9112 section 9.3) starts at that arrival, so that
-/// time counts only once.
+/// Returns the times of a reply that start no earlier than at `earliest`. A reply that was sent before its whole request had arrived (RFC
+/// 9112 section 9.3) starts at that arrival, so that no time counts twice.
 fn not_before(leg: TransferTimes, earliest: Time) -> TransferTimes {
     let TransferTimes { written, first_sent, last_sent, arrived, delivered } = leg;
     let [written, first_sent, last_sent, arrived, delivered] =

@@ -9,18 +9,18 @@ use smallvec::SmallVec;
 /// Packets that are in flight or were lost.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
-    /// By fingerprint, then in the order of sending.
-    under_way: BTreeMap<(Fingerprint, u64), Copy>,
+    /// The packets, by fingerprint and then by the order of transmission.
+    in_flight: BTreeMap<(Fingerprint, u64), Copy>,
     sent: u64,
 }
 
 /// A sent packet.
 #[derive(Debug, Clone)]
 pub(crate) struct Copy {
-    /// When the packet was sent.
+    /// The time at which the packet was sent.
     pub sent: Time,
     /// Content of the packet for its connection.
-    pub cargo: PacketContent,
+    pub content: PacketContent,
 }
 
 /// The content of a packet for its connection.
@@ -38,9 +38,9 @@ pub(crate) struct PacketContent {
     pub repeated: u64,
 }
 
-/// Identifies a packet by fields that no router changes: length, identification and addresses (RFC 791
-/// section 3.1), and the first 20 octets after the IP header, whose checksum represents the rest. IPv6 has no
-/// identification, and the ends of its addresses stand for them (RFC 8200 section 3).
+/// Identifies a packet by fields that no router changes: length, identification and addresses (RFC 791 section 3.1), and the first 20
+/// octets after the IP header, whose checksum represents the rest. IPv6 has no identification, and the ends of its addresses replace it
+/// (RFC 8200 section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Fingerprint([u8; 32]);
 
@@ -72,21 +72,20 @@ impl Fingerprint {
 impl Copies {
     /// Adds a sent packet.
     pub fn add(&mut self, print: Fingerprint, copy: Copy) {
-        self.under_way.insert((print, self.sent), copy);
+        self.in_flight.insert((print, self.sent), copy);
         self.sent += 1;
     }
 
-    /// Takes the oldest copy of a packet that has arrived. Links keep the order of indistinguishable
-    /// packets.
+    /// Removes and returns the oldest copy of a packet that has arrived. Links keep the order of indistinguishable packets.
     pub fn take_oldest(&mut self, print: Fingerprint) -> Option<Copy> {
-        let key = *self.under_way.range((print, 0)..=(print, u64::MAX)).next()?.0;
-        self.under_way.remove(&key)
+        let key = *self.in_flight.range((print, 0)..=(print, u64::MAX)).next()?.0;
+        self.in_flight.remove(&key)
     }
 
-    /// Takes the newest copy of a packet that was lost on the way; losses are reported at sending.
+    /// Removes and returns the newest copy of a packet that was lost on the way; losses are reported at the time of sending.
     pub fn take_newest(&mut self, print: Fingerprint) -> Option<Copy> {
-        let key = *self.under_way.range((print, 0)..=(print, u64::MAX)).next_back()?.0;
-        self.under_way.remove(&key)
+        let key = *self.in_flight.range((print, 0)..=(print, u64::MAX)).next_back()?.0;
+        self.in_flight.remove(&key)
     }
 }
 
@@ -100,9 +99,9 @@ mod tests {
         packet
     }
 
-    /// RFC 791 section 3.1: a router takes from the time to live, and so changes the header checksum.
+    /// RFC 791 section 3.1: a router decrements the time to live, and so changes the header checksum.
     #[test]
-    fn a_packet_is_known_again_behind_a_router() {
+    fn a_packet_has_the_same_fingerprint_behind_a_router() {
         let print = |at: usize| {
             let mut packet = packet();
             packet[at] ^= 1;
@@ -118,7 +117,7 @@ mod tests {
     fn of_equal_copies_the_first_arrives_and_the_last_is_lost() {
         let mut copies = Copies::default();
         let print = Fingerprint::of(&packet()).unwrap();
-        let cargo = PacketContent {
+        let content = PacketContent {
             connection: 0,
             direction: 0,
             ranges: SmallVec::new(),
@@ -126,7 +125,7 @@ mod tests {
             repeated: 0,
         };
         for ms in [1, 2, 3] {
-            copies.add(print, Copy { sent: Time::from_millis(ms), cargo: cargo.clone() });
+            copies.add(print, Copy { sent: Time::from_millis(ms), content: content.clone() });
         }
         let sent = |copy: Option<Copy>| copy.map(|copy| copy.sent.as_millis());
         assert_eq!(sent(copies.take_newest(print)), Some(3));

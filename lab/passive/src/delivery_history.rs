@@ -1,10 +1,10 @@
-//! When each part of a direction's sequence space was sent and arrived.
+//! The times at which each part of a direction's sequence space was sent and arrived.
 
 use hol_base::Time;
 
 use crate::spans::{Parts, Spans};
 
-/// When the parts of a sequence space were sent and arrived: octets of TCP and MPTCP, chunks of SCTP.
+/// The times at which the parts of a sequence space were sent and arrived: octets of TCP and MPTCP, chunks of SCTP.
 #[derive(Debug, Default)]
 pub(crate) struct DeliveryHistory {
     sent: Spans<Time>,
@@ -14,34 +14,34 @@ pub(crate) struct DeliveryHistory {
 /// The first copy of some data to arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// When the copy was sent.
+    /// The time at which the copy was sent.
     pub sent: Time,
-    /// When the copy arrived.
+    /// The time at which the copy arrived.
     pub at: Time,
 }
 
 impl DeliveryHistory {
     /// Notes that a range was sent; returns the parts that were sent for the first time.
-    pub fn depart(&mut self, range: std::ops::Range<u64>, now: Time) -> Parts {
+    pub fn handle_sent(&mut self, range: std::ops::Range<u64>, now: Time) -> Parts {
         self.sent.fill(range, now)
     }
 
     /// Notes that a copy of a range arrived.
-    pub fn arrive(&mut self, range: std::ops::Range<u64>, arrival: Arrival) {
+    pub fn handle_arrival(&mut self, range: std::ops::Range<u64>, arrival: Arrival) {
         self.arrived.fill(range, arrival);
     }
 
     /// Returns whether everything sent has arrived.
-    pub const fn is_through(&self) -> bool {
+    pub const fn has_all_arrived(&self) -> bool {
         self.sent.total() == self.arrived.total()
     }
 
-    /// Returns when an octet was first sent.
+    /// Returns the times at which octets were first sent.
     pub const fn sent(&self) -> &Spans<Time> {
         &self.sent
     }
 
-    /// Returns when an octet arrived.
+    /// Returns the first arrivals of octets.
     pub const fn arrived(&self) -> &Spans<Arrival> {
         &self.arrived
     }

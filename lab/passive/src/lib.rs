@@ -1,19 +1,18 @@
 //! Passive measurement: reconstructs application behaviour from packets alone.
 //!
-//! [`measure`] takes the packets captured at the ends of a run and returns a record for each connection
-//! (TCP, MPTCP, SCTP, UDP) and for each HTTP/1 request with its response, for any program.
+//! [`measure`] takes the packets captured at the ends of a run and returns a record for each connection (TCP, MPTCP, SCTP, UDP) and for
+//! each HTTP/1 request with its response, for any program.
 //!
-//! `copies` matches arriving packets with those sent; `tcp`, `mptcp`, `sctp` and `udp` find the connection
-//! and the position of data; `delivery_history` stores when data were sent and arrived, `reassembly` orders
-//! them for `http`; `connection` and `timetable` make records.
+//! `copies` matches arriving packets with those sent; `tcp`, `mptcp`, `sctp` and `udp` find the connection and the position of data;
+//! `delivery_history` stores when data was sent and arrived, `reassembly` orders the data for `http`; `connection` and `timetable` make
+//! records.
 //!
-//! [`PathLearner`] takes the packets captured at one place and estimates the path between two hosts
-//! (`path`); [`MessageReconstructor`] reconstructs the messages of applications (`messages`).
+//! [`PathLearner`] takes the packets captured at one point and estimates the path between two hosts (`path`); [`MessageReconstructor`]
+//! reconstructs the messages of applications (`messages`).
 //!
-//! Invisible in packets: when a program wrote (assumed: when its last octet was first sent) and when it read
-//! (assumed: when everything before had arrived). Not parsed: IP fragments, associations that began before
-//! the capture, and data in chunks other than DATA (RFC 8260). HTTP ends at a gap left by SCTP's partial
-//! reliability.
+//! Packets do not show when a program wrote (assumed: when its last octet was first sent) and when it read (assumed: when everything before
+//! had arrived). Not parsed: IP fragments, associations that began before the capture, and data in chunks other than DATA (RFC 8260). HTTP
+//! ends at a gap left by SCTP's partial reliability.
 
 mod associations;
 mod connection;

@@ -1,8 +1,7 @@
 //! Application messages reconstructed from packets, with sizes and times.
 //!
-//! SCTP marks the start and end of a message (RFC 9260 section 3.3.1); UDP's datagrams are messages. TCP has
-//! none: a segment with PSH is where a program stopped writing (RFC 9293 section 3.9.1.2), and counts as the
-//! end of a message.
+//! SCTP marks the start and end of a message (RFC 9260 section 3.3.1); UDP's datagrams are messages. TCP has no messages: a segment with
+//! PSH contains the last octet that a program has written (RFC 9293 section 3.9.1.2), and counts as the end of a message.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -15,9 +14,9 @@ use crate::spans::Spans;
 /// Reconstructs the messages that applications exchange.
 #[derive(Debug, Default)]
 pub struct MessageReconstructor {
-    /// The latest conversation between two sockets, the lower one first.
+    /// The index of the latest conversation between two sockets, the lower one first.
     by_sockets: BTreeMap<[SocketAddr; 2], usize>,
-    talks: Vec<Talk>,
+    conversations: Vec<ConversationMessages>,
     associations: Associations,
     twice: DuplicateFilter,
     now: u64,
@@ -25,14 +24,14 @@ pub struct MessageReconstructor {
 
 /// A conversation and its messages.
 #[derive(Debug)]
-struct Talk {
+struct ConversationMessages {
     conversation: Conversation,
-    said: [Said; 2],
+    sides: [SideMessages; 2],
 }
 
 /// The messages of one side.
 #[derive(Debug, Default)]
-struct Said {
+struct SideMessages {
     places: SequencePositions,
     pieces: Spans<Piece>,
     /// Datagrams, which have no position.
@@ -47,7 +46,7 @@ struct Piece {
     ends: bool,
 }
 
-/// Octets sent at one time, in ns.
+/// A message, by the time at which it was sent in ns, and its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Message {
     at: u64,
@@ -57,7 +56,7 @@ struct Message {
 /// A message and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapturedExchange {
-    /// Time of the message since the first message, in ns.
+    /// The time of the message since the first message, in ns.
     pub at: u64,
     /// Octets of the message.
     pub octets: u64,
@@ -68,104 +67,114 @@ pub struct CapturedExchange {
 /// The messages that applications exchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedMessages {
-    /// The hosts that opened conversations, and their peers; of the first conversation.
+    /// The host that opened the first conversation, and its peer.
     pub hosts: [IpAddr; 2],
     /// The messages with their replies, in order of time.
     pub exchanges: Vec<CapturedExchange>,
     /// Whether only the accepting end sent data, so that the messages are those of that end.
     pub is_turned: bool,
-    /// Number of messages of the accepting end before any request.
+    /// Number of messages that the accepting end sent before any request.
     pub unasked: u64,
     /// Number of conversations with messages.
     pub conversations: u64,
 }
 
 impl MessageReconstructor {
-    /// Handles a packet captured at this time, in ns, from its IP header on.
+    /// Handles a packet, from its IP header on, that was captured at time `at` in ns.
     pub fn see(&mut self, at: u64, ip: &[u8]) {
-        let Some(sight) = ParsedPacket::of(ip) else { return };
-        // Keeps times ascending even if the clock steps back.
+        let Some(packet) = ParsedPacket::of(ip) else { return };
+        // Times never decrease, even if the clock steps back.
         self.now = self.now.max(at);
         let now = self.now;
-        if sight.says == TransportContent::Nothing || self.twice.is_repeat(now, ip, &sight) {
+        if packet.content == TransportContent::Nothing || self.twice.is_duplicate(now, ip, &packet) {
             return;
         }
-        let sockets = [0, 1].map(|side| SocketAddr::new(sight.hosts[side], sight.ports[side]));
-        let [from, to] = self.associations.sockets(sockets, sight.tags);
-        let talk = self.find([from, to], &sight.says);
+        let sockets = [0, 1].map(|side| SocketAddr::new(packet.hosts[side], packet.ports[side]));
+        let [from, to] = self.associations.sockets(sockets, packet.tags);
+        let talk = self.find([from, to], &packet.content);
         let side = usize::from(talk.conversation.sides[0] != (from.ip(), from.port()));
-        talk.hear(now, side, &sight);
+        talk.add(now, side, &packet);
     }
 
-    fn find(&mut self, [from, to]: [SocketAddr; 2], says: &TransportContent) -> &mut Talk {
+    fn find(&mut self, [from, to]: [SocketAddr; 2], content: &TransportContent) -> &mut ConversationMessages {
         let key = if from <= to { [from, to] } else { [to, from] };
-        let is_over =
-            |talk: &Talk| matches!(says, TransportContent::Numbered(says) if talk.conversation.is_over(says));
-        let known = self.by_sockets.get(&key).copied().filter(|index| !is_over(&self.talks[*index]));
-        let index = known.unwrap_or(self.talks.len());
+        let is_over = |talk: &ConversationMessages| matches!(content, TransportContent::Numbered(fields) if talk.conversation.is_ended_by(fields));
+        let known = self.by_sockets.get(&key).copied().filter(|index| !is_over(&self.conversations[*index]));
+        let index = known.unwrap_or(self.conversations.len());
         if known.is_none() {
             let sides = [from, to].map(|socket| (socket.ip(), socket.port()));
-            self.talks.push(Talk { conversation: Conversation::new(sides), said: Default::default() });
+            self.conversations.push(ConversationMessages {
+                conversation: Conversation::new(sides),
+                sides: Default::default(),
+            });
             self.by_sockets.insert(key, index);
         }
-        &mut self.talks[index]
+        &mut self.conversations[index]
     }
 
     /// Returns the messages between all hosts, or to and from one of them.
     pub fn finish(self, host: Option<IpAddr>) -> Result<CapturedMessages, EstimateError> {
-        let belongs = |talk: &&Talk| {
+        let belongs = |talk: &&ConversationMessages| {
             host.is_none_or(|host| talk.conversation.sides.iter().any(|(address, _)| *address == host))
         };
-        let talks: Vec<&Talk> =
-            self.talks.iter().filter(belongs).filter(|talk| talk.has_said([0, 1])).collect();
-        let first = talks.first().ok_or(EstimateError::NoPackets)?;
+        let conversations: Vec<&ConversationMessages> =
+            self.conversations.iter().filter(belongs).filter(|talk| talk.has_messages([0, 1])).collect();
+        let first = conversations.first().ok_or(EstimateError::NoPackets)?;
         let hosts = first.conversation.sides.map(|(address, _)| address);
-        let is_turned = !talks.iter().any(|talk| talk.has_said([0]));
+        let is_turned = !conversations.iter().any(|talk| talk.has_messages([0]));
         let (mut exchanges, mut unasked) = (Vec::new(), 0);
-        for talk in &talks {
+        for talk in &conversations {
             unasked += talk.exchanges(is_turned, &mut exchanges);
         }
         exchanges.sort_by_key(|exchange| exchange.at);
         let origin = exchanges.first().map_or(0, |exchange| exchange.at);
         exchanges.iter_mut().for_each(|exchange| exchange.at -= origin);
-        Ok(CapturedMessages { hosts, exchanges, is_turned, unasked, conversations: talks.len() as u64 })
+        Ok(CapturedMessages {
+            hosts,
+            exchanges,
+            is_turned,
+            unasked,
+            conversations: conversations.len() as u64,
+        })
     }
 }
 
-impl Talk {
-    fn has_said<const N: usize>(&self, sides: [usize; N]) -> bool {
-        sides.iter().any(|side| self.said[*side].pieces.total() > 0 || !self.said[*side].datagrams.is_empty())
+impl ConversationMessages {
+    fn has_messages<const N: usize>(&self, sides: [usize; N]) -> bool {
+        sides
+            .iter()
+            .any(|side| self.sides[*side].pieces.total() > 0 || !self.sides[*side].datagrams.is_empty())
     }
 
-    fn hear(&mut self, at: u64, side: usize, sight: &ParsedPacket) {
-        match &sight.says {
+    fn add(&mut self, at: u64, side: usize, packet: &ParsedPacket) {
+        match &packet.content {
             TransportContent::Nothing => {}
             TransportContent::Datagram(octets) => {
-                self.said[side].datagrams.push(Message { at, octets: (*octets).into() });
+                self.sides[side].datagrams.push(Message { at, octets: (*octets).into() });
             }
-            TransportContent::Numbered(says) => {
-                self.conversation.pass(at, side, sight.length, says);
-                says.first.into_iter().for_each(|first| self.said[side].places.begin(first));
-                for (datum, (octets, ends)) in says.data.iter().zip(&says.carries) {
-                    self.said[side].hear(at, *datum, says.is_sctp.then_some(*octets), *ends);
+            TransportContent::Numbered(fields) => {
+                self.conversation.handle_packet(at, side, packet.length, fields);
+                fields.first.into_iter().for_each(|first| self.sides[side].places.begin(first));
+                for (datum, (octets, ends)) in fields.data.iter().zip(&fields.carries) {
+                    self.sides[side].add(at, *datum, fields.is_sctp.then_some(*octets), *ends);
                 }
             }
         }
     }
 
-    /// Adds each message of the requesting side with everything that the other side sent after it can have
-    /// received it. Returns how many messages came before any request.
+    /// Adds the messages of the requesting side, each with everything that the other side sent after it can have received the message.
+    /// Returns the number of messages before any request.
     fn exchanges(&self, is_turned: bool, all: &mut Vec<CapturedExchange>) -> u64 {
         let asks = usize::from(is_turned);
         let begin = all.len();
-        let asked = self.said[asks].messages().into_iter();
+        let asked = self.sides[asks].messages().into_iter();
         all.extend(asked.map(|Message { at, octets }| CapturedExchange { at, octets, reply: 0 }));
-        let (mut unasked, own, replies) = (0, &mut all[begin..], self.said[1 - asks].messages());
-        // Datagrams do not reveal the round trip, but the first answer does, if it is one.
+        let (mut unasked, own, replies) = (0, &mut all[begin..], self.sides[1 - asks].messages());
+        // Datagrams do not reveal the round trip, but the first message in the other direction does, if it is a reply.
         let first =
             own.first().zip(replies.first()).and_then(|(asked, reply)| reply.at.checked_sub(asked.at));
         // Slightly less, since the path may be shorter than ever measured.
-        let way = self.conversation.half(asks).or(first).unwrap_or(0) / 10 * 9;
+        let way = self.conversation.shortest_reply_time(asks).or(first).unwrap_or(0) / 10 * 9;
         for reply in replies {
             let known = own.partition_point(|exchange| exchange.at + way <= reply.at);
             match known.checked_sub(1) {
@@ -177,8 +186,8 @@ impl Talk {
     }
 }
 
-impl Said {
-    fn hear(&mut self, at: u64, (first, count): (u32, u32), octets: Option<u32>, ends: bool) {
+impl SideMessages {
+    fn add(&mut self, at: u64, (first, count): (u32, u32), octets: Option<u32>, ends: bool) {
         let Ok(begin) = u64::try_from(self.places.of(first)) else { return };
         let range = begin..begin + u64::from(count);
         for part in self.pieces.gaps(range.clone()) {
@@ -188,7 +197,7 @@ impl Said {
     }
 
     fn messages(&self) -> Vec<Message> {
-        let pieces: Vec<Piece> = self.pieces.meeting(0..u64::MAX).map(|(_, piece)| piece).collect();
+        let pieces: Vec<Piece> = self.pieces.overlapping(0..u64::MAX).map(|(_, piece)| piece).collect();
         let mut messages = Vec::new();
         let mut open: Option<Message> = None;
         for piece in &pieces {
@@ -200,7 +209,7 @@ impl Said {
         }
         messages.extend(open);
         messages.extend(&self.datagrams);
-        // What was lost before it came here was sent before what followed it.
+        // A message that was lost before the capture point was sent before the messages that followed it.
         let mut latest = u64::MAX;
         for message in messages.iter_mut().rev() {
             latest = latest.min(message.at);
@@ -216,7 +225,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A segment of so many octets from `from` (1 or 2) with a sequence number; `flags` as on the wire.
+    /// Returns a segment of this many octets from `from` (1 or 2) with a sequence number; `flags` as on the wire.
     fn segment(from: u8, seq: u32, flags: u8, octets: u16) -> Vec<u8> {
         let to = 3 - from;
         let ports = |host: u8| if host == 1 { [0x9c, 0x40] } else { [0, 80] };
@@ -234,15 +243,15 @@ mod tests {
     const PSH: u8 = 8;
     const ACK: u8 = 16;
 
-    fn heard(packets: &[(u64, Vec<u8>)]) -> CapturedMessages {
+    fn reconstructed(packets: &[(u64, Vec<u8>)]) -> CapturedMessages {
         let mut listener = MessageReconstructor::default();
         packets.iter().for_each(|(ms, packet)| listener.see(ms * MS, packet));
         listener.finish(None).unwrap()
     }
 
     #[test]
-    fn requests_get_what_was_said_a_round_trip_later() {
-        let CapturedMessages { exchanges, unasked, .. } = heard(&[
+    fn replies_follow_a_request_after_a_round_trip() {
+        let CapturedMessages { exchanges, unasked, .. } = reconstructed(&[
             (0, segment(1, 0, SYN, 0)),
             (20, segment(2, 0, SYN | ACK, 0)),
             (20, segment(1, 1, ACK, 0)),
@@ -257,8 +266,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_again_is_said_once_and_at_its_time() {
-        let CapturedMessages { exchanges, .. } = heard(&[
+    fn a_retransmission_counts_once_at_the_first_time() {
+        let CapturedMessages { exchanges, .. } = reconstructed(&[
             (10, segment(1, 101, ACK | PSH, 100)),
             (12, segment(1, 201, ACK | PSH, 100)),
             (40, segment(1, 101, ACK | PSH, 100)),
@@ -271,8 +280,8 @@ mod tests {
     }
 
     #[test]
-    fn who_is_only_spoken_to_does_not_ask() {
-        let CapturedMessages { exchanges, is_turned, .. } = heard(&[
+    fn a_side_that_only_receives_sends_no_requests() {
+        let CapturedMessages { exchanges, is_turned, .. } = reconstructed(&[
             (0, segment(1, 0, SYN, 0)),
             (9, segment(2, 1, ACK | PSH, 300)),
             (29, segment(2, 301, ACK | PSH, 300)),

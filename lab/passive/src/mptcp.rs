@@ -1,4 +1,4 @@
-//! Assigns subflows to MPTCP connections, and their octets to the data. RFC 8684.
+//! Assigns subflows to MPTCP connections, and the subflows' octets to positions in the data. RFC 8684.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,12 +16,12 @@ use crate::spans::Spans;
 pub(crate) struct Sessions {
     /// The connection, and the direction of the side with this token.
     tokens: BTreeMap<u32, (usize, usize)>,
-    data: BTreeMap<usize, [DataPlaces; 2]>,
+    data: BTreeMap<usize, [DataPositions; 2]>,
 }
 
 /// The positions of data sequence numbers: the first octet has position 0.
 #[derive(Debug, Default)]
-struct DataPlaces {
+struct DataPositions {
     origin: Option<u64>,
     furthest: i64,
 }
@@ -53,26 +53,26 @@ impl Sessions {
             // Section 3.1: the connection is MPTCP when the other side confirms it.
             Mptcp::Capable { sender_key: None, .. } | Mptcp::Join { .. } => false,
             Mptcp::Capable { sender_key, receiver_key, data_length, .. } => {
-                connection.agree(Protocol::Mptcp);
-                self.know(index, direction, sender_key);
-                self.know(index, 1 - direction, receiver_key);
+                connection.set_protocol(Protocol::Mptcp);
+                self.store_key(index, direction, sender_key);
+                self.store_key(index, 1 - direction, receiver_key);
                 // Section 3.1: the data begin with the octet after the SYN.
                 data_length.into_iter().for_each(|length| mappings.add(0, 0, length.into()));
                 false
             }
             Mptcp::Signal { data_fin, mapping, .. } => {
-                connection.agree(Protocol::Mptcp);
+                connection.set_protocol(Protocol::Mptcp);
                 if let Some(mapping) = mapping {
-                    self.map(index, direction, mapping, data_fin, place, mappings);
+                    self.add_mapping(index, direction, mapping, data_fin, place, mappings);
                 }
                 data_fin
             }
         }
     }
 
-    /// Section 3.1: token and initial data sequence number are the first 32 and the last 64 bits of the key's
+    /// Stores the key of a side. Section 3.1: token and initial data sequence number are the first 32 and the last 64 bits of the key's
     /// SHA-256. Section 3.3.1: the first octet has the number after that.
-    fn know(&mut self, connection: usize, direction: usize, key: Option<u64>) {
+    fn store_key(&mut self, connection: usize, direction: usize, key: Option<u64>) {
         let places = &mut self.data.entry(connection).or_default()[direction];
         let (Some(key), None) = (key, places.origin) else { return };
         let hash: [u8; 32] = Sha256::digest(key.to_be_bytes()).into();
@@ -81,8 +81,8 @@ impl Sessions {
         places.origin = Some(u64::from_be_bytes([s, t, u, v, w, x, y, z]).wrapping_add(1));
     }
 
-    /// Section 3.3.1; a DATA_FIN counts as an octet of the mapping: section 3.3.3.
-    fn map(
+    /// Adds a mapping, section 3.3.1. A DATA_FIN counts as an octet of the mapping: section 3.3.3.
+    fn add_mapping(
         &mut self,
         connection: usize,
         direction: usize,
@@ -99,8 +99,8 @@ impl Sessions {
     }
 }
 
-impl DataPlaces {
-    /// Returns the position of a number; a 32-bit number is the nearest to the furthest position so far.
+impl DataPositions {
+    /// Returns the position of a number; of the positions that a 32-bit number may have, the nearest to the furthest position so far.
     /// Section 3.3.
     fn of(&mut self, number: DataSeq) -> i64 {
         let place = match (number, self.origin) {
@@ -121,16 +121,16 @@ impl DataPlaces {
 }
 
 impl Mappings {
-    /// Maps octets of the subflow to the data; earlier mappings stay. Section 3.3.1. A mapping ends at an
-    /// earlier one, so that each takes one step.
+    /// Maps octets of the subflow to the data; octets that are already mapped keep their position. Section 3.3.1. A mapping ends where an
+    /// earlier one starts, so that each takes one step.
     fn add(&mut self, subflow: i64, data: i64, length: u64) {
         let begin = u64::try_from(subflow).ok().filter(|_| data >= 0);
-        if let Some(room) = begin.and_then(|begin| self.0.room(begin..begin + length)) {
+        if let Some(room) = begin.and_then(|begin| self.0.free_start(begin..begin + length)) {
             self.0.fill(room, data - subflow);
         }
     }
 
-    /// Returns the data in a payload at a position of the subflow, with their positions.
+    /// Returns the data in a payload at a position of the subflow, each piece with its position.
     pub fn pieces(&self, place: i64, payload: &Bytes) -> SmallVec<[(Range<u64>, Bytes); 1]> {
         let end = place.saturating_add(payload.len() as i64).max(0) as u64;
         let begin = place.max(0) as u64;
@@ -140,6 +140,6 @@ impl Mappings {
             let data = |place: u64| (place as i64).saturating_add(shift) as u64;
             (data(part.start)..data(part.end), payload.slice(octets))
         };
-        self.0.meeting(begin..end).map(cut).filter(|(range, _)| range.start < range.end).collect()
+        self.0.overlapping(begin..end).map(cut).filter(|(range, _)| range.start < range.end).collect()
     }
 }

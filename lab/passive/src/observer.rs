@@ -18,9 +18,9 @@ use crate::udp::UdpPairs;
 /// A packet at an interface of an end.
 #[derive(Debug, Clone, Copy)]
 pub struct ObservedPacket<'p> {
-    /// When the packet was captured.
+    /// The time of the capture.
     pub time: Time,
-    /// Whether the packet was sent, received or lost; a loss on the way is reported at sending.
+    /// Whether the packet was sent, received or lost; a loss on the way is reported at the time of sending.
     pub fate: TapEvent,
     /// The packet from its IP header on.
     pub octets: &'p [u8],
@@ -41,14 +41,13 @@ pub struct Traffic {
     pub totals: Totals,
 }
 
-/// Measures the packets at the ends of a run, in order of time: each packet once as sent and, if it arrived,
-/// once as received.
+/// Measures the packets at the ends of a run, in order of time: each packet once as sent and, if it arrived, once as received.
 ///
-/// Arbitrary input is safe: packets that cannot be parsed are counted. A packet that is received but was
-/// never seen as sent counts as sent at that moment.
-pub fn measure<'p>(sightings: impl IntoIterator<Item = ObservedPacket<'p>>) -> Traffic {
+/// Accepts arbitrary input: packets that cannot be parsed are counted. A received packet that was not captured when it was sent counts as
+/// sent at that moment.
+pub fn measure<'p>(observed_packets: impl IntoIterator<Item = ObservedPacket<'p>>) -> Traffic {
     let mut observer = Observer::default();
-    sightings.into_iter().for_each(|sighting| observer.see(&sighting));
+    observed_packets.into_iter().for_each(|observed| observer.handle_packet(&observed));
     observer.finish()
 }
 
@@ -64,62 +63,62 @@ struct Observer {
 }
 
 impl Observer {
-    fn see(&mut self, sighting: &ObservedPacket<'_>) {
-        // Keeps times ascending even if the clock steps back.
-        self.now = self.now.max(sighting.time);
-        let seen = match sighting.fate {
-            TapEvent::Sent => self.send(sighting.octets),
-            TapEvent::Received => self.receive(sighting.octets),
+    fn handle_packet(&mut self, observed: &ObservedPacket<'_>) {
+        // Times never decrease, even if the clock steps back.
+        self.now = self.now.max(observed.time);
+        let parsed = match observed.fate {
+            TapEvent::Sent => self.send(observed.octets),
+            TapEvent::Received => self.receive(observed.octets),
             TapEvent::Dequeued => Some(()),
-            _ => self.lose(sighting),
+            _ => self.lose(observed),
         };
-        self.unread += u64::from(seen.is_none());
+        self.unread += u64::from(parsed.is_none());
     }
 
     fn send(&mut self, octets: &[u8]) -> Option<()> {
         let print = Fingerprint::of(octets)?;
-        let cargo = self.depart(octets)?;
-        let carried = &mut self.connections[cargo.connection].carried;
+        let content = self.handle_sent(octets)?;
+        let carried = &mut self.connections[content.connection].carried;
         carried.packets += 1;
-        carried.retransmitted += cargo.repeated;
-        self.copies.add(print, Copy { sent: self.now, cargo });
+        carried.retransmitted += content.repeated;
+        self.copies.add(print, Copy { sent: self.now, content });
         Some(())
     }
 
     fn receive(&mut self, octets: &[u8]) -> Option<()> {
         let copy = match self.copies.take_oldest(Fingerprint::of(octets)?) {
             Some(copy) => copy,
-            None => Copy { sent: self.now, cargo: self.depart(octets)? },
+            None => Copy { sent: self.now, content: self.handle_sent(octets)? },
         };
-        let connection = &mut self.connections[copy.cargo.connection];
-        connection.see(copy.cargo.direction, self.now);
-        connection.arrive(copy, self.now);
+        let connection = &mut self.connections[copy.content.connection];
+        connection.update_times(copy.content.direction, self.now);
+        connection.handle_arrival(copy, self.now);
         Some(())
     }
 
-    fn lose(&mut self, sighting: &ObservedPacket<'_>) -> Option<()> {
-        let print = Fingerprint::of(sighting.octets)?;
-        let copy = match sighting.fate {
+    fn lose(&mut self, observed: &ObservedPacket<'_>) -> Option<()> {
+        let print = Fingerprint::of(observed.octets)?;
+        let copy = match observed.fate {
             TapEvent::Corrupted => self.copies.take_oldest(print)?,
             _ => self.copies.take_newest(print)?,
         };
-        self.connections[copy.cargo.connection].carried.lost += 1;
+        self.connections[copy.content.connection].carried.lost += 1;
         Some(())
     }
 
-    fn depart(&mut self, octets: &[u8]) -> Option<PacketContent> {
+    fn handle_sent(&mut self, octets: &[u8]) -> Option<PacketContent> {
         let packet = Packet::parse(Bytes::copy_from_slice(octets)).ok()?;
         let (from, to) = packet.ports();
         let sockets = [SocketAddr::new(packet.source, from), SocketAddr::new(packet.destination, to)];
         let (now, connections) = (self.now, &mut self.connections);
-        let cargo = match &packet.transport {
-            Transport::Tcp(segment) => self.subflows.depart(sockets, segment, now, connections),
-            Transport::Sctp(packet) => self.associations.depart(packet, now, connections)?,
-            Transport::Udp(datagram) => self.pairs.depart(sockets, datagram, now, connections),
+        let content = match &packet.transport {
+            Transport::Tcp(segment) => self.subflows.handle_sent(sockets, segment, now, connections),
+            Transport::Sctp(packet) => self.associations.handle_sent(packet, now, connections)?,
+            Transport::Udp(datagram) => self.pairs.handle_sent(sockets, datagram, now, connections),
             Transport::Quic(_) => unreachable!("octets of QUIC parse to a datagram of UDP"),
         };
-        self.connections[cargo.connection].see(cargo.direction, now);
-        Some(cargo)
+        self.connections[content.connection].update_times(content.direction, now);
+        Some(content)
     }
 
     fn finish(self) -> Traffic {

@@ -7,9 +7,9 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(crate) struct Reassembly<T> {
     next: u64,
-    /// A piece that arrived in order: most never wait.
+    /// A piece that arrived in order, as most do.
     ready: Option<(u64, T)>,
-    /// Ends and pieces by start.
+    /// The waiting pieces with their ends, by start.
     waiting: BTreeMap<u64, (u64, T)>,
 }
 

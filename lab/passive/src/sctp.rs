@@ -14,17 +14,17 @@ use crate::sequence_positions::SequencePositions;
 /// section 8.5.
 #[derive(Debug, Default)]
 pub(crate) struct Associations {
-    /// By source port, destination port and verification tag.
+    /// The tags, by source port, destination port and verification tag.
     tags: BTreeMap<(u16, u16, u32), Tag>,
     associations: Vec<Association>,
 }
 
-/// The packets with a certain tag.
+/// The direction of the packets with a certain tag.
 #[derive(Debug, Clone, Copy)]
 struct Tag {
     association: usize,
     direction: usize,
-    /// The first number of the side that chose the tag, and so receives it.
+    /// The first TSN of the side that chose the tag, and so receives it.
     initial_tsn: Tsn,
 }
 
@@ -38,7 +38,7 @@ struct Association {
 
 impl Associations {
     /// Handles a sent packet. Returns `None` if the INIT of its association was not seen.
-    pub fn depart(
+    pub fn handle_sent(
         &mut self,
         packet: &Packet,
         now: Time,
@@ -47,7 +47,7 @@ impl Associations {
         let (index, direction) = self.find(packet, now, connections)?;
         let association = &mut self.associations[index];
         let connection = &mut connections[association.connection];
-        let mut cargo = PacketContent {
+        let mut content = PacketContent {
             connection: association.connection,
             direction,
             ranges: smallvec![],
@@ -59,21 +59,21 @@ impl Associations {
                 let place = association.places[direction].of(data.tsn.0);
                 let Ok(place) = u64::try_from(place) else { continue };
                 let range = place..place + 1;
-                let repeats = connection.depart(direction, range.clone(), now, |_| piece(data));
-                cargo.repeated += u64::from(repeats);
-                cargo.ranges.push(range);
+                let repeats = connection.handle_sent(direction, range.clone(), now, |_| piece(data));
+                content.repeated += u64::from(repeats);
+                content.ranges.push(range);
                 continue;
             }
             match chunk {
-                // Section 9.2: both are sent when everything else has been acknowledged.
-                Chunk::Shutdown { .. } | Chunk::ShutdownAck => cargo.closes = true,
+                // Section 9.2: both are sent after all data has been acknowledged.
+                Chunk::Shutdown { .. } | Chunk::ShutdownAck => content.closes = true,
                 Chunk::Abort { .. } if !std::mem::replace(&mut association.is_aborted, true) => {
                     connection.reset();
                 }
                 _ => {}
             }
         }
-        Some(cargo)
+        Some(content)
     }
 
     /// Returns the association of a packet, and its direction.
@@ -97,11 +97,11 @@ impl Associations {
         }
         let (association, direction) = match self.tags.get(&(forth.0, forth.1, *verification_tag)) {
             Some(Tag { association, direction, initial_tsn }) => {
-                // Each INIT gets an INIT ACK with its own tag and number: the one that is used counts.
+                // Each INIT gets an INIT ACK with its own tag and number; the association uses only one of them.
                 self.associations[*association].places[1 - direction].begin(initial_tsn.0);
                 (*association, *direction)
             }
-            // Section 8.5.1: some packets reflect the tag of those that they answer.
+            // Section 8.5.1: some packets reflect the tag of those to which they reply.
             None => {
                 let tag = self.tags.get(&(back.0, back.1, *verification_tag))?;
                 (tag.association, 1 - tag.direction)
@@ -124,7 +124,7 @@ impl Associations {
     }
 }
 
-/// Ordered messages form a byte stream; unordered ones (section 6.6) have no position in it. With
+/// Returns the piece of a chunk. Ordered messages form a byte stream; unordered ones (section 6.6) have no position in it. With
 /// interleaving (RFC 8260), the chunks of one stream are still in order.
 fn piece(data: UserData<'_>) -> Piece {
     let is_ordered = !data.flags.contains(DataFlags::UNORDERED);

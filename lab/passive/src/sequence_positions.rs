@@ -1,7 +1,7 @@
 //! Converts numbers that wrap to positions that do not wrap.
 
-/// Converts wrapping sequence numbers to positions, counted from the first number: the nearest position to
-/// the furthest one so far. RFC 1982.
+/// Converts wrapping sequence numbers to positions, counted from the first number: of the possible positions, the nearest to the furthest
+/// one so far. RFC 1982.
 #[derive(Debug, Default)]
 pub(crate) struct SequencePositions {
     origin: Option<u32>,
@@ -19,7 +19,7 @@ impl SequencePositions {
         self.origin
     }
 
-    /// Returns the position of a number; negative before position 0. The first number of all has position 0.
+    /// Returns the position of a number; negative before position 0. The first number of all has position 0, unless it was set.
     pub fn of(&mut self, number: u32) -> i64 {
         let origin = *self.origin.get_or_insert(number);
         let furthest = origin.wrapping_add(self.furthest as u32);
@@ -35,7 +35,7 @@ mod tests {
 
     /// RFC 9293 section 3.4: sequence numbers are modulo 2³².
     #[test]
-    fn numbers_wrap_and_places_go_on() {
+    fn numbers_wrap_and_positions_do_not() {
         let mut places = SequencePositions::default();
         places.begin(u32::MAX - 1);
         assert_eq!([u32::MAX - 1, 1, u32::MAX, u32::MAX - 3].map(|n| places.of(n)), [0, 3, 1, -2]);

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-/// Disjoint ranges, each with its value.
+/// Disjoint ranges, each with a value.
 #[derive(Debug)]
 pub(crate) struct Spans<T> {
-    /// End and value by start.
+    /// End and value of each span, by start.
     spans: BTreeMap<u64, (u64, T)>,
     total: u64,
 }
@@ -23,7 +23,7 @@ impl<T> Default for Spans<T> {
 }
 
 impl<T: Copy> Spans<T> {
-    /// Sets `value` for the parts of the range without a value, and returns them.
+    /// Sets `value` for the parts of the range without a value, and returns these parts.
     pub fn fill(&mut self, range: Range<u64>, value: T) -> Parts {
         let parts = self.gaps(range);
         for part in &parts {
@@ -36,14 +36,14 @@ impl<T: Copy> Spans<T> {
     /// Returns the parts of a range without a value, in at most as many steps as there are spans in it.
     pub fn gaps(&self, range: Range<u64>) -> Parts {
         let mut gaps = Parts::new();
-        // Most ranges come after all others.
+        // Most ranges are beyond all others.
         let end = self.spans.last_key_value().map_or(0, |(_, (end, _))| *end);
         if end <= range.start && range.start < range.end {
             gaps.push(range);
             return gaps;
         }
         let mut begin = range.start;
-        for (span, _) in self.meeting(range.clone()) {
+        for (span, _) in self.overlapping(range.clone()) {
             if begin < span.start {
                 gaps.push(begin..span.start);
             }
@@ -55,8 +55,9 @@ impl<T: Copy> Spans<T> {
         gaps
     }
 
-    /// Returns the free range between the span at the range's start, if any, and the next span.
-    pub fn room(&self, range: Range<u64>) -> Option<Range<u64>> {
+    /// Returns the part of the range from its start, or from the end of a span that covers the start, up to the next span; `None` if that
+    /// is empty.
+    pub fn free_start(&self, range: Range<u64>) -> Option<Range<u64>> {
         let before = self.spans.range(..=range.start).next_back().map_or(0, |(_, (end, _))| *end);
         let begin = range.start.max(before);
         let behind = self.spans.range(begin..).next().map_or(range.end, |(begin, _)| *begin);
@@ -65,7 +66,7 @@ impl<T: Copy> Spans<T> {
     }
 
     /// Returns the whole spans that overlap with the range.
-    pub fn meeting(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, T)> {
+    pub fn overlapping(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, T)> {
         let before = self.spans.range(..range.start).next_back().filter(|(_, (end, _))| *end > range.start);
         let from = range.start.min(range.end);
         let inside = self.spans.range(from..range.end);
@@ -78,7 +79,7 @@ impl<T: Copy> Spans<T> {
         (place < *end).then_some(*value)
     }
 
-    /// Returns the spans from 0 to the first gap: the end of each, and its value.
+    /// Returns the end and the value of each span from 0 to the first gap.
     pub fn run(&self) -> impl Iterator<Item = (u64, T)> {
         let mut edge = 0;
         self.spans.iter().map_while(move |(begin, (end, value))| {
@@ -88,7 +89,7 @@ impl<T: Copy> Spans<T> {
         })
     }
 
-    /// Returns how much of the space has a value.
+    /// Returns the total length of all spans.
     pub const fn total(&self) -> u64 {
         self.total
     }
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_said_first_stays() {
+    fn the_first_value_is_never_replaced() {
         let mut spans = Spans::default();
         assert_eq!(spans.fill(10..20, 'a').first(), Some(&(10..20)));
         assert_eq!(spans.fill(0..40, 'b')[..], [0..10, 20..40]);
@@ -116,8 +117,8 @@ mod tests {
         let mut spans = Spans::default();
         [0..2, 2..3, 4..9].into_iter().for_each(|range| drop(spans.fill(range, ())));
         assert_eq!(spans.run().map(|(end, ())| end).collect::<Vec<_>>(), [2, 3]);
-        let room = [3..9, 0..5, 8..20, 30..31].map(|range| spans.room(range));
+        let room = [3..9, 0..5, 8..20, 30..31].map(|range| spans.free_start(range));
         assert_eq!(room, [Some(3..4), None, Some(9..20), Some(30..31)]);
-        assert_eq!(spans.meeting(1..5).map(|(span, ())| span).collect::<Vec<_>>(), [0..2, 2..3, 4..9]);
+        assert_eq!(spans.overlapping(1..5).map(|(span, ())| span).collect::<Vec<_>>(), [0..2, 2..3, 4..9]);
     }
 }

@@ -14,10 +14,10 @@ use crate::copies::PacketContent;
 use crate::mptcp::{Mappings, Sessions};
 use crate::sequence_positions::SequencePositions;
 
-/// All subflows: connections of TCP, parts of connections of MPTCP.
+/// All subflows: TCP connections, and parts of MPTCP connections.
 #[derive(Debug, Default)]
 pub(crate) struct Subflows {
-    /// The latest subflow between two sockets; the first one opened it.
+    /// The index of the latest subflow between two sockets; the first of them opened it.
     by_sockets: BTreeMap<(SocketAddr, SocketAddr), usize>,
     subflows: Vec<Subflow>,
     sessions: Sessions,
@@ -26,9 +26,9 @@ pub(crate) struct Subflows {
 #[derive(Debug)]
 struct Subflow {
     connection: usize,
-    /// 1 if it was opened by the side that did not open its MPTCP connection.
+    /// 1 if it was opened by the side that did not open the MPTCP connection, otherwise 0.
     turned: usize,
-    /// Side 0 opened it.
+    /// The two sides; side 0 opened the subflow.
     sides: [Side; 2],
     is_reset: bool,
 }
@@ -36,7 +36,7 @@ struct Subflow {
 /// The data of one side.
 #[derive(Debug, Default)]
 struct Side {
-    /// The octet after the SYN has position 0.
+    /// The positions of sequence numbers; the octet after the SYN has position 0.
     places: SequencePositions,
     mappings: Mappings,
     /// Whether SYN and FIN have been sent.
@@ -48,7 +48,7 @@ type Pieces = SmallVec<[(Range<u64>, Bytes); 1]>;
 
 impl Subflows {
     /// Handles a segment sent from one socket to another.
-    pub fn depart(
+    pub fn handle_sent(
         &mut self,
         sockets: [SocketAddr; 2],
         segment: &Segment,
@@ -69,13 +69,13 @@ impl Subflows {
             self.sessions.handle_option(option, index, direction, connection, place, &mut side.mappings)
         });
         if option.is_none() && !segment.payload.is_empty() {
-            // RFC 8684 section 3.7: first data without the option mean plain TCP.
-            connection.agree(Protocol::Tcp);
+            // RFC 8684 section 3.7: first data without the option means plain TCP.
+            connection.set_protocol(Protocol::Tcp);
         }
         let is_mptcp = connection.protocol == Protocol::Mptcp;
         let pieces =
             if is_mptcp { side.mappings.pieces(place, &segment.payload) } else { plain(place, segment) };
-        let mut cargo = PacketContent {
+        let mut content = PacketContent {
             connection: index,
             direction,
             ranges: smallvec![],
@@ -84,14 +84,14 @@ impl Subflows {
         };
         let mut repeats = side.repeats(segment.flags);
         for (range, octets) in pieces {
-            repeats |= connection.depart(direction, range.clone(), now, |part| {
+            repeats |= connection.handle_sent(direction, range.clone(), now, |part| {
                 let cut = (part.start - range.start) as usize..(part.end - range.start) as usize;
                 Piece { stream: Some(0), payload: octets.slice(cut) }
             });
-            cargo.ranges.push(range);
+            content.ranges.push(range);
         }
-        cargo.repeated = repeats.into();
-        cargo
+        content.repeated = repeats.into();
+        content
     }
 
     /// Returns the subflow of a segment, and the side that sent it.
@@ -119,12 +119,12 @@ impl Subflows {
         }
     }
 
-    /// Opens a subflow: one more of its connection, or the first of a new one.
+    /// Opens a subflow: a further one of its MPTCP connection, or the first of a new connection.
     fn open(&self, segment: &Segment, now: Time, connections: &mut Vec<Connection>) -> Subflow {
         let joined = segment.options.mptcp.as_deref().and_then(|option| self.sessions.joined(option));
         let (connection, turned) = joined.unwrap_or((connections.len(), 0));
         match joined {
-            Some(_) => connections[connection].join(),
+            Some(_) => connections[connection].add_subflow(),
             None => connections.push(Connection::new(Protocol::Tcp, now)),
         }
         Subflow { connection, turned, sides: Default::default(), is_reset: false }
@@ -132,7 +132,7 @@ impl Subflows {
 }
 
 impl Side {
-    /// Returns whether a SYN with this number opens the known subflow, or repeats it.
+    /// Returns whether a SYN with this number opens the known subflow, or is a retransmission.
     fn may_begin(&self, seq: SeqNum) -> bool {
         self.places.origin().is_none_or(|origin| origin == seq.next().0)
     }
@@ -146,7 +146,7 @@ impl Side {
         self.places.of((segment.seq + syn).0)
     }
 
-    /// Returns whether SYN or FIN are repeated.
+    /// Returns whether SYN or FIN are retransmissions.
     fn repeats(&mut self, flags: Flags) -> bool {
         let marks = Flags(flags.0 & (Flags::SYN | Flags::FIN).0);
         let repeated = self.sent.0 & marks.0 != 0;
@@ -155,8 +155,7 @@ impl Side {
     }
 }
 
-/// Returns the octets of a plain TCP segment. Data before the first position are a probe: RFC 9293 section
-/// 3.8.4.
+/// Returns the octets of a plain TCP segment. Data before the first position is a probe: RFC 9293 section 3.8.4.
 fn plain(place: i64, segment: &Segment) -> Pieces {
     let before = usize::try_from(-place.min(0)).unwrap_or(usize::MAX);
     let octets = segment.payload.slice(before.min(segment.payload.len())..);

@@ -1,4 +1,4 @@
-//! When each octet of a stream was sent, when it arrived, and when it could be delivered.
+//! The times at which each octet of a stream was sent, arrived, and could be delivered.
 
 use hol_base::Time;
 use hol_measure::TransferTimes;
@@ -8,14 +8,14 @@ use crate::delivery_history::Arrival;
 /// The times of the octets of one direction of a stream.
 #[derive(Debug)]
 pub(crate) struct Timetable {
-    /// Where each part ends, and when it was first sent.
+    /// The end of each part, and when it was first sent.
     sent: Vec<(u64, Time)>,
     /// The end of each part, the copy that arrived, and when everything before it had arrived too.
     arrived: Vec<(u64, Arrival, Time)>,
 }
 
 impl Timetable {
-    /// Creates the timetable from parts in the order of the stream: the end of each, and its times.
+    /// Creates the timetable from parts in the order of the stream, each with its end and its times.
     pub fn new(
         sent: impl Iterator<Item = (u64, Time)>,
         arrived: impl Iterator<Item = (u64, Arrival)>,
@@ -34,9 +34,9 @@ impl Timetable {
         self.sent.get(at).map(|(_, sent)| *sent)
     }
 
-    /// Returns the transfer times of the data that end before `end`. A program's write is invisible; it
-    /// counts as the time when its last octet was first sent.
-    pub fn leg(&self, end: u64) -> Option<TransferTimes> {
+    /// Returns the transfer times of the data before `end`. The time at which a program wrote is invisible; it is assumed to be that at
+    /// which the last octet was first sent.
+    pub fn transfer_times(&self, end: u64) -> Option<TransferTimes> {
         let octet = end.checked_sub(1)?;
         let first_sent = self.first_sent(octet)?;
         let at = self.arrived.partition_point(|(end, ..)| *end <= octet);
@@ -61,9 +61,9 @@ mod tests {
                 [first_sent, last_sent, arrived, delivered].map(ms);
             Some(TransferTimes { written: first_sent, first_sent, last_sent, arrived, delivered })
         };
-        assert_eq!(table.leg(100), leg([1, 31, 41, 41]));
-        assert_eq!(table.leg(200), leg([2, 2, 12, 41]));
-        assert_eq!((table.leg(300), table.leg(0)), (None, None));
+        assert_eq!(table.transfer_times(100), leg([1, 31, 41, 41]));
+        assert_eq!(table.transfer_times(200), leg([2, 2, 12, 41]));
+        assert_eq!((table.transfer_times(300), table.transfer_times(0)), (None, None));
         assert_eq!((table.first_sent(299), table.first_sent(300)), (Some(ms(3)), None));
     }
 }

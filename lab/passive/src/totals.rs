@@ -11,8 +11,7 @@ pub struct Totals {
     pub sctp: TransportTotals,
     /// Sums over pairs of UDP sockets.
     pub udp: TransportTotals,
-    /// Packets of other protocols, or that cannot be parsed, and drops of packets that were not seen as
-    /// sent.
+    /// Packets of other protocols, packets that cannot be parsed, and drops of packets that were not captured when sent.
     pub unread: u64,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct UdpPairs(BTreeMap<(SocketAddr, SocketAddr), usize>);
 
 impl UdpPairs {
     /// Handles a datagram sent from one socket to another.
-    pub fn depart(
+    pub fn handle_sent(
         &mut self,
         [from, to]: [SocketAddr; 2],
         datagram: &Datagram,

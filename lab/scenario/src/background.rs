@@ -15,8 +15,7 @@ pub struct Background {
     pub transport: TransportSpec,
     /// The workload of each of its flows.
     pub workload: WorkloadSpec,
-    /// Messages that each flow sends before it closes; `None`: the flow sends until the measured workload
-    /// has ended.
+    /// Messages that each flow sends before it closes; `None`: the flow sends until the measured workload has ended.
     pub messages: Option<u64>,
     /// The number of flows.
     pub count: u16,
@@ -31,7 +30,7 @@ pub struct Background {
 pub struct BackgroundFlow<'s> {
     /// The transport of its messages.
     pub transport: &'s TransportSpec,
-    /// The workload of the flow. The seed of the run has drawn the start.
+    /// The workload of the flow, with the start that the seed of the run has drawn.
     pub workload: WorkloadSpec,
     /// Messages that the flow sends before it closes, or [`ENDLESS`].
     pub messages: u64,
@@ -53,7 +52,7 @@ impl Background {
 mod tests {
     use super::*;
 
-    /// Both the `spread` of the entry and that of its workload count.
+    /// The `spread` of the entry and that of its workload both have an effect.
     #[test]
     fn each_flow_starts_at_a_time_of_its_own() {
         let workload = toml::from_str("kind = 'echo'\nstart = '5s'\nspread = '1s'").unwrap();

@@ -1,6 +1,6 @@
-//! Conformance cases for every world: each transport, workload and fault, with the expected end of the run and the number of
-//! messages that must arrive. The expectations follow from the protocols' rules, not from the results of a world. Only kinds of ends
-//! and counts are compared, never times.
+//! Conformance cases for every world: each transport, workload and fault, with the expected end of the run and the number of messages that
+//! must arrive. The expectations follow from the protocols' rules, not from the results of a world. The kinds of ends and the counts are
+//! compared, never times.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -34,7 +34,7 @@ enum ExpectedEnd {
     Failed,
     /// A connection fails after it was established.
     Lost,
-    /// Either: a workload that opens many connections may be opening one, which then fails.
+    /// The run stalls or a connection fails: a workload that opens many connections may be opening one, which then fails.
     StalledOrFailed,
 }
 
@@ -61,10 +61,11 @@ struct Fault {
     expectation: fn(&Traffic) -> Option<Expectation>,
 }
 
-/// The properties of a workload over a transport that decide what a fault does to it.
+/// The properties of a workload over a transport on which the effect of a fault depends.
 struct Traffic {
     reliability: Reliability,
-    /// Its connections fail by an idle timeout, which is shorter than the time until a stall is noticed. RFC 9000 section 10.1.
+    /// Whether its connections fail by an idle timeout, which is shorter than the time after which a flow counts as stalled. RFC 9000
+    /// section 10.1.
     times_out: bool,
     workload: &'static str,
     messages: u64,
@@ -96,12 +97,12 @@ impl Traffic {
     }
 
     /// Returns the range "some messages, but not all".
-    fn part(&self) -> RangeInclusive<u64> {
+    fn some_messages(&self) -> RangeInclusive<u64> {
         1..=self.messages - 1
     }
 
     /// Returns all messages for a reliable transport, and `least` or more for others.
-    fn all_or(&self, least: u64) -> RangeInclusive<u64> {
+    fn all_or_at_least(&self, least: u64) -> RangeInclusive<u64> {
         if self.reliability == Reliability::All { self.all() } else { least..=self.messages }
     }
 
@@ -112,7 +113,7 @@ impl Traffic {
     }
 
     /// Returns the expectation if no packet gets through from the beginning; `ends` is the end for transports with connections.
-    fn unheard(&self, ends: ExpectedEnd) -> Expectation {
+    fn never_reached(&self, ends: ExpectedEnd) -> Expectation {
         match self.reliability {
             Reliability::Nothing if self.opens_by_datagram() => (ExpectedEnd::Stalled, 0..=0),
             Reliability::Nothing => (ExpectedEnd::Finished, 0..=0),
@@ -121,13 +122,16 @@ impl Traffic {
     }
 
     /// Returns the expectation if no packet gets through after some time; `ends` is the end for reliable transports.
-    fn cut_off(&self, ends: ExpectedEnd) -> Expectation {
+    fn interrupted(&self, ends: ExpectedEnd) -> Expectation {
         let ends = match (self.times_out, self.workload) {
             (true, _) => ExpectedEnd::Lost,
             (false, "page") => ExpectedEnd::StalledOrFailed,
             _ => ends,
         };
-        (if self.reliability == Reliability::All { ends } else { ExpectedEnd::Finished }, self.part())
+        (
+            if self.reliability == Reliability::All { ends } else { ExpectedEnd::Finished },
+            self.some_messages(),
+        )
     }
 }
 
@@ -144,7 +148,7 @@ const FAULTS: [Fault; 11] = [
         name: "packets are lost at random",
         network: "loss = '5%'",
         workload: "",
-        expectation: |it| Some((ExpectedEnd::Finished, it.all_or(it.messages / 2))),
+        expectation: |it| Some((ExpectedEnd::Finished, it.all_or_at_least(it.messages / 2))),
     },
     Fault {
         name: "the first packet is lost",
@@ -162,32 +166,34 @@ const FAULTS: [Fault; 11] = [
         workload: "",
         expectation: |it| match it.reliability {
             Reliability::Nothing => Some((ExpectedEnd::Finished, it.messages - 2..=it.messages - 2)),
-            Reliability::All | Reliability::Some => Some((ExpectedEnd::Finished, it.all_or(it.messages - 2))),
+            Reliability::All | Reliability::Some => {
+                Some((ExpectedEnd::Finished, it.all_or_at_least(it.messages - 2)))
+            }
         },
     },
     Fault {
         name: "nothing ever arrives",
         network: "loss = '100%'",
         workload: "",
-        expectation: |it| Some(it.unheard(ExpectedEnd::Failed)),
+        expectation: |it| Some(it.never_reached(ExpectedEnd::Failed)),
     },
     Fault {
         name: "nobody listens",
         network: "",
         workload: "listens = false",
-        expectation: |it| Some(it.unheard(ExpectedEnd::Failed)),
+        expectation: |it| Some(it.never_reached(ExpectedEnd::Failed)),
     },
     Fault {
         name: "connecting takes too long",
         network: "loss = '100%'",
         workload: "connect_timeout = '2s'",
-        expectation: |it| Some(it.unheard(ExpectedEnd::NotConnected)),
+        expectation: |it| Some(it.never_reached(ExpectedEnd::NotConnected)),
     },
     Fault {
         name: "the link goes down for good",
         network: GONE,
         workload: "",
-        expectation: |it| Some(it.cut_off(ExpectedEnd::Lost)),
+        expectation: |it| Some(it.interrupted(ExpectedEnd::Lost)),
     },
     Fault {
         name: "the link is down for a second",
@@ -196,7 +202,11 @@ const FAULTS: [Fault; 11] = [
         expectation: |it| {
             Some((
                 ExpectedEnd::Finished,
-                if it.reliability == Reliability::Nothing { it.part() } else { it.all_or(1) },
+                if it.reliability == Reliability::Nothing {
+                    it.some_messages()
+                } else {
+                    it.all_or_at_least(1)
+                },
             ))
         },
     },
@@ -207,7 +217,11 @@ const FAULTS: [Fault; 11] = [
         expectation: |it| {
             Some((
                 ExpectedEnd::Finished,
-                if it.reliability == Reliability::Nothing { it.part() } else { it.all_or(1) },
+                if it.reliability == Reliability::Nothing {
+                    it.some_messages()
+                } else {
+                    it.all_or_at_least(1)
+                },
             ))
         },
     },
@@ -215,7 +229,7 @@ const FAULTS: [Fault; 11] = [
         name: "time is up before the last arrives",
         network: GONE,
         workload: "late_limit = '1s'",
-        expectation: |it| has_a_load(it.workload).then(|| it.cut_off(ExpectedEnd::OutOfTime)),
+        expectation: |it| has_a_load(it.workload).then(|| it.interrupted(ExpectedEnd::OutOfTime)),
     },
 ];
 
@@ -244,21 +258,21 @@ pub fn cases() -> Vec<ConformanceCase> {
         }
     }
     cases.extend(["tcp", "sctp", "quic"].map(overload));
-    cases.extend(["tcp", "sctp", "quic"].map(beside_others));
-    cases.extend(["tcp:address_loss_aborts=true", "sctp:auth=true,addip=true", "mptcp"].map(moving));
+    cases.extend(["tcp", "sctp", "quic"].map(with_background));
+    cases.extend(["tcp:address_loss_aborts=true", "sctp:auth=true,addip=true", "mptcp"].map(moving_client));
     cases.extend(["tcp", "mptcp", "quic"].map(long_message));
     for transport in ["tcp", "mptcp", "sctp:socket=one-to-many"] {
-        cases.extend(FAULTS.iter().filter_map(|fault| early(transport, fault)));
+        cases.extend(FAULTS.iter().filter_map(|fault| early_data(transport, fault)));
     }
-    cases.extend(["tcp", "mptcp", "sctp:streams=4", "quic:streams=4", "udp"].map(asking));
+    cases.extend(["tcp", "mptcp", "sctp:streams=4", "quic:streams=4", "udp"].map(with_onward_requests));
     cases.extend(WORKLOADS.into_iter().flat_map(on_one_host));
     for transport in ["tcp", "mptcp", "sctp:streams=4", "quic:streams=4"] {
         cases.extend(
             WORKLOADS.iter().filter_map(|workload| case(transport, workload, &FAULTS[0])).map(slow_hosts),
         );
     }
-    cases.extend(["tcp", "sctp", "quic"].map(beside_others).map(slow_hosts));
-    cases.extend(["tcp", "sctp:streams=4", "quic:streams=4"].map(asking).map(slow_hosts));
+    cases.extend(["tcp", "sctp", "quic"].map(with_background).map(slow_hosts));
+    cases.extend(["tcp", "sctp:streams=4", "quic:streams=4"].map(with_onward_requests).map(slow_hosts));
     cases.retain(|case| case.scenario.check().is_ok());
     cases
 }
@@ -267,7 +281,7 @@ fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Confor
     let Fault { name, network, workload: faulty, expectation } = fault;
     // A greedy sender must still be sending when the fault occurs.
     let messages = if workload == "bulk" { 200 } else { 25 };
-    let spec: TransportSpec = transport.parse().expect("a transport of ours");
+    let spec: TransportSpec = transport.parse().expect("the transport is valid");
     let reliability = match spec.kind() {
         Kind::Udp => Reliability::Nothing,
         _ if spec.gives_up() => Reliability::Some,
@@ -286,7 +300,7 @@ fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Confor
 }
 
 /// Returns the case in which requests are sent during the handshake, if the transport can do that.
-fn early(transport: &str, fault: &Fault) -> Option<ConformanceCase> {
+fn early_data(transport: &str, fault: &Fault) -> Option<ConformanceCase> {
     let ConformanceCase { mut scenario, name, ends, completed } = case(transport, "page", fault)?;
     let keys = format!("kind = 'page'\nearly = true\n{}\n{}", keys("page"), fault.workload);
     scenario.workload = read(&keys);
@@ -306,15 +320,15 @@ fn slow_hosts(case: ConformanceCase) -> ConformanceCase {
 /// Returns a case with more load than the link carries, and a late limit.
 fn overload(transport: &str) -> ConformanceCase {
     let workload = "kind = 'oneway'\nsize = '1000B'\nrate = '2000/s'\nlate_limit = '1s'";
-    let spec = transport.parse().expect("a transport of ours");
+    let spec = transport.parse().expect("the transport is valid");
     let scenario = Scenario::alone(read("rate = '1Mbit'"), spec, read(workload), 20_000);
-    let name = format!("{transport}, oneway: more than the line carries");
+    let name = format!("{transport}, oneway: more than the link carries");
     ConformanceCase { name, scenario, ends: ExpectedEnd::BehindSchedule, completed: 1..=19_999 }
 }
 
 /// Returns a case with a message whose transfer takes longer than the stall timeout, though it progresses all the time.
 fn long_message(transport: &str) -> ConformanceCase {
-    let spec = transport.parse().expect("a transport of ours");
+    let spec = transport.parse().expect("the transport is valid");
     let scenario =
         Scenario::alone(read("rate = '256kbit'"), spec, read("kind = 'oneway'\nsize = '12MiB'"), 1);
     let name = format!("{transport}, oneway: a message that takes longer than a stall");
@@ -322,9 +336,9 @@ fn long_message(transport: &str) -> ConformanceCase {
 }
 
 /// Returns a case with three background flows: one that ends, one that does not, and one to a server that never answers.
-fn beside_others(transport: &str) -> ConformanceCase {
+fn with_background(transport: &str) -> ConformanceCase {
     let other = |workload: &str, messages| Background {
-        transport: transport.parse().expect("a transport of ours"),
+        transport: transport.parse().expect("the transport is valid"),
         workload: read(workload),
         messages,
         count: 1,
@@ -335,7 +349,7 @@ fn beside_others(transport: &str) -> ConformanceCase {
         other("kind = 'bulk'", None),
         other("kind = 'echo'\nlistens = false", None),
     ];
-    let spec = transport.parse().expect("a transport of ours");
+    let spec = transport.parse().expect("the transport is valid");
     let alone = Scenario::alone(read("rate = '10Mbit'"), spec, read("kind = 'echo'"), 50);
     let name = format!("{transport}, echo: beside others");
     ConformanceCase {
@@ -362,18 +376,18 @@ fn on_one_host(workload: &'static str) -> Vec<ConformanceCase> {
 }
 
 /// Returns a case in which the client changes its address while it loads a page, and has no address for a while.
-fn moving(transport: &str) -> ConformanceCase {
+fn moving_client(transport: &str) -> ConformanceCase {
     let network = "rate = '2Mbit'\npaths = [{}, {}]\nhandover = { at = '0s', overlap = 2, attach = '600ms' }";
     let workload = "kind = 'page'\ndocument = '1kB'\nobjects = 3\nsize = '30kB'\nreopen = true";
-    let spec = transport.parse().expect("a transport of ours");
+    let spec = transport.parse().expect("the transport is valid");
     let scenario = Scenario::alone(read(network), spec, read(workload), 2);
     let name = format!("{transport}, page: the client moves");
     ConformanceCase { name, scenario, ends: ExpectedEnd::Finished, completed: 2..=2 }
 }
 
 /// Returns a case in which the server sends requests to its firewall, then to another server, which sends requests to a third one.
-fn asking(transport: &str) -> ConformanceCase {
-    let spec: TransportSpec = transport.parse().expect("a transport of ours");
+fn with_onward_requests(transport: &str) -> ConformanceCase {
+    let spec: TransportSpec = transport.parse().expect("the transport is valid");
     let onward = |workload: &str| OnwardRequests { transport: spec.clone(), workload: read(workload) };
     let onward = vec![
         onward("kind = 'simco'\nfrom = 'server'\nto = 'firewall'"),
@@ -393,7 +407,7 @@ fn asking(transport: &str) -> ConformanceCase {
 }
 
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> T {
-    toml::from_str(text).expect("a table of ours")
+    toml::from_str(text).expect("the table is valid")
 }
 
 impl ConformanceCase {
@@ -404,11 +418,11 @@ impl ConformanceCase {
             Err(RunError::Refused(why)) => return Verdict::Refused(why),
             Err(problem) => return Verdict::Differs(problem.to_string()),
         };
-        self.differs(&run).map_or(Verdict::Passed, Verdict::Differs)
+        self.mismatch(&run).map_or(Verdict::Passed, Verdict::Differs)
     }
 
     /// Returns how a run differs from the expectation.
-    fn differs(&self, run: &Run) -> Option<String> {
+    fn mismatch(&self, run: &Run) -> Option<String> {
         let Scenario { transport, messages, background, .. } = &self.scenario;
         let missing = if transport.gives_up() { Outcome::Abandoned } else { Outcome::Unfinished };
         let records =
@@ -417,17 +431,19 @@ impl ConformanceCase {
         let (completed, lost) = (count(Outcome::Completed), count(missing));
         let is_connected = !matches!(self.ends, ExpectedEnd::NotConnected | ExpectedEnd::Failed);
         if !self.ends.covers(ExpectedEnd::of(&run.stopped)) {
-            Some(format!("{:?} was due, and it is {}", self.ends, run.stopped))
+            Some(format!("expected {:?}, but the run ended: {}", self.ends, run.stopped))
         } else if records().count() as u64 != *messages {
-            Some(format!("{} records of {messages} messages", records().count()))
+            Some(format!("expected a record of each of {messages} messages, found {}", records().count()))
         } else if !self.completed.contains(&completed) {
-            Some(format!("{completed} messages were completed, {:?} were due", self.completed))
+            Some(format!("{completed} messages were completed, expected {:?}", self.completed))
         } else if completed + lost != *messages {
-            Some(format!("{completed} completed and {lost} {missing:?} are not {messages}"))
+            Some(format!(
+                "{completed} messages were completed and {lost} {missing:?}, which is not {messages}"
+            ))
         } else if run.connect_time.is_some() != is_connected {
             Some(format!("it took {:?} to connect", run.connect_time))
         } else if run.background.len() != background.len() {
-            Some(format!("{} flows of the background", run.background.len()))
+            Some(format!("{} background flows, not as many as in the scenario", run.background.len()))
         } else if let Some(asked) = self.onward_mismatch(run) {
             Some(asked)
         } else {
@@ -441,7 +457,7 @@ impl ConformanceCase {
                 };
                 let is = became.stopped.as_ref().map(ExpectedEnd::of);
                 (is != expectation)
-                    .then(|| format!("{} of the background: {:?}", asked.workload, became.stopped))
+                    .then(|| format!("background flow {} ended with {:?}", asked.workload, became.stopped))
             })
         }
     }
@@ -457,7 +473,9 @@ impl ConformanceCase {
         };
         let answered: Vec<u64> = asked.map(answered).collect();
         let is_due = answered.len() == onward.len() && answered.iter().all(|count| count == messages);
-        (!is_due).then(|| format!("servers asked for {messages} messages, and were answered {answered:?}"))
+        (!is_due).then(|| {
+            format!("expected {messages} replies to the requests of each onward flow, got {answered:?}")
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Errors of scenarios that contradict themselves.
+//! Errors of scenarios whose settings contradict each other.
 
 use hol_network::NetworkError;
 use hol_workloads::WorkloadError;
@@ -27,17 +27,17 @@ pub enum ScenarioError {
         /// An example of a known node.
         example: String,
     },
-    /// A packet filter on a node whose middlebox is not measured.
+    /// A packet filter is set on a node whose middlebox is not measured.
     #[error(
         "no middlebox is measured on {0:?}, so `filter` has no effect; remove it, or use the workload simco"
     )]
     NoMiddlebox(String),
-    /// A `service` time on a node at which no flow ends.
+    /// A `service` time is set on a node at which no flow ends.
     #[error(
         "no flow ends on {0:?}, so `service` has no effect; remove it, or name the node in `from` or `to`"
     )]
     IdleProcessor(String),
-    /// A program with invalid keys.
+    /// A program has invalid keys.
     #[error("in [[program]] number {}: {problem}", .index + 1)]
     Program {
         /// Its index in the list, from 0.
@@ -45,41 +45,41 @@ pub enum ScenarioError {
         /// What is wrong, and how to correct it.
         problem: &'static str,
     },
-    /// No program whose end could end the run.
+    /// There is no program whose end could end the run.
     #[error(
         "the workload is programs, but every [[program]] is a service; add one without `ready`, choose another `kind`, or use `hol exec`"
     )]
     NoProgram,
-    /// A `start` or `spread` in the workload of programs, each of which has its own `start`.
+    /// The workload of programs has a `start` or `spread`, but each program has its own `start`.
     #[error(
         "`start` and `spread` of the workload do not apply to programs; give each [[program]] its own `start`"
     )]
     ProgramsStart,
-    /// TLS for programs, which bring their own.
+    /// The transport has TLS, but programs bring their own.
     #[error("programs use their own TLS; remove `tls` from the transport")]
     ProgramsTls,
-    /// Programs in a scenario whose workload is not programs.
+    /// Programs are the workload of a background or onward flow.
     #[error(
         "programs cannot be the workload of a [[background]] or [[onward]]; add a [[program]] for each instead"
     )]
     ProgramsBeside,
-    /// A `service` time for datagrams, whose sender no flow control limits.
+    /// A `service` time is set for datagrams, whose sender is not limited by flow control.
     #[error(
         "{0:?} has a `service` time, but datagrams arrive even while it is busy, and losses in its buffer would not be counted; use TCP or SCTP, or remove `service`"
     )]
     ServiceOfDatagrams(String),
-    /// A workload from a node to itself.
+    /// A workload sends from a node to itself.
     #[error("`from` and `to` are both {0:?}; name two nodes")]
     SameEnds(String),
-    /// UNIX sockets between two hosts.
+    /// UNIX sockets are used between two hosts.
     #[error("a UNIX socket connects programs on one node; use from = {0:?} and to = {0:?}")]
     TwoHosts(String),
-    /// More connections than client ports.
+    /// The run needs more connections than there are client ports.
     #[error(
         "{0} connections in a run are more than the {1} dynamic ports (RFC 6335 section 6); lower a `count`; for pages, lower `messages` or use more repetitions"
     )]
     TooManyConnections(u64, usize),
-    /// An invalid entry of the background.
+    /// An entry of the background is invalid.
     #[error("in [[background]] number {}: {problem}", .index + 1)]
     Background {
         /// Its index in the list, from 0.
@@ -87,7 +87,7 @@ pub enum ScenarioError {
         /// What is wrong.
         problem: Box<ScenarioError>,
     },
-    /// An invalid onward flow.
+    /// An onward flow is invalid.
     #[error("in [[onward]] number {}: {problem}", .index + 1)]
     Onward {
         /// Its index in the list, from 0.
@@ -95,42 +95,42 @@ pub enum ScenarioError {
         /// What is wrong.
         problem: Box<ScenarioError>,
     },
-    /// An onward flow from a server that receives no requests.
+    /// An onward flow starts at a server that receives no requests.
     #[error(
         "{0:?} receives no request that it could pass on; make it the `to` of the workload or of an earlier [[onward]]"
     )]
     AsksUnasked(String),
-    /// Two flows that end at a server with onward flows, so that it is ambiguous which of them causes the onward requests.
+    /// Two flows end at a server with onward flows, so it is ambiguous which of them causes the onward requests.
     #[error(
         "two flows end at {0:?}, but a server with [[onward]] requests can have only one; move the other to another node"
     )]
     AskedByTwo(String),
-    /// An onward flow whose workload has no replies.
+    /// The workload of an onward flow has no replies.
     #[error("{0} has no requests with replies, which [[onward]] needs; use echo or simco")]
     NotAnswered(&'static str),
-    /// An onward flow with a schedule of its own.
+    /// An onward flow has its own schedule.
     #[error(
         "its requests are due when the server receives a request; remove `rate`, `interval`, `arrivals`, `sources` and `late_limit`"
     )]
     OnwardLoad,
-    /// A greedy sender over a transport that accepts any number of messages at once.
+    /// A greedy sender uses a transport that accepts any number of messages at once.
     #[error("UDP does not limit the rate of a greedy sender; set `interval` or `rate` to a value above zero")]
     NothingSetsThePace,
-    /// A workload that waits for each reply, over a transport that may lose the reply.
+    /// A workload that waits for each reply uses a transport that may lose the reply.
     #[error(
         "{0} over a transport that gives up messages would end with the first lost one; use TCP or SCTP without lifetime and retransmissions, or another workload such as echo"
     )]
     WaitsForTheLost(&'static str),
-    /// A message that the socket refuses with EMSGSIZE.
+    /// The socket refuses a message with EMSGSIZE.
     #[error(
         "a message of {0} octets is longer than SCTP's send buffer of {1}, and Linux refuses it; lower `size`, `reply` or `request` (`most` of a log-normal one), or raise the transport's \
          send_buffer"
     )]
     LongerThanSendBuffer(u64, u64),
-    /// No messages to send.
+    /// There are no messages to send.
     #[error("`messages` is 0; a run needs at least one")]
     NoMessages,
-    /// More messages than 32-bit numbers can identify.
+    /// There are more messages than 32-bit numbers can identify.
     #[error("`messages` results in {0} messages per run, but the maximum is {max}; use more repetitions", max = u32::MAX)]
     TooManyMessages(u64),
 }

@@ -1,7 +1,7 @@
 //! The rules of a flow's start, stall and end, the same in every world.
 //!
-//! A driver reports events to a [`Flow`], with the [`FlowProgress`] of its two applications, and asks for its next deadline. A flow knows
-//! no endpoint, no socket and no clock.
+//! A driver reports events to a [`Flow`], with the [`FlowProgress`] of its two applications, and asks for its next deadline. A flow uses no
+//! endpoint, no socket and no clock.
 
 use std::borrow::Cow;
 
@@ -14,14 +14,15 @@ use hol_workloads::{AbortReason, Progress, WorkloadSpec};
 
 use crate::RunEnd;
 
-/// The least time from the last scheduled message to the end of a flow with a late limit.
+/// The minimum time from the last scheduled message to the end of a flow with a late limit.
 const GRACE: Duration = Duration::from_secs(120);
 /// The silence after the last datagram that ends a flow.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Without a delivery for so many times the longest retransmission timeout a run has stalled, unless the transport takes longer to
-/// find that the connection has failed.
+/// A run has stalled if nothing is delivered for this many times the maximum retransmission timeout, unless the transport takes longer to
+/// detect that the connection has failed.
 const STALLED_TIMEOUTS: u64 = 3;
-/// UDP has no timeout of its own; a SIP transaction gives up after 32 s (RFC 3261 table 4).
+/// The timeout that replaces the retransmission timeout of UDP, which has none: that after which a SIP transaction fails (RFC 3261 table
+/// 4).
 const TIMEOUT_OF_DATAGRAMS: Duration = Duration::from_secs(32);
 
 /// The timeout of QUIC connections without an idle timeout: that of TCP on Linux.
@@ -32,14 +33,14 @@ const TIMEOUT_OF_ENDLESS_IDLE: Duration = Duration::from_secs(120);
 pub struct FlowLimits {
     start: Time,
     connect_timeout: Option<Duration>,
-    /// Without a delivery for this long the flow has stalled.
+    /// The time without a delivery after which the flow has stalled.
     stalls_after: Duration,
-    /// The flow ends this long after its last message was scheduled.
+    /// The time after the last message was scheduled at which the flow ends.
     grace: Option<Duration>,
-    /// If messages may be lost unnoticed: a silence of this length after the last one was due ends the flow normally.
+    /// The silence after the last message was due that ends the flow normally, if messages may be lost unnoticed.
     silence: Option<Duration>,
     has_replies: bool,
-    /// A message that the transport abandons is settled. False for frames, which may be complete without one of their packets.
+    /// Whether a message that the transport abandons is settled. False for frames, which may be complete without one of their packets.
     settles_abandoned: bool,
 }
 
@@ -68,8 +69,8 @@ pub struct Flow {
     stopped: Option<RunEnd>,
 }
 
-/// Returns the longest time without an answer after which a transport reports that the connection has failed: the flow waits for
-/// that report. Each timeout is twice the one before; the first is that of a connection without an RTT sample.
+/// Returns the longest time without a reply after which a transport reports that the connection has failed: the flow waits for that report.
+/// Each timeout is twice the previous one; the first is that of a connection without an RTT sample.
 fn time_to_failure(transport: &TransportSpec) -> Duration {
     let after = |first: Duration, most: Duration, timeouts: u32| {
         let timeout = |count: u32| first.saturating_mul(1 << count.min(40)).min(most);
@@ -95,7 +96,7 @@ impl FlowLimits {
             Protocol::Sctp { config, .. } => config.rto_max,
             Protocol::Quic { config, .. } if config.idle_timeout.is_zero() => TIMEOUT_OF_ENDLESS_IDLE,
             Protocol::Quic { config, .. } => config.idle_timeout,
-            // Neither has a retransmission timer.
+            // Neither of them has a retransmission timer.
             Protocol::Udp { .. } | Protocol::Unix { .. } => TIMEOUT_OF_DATAGRAMS,
         };
         let retransmissions = timeout * STALLED_TIMEOUTS;
@@ -169,12 +170,12 @@ impl Flow {
         self.stopped.as_ref().is_some_and(|why| *why != RunEnd::Finished)
     }
 
-    /// Notes that the client requests a connection.
+    /// Records that the client requests a connection.
     pub fn note_opening(&mut self) {
         self.requested += 1;
     }
 
-    /// Notes that a connection of the client is open.
+    /// Records that a connection of the client is open.
     pub fn note_opened(&mut self, now: Time) {
         self.open += 1;
         if self.open == self.requested {
@@ -183,41 +184,40 @@ impl Flow {
         self.progress = now;
     }
 
-    /// Notes that the server has accepted a connection.
+    /// Records that the server has accepted a connection.
     pub fn note_accepted(&mut self, now: Time) {
         self.progress = now;
     }
 
-    /// Notes that the client hands a message to the transport.
+    /// Records that the client passes a message to the transport.
     #[inline]
     pub fn note_sending(&mut self, now: Time, tally: FlowProgress) {
-        // It is unknown which of the messages that may be lost are under way, so the silence begins with the last message.
+        // Any of the messages that may be lost could still be in flight, so the silence begins with the last message.
         let last = self.limits.silence.is_some() && tally.all_due;
-        if last || self.under_way(tally) <= 1 {
+        if last || self.outstanding_messages(tally) <= 1 {
             self.progress = now;
         }
     }
 
-    /// Notes a delivery.
+    /// Records a delivery.
     #[inline]
     pub fn note_delivery(&mut self, now: Time, tally: FlowProgress) {
         self.progress = now;
         self.finish_if_done(tally);
     }
 
-    /// Notes that the transport abandoned a message.
+    /// Records that the transport abandoned a message.
     pub fn note_abandoned(&mut self, now: Time, tally: FlowProgress) {
         self.abandoned += u64::from(self.limits.settles_abandoned);
         self.note_delivery(now, tally);
     }
 
-    /// Notes that an application gives up.
+    /// Ends the flow because an application has aborted.
     pub fn note_quit(&mut self, now: Time, quit: AbortReason) {
         self.stop(RunEnd::by(quit, now));
     }
 
-    /// Notes that a connection received invalid octets or that a system call failed. `reason` uses the terms
-    /// of the RFC.
+    /// Ends the flow because a connection received invalid octets or a system call failed. `reason` uses the terms of the RFC.
     pub fn note_failure(&mut self, reason: impl Into<Cow<'static, str>>) {
         self.stop(RunEnd::Failed { reason: reason.into() });
     }
@@ -227,7 +227,7 @@ impl Flow {
         self.stop(RunEnd::Finished);
     }
 
-    /// Returns when [`check`](Self::check) has to be called next; [`Time::MAX`] after its end.
+    /// Returns when [`check`](Self::check) has to be called next; [`Time::MAX`] after the end of the flow.
     pub fn deadline(&self, tally: FlowProgress) -> Time {
         if self.stopped.is_some() {
             return Time::MAX;
@@ -235,14 +235,14 @@ impl Flow {
         let stalls_after = self
             .silence(tally)
             .map_or(self.limits.stalls_after, |silence| silence.min(self.limits.stalls_after));
-        // A flow without a connection has not stalled: the transport reports when it gives up.
+        // A flow without a connection has not stalled: the transport reports when it fails to connect.
         let look = if self.connected.is_some() { self.progress + stalls_after } else { Time::MAX };
         look.min(self.end_of_grace(tally)).min(self.connect_by())
     }
 
     /// Ends the flow if it has stalled or its time is up.
     pub fn check(&mut self, now: Time, tally: FlowProgress) {
-        let outstanding = self.under_way(tally);
+        let outstanding = self.outstanding_messages(tally);
         if let (true, Some(within)) = (now >= self.connect_by(), self.limits.connect_timeout) {
             self.stop(RunEnd::NotConnected { within });
         } else if self.silence(tally).is_some_and(|silence| now >= self.progress + silence) {
@@ -257,15 +257,15 @@ impl Flow {
             if waits || tally.awaits_answer {
                 self.stop(RunEnd::Stalled { since: self.progress, at: now, outstanding });
             } else {
-                // No message is under way: the schedule has long intervals.
+                // No message is in flight: the schedule has long intervals.
                 self.progress = now;
             }
         }
     }
 
-    /// Notes that no further event can occur.
+    /// Ends the flow because no further event can occur.
     pub fn deadlock(&mut self, now: Time, tally: FlowProgress) {
-        let outstanding = self.under_way(tally);
+        let outstanding = self.outstanding_messages(tally);
         self.stop(RunEnd::Stalled { since: self.progress, at: now, outstanding });
     }
 
@@ -274,13 +274,13 @@ impl Flow {
     }
 
     fn finish_if_done(&mut self, tally: FlowProgress) {
-        if tally.all_due && self.under_way(tally) == 0 {
+        if tally.all_due && self.outstanding_messages(tally) == 0 {
             self.stop(RunEnd::Finished);
         }
     }
 
     /// Returns the number of messages that are due and not settled.
-    fn under_way(&self, tally: FlowProgress) -> u64 {
+    fn outstanding_messages(&self, tally: FlowProgress) -> u64 {
         tally.due.saturating_sub(tally.done + self.abandoned)
     }
 
@@ -289,7 +289,7 @@ impl Flow {
         self.limits.silence.filter(|_| tally.all_due)
     }
 
-    /// Returns when it has to be connected; [`Time::MAX`] if it is connected or there is no limit.
+    /// Returns the time by which the flow has to be connected; [`Time::MAX`] if it is connected or there is no limit.
     fn connect_by(&self) -> Time {
         match (self.connected, self.limits.connect_timeout) {
             (None, Some(timeout)) => self.limits.start + timeout,
@@ -358,7 +358,7 @@ mod tests {
 
     /// Parity may replace a lost packet of a frame: only the receiver can settle a frame.
     #[test]
-    fn a_packet_that_is_given_up_settles_no_frame() {
+    fn an_abandoned_packet_does_not_settle_a_frame() {
         let (mut flow, tally) = after_nine("sctp:lifetime=100ms", "kind = 'media'");
         flow.note_abandoned(secs(3), tally);
         assert_eq!(flow.stopped(), None);
@@ -382,7 +382,7 @@ mod tests {
     #[test]
     fn a_reliable_transport_that_is_silent_has_stalled() {
         let (mut flow, tally) = after_nine("tcp", ONEWAY);
-        // 15 timeouts of 1 s, 2 s, 4 s and so on up to RTO.max, 120 s, and one that ends the connection.
+        // 15 timeouts of 1 s, 2 s, 4 s and so on up to RTO.max, 120 s, and a last one that ends the connection.
         flow.check(secs(1328), tally);
         assert_eq!(flow.stopped(), None);
         flow.check(secs(1329), tally);
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_an_answer_that_never_comes_has_stalled_and_a_slow_schedule_has_not() {
+    fn waiting_for_a_reply_is_a_stall_and_a_slow_schedule_is_not() {
         for (awaits_answer, stalls) in [(true, true), (false, false)] {
             let mut flow = Flow::new(limits("udp", "kind = 'simco'"));
             flow.note_opening();
@@ -418,7 +418,7 @@ mod tests {
 
     /// RFC 9260 section 5.1.6: an INIT is retransmitted for four minutes, longer than three times RTO.max.
     #[test]
-    fn who_is_not_connected_is_not_stalled() {
+    fn an_unconnected_flow_has_not_stalled() {
         let mut flow = Flow::new(limits("sctp", ONEWAY));
         let none = FlowProgress { last_due: None, ..tally(0, 0, false) };
         flow.note_opening();
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_late_limit_sets_an_end_to_what_still_moves() {
+    fn only_a_late_limit_ends_a_flow_that_progresses() {
         for (workload, at) in [
             ("kind = 'oneway'\nlate_limit = '1s'", Some(121)),
             ("kind = 'oneway'\nlate_limit = '1h'", Some(3601)),
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_connected_when_all_is_open_that_it_asked_for_at_first() {
+    fn a_flow_is_connected_when_all_initial_connections_are_open() {
         let mut flow = Flow::new(limits("tcp:connections=2", ONEWAY));
         flow.note_opening();
         flow.note_opening();
@@ -458,9 +458,9 @@ mod tests {
         assert_eq!(flow.connect_time(flow.connected()), Some(Duration::from_secs(2)));
     }
 
-    /// A driver's failure ends a flow, and the first reason is kept.
+    /// A failure reported by the driver ends a flow; the first reason counts.
     #[test]
-    fn what_ends_a_flow_first_is_why_it_ended() {
+    fn the_first_reason_for_the_end_is_kept() {
         let (mut done, _) = after_nine("tcp", ONEWAY);
         assert!(!done.is_finished() && !done.was_given_up());
         done.end();
@@ -481,9 +481,9 @@ mod tests {
         assert_eq!(stuck.stopped(), Some(&RunEnd::Stalled { since: secs(2), at: secs(7), outstanding: 1 }));
     }
 
-    /// After an idle period the stall timeout begins with the first message and not with later ones.
+    /// After an idle period the stall timeout begins with the first message, not with later ones.
     #[test]
-    fn patience_begins_with_the_first_message_under_way() {
+    fn the_stall_timeout_begins_with_the_first_message_in_flight() {
         let (mut flow, _) = after_nine("tcp", ONEWAY);
         flow.note_sending(secs(100), tally(10, 9, false));
         assert_eq!(flow.deadline(tally(10, 9, false)), secs(1427));
@@ -493,13 +493,13 @@ mod tests {
         assert_eq!(flow.deadline(tally(11, 9, true)), secs(1427), "and what is lost is told of");
     }
 
-    /// When time is up, unreliable messages count as lost and the flow ends normally; a reliable flow ends as out of time.
+    /// At the time limit, unreliable messages count as lost and the flow ends normally; a reliable flow ends as out of time.
     #[test]
-    fn a_late_limit_ends_datagrams_well() {
+    fn a_late_limit_ends_datagrams_normally() {
         let workload = "kind = 'oneway'\nlate_limit = '1s'";
         for (transport, well) in [("udp", true), ("tcp", false)] {
             let (mut flow, _) = after_nine(transport, workload);
-            // The schedule continues for long, so there is no end yet.
+            // The schedule continues for long, so the flow has not ended.
             let before = tally(20, 9, false);
             flow.note_delivery(secs(125), before);
             flow.check(secs(126), before);
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_of_quic_are_lost_without_a_word_and_sip_tells_what_it_gives_up() {
+    fn quic_datagrams_are_lost_silently_and_sip_reports_abandoned_messages() {
         let silence = |transport: &str| limits(transport, ONEWAY).silence;
         assert_eq!(silence("quic:datagrams"), Some(SILENCE));
         assert_eq!(silence("quic"), None);

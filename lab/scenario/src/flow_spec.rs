@@ -9,7 +9,7 @@ use crate::background::BackgroundFlow;
 use crate::onward::OnwardFlow;
 use crate::{OnwardRequests, Scenario, ScenarioError};
 
-/// A flow as its table in the experiment defines it; an entry of the background stands for all its copies.
+/// A flow as its table in the experiment defines it; an entry of the background represents all its copies.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowSpec<'s> {
     /// Position of the flow's table.
@@ -62,7 +62,7 @@ impl<'s> FlowSpec<'s> {
         [self.workload.from(), self.workload.to()]
     }
 
-    /// Returns the least number of connections that all copies of the flow open.
+    /// Returns the minimum number of connections that all copies of the flow open.
     pub(crate) fn connections(&self) -> u64 {
         // The number of connections of an endless flow is not limited.
         let messages = self.messages.unwrap_or(1);
@@ -163,7 +163,7 @@ fn check_messages(messages: u64) -> Result<(), ScenarioError> {
 mod tests {
     use super::*;
 
-    /// `net/sctp/socket.c` sctp_sendmsg_parse: EMSGSIZE. The scenario is refused before the run.
+    /// `net/sctp/socket.c`, sctp_sendmsg_parse(): EMSGSIZE. The scenario is rejected before the run.
     #[test]
     fn a_message_fits_into_the_send_buffer_of_sctp() {
         let check = |transport: &str, size: u64| {

@@ -66,7 +66,7 @@ impl Selector {
     }
 }
 
-/// Reads `.name` or `.*`; returns the rest of the text too. RFC 9535 section 2.5.1
+/// Parses `.name` or `.*`; also returns the rest of the text. RFC 9535 section 2.5.1
 fn shorthand(text: &str) -> Result<(Selector, &str), String> {
     let name =
         text.strip_prefix('.').ok_or_else(|| format!("{text:?}: a dot or a bracket is missing before it"))?;
@@ -81,7 +81,7 @@ fn shorthand(text: &str) -> Result<(Selector, &str), String> {
     Ok((Selector::Name(name[..end].to_owned()), &name[end..]))
 }
 
-/// Reads `'name']`, `"name"]`, `-1]` or `*]`; returns the rest of the text too. RFC 9535 section 2.3
+/// Parses `'name']`, `"name"]`, `-1]` or `*]`; also returns the rest of the text. RFC 9535 section 2.3
 fn in_brackets(text: &str) -> Result<(Selector, &str), String> {
     let quoted =
         text.strip_prefix('\'').map(|rest| (rest, "']")).or(text.strip_prefix('"').map(|rest| (rest, "\"]")));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn unsupported_paths_are_refused() {
         for wrong in
             ["", "end.x", "$end", "$.", "$.1", "$..x", "$[", "$['x", "$[1:2]", "$[?@.x]", "$[1", "$ .x"]
         {

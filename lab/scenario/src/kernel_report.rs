@@ -15,7 +15,7 @@ pub struct KernelReport {
     /// The engine or machine on which the run took place, and its mode.
     #[serde(default)]
     pub provenance: String,
-    /// What makes the results less reliable, and how to avoid it.
+    /// The circumstances that make the results less reliable, and how to avoid them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,
     /// The clock source of the kernel, such as `tsc`.
@@ -50,7 +50,7 @@ pub struct KernelReport {
 }
 
 impl KernelReport {
-    /// Adds a caution.
+    /// Adds a caution, if there is one.
     pub fn warn(&mut self, of: Option<String>) {
         let all: Vec<String> = self.caution.take().into_iter().chain(of).collect();
         self.caution = (!all.is_empty()).then(|| all.join("; "));

@@ -21,7 +21,7 @@ pub struct MetricReader {
     pub take: MetricAggregation,
     /// Unit of the metric; empty if it has none.
     pub unit: String,
-    /// Which of two values is the better one.
+    /// Which of two values is better.
     pub better: Better,
 }
 
@@ -59,19 +59,19 @@ pub enum MetricAggregation {
     First,
     /// The last.
     Last,
-    /// The least.
+    /// The smallest.
     Least,
-    /// The greatest.
+    /// The largest.
     Most,
 }
 
-/// Which of two numbers is the better one.
+/// Which of two numbers is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// The lesser.
+    /// The smaller one.
     Less,
-    /// The greater.
+    /// The larger one.
     More,
 }
 
@@ -148,7 +148,7 @@ impl From<MetricReader> for MetricTable {
     }
 }
 
-/// Returns the last line of a regular expression's error, which says what is wrong; the lines before it mark the position.
+/// Returns the last line of a regular expression's error, which describes it; the lines before it mark the position.
 fn unread(regex: &str, problem: &regex_lite::Error) -> String {
     let problem = problem.to_string();
     let last = problem.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
@@ -156,7 +156,7 @@ fn unread(regex: &str, problem: &regex_lite::Error) -> String {
 }
 
 impl Better {
-    /// Returns the default: less for times, more for everything else.
+    /// Returns the default for a unit: less for times, more for everything else.
     fn usual(unit: &str) -> Self {
         if is_time(unit) { Self::Less } else { Self::More }
     }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_what_the_group_matches_and_of_several_their_mean_or_what_is_asked_for() {
+    fn a_metric_is_the_match_of_the_group_and_several_are_aggregated() {
         let text = "file 1 took 10.5 ms\nfile 2 took 20.5 ms\nfile 3 took long\n";
         let of = |more: &str| read(&format!("regex = 'took ([0-9.]+) ms'\n{more}")).unwrap().of(text);
         assert_eq!((of(""), of("take = 'sum'")), (Some(15.5), Some(31.0)));
@@ -254,7 +254,7 @@ mod tests {
 
     /// The paths are examples of RFC 9535 section 1.5.
     #[test]
-    fn a_path_finds_numbers_in_each_json_text_behind_whatever_stands_before() {
+    fn a_path_finds_numbers_in_each_json_text_after_other_lines() {
         let text = "warming up {…\n{\"end\": {\"bits\": 9.5e6, \"name\": \"x\"}, \"all\": [1, 2, 6]}\n{\"end\": {\"bits\": 10.5e6}}\nbye\n";
         let of = |path: &str| read(&format!("json = '{path}'")).unwrap().of(text);
         assert_eq!(of("$.end.bits"), Some(10e6));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_comes_back_and_times_are_better_if_less() {
+    fn metrics_survive_serialisation_and_shorter_times_are_better() {
         let reading = read("regex = 'a'\nunit = 'ms'\nfrom = '/out/x'").unwrap();
         assert_eq!((reading.better, &reading.from), (Better::Less, &MetricSource::File("/out/x".to_owned())));
         let text = serde_json::to_string(&reading).unwrap();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_the_cure() {
+    fn invalid_metrics_are_refused_with_a_remedy() {
         let problem = |toml: &str| read(toml).unwrap_err();
         assert!(problem("unit = 'ms'").contains("a `regex`"));
         assert!(problem("regex = 'a'\njson = '$'").contains("a `regex`"));

@@ -5,14 +5,14 @@ use hol_measure::{Record, Summarizer};
 
 use crate::Sample;
 
-/// Receives the records and samples of a run while it goes on, and can end it.
+/// Receives the records and samples of a run while it continues, and can end it.
 pub trait Observer {
-    /// Called when a message of a flow is settled; flow 0 is measured, the others are background flows. The records of a flow come in the
-    /// order of its schedule, one for each message, also for those that never arrived.
+    /// Called when a message of a flow is settled; flow 0 is measured, the others are background flows. The records of a flow are in the
+    /// order of its schedule, one for each message, including those that never arrived.
     fn record(&mut self, flow: usize, record: &Record);
 
-    /// Returns the interval of samples in the time of the world; `None`: no samples. In a world in which sampling takes time the digest
-    /// of the run changes, as with [`World::trace`](crate::World::trace).
+    /// Returns the interval of samples in the time of the world; `None` if there are none. In a world in which sampling takes time it
+    /// changes the digest of the run, like [`World::trace`](crate::World::trace).
     fn interval(&self) -> Option<Duration> {
         None
     }

@@ -23,7 +23,7 @@ pub struct OnwardRequests {
 pub struct OnwardFlow<'s> {
     /// The transport of the requests.
     pub transport: &'s TransportSpec,
-    /// The workload of the requests. The seed of the run has drawn the start.
+    /// The workload of the requests, with the start that the seed of the run has drawn.
     pub workload: WorkloadSpec,
     /// The seed of the flow's random numbers.
     pub seed: Seed,

@@ -11,42 +11,42 @@ use crate::{RunEnd, Scenario, ScenarioError};
 /// Connects the applications of a flow with applications of other flows on the same hosts.
 #[derive(Debug, Default)]
 pub struct OnwardLinks {
-    /// Queue from which a client takes the requests that it sends on behalf of a server.
+    /// The queue from which a client takes the requests that it sends on behalf of a server.
     pub asker: Option<OnwardClient>,
-    /// Requests that wait until the server has asked others.
+    /// The requests of a server that wait for replies from other servers.
     pub desk: Option<PendingRequests>,
 }
 
 impl Scenario {
-    /// Connects the flows: the measured one, `background` ones, then onward flows. `bell` returns the
-    /// callback that wakes the applications of a flow.
+    /// Returns the links of each flow: the measured one, `background` ones, then onward flows. `wake` returns the callback that wakes the
+    /// applications of a flow.
     pub fn link_onward_flows(
         &self,
         background: usize,
-        bell: impl Fn(usize) -> WakeCallback,
+        wake: impl Fn(usize) -> WakeCallback,
     ) -> Vec<OnwardLinks> {
         let (first, onward) = (1 + background, self.onward.iter().map(|onward| &onward.workload));
-        let mut tied: Vec<OnwardLinks> =
+        let mut links: Vec<OnwardLinks> =
             (0..first + self.onward.len()).map(|_| OnwardLinks::default()).collect();
         let mut asked: BTreeMap<&str, (PendingRequests, usize)> = BTreeMap::new();
         let flows = [(0, &self.workload)].into_iter().chain((first..).zip(onward));
         for (flow, workload) in flows {
             if let Some((desk, place)) = asked.get_mut(workload.from()).filter(|_| flow > 0) {
-                tied[flow].asker = Some(desk.asker(*place, bell(flow)));
+                links[flow].asker = Some(desk.asker(*place, wake(flow)));
                 *place += 1;
             }
-            let askers = self.asks(workload.to());
+            let askers = self.onward_count(workload.to());
             if askers > 0 {
                 let desk = PendingRequests::new(askers);
-                desk.on_ready(bell(flow));
-                tied[flow].desk = Some(desk.clone());
+                desk.on_ready(wake(flow));
+                links[flow].desk = Some(desk.clone());
                 asked.insert(workload.to(), (desk, 0));
             }
         }
-        tied
+        links
     }
 
-    /// Returns why the measured flow ended. If it stalled, the reason is the first of the `onward` flows that failed.
+    /// Returns why the measured flow ended: if it stalled, the reason is the first of the `onward` flows that failed.
     pub fn end_of_measured(
         &self,
         measured: RunEnd,
@@ -59,13 +59,12 @@ impl Scenario {
         failed.map_or(measured, |reason| RunEnd::Failed { reason: reason.into() })
     }
 
-    /// Returns the number of servers that a server asks before it answers.
-    fn asks(&self, server: &str) -> usize {
+    /// Returns the number of requests that a server sends to other servers before it replies.
+    fn onward_count(&self, server: &str) -> usize {
         self.onward.iter().filter(|onward| onward.workload.from() == server).count()
     }
 
-    /// Checks that every onward flow starts at a server that receives requests, and ends at a server that
-    /// does not depend on it.
+    /// Checks that every onward flow starts at a server that receives requests, and ends at a server that does not depend on it.
     pub(crate) fn check_onward(&self) -> Result<(), ScenarioError> {
         if !self.onward.is_empty() && !is_answered(&self.workload) {
             return Err(ScenarioError::NotAnswered(self.workload.kind.workload().name()));
@@ -90,8 +89,8 @@ impl Scenario {
         if !reached.contains(&from) {
             return Err(ScenarioError::AsksUnasked(from.to_owned()));
         }
-        // So there is no cycle either.
-        if reached.contains(&to) && self.asks(to) > 0 {
+        // This also excludes cycles.
+        if reached.contains(&to) && self.onward_count(to) > 0 {
             return Err(ScenarioError::AskedByTwo(to.to_owned()));
         }
         Ok(())
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_refused_with_its_cure() {
+    fn invalid_onward_flows_are_refused_with_a_remedy() {
         let refused = |asks: &[(&str, &str)], words: &str| {
             let problem = check(ECHO, asks).unwrap_err();
             assert!(problem.contains(words) && problem.contains("[[onward]] number "), "{problem}");
@@ -149,18 +148,18 @@ mod tests {
         assert!(bulk.contains("bulk has no requests with replies"), "{bulk}");
     }
 
-    /// The measured flow ends at b, which asks c twice and d; the first flow to d causes a further request.
+    /// The measured flow ends at b, which sends two requests to c and one to d; the first flow to d causes a further request.
     #[test]
-    fn each_flow_is_tied_to_those_that_it_waits_for() {
+    fn each_flow_is_linked_to_those_that_it_waits_for() {
         let scenario = scenario(ECHO, &[("b c", ECHO), ("b d", ECHO), ("d a", ECHO)]);
-        assert_eq!(["a", "b", "c", "d"].map(|server| scenario.asks(server)), [0, 2, 0, 1]);
-        let tied = scenario.link_onward_flows(2, |_| Box::new(|| ()));
+        assert_eq!(["a", "b", "c", "d"].map(|server| scenario.onward_count(server)), [0, 2, 0, 1]);
+        let links = scenario.link_onward_flows(2, |_| Box::new(|| ()));
         let shape: Vec<(bool, bool)> =
-            tied.iter().map(|tied| (tied.asker.is_some(), tied.desk.is_some())).collect();
+            links.iter().map(|links| (links.asker.is_some(), links.desk.is_some())).collect();
         let (measured, beside) = ((false, true), (false, false));
         assert_eq!(shape, [measured, beside, beside, (true, false), (true, true), (true, false)]);
         // Two onward flows depend on the measured flow, with different positions.
-        let places = |flow: usize| format!("{:?}", tied[flow].asker).contains("place: 1");
+        let places = |flow: usize| format!("{:?}", links[flow].asker).contains("place: 1");
         assert_eq!([3, 4, 5].map(places), [false, true, false]);
     }
 }

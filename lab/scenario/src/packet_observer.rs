@@ -9,9 +9,9 @@ use hol_network::{TapEvent, TapPoint};
 /// Observes every packet of a run at both ends of each hop.
 pub trait PacketObserver {
     /// Called when a packet passes an interface, or is dropped there.
-    fn observe(&mut self, sighting: &PacketEvent<'_>);
+    fn observe(&mut self, event: &PacketEvent<'_>);
 
-    /// Called with the TLS secrets of the packets that follow, in the format of a TLS key log. Packets of the model need none.
+    /// Called with the TLS secrets of the packets that follow, in the format of a TLS key log. Packets of the model are not encrypted.
     fn add_secrets(&mut self, _secrets: &str) {}
 }
 
@@ -31,7 +31,7 @@ pub struct PacketEvent<'p> {
 /// A packet, decoded or as octets.
 #[derive(Debug)]
 pub enum Packet<'p> {
-    /// Decoded, as our endpoints represent it.
+    /// Decoded, as this project's endpoints represent it.
     Value(&'p hol_wire::Packet),
     /// As captured, starting with its IP header.
     Octets(&'p [u8]),

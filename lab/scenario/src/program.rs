@@ -20,8 +20,8 @@ pub struct Program {
     /// Start time, counted from when all services are ready; for a service, from the start of the run. Default at once.
     #[serde(default)]
     pub start: Duration,
-    /// When to send SIGTERM to the program, from the same origin as `start`. Default: to services when all
-    /// other programs have ended, to others never.
+    /// When to send SIGTERM to the program, counted as `start` is. Default: services get it when all other programs have ended, other
+    /// programs never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
     /// When the program counts as ready. With this key it is a service: the run does not wait for it to end.
@@ -56,7 +56,7 @@ pub enum Command {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ready {
-    /// Ready once a socket on the program's node listens at this port, whatever the transport.
+    /// Ready once a socket on the program's node listens on this port, whatever the transport.
     Listens(u16),
     /// Ready once the program has printed this text on standard output or standard error.
     Prints(String),
@@ -70,9 +70,9 @@ pub enum Ready {
 pub enum Content {
     /// A file with this text.
     Text(String),
-    /// A copy of this file or directory of the host.
+    /// A copy of this file or directory on the host.
     From(PathBuf),
-    /// A directory with the content of this archive of the host.
+    /// A directory with the contents of this tar archive on the host.
     Tar(PathBuf),
     /// A file of this size with fixed content.
     Size(ByteCount),
@@ -105,7 +105,7 @@ impl From<Root> for String {
 }
 
 impl Command {
-    /// Returns the argument vector to be executed.
+    /// Returns the argument vector.
     pub fn words(&self) -> Vec<String> {
         match self {
             Self::Line(line) => ["/bin/sh", "-c", line].map(str::to_owned).to_vec(),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_a_line_or_words_and_a_service_if_it_says_when_it_is_ready() {
+    fn a_program_is_a_line_or_words_and_with_ready_a_service() {
         let curl = read("node = \"client\"\ncommand = \"curl -s http://server/\"").unwrap();
         assert_eq!(curl.command.words(), ["/bin/sh", "-c", "curl -s http://server/"]);
         assert!(curl.is_awaited());
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_the_cure() {
+    fn invalid_programs_are_refused_with_a_remedy() {
         let problem = |more: &str| {
             read(&format!("node = \"a\"\n{more}")).and_then(|program| Ok(program.check()?)).unwrap_err()
         };
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_words_and_what_stands_between_a_shells_signs() {
+    fn names_are_words_and_the_parts_between_shell_operators() {
         let line = Command::Line("cd /srv && PATH=/x nginx -c 'a.conf' | tee log".into());
         let names = ["cd", "/srv", "PATH", "/x", "nginx", "-c", "a.conf", "tee", "log"];
         assert_eq!(

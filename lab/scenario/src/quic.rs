@@ -14,8 +14,8 @@ pub fn check_quic(
     workload: &WorkloadSpec,
     network: &Topology,
 ) -> Result<(), String> {
-    /// The octets of a short header, the authentication tag, and the type and length of the frame.
-    const AROUND: u64 = 1 + 8 + 4 + 16 + 9;
+    /// Octets of a short header, the authentication tag, and the type and length of the frame.
+    const OVERHEAD: u64 = 1 + 8 + 4 + 16 + 9;
     let Protocol::Quic { config, carriage, .. } = transport.protocol() else { return Ok(()) };
     let (mtu, headers) = (network.smallest_mtu(), (network.ip().header() + Datagram::HEADER) as u64);
     let least = Config::LEAST_MTU + headers;
@@ -24,7 +24,7 @@ pub fn check_quic(
             "QUIC needs an MTU of at least {least} octets (RFC 9000 section 14), but the network has {mtu}; raise `mtu`"
         ));
     }
-    let room = config.mtu.0.min(mtu - headers) - AROUND;
+    let room = config.mtu.0.min(mtu - headers) - OVERHEAD;
     match workload.longest() {
         Some(size) if *carriage == MessageMapping::Datagrams && size > room => Err(format!(
             "a message of {size} octets does not fit into a DATAGRAM frame of {room}; lower `size`, or `packet` of media, raise the transport's `mtu`, or use quic without datagrams"
@@ -46,7 +46,7 @@ mod tests {
         check_quic(&transport.parse().unwrap(), &toml::from_str(workload).unwrap(), &network)
     }
 
-    /// RFC 9000 section 14: a path carries UDP datagrams of 1200 octets, plus 28 octets of UDP and IP headers.
+    /// RFC 9000 section 14: the path must carry UDP datagrams of 1200 octets, plus 28 octets of UDP and IP headers.
     #[test]
     fn a_path_carries_1200_octets() {
         let oneway = "kind = 'oneway'";

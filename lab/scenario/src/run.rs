@@ -26,16 +26,15 @@ pub struct RunSummary {
     pub endpoints: Option<[Statistics; 2]>,
     /// The time from the workload's start until every connection was open and the schedule began; `None` if that never happened.
     pub connect_time: Option<Duration>,
-    /// When the last message was settled or the run was given up. Connections close later.
+    /// The time at which the last message was settled or the run was aborted. Connections close later.
     pub ended: Time,
-    /// When every connection had closed in an orderly way; `None` if one did not, or if the world does not
-    /// observe it.
+    /// The time at which every connection had closed in order; `None` if one did not, or if the world does not observe it.
     pub closed: Option<Time>,
     /// Why the run ended.
     pub stopped: RunEnd,
     /// How each background flow ended, in the order of the scenario.
     pub background: Vec<BackgroundRun>,
-    /// What a world other than the model reports about itself.
+    /// What a kernel, or the machines of a live run, report; `None` in the model.
     pub facts: Option<Box<KernelReport>>,
     /// The files that programs wrote for the user, as a tar archive with a directory for each node; empty if
     /// there are none.

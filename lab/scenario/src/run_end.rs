@@ -16,16 +16,16 @@ pub enum RunEnd {
     BehindSchedule {
         /// The message.
         message: u64,
-        /// When it was due.
+        /// The time at which it was due.
         scheduled: Time,
-        /// When the run was given up.
+        /// The time at which the run was aborted.
         at: Time,
     },
-    /// Messages were under way, but nothing was delivered for longer than the transport takes to fail.
+    /// Messages were in flight, but nothing was delivered for longer than the transport takes to fail.
     Stalled {
         /// The time of the last delivery.
         since: Time,
-        /// When the run was given up.
+        /// The time at which the run was aborted.
         at: Time,
         /// Messages that were due and not settled.
         outstanding: u64,
@@ -35,7 +35,7 @@ pub enum RunEnd {
         /// The connect timeout.
         within: Duration,
     },
-    /// Messages were still under way when the late limit, or 120 s, had passed after the end of the schedule.
+    /// Messages were still in flight when the late limit, or 120 s, had passed after the end of the schedule.
     OutOfTime {
         /// Messages that were due and not settled.
         outstanding: u64,
@@ -45,7 +45,7 @@ pub enum RunEnd {
         /// The reason, in the RFC's words.
         reason: Cow<'static, str>,
     },
-    /// One of the user's programs did not end as it should.
+    /// One of the user's programs failed.
     Program {
         /// The program, how it ended, and its last output.
         problem: String,
@@ -58,7 +58,7 @@ impl RunEnd {
         (*self != Self::Finished).then(|| self.to_string())
     }
 
-    /// Returns the end on a clock that started `by` earlier.
+    /// Returns the end with its times on a clock that started `by` earlier.
     pub fn shifted_by(self, by: Duration) -> Self {
         match self {
             Self::BehindSchedule { message, scheduled, at } => {
@@ -71,7 +71,7 @@ impl RunEnd {
         }
     }
 
-    /// Returns the end of a run whose application gave up at `at`.
+    /// Returns the end of a run whose application aborted at `at`.
     pub(crate) fn by(quit: AbortReason, at: Time) -> Self {
         match quit {
             AbortReason::BehindSchedule { message, scheduled } => {

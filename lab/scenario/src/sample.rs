@@ -69,8 +69,7 @@ impl Sample {
     /// The shortest interval of samples.
     pub const SHORTEST_INTERVAL: Duration = Duration::from_micros(10);
 
-    /// Returns the sample with this flow index, on the clock of the run, which started `late` before the
-    /// flow.
+    /// Returns the sample with this flow index, on the clock of the run, which started `late` before the flow.
     #[must_use]
     pub fn of_flow(self, flow: u32, late: Duration) -> Self {
         let of = match self.of {

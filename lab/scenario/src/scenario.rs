@@ -144,7 +144,7 @@ impl Scenario {
         self.hosts.iter().filter_map(|(name, host)| Some((name.as_str(), host.processor()?))).collect()
     }
 
-    /// Returns the measured workload in a run with this seed: a `spread` makes the seed draw its start.
+    /// Returns the measured workload in a run with this seed, which draws the start within `spread`.
     pub fn measured(&self, seed: Seed) -> WorkloadSpec {
         self.workload.started(seed)
     }

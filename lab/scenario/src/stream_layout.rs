@@ -1,5 +1,4 @@
-//! Derives the streams and connections over which a workload spreads its messages from a transport. Every
-//! world uses this.
+//! Derives the streams and connections over which a workload spreads its messages from a transport, in the same way for every world.
 
 use hol_quic::MessageMapping;
 use hol_stack::{Protocol, Tls, TransportSpec};
@@ -23,8 +22,8 @@ pub fn stream_layout(transport: &TransportSpec) -> StreamLayout {
 /// Returns the sizes of a handshake with X25519, a server name and ALPN. The certificates are as long as QUIC's
 /// (`handshake_flight` of its stack): a leaf and an intermediate with P-256 keys.
 const fn handshake(tls: Tls) -> Handshake {
-    /// A record of TLS 1.3 around its content, and the `ChangeCipherSpec` of RFC 8446 appendix D.4.
-    const AROUND: u16 = 22;
+    /// Octets of a TLS 1.3 record in addition to its content.
+    const RECORD_OVERHEAD: u16 = 22;
     const CHANGE_CIPHER_SPEC: u16 = 6;
     const CLIENT_HELLO: u16 = 5 + 256;
     /// `pre_shared_key` with a ticket of 200 octets and a binder of SHA-256, and `psk_key_exchange_modes`.
@@ -33,25 +32,25 @@ const fn handshake(tls: Tls) -> Handshake {
     const CERTIFICATES: u16 = 2500;
     const FINISHED: u16 = 4 + 32;
     const EXTENSIONS: u16 = 4 + 2 + 11;
-    const CLIENT_FINISHED: u16 = CHANGE_CIPHER_SPEC + FINISHED + AROUND;
+    const CLIENT_FINISHED: u16 = CHANGE_CIPHER_SPEC + FINISHED + RECORD_OVERHEAD;
     match tls {
         Tls::Full => Handshake {
             hello: CLIENT_HELLO,
-            answer: SERVER_HELLO + CERTIFICATES + AROUND,
+            answer: SERVER_HELLO + CERTIFICATES + RECORD_OVERHEAD,
             finished: CLIENT_FINISHED,
             is_early: false,
         },
         Tls::Resumed => Handshake {
             hello: CLIENT_HELLO + TICKET,
-            answer: SERVER_HELLO + 6 + EXTENSIONS + FINISHED + AROUND,
+            answer: SERVER_HELLO + 6 + EXTENSIONS + FINISHED + RECORD_OVERHEAD,
             finished: CLIENT_FINISHED,
             is_early: false,
         },
         Tls::Early => Handshake {
             hello: CLIENT_HELLO + TICKET + 4 + CHANGE_CIPHER_SPEC,
-            answer: SERVER_HELLO + 6 + EXTENSIONS + 4 + FINISHED + AROUND,
-            // EndOfEarlyData has a record of its own.
-            finished: 4 + AROUND + FINISHED + AROUND,
+            answer: SERVER_HELLO + 6 + EXTENSIONS + 4 + FINISHED + RECORD_OVERHEAD,
+            // EndOfEarlyData is in its own record.
+            finished: 4 + RECORD_OVERHEAD + FINISHED + RECORD_OVERHEAD,
             is_early: true,
         },
     }

@@ -1,4 +1,4 @@
-//! Serialises a transport as the text that the user wrote. Reading it again needs the same stacks.
+//! Serialises a transport as the text that the user wrote. Reading it requires the same stacks.
 
 use hol_stack::TransportSpec;
 use serde::de::{Deserialize, Deserializer, Error};

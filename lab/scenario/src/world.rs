@@ -8,24 +8,25 @@ use serde_json::Value;
 
 use crate::{Observer, PacketObserver, Run, RunSummary, Scenario};
 
-/// A place in which runs are performed: our endpoints on simulated links, a Linux kernel in a virtual machine, or real hosts.
+/// An environment in which runs are performed: this project's endpoints on simulated links, a Linux kernel in a virtual machine, or real
+/// hosts.
 ///
 /// Code that uses a world does not depend on which one it is; every difference that matters is a method here.
 pub trait World: fmt::Debug + Send + Sync {
-    /// Returns its full name: `"model"`, `"kernel:6.12.94+deb12-amd64"`.
+    /// Returns the full name of the world: `"model"`, `"kernel:6.12.94+deb12-amd64"`.
     fn name(&self) -> String;
 
-    /// Returns what it runs on, as far as results may depend on it. It is part of a point's identity, so that results of two engines
-    /// are never mixed. Empty if this program's version decides everything.
+    /// Returns the engine or machine of the world, as far as results may depend on it. It is part of a point's identity, so that results of
+    /// two engines are never mixed. Empty if results depend only on this program's version.
     fn provenance(&self) -> Result<String, RunError>;
 
-    /// Returns the settings of a scenario's transport that affect this world's results, and what its programs are built from.
+    /// Returns the settings of a scenario's transport that affect this world's results, and the digest of its programs.
     fn recorded_settings(&self, scenario: &Scenario) -> Value;
 
-    /// Refuses scenarios that it cannot run. The caller has checked that the scenario does not contradict itself.
+    /// Checks that the world can run a scenario. The caller has checked that the scenario does not contradict itself.
     fn check(&self, scenario: &Scenario) -> Result<(), RunError>;
 
-    /// Refuses more runs at the same time than the machine has memory for.
+    /// Checks that the machine has memory for this many simultaneous runs.
     fn make_room(&self, runs: usize) -> Result<(), RunError> {
         let _ = runs;
         Ok(())
@@ -34,7 +35,7 @@ pub trait World: fmt::Debug + Send + Sync {
     /// Returns the approximate cost of a run.
     fn cost(&self) -> Cost;
 
-    /// Returns whether the same scenario and seed give the same run. False where time is real.
+    /// Returns whether the same scenario and seed give the same run, which is not the case in real time.
     fn is_repeatable(&self) -> bool {
         true
     }
@@ -62,12 +63,13 @@ pub trait World: fmt::Debug + Send + Sync {
         Run::collect(|observer| self.follow(scenario, seed, observer))
     }
 
-    /// As [`run`](Self::run), but passes every packet to an observer. In a world in which that takes time the digest changes.
+    /// Runs a scenario like [`run`](Self::run), and passes every packet to an observer. In a world in which that takes time it changes the
+    /// digest.
     fn trace(
         &self,
         scenario: &Scenario,
         seed: Seed,
-        witness: &mut dyn PacketObserver,
+        observer: &mut dyn PacketObserver,
     ) -> Result<Run, RunError>;
 
     /// Returns the interface that observes packets on every hop, if the world has one.
@@ -91,7 +93,7 @@ pub struct Cost {
     pub message: u64,
 }
 
-/// Why a run was not performed.
+/// The reason why a run was not performed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The world cannot run this scenario: the reason, and how to avoid it.

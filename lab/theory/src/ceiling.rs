@@ -23,7 +23,7 @@ impl Stream {
     /// Returns the goodput from the first message sent to the last delivered, in kbit/s.
     pub fn ceiling_kbps(&self) -> f64 {
         let serialization = self.on_wire * 8.0 / self.rate.bits_per_second() as f64;
-        // The slower of the sender and the bottleneck sets the pace between the first message and the last.
+        // The slower of the sender and the bottleneck determines the time between two messages.
         let pace = serialization.max(self.interval.as_secs_f64());
         let span = (self.messages - 1) as f64 * pace + serialization + self.delay.as_secs_f64();
         (self.messages * self.size) as f64 * 8.0 / span / 1e3
@@ -40,10 +40,10 @@ mod tests {
         Stream { messages, size: 500, on_wire, interval, rate, delay }.ceiling_kbps()
     }
 
-    // Eklund 2004, 400 kbit/s and messages of 500 octets, in packets without headers, with those of SCTP (548), and in
-    // TCP segments of 1448 octets.
+    // Eklund 2004, 400 kbit/s and messages of 500 octets: in packets without headers, with SCTP's headers (548), and in TCP segments of
+    // 1448 octets.
     #[test]
-    fn a_full_line_carries_its_rate_less_headers_and_one_delay() {
+    fn a_full_link_carries_its_rate_minus_headers_and_one_delay() {
         let tcp = 500.0 * 1500.0 / 1448.0;
         for (messages, on_wire, delay, expected) in [
             (100, 500.0, 75, 372.0),

@@ -6,16 +6,16 @@ use crate::{Recovery, Transfer};
 
 /// The distribution of the time between two transmissions of a packet.
 pub(crate) struct Detection {
-    /// ns until later packets reveal the first loss, each with its probability.
+    /// Times in ns until later packets reveal the first loss, each with its probability.
     first: Vec<(u64, f64)>,
-    /// ns until they reveal the loss of a retransmission; empty if only the timer does.
+    /// Times in ns until later packets reveal the loss of a retransmission; empty if only the timer does.
     again: Vec<(u64, f64)>,
     /// The retransmission timeout in ns, without back-off.
     pub rto: u64,
-    /// How much later than after a timeout the timer fires the first time, because the acknowledgement of the
-    /// packet before restarts it (which RFC 7765 corrects).
+    /// The delay of the timer at the first timeout in addition to the RTO, in ns, because the acknowledgement of the packet before restarts
+    /// it (which RFC 7765 corrects).
     restart: u64,
-    /// The maximum of back-off.
+    /// The maximum RTO after back-off, in ns.
     rto_max: u64,
 }
 
@@ -28,9 +28,9 @@ pub(crate) struct Step {
     pub timeouts: u32,
 }
 
-/// Later than every timer.
+/// A time in ns after which every timer has expired.
 const NEVER: u64 = u64::MAX / 4;
-/// Distributions are cut off at this probability; the rest goes to the timer.
+/// The probability at which distributions are truncated; the remainder is attributed to the timer.
 const REST: f64 = 1e-12;
 
 impl Detection {
@@ -46,7 +46,7 @@ impl Detection {
                 .map(|(n, probability)| (round_trip.saturating_add(n.saturating_mul(period)), probability))
                 .collect()
         };
-        // A report takes a packet and a SACK that both arrive.
+        // A report requires a packet and a SACK that both arrive.
         let reported = arrives * arrives;
         let tcp_rto = |rto_min: Duration| round_trip + rto_min.as_nanos();
         let (first, again, rto, rto_max) = match transfer.recovery {
@@ -64,7 +64,7 @@ impl Detection {
             }
             Recovery::TcpRack { rto_min } => {
                 let again = after(trials(1, reported));
-                // The reordering window, which three later packets close.
+                // The reordering window, or the time until three later packets end it.
                 let earliest = round_trip + (round_trip / 4).min(period.saturating_mul(3));
                 let first = again.iter().map(|(delay, p)| ((*delay).max(earliest), *p)).collect();
                 (first, again, tcp_rto(rto_min), 120_000_000_000)
@@ -73,8 +73,7 @@ impl Detection {
         Self { first, again, rto, restart: round_trip.saturating_sub(period), rto_max }
     }
 
-    /// Returns the times to the next transmission of a packet that was lost for the first time, or again,
-    /// after `timeouts` timeouts.
+    /// Returns the times to the next transmission of a packet that was lost, for the `first` time or again, after `timeouts` timeouts.
     pub fn steps(&self, first: bool, timeouts: u32) -> Vec<Step> {
         let backed_off = self.rto.saturating_mul(1 << timeouts.min(20)).min(self.rto_max.max(self.rto));
         let (fast, timer) =
@@ -98,7 +97,7 @@ fn trials(successes: u64, success: f64) -> Vec<(u64, f64)> {
     for n in (successes..).take_while(|_| success > 0.0) {
         law.push((n, probability));
         rest -= probability;
-        // Past the peak only: before it the probabilities grow.
+        // Only after the peak, because the probabilities grow before it.
         let grows = (n as f64) * (1.0 - success) > (n + 1 - successes) as f64;
         if rest < REST || (!grows && probability < REST) {
             break;
@@ -108,8 +107,8 @@ fn trials(successes: u64, success: f64) -> Vec<(u64, f64)> {
     law
 }
 
-/// Returns the distribution of packets until a TCP sender knows of three later arrivals. SACK blocks repeat
-/// what lost ACKs reported, so only an ACK lost at the third or after it delays.
+/// Returns the distribution of the number of packets until a TCP sender knows of three later arrivals. SACK blocks repeat the contents of
+/// lost ACKs, so only the loss of the third ACK or a later one delays the sender.
 fn duplicates(arrives: f64) -> Vec<(u64, f64)> {
     let told_later = trials(1, arrives * arrives);
     let mut law = vec![0.0; 4];

@@ -1,4 +1,4 @@
-//! How long a multihomed SCTP association continues to use a path that has failed.
+//! The time for which a multihomed SCTP association continues to use a path that has failed.
 
 use hol_base::Duration;
 

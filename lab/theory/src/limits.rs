@@ -4,35 +4,35 @@ use crate::Transfer;
 use crate::loss_delay::overlapping_timeouts;
 use crate::mathis::{Acks, mean_window};
 
-/// Why the closed form may not describe a transfer.
+/// A reason why the closed form may not describe a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum NotApplicable {
-    /// The distributions grow without bound as nothing arrives any more.
+    /// So few packets arrive that the distributions grow without bound.
     #[error("more than half of the packets are lost")]
     Loss,
-    /// Times outside the integer range of the closed form.
+    /// Times exceed the integer range of the closed form.
     #[error("a round trip, a timeout, or a time between messages of more than a day")]
     Times,
-    /// Losses keep the congestion window below what the rate needs: messages wait at the sender.
+    /// Losses keep the congestion window below what the rate needs, so messages wait at the sender.
     ///
-    /// Counted in packets, as Linux TCP does. SCTP counts octets, so small messages may still fit.
+    /// Counted in packets, as in Linux TCP. SCTP counts octets, so small messages may still fit.
     #[error("{in_flight:.0} packets in flight, but losses keep cwnd near {window:.0}")]
     Window {
-        /// Packets in flight at the rate asked for, per connection.
+        /// Packets in flight at the requested rate, per connection.
         in_flight: f64,
         /// Mean congestion window in packets.
         window: f64,
     },
-    /// Timeouts overlap, so that one repairs many losses: the closed form, which adds them, is too high.
+    /// Timeouts overlap, so one retransmits many lost packets: the closed form, which adds up timeouts, is too high.
     #[error("{overlap:.2} further timeouts begin during one: they repair each other's losses")]
     Timeouts {
-        /// Mean number of timeouts that begin while one lasts.
+        /// Mean number of timeouts that begin during another one.
         overlap: f64,
     },
 }
 
-/// Up to here the closed form is within 5 % of the event simulation.
-const MOST_OVERLAP: f64 = 0.08;
+/// The largest overlap at which the closed form is within 5 % of the event simulation.
+const MAX_OVERLAP: f64 = 0.08;
 
 /// A day in ns.
 const DAY: u64 = 86_400_000_000_000;
@@ -52,5 +52,5 @@ pub fn applies(transfer: &Transfer) -> Result<(), NotApplicable> {
         return Err(NotApplicable::Window { in_flight, window });
     }
     let overlap = overlapping_timeouts(transfer);
-    if overlap > MOST_OVERLAP { Err(NotApplicable::Timeouts { overlap }) } else { Ok(()) }
+    if overlap > MAX_OVERLAP { Err(NotApplicable::Timeouts { overlap }) } else { Ok(()) }
 }

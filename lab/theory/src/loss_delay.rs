@@ -12,12 +12,12 @@ use crate::{Recovery, Transfer};
 pub(crate) struct Level {
     /// Delay in addition to the one-way delay, in ns.
     pub delay: u64,
-    /// Probability of a delay of at least this.
+    /// Probability that the delay is at least this long.
     pub reached: f64,
 }
 
 /// Maximum consecutive losses of one packet that are considered.
-const MOST_LOSSES: u32 = 32;
+const MAX_LOSSES: u32 = 32;
 
 /// Returns the distribution of `X`, ascending; empty without loss.
 pub(crate) fn levels(transfer: &Transfer) -> Vec<Level> {
@@ -30,15 +30,14 @@ pub(crate) fn levels(transfer: &Transfer) -> Vec<Level> {
     delays.into_iter().map(|(delay, reached)| Level { delay, reached }).collect()
 }
 
-/// Returns the delays above zero with their probabilities: lost once and then arrived, twice and then
-/// arrived, …
+/// Returns the probability of each delay above zero. A packet is delayed if one or more of its transmissions are lost.
 fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
     let (loss, detection) = (transfer.loss.value(), Detection::of(transfer));
     let ideal = matches!(transfer.recovery, Recovery::Ideal { .. });
     let mut arrived = BTreeMap::new();
-    // The probability that the next transmission is this late, after this many timeouts.
+    // The probability of each delay of the next transmission and number of timeouts before it.
     let mut sent = BTreeMap::from([((0u64, 0), 1.0)]);
-    for losses in 1..=MOST_LOSSES {
+    for losses in 1..=MAX_LOSSES {
         let mut again = BTreeMap::new();
         for ((late, timeouts), probability) in sent {
             for step in detection.steps(losses == 1, timeouts) {
@@ -68,7 +67,7 @@ fn negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
     probability * delay * (1.0 + delay / (2.0 * spacing)) < 10.0
 }
 
-/// Returns the mean number of timeouts that begin while one lasts, on one connection.
+/// Returns the mean number of timeouts that begin during another one, on one connection.
 pub(crate) fn overlapping_timeouts(transfer: &Transfer) -> f64 {
     let (loss, detection) = (transfer.loss.value(), Detection::of(transfer));
     let by_timer = |first| -> f64 {

@@ -1,7 +1,7 @@
 //! A small event simulation, independent of the model world, as a cross-check.
 //!
-//! It simulates packets, acknowledgements and timers one by one, with losses of both, and leaves out
-//! everything else: congestion window, bundling, delayed acknowledgements, serialization.
+//! It simulates packets, acknowledgements and timers one by one, with losses of both, and omits everything else: congestion window,
+//! bundling, delayed acknowledgements, serialization.
 
 mod sender;
 
@@ -25,7 +25,7 @@ pub fn simulate(transfer: &Transfer, seed: Seed, n: usize) -> Vec<f64> {
     world.requested.iter().zip(&world.answered).map(took).collect()
 }
 
-/// Which way, and on which connection of that direction.
+/// A direction (0 for requests, 1 for replies), and a connection of it.
 type Channel = (usize, usize);
 const UP: usize = 0;
 const DOWN: usize = 1;
@@ -36,7 +36,7 @@ enum Event {
     Request(usize),
     /// A packet of a channel arrives.
     Data(Channel, usize),
-    /// The sender of a channel learns the first arrivals of the receiver, up to this number.
+    /// The sender of a channel learns of the receiver's first arrivals, up to this number.
     Ack(Channel, usize),
     /// A timer of a channel's sender, unless it has been set again.
     Timer(Channel),
@@ -47,7 +47,7 @@ struct Direction {
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
     arrived: Vec<bool>,
-    /// The next message of each stream that the application gets.
+    /// The next message to be delivered on each stream.
     next: BTreeMap<usize, usize>,
     losses: Rng,
 }
@@ -66,7 +66,7 @@ struct Receiver {
 struct Transmission<'a> {
     transfer: &'a Transfer,
     now: u64,
-    /// Time, tie breaker in order of creation, event.
+    /// The events by time, then by order of creation.
     agenda: BinaryHeap<Reverse<(u64, u64, Event)>>,
     scheduled: u64,
     directions: [Direction; 2],
@@ -168,7 +168,7 @@ impl<'a> Transmission<'a> {
         matches!(self.transfer.recovery, Recovery::Ideal { .. })
     }
 
-    /// Timers that were set again stay in the agenda; their sender ignores them.
+    /// Adds an event for the current timer. Events of earlier timers stay in the agenda; the sender ignores them.
     fn set_timer(&mut self, channel: Channel) {
         if let Some(deadline) = self.directions[channel.0].senders[channel.1].newly_set() {
             self.at(deadline, Event::Timer(channel));
@@ -184,7 +184,7 @@ impl<'a> Transmission<'a> {
         }
         let (known, message) = (receiver.log.len(), receiver.messages[packet]);
         arrived[message] = true;
-        // Acknowledgements travel the other way, and are lost there.
+        // Acknowledgements are sent in the other direction, and may be lost there.
         if !self.lost(1 - way) || self.is_ideal() {
             self.at(self.now + self.transfer.one_way_delay.as_nanos(), Event::Ack(channel, known));
         }

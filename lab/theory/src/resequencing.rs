@@ -1,9 +1,9 @@
 //! How long messages wait for an earlier lost message of their stream.
 //!
-//! A message is delivered when it and everything before it on its stream have arrived. The `i`-th message
-//! before it was sent `i s` earlier; if that arrives `X_i` late, this one is late by at least `X_i - i s`.
-//! So its delay is `W = max over i of (X_i - i s)`, and with independent `X_i` the distribution of `W` is a
-//! product over `i` (the model idea of Kiesel and Scharf, Networking 2006, LNCS 3976, pages 451–462).
+//! A message is delivered when it and everything before it on its stream have arrived. The `i`-th message before it was sent `i s` earlier;
+//! if that one arrives `X_i` late, this one is late by at least `X_i - i s`. So its delay is `W = max over i of (X_i - i s)`, and with
+//! independent `X_i` the distribution of `W` is a product over `i` (the model idea of Kiesel and Scharf, Networking 2006, LNCS 3976, pages
+//! 451–462).
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,11 @@ use hol_base::Duration;
 use crate::loss_delay::{Level, levels};
 use crate::{Arrivals, Transfer};
 
-/// A continuous distribution, or one with very many steps, is cut into parts no longer than this fraction of
-/// a delay.
+/// The number of parts into which a delay is divided at least, for a continuous distribution or one with very many steps.
 const FINENESS: u64 = 256;
 
-/// The distribution of the resequencing delay of one direction: by how much a message is delivered later
-/// than undisturbed, because it was lost or because it waits for another one. All times in ns.
+/// The distribution of the resequencing delay of one direction: the delay of a message because it was lost or because it waits for another
+/// one. All times in ns.
 pub(crate) struct DelayDistribution {
     levels: Vec<Level>,
     /// Mean time between two messages of a stream.
@@ -40,8 +39,8 @@ impl DelayDistribution {
         }
     }
 
-    /// Returns the product of `F(x + i s)` over all `i >= 0`: `F` is constant between levels, so count the
-    /// factors.
+    /// Returns the product of `F(x + i s)` over all `i >= 0`. `F` is constant between levels, so equal factors are counted and raised to a
+    /// power.
     fn periodic(&self, x: u64) -> f64 {
         let mut counted = 0;
         let mut log = 0.0;
@@ -55,7 +54,7 @@ impl DelayDistribution {
         log.exp()
     }
 
-    /// `F(x) exp(-mu * integral of 1 - F from x)`: losses still awaited are a Poisson process, too.
+    /// Returns `F(x) exp(-mu * integral of 1 - F from x)`: the losses for which messages still wait are a Poisson process, too.
     fn poisson(&self, x: u64) -> f64 {
         let (mut below, mut integral, mut lost) = (0, 0.0, None);
         for Level { delay, reached } in &self.levels {
@@ -68,9 +67,9 @@ impl DelayDistribution {
         (1.0 - lost.unwrap_or(0.0)) * (-integral / self.spacing as f64).exp()
     }
 
-    /// Delays, ascending, between which the law is constant or nearly so.
+    /// Returns delays in ascending order, between which the distribution is constant or nearly so.
     fn values(&self) -> Vec<u64> {
-        // Steps are where a level is a whole number of spacings away: as many kinds as there are remainders.
+        // A step is where a level is a whole number of spacings away, so there are as many kinds of steps as remainders.
         let remainders: BTreeSet<u64> = self.levels.iter().map(|level| level.delay % self.spacing).collect();
         let mut values = vec![0];
         let mut below = 0;
@@ -93,7 +92,7 @@ impl DelayDistribution {
         values
     }
 
-    /// Delays with their probabilities: jumps where they are, what lies between two values at its middle.
+    /// Returns delays with their probabilities: each jump at its position, the probability between two values at the middle.
     fn atoms(&self) -> Vec<(u64, f64)> {
         let (mut below, mut reached) = (0u64, 0.0);
         let mut atoms = Vec::new();
@@ -125,7 +124,7 @@ impl DelayDistribution {
 }
 
 impl Transfer {
-    /// Mean response time in ms: a round trip, and the resequencing delay of both directions.
+    /// Returns the mean response time in ms: a round trip, and the resequencing delay of both directions.
     pub fn mean_response(&self) -> f64 {
         (self.round_trip() as f64 + 2.0 * DelayDistribution::of(self).mean()) / 1e6
     }

@@ -1,11 +1,10 @@
-//! The transfer in the models: requests one way, replies the other, over a path with loss.
+//! The transfer that the models describe: requests in one direction, replies in the other, over a path with loss.
 
 use hol_base::{Duration, Frequency, Ratio};
 
-/// Requests and replies, one message per packet, on a path that delays all packets alike and loses each
-/// independently.
+/// Requests and replies, one message per packet, on a path that delays all packets equally and loses each independently.
 ///
-/// Both directions are alike; every reply is sent when its request is delivered.
+/// Both directions are equal; every reply is sent when its request is delivered.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transfer {
     /// Requests per second.
@@ -16,28 +15,28 @@ pub struct Transfer {
     pub loss: Ratio,
     /// Streams of the association, or parallel connections if the recovery is TCP's; used in turn.
     pub streams: u32,
-    /// When requests are sent.
+    /// The process by which requests are sent.
     pub arrivals: Arrivals,
     /// How a lost packet is detected and retransmitted.
     pub recovery: Recovery,
 }
 
-/// The process that the requests follow.
+/// The process by which requests are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrivals {
-    /// At equal distances.
+    /// At equal intervals.
     Periodic,
-    /// Exponential intervals. The closed form then treats each stream's messages as Poisson, too, as if
-    /// streams were drawn at random; taken in turn they are more regular, and wait less.
+    /// At exponentially distributed intervals. The closed form then treats each stream's messages as Poisson, too, as if streams were drawn
+    /// at random; used in turn they are more regular, and wait less.
     Poisson,
 }
 
 /// How a lost packet is detected and retransmitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
-    /// When `reports` later packets were acknowledged; no retransmission and no report is ever lost.
+    /// After `reports` later packets were acknowledged; no retransmission and no report is ever lost.
     Ideal {
-        /// Missing reports that it takes.
+        /// Number of missing reports after which a packet is retransmitted.
         reports: u32,
     },
     /// SCTP's fast retransmit after three missing reports (RFC 9260 section 7.2.4).
@@ -49,12 +48,12 @@ pub enum Recovery {
     },
     /// TCP with SACK and a duplicate threshold of three (RFC 6675), as in Linux in 2006.
     TcpDupThresh {
-        /// What the retransmission timeout adds to the round trip at least (Linux: 200 ms).
+        /// The minimum difference between the retransmission timeout and the round trip (Linux: 200 ms).
         rto_min: Duration,
     },
     /// TCP with RACK-TLP (RFC 8985), as in Linux today.
     TcpRack {
-        /// What the retransmission timeout adds to the round trip at least (Linux: 200 ms).
+        /// The minimum difference between the retransmission timeout and the round trip (Linux: 200 ms).
         rto_min: Duration,
     },
 }
@@ -80,7 +79,7 @@ impl Transfer {
         }
     }
 
-    /// Returns the number of connections, each with an acknowledgement space of its own.
+    /// Returns the number of connections, each with its own acknowledgements.
     pub(crate) fn connections(&self) -> u64 {
         match self.recovery {
             Recovery::Ideal { .. } | Recovery::Sctp { .. } => 1,

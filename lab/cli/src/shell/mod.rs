@@ -133,7 +133,7 @@ impl Shell {
         let experiment = Experiment::anywhere(&source.stem(), &source)?;
         let point = trace::point_of(experiment, self.point)?;
         let world = self.world(&source, &point)?;
-        let point = point.placed(&world).map_err(LabError::from)?;
+        let point = point.in_named_world(&world).map_err(LabError::from)?;
         Ok((source, point))
     }
 

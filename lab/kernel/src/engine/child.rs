@@ -26,7 +26,7 @@ pub(super) fn bind_to_parent(command: &mut Command) {
 /// Stops the process, or lets it continue.
 pub(super) fn set_paused(child: &Child, is_paused: bool) {
     let signal = if is_paused { Signal::SIGSTOP } else { Signal::SIGCONT };
-    // If it has ended, its exit status shows it.
+    // An error means that it has ended, which its exit status shows.
     let _ = kill(Pid::from_raw(child.id().cast_signed()), signal);
 }
 
@@ -37,18 +37,17 @@ pub(super) fn await_end(child: &Child) -> io::Result<()> {
     Ok(())
 }
 
-/// Kills the process and all that it started, and returns its exit status. Must not be called twice: the process ID may have been
-/// reused.
+/// Kills the process and its descendants, and returns its exit status. Must not be called twice: the process ID may have been reused.
 pub(super) fn end(child: &mut Child) -> io::Result<ExitStatus> {
     let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
     child.wait()
 }
 
-/// A process of the host. Dropping it kills the process and all that it started.
+/// A process of the host. Dropping it kills the process and its descendants.
 #[derive(Debug)]
 pub(crate) struct ChildProcess {
     child: Child,
-    /// Readable when the process has ended.
+    /// A descriptor that becomes readable when the process has ended.
     ending: OwnedFd,
     /// Whether [`end`](Self::end) has been called.
     is_over: bool,

@@ -22,7 +22,8 @@ pub(crate) trait Engine: Debug + Sync {
     /// Returns the engine and its mode for `image`, and for the user's programs on it. Does not boot a guest.
     fn provenance(&self, image: &Image, with_programs: bool) -> Result<Provenance, KernelError>;
 
-    /// Refuses, by name, what it cannot do with `image`, apart from what no kernel can do.
+    /// Returns an error that names the first feature of the scenario that the engine cannot run with `image`, apart from those that no
+    /// kernel has.
     fn check(&self, scenario: &Scenario, image: &Image) -> Result<(), KernelError>;
 
     /// Returns the host memory that a machine needs, in MiB.
@@ -37,7 +38,7 @@ pub(crate) trait Engine: Debug + Sync {
 
 /// A started kernel that is ready for jobs.
 pub(crate) trait KernelInstance: Debug + Send + Sync {
-    /// Runs `task` in a fresh guest. Calls `goes_on` several times per second, and returns [`KernelError::Interrupted`] once it is
+    /// Runs `task` in a fresh guest. Calls `goes_on` several times per second, and returns [`KernelError::Interrupted`] once it returns
     /// false.
     fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<TaskResult, KernelError>;
 

@@ -5,13 +5,13 @@ use std::time::Duration;
 use crate::KernelError;
 use crate::error::MachineFault;
 
-/// Interval of the checks whether a run goes on.
-const LOOK: Duration = Duration::from_millis(200);
+/// The interval at which a wait checks whether the run continues.
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The wall-clock time at which a machine is ended.
 #[derive(Debug)]
 pub(super) struct Deadline {
-    /// `None`: there is no limit.
+    /// The end; `None` if there is no limit.
     end: Option<Clock>,
     limit: Duration,
 }
@@ -28,14 +28,14 @@ impl Deadline {
         Self { end: Some(Clock::now() + limit), limit }
     }
 
-    /// Sets no deadline.
+    /// Creates a deadline that never passes.
     pub(super) const fn never() -> Self {
         Self { end: None, limit: Duration::MAX }
     }
 
     /// Returns how long to wait before the next [`Deadline::check`].
     pub(super) fn wait(&self) -> Duration {
-        self.remaining().min(LOOK)
+        self.remaining().min(CHECK_INTERVAL)
     }
 
     /// Returns an error if the run has been stopped, or if the deadline has passed.

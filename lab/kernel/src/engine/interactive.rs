@@ -16,14 +16,14 @@ pub(crate) trait InteractiveGuest: Debug {
     /// Resumes the guest.
     fn resume(&mut self) -> Result<(), KernelError>;
 
-    /// Returns the guest's next message if it arrives within a moment; the guest is paused from then on. A guest that has ended is
-    /// an error.
+    /// Waits briefly for the guest's next message, and returns it if it arrives; from then on the guest is paused. An error means that the
+    /// guest has ended.
     fn next_message(&mut self) -> Result<Option<Vec<u8>>, KernelError>;
 
     /// Interrupts the guest's step.
     fn interrupt(&mut self) -> Result<(), KernelError>;
 
-    /// Performs a step and passes the guest's messages to the `observer`. Without a step, waits until the guest is ready.
+    /// Performs a step and passes the guest's messages to the `observer`. If `step` is `None`, waits until the guest is ready.
     fn perform(
         &mut self,
         step: Option<&Step>,
@@ -55,10 +55,10 @@ fn parse_message(message: &[u8]) -> Result<GuestMessage, KernelError> {
     GuestMessage::parse(message).ok_or_else(nonsense)
 }
 
-/// Returns why a guest ended unexpectedly, from the `mail` that it left.
+/// Returns why a guest ended unexpectedly, from the `mail` that it wrote.
 pub(super) fn exit_reason(mail: &Mail) -> MachineFault {
-    match serde_json::from_slice(&mail.text) {
+    match serde_json::from_slice(&mail.result_json) {
         Ok(JobResult::Failed(problem)) => MachineFault::Guest(problem),
-        _ => MachineFault::Ended("it left the shell".to_owned()),
+        _ => MachineFault::Ended("the guest ended the session".to_owned()),
     }
 }

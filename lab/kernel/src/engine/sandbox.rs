@@ -13,15 +13,15 @@ use landlock::{
 };
 use nix::errno::Errno;
 
-/// Everything that Landlock can refuse is refused; an older kernel refuses less.
+/// The version of Landlock whose access rights are all denied by default; an older kernel ignores those that it does not know.
 const ALL: ABI = ABI::V10;
 
 /// The directories of programs and their libraries.
 const SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store"];
 
-/// A device that everybody may use.
-const NOTHING: &str = "/dev/null";
+/// A device that every process may use.
+const NULL_DEVICE: &str = "/dev/null";
 
 /// The files that a process may access, in addition to the programs of the system.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub(super) struct AccessRules {
     unsafe_code,
     reason = "between fork and exec only system calls are made, which are async-signal-safe"
 )]
-/// Confines the process of `command` by these rules.
+/// Confines the process of `command`, and all that it starts, by these rules.
 pub(super) fn confine(command: &mut Command, rules: &AccessRules) -> io::Result<()> {
     let mut rules = Some(build_ruleset(rules).map_err(io::Error::other)?);
     let restrict = move || {
@@ -62,12 +62,12 @@ fn build_ruleset(rules: &AccessRules) -> Result<RulesetCreated, RulesetError> {
         .add_rules(path_beneath_rules(SYSTEM, AccessFs::from_read(ALL)))?
         .add_rules(path_beneath_rules(&rules.programs, AccessFs::from_read(ALL)))?
         .add_rules(path_beneath_rules(&rules.reads, AccessFs::ReadFile | AccessFs::ReadDir))?
-        .add_rules(path_beneath_rules([NOTHING], AccessFs::ReadFile | AccessFs::WriteFile))?
+        .add_rules(path_beneath_rules([NULL_DEVICE], AccessFs::ReadFile | AccessFs::WriteFile))?
         .add_rules(path_beneath_rules(&rules.own, own_directory_access()))
 }
 
-/// Returns what a process may do in its own directories. It may create no links and no pipes: we access these directories too and
-/// must not be led elsewhere.
+/// Returns what a process may do in its own directories. It may create no links and no pipes: this program accesses these directories too
+/// and must not be led elsewhere.
 fn own_directory_access() -> BitFlags<AccessFs> {
     make_bitflags!(AccessFs::{
         ReadFile | ReadDir | WriteFile | Truncate | MakeReg | MakeDir | MakeSock | RemoveFile | RemoveDir
@@ -76,7 +76,7 @@ fn own_directory_access() -> BitFlags<AccessFs> {
 
 /// Returns the version of Landlock that confines engines on this host; `None` without Landlock.
 pub fn confinement() -> Option<i32> {
-    // Restricts nothing, and returns what could be restricted.
+    // This call restricts nothing; its result contains the version that the kernel supports.
     let asked = RestrictSelf::default().no_new_privs(false).apply();
     match asked.ok()?.landlock {
         LandlockStatus::Available { effective_abi, kernel_abi } => {
@@ -95,8 +95,8 @@ mod tests {
 
     use super::*;
 
-    /// What a guest that has escaped may try, as shell commands. `$other` is a directory of another user with a `secret` in it, `$shared`
-    /// a file in memory, `$port` a port on which this process listens.
+    /// Shell commands that an escaped guest may try. `$other` is a directory of another user with a `secret` in it, `$shared` a file in
+    /// memory, `$port` a port on which this process listens.
     const ATTEMPTS: [&str; 16] = [
         "cat $other/secret",
         "ls $other",
@@ -116,15 +116,15 @@ mod tests {
         "exec 3<>/dev/tcp/127.0.0.1/$port",
     ];
 
-    /// What it may do in its own directory and with its files.
-    const NEEDED: [&str; 4] = [
+    /// Shell commands that must succeed in the sandbox.
+    const PERMITTED: [&str; 4] = [
         "echo mine >file && cat file",
         "mkdir a && echo >file && mv file other && rm -r other a",
         "cat $given/data",
         "ls /usr",
     ];
 
-    /// The files of an attempt: the process's own directory, that of another user, and a readable one.
+    /// The files of an attempt: the sandboxed process's own directory, that of another user, and a readable one.
     struct Fixture {
         own: TempDir,
         other: TempDir,
@@ -147,7 +147,7 @@ mod tests {
             }
         }
 
-        /// Returns the shell's message if a script fails there; `None` if it succeeds.
+        /// Returns the shell's message if a script fails in the sandbox (or outside, unless `is_confined`); `None` if it succeeds.
         fn problem(&self, script: &str, is_confined: bool) -> Option<String> {
             let mut shell = Command::new("bash");
             shell.args(["-c", script]).current_dir(self.own.path()).env("LC_ALL", "C");
@@ -168,18 +168,18 @@ mod tests {
 
     #[test]
     #[ignore = "needs /dev/shm and Linux 6.12 with Landlock"]
-    fn who_breaks_out_of_a_guest_stays_in_its_directory() {
+    fn an_escaped_guest_is_confined_to_its_directory() {
         let version = confinement().unwrap_or(0);
         assert!(version >= 6, "version {version} of Landlock does not keep from files, TCP and signals");
         for attempt in ATTEMPTS {
             assert_eq!(Fixture::new().problem(attempt, false), None, "it is no attempt: {attempt}");
             let said = Fixture::new().problem(attempt, true).unwrap_or_else(|| panic!("escaped: {attempt}"));
-            // A hard link in another directory may not be possible: link(2), EXDEV.
+            // Creating a hard link in another directory may be refused for another reason: link(2), EXDEV.
             let refusals = ["Permission denied", "Operation not permitted", "Invalid cross-device link"];
             let is_refused = refusals.iter().any(|refusal| said.contains(refusal));
             assert!(is_refused, "{attempt}: {said}");
         }
-        for need in NEEDED {
+        for need in PERMITTED {
             assert_eq!(Fixture::new().problem(need, true), None, "{need}");
         }
     }

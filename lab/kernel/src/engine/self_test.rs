@@ -1,5 +1,4 @@
-//! The self-test of exact stepping: one job run twice, undisturbed and disturbed, has to give the same
-//! result.
+//! The self-test of exact stepping: one job is run twice, undisturbed and disturbed, and both runs have to give the same result.
 
 use hol_base::Seed;
 use hol_scenario::Scenario;
@@ -9,26 +8,28 @@ use crate::KernelError;
 use crate::job::Job;
 use crate::mailbox::Mail;
 
-/// Enough messages for a thousand halts of the guest, at each of which the host could interfere.
+/// Number of messages: enough for a thousand halts of the guest, at each of which the host could interfere.
 const MESSAGES: u64 = 200;
 const SEED: Seed = Seed(1);
 
-/// Whether the host is disturbed. Random disturbances alone are too rare for a test.
+/// Whether the host disturbs the guest on purpose; random disturbances are too rare for a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Host {
-    /// Undisturbed.
-    AsItIs,
-    /// Disturbs the machine wherever that might have an effect.
-    Disturbing,
+pub(super) enum HostDisturbance {
+    /// The host runs the machine as usual.
+    None,
+    /// The host pauses the machine's threads at each point where that might have an effect.
+    Forced,
 }
 
-/// Returns whether two runs of one job by `run` differ. They run one after the other, because there may be memory for one only.
-pub(super) fn differs(run: impl Fn(&[u8], Host) -> Result<Mail, KernelError>) -> Result<bool, KernelError> {
+/// Returns whether two runs of one job by `run` differ. They run one after the other, because memory may suffice for only one.
+pub(super) fn differs(
+    run: impl Fn(&[u8], HostDisturbance) -> Result<Mail, KernelError>,
+) -> Result<bool, KernelError> {
     let job = job();
-    Ok(run(&job, Host::AsItIs)? != run(&job, Host::Disturbing)?)
+    Ok(run(&job, HostDisturbance::None)? != run(&job, HostDisturbance::Forced)?)
 }
 
-/// Returns a job with transactions over a lossy link and TCP, which every kernel has.
+/// Returns a job with transactions over a lossy link, with TCP, which every kernel has.
 fn job() -> Vec<u8> {
     let scenario = Scenario::alone(
         from_value(json!({ "loss": "5%" })).expect("a network"),
@@ -48,11 +49,11 @@ mod tests {
     fn the_same_answer_twice_passes_and_two_answers_do_not() {
         let answer = |octet| Ok(Mail { records: vec![octet], ..Mail::default() });
         assert!(!differs(|_, _| answer(1)).unwrap());
-        assert!(differs(|_, host| answer(u8::from(host == Host::Disturbing))).unwrap());
+        assert!(differs(|_, host| answer(u8::from(host == HostDisturbance::Forced))).unwrap());
     }
 
     #[test]
-    fn its_job_is_one_that_the_guest_understands() {
+    fn the_guest_can_parse_the_job() {
         let job: Job = serde_json::from_slice(&job()).unwrap();
         assert_eq!(job.scenario.messages, MESSAGES);
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use hol_base::Time;
 
 use super::GuestError;
-use super::netlink::Routing;
+use super::netlink::RoutingSocket;
 use super::path_manager::PathManager;
 use super::route::{self, MAIN};
 
@@ -13,7 +13,7 @@ use super::route::{self, MAIN};
 #[derive(Debug)]
 pub(super) struct Attachment {
     /// The routing socket of the node's namespace.
-    pub(super) routing: Routing,
+    pub(super) routing: RoutingSocket,
     /// Index of the node's interface on the link.
     pub(super) interface: u32,
     pub(super) address: IpAddr,
@@ -28,11 +28,11 @@ pub(super) struct Attachment {
     pub(super) metric: u32,
 }
 
-/// An attachment that is added or removed.
+/// A scheduled addition or removal of an attachment.
 #[derive(Debug)]
 pub(super) struct AttachmentChange {
     pub(super) at: Time,
-    pub(super) comes: bool,
+    pub(super) is_added: bool,
     pub(super) attachment: Attachment,
     /// The path manager of the node, if there is MPTCP.
     pub(super) path_manager: Option<PathManager>,
@@ -40,33 +40,33 @@ pub(super) struct AttachmentChange {
 
 impl Attachment {
     /// Adds the address after its routes, so that these exist when the address is announced.
-    pub(super) fn come(&self) -> Result<(), GuestError> {
+    pub(super) fn add(&self) -> Result<(), GuestError> {
         let Self { routing, interface, address, table, peers, router, metric } = self;
         for peer in peers {
             for (table, metric) in [(MAIN, *metric), (*table, 0)] {
-                route::host(routing, table, metric, *interface, *peer, *router)?;
+                route::add_route(routing, table, metric, *interface, *peer, *router)?;
             }
         }
-        route::from(routing, *address, *table)?;
-        route::address(routing, *interface, *address)
+        route::use_source_table(routing, *address, *table)?;
+        route::add_address(routing, *interface, *address)
     }
 
-    /// Removes the address. It is the last one of its interface, so Linux removes the routes, too.
-    pub(super) fn go(&self) -> Result<(), GuestError> {
-        route::forget(&self.routing, self.interface, self.address)
+    /// Removes the address. It is the last one of its interface, so Linux removes its routes, too.
+    pub(super) fn remove(&self) -> Result<(), GuestError> {
+        route::remove_address(&self.routing, self.interface, self.address)
     }
 }
 
 impl AttachmentChange {
     /// Adds or removes the attachment.
-    pub(super) fn take_place(&self) -> Result<(), GuestError> {
+    pub(super) fn apply(&self) -> Result<(), GuestError> {
         let Attachment { address, interface, .. } = self.attachment;
-        if self.comes {
-            self.attachment.come()?;
+        if self.is_added {
+            self.attachment.add()?;
             self.path_manager.iter().try_for_each(|manager| manager.add(address, interface))
         } else {
             self.path_manager.iter().try_for_each(|manager| manager.remove(address))?;
-            self.attachment.go()
+            self.attachment.remove()
         }
     }
 }

@@ -8,7 +8,7 @@ use nix::libc::{self, SYS_bpf};
 
 use super::GuestError;
 
-/// linux/bpf.h
+/// Commands, types and attachments of linux/bpf.h.
 const MAP_CREATE: i64 = 0;
 const MAP_UPDATE_ELEM: i64 = 2;
 const PROG_LOAD: i64 = 5;
@@ -31,18 +31,18 @@ pub(super) enum Purpose {
     /// Filters packets that pass an interface.
     Packets,
     /// Replaces the return value of the kernel function with this BTF id.
-    Answer(u32),
+    ReturnValue(u32),
     /// Intercepts getsockopt(), or setsockopt().
     GetOption,
     SetOption,
 }
 
 impl Purpose {
-    /// Returns the type of the program, and of its attachment.
+    /// Returns the type of the program, and the type of its attachment.
     const fn types(self) -> [u32; 2] {
         match self {
             Self::Packets => [3, 0],
-            Self::Answer(_) => [26, 26],
+            Self::ReturnValue(_) => [26, 26],
             Self::GetOption => [25, 21],
             Self::SetOption => [25, 22],
         }
@@ -102,7 +102,7 @@ impl Map {
     /// Creates a map of one number.
     pub(super) fn number(value: u64) -> Result<Self, GuestError> {
         let create = Create { kind: ARRAY, key_size: 4, value_size: 8, max_entries: 1 };
-        let map = Self(open(MAP_CREATE, &create, "make a number for a filter")?);
+        let map = Self(open(MAP_CREATE, &create, "create a counter for a filter")?);
         map.update(&0_u32, value)?;
         Ok(map)
     }
@@ -111,7 +111,7 @@ impl Map {
     pub(super) fn set(members: &[u64]) -> Result<Self, GuestError> {
         let max_entries = u32::try_from(members.len())?.max(1);
         let create = Create { kind: HASH, key_size: 8, value_size: 8, max_entries };
-        let map = Self(open(MAP_CREATE, &create, "make a set for a filter")?);
+        let map = Self(open(MAP_CREATE, &create, "create a set of numbers for a filter")?);
         members.iter().try_for_each(|member| map.update(member, 1))?;
         Ok(map)
     }
@@ -135,24 +135,26 @@ impl Program {
         let length = u32::try_from(instructions.len())?;
         let licence = address(b"Dual MIT/GPL\0");
         let [kind, attached_to] = purpose.types();
-        let function = if let Purpose::Answer(function) = purpose { function } else { 0 };
+        let function = if let Purpose::ReturnValue(function) = purpose { function } else { 0 };
         let instructions = address(&instructions[0]);
         let load = Load { kind, length, instructions, licence, attached_to, function, ..Load::default() };
         Ok(Self(open(PROG_LOAD, &load, "load a filter (the kernel needs CONFIG_BPF_SYSCALL)")?))
     }
 
     /// Attaches the program to its kernel function, until the returned descriptor is closed.
-    pub(super) fn answer(&self) -> Result<OwnedFd, GuestError> {
+    pub(super) fn attach_to_function(&self) -> Result<OwnedFd, GuestError> {
         let request = Open { name: 0, program: self.descriptor().cast_unsigned(), padding: 0 };
-        open(RAW_TRACEPOINT_OPEN, &request, "have a program answer for the kernel")
+        open(RAW_TRACEPOINT_OPEN, &request, "attach a program to a kernel function")
     }
 
-    /// Attaches the program to the processes of a control group.
-    pub(super) fn watch(&self, group: &File, purpose: Purpose) -> Result<(), GuestError> {
+    /// Attaches the program to the system calls of the processes of a control group.
+    pub(super) fn attach_to_group(&self, group: &File, purpose: Purpose) -> Result<(), GuestError> {
         let [target, program] = [group.as_raw_fd(), self.descriptor()].map(RawFd::cast_unsigned);
         let [_, kind] = purpose.types();
         let attach = Attach { target, program, kind, flags: 0 };
-        call(PROG_ATTACH, &attach).map(drop).map_err(|e| format!("cannot watch options: {e}").into())
+        call(PROG_ATTACH, &attach)
+            .map(drop)
+            .map_err(|e| format!("cannot intercept socket options: {e}").into())
     }
 
     /// Returns the descriptor of the program.
@@ -174,7 +176,7 @@ fn open<T>(command: i64, attributes: &T, doing: &str) -> Result<OwnedFd, GuestEr
 
 fn call<T>(command: i64, attributes: &T) -> nix::Result<RawFd> {
     #[expect(unsafe_code, reason = "bpf(2) has no safe wrapper")]
-    // SAFETY: the attributes are what the command wants, their length is theirs, and what they point at outlives the call.
+    // SAFETY: the attributes are those of the command, their length is correct, and what they point at outlives the call.
     let result = unsafe { libc::syscall(SYS_bpf, command, &raw const *attributes, size_of_val(attributes)) };
     nix::Error::result(result).map(|descriptor| descriptor as RawFd)
 }

@@ -34,7 +34,7 @@ impl Capture {
         Ok(Self(rings.collect::<Result<_, GuestError>>()?))
     }
 
-    /// Returns the captured packets, packed; times are relative to `epoch`, in ns since 1970. An error is a sentence.
+    /// Returns the captured packets, packed; times are relative to `epoch`, in ns since 1970. The error is a sentence.
     pub(super) fn finish(&self, epoch: u64) -> Result<Vec<u8>, String> {
         let mut packets = Vec::new();
         for (interface, ring) in &self.0 {
@@ -57,8 +57,8 @@ impl Capture {
     }
 }
 
-/// Estimates the largest number of packets at an end: those of the messages, as many for replies, acknowledgments of each, and as many
-/// again for retransmissions.
+/// Estimates the largest number of packets at an endpoint: those of the messages, as many for replies, an acknowledgment of each, and as
+/// many again for retransmissions.
 fn frames(job: &Job) -> usize {
     const OPENING: u64 = 10_000;
     const LEAST_MSS: u64 = 500;
@@ -67,7 +67,7 @@ fn frames(job: &Job) -> usize {
         // The number of packets of programs is unknown.
         return usize::MAX;
     }
-    // SIMCO's messages are short, and nobody knows how many files of which sizes a page or a batch has.
+    // SIMCO's messages are short, and the number and sizes of a page's or a batch's files are unknown.
     let unknown = if workload.record_kind() == RecordKind::Transaction { 1 } else { 100 };
     let packets = workload.longest().map_or(unknown, |longest| longest.div_ceil(LEAST_MSS));
     (OPENING + messages.saturating_mul(8 * packets)) as usize

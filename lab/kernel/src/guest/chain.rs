@@ -10,8 +10,8 @@ use hol_traffic::{Filter, ShapedLink, Stage, apply, discipline, emulator, queue}
 
 use super::bpf::Program;
 use super::namespace::Namespace;
-use super::netlink::Routing;
-use super::queue_sampler::LineQueues;
+use super::netlink::RoutingSocket;
+use super::queue_sampler::LinkQueueStatistics;
 use super::{GuestError, handle, tc_bpf};
 
 /// linux/rtnetlink.h
@@ -24,7 +24,7 @@ const EGRESS: u32 = 0xffff_fff3;
 /// An interface, and a routing socket of its namespace.
 #[derive(Debug)]
 pub(super) struct Port {
-    routing: Routing,
+    routing: RoutingSocket,
     interface: u32,
 }
 
@@ -32,7 +32,7 @@ impl Port {
     /// Opens the interface with this index.
     pub(super) fn new(there: &Namespace, interface: u32) -> Result<Self, GuestError> {
         there.enter()?;
-        Ok(Self { routing: Routing::here()?, interface })
+        Ok(Self { routing: RoutingSocket::open()?, interface })
     }
 }
 
@@ -45,10 +45,10 @@ pub(super) struct Detour {
     pub(super) back: Port,
 }
 
-/// One direction of a link, from the interface with its stages to the one at which packets arrive.
+/// One direction of a link, from the interface that has its stages to the one at which packets arrive.
 #[derive(Debug)]
 pub(super) struct Chain {
-    line: ShapedLink,
+    link: ShapedLink,
     seed: Seed,
     start: Port,
     end: Port,
@@ -58,48 +58,53 @@ pub(super) struct Chain {
     settings: Settings,
     /// The number of changes, from which seeds and handles are derived.
     changes: u32,
-    /// Programs by index of their stage that continue to count after the link was down.
-    counting: BTreeMap<usize, Program>,
+    /// Programs, by index of their stage, that continue to count after the link was down.
+    counters: BTreeMap<usize, Program>,
 }
 
 impl Chain {
-    /// Creates the chain with only the stages with which the baseline delay is measured.
+    /// Creates the chain with only those stages that the measurement of the baseline delay needs.
     pub(super) fn new(
-        line: ShapedLink,
+        link: ShapedLink,
         seed: Seed,
         start: Port,
         end: Port,
         detour: Option<Detour>,
     ) -> Result<Self, GuestError> {
-        let (settings, floor) = (line.settings.clone(), line.floor());
-        let (stages, counting) = (Vec::new(), BTreeMap::new());
-        let mut chain = Self { line, seed, start, end, detour, stages, settings, changes: 0, counting };
+        let (settings, floor) = (link.settings.clone(), link.floor());
+        let (stages, counters) = (Vec::new(), BTreeMap::new());
+        let mut chain = Self { link, seed, start, end, detour, stages, settings, changes: 0, counters };
         chain.install(&floor)?;
         Ok(chain)
     }
 
     /// Returns the disciplines whose statistics are those of the link's queue, with a netlink socket of its
     /// own.
-    pub(super) fn queue_statistics(&self, router: &Namespace) -> Result<LineQueues, GuestError> {
+    pub(super) fn queue_statistics(&self, router: &Namespace) -> Result<LinkQueueStatistics, GuestError> {
         router.enter()?;
         let queue = self.detour.as_ref().map(|detour| detour.queue.interface);
         let overhead = self.settings.overhead.0;
-        Ok(LineQueues::new(Routing::here()?, &self.stages, (queue, self.start.interface), overhead))
+        Ok(LinkQueueStatistics::new(
+            RoutingSocket::open()?,
+            &self.stages,
+            (queue, self.start.interface),
+            overhead,
+        ))
     }
 
     /// Installs the stages with which the run starts.
-    pub(super) fn begin(&mut self) -> Result<(), GuestError> {
-        self.copy()?;
-        self.divert()?;
-        self.install(&self.line.stages(&self.settings))
+    pub(super) fn install_settings(&mut self) -> Result<(), GuestError> {
+        self.duplicate()?;
+        self.redirect_to_detour()?;
+        self.install(&self.link.stages(&self.settings))
     }
 
     /// Applies a change of the link.
     pub(super) fn change(&mut self, change: &LinkChange) -> Result<(), GuestError> {
         apply(&mut self.settings, change);
-        let stages = self.line.stages(&self.settings);
+        let stages = self.link.stages(&self.settings);
         match change {
-            LinkChange::Down => self.cut(),
+            LinkChange::Down => self.drop_all(),
             LinkChange::Up if self.stages.is_empty() => self.install(&stages),
             _ if self.stages.is_empty() => Ok(()),
             _ => self.adjust(stages),
@@ -114,16 +119,22 @@ impl Chain {
         for (place, stage) in stages.iter().enumerate() {
             match stage {
                 Stage::Filter(Filter::Admit(limit)) => {
-                    let [admit, after] = tc_bpf::room(*limit)?;
+                    let [admit, after] = tc_bpf::octet_limit(*limit)?;
                     release = Some(after);
-                    self.filter(place, &admit)?;
+                    self.install_filter(place, &admit)?;
                 }
                 Stage::Filter(Filter::Release) => {
-                    let release = release.take().ok_or("a queue has a way out but no way in")?;
-                    self.filter(place, &release)?;
+                    let release = release.take().ok_or(
+                        "a filter counts packets that leave a queue, but none counts those that enter it",
+                    )?;
+                    self.install_filter(place, &release)?;
                 }
-                Stage::Filter(Filter::Drop(numbers)) => self.count(place, || tc_bpf::drops(numbers))?,
-                Stage::Filter(Filter::Police(bucket)) => self.count(place, || tc_bpf::police(*bucket))?,
+                Stage::Filter(Filter::Drop(numbers)) => {
+                    self.install_counter(place, || tc_bpf::drops(numbers))?;
+                }
+                Stage::Filter(Filter::Police(bucket)) => {
+                    self.install_counter(place, || tc_bpf::police(*bucket))?;
+                }
                 _ => self.install_stage(place)?,
             }
         }
@@ -138,13 +149,13 @@ impl Chain {
     }
 
     /// Drops all packets in the chain and all that arrive.
-    fn cut(&mut self) -> Result<(), GuestError> {
+    fn drop_all(&mut self) -> Result<(), GuestError> {
         self.changes += 1;
         self.stages.clear();
         let queue = self.detour.as_ref().map(|detour| &detour.queue);
         queue.into_iter().chain([&self.start]).try_for_each(|port| {
             let message = discipline::set(port.interface, self.handle(0), ROOT, "blackhole");
-            port.routing.request(message, "take a line down")
+            port.routing.request(message, "take a link down")
         })
     }
 
@@ -152,12 +163,12 @@ impl Chain {
         handle::of(self.changes, place)
     }
 
-    /// Returns the interface of the stage at `place`, and a message about a discipline there.
-    fn seat(&self, place: usize, kind: &str) -> (&Port, Message) {
+    /// Returns the interface of the stage at `place`, and the start of a message that sets the discipline there.
+    fn discipline_message(&self, place: usize, kind: &str) -> (&Port, Message) {
         let crossed = self.stages[..place].contains(&Stage::Transit);
         let before = self.detour.as_ref().filter(|_| !crossed).map(|detour| &detour.queue);
         let port = before.unwrap_or(&self.start);
-        // The one class that an emulator or a queue has, and the only one of a filter's that is used.
+        // The parent is the one class of an emulator or a queue, or the only used class of a filter.
         let above = place.checked_sub(1).filter(|above| self.stages[*above] != Stage::Transit);
         let parent = above.map_or(ROOT, |above| self.handle(above) | 1);
         let message = discipline::set(port.interface, self.handle(place), parent, kind);
@@ -170,24 +181,24 @@ impl Chain {
 
     /// Installs the stage at `place`, unless it is a filter.
     fn install_stage(&self, place: usize) -> Result<(), GuestError> {
-        let seat = |kind| self.seat(place, kind);
-        let name = &self.line.name;
+        let discipline_message = |kind| self.discipline_message(place, kind);
+        let name = &self.link.name;
         match &self.stages[place] {
             Stage::Emulator(settings) => {
-                let seed = self.line.seed(self.seed, place, self.changes.into());
-                let (port, message) = seat(emulator::KIND);
+                let seed = self.link.seed(self.seed, place, self.changes.into());
+                let (port, message) = discipline_message(emulator::KIND);
                 port.routing.request(
                     emulator::encode(message, settings, seed),
                     &format!("set up an emulator (netem) of {name}"),
                 )
             }
             Stage::Pace(pace) => {
-                let (port, message) = seat("cbs");
+                let (port, message) = discipline_message("cbs");
                 port.routing.request(queue::pace(message, pace), &self.needs("a shaper", "sch_cbs"))
             }
             Stage::Waiting(waiting) => {
                 let (kind, module) = queue::kind(waiting);
-                let (port, message) = seat(kind);
+                let (port, message) = discipline_message(kind);
                 port.routing.request(queue::waiting(message, waiting), &self.needs("a queue", module))
             }
             Stage::Filter(_) | Stage::Transit => Ok(()),
@@ -195,45 +206,45 @@ impl Chain {
     }
 
     /// Installs a discipline that only runs a program.
-    fn filter(&self, place: usize, program: &Program) -> Result<(), GuestError> {
+    fn install_filter(&self, place: usize, program: &Program) -> Result<(), GuestError> {
         // linux/pkt_sched.h, `struct tc_prio_qopt`: two bands, and all packets into the first.
         let bands = [&2_u32.to_ne_bytes()[..], &[0; 16]].concat();
-        let (port, message) = self.seat(place, "prio");
+        let (port, message) = self.discipline_message(place, "prio");
         port.routing.request(message.with(TCA_OPTIONS, &bands), &self.needs("a filter", "sch_prio"))?;
         self.attach(port, self.handle(place), program)
     }
 
-    /// Installs a program that counts, and reuses the existing one.
-    fn count(
+    /// Installs a program that counts; reuses the one of an earlier installation, with its count.
+    fn install_counter(
         &mut self,
         place: usize,
         program: impl FnOnce() -> Result<Program, GuestError>,
     ) -> Result<(), GuestError> {
-        let program = self.counting.remove(&place).map_or_else(program, Ok)?;
-        self.filter(place, &program)?;
-        self.counting.insert(place, program);
+        let program = self.counters.remove(&place).map_or_else(program, Ok)?;
+        self.install_filter(place, &program)?;
+        self.counters.insert(place, program);
         Ok(())
     }
 
     /// Redirects all packets to the detour, if there is one.
-    fn divert(&self) -> Result<(), GuestError> {
+    fn redirect_to_detour(&self) -> Result<(), GuestError> {
         let Some(Detour { queue, back }) = &self.detour else { return Ok(()) };
-        self.watch(&self.start, EGRESS, &tc_bpf::away(queue.interface)?)?;
-        self.watch(back, INGRESS, &tc_bpf::back(self.start.interface)?)
+        self.attach_to_interface(&self.start, EGRESS, &tc_bpf::redirect_to_detour(queue.interface)?)?;
+        self.attach_to_interface(back, INGRESS, &tc_bpf::return_from_detour(self.start.interface)?)
     }
 
-    /// Duplicates a fraction of the packets.
-    fn copy(&self) -> Result<(), GuestError> {
+    /// Attaches a program that duplicates a share of the packets, if the link has `duplicate`.
+    fn duplicate(&self) -> Result<(), GuestError> {
         let share = self.settings.duplicate;
         if share.is_zero() {
             return Ok(());
         }
-        let program = tc_bpf::copies(share, self.seed.derive(&self.line.name).derive("duplicate").0)?;
-        self.watch(&self.end, INGRESS, &program)
+        let program = tc_bpf::copies(share, self.seed.derive(&self.link.name).derive("duplicate").0)?;
+        self.attach_to_interface(&self.end, INGRESS, &program)
     }
 
-    /// Attaches a program to all packets that arrive at an interface or leave it.
-    fn watch(&self, port: &Port, side: u32, program: &Program) -> Result<(), GuestError> {
+    /// Attaches a program to all packets that arrive at an interface (`INGRESS`) or leave it (`EGRESS`).
+    fn attach_to_interface(&self, port: &Port, side: u32, program: &Program) -> Result<(), GuestError> {
         let message = discipline::set(port.interface, 0xffff_0000, CLSACT, "clsact");
         port.routing.request(message, &self.needs("a filter", "sch_ingress"))?;
         self.attach(port, side, program)
@@ -256,7 +267,7 @@ impl Chain {
     }
 
     fn needs(&self, what: &str, module: &str) -> String {
-        let name = &self.line.name;
+        let name = &self.link.name;
         format!("set up {what} of {name} (it needs the module {module}, which `hol kernel fetch` downloads)")
     }
 }

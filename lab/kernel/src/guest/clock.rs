@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nix::sys::prctl::set_timerslack;
+use nix::sys::prctl::{get_timerslack, set_timerslack};
 
 /// Returns the wall clock, in ns since 1970.
 pub(super) fn wall() -> u64 {
@@ -14,10 +14,11 @@ pub(super) fn wall() -> u64 {
 /// of the network, begins that much behind the milliseconds of TCP's timestamps and the slots of the timer wheel.
 #[expect(clippy::disallowed_methods, reason = "in here time is the machine's virtual time")]
 pub(super) fn wait(time: Duration) -> nix::Result<()> {
+    let slack = get_timerslack()?;
     set_timerslack(1)?;
     std::thread::sleep(time);
-    // 0 is the default; programs inherit it.
-    set_timerslack(0)
+    // Programs inherit it.
+    set_timerslack(slack.unsigned_abs().into())
 }
 
 /// The type of an instant.

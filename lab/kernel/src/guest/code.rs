@@ -24,30 +24,36 @@ pub(super) const STORE_CONSTANT_WORD: u8 = 0x62;
 pub(super) const IF_EQUAL: u8 = 0x15;
 pub(super) const IF_UNEQUAL: u8 = 0x55;
 pub(super) const IF_NOT_BELOW_REGISTER: u8 = 0x3d;
-/// Signed comparison.
+/// Jumps if greater; the comparison is signed.
 pub(super) const IF_GREATER: u8 = 0x65;
 pub(super) const IF_GREATER_REGISTER: u8 = 0x6d;
 pub(super) const JUMP: u8 = 0x05;
 pub(super) const CALL: u8 = 0x85;
 pub(super) const EXIT: u8 = 0x95;
 
-/// linux/bpf.h: a helper function.
-const LOOK_UP: i32 = 1;
+/// linux/bpf.h: the number of the helper function bpf_map_lookup_elem().
+const MAP_LOOKUP: i32 = 1;
 
 /// A program under construction; register 6 holds its context.
 #[derive(Debug)]
 pub(super) struct Code {
     instructions: Vec<u64>,
     /// The default return value.
-    passed: i32,
+    default_value: i32,
     /// Jumps to the end, which returns the default.
-    passing: Vec<usize>,
+    jumps_to_end: Vec<usize>,
 }
 
 impl Code {
-    /// Creates a program that returns `passed` by default.
-    pub(super) fn new(passed: i32) -> Self {
-        Self { instructions: Vec::new(), passed, passing: Vec::new() }.op(COPY_REGISTER, 6, 1, 0, 0)
+    /// Creates a program that returns `default_value` by default.
+    pub(super) fn new(default_value: i32) -> Self {
+        Self { instructions: Vec::new(), default_value, jumps_to_end: Vec::new() }.op(
+            COPY_REGISTER,
+            6,
+            1,
+            0,
+            0,
+        )
     }
 
     /// Appends an instruction.
@@ -74,11 +80,11 @@ impl Code {
         const MAP: u8 = 1;
         let code = self.op(CONSTANT, 1, MAP, 0, map.descriptor()).op(0, 0, 0, 0, 0);
         let code = code.op(COPY_REGISTER, 2, 10, 0, 0).op(ADD, 2, 0, 0, key.into());
-        code.op(CALL, 0, 0, 0, LOOK_UP).pass_if(IF_EQUAL, 0, 0)
+        code.op(CALL, 0, 0, 0, MAP_LOOKUP).pass_if(IF_EQUAL, 0, 0)
     }
 
-    /// Appends a step of SplitMix64: r1 ^= r1 >> by.
-    pub(super) fn fold(self, by: i32) -> Self {
+    /// Appends a step of SplitMix64 on register 1: r1 ^= r1 >> by.
+    pub(super) fn xor_shift(self, by: i32) -> Self {
         self.op(COPY_REGISTER, 2, 1, 0, 0).op(SHIFT_RIGHT, 2, 0, 0, by).op(XOR_REGISTER, 1, 2, 0, 0)
     }
 
@@ -93,7 +99,7 @@ impl Code {
         code.op(COPY_REGISTER, register, 2, 0, 0)
     }
 
-    /// Appends a jump over the next instructions unless a register is below a value.
+    /// Appends a jump over the next instructions that is taken unless a register is below a value.
     pub(super) fn unless_below(self, one: u8, other: u8) -> Self {
         self.pass_if(IF_NOT_BELOW_REGISTER, one, other)
     }
@@ -103,37 +109,37 @@ impl Code {
         self.pass_if(JUMP, 0, 0)
     }
 
-    /// Appends an end with the default return value.
+    /// Appends a return of the default value.
     pub(super) fn pass_here(self) -> Self {
-        let passed = self.passed;
-        self.answer(passed)
+        let default_value = self.default_value;
+        self.return_value(default_value)
     }
 
-    /// Appends an end with this return value.
-    pub(super) fn answer(self, answer: i32) -> Self {
+    /// Appends a return of this value.
+    pub(super) fn return_value(self, answer: i32) -> Self {
         self.op(SET, 0, 0, 0, answer).op(EXIT, 0, 0, 0, 0)
     }
 
-    /// Appends an end with the default unless a condition holds.
+    /// Appends a return of the default value that is taken unless a register equals a value.
     pub(super) fn pass_unless(mut self, register: u8, value: i32) -> Self {
-        self.passing.push(self.instructions.len());
+        self.jumps_to_end.push(self.instructions.len());
         self.op(IF_UNEQUAL, register, 0, 0, value)
     }
 
-    /// Appends an end with the default if a condition holds.
+    /// Appends a return of the default value that is taken if a condition holds.
     pub(super) fn pass_if(mut self, condition: u8, one: u8, other: u8) -> Self {
-        self.passing.push(self.instructions.len());
+        self.jumps_to_end.push(self.instructions.len());
         self.op(condition, one, other, 0, 0)
     }
 
     /// Resolves all jumps to the end; the verifier rejects an unreachable end.
     pub(super) fn finish(self) -> Result<Vec<u64>, GuestError> {
-        if self.passing.is_empty() {
+        if self.jumps_to_end.is_empty() {
             return Ok(self.instructions);
         }
         let end = self.instructions.len();
         let mut code = self;
-        for at in std::mem::take(&mut code.passing) {
+        for at in std::mem::take(&mut code.jumps_to_end) {
             let distance = i16::try_from(end - at - 1)?;
             code.instructions[at] |= u64::from(distance.cast_unsigned()) << 16;
         }

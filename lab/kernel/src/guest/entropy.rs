@@ -33,7 +33,7 @@ pub(super) fn inject(seed: Seed) -> Result<(), GuestError> {
     let pool = Pool { bits: LENGTH as c_int * 8, octets: LENGTH as c_int, content };
     let random = OpenOptions::new().write(true).open("/dev/urandom")?;
     #[expect(unsafe_code, reason = "these requests have no safe wrapper")]
-    // SAFETY: the first request reads a `rand_pool_info` with as many octets as it says; the second takes nothing.
+    // SAFETY: the first request reads a `rand_pool_info`, whose length field is correct; the second takes no argument.
     let done = unsafe {
         ioctl(random.as_raw_fd(), RNDADDENTROPY as _, &raw const pool) == 0
             && ioctl(random.as_raw_fd(), RNDRESEEDCRNG as _) == 0

@@ -15,10 +15,10 @@ use super::GuestError;
 use super::clock::wait;
 use super::programs::{ProgramOutput, Programs};
 use super::topology::Topology;
-use super::variables::is_here;
+use super::variables::is_local_kernel;
 use crate::job::FlowReport;
 
-/// The flows, and the namespaces of the client and the server of each.
+/// The flows, and the namespaces of each flow's client and server.
 #[derive(Debug)]
 pub(super) struct Flows<'t> {
     assignments: Vec<Assignment>,
@@ -37,8 +37,8 @@ pub(super) fn all<'t>(
         addresses: network.addresses(node(name)),
         port,
     });
-    if is_here() {
-        // Time is real, as in the live world.
+    if is_local_kernel() {
+        // Delays of the socket layer take real time here, as in the live world.
         assignments.iter_mut().for_each(|flow| (flow.gathers, flow.stamps) = (true, true));
     }
     let networks = assignments.iter().map(|Assignment { workload, .. }| {
@@ -66,8 +66,7 @@ pub(super) struct Outcome {
     pub(super) output: ProgramOutput,
 }
 
-/// Runs the measured flow, which is the first one, or programs in its place, and all others until the
-/// measured one has ended.
+/// Runs the measured flow, which is the first one, or programs instead of it, and all others until the measured one has ended.
 pub(super) fn run(
     flows: &Flows<'_>,
     scenario: &Scenario,
@@ -78,7 +77,7 @@ pub(super) fn run(
     let stop = Stop::new()?;
     let measured = |own: RunLinks<'_>| match programs {
         Some(programs) if scenario.runs_programs() => programs.run(None),
-        Some(programs) => beside(programs, &stop, || flows.run(0, own)),
+        Some(programs) => run_programs_meanwhile(programs, &stop, || flows.run(0, own)),
         None => Ok((flows.run(0, own)?, ProgramOutput::default())),
     };
     let other = |flow, ties: RunLinks<'_>| flows.run(flow, ties);
@@ -87,8 +86,8 @@ pub(super) fn run(
     Ok(Outcome { runs, output })
 }
 
-/// Runs `programs` until the measured flow has ended, which fails if they do.
-fn beside(
+/// Runs `programs` until the measured flow has ended. The run fails if they fail.
+fn run_programs_meanwhile(
     programs: Programs<'_>,
     stop: &Stop,
     measured: impl FnOnce() -> Result<FlowRun, SocketsError>,
@@ -118,7 +117,7 @@ impl Outcome {
         let report = |run: &FlowRun| FlowReport {
             connected: run.connected.map(Time::as_nanos),
             ended: run.ended.as_nanos(),
-            stopped: run.stopped.clone(),
+            run_end: run.stopped.clone(),
             was_stopped: run.was_stopped,
         };
         self.runs.flows.iter().map(report).collect()
@@ -129,7 +128,7 @@ impl Outcome {
         self.runs.flows.iter().map(|run| run.secrets.as_str()).collect()
     }
 
-    /// Returns the records by flow.
+    /// Returns the records by flow, and removes them from here.
     pub(super) fn take_records(&mut self) -> Vec<Vec<Record>> {
         self.runs.flows.iter_mut().map(|run| std::mem::take(&mut run.records)).collect()
     }

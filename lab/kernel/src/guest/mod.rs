@@ -1,8 +1,8 @@
 //! The guest: this program as the first process of the virtual machine.
 //!
-//! It loads the modules. If the host takes snapshots, it pauses the machine there, and a restored machine
-//! receives a job. It builds the network, measures the baseline delay, runs the workload, and sends the
-//! records. `host_channel` hides the differences between engines.
+//! It loads the modules. If the host takes snapshots, the guest then pauses the machine, and a restored machine receives a job. The guest
+//! builds the network, measures the baseline delay, runs the workload, and sends the records. `host_channel` hides the differences between
+//! engines.
 
 mod attachment;
 mod bpf;
@@ -46,18 +46,18 @@ pub(crate) use error::GuestError;
 use host_channel::HostChannel;
 use module::load;
 pub use variables::is_guest;
-use variables::{FIRST, MARK, ROOT, is_here};
+use variables::{INIT_PROCESS, MARK, ROOT, is_local_kernel};
 
 use crate::job::{Job, JobResult};
 use crate::modules;
 
 /// Runs the guest. In a virtual machine it returns only after an error, because the host ends the machine.
 pub fn main() -> ExitCode {
-    if std::env::var_os(MARK).is_some_and(|mark| mark == FIRST) {
+    if std::env::var_os(MARK).is_some_and(|mark| mark == INIT_PROCESS) {
         return programs::init_process::main();
     }
     let channel = host_channel::current();
-    let booted = if is_here() { Ok(()) } else { boot() };
+    let booted = if is_local_kernel() { Ok(()) } else { boot() };
     if let Err(problem) = booted.and_then(|()| channel.report_boot()) {
         eprintln!("hol: {problem}");
         return ExitCode::FAILURE;
@@ -92,27 +92,29 @@ fn boot() -> Result<(), GuestError> {
     Ok(())
 }
 
-/// Allows the socket buffers that an experiment sets. `rmem_max` affects TCP's window scale too, but only above the 6 MiB of `tcp_rmem`.
+/// Raises the limits of socket buffers to what experiments may set. `rmem_max` affects TCP's window scale too, but only above the 6 MiB of
+/// `tcp_rmem`.
 fn allow_large_buffers() -> Result<(), GuestError> {
     namespace::set("net/core/wmem_max", "1073741824")?;
     namespace::set("net/core/rmem_max", "6291456")
 }
 
-/// Once a second Linux sums up the memory statistics of each processor, which delayed packets of that moment by 0.1 ms, because computing
-/// takes time. Once a day is often enough. A kernel for one processor has no such statistics.
+/// Makes Linux sum up the memory statistics of each processor once a day instead of once a second, which delayed packets of that moment by
+/// 0.1 ms, because computing takes time. A kernel for one processor has no such statistics.
 fn stop_counting_pages() -> Result<(), GuestError> {
     const INTERVAL: &str = "vm/stat_interval";
     let counts = Path::new("/proc/sys").join(INTERVAL).exists();
     if counts { namespace::set(INTERVAL, "86400") } else { Ok(()) }
 }
 
-/// Allows every available congestion control on nodes: in namespaces Linux reserves DCTCP, which starves others, for itself.
+/// Allows every available congestion control on all nodes: in other namespaces than the first one Linux forbids DCTCP, which starves other
+/// flows.
 fn allow_every_controller() -> Result<(), GuestError> {
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
     namespace::set("net/ipv4/tcp_allowed_congestion_control", available.trim())
 }
 
-/// Waits until Linux trusts a clock source, which takes 6.1 longer than 6.12; before that timers expire only at ticks.
+/// Waits until Linux trusts a clock source, which takes 6.1 longer than 6.12; before that, timers expire only at ticks.
 fn await_exact_timers() -> Result<(), GuestError> {
     const STEP: Duration = Duration::from_millis(100);
     let exact =
@@ -126,10 +128,10 @@ fn await_exact_timers() -> Result<(), GuestError> {
     Err("no high-resolution timers: this kernel has not accepted a clock source".into())
 }
 
-/// Receives the job, and prepares what it needs.
+/// Receives the job, and loads the modules that it needs.
 fn job(channel: &dyn HostChannel) -> Result<Job, GuestError> {
     let job: Job = serde_json::from_slice(&channel.job()?)?;
-    if !is_here() {
+    if !is_local_kernel() {
         if job.scenario.filtered().is_some() {
             modules::of_filter().try_for_each(|file| load(&file))?;
         }

@@ -8,17 +8,17 @@ use hol_sockets::setting_path;
 use nix::sched::{CloneFlags, setns, unshare};
 
 use super::GuestError;
-use super::netlink::Routing;
+use super::netlink::RoutingSocket;
 
 /// A network namespace, and a routing socket in it.
 #[derive(Debug)]
 pub(super) struct Namespace {
     pub(super) file: File,
-    pub(super) routing: Routing,
+    pub(super) routing: RoutingSocket,
 }
 
-/// Sysctls of all IPv4 namespaces: no IPv6, whose own traffic would use numbers of the random streams, and no reverse path filter, which
-/// would drop packets between two addresses of one subnet.
+/// Sysctls of all IPv4 namespaces: no IPv6, whose own traffic would consume numbers of the random streams, and no reverse path filter,
+/// which would drop packets between two addresses of one subnet.
 const IPV4: [(&str, &str); 5] = [
     ("net/ipv6/conf/all/disable_ipv6", "1"),
     ("net/ipv6/conf/default/disable_ipv6", "1"),
@@ -38,8 +38,8 @@ const IPV6: [(&str, &str); 4] = [
 impl Namespace {
     /// Creates a namespace, and moves this thread into it.
     pub(super) fn new(ip: Ip) -> Result<Self, GuestError> {
-        unshare(CloneFlags::CLONE_NEWNET).map_err(|e| format!("cannot make a network namespace: {e}"))?;
-        let namespace = Self { file: File::open("/proc/self/ns/net")?, routing: Routing::here()? };
+        unshare(CloneFlags::CLONE_NEWNET).map_err(|e| format!("cannot create a network namespace: {e}"))?;
+        let namespace = Self { file: File::open("/proc/self/ns/net")?, routing: RoutingSocket::open()? };
         for (name, value) in if ip == Ip::V4 { &IPV4[..] } else { &IPV6 } {
             set(name, value)?;
         }
@@ -57,13 +57,13 @@ pub(super) fn set(name: &str, value: &str) -> Result<(), GuestError> {
     fs::write(setting_path(name), value).map_err(|e| format!("cannot set {name} to {value:?}: {e}").into())
 }
 
-/// Returns the packets that an interface of this namespace received and sent.
+/// Returns the number of packets that an interface of this namespace received, and the number that it sent.
 pub(super) fn packets(interface: &str) -> Option<(u64, u64)> {
-    counted(&fs::read_to_string("/proc/net/dev").ok()?, interface)
+    parse_counters(&fs::read_to_string("/proc/net/dev").ok()?, interface)
 }
 
-/// In proc(5)'s table of interfaces: eight numbers for receiving, then eight for sending; packets come second.
-fn counted(table: &str, interface: &str) -> Option<(u64, u64)> {
+/// Parses proc(5)'s table of interfaces: eight numbers for receiving, then eight for sending; packets are the second of each.
+fn parse_counters(table: &str, interface: &str) -> Option<(u64, u64)> {
     let (_, numbers) =
         table.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| name.trim() == interface)?;
     let number = |index: usize| numbers.split_whitespace().nth(index)?.parse().ok();
@@ -78,7 +78,7 @@ mod tests {
     fn the_counters_of_an_interface_are_found() {
         let table =
             "Inter-|   Receive\n face |bytes    packets errs\n    c1: 100 5 0 0 0 0 0 0 200 7 0 0 0 0 0 0\n";
-        assert_eq!(counted(table, "c1"), Some((5, 7)));
-        assert_eq!(counted(table, "c"), None);
+        assert_eq!(parse_counters(table, "c1"), Some((5, 7)));
+        assert_eq!(parse_counters(table, "c"), None);
     }
 }

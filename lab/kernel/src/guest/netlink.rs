@@ -6,15 +6,15 @@ use super::GuestError;
 
 /// A netlink socket of one namespace's routing subsystem.
 #[derive(Debug)]
-pub(super) struct Routing(Socket);
+pub(super) struct RoutingSocket(Socket);
 
-impl Routing {
+impl RoutingSocket {
     /// Opens a socket in this thread's namespace.
-    pub(super) fn here() -> Result<Self, GuestError> {
+    pub(super) fn open() -> Result<Self, GuestError> {
         Ok(Self(Socket::routing()?))
     }
 
-    /// Sends a dump request; `take` gets each entry.
+    /// Sends a dump request, and passes each entry of the reply to `take`.
     pub(super) fn list(&self, message: Message, take: impl FnMut(&[u8])) -> Result<(), GuestError> {
         self.0.list(message, take).map_err(|error| format!("cannot list the queues: {error}").into())
     }

@@ -1,7 +1,7 @@
 //! Disables an interface's offloads, so that packets are counted, delayed and lost one by one.
 //!
-//! SCTP still builds trains of packets, as on every Linux, because these switches do not affect
-//! `tx-sctp-segmentation`; the trains are cut before they leave the sender.
+//! SCTP still builds trains of packets, as on every Linux, because these switches do not affect `tx-sctp-segmentation`; Linux splits the
+//! trains before they leave the sender.
 
 use std::os::fd::AsRawFd;
 
@@ -10,7 +10,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use super::GuestError;
 
-/// linux/ethtool.h: setters of one value each, with their getters.
+/// Offloads by name, each with the command that sets it and the one that gets it. linux/ethtool.h
 const OFFLOADS: [(&str, u32, u32); 6] = [
     ("receive checksums", 0x15, 0x14),
     ("transmit checksums", 0x17, 0x16),
@@ -29,7 +29,7 @@ struct Value {
 
 /// Disables all offloads of `interface` in this namespace, and verifies it.
 pub(super) fn turn_off(interface: &str) -> Result<(), GuestError> {
-    // Not in the order of the table: segmentation needs scatter-gather, which needs checksums.
+    // In reverse order: segmentation needs scatter-gather, which needs checksums.
     for (name, set, get) in OFFLOADS.iter().rev() {
         ethtool(interface, &mut Value { command: *set, data: 0 })
             .map_err(|e| format!("{interface}: cannot turn {name} off: {e}"))?;
@@ -49,7 +49,7 @@ fn ethtool(interface: &str, value: &mut Value) -> nix::Result<()> {
     let data = (&raw mut *value).cast::<c_char>();
     let request = ifreq { ifr_name: name, ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: data } };
     #[expect(unsafe_code, reason = "SIOCETHTOOL has no safe wrapper")]
-    // SAFETY: the name ends with a zero, and the pointer is to an `ethtool_value`, as these commands want.
+    // SAFETY: the name ends with a zero, and the pointer is to an `ethtool_value`, which these commands require.
     let result = unsafe { ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw const request) };
     nix::Error::result(result).map(drop)
 }

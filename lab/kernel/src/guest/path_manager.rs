@@ -20,14 +20,14 @@ const NAME: &[u8] = b"mptcp_pm\0";
 const ADD_ADDR: u8 = 1;
 const DEL_ADDR: u8 = 2;
 const SET_LIMITS: u8 = 5;
-/// Of an endpoint.
+/// Attributes of an endpoint.
 const FLAGS: u16 = 6;
 
 impl PathManager {
     /// Opens the path manager of this thread's namespace.
-    pub(super) fn here() -> Result<Self, GuestError> {
+    pub(super) fn open() -> Result<Self, GuestError> {
         let (socket, mut family) = (Socket::generic()?, None);
-        // linux/genetlink.h: what follows the four octets of the header names one family.
+        // linux/genetlink.h: the request for the family that is named after the four octets of the header.
         const CONTROLLER: u16 = 0x10;
         const GET_FAMILY: u8 = 3;
         socket.list(Message::new(CONTROLLER, 0, &[GET_FAMILY, 1, 0, 0]), |entry| {
@@ -47,20 +47,19 @@ impl PathManager {
         self.request(ADD_ADDR, endpoint, &format!("add subflows from {address}"))
     }
 
-    /// Adds an endpoint that each connection announces to its peer (ADD_ADDR, RFC 8684 section 3.4.1), which
-    /// joins the connection through that address's link. If the path is a backup, the answer to an MP_JOIN
-    /// says so (B, section 3.2).
+    /// Adds an endpoint that each connection announces to its peer (ADD_ADDR, RFC 8684 section 3.4.1), which joins the connection through
+    /// that address's link. If the path is a backup, the reply to MP_JOIN has the flag B (section 3.2).
     pub(super) fn signal(&self, address: IpAddr, is_backup: bool) -> Result<(), GuestError> {
         const SIGNAL: u32 = 1;
         const BACKUP: u32 = 4;
         let flags = if is_backup { SIGNAL | BACKUP } else { SIGNAL };
         let endpoint = |attributes: Message| about(attributes, address).with_number(FLAGS, flags);
-        self.request(ADD_ADDR, endpoint, &format!("tell of {address}"))
+        self.request(ADD_ADDR, endpoint, &format!("announce {address}"))
     }
 
     /// Sets the largest number of additional subflows of a connection, and of announced addresses that it accepts. Linux' default is
     /// none, so that a connection uses one path.
-    pub(super) fn allow(&self, subflows: u32) -> Result<(), GuestError> {
+    pub(super) fn set_limits(&self, subflows: u32) -> Result<(), GuestError> {
         const RCV_ADD_ADDRS: u16 = 2;
         const SUBFLOWS: u16 = 3;
         let message = Message::new(self.family, 0, &[SET_LIMITS, 1, 0, 0])
@@ -69,8 +68,7 @@ impl PathManager {
         self.socket.tell(message).map_err(|error| format!("cannot allow {subflows} subflows: {error}").into())
     }
 
-    /// Removes an endpoint. If the initial subflow was from this address, it ends, and its data move to the
-    /// other subflows.
+    /// Removes an endpoint. If it is the address of the initial subflow, that subflow ends, and its data move to the other subflows.
     pub(super) fn remove(&self, address: IpAddr) -> Result<(), GuestError> {
         const ID: u16 = 2;
         let endpoint = |attributes: Message| about(attributes, address).with(ID, &[0]);
@@ -102,7 +100,7 @@ fn about(attributes: Message, address: IpAddr) -> Message {
     }
 }
 
-/// The number of the family that these attributes are about, if it is the path manager.
+/// Returns the number of the family that these attributes describe, if it is the path manager.
 fn number(family: &[u8]) -> Option<u16> {
     const FAMILY_ID: u16 = 1;
     const FAMILY_NAME: u16 = 2;

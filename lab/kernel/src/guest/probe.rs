@@ -16,52 +16,60 @@ use crate::netem::BuildableNetwork;
 
 /// The number of datagrams back to back, from which the rate is derived.
 const TRAIN: u64 = 10;
-/// The number of tries; the fastest counts, because the kernel may have been busy.
+/// The number of attempts; the fastest counts, because the kernel may have been busy.
 const TRIES: usize = 3;
-/// The largest size of a datagram, that of most packets.
+/// The largest datagram in octets, which is the size of most packets.
 const LONGEST: u32 = 1500;
 
 /// Returns the baseline of each link direction.
-pub(super) fn floors(topology: &Topology, plan: &BuildableNetwork) -> Result<Vec<BaselineDelay>, GuestError> {
-    let mut floors = Vec::new();
+pub(super) fn measure_baselines(
+    topology: &Topology,
+    plan: &BuildableNetwork,
+) -> Result<Vec<BaselineDelay>, GuestError> {
+    let mut measure_baselines = Vec::new();
     for segment in plan.network.segments() {
         let [first, second] = [0, 1].map(|end| {
             let interface = segment.interfaces[end];
             plan.network.interfaces()[usize::from(interface.0)]
         });
-        let ways = match segment.medium {
+        let directions = match segment.medium {
             Medium::Link { up, down } => vec![(up, first, second), (down, second, first)],
-            Medium::Lan(line) => vec![(line, first, second)],
+            Medium::Lan(link) => vec![(link, first, second)],
         };
-        for (line, from, to) in ways {
-            floors.push(floor(topology, plan, &plan.lines[usize::from(line.0)], [from, to])?);
+        for (link, from, to) in directions {
+            measure_baselines.push(measure_baseline(
+                topology,
+                plan,
+                &plan.links[usize::from(link.0)],
+                [from, to],
+            )?);
         }
     }
-    Ok(floors)
+    Ok(measure_baselines)
 }
 
-fn floor(
+fn measure_baseline(
     topology: &Topology,
     plan: &BuildableNetwork,
-    line: &ShapedLink,
+    link: &ShapedLink,
     [from, to]: [Interface; 2],
 ) -> Result<BaselineDelay, GuestError> {
     let packet = plan.mtu.min(LONGEST);
-    let serialization = line.serialization(packet.into()).as_nanos();
-    let delay = line.settings.delay.as_nanos() + serialization;
-    let patience = Duration::from_nanos(delay + TRAIN * serialization) + Duration::from_secs(5);
-    let wire = Wire {
+    let serialization = link.serialization(packet.into()).as_nanos();
+    let delay = link.settings.delay.as_nanos() + serialization;
+    let timeout = Duration::from_nanos(delay + TRAIN * serialization) + Duration::from_secs(5);
+    let wire = SocketPair {
         sender: socket(topology, from, from.address)?,
         receiver: socket(topology, to, to.address)?,
         payload: vec![0; packet as usize - plan.network.ip().header() - Datagram::HEADER],
     };
     wire.sender.connect(wire.receiver.local_addr()?)?;
-    wire.receiver.set_read_timeout(Some(patience))?;
-    let lost = |e| format!("{}: a probe packet was lost before the run: {e}", line.name);
-    let one = wire.fastest(1).map_err(lost)?;
-    let train = wire.fastest(TRAIN).map_err(lost)?;
+    wire.receiver.set_read_timeout(Some(timeout))?;
+    let lost = |e| format!("{}: a probe packet was lost before the run: {e}", link.name);
+    let one = wire.shortest_time(1).map_err(lost)?;
+    let train = wire.shortest_time(TRAIN).map_err(lost)?;
     Ok(BaselineDelay {
-        name: line.name.clone(),
+        name: link.name.clone(),
         delay: one,
         expected_delay: delay,
         spacing: train.saturating_sub(one) / (TRAIN - 1),
@@ -74,16 +82,16 @@ fn socket(topology: &Topology, at: Interface, address: IpAddr) -> Result<UdpSock
     Ok(UdpSocket::bind((address, 0))?)
 }
 
-/// Two sockets at both ends of a link direction.
-struct Wire {
+/// Two sockets, one at each end of a link direction.
+struct SocketPair {
     sender: UdpSocket,
     receiver: UdpSocket,
     payload: Vec<u8>,
 }
 
-impl Wire {
-    fn fastest(&self, count: u64) -> std::io::Result<u64> {
-        (0..TRIES).try_fold(u64::MAX, |fastest, _| Ok(fastest.min(self.send(count)?)))
+impl SocketPair {
+    fn shortest_time(&self, count: u64) -> std::io::Result<u64> {
+        (0..TRIES).try_fold(u64::MAX, |shortest_time, _| Ok(shortest_time.min(self.send(count)?)))
     }
 
     /// Sends datagrams back to back; returns the time until the last has arrived, in ns.

@@ -14,20 +14,21 @@ use hol_traffic::{Discipline, Emulator, Filter, Stage, discipline};
 use super::GuestError;
 use super::clock::wait;
 use super::handle;
-use super::netlink::Routing;
+use super::netlink::RoutingSocket;
 
 /// Length of an Ethernet header in octets.
 const ETHERNET: u64 = 14;
 
 /// The queueing disciplines whose statistics are those of a link's queue.
 #[derive(Debug)]
-pub(super) struct LineQueues {
-    routing: Routing,
-    /// Those that hold waiting packets, and the packet in transmission.
+pub(super) struct LinkQueueStatistics {
+    routing: RoutingSocket,
+    /// The disciplines that hold waiting packets and the packet in transmission.
     backlogged: Vec<QdiscPosition>,
-    /// The one that drops packets when the queue is full …
+    /// The discipline that drops packets when the queue is full.
     dropping: QdiscPosition,
-    /// … and whose count includes drops of the disciplines behind it on the same interface, the first of which is this.
+    /// The first discipline behind the transmitter, whose drops are losses of the link; if it is on the same interface as `dropping`, the count
+    /// of `dropping` includes its drops.
     losing: Option<QdiscPosition>,
     counted: [MonotonicCount; 2],
 }
@@ -40,7 +41,7 @@ struct QdiscPosition {
     beyond_ip: u64,
 }
 
-/// A counter that continues when the kernel's restarts at zero: a line that was down has new disciplines.
+/// A counter that continues when the kernel's restarts at zero, because a link that was down has new disciplines.
 #[derive(Debug, Default)]
 struct MonotonicCount {
     before: u64,
@@ -55,12 +56,12 @@ impl MonotonicCount {
     }
 }
 
-impl LineQueues {
-    /// Creates the disciplines of a link with these `stages`: the first one on the interface of its detour,
-    /// if there is one, the others on the link's own. The octets of a packet beyond IP are `overhead` on the
-    /// former, because the kernel is told so, and a frame header on the latter.
+impl LinkQueueStatistics {
+    /// Creates the statistics of a link with these `stages`: the first ones are on the interface of its detour, if there is one, the others
+    /// on the link's own. The octets of a packet beyond IP are `overhead` on the detour, because it has a size table (tc-stab(8)), and an
+    /// Ethernet header on the link's own interface.
     pub(super) fn new(
-        routing: Routing,
+        routing: RoutingSocket,
         stages: &[Stage],
         (detour, own): (Option<u32>, u32),
         overhead: u64,
@@ -82,7 +83,7 @@ impl LineQueues {
             place(&|stage| matches!(stage, Stage::Filter(Filter::Admit(_)))),
         );
         let dropping = queue.or(admits).unwrap_or(transmitter);
-        // The queue counts for those of its own that stand within it.
+        // The queue's count includes the drops of its child disciplines.
         let within = stages.iter().enumerate().skip(dropping + 1);
         let behind = within.filter(|(_, stage)| !matches!(stage, Stage::Waiting(_)));
         let behind = behind.map(|(place, _)| place).find(|place| *place > transmitter);
@@ -130,7 +131,7 @@ pub(super) struct QueueSampler(Arc<Mutex<Vec<Sample>>>);
 impl QueueSampler {
     /// Starts a thread that samples at multiples of `interval` since the `beginning`; it ends with the machine.
     pub(super) fn start(
-        mut lines: Vec<LineQueues>,
+        mut links: Vec<LinkQueueStatistics>,
         interval: Duration,
         beginning: RunStart,
     ) -> Result<Self, GuestError> {
@@ -146,9 +147,9 @@ impl QueueSampler {
                 if all.len() as u64 > Sample::MOST {
                     return;
                 }
-                step = step.and_then(|()| sample_all(&mut lines, beginning.wait(), &mut all));
+                step = step.and_then(|()| sample_all(&mut links, beginning.wait(), &mut all));
             }
-            // The run is what it is without that.
+            // An error here does not invalidate the run.
             if let Err(problem) = step {
                 eprintln!("hol: {problem}; from now on the time series have no queues");
             }
@@ -157,14 +158,18 @@ impl QueueSampler {
         Ok(Self(seen))
     }
 
-    /// Takes the samples so far.
+    /// Returns the samples so far, and removes them from here.
     pub(super) fn take_samples(&self) -> Vec<Sample> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-fn sample_all(lines: &mut [LineQueues], at: Time, samples: &mut Vec<Sample>) -> Result<(), GuestError> {
-    for (line, queues) in (0..).zip(lines) {
+fn sample_all(
+    links: &mut [LinkQueueStatistics],
+    at: Time,
+    samples: &mut Vec<Sample>,
+) -> Result<(), GuestError> {
+    for (line, queues) in (0..).zip(links) {
         samples.push(Sample { at, of: SampleValue::Queue(queues.sample(line)?) });
     }
     Ok(())

@@ -5,15 +5,15 @@ use std::net::IpAddr;
 use hol_base::Time;
 
 use super::GuestError;
-use super::netlink::Routing;
+use super::netlink::RoutingSocket;
 use super::route;
 
-/// A change of the route to `destination` at a time.
+/// A scheduled change of the route to `destination`.
 #[derive(Debug)]
 pub(super) struct Reroute {
     pub(super) at: Time,
     /// Routing socket of the node's namespace.
-    pub(super) routing: Routing,
+    pub(super) routing: RoutingSocket,
     /// Index of the node's interface on the new route.
     pub(super) interface: u32,
     pub(super) destination: IpAddr,
@@ -22,10 +22,9 @@ pub(super) struct Reroute {
 }
 
 impl Reroute {
-    /// Changes the route in one message, so that no packet is without a route. Sockets look up the route of
-    /// their next packet.
-    pub(super) fn take_place(&self) -> Result<(), GuestError> {
+    /// Changes the route in one message, so that there is a route at any time. Sockets look up the route of their next packet again.
+    pub(super) fn apply(&self) -> Result<(), GuestError> {
         let Self { routing, interface, destination, source, .. } = self;
-        route::change(routing, *interface, *destination, *source)
+        route::change_route(routing, *interface, *destination, *source)
     }
 }

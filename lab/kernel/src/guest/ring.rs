@@ -9,7 +9,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 /// A ring of frames, one for each packet.
 #[derive(Debug)]
 pub(super) struct Ring {
-    /// The ring lasts as long as its socket.
+    /// The socket, which has to stay open as long as the ring is used.
     _socket: OwnedFd,
     memory: NonNull<u8>,
     shape: Shape,
@@ -34,7 +34,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// The least size of a block, in octets.
+    /// The smallest size of a block, in octets.
     const BLOCK: usize = 64 << 10;
 
     /// Returns the layout of at least `frames` frames for packets of `octets`.
@@ -57,9 +57,9 @@ impl Shape {
 }
 
 impl Ring {
-    /// Opens a ring for the packets that `interface` sends and receives from now on: at least `frames` packets of up to `octets`.
+    /// Opens a ring for at least `frames` packets of up to `octets` that `interface` sends and receives from now on.
     pub(super) fn open(interface: u32, frames: usize, octets: usize) -> nix::Result<Self> {
-        // Without a protocol it sees nothing until it is bound to the interface.
+        // Without a protocol the socket receives nothing until it is bound to the interface.
         let socket = socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
         let shape = Shape::new(frames, octets);
         let request = tpacket_req {
@@ -94,8 +94,8 @@ impl Ring {
     /// Returns a frame that the kernel has filled.
     fn frame(&self, index: usize) -> Option<&[u8]> {
         #[expect(unsafe_code, reason = "the kernel writes into this memory too")]
-        // SAFETY: the frame is within the mapping and aligned. Its first field says whether it is ours; if it is, the
-        // kernel does not touch it until it is given back, which never happens.
+        // SAFETY: the frame is within the mapping and aligned. The first field contains whether the frame belongs to this process; if so,
+        // the kernel does not write to it until it is returned, which never happens.
         unsafe {
             let start = self.memory.add(self.shape.offset(index));
             let status = start.cast::<u32>().read_volatile();
@@ -106,7 +106,7 @@ impl Ring {
 }
 
 impl<'r> Frame<'r> {
-    /// linux/if_packet.h: a `tpacket2_hdr`, a `sockaddr_ll`, and the packet where the first says.
+    /// Parses a frame of linux/if_packet.h: a `tpacket2_hdr`, a `sockaddr_ll`, and the packet at the offset in the former.
     fn read(octets: &'r [u8]) -> Option<Self> {
         const CAPTURED: usize = 8;
         const NETWORK: usize = 14;
@@ -127,7 +127,7 @@ impl<'r> Frame<'r> {
 
 fn set<T>(socket: &OwnedFd, option: c_int, value: &T) -> nix::Result<()> {
     #[expect(unsafe_code, reason = "the options of packet sockets have no safe wrapper")]
-    // SAFETY: the kernel reads the value, which is as long as it is told.
+    // SAFETY: the kernel reads only the value, whose length is correct.
     let result = unsafe {
         let length = size_of::<T>() as socklen_t;
         libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, (&raw const *value).cast(), length)
@@ -137,14 +137,14 @@ fn set<T>(socket: &OwnedFd, option: c_int, value: &T) -> nix::Result<()> {
 
 fn map(socket: &OwnedFd, length: usize) -> nix::Result<NonNull<u8>> {
     #[expect(unsafe_code, reason = "memory of a socket has no safe wrapper")]
-    // SAFETY: a new mapping, where the kernel likes it; nothing else is touched.
+    // SAFETY: it creates a new mapping at an address that the kernel chooses, and changes no other memory.
     let memory = unsafe {
         libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, socket.as_raw_fd(), 0)
     };
     let memory = if memory == libc::MAP_FAILED { None } else { NonNull::new(memory.cast()) };
     let memory: NonNull<u8> = memory.ok_or_else(nix::Error::last)?;
     #[expect(unsafe_code, reason = "advice about memory has no safe wrapper")]
-    // SAFETY: it is about the mapping that was just made. A program that is started from here has no use for the ring.
+    // SAFETY: it affects only the mapping that was just made. Programs that this process starts do not use the ring.
     let advised = unsafe { libc::madvise(memory.as_ptr().cast(), length, libc::MADV_DONTFORK) };
     nix::Error::result(advised)?;
     Ok(memory)
@@ -161,7 +161,7 @@ fn bind(socket: &OwnedFd, interface: u32) -> nix::Result<()> {
         sll_addr: [0; 8],
     };
     #[expect(unsafe_code, reason = "an address of this family cannot be made without")]
-    // SAFETY: the kernel reads the address, which is as long as it is told.
+    // SAFETY: the kernel reads only the address, whose length is correct.
     let result = unsafe {
         let length = size_of::<sockaddr_ll>() as socklen_t;
         libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length)

@@ -9,7 +9,7 @@ use nix::libc;
 
 use super::GuestError;
 use super::namespace::Namespace;
-use super::netlink::Routing;
+use super::netlink::RoutingSocket;
 
 /// linux/rtnetlink.h
 const RTM_NEWLINK: u16 = 16;
@@ -20,13 +20,13 @@ const RTM_NEWNEIGH: u16 = 28;
 const RTM_NEWRULE: u16 = 32;
 
 /// The routing table of packets that have passed the shared link of a LAN.
-pub(super) const BEYOND: u8 = 100;
+pub(super) const BEHIND_LAN: u8 = 100;
 /// The routing table of all other packets.
 pub(super) const MAIN: u8 = 254;
 
 /// Returns the routing table of packets from a host's address on the link with index `place`.
-pub(super) const fn own(place: usize) -> u8 {
-    BEYOND + 1 + place as u8
+pub(super) const fn source_table(place: usize) -> u8 {
+    BEHIND_LAN + 1 + place as u8
 }
 
 /// An interface at one end of a veth pair.
@@ -36,14 +36,14 @@ pub(super) struct Interface {
     pub(super) hardware: [u8; 6],
 }
 
-/// linux/rtnetlink.h, `struct ifinfomsg`.
+/// Returns a `struct ifinfomsg` of linux/rtnetlink.h.
 fn link(index: u32, flags: u32, change: u32) -> Vec<u8> {
     [[0; 4], index.to_ne_bytes(), flags.to_ne_bytes(), change.to_ne_bytes()].concat()
 }
 
-/// Creates a veth pair between `own`, here, and `peer` in another namespace.
-pub(super) fn cable(
-    here: &Routing,
+/// Creates a veth pair between `own` in this namespace and `peer` in another one.
+pub(super) fn create_veth_pair(
+    here: &RoutingSocket,
     own: &Interface,
     there: &Namespace,
     peer: &Interface,
@@ -69,12 +69,12 @@ pub(super) fn cable(
             })
         })
     });
-    here.request(message, &format!("make the link {} – {}", own.name, peer.name))
+    here.request(message, &format!("create the veth pair {} – {}", own.name, peer.name))
 }
 
-/// Brings an interface up. With IPv6 it has no multicast and sends no queries: its own packets (RFC 3810, RFC 4861) would use numbers of
-/// the links' random streams.
-pub(super) fn up(here: &Routing, ip: Ip, index: u32) -> Result<(), GuestError> {
+/// Brings an interface up. With IPv6 it has no multicast and sends no queries: its own packets (RFC 3810, RFC 4861) would consume numbers
+/// of the links' random streams.
+pub(super) fn bring_up(here: &RoutingSocket, ip: Ip, index: u32) -> Result<(), GuestError> {
     const UP: u32 = 1;
     const NO_ARP: u32 = 0x80;
     const MULTICAST: u32 = 0x1000;
@@ -82,23 +82,23 @@ pub(super) fn up(here: &Routing, ip: Ip, index: u32) -> Result<(), GuestError> {
         Ip::V4 => (UP, UP),
         Ip::V6 => (UP | NO_ARP, UP | NO_ARP | MULTICAST),
     };
-    here.request(Message::new(RTM_NEWLINK, 0, &link(index, flags, change)), "switch an interface on")
+    here.request(Message::new(RTM_NEWLINK, 0, &link(index, flags, change)), "bring an interface up")
 }
 
 /// Adds an address to an interface, without a subnet.
-pub(super) fn address(here: &Routing, index: u32, address: IpAddr) -> Result<(), GuestError> {
+pub(super) fn add_address(here: &RoutingSocket, index: u32, address: IpAddr) -> Result<(), GuestError> {
     here.request(about_address(RTM_NEWADDR, CREATE, index, address), &format!("add the address {address}"))
 }
 
 /// Removes an address from an interface. An interface without addresses loses all its routes and neighbours.
-pub(super) fn forget(here: &Routing, index: u32, address: IpAddr) -> Result<(), GuestError> {
+pub(super) fn remove_address(here: &RoutingSocket, index: u32, address: IpAddr) -> Result<(), GuestError> {
     here.request(about_address(RTM_DELADDR, 0, index, address), &format!("remove the address {address}"))
 }
 
 fn about_address(kind: u16, flags: u16, index: u32, address: IpAddr) -> Message {
     const IFA_ADDRESS: u16 = 1;
     const IFA_LOCAL: u16 = 2;
-    /// IFA_F_NODAD: without duplicate address detection (RFC 4862 section 5.4). Ignored by IPv4.
+    /// IFA_F_NODAD: no duplicate address detection (RFC 4862 section 5.4). IPv4 ignores it.
     const AT_ONCE: u8 = 2;
     let [a, b, c, d] = index.to_ne_bytes();
     let (family, bits, octets) = parts(address);
@@ -106,10 +106,10 @@ fn about_address(kind: u16, flags: u16, index: u32, address: IpAddr) -> Message 
     message.with(IFA_LOCAL, &octets).with(IFA_ADDRESS, &octets)
 }
 
-/// Adds a route to `address` through an interface and the next hop `next`, with a permanent neighbour. Of several routes in a table the
-/// one with the lowest `metric` is used.
-pub(super) fn host(
-    here: &Routing,
+/// Adds a route to `address` through an interface and the next hop `next`, with a permanent neighbour. Linux uses the route of a table with
+/// the lowest `metric`.
+pub(super) fn add_route(
+    here: &RoutingSocket,
     table: u8,
     metric: u32,
     index: u32,
@@ -117,12 +117,12 @@ pub(super) fn host(
     next: [u8; 6],
 ) -> Result<(), GuestError> {
     here.request(way(CREATE, table, metric, index, address), &format!("add the route to {address}"))?;
-    neighbour(here, index, address, next)
+    add_neighbour(here, index, address, next)
 }
 
 /// Adds a permanent neighbour: packets to `address` through this interface go to `next`.
-pub(super) fn neighbour(
-    here: &Routing,
+pub(super) fn add_neighbour(
+    here: &RoutingSocket,
     index: u32,
     address: IpAddr,
     next: [u8; 6],
@@ -137,9 +137,14 @@ pub(super) fn neighbour(
     here.request(message.with(NDA_LLADDR, &next), &format!("add the neighbour {address}"))
 }
 
-/// Changes the route to `address` to another interface that already has the neighbour; packets are sent from
-/// `source`, whatever the interface's addresses.
-pub(super) fn change(here: &Routing, index: u32, address: IpAddr, source: IpAddr) -> Result<(), GuestError> {
+/// Changes the route to `address` to another interface that already has the neighbour; packets are sent from `source`, whatever the
+/// interface's addresses are.
+pub(super) fn change_route(
+    here: &RoutingSocket,
+    index: u32,
+    address: IpAddr,
+    source: IpAddr,
+) -> Result<(), GuestError> {
     const RTA_PREFSRC: u16 = 7;
     let (_, _, octets) = parts(source);
     let message = way(CREATE | REPLACE, MAIN, 0, index, address).with(RTA_PREFSRC, &octets);
@@ -159,15 +164,18 @@ fn way(flags: u16, table: u8, metric: u32, index: u32, address: IpAddr) -> Messa
     message.with_number(RTA_OIF, index).with_number(RTA_PRIORITY, metric)
 }
 
-/// Makes packets that arrive at `interface` use the table [`BEYOND`].
-pub(super) fn beyond(here: &Routing, ip: Ip, interface: &Interface) -> Result<(), GuestError> {
+/// Makes packets that arrive at `interface` use the table [`BEHIND_LAN`].
+pub(super) fn use_lan_table(here: &RoutingSocket, ip: Ip, interface: &Interface) -> Result<(), GuestError> {
     const FRA_IIFNAME: u16 = 3;
     let family = if ip == Ip::V4 { libc::AF_INET } else { libc::AF_INET6 };
-    here.request(rule(family as u8, 0, BEYOND).with_name(FRA_IIFNAME, &interface.name), "add a routing rule")
+    here.request(
+        rule(family as u8, 0, BEHIND_LAN).with_name(FRA_IIFNAME, &interface.name),
+        "add a routing rule",
+    )
 }
 
 /// Makes packets from `address` use `table`.
-pub(super) fn from(here: &Routing, address: IpAddr, table: u8) -> Result<(), GuestError> {
+pub(super) fn use_source_table(here: &RoutingSocket, address: IpAddr, table: u8) -> Result<(), GuestError> {
     const FRA_SRC: u16 = 2;
     let (family, bits, octets) = parts(address);
     here.request(

@@ -31,12 +31,12 @@ impl Event {
         }
     }
 
-    /// Returns the order of events at the same time: links first, as in the model, and removals before additions, because Linux' SCTP
-    /// does not continue while it waits for the peer to accept the last change. Routes are last, as in the model.
+    /// Returns the rank of events at the same time: links first, as in the model; removals before additions, because Linux' SCTP pauses
+    /// while it waits for the peer to accept the last change; routes last, as in the model.
     fn rank(&self) -> u8 {
         match self {
             Self::Change(_) => 0,
-            Self::Move(node) if !node.comes => 1,
+            Self::Move(node) if !node.is_added => 1,
             Self::Move(_) => 2,
             Self::Reroute(_) => 3,
         }
@@ -63,9 +63,9 @@ impl Schedule {
         reroutes: Vec<Reroute>,
     ) -> Self {
         let mut schedule = Self { beginning, events: VecDeque::new(), chains, changed: 0 };
-        schedule.put(changes.into_iter().map(Event::Change));
-        schedule.put(moves.into_iter().map(Event::Move));
-        schedule.put(reroutes.into_iter().map(Event::Reroute));
+        schedule.insert(changes.into_iter().map(Event::Change));
+        schedule.insert(moves.into_iter().map(Event::Move));
+        schedule.insert(reroutes.into_iter().map(Event::Reroute));
         schedule
     }
 
@@ -77,9 +77,8 @@ impl Schedule {
         Ok(())
     }
 
-    /// Performs the changes that are due; returns the time until the next one, which is a lower bound if the
-    /// run has not begun.
-    pub(super) fn attend(&mut self) -> Result<Option<Duration>, GuestError> {
+    /// Performs the events that are due; returns the time until the next one, which is a lower bound if the run has not begun.
+    pub(super) fn perform_due(&mut self) -> Result<Option<Duration>, GuestError> {
         while let Some(event) = self.events.front() {
             let left = event.at().saturating_since(self.beginning.time().unwrap_or_default());
             if left > Span::ZERO {
@@ -90,8 +89,8 @@ impl Schedule {
                     self.changed += 1;
                     self.chains[usize::from(link.0)].change(&change)?;
                 }
-                Some(Event::Move(node)) => node.take_place()?,
-                Some(Event::Reroute(route)) => route.take_place()?,
+                Some(Event::Move(node)) => node.apply()?,
+                Some(Event::Reroute(route)) => route.apply()?,
                 None => {}
             }
         }
@@ -99,25 +98,25 @@ impl Schedule {
     }
 
     /// Replaces the link changes; the first ones are those that have already happened.
-    pub(super) fn change(&mut self, changes: Vec<ScheduledChange>) {
+    pub(super) fn replace_changes(&mut self, changes: Vec<ScheduledChange>) {
         self.events.retain(|event| !matches!(event, Event::Change(_)));
         let left = self.changed;
-        self.put(changes.into_iter().skip(left).map(Event::Change));
+        self.insert(changes.into_iter().skip(left).map(Event::Change));
     }
 
-    fn put(&mut self, events: impl Iterator<Item = Event>) {
+    fn insert(&mut self, events: impl Iterator<Item = Event>) {
         self.events.extend(events);
         self.events.make_contiguous().sort_by_key(|event| (event.at(), event.rank()));
     }
 }
 
 fn follow(mut schedule: Schedule) {
-    let mut step = schedule.attend();
+    let mut step = schedule.perform_due();
     while let Ok(Some(left)) = step {
-        step = wait(left).map_err(GuestError::from).and_then(|()| schedule.attend());
+        step = wait(left).map_err(GuestError::from).and_then(|()| schedule.perform_due());
     }
     if let Err(problem) = step {
-        // A run with another network than the requested one is invalid.
+        // A run in which the network differs from the requested one is invalid.
         eprintln!("hol: {problem}");
         std::process::abort();
     }

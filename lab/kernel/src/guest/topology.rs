@@ -11,25 +11,25 @@ use nix::net::if_::if_nametoindex;
 use super::attachment::{Attachment, AttachmentChange};
 use super::chain::{Chain, Detour, Port};
 use super::namespace::{self, Namespace};
-use super::netlink::Routing;
+use super::netlink::RoutingSocket;
 use super::path_manager::PathManager;
-use super::queue_sampler::LineQueues;
+use super::queue_sampler::LinkQueueStatistics;
 use super::reroute::Reroute;
-use super::route::{self, BEYOND, Interface, MAIN};
+use super::route::{self, BEHIND_LAN, Interface, MAIN};
 use super::{GuestError, offload};
 use crate::netem::BuildableNetwork;
 
 /// The namespaces of a run, and their connections.
 #[derive(Debug)]
 pub(super) struct Topology {
-    /// By [`NodeId`].
+    /// The namespaces of the nodes, by [`NodeId`].
     nodes: Vec<Namespace>,
     /// The nodes whose packets are captured and counted.
     ends: Vec<NodeId>,
-    /// By [`InterfaceId`].
+    /// The interfaces of the nodes, by [`InterfaceId`].
     cables: Vec<Cable>,
     routers: Vec<Router>,
-    /// By [`LinkId`].
+    /// The link directions, by [`LinkId`].
     chains: Vec<Chain>,
 }
 
@@ -48,19 +48,19 @@ struct Cable {
 #[derive(Debug)]
 struct Router {
     namespace: Namespace,
-    /// The interfaces before and after the shared link of a LAN.
+    /// The interfaces of a LAN at the entrance and the exit of its shared link.
     shared: Option<(u32, Interface)>,
 }
 
 /// The numbers of packets that entered and left each link direction.
 pub(super) type Counts = Vec<(u64, u64)>;
 
-/// Builds the network of `plan`, with links that only delay packets; `seed` is the run's, `ends` are the nodes whose packets are captured.
+/// Builds the network of `plan`, with links that only delay packets. `seed` is the run's; `ends` are the nodes whose packets are captured.
 pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Result<Topology, GuestError> {
     let network = &plan.network;
     let nodes =
         network.node_names().iter().map(|_| Namespace::new(network.ip())).collect::<Result<_, _>>()?;
-    let end = |name| network.node(name).ok_or_else(|| format!("there is no {name}"));
+    let end = |name| network.node(name).ok_or_else(|| format!("the network has no node {name}"));
     let ends = ends.iter().map(|name| end(name)).collect::<Result<_, _>>()?;
     let (cables, routers, chains) = (Vec::new(), Vec::new(), Vec::new());
     let mut topology = Topology { nodes, ends, cables, routers, chains };
@@ -75,16 +75,16 @@ pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Resul
 }
 
 impl Topology {
-    /// Returns the interfaces of the ends: index in the network, namespace, index in the kernel.
+    /// Returns the interfaces of the captured nodes: index in the network, namespace, index in the kernel.
     pub(super) fn ends(&self) -> impl Iterator<Item = (InterfaceId, &Namespace, u32)> {
         let cables = (0..).map(InterfaceId).zip(&self.cables);
         let ends = cables.filter(|(_, cable)| self.ends.contains(&cable.node));
         ends.map(|(id, cable)| (id, self.node(cable.node), cable.outer_index))
     }
 
-    /// Installs the settings of every link, with its random numbers from the beginning.
-    pub(super) fn begin(&mut self) -> Result<(), GuestError> {
-        self.chains.iter_mut().try_for_each(Chain::begin)
+    /// Installs the settings of every link; its random numbers start anew.
+    pub(super) fn install_settings(&mut self) -> Result<(), GuestError> {
+        self.chains.iter_mut().try_for_each(Chain::install_settings)
     }
 
     /// Returns the chains, which change during the run, and removes them from here.
@@ -93,21 +93,21 @@ impl Topology {
     }
 
     /// Returns the queues of each link direction, by its index in the network.
-    pub(super) fn queues(&self, plan: &BuildableNetwork) -> Result<Vec<LineQueues>, GuestError> {
-        let mut line_queues: Vec<Option<LineQueues>> = self.chains.iter().map(|_| None).collect();
+    pub(super) fn queues(&self, plan: &BuildableNetwork) -> Result<Vec<LinkQueueStatistics>, GuestError> {
+        let mut link_queues: Vec<Option<LinkQueueStatistics>> = self.chains.iter().map(|_| None).collect();
         let of_routers = self.routers.iter().zip(plan.network.segments());
         let places = of_routers.flat_map(|(router, segment)| {
-            let lines = match segment.medium {
+            let links = match segment.medium {
                 Medium::Link { up, down } => vec![up, down],
-                Medium::Lan(line) => vec![line],
+                Medium::Lan(link) => vec![link],
             };
-            lines.into_iter().map(move |line| (router, line))
+            links.into_iter().map(move |link| (router, link))
         });
-        // A chain stands where its line was added.
-        for (chain, (router, line)) in self.chains.iter().zip(places) {
-            line_queues[usize::from(line.0)] = Some(chain.queue_statistics(&router.namespace)?);
+        // Chains are at the index at which their link direction was added, not at that of its number.
+        for (chain, (router, link)) in self.chains.iter().zip(places) {
+            link_queues[usize::from(link.0)] = Some(chain.queue_statistics(&router.namespace)?);
         }
-        Ok(line_queues.into_iter().flatten().collect())
+        Ok(link_queues.into_iter().flatten().collect())
     }
 
     /// Returns the moves of nodes during the run, by time. Addresses that are added later are removed now.
@@ -118,12 +118,12 @@ impl Topology {
     ) -> Result<Vec<AttachmentChange>, GuestError> {
         let moves = plan.network.address_changes().iter().map(|change| {
             let attachment = self.attachment(plan, change)?;
-            attachment.go()?;
+            attachment.remove()?;
             if !change.comes {
-                attachment.come()?;
+                attachment.add()?;
             }
-            let path_manager = has_mptcp.then(PathManager::here).transpose()?;
-            Ok(AttachmentChange { at: change.at, comes: change.comes, attachment, path_manager })
+            let path_manager = has_mptcp.then(PathManager::open).transpose()?;
+            Ok(AttachmentChange { at: change.at, is_added: change.comes, attachment, path_manager })
         });
         moves.collect()
     }
@@ -133,15 +133,16 @@ impl Topology {
         let changes = plan.network.route_changes().iter().map(|RouteChange { at, node, route: way }| {
             let cable = self.cable(way.from);
             self.node(*node).enter()?;
-            let (routing, interface, destination) = (Routing::here()?, cable.outer_index, way.destination);
-            route::neighbour(&routing, interface, destination, cable.near.hardware)?;
+            let (routing, interface, destination) =
+                (RoutingSocket::open()?, cable.outer_index, way.destination);
+            route::add_neighbour(&routing, interface, destination, cable.near.hardware)?;
             let source = plan.network.addresses(*node)[0];
             Ok(Reroute { at: *at, routing, interface, destination, source })
         });
         changes.collect()
     }
 
-    /// Allows MPTCP connections of a node to have a subflow on each link; a node that is `asked` announces its other addresses to its
+    /// Allows MPTCP connections of a node to have a subflow on each link. If the node `is_asked`, it announces its other addresses to its
     /// peers, and which of `paths` are backups. The kernel supports at most eight subflows.
     pub(super) fn join_paths(
         &self,
@@ -152,8 +153,8 @@ impl Topology {
     ) -> Result<(), GuestError> {
         const MOST: u32 = 8;
         self.node(node).enter()?;
-        let path_manager = PathManager::here()?;
-        path_manager.allow(MOST)?;
+        let path_manager = PathManager::open()?;
+        path_manager.set_limits(MOST)?;
         let others = plan.network.addresses(node).into_iter().enumerate().skip(1).take(MOST as usize - 1);
         let is_backup = |place: usize| paths.get(place).is_some_and(|path| path.backup);
         others
@@ -161,8 +162,8 @@ impl Topology {
             .try_for_each(|(place, address)| path_manager.signal(address, is_backup(place)))
     }
 
-    /// Returns the attachment of the node in `change`. Through its link it reaches all addresses of the node at the other end, like any
-    /// host of the Internet: an association continues with the address with which it was established. A link that it moves to is
+    /// Returns the attachment of the node in `change`. Through its link the node reaches all addresses of the node at the other end, like
+    /// any host of the Internet: an association continues with the address with which it was established. A link to which the node moves is
     /// preferred, as in the model.
     fn attachment(&self, plan: &BuildableNetwork, change: &AddressChange) -> Result<Attachment, GuestError> {
         let of_link = |segment: &Segment| {
@@ -173,24 +174,32 @@ impl Topology {
         let links = self.routers.iter().zip(plan.network.segments());
         let found =
             links.enumerate().find_map(|(place, (router, segment))| Some((place, router, of_link(segment)?)));
-        let (place, router, (own, other)) = found.ok_or("an address that comes or goes is on no link")?;
+        let (place, router, (own, other)) =
+            found.ok_or("an address that is added or removed during the run belongs to no link")?;
         let peers = plan.network.addresses(other.node);
         for peer in peers.iter().filter(|peer| **peer != other.address) {
-            route::host(&router.namespace.routing, MAIN, 0, other.near_index, *peer, other.outer.hardware)?;
+            route::add_route(
+                &router.namespace.routing,
+                MAIN,
+                0,
+                other.near_index,
+                *peer,
+                other.outer.hardware,
+            )?;
         }
         self.node(own.node).enter()?;
         Ok(Attachment {
-            routing: Routing::here()?,
+            routing: RoutingSocket::open()?,
             interface: own.outer_index,
             address: own.address,
-            table: route::own(place),
+            table: route::source_table(place),
             peers,
             router: own.near.hardware,
             metric: if change.comes { 1 } else { 2 },
         })
     }
 
-    /// Returns the packets that the ends have sent.
+    /// Returns the number of packets that the captured nodes have sent.
     pub(super) fn packets(&self) -> Result<u64, GuestError> {
         let mut total = 0;
         for cable in self.cables.iter().filter(|cable| self.ends.contains(&cable.node)) {
@@ -200,18 +209,19 @@ impl Topology {
         Ok(total)
     }
 
-    /// Returns the packets of each link direction so far.
+    /// Returns the numbers of packets of each link direction so far.
     pub(super) fn counts(&self, plan: &BuildableNetwork) -> Result<Counts, GuestError> {
-        let mut counts = vec![(0, 0); plan.lines.len()];
+        let mut counts = vec![(0, 0); plan.links.len()];
         for (router, segment) in self.routers.iter().zip(plan.network.segments()) {
             router.namespace.enter()?;
             for (place, interface) in segment.interfaces.iter().enumerate() {
                 let near = &self.cable(*interface).near.name;
-                let (received, sent) = namespace::packets(near).ok_or("a router has lost its interfaces")?;
+                let (received, sent) =
+                    namespace::packets(near).ok_or("an interface of a router is missing")?;
                 let (into, out_of) = match segment.medium {
                     Medium::Link { up, down } if place == 0 => (up, down),
                     Medium::Link { up, down } => (down, up),
-                    Medium::Lan(line) => (line, line),
+                    Medium::Lan(link) => (link, link),
                 };
                 counts[usize::from(into.0)].0 += received;
                 counts[usize::from(out_of.0)].1 += sent;
@@ -220,19 +230,18 @@ impl Topology {
         Ok(counts)
     }
 
-    /// Returns the packets that each link direction carried and lost since `before`; packets in flight count
-    /// as lost.
-    pub(super) fn lines(
+    /// Returns the numbers of packets that each link direction carried and lost since `before`; packets in flight count as lost.
+    pub(super) fn link_counters(
         &self,
         plan: &BuildableNetwork,
         before: &Counts,
     ) -> Result<Vec<LinkDirectionCounters>, GuestError> {
         let counted = self.counts(plan)?;
-        let lines = plan.lines.iter().zip(before).zip(counted).map(|((line, before), now)| {
+        let links = plan.links.iter().zip(before).zip(counted).map(|((link, before), now)| {
             let (sent, arrived) = (now.0 - before.0, now.1 - before.1);
-            LinkDirectionCounters { name: line.name.clone(), sent, dropped: sent.saturating_sub(arrived) }
+            LinkDirectionCounters { name: link.name.clone(), sent, dropped: sent.saturating_sub(arrived) }
         });
-        Ok(lines.collect())
+        Ok(links.collect())
     }
 
     /// Returns the namespace of a node.
@@ -255,38 +264,44 @@ impl Topology {
         for (host, id) in (1..).zip(&segment.interfaces) {
             let interface = plan.network.interfaces()[usize::from(id.0)];
             let node = &self.nodes[usize::from(interface.node.0)];
-            let (near, outer) = (own("port", number, host, 1), own("link", number, host, 0));
+            let (near, outer) = (
+                interface_on_segment("port", number, host, 1),
+                interface_on_segment("link", number, host, 0),
+            );
             let outer = Interface { name: format!("link{number}"), ..outer };
             namespace.enter()?;
-            route::cable(&namespace.routing, &near, node, &outer, plan.mtu)?;
-            let near_index = switch_on(&namespace, ip, &near)?;
+            route::create_veth_pair(&namespace.routing, &near, node, &outer, plan.mtu)?;
+            let near_index = bring_up(&namespace, ip, &near)?;
             node.enter()?;
-            let outer_index = switch_on(node, ip, &outer)?;
-            route::address(&node.routing, outer_index, interface.address)?;
+            let outer_index = bring_up(node, ip, &outer)?;
+            route::add_address(&node.routing, outer_index, interface.address)?;
             let (node, address) = (interface.node, interface.address);
             self.cables.push(Cable { node, address, outer, outer_index, near, near_index });
         }
         let ends = segment.interfaces.iter().map(|id| self.cable(*id));
         let ends: Vec<_> = ends.map(|end| (self.node(end.node), end.outer_index, end.near_index)).collect();
-        let line = |id: LinkId, start: Port, end: Port| {
-            let line = plan.lines[usize::from(id.0)].clone();
-            let detour = line.crosses().then(|| detour(&namespace, plan, id)).transpose()?;
-            Chain::new(line, seed, start, end, detour)
+        let link = |id: LinkId, start: Port, end: Port| {
+            let link = plan.links[usize::from(id.0)].clone();
+            let detour = link.crosses().then(|| detour(&namespace, plan, id)).transpose()?;
+            Chain::new(link, seed, start, end, detour)
         };
         let (mut chains, mut shared) = (Vec::new(), None);
         match segment.medium {
             Medium::Link { up, down } => {
                 for (id, (node, outer, near)) in [(up, ends[1]), (down, ends[0])] {
-                    chains.push(line(id, Port::new(&namespace, near)?, Port::new(node, outer)?)?);
+                    chains.push(link(id, Port::new(&namespace, near)?, Port::new(node, outer)?)?);
                 }
             }
             Medium::Lan(id) => {
-                let (before, beyond) = (own("before", number, 0, 2), own("beyond", number, 0, 3));
+                let (before, beyond) = (
+                    interface_on_segment("before", number, 0, 2),
+                    interface_on_segment("beyond", number, 0, 3),
+                );
                 namespace.enter()?;
-                route::cable(&namespace.routing, &before, &namespace, &beyond, plan.mtu)?;
-                let (start, end) = (switch_on(&namespace, ip, &before)?, switch_on(&namespace, ip, &beyond)?);
-                route::beyond(&namespace.routing, ip, &beyond)?;
-                chains.push(line(id, Port::new(&namespace, start)?, Port::new(&namespace, end)?)?);
+                route::create_veth_pair(&namespace.routing, &before, &namespace, &beyond, plan.mtu)?;
+                let (start, end) = (bring_up(&namespace, ip, &before)?, bring_up(&namespace, ip, &beyond)?);
+                route::use_lan_table(&namespace.routing, ip, &beyond)?;
+                chains.push(link(id, Port::new(&namespace, start)?, Port::new(&namespace, end)?)?);
                 shared = Some((start, beyond));
             }
         }
@@ -295,32 +310,32 @@ impl Topology {
         Ok(())
     }
 
-    /// Adds routes: packets of a node to any address go to the router of the next segment.
+    /// Adds the routes of a node: its packets to any address go to the router of the next segment.
     fn add_routes(&self, plan: &BuildableNetwork, node: NodeId) -> Result<(), GuestError> {
         let routing = &self.node(node).routing;
         for way in plan.network.routes(node) {
             let cable = self.cable(way.from);
-            route::host(routing, MAIN, 0, cable.outer_index, way.destination, cable.near.hardware)?;
+            route::add_route(routing, MAIN, 0, cable.outer_index, way.destination, cable.near.hardware)?;
         }
         Ok(())
     }
 
-    /// Adds routes of routers to the next node, on a LAN through its shared link; also for packets after a change of route.
+    /// Adds the routes of routers to the next node, on a LAN through its shared link; also those for packets after a change of route.
     fn add_onward_routes(&self, plan: &BuildableNetwork) -> Result<(), GuestError> {
         let network = &plan.network;
         for (router, segment) in self.routers.iter().zip(network.segments()) {
             let ways = (0..network.nodes()).flat_map(|node| network.routes(NodeId(node as u16)));
             let ways = ways.chain(network.route_changes().iter().map(|change| &change.route));
             let here = ways.filter(|way| segment.interfaces.contains(&way.from));
-            // On a LAN several nodes have the same way.
+            // On a LAN several nodes have the same route.
             let onward: BTreeMap<_, _> = here.map(|way| (way.destination, way.to)).collect();
             let routing = &router.namespace.routing;
             for (destination, to) in onward {
                 let next = self.cable(to);
-                let table = if router.shared.is_some() { BEYOND } else { MAIN };
-                route::host(routing, table, 0, next.near_index, destination, next.outer.hardware)?;
+                let table = if router.shared.is_some() { BEHIND_LAN } else { MAIN };
+                route::add_route(routing, table, 0, next.near_index, destination, next.outer.hardware)?;
                 if let Some((before, beyond)) = &router.shared {
-                    route::host(routing, MAIN, 0, *before, destination, beyond.hardware)?;
+                    route::add_route(routing, MAIN, 0, *before, destination, beyond.hardware)?;
                 }
             }
         }
@@ -328,31 +343,30 @@ impl Topology {
     }
 }
 
-/// Creates a veth pair within a router, on which the packets of a link direction are queued.
-fn detour(router: &Namespace, plan: &BuildableNetwork, line: LinkId) -> Result<Detour, GuestError> {
+/// Creates a veth pair within a router, for the queue of a link direction.
+fn detour(router: &Namespace, plan: &BuildableNetwork, link: LinkId) -> Result<Detour, GuestError> {
     let ends = [("queue", 4), ("back", 5)].map(|(name, side)| {
-        let name = format!("{name}{}", line.0);
-        Interface { name, ..own("", line.0.into(), 0, side) }
+        let name = format!("{name}{}", link.0);
+        Interface { name, ..interface_on_segment("", link.0.into(), 0, side) }
     });
     let [queue, back] = &ends;
     router.enter()?;
-    route::cable(&router.routing, queue, router, back, plan.mtu)?;
-    let [queue, back] =
-        [queue, back].map(|end| Port::new(router, switch_on(router, plan.network.ip(), end)?));
+    route::create_veth_pair(&router.routing, queue, router, back, plan.mtu)?;
+    let [queue, back] = [queue, back].map(|end| Port::new(router, bring_up(router, plan.network.ip(), end)?));
     Ok(Detour { queue: queue?, back: back? })
 }
 
-/// Returns an interface on segment `number`; `side` distinguishes those of one host.
-fn own(name: &str, number: usize, host: u8, side: u8) -> Interface {
+/// Returns an interface on segment `number`; `side` distinguishes the interfaces of one host.
+fn interface_on_segment(name: &str, number: usize, host: u8, side: u8) -> Interface {
     let [.., high, low] = number.to_be_bytes();
-    // Locally administered.
+    // Locally administered addresses.
     Interface { name: format!("{name}{host}"), hardware: [2, 0, side, high, low, host] }
 }
 
 /// Brings up an interface of this thread's namespace without offloads; returns its index.
-fn switch_on(here: &Namespace, ip: Ip, interface: &Interface) -> Result<u32, GuestError> {
+fn bring_up(here: &Namespace, ip: Ip, interface: &Interface) -> Result<u32, GuestError> {
     offload::turn_off(&interface.name)?;
     let index = if_nametoindex(interface.name.as_str())?;
-    route::up(&here.routing, ip, index)?;
+    route::bring_up(&here.routing, ip, index)?;
     Ok(index)
 }

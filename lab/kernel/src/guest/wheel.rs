@@ -8,26 +8,26 @@ use std::time::Duration;
 use super::GuestError;
 use super::clock::wait;
 
-/// Jiffies after which the slots of levels 0 to 3 begin at once: timers of up to 131 s at 250 Hz.
+/// The number of jiffies after which slots of levels 0 to 3 begin at the same time; these are timers of up to 131 s at 250 Hz.
 const SLOTS: u64 = 4096;
-/// The run begins this much later, in ns, so that the kernel has counted the tick.
-const BEHIND: u64 = 1_000;
+/// The time from then to the start of the run, in ns, so that the kernel has counted the tick.
+const START_DELAY: u64 = 1_000;
 
-/// When the kernel counts its ticks.
+/// The state of the kernel's tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ticks {
     /// The monotonic clock, in ns.
     now: u64,
-    /// Ticks counted.
+    /// The number of ticks so far.
     jiffies: u64,
-    /// When the last one was, in ns.
+    /// The time of the last tick, in ns.
     tick: u64,
-    /// Between two of them, in ns.
+    /// The time between two ticks, in ns.
     period: u64,
 }
 
 impl Ticks {
-    /// Reads what `/proc/timer_list` has of the first processor (kernel/time/timer_list.c).
+    /// Parses the state of the first processor in `/proc/timer_list` (kernel/time/timer_list.c).
     fn read(text: &str, hz: u64) -> Option<Self> {
         let number = |head: &str| -> Option<u64> {
             let line = text.lines().map(str::trim_start).find_map(|line| line.strip_prefix(head))?;
@@ -37,20 +37,21 @@ impl Ticks {
         Some(Self { now, jiffies, tick, period: 1_000_000_000 / hz })
     }
 
-    /// The time until the slots of all levels begin.
+    /// Returns the time until slots of all levels begin.
     fn until_slots_begin(self) -> Duration {
         let since_tick = (self.now + self.period - self.tick % self.period) % self.period;
         let ticks = SLOTS - self.jiffies % SLOTS;
-        Duration::from_nanos(ticks * self.period - since_tick + BEHIND)
+        Duration::from_nanos(ticks * self.period - since_tick + START_DELAY)
     }
 }
 
-/// Waits, in virtual time, until the slots of all levels begin.
+/// Waits, in virtual time, until slots of all levels begin.
 pub(super) fn wait_for_slots() -> Result<(), GuestError> {
     let path = "/proc/timer_list";
     let text = fs::read_to_string(path).map_err(|e| format!("cannot read {path}: {e}"))?;
-    // CONFIG_HZ of User-Mode Linux here and of Debian's kernels. With another the phase is still the same in every run.
-    let ticks = Ticks::read(&text, 250).ok_or_else(|| format!("{path} does not say when ticks are"))?;
+    // CONFIG_HZ of this project's User-Mode Linux and of Debian's kernels. With another value the phase is still the same in every run.
+    let ticks = Ticks::read(&text, 250)
+        .ok_or_else(|| format!("{path} does not contain the time of the next tick"))?;
     wait(ticks.until_slots_begin())?;
     Ok(())
 }
@@ -63,14 +64,17 @@ mod tests {
         \x20 .nohz           : 1\n  .last_tick      : 1232000500 nsecs\n  .idle_tick      : 0 nsecs\njiffies: 4294892608\n";
 
     #[test]
-    fn ticks_are_read_and_the_next_common_slot_is_found() {
+    fn ticks_are_parsed_and_the_next_common_slot_is_found() {
         let ticks = Ticks::read(TEXT, 250).unwrap();
         let expected =
             Ticks { now: 1_234_001_000, jiffies: 4_294_892_608, tick: 1_232_000_500, period: 4_000_000 };
         assert_eq!(ticks, expected);
-        // 4,294,892,608 is 1,048,557.8 times 4096: 576 ticks are missing, and the last was 2.0005 ms ago.
+        // 4,294,892,608 is 1,048,557.8 times 4096: 576 ticks are missing, and the last tick was 2.0005 ms ago.
         let missing = SLOTS - 4_294_892_608 % SLOTS;
-        assert_eq!(ticks.until_slots_begin(), Duration::from_nanos(missing * 4_000_000 - 2_000_500 + BEHIND));
+        assert_eq!(
+            ticks.until_slots_begin(),
+            Duration::from_nanos(missing * 4_000_000 - 2_000_500 + START_DELAY)
+        );
         assert_eq!(Ticks::read("jiffies: 1\n", 250), None);
     }
 }

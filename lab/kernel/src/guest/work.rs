@@ -15,7 +15,7 @@ use super::programs::{Programs, Shell};
 use super::queue_sampler::QueueSampler;
 use super::schedule::Schedule;
 use super::topology::{self, Topology};
-use super::variables::is_here;
+use super::variables::is_local_kernel;
 use super::{GuestError, flow, probe, wheel};
 use crate::job::{Job, JobResult, Report};
 use crate::mailbox::Mail;
@@ -27,12 +27,12 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let scenario = &job.scenario;
     let mut plan = netem::plan(&scenario.network)?;
     if job.shell {
-        plan.let_anything_change();
+        plan.allow_all_changes();
     }
     let mut topology = topology::build(&plan, seed, &scenario.ends())?;
-    let (sysctls, lacking) = settle(&topology, &plan, scenario)?;
-    let floor = probe::floors(&topology, &plan)?;
-    topology.begin()?;
+    let (sysctls, lacking) = set_sysctls(&topology, &plan, scenario)?;
+    let floor = probe::measure_baselines(&topology, &plan)?;
+    topology.install_settings()?;
     let before = (topology.packets()?, topology.counts(&plan)?);
     let moves = topology.moves(&plan, has_mptcp(scenario))?;
     let reroutes = topology.reroutes(&plan)?;
@@ -40,20 +40,22 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let chains = topology.take_chains();
     let flows = flow::all(&topology, &plan.network, scenario, seed);
     let programs = Programs::begin(&topology, &plan, scenario)?;
-    // Before packets are captured: IPv6 says something now and then.
-    if !is_here() && !scenario.runs_programs() {
+    // Before packets are captured, because IPv6 sends packets of its own now and then.
+    if !is_local_kernel() && !scenario.runs_programs() {
         wheel::wait_for_slots()?;
     }
     let capture = (job.capture || scenario.runs_programs())
         .then(|| Capture::start(&topology, plan.mtu, job))
         .transpose()?;
-    // Programs begin by themselves.
+    // The time of a run of programs starts now; a workload sets its own start.
     let beginning = if scenario.runs_programs() { RunStart::now() } else { RunStart::default() };
     let schedule = Schedule::new(beginning.clone(), plan.changes_of_run(seed), chains, moves, reroutes);
     if job.shell {
-        let (programs, capture) = programs.zip(capture).ok_or("a shell is for programs")?;
+        let (programs, capture) = programs
+            .zip(capture)
+            .ok_or("an interactive session needs a scenario with programs, but this one has none")?;
         Shell::begin(programs, schedule, capture, seed).serve()?;
-        return Ok(Mail { text: JobResult::ShellEnded.to_octets(), ..Mail::default() });
+        return Ok(Mail { result_json: JobResult::ShellEnded.to_octets(), ..Mail::default() });
     }
     schedule.follow()?;
     let interval = job.series_ns.map(Duration::from_nanos);
@@ -63,7 +65,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let sampler = sampler.map_or(Vec::new(), |sampler| sampler.take_samples());
     let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.runs.epoch)) {
         Some(Err(problem)) if job.capture => return Err(format!("{problem}; capture fewer messages").into()),
-        // The programs have run, and tell of themselves.
+        // The programs have run, and their output is a result without the packets.
         Some(Err(problem)) => {
             (Vec::new(), Some(format!("{problem}: connections and requests are not measured")))
         }
@@ -74,12 +76,12 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let run = outcome.measured();
     let mut facts = KernelReport {
         kernel: kernel_version(),
-        // The host knows what runs us.
+        // The host adds the engine.
         provenance: String::new(),
         caution,
         clocksource: clocksource(),
         sysctls,
-        lines: topology.lines(&plan, &before.1)?,
+        lines: topology.link_counters(&plan, &before.1)?,
         floor,
         filter: run.filter,
         retransmissions: run.client.retransmissions + run.server.retransmissions,
@@ -96,7 +98,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     samples.extend(sampler);
     samples.sort_by_key(|sample| sample.at);
     Ok(Mail {
-        text: JobResult::Done(Box::new(report)).to_octets(),
+        result_json: JobResult::Done(Box::new(report)).to_octets(),
         samples: packed_samples::pack(&samples),
         records: packed_records::pack(&outcome.take_records()),
         packets: packets_seen,
@@ -104,9 +106,9 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     })
 }
 
-/// Sets the sysctls of the ends of every flow; returns the values that the kernel then reports for the measured flow, and a caution about
-/// those that it lacks and nobody requested: an older kernel behaves as Linux did before the sysctl existed.
-fn settle(
+/// Sets the sysctls of both ends of every flow. Returns the values that the kernel then reports for the measured flow, and a caution about
+/// missing sysctls that were not requested: an older kernel behaves as Linux did before the sysctl existed.
+fn set_sysctls(
     topology: &Topology,
     plan: &netem::BuildableNetwork,
     scenario: &Scenario,
@@ -116,17 +118,17 @@ fn settle(
     let kernel = kernel_version();
     let (mut settled, mut joined, mut lacking) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
     let onward = scenario.onward.iter().map(|entry| (&entry.transport, &entry.workload));
-    // The measured flow last, so that its settings are what is told.
+    // The measured flow is last, so that the returned settings are its own.
     for (transport, workload) in background.chain(onward).chain([(&scenario.transport, &scenario.workload)]) {
         settled.clear();
         for needed in sysctls(transport, &kernel)? {
             let Sysctl { name, value } = &needed;
-            // What holds for all nodes is not ours to change on the user's own machine; that it is right has been looked at.
-            let is_changed = !(is_here() && name.starts_with("module/"));
+            // On the user's own machine a setting of all nodes is not changed; the host has checked its value.
+            let is_changed = !(is_local_kernel() && name.starts_with("module/"));
             for end in [workload.from(), workload.to()].into_iter().filter(|_| is_changed) {
                 topology.node(node(plan, end)).enter()?;
                 let made = namespace::set(name, value);
-                if made.is_err() && is_before(name) && !asked(transport, &kernel)?.contains(&needed) {
+                if made.is_err() && is_older_than(name) && !asked(transport, &kernel)?.contains(&needed) {
                     lacking.insert(*name);
                 } else {
                     made?;
@@ -134,7 +136,7 @@ fn settle(
             }
             settled.extend(setting(name).map(|value| ((*name).to_owned(), value)));
         }
-        // A client that moves has its addresses come and go instead.
+        // Addresses of a client that moves are added and removed by the schedule instead.
         if transport.kind() == Kind::Mptcp && !scenario.network.client_moves() {
             let paths = &scenario.network.paths;
             topology.join_paths(plan, node(plan, workload.from()), false, paths)?;
@@ -149,7 +151,7 @@ fn settle(
 }
 
 /// Returns whether the kernel has the feature but is older than the sysctl.
-fn is_before(name: &str) -> bool {
+fn is_older_than(name: &str) -> bool {
     setting(name).is_none() && Path::new(&setting_path(name)).parent().is_some_and(Path::exists)
 }
 

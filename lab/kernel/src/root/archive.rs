@@ -13,8 +13,8 @@ use crate::{KernelError, scratch};
 
 /// The file by which a container image is recognised. Docker Image Specification 1.2, "Combined Image JSON + Filesystem Changeset Format".
 const MANIFEST: &str = "manifest.json";
-/// The prefix of whiteouts: a file with it and NAME hides NAME in lower layers, and an opaque whiteout everything in its directory. OCI
-/// Image Layer Filesystem Changeset, "Whiteouts".
+/// The prefix of whiteouts: a file with this prefix and NAME hides NAME in lower layers, and an opaque whiteout hides everything in its
+/// directory. OCI Image Layer Filesystem Changeset, "Whiteouts".
 const HIDES: &str = ".wh.";
 const HIDES_ALL: &str = ".wh..wh..opq";
 
@@ -25,10 +25,10 @@ struct Manifest {
 }
 
 /// Adds the contents of the archive at `path`. The tree refers to the returned directories, so keep them.
-pub(super) fn bring(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, KernelError> {
+pub(super) fn add_archive(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, KernelError> {
     let whole = unpack(path)?;
     let Ok(manifest) = fs::read(whole.path().join(MANIFEST)) else {
-        tree.take(whole.path(), SHARED)?;
+        tree.copy_from_host(whole.path(), SHARED)?;
         return Ok(vec![whole]);
     };
     let said = |problem: serde_json::Error| KernelError::image(path, format!("{MANIFEST}: {problem}"));
@@ -44,13 +44,13 @@ pub(super) fn bring(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, Kernel
         })?;
         let layer = unpack(&archive)?;
         hide(tree, layer.path(), Path::new("")).map_err(|e| KernelError::file("read", path, e))?;
-        tree.take(layer.path(), SHARED)?;
+        tree.copy_from_host(layer.path(), SHARED)?;
         unpacked.push(layer);
     }
     Ok(unpacked)
 }
 
-/// Returns the file of this name, unless it is outside of the directory, also by links.
+/// Returns the path of this name in the directory, unless it leads out of it, also through links.
 fn within(directory: &Path, name: &Path) -> Option<PathBuf> {
     let is_plain = name.components().all(|part| matches!(part, Component::Normal(_)));
     let path = fs::canonicalize(directory.join(name)).ok().filter(|_| is_plain)?;
@@ -103,21 +103,21 @@ mod tests {
     }
 
     #[test]
-    fn an_upper_layer_hides_what_it_marks_and_nothing_of_its_own() {
+    fn whiteouts_hide_lower_layers_but_not_their_own() {
         let [lower, upper] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         ["etc/old", "etc/kept", "srv/a", "srv/b/c"].iter().for_each(|name| write(lower.path(), name));
         ["etc/.wh.old", "srv/.wh..wh..opq", "srv/new"].iter().for_each(|name| write(upper.path(), name));
         let mut tree = Tree::default();
-        tree.take(lower.path(), SHARED).unwrap();
+        tree.copy_from_host(lower.path(), SHARED).unwrap();
         hide(&mut tree, upper.path(), Path::new("")).unwrap();
-        tree.take(upper.path(), SHARED).unwrap();
+        tree.copy_from_host(upper.path(), SHARED).unwrap();
         let files = tree.entries().filter(|(_, entry)| matches!(entry, Entry::Copy { .. }));
         let files: Vec<_> = files.map(|(path, _)| path.display().to_string()).collect();
         assert_eq!(files, ["root/etc/kept", "root/srv/new"]);
     }
 
     #[test]
-    fn a_layer_lies_in_the_archive() {
+    fn a_layer_must_be_in_the_archive() {
         let directory = tempfile::tempdir().unwrap();
         write(directory.path(), "layer/layer.tar");
         std::os::unix::fs::symlink("/etc/passwd", directory.path().join("link")).unwrap();

@@ -16,10 +16,10 @@ use crate::program;
 use crate::{KernelError, MachineFault};
 
 /// Packages that every node has: a shell, and common tools.
-const ALWAYS: [&str; 8] =
+const COMMON_PACKAGES: [&str; 8] =
     ["base-files", "base-passwd", "coreutils", "dash", "libc-bin", "netbase", "sed", "grep"];
-/// Directories of packages that are not needed, and are as large as the rest.
-const UNREAD: [&str; 6] = [
+/// Directories of packages that programs do not need, and that are as large as the rest.
+const UNUSED_DIRECTORIES: [&str; 6] = [
     "/usr/share/doc",
     "/usr/share/info",
     "/usr/share/lintian",
@@ -27,11 +27,11 @@ const UNREAD: [&str; 6] = [
     "/usr/share/man",
     "/usr/share/bug",
 ];
-/// Files that each node has itself.
-const OWN: [&str; 8] =
+/// Files of which each node has its own version.
+const NODE_FILES: [&str; 8] =
     ["/dev", "/proc", "/sys", "/run", "/etc/hosts", "/etc/hostname", "/etc/mtab", "/etc/resolv.conf"];
 /// Directories of the system.
-const SYSTEMS: [&str; 7] = ["/bin", "/boot", "/etc", "/lib", "/sbin", "/usr", "/var"];
+const SYSTEM_DIRECTORIES: [&str; 7] = ["/bin", "/boot", "/etc", "/lib", "/sbin", "/usr", "/var"];
 /// Directories that programs expect, with their permissions.
 const EXPECTED: [(&str, u32); 9] = [
     ("dev", 0o755),
@@ -45,28 +45,28 @@ const EXPECTED: [(&str, u32); 9] = [
     ("var/tmp", 0o1777),
 ];
 /// Directories of programs in addition to the user's `PATH`, which lacks those of daemons.
-const SYSTEM: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Installation prefixes that share their libraries with others.
-const COMMON: [&str; 3] = ["/", "/usr", "/usr/local"];
+const SHARED_PREFIXES: [&str; 3] = ["/", "/usr", "/usr/local"];
 
-/// Adds the dependencies of all programs, and the settings of this machine that everybody may read.
-pub(super) fn bring(tree: &mut Tree, programs: &[Program]) -> Result<(), KernelError> {
+/// Adds the dependencies of all programs, and those settings of this machine that everybody may read.
+pub(super) fn add_dependencies(tree: &mut Tree, programs: &[Program]) -> Result<(), KernelError> {
     let mut needs = DependencyCollector {
-        packages: Packages::here(),
+        packages: Packages::read(),
         names: BTreeSet::new(),
         visited: BTreeSet::new(),
         tree,
     };
-    needs.names.extend(ALWAYS.map(str::to_owned));
-    needs.program(Path::new("/bin/sh"))?;
+    needs.names.extend(COMMON_PACKAGES.map(str::to_owned));
+    needs.add_program(Path::new("/bin/sh"))?;
     for program in programs {
         needs.command(program)?;
         if let Some(directory) = &program.directory {
-            needs.tree.bring(directory);
+            needs.tree.add_host_file(directory);
         }
     }
-    needs.packages();
-    needs.settings(Path::new("/etc"));
+    needs.add_packages();
+    needs.add_settings(Path::new("/etc"));
     for (place, mode) in EXPECTED {
         tree.directory(&format!("{SHARED}/{place}"), mode);
     }
@@ -76,15 +76,15 @@ pub(super) fn bring(tree: &mut Tree, programs: &[Program]) -> Result<(), KernelE
 /// Returns the words of a program's command that name programs or files of this machine, relative to its working directory.
 pub fn local_file_names(program: &Program) -> BTreeSet<String> {
     let directory = program.directory.as_deref().unwrap_or(Path::new("/root"));
-    let is_here = |name: &&str| found(name, directory).is_some() || directory.join(name).exists();
+    let is_here = |name: &&str| find_program(name, directory).is_some() || directory.join(name).exists();
     program.command.names().into_iter().filter(is_here).map(str::to_owned).collect()
 }
 
 struct DependencyCollector<'t> {
     packages: Packages,
-    /// The packages of the programs.
+    /// The names of the programs' packages.
     names: BTreeSet<String>,
-    /// The programs that were processed.
+    /// The programs that have been processed.
     visited: BTreeSet<PathBuf>,
     tree: &'t mut Tree,
 }
@@ -94,48 +94,48 @@ impl DependencyCollector<'_> {
         let Program { command, directory, .. } = program;
         let directory = directory.as_deref().unwrap_or(Path::new("/root"));
         let mut names = command.names().into_iter();
-        // Only the shell knows the programs in a line; the first of several words is a program.
+        // Only the shell knows which words of a line are programs; in a list of words the first one is.
         if matches!(command, Command::Words(_)) {
             let first = names.next().unwrap_or_default();
-            let path = found(first, directory).ok_or_else(|| missing(first))?;
-            self.named_program(first, &path)?;
+            let path = find_program(first, directory).ok_or_else(|| missing(first))?;
+            self.add_named_program(first, &path)?;
         }
         for name in names {
-            if let Some(path) = found(name, directory) {
-                self.named_program(name, &path)?;
+            if let Some(path) = find_program(name, directory) {
+                self.add_named_program(name, &path)?;
             }
             if !name.starts_with('.') || name.contains('/') {
-                self.named(&directory.join(name));
+                self.add_named_file(&directory.join(name));
             }
         }
         Ok(())
     }
 
-    /// Adds a file or directory that a command names. System directories, which come with packages, and whole home directories are left
-    /// out.
-    fn named(&mut self, path: &Path) {
+    /// Adds a file or directory that a command names. Skips system directories, which packages provide, and whole home directories.
+    fn add_named_file(&mut self, path: &Path) {
         let Ok(whole) = fs::canonicalize(path) else { return };
         let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
         let is_of = |places: &[&str]| places.iter().any(|place| whole.starts_with(place));
-        let is_large = whole.is_dir() && (home.starts_with(&whole) || is_of(&SYSTEMS));
-        if !is_of(&OWN) && !is_large && whole.components().count() > 2 {
-            self.tree.bring_all(path);
+        let is_large = whole.is_dir() && (home.starts_with(&whole) || is_of(&SYSTEM_DIRECTORIES));
+        if !is_of(&NODE_FILES) && !is_large && whole.components().count() > 2 {
+            self.tree.add_host_directory(path);
         }
     }
 
-    /// A program by the word that names it. The `PATH` of a user may find what that of a node does not: there it gets a link.
-    fn named_program(&mut self, word: &str, path: &Path) -> Result<(), KernelError> {
-        let is_found = env::split_paths(SYSTEM).any(|place| path.parent() == Some(&place));
+    /// Adds a program that the command names as `word`. If the user's `PATH` contains the program but the `PATH` of a node does not, adds a
+    /// link to a directory that the latter contains.
+    fn add_named_program(&mut self, word: &str, path: &Path) -> Result<(), KernelError> {
+        let is_found = env::split_paths(SYSTEM_PATH).any(|place| path.parent() == Some(&place));
         if !word.contains('/') && !is_found {
             self.tree.link(&format!("{SHARED}/usr/local/bin/{word}"), path);
         }
-        self.program(path)
+        self.add_program(path)
     }
 
     /// Adds a program with its dependencies.
-    fn program(&mut self, path: &Path) -> Result<(), KernelError> {
+    fn add_program(&mut self, path: &Path) -> Result<(), KernelError> {
         let whole = fs::canonicalize(path).map_err(|e| KernelError::file("find", path, e))?;
-        self.tree.bring(path);
+        self.tree.add_host_file(path);
         if !self.visited.insert(whole.clone()) {
             return Ok(());
         }
@@ -147,14 +147,14 @@ impl DependencyCollector<'_> {
         }
         match owner {
             Some(owner) => drop(self.names.insert(owner)),
-            None => self.unpackaged(&whole)?,
+            None => self.add_unpackaged(&whole)?,
         }
-        let mut programs = words.iter().filter_map(|word| Some((word, found(word, Path::new("/"))?)));
-        programs.try_for_each(|(word, path)| self.named_program(word, &path))
+        let mut programs = words.iter().filter_map(|word| Some((word, find_program(word, Path::new("/"))?)));
+        programs.try_for_each(|(word, path)| self.add_named_program(word, &path))
     }
 
-    /// Adds a program that belongs to no package: its libraries, and what was installed with it under its own prefix.
-    fn unpackaged(&mut self, path: &Path) -> Result<(), KernelError> {
+    /// Adds a program that belongs to no package: its libraries, and the files that were installed with it under its own prefix.
+    fn add_unpackaged(&mut self, path: &Path) -> Result<(), KernelError> {
         if is_elf(path) {
             if !is_for_this_machine(path) {
                 return Err(MachineFault::Program(format!(
@@ -163,28 +163,28 @@ impl DependencyCollector<'_> {
                 ))
                 .into());
             }
-            program::libraries(path)?.iter().for_each(|library| self.tree.bring(library));
+            program::libraries(path)?.iter().for_each(|library| self.tree.add_host_file(library));
         }
         let installation = path.parent().filter(|place| place.ends_with("bin")).and_then(Path::parent);
         let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
         let is_common = |place: &Path| {
-            COMMON.iter().any(|common| place == Path::new(common))
+            SHARED_PREFIXES.iter().any(|common| place == Path::new(common))
                 || home.starts_with(place)
                 || place == home.join(".local")
         };
         if let Some(place) = installation.filter(|place| !is_common(place) && place.join("lib").is_dir()) {
-            self.tree.bring_all(&place.join("lib"));
+            self.tree.add_host_directory(&place.join("lib"));
         }
         Ok(())
     }
 
     /// Adds all files of the programs' packages and of their dependencies.
-    fn packages(&mut self) {
+    fn add_packages(&mut self) {
         let mut names = BTreeSet::new();
         loop {
             let closure = self.packages.closure(self.names.iter().map(String::as_str));
             let more = closure.difference(&names).flat_map(|name| self.packages.files(name));
-            let more: Vec<String> = more.flat_map(|place| self.chosen(&place)).collect();
+            let more: Vec<String> = more.flat_map(|place| self.linked_packages(&place)).collect();
             names = closure;
             let before = self.names.len();
             self.names.extend(more);
@@ -194,15 +194,15 @@ impl DependencyCollector<'_> {
         }
         for path in names.iter().flat_map(|name| self.packages.files(name)) {
             let is_private = path.starts_with("/etc") && !is_for_everybody(&path);
-            if !is_private && !UNREAD.iter().any(|unread| path.starts_with(unread)) {
-                self.tree.bring(&path);
+            if !is_private && !UNUSED_DIRECTORIES.iter().any(|unread| path.starts_with(unread)) {
+                self.tree.add_host_file(&path);
             }
         }
-        self.links();
+        self.add_root_links();
     }
 
-    /// Returns the packages to whose files a settings directory has links, as /etc/nginx/modules-enabled has.
-    fn chosen(&self, place: &Path) -> Vec<String> {
+    /// Returns the packages to whose files a directory of settings has links, such as /etc/nginx/modules-enabled.
+    fn linked_packages(&self, place: &Path) -> Vec<String> {
         const DEPTH: usize = 4;
         if !place.starts_with("/etc") || place.components().count() < DEPTH || !place.is_dir() {
             return Vec::new();
@@ -212,41 +212,41 @@ impl DependencyCollector<'_> {
         links.filter_map(|target| self.packages.owner(&target).map(str::to_owned)).collect()
     }
 
-    /// Adds the links at the root of the file system: /bin may be one.
-    fn links(&mut self) {
+    /// Adds the links at the root of the file system: /bin may be a link.
+    fn add_root_links(&mut self) {
         for name in ["/bin", "/sbin", "/lib", "/lib64"] {
-            self.tree.bring(Path::new(name));
+            self.tree.add_host_file(Path::new(name));
         }
     }
 
-    /// Adds a settings directory, without files that not everybody may read or that each node has itself.
-    fn settings(&mut self, place: &Path) {
+    /// Adds a directory of settings, without files that not everybody may read or of which each node has its own version.
+    fn add_settings(&mut self, place: &Path) {
         let entries = fs::read_dir(place).into_iter().flatten().flatten();
         for entry in entries {
             let path = entry.path();
-            if OWN.iter().any(|own| path == Path::new(own)) {
+            if NODE_FILES.iter().any(|own| path == Path::new(own)) {
                 continue;
             }
-            // These links select one of several programs, which is added if it is needed.
+            // These links select one of several programs; the target is added only if it is needed.
             if path.starts_with("/etc/alternatives") && path.is_symlink() {
-                self.tree.bring_link(&path);
+                self.tree.add_host_link(&path);
             } else if is_for_everybody(&path) {
-                self.tree.bring(&path);
+                self.tree.add_host_file(&path);
                 if path.is_dir() && !path.is_symlink() {
-                    self.settings(&path);
+                    self.add_settings(&path);
                 }
             }
         }
     }
 }
 
-/// Returns whether everybody may read a file, or the target of a link.
+/// Returns whether everybody may read a file; of a link, its target.
 fn is_for_everybody(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o004 != 0)
 }
 
-/// Returns the program of a name, or at a path relative to `directory`.
-fn found(word: &str, directory: &Path) -> Option<PathBuf> {
+/// Returns the path of the program that `word` names: in the `PATH`, or a path relative to `directory`.
+fn find_program(word: &str, directory: &Path) -> Option<PathBuf> {
     if word.is_empty() {
         return None;
     }
@@ -255,7 +255,7 @@ fn found(word: &str, directory: &Path) -> Option<PathBuf> {
         return is_program(&path).then_some(path);
     }
     let own = env::var_os("PATH").unwrap_or_default();
-    let places = env::split_paths(&own).chain(env::split_paths(SYSTEM)).collect::<Vec<_>>();
+    let places = env::split_paths(&own).chain(env::split_paths(SYSTEM_PATH)).collect::<Vec<_>>();
     places
         .into_iter()
         .filter(|place| place.is_absolute())
@@ -291,7 +291,7 @@ fn is_for_this_machine(path: &Path) -> bool {
     head(path).get(18..20) == Some(&X86_64)
 }
 
-/// Returns the interpreter in a script's first line: `#!/usr/bin/env python3`. execve(2).
+/// Returns the words after `#!` in a script's first line: `/usr/bin/env` and `python3`. execve(2).
 fn interpreter(path: &Path) -> Option<Vec<String>> {
     let head = head(path);
     let line = head.strip_prefix(b"#!")?.split(|octet| *octet == b'\n').next()?;
@@ -314,28 +314,28 @@ mod tests {
 
     #[test]
     fn a_program_is_found_by_its_name_and_by_its_path_alone() {
-        let found = |name| super::found(name, Path::new("/bin"));
+        let found = |name| super::find_program(name, Path::new("/bin"));
         assert!(found("sh").is_some() && found("/bin/sh").is_some() && found("./sh").is_some());
         let none = ["no-such-program", "etc", "/etc/passwd", "", "./no-such-program"];
         assert!(none.into_iter().all(|name| found(name).is_none()));
     }
 
-    /// As pyenv's, or those of ~/.local/bin.
+    /// Such programs are those of pyenv, or those in ~/.local/bin.
     #[test]
-    fn what_only_the_path_of_a_user_finds_is_on_that_of_a_node() {
+    fn programs_in_a_users_path_are_linked_into_a_nodes_path() {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("mytool");
         fs::write(&place, "#!/bin/sh\necho hi\n").unwrap();
         fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
         let mut tree = Tree::default();
         let mut needs = DependencyCollector {
-            packages: Packages::here(),
+            packages: Packages::read(),
             names: BTreeSet::new(),
             visited: BTreeSet::new(),
             tree: &mut tree,
         };
-        needs.named_program("mytool", &place).unwrap();
-        needs.named_program("sh", Path::new("/bin/sh")).unwrap();
+        needs.add_named_program("mytool", &place).unwrap();
+        needs.add_named_program("sh", Path::new("/bin/sh")).unwrap();
         let linked = |name: &str| {
             let path = Path::new(SHARED).join("usr/local/bin").join(name);
             tree.entries().find(|(own, _)| *own == path).map(|(_, entry)| format!("{entry:?}"))
@@ -346,9 +346,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn a_missing_program_is_named() {
         let program: Program = toml::from_str("node = 'a'\ncommand = ['no-such-program']").unwrap();
-        let problem = bring(&mut Tree::default(), std::slice::from_ref(&program)).unwrap_err().to_string();
+        let problem =
+            add_dependencies(&mut Tree::default(), std::slice::from_ref(&program)).unwrap_err().to_string();
         assert!(problem.contains("no-such-program") && problem.contains("install it"), "{problem}");
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("program");
@@ -356,7 +357,7 @@ mod tests {
         fs::write(&place, [&own[..18], &[183, 0], &own[20..64]].concat()).unwrap();
         fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
         let program = Program { command: Command::Words(vec![place.display().to_string()]), ..program };
-        let problem = bring(&mut Tree::default(), &[program]).unwrap_err().to_string();
+        let problem = add_dependencies(&mut Tree::default(), &[program]).unwrap_err().to_string();
         assert!(problem.contains("another architecture"), "{problem}");
     }
 }

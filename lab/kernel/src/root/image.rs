@@ -13,19 +13,19 @@ use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 
-use super::tree::{Entry, OPEN, Tree};
+use super::tree::{DIRECTORY_MODE, Entry, Tree};
 use crate::cache::cache;
 use crate::cache_lock::{lock_shared, prune};
 use crate::{KernelError, scratch};
 
-/// The program that writes it, and its package.
+/// The program that writes the image, and its package.
 const MKFS: (&str, &str) = ("mkfs.erofs", "erofs-utils");
-/// The least size of an image, in octets; larger ones are powers of two.
-const LEAST: u64 = 64 << 20;
-/// The largest size of an image in octets, for which a guest has room.
-const MOST: u64 = 16 << 30;
+/// The smallest size of an image, in octets; larger ones are powers of two.
+const MIN_SIZE: u64 = 64 << 20;
+/// The largest size of an image in octets, because guests support no larger one.
+const MAX_SIZE: u64 = 16 << 30;
 /// The number of images that stay in the cache.
-const KEPT: usize = 8;
+const MAX_ENTRIES: usize = 8;
 
 /// An image of a root file system.
 #[derive(Debug, Clone)]
@@ -65,7 +65,7 @@ pub(super) fn of(tree: &Tree) -> Result<Root, KernelError> {
         Err(_) => {
             make(tree, &images, &image)?;
             let lock = lock_shared(&image).map_err(|e| KernelError::file("read", &image, e))?;
-            prune(&images, KEPT, |path| path.extension() == Some(OsStr::new("erofs")));
+            prune(&images, MAX_ENTRIES, |path| path.extension() == Some(OsStr::new("erofs")));
             lock
         }
     };
@@ -82,9 +82,9 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
     mkfs.args(["--all-root", "-x-1", "-U", "00000000-0000-0000-0000-000000000000", "--quiet"]);
     let missing = |_| KernelError::ProgramMissing { program: MKFS.0.to_owned(), package: MKFS.1 };
     let done = mkfs.arg(&fresh).arg(&stage).env("LC_ALL", "C").output().map_err(missing)?;
-    // Nobody but root removes what is in a directory that may not be written.
+    // Only root can remove files from a directory without write permission.
     for (path, _) in tree.entries().filter(|(_, entry)| matches!(entry, Entry::Directory(_))) {
-        let _ = fs::set_permissions(stage.join(path), Permissions::from_mode(OPEN));
+        let _ = fs::set_permissions(stage.join(path), Permissions::from_mode(DIRECTORY_MODE));
     }
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
@@ -92,7 +92,7 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
     }
     let filled = File::options().write(true).open(&fresh).and_then(|file| fill(&file));
     let size = filled.map_err(|e| KernelError::file("write", &fresh, e))?;
-    if size > MOST {
+    if size > MAX_SIZE {
         return Err(KernelError::image(image, "the root file system exceeds 16 GiB; use a smaller one"));
     }
     fs::rename(&fresh, image).map_err(|e| KernelError::file("create", image, e))
@@ -100,7 +100,7 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
 
 /// Extends the file to a power of two; the extension is sparse.
 fn fill(file: &File) -> io::Result<u64> {
-    let size = file.metadata()?.len().next_power_of_two().max(LEAST);
+    let size = file.metadata()?.len().next_power_of_two().max(MIN_SIZE);
     file.set_len(size)?;
     Ok(size)
 }
@@ -109,22 +109,26 @@ fn fill(file: &File) -> io::Result<u64> {
 fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
     fs::create_dir_all(stage).map_err(|e| KernelError::file("create", stage, e))?;
     for (path, entry) in tree.entries() {
-        if !tree.holds(path) {
-            return Err(KernelError::image(path, "it is behind a link; give the target of the link"));
+        if !tree.has_real_ancestors(path) {
+            return Err(KernelError::image(
+                path,
+                "a directory of this path is a link; use the target of the link instead",
+            ));
         }
         let place = stage.join(path);
         put(entry, &place).map_err(|e| KernelError::file("create", &place, e))?;
     }
-    // Last, so that a directory that nobody may write could be filled; the innermost first, for those around it change.
+    // Last, so that files could be created in directories that get no write permission; the innermost first, because each change affects
+    // the directory around it.
     let entries: Vec<_> = tree.entries().collect();
     for (path, entry) in entries.into_iter().rev() {
         let place = stage.join(path);
         finish(entry, &place).map_err(|e| KernelError::file("finish", &place, e))?;
     }
-    finish(&Entry::Directory(OPEN), stage).map_err(|e| KernelError::file("finish", stage, e))
+    finish(&Entry::Directory(DIRECTORY_MODE), stage).map_err(|e| KernelError::file("finish", stage, e))
 }
 
-/// Sets the permissions of a new entry, and a fixed time, so that the same tree gives the same image.
+/// Sets the permissions of a new entry, and a fixed time, so that equal trees give equal images.
 fn finish(entry: &Entry, place: &Path) -> io::Result<()> {
     if let Entry::Directory(mode) = entry {
         fs::set_permissions(place, Permissions::from_mode(*mode))?;
@@ -141,7 +145,7 @@ fn put(entry: &Entry, place: &Path) -> io::Result<()> {
         Entry::Directory(_) => fs::create_dir(place),
         Entry::Link(target) => symlink(target, place),
         Entry::Fresh(octets) => fs::write(place, octets),
-        // A hard link costs nothing, but is not always possible.
+        // A hard link takes no space, but is not always possible.
         Entry::Copy { of, .. } => match fs::hard_link(of, place) {
             Err(problem) if problem.kind() != io::ErrorKind::AlreadyExists => copy(of, place),
             done => done,

@@ -39,7 +39,7 @@ impl Root {
             return Ok(Some(root.clone()));
         }
         let mut tree = Tree::default();
-        // Unpacked files have to exist until the image is written.
+        // Keeps unpacked files until the image is written.
         let _unpacked = fill(&mut tree, origin, programs)?;
         let root = image::of(&tree)?;
         cache.push((origin.clone(), programs.clone(), root.clone()));
@@ -47,27 +47,28 @@ impl Root {
     }
 }
 
-/// Adds everything that the programs need to the tree, which for an archive refers to the returned directories.
+/// Adds everything that the programs need to the tree. The tree refers to files in the returned directories, into which archives were
+/// unpacked.
 fn fill(tree: &mut Tree, origin: &Origin, programs: &[Program]) -> Result<Vec<TempDir>, KernelError> {
     let mut unpacked = Vec::new();
     match origin {
-        Origin::Host => dependencies::bring(tree, programs)?,
+        Origin::Host => dependencies::add_dependencies(tree, programs)?,
         Origin::Path(path) if path.parent().is_none() => {
             let problem = "this is the whole machine; root = \"host\" finds the files that programs need";
             return Err(KernelError::image(path, problem));
         }
-        Origin::Path(path) if path.is_dir() => tree.take(path, SHARED)?,
-        Origin::Path(path) => unpacked = archive::bring(tree, path)?,
+        Origin::Path(path) if path.is_dir() => tree.copy_from_host(path, SHARED)?,
+        Origin::Path(path) => unpacked = archive::add_archive(tree, path)?,
     }
     for Program { node, files, .. } in programs {
         for (place, content) in files {
             let place = format!("{NODES}/{node}{place}");
             match content {
                 Content::Text(text) => tree.write(&place, text.clone().into_bytes()),
-                Content::From(path) => tree.take(path, &place)?,
+                Content::From(path) => tree.copy_from_host(path, &place)?,
                 Content::Tar(path) => {
                     let archive = archive::unpack(path)?;
-                    tree.take(archive.path(), &place)?;
+                    tree.copy_from_host(archive.path(), &place)?;
                     unpacked.push(archive);
                 }
                 Content::Size(size) => tree.write(&place, octets(size.0)),

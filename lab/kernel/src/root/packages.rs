@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const DATABASE: &str = "/var/lib/dpkg";
 
 /// The architectures that the guest can run.
-const OURS: [&str; 2] = ["amd64", "all"];
+const GUEST_ARCHITECTURES: [&str; 2] = ["amd64", "all"];
 
 /// The installed packages, by name.
 #[derive(Debug, Default)]
@@ -25,15 +25,15 @@ pub(super) struct Packages {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Package {
-    /// The name of its list of files: with its architecture if it is one of several.
+    /// The name of the package's list of files; it includes the architecture if several are installed.
     list: String,
-    /// Its dependencies: of each group one is needed.
+    /// The dependencies; of each group one is needed.
     depends: Vec<Vec<String>>,
 }
 
 impl Packages {
-    /// Returns the packages of this machine; none with another package manager.
-    pub(super) fn here() -> Self {
+    /// Returns the packages of this machine; none if it has another package manager.
+    pub(super) fn read() -> Self {
         Self::at(Path::new(DATABASE))
     }
 
@@ -58,8 +58,8 @@ impl Packages {
             return;
         }
         let (name, architecture) = (of("Package").to_owned(), of("Architecture"));
-        // A package may be installed for several architectures, and the guest has one.
-        if !OURS.contains(&architecture) {
+        // A package may be installed for several architectures, but the guest has only one.
+        if !GUEST_ARCHITECTURES.contains(&architecture) {
             return;
         }
         if of("Essential") == "yes" {
@@ -75,7 +75,7 @@ impl Packages {
 
     /// Returns the package of a file.
     pub(super) fn owner(&self, path: &Path) -> Option<&str> {
-        // A system whose /bin is /usr/bin may have a file under either name.
+        // On a system whose /bin is a link to /usr/bin, a file may be listed under either name.
         let below_usr = Path::new("/usr").join(path.strip_prefix("/").unwrap_or(path));
         let merged = path.strip_prefix("/usr").map(|rest| Path::new("/").join(rest));
         let names = [Some(path.to_owned()), merged.ok(), Some(below_usr)];
@@ -90,7 +90,7 @@ impl Packages {
             let Some(package) = self.packages.get(&name) else { continue };
             if closure.insert(name.clone()) {
                 pending.extend(package.depends.iter().filter_map(|group| self.installed(group)));
-                // Programs often need what a minimal variant leaves out.
+                // Programs often need what the minimal variant of a package lacks.
                 pending.extend(name.strip_suffix("-minimal").map(str::to_owned));
             }
         }
@@ -158,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn a_package_comes_with_what_it_needs_and_what_stands_for_that() {
+    fn the_closure_contains_dependencies_and_their_providers() {
         let (_database, packages) = packages();
         let closure: Vec<_> = packages.closure(["curl"]).into_iter().collect();
         assert_eq!(closure, ["curl", "gnutls", "libcurl4"]);
     }
 
     #[test]
-    fn what_every_package_may_count_on_is_known() {
+    fn essential_packages_are_known() {
         assert_eq!(packages().1.essential(), ["findutils"]);
     }
 

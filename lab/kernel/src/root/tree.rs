@@ -1,4 +1,4 @@
-//! A file system under construction: each path with its content's origin.
+//! A file system under construction: paths, each with the origin of its content.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -34,13 +34,13 @@ pub(super) enum Entry {
 }
 
 /// The default permissions of a directory.
-pub(super) const OPEN: u32 = 0o755;
-/// Directories whose contents are temporary and not added.
-const PASSING: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
+pub(super) const DIRECTORY_MODE: u32 = 0o755;
+/// Directories whose contents are temporary and are not added.
+const TEMPORARY_DIRECTORIES: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
 /// The bits of a mode that are permissions.
 const PERMISSIONS: u32 = 0o7777;
-/// More links than this in a row are a loop. path_resolution(7).
-const LINKS: usize = 40;
+/// The number of links in a row above which they are considered a loop. path_resolution(7).
+const MAX_LINKS: usize = 40;
 
 impl Tree {
     /// Inserts an entry. If it is not a directory, everything below it is removed.
@@ -52,7 +52,7 @@ impl Tree {
     }
 
     /// Returns whether all ancestors of a path are directories, so that a file written there stays within the tree.
-    pub(super) fn holds(&self, path: &Path) -> bool {
+    pub(super) fn has_real_ancestors(&self, path: &Path) -> bool {
         let mut above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
         above.all(|above| matches!(self.0.get(above), Some(Entry::Directory(_))))
     }
@@ -80,9 +80,9 @@ impl Tree {
         self.insert(place.into(), Entry::Directory(mode));
     }
 
-    /// Adds this machine's file at `path`, at the same path, with every link on the way and its target.
-    /// Missing and unreadable files are skipped.
-    pub(super) fn bring(&mut self, path: &Path) {
+    /// Adds this machine's file at `path`, at the same path, with every link on the way to it and the link's target. Missing and unreadable
+    /// files are skipped.
+    pub(super) fn add_host_file(&mut self, path: &Path) {
         let mut way: Vec<PathBuf> = names(path).rev().collect();
         let (mut here, mut links) = (PathBuf::from("/"), 0);
         while let Some(name) = way.pop() {
@@ -96,7 +96,7 @@ impl Tree {
                 let Ok(target) = fs::read_link(&there) else { return };
                 self.insert(shared(&there), Entry::Link(target.clone()));
                 links += 1;
-                if links > LINKS {
+                if links > MAX_LINKS {
                     return;
                 }
                 if target.is_absolute() {
@@ -109,7 +109,7 @@ impl Tree {
                 return;
             }
             self.add(shared(&there), &there, &metadata);
-            if PASSING.iter().any(|passing| there == Path::new(passing)) {
+            if TEMPORARY_DIRECTORIES.iter().any(|passing| there == Path::new(passing)) {
                 return;
             }
             here = there;
@@ -117,17 +117,17 @@ impl Tree {
     }
 
     /// Adds a link at the same path, without its target.
-    pub(super) fn bring_link(&mut self, path: &Path) {
+    pub(super) fn add_host_link(&mut self, path: &Path) {
         if let Ok(target) = fs::read_link(path) {
             self.insert(shared(path), Entry::Link(target));
         }
     }
 
     /// Adds a directory of this machine with everything in it, at the same path.
-    pub(super) fn bring_all(&mut self, path: &Path) {
-        self.bring(path);
+    pub(super) fn add_host_directory(&mut self, path: &Path) {
+        self.add_host_file(path);
         let Ok(whole) = fs::canonicalize(path) else { return };
-        if PASSING.iter().any(|passing| whole.starts_with(passing)) {
+        if TEMPORARY_DIRECTORIES.iter().any(|passing| whole.starts_with(passing)) {
             return;
         }
         let mut entries: Vec<PathBuf> =
@@ -135,20 +135,20 @@ impl Tree {
         entries.sort();
         for entry in entries {
             match fs::symlink_metadata(&entry) {
-                Ok(metadata) if metadata.is_dir() => self.bring_all(&entry),
-                Ok(_) => self.bring(&entry),
+                Ok(metadata) if metadata.is_dir() => self.add_host_directory(&entry),
+                Ok(_) => self.add_host_file(&entry),
                 Err(_) => {}
             }
         }
     }
 
-    /// Copies the file or directory at `path` on this machine to another path of the tree; links stay as they are.
-    pub(super) fn take(&mut self, path: &Path, place: &str) -> Result<(), KernelError> {
+    /// Copies the file or directory at `path` on this machine to another path of the tree; links stay links.
+    pub(super) fn copy_from_host(&mut self, path: &Path, place: &str) -> Result<(), KernelError> {
         self.lead_to(Path::new(place));
-        self.take_into(path, PathBuf::from(place)).map_err(|e| KernelError::file("read", path, e))
+        self.copy_into(path, PathBuf::from(place)).map_err(|e| KernelError::file("read", path, e))
     }
 
-    fn take_into(&mut self, path: &Path, place: PathBuf) -> io::Result<()> {
+    fn copy_into(&mut self, path: &Path, place: PathBuf) -> io::Result<()> {
         let metadata = fs::symlink_metadata(path)?;
         if metadata.is_symlink() {
             self.insert(place, Entry::Link(fs::read_link(path)?));
@@ -157,7 +157,7 @@ impl Tree {
         if metadata.is_dir() {
             for entry in fs::read_dir(path)? {
                 let entry = entry?;
-                self.take_into(&entry.path(), place.join(entry.file_name()))?;
+                self.copy_into(&entry.path(), place.join(entry.file_name()))?;
             }
         }
         self.add(place, path, &metadata);
@@ -191,7 +191,7 @@ impl Tree {
     fn lead_to(&mut self, place: &Path) {
         for ancestor in place.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()) {
             if !matches!(self.0.get(ancestor), Some(Entry::Directory(_))) {
-                self.0.insert(ancestor.to_owned(), Entry::Directory(OPEN));
+                self.0.insert(ancestor.to_owned(), Entry::Directory(DIRECTORY_MODE));
             }
         }
     }
@@ -224,7 +224,7 @@ impl Tree {
     }
 }
 
-/// Returns where the image has a path of this machine.
+/// Returns the path in the image of a path of this machine.
 fn shared(path: &Path) -> PathBuf {
     Path::new(SHARED).join(path.strip_prefix("/").unwrap_or(path))
 }
@@ -252,7 +252,7 @@ mod tests {
         symlink("usr", place.join("bin")).unwrap();
         symlink("../bin/program", place.join("usr/name")).unwrap();
         let mut tree = Tree::default();
-        tree.bring(&place.join("bin/name"));
+        tree.add_host_file(&place.join("bin/name"));
         let found = |name: &str| tree.0.get(&shared(&place.join(name)));
         assert_eq!(found("bin"), Some(&Entry::Link("usr".into())));
         assert_eq!(found("usr/name"), Some(&Entry::Link("../bin/program".into())));
@@ -268,31 +268,34 @@ mod tests {
         fs::create_dir(&upper).unwrap();
         symlink(&lower, upper.join("x")).unwrap();
         let mut tree = Tree::default();
-        tree.take(&lower, SHARED).unwrap();
-        tree.take(&upper, SHARED).unwrap();
+        tree.copy_from_host(&lower, SHARED).unwrap();
+        tree.copy_from_host(&upper, SHARED).unwrap();
         assert!(matches!(tree.0.get(Path::new("root/x")), Some(Entry::Link(_))));
-        assert!(tree.entries().all(|(path, _)| tree.holds(path)), "{tree:?}");
+        assert!(tree.entries().all(|(path, _)| tree.has_real_ancestors(path)), "{tree:?}");
         tree.write("root/x/page", Vec::new());
-        assert!(tree.holds(Path::new("root/x/page")) && tree.entries().all(|(path, _)| tree.holds(path)));
+        assert!(
+            tree.has_real_ancestors(Path::new("root/x/page"))
+                && tree.entries().all(|(path, _)| tree.has_real_ancestors(path))
+        );
     }
 
     #[test]
-    fn what_the_kernel_makes_up_stays_away() {
+    fn virtual_file_systems_are_not_added() {
         let mut tree = Tree::default();
-        tree.bring(Path::new("/proc/self/mounts"));
+        tree.add_host_file(Path::new("/proc/self/mounts"));
         let paths: Vec<_> = tree.entries().map(|(path, _)| path.to_owned()).collect();
         assert_eq!(paths, [Path::new("root/proc")]);
     }
 
     #[test]
-    fn links_in_a_circle_and_what_is_not_there_bring_nothing_more() {
+    fn link_loops_and_missing_files_are_skipped() {
         let directory = tempfile::tempdir().unwrap();
         let place = fs::canonicalize(directory.path()).unwrap();
         symlink("b", place.join("a")).unwrap();
         symlink("a", place.join("b")).unwrap();
         let mut tree = Tree::default();
-        tree.bring(&place.join("a"));
-        tree.bring(&place.join("none"));
+        tree.add_host_file(&place.join("a"));
+        tree.add_host_file(&place.join("none"));
         assert!(tree.entries().all(|(_, entry)| matches!(entry, Entry::Directory(_) | Entry::Link(_))));
     }
 

@@ -5,12 +5,12 @@ use hol_measure::Record;
 
 /// The octets of messages by flow and interval; a message counts when it is completely delivered.
 #[derive(Debug)]
-pub(super) struct Delivered {
+pub(super) struct DeliveredOctets {
     interval: Duration,
     flows: Vec<Vec<u64>>,
 }
 
-impl Delivered {
+impl DeliveredOctets {
     /// Creates a count without deliveries.
     pub(super) fn new(interval: Duration, flows: usize) -> Self {
         Self { interval, flows: vec![Vec::new(); flows] }
@@ -34,7 +34,7 @@ impl Delivered {
 
     /// Returns for each flow the end of each interval, the last one being the end of the run, and the octets
     /// delivered in it.
-    pub(super) fn until(self, ended: Time) -> Vec<(u32, Vec<(Time, u64)>)> {
+    pub(super) fn finish(self, ended: Time) -> Vec<(u32, Vec<(Time, u64)>)> {
         let interval = self.interval.as_nanos();
         let intervals = ended.as_nanos().div_ceil(interval) as usize;
         let of_flow = |mut octets: Vec<u64>| {

@@ -114,7 +114,7 @@ impl Row {
     /// Returns a value by the name of its column.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// Panics if there is no such column.
     pub fn number(&self, column: &str) -> Option<u64> {
         let place = NUMBERS.iter().position(|name| *name == column);
         self.numbers[place.unwrap_or_else(|| panic!("there is no column {column}"))]

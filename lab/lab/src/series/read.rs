@@ -51,8 +51,7 @@ impl Series {
         self.interval
     }
 
-    /// Passes all rows to `take`: those of senders and queues by time, then those of flows, one flow after
-    /// another.
+    /// Passes all rows to `take`: those of senders and queues by time, then those of flows, one flow after another.
     pub fn rows(&self, mut take: impl FnMut(Row)) -> Result<(), LabError> {
         for number in 0..self.file.num_row_groups() {
             let group = guarded(|| self.file.get_row_group(number).and_then(|group| rows(group.as_ref())));
@@ -62,7 +61,7 @@ impl Series {
     }
 }
 
-/// Catches panics of the Parquet library, which asserts properties of its input: a damaged file is no error of this program.
+/// Catches panics of the Parquet library, which asserts properties of its input: a damaged file is not a bug of this program.
 fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     let damaged = |_| Err(ParquetError::General("the file is damaged".to_owned()));
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)

@@ -9,13 +9,13 @@ use hol_network::Topology;
 use hol_scenario::{QueueSample, Sample, SampleValue, SenderSample};
 use hol_transport::PathState;
 
-use super::delivered::Delivered;
+use super::delivered::DeliveredOctets;
 use super::{NUMBERS, Row, SCHEMA, SampledObject};
 use crate::error::LabError;
 use crate::point::Point;
 use crate::rows::RowsFile;
 
-/// The number of rows in a group; at most so many wait to be written.
+/// The number of rows in a group, which is also the number that is buffered at most.
 const GROUP: usize = 1 << 16;
 
 /// A Parquet file that is being written.
@@ -28,7 +28,7 @@ pub(crate) struct SeriesFile {
     rows: u64,
     /// The number of rows that a run may have.
     most: u64,
-    delivered: Delivered,
+    delivered: DeliveredOctets,
     /// A description of the point.
     point: String,
 }
@@ -52,7 +52,7 @@ impl SeriesFile {
         let network =
             Topology::new(&point.network).map_err(|e| Self::refuse(point.to_string(), e.to_string()))?;
         let queues = network.queues().into_iter().map(Arc::from).collect();
-        let delivered = Delivered::new(interval, flows);
+        let delivered = DeliveredOctets::new(interval, flows);
         Ok(Self {
             file,
             interval,
@@ -79,8 +79,8 @@ impl SeriesFile {
 
     /// Writes the remaining rows, and the deliveries until the run had `ended`.
     pub(crate) fn finish(mut self, ended: Time) -> Result<(), LabError> {
-        let delivered = std::mem::replace(&mut self.delivered, Delivered::new(self.interval, 0));
-        for (flow, intervals) in delivered.until(ended) {
+        let delivered = std::mem::replace(&mut self.delivered, DeliveredOctets::new(self.interval, 0));
+        for (flow, intervals) in delivered.finish(ended) {
             for (at, octets) in intervals {
                 let mut row = Row { at, subject: SampledObject::Flow(flow), numbers: [None; _] };
                 row.set("delivered_octets", Some(octets));
@@ -158,7 +158,7 @@ impl SeriesFile {
 impl Row {
     fn set(&mut self, column: &str, number: Option<u64>) {
         let place = NUMBERS.iter().position(|name| *name == column);
-        self.numbers[place.expect("it is one of the columns")] = number;
+        self.numbers[place.expect("the value has a column")] = number;
     }
 }
 
@@ -169,7 +169,7 @@ mod tests {
     use crate::source::Source;
 
     #[test]
-    fn more_rows_than_anybody_reads_are_refused_with_the_cure() {
+    fn too_many_rows_are_refused_with_a_remedy() {
         let dir = tempfile::tempdir().unwrap();
         let experiment =
             Experiment::parse("test", &Source::new("test", "transports = ['tcp']".to_owned())).unwrap();

@@ -1,6 +1,6 @@
-//! What may stand in an experiment, and what may not.
+//! Keys and values of experiments, for random files.
 
-/// Every key of an experiment with a value that it takes; one line a key.
+/// Every key of an experiment with values that it accepts; one line per key.
 pub const KEYS: &str = "
 title = 'a'
 seed = 1
@@ -143,7 +143,7 @@ pub const VALUES: [&str; 28] = [
     "1979-05-27",
 ];
 
-/// Words of the program's source, and of the library that reads files.
+/// Words of the program's source, and of the library that parses files, which users do not know.
 pub const INTERNAL: [&str; 25] = [
     "struct",
     "variant",

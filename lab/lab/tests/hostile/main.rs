@@ -1,7 +1,7 @@
-//! Whatever stands in an experiment file, it is planned or refused: no panic, no hang, no more memory than is stated here.
+//! Any experiment file is planned or refused: no panic, no hang, and bounded memory.
 //!
-//! `PROPTEST_CASES=1000000 cargo test -p hol-lab --test hostile` takes minutes; without it there are as many cases as a second holds.
-//! The allocator limits what the whole process holds, so these tests have one to themselves.
+//! `PROPTEST_CASES=1000000 cargo test -p hol-lab --test hostile` takes minutes; without it there are as many cases as run in a second. The
+//! allocator limits the memory of the whole process, so these tests have their own process.
 
 mod keys;
 mod wording;
@@ -16,19 +16,19 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// All that is allocated at a time, over all cases: files are some hundred octets long here, and sweep up to some thousand points.
+/// The limit of allocated memory, over all cases: files are some hundred octets long here, and sweep up to some thousand points.
 const MOST_MEMORY: usize = 256 << 20;
 
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, MOST_MEMORY);
 
-/// How many cases there are unless the environment says otherwise.
+/// Returns the number of cases, unless the environment sets it.
 fn cases(default: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok());
     ProptestConfig { cases: asked.unwrap_or(default), failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// A line `key = value`: mostly of a value that the key takes, else of anything.
+/// Generates a line `key = value`, mostly with a value that the key accepts.
 fn line() -> impl Strategy<Value = (String, String)> {
     let known: Vec<(&str, &str)> = KEYS.lines().filter_map(|line| line.split_once(" = ")).collect();
     let inside: Vec<(&str, &str)> =
@@ -58,7 +58,7 @@ fn value() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A line with a value in the range of its key, beside which all others of its kind may stand.
+/// Generates a line whose value is in the range of its key and does not conflict with others.
 fn tame_line() -> impl Strategy<Value = (String, String)> {
     let quantity = |key: &'static str, range: std::ops::Range<u64>, unit: &'static str| {
         range.prop_map(move |number| (key.to_owned(), format!("'{number}{unit}'"))).boxed()
@@ -119,7 +119,7 @@ fn tame_line() -> impl Strategy<Value = (String, String)> {
     ]
 }
 
-/// A file of such lines, now and then with some characters too many or too few.
+/// Generates a file of such lines, sometimes with a few characters too many or too few.
 fn file() -> impl Strategy<Value = String> {
     let damage = prop_oneof![
         4 => Just(None),
@@ -146,7 +146,7 @@ fn file() -> impl Strategy<Value = String> {
     })
 }
 
-/// Everything that is done with an experiment before its first run.
+/// Does everything that precedes the first run of an experiment.
 fn plan(text: &str) -> Result<Vec<Point>, TestCaseError> {
     let experiment = match Experiment::parse("a", &Source::new("a.toml", text)) {
         Ok(experiment) => experiment,
@@ -154,7 +154,7 @@ fn plan(text: &str) -> Result<Vec<Point>, TestCaseError> {
             prop_assert!(error.place.starts_with("a.toml"), "{error}");
             let said = error.problem.replace("expected", "");
             let internal = INTERNAL.iter().find(|word| said.contains(**word) && !text.contains(**word));
-            // A character outside of ASCII may be told by a number that looks like a type.
+            // The message may show a character outside of ASCII as a number that looks like a type.
             prop_assert!(internal.is_none() || !text.is_ascii(), "{error}");
             return Ok(Vec::new());
         }
@@ -171,7 +171,7 @@ fn plan(text: &str) -> Result<Vec<Point>, TestCaseError> {
     Ok(experiment.points)
 }
 
-/// Whether a test has the time to run it: some messages, and nothing that goes on beside them.
+/// Returns whether a test has the time to run the point: it has few messages and no other traffic.
 fn is_tiny(point: &Point) -> bool {
     let (messages, size) = (point.messages_in(0), point.workload.size().unwrap_or_default());
     messages <= 200 && messages * size < 1 << 20 && point.background.is_empty()
@@ -180,7 +180,7 @@ fn is_tiny(point: &Point) -> bool {
 proptest! {
     #![proptest_config(cases(4000))]
     #[test]
-    fn what_stands_in_a_file_is_planned_or_refused(text in file()) {
+    fn any_file_is_planned_or_refused(text in file()) {
         plan(&text)?;
     }
 }
@@ -188,7 +188,7 @@ proptest! {
 proptest! {
     #![proptest_config(cases(100))]
     #[test]
-    fn what_is_planned_runs_to_its_end(text in file(), messages in 1..100u32) {
+    fn planned_points_run_to_their_end(text in file(), messages in 1..100u32) {
         let text = format!("{text}\nmessages = {messages}\nrepetitions = 1\n");
         let Some(point) = plan(&text)?.into_iter().next().filter(is_tiny) else { return Ok(()) };
         let (plan, mut finished) = (Plan::of_points(vec![point]), RunResults::default());

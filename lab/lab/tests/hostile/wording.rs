@@ -1,9 +1,9 @@
-//! What is wrong in an experiment is said in the words of its writer: over all keys and values of every type.
+//! Messages about experiments use the words of their authors: over all keys and values of every type.
 
 use crate::keys::{INSIDE, INTERNAL, KEYS, VALUES};
 use hol_lab::{Experiment, Source};
 
-/// The problem with an experiment in which `key` is `value`, if there is one.
+/// Returns the problem with an experiment in which `key` is `value`, if there is one.
 fn problem(key: &str, value: &str) -> Option<String> {
     let mut source = Source::new("a.toml", "");
     source.set("default", "transports", "['tcp']").expect("a good key");
@@ -77,6 +77,6 @@ fn a_list_is_not_taken_for_the_keys_of_a_table_in_their_order() {
     ];
     for key in tables {
         let problem = problem(key, "[1, 2, 3]").unwrap();
-        assert!(problem.contains("a list is not a table"), "{key}: {problem}");
+        assert!(problem.contains("must be a table, not a list"), "{key}: {problem}");
     }
 }

@@ -1,4 +1,4 @@
-//! Experiment files: what they mean, and what a mistake is told.
+//! Experiment files: their meaning, and the messages about mistakes.
 
 use hol_lab::{Experiment, Plan, Repetitions, Source};
 
@@ -155,7 +155,7 @@ fn mistakes_are_placed_and_name_the_cure() {
 }
 
 #[test]
-fn overrides_are_told_by_their_option() {
+fn errors_of_overrides_name_their_option() {
     let mut source = Source::new("test.toml", "transports = ['tcp']");
     source.set("--set network.delay=10", "network.delay", "10").unwrap();
     let error = Experiment::parse("test", &source).unwrap_err().to_string();
@@ -216,7 +216,7 @@ fn a_background_is_swept_like_everything_else_and_greedy_by_default() {
 }
 
 #[test]
-fn a_background_has_the_transport_of_the_workload_unless_it_says_its_own() {
+fn a_background_has_the_transport_of_the_workload_by_default() {
     let text = COMPETING.replace("transport = \"tcp:sack=false,recovery=newreno\"", "messages = 7");
     let points = parse(&text).unwrap().points;
     let (tcp, sctp) = (points[1].scenario(0), points[3].scenario(0));
@@ -245,7 +245,7 @@ workload = { kind = "echo", from = "proxy", to = "callee" }
 "#;
 
 #[test]
-fn what_a_server_asks_of_others_has_the_transport_of_the_workload_unless_it_says_its_own() {
+fn onward_requests_have_the_transport_of_the_workload_by_default() {
     let points = parse(CALL).unwrap().points;
     let onward = points[1].scenario(0).onward;
     let transports: Vec<String> = onward.iter().map(|onward| onward.transport.to_string()).collect();
@@ -260,7 +260,7 @@ fn what_a_server_asks_of_others_has_the_transport_of_the_workload_unless_it_says
 }
 
 #[test]
-fn what_a_server_cannot_ask_is_refused_at_its_place() {
+fn invalid_onward_requests_are_refused_at_their_position() {
     let broken = |from: &str, to: &str| mistake(&CALL.replace(from, to));
     let unasked = broken("from = \"proxy\", to = \"callee\"", "from = \"callee\", to = \"caller\"");
     assert!(
@@ -276,7 +276,7 @@ fn what_a_server_cannot_ask_is_refused_at_its_place() {
 }
 
 #[test]
-fn what_the_model_does_not_have_is_refused_by_name() {
+fn options_that_the_model_lacks_are_refused_by_name() {
     let text = "transports = ['tcp']\n[[background]]\ntransport = 'tcp:metrics_cache=ssthresh'";
     let refused = mistake(text);
     assert!(
@@ -309,10 +309,10 @@ fn a_background_that_cannot_be_is_refused_at_its_place() {
 }
 
 #[test]
-fn a_timeline_is_part_of_what_a_point_measures_and_its_parts_are_not_too_short() {
+fn a_timeline_changes_the_point_and_has_a_minimum() {
     let of = |line: &str| parse(&format!("transports = ['tcp']\n{line}")).unwrap().points.remove(0);
     let (without, with) = (of(""), of("timeline = '1s'"));
     assert!(without.timeline.is_none() && with.timeline.is_some());
     assert_ne!(without.id, with.id, "runs that are there already have none");
-    assert!(mistake("transports = ['tcp']\ntimeline = '10us'").contains("parts of a run last 1ms at least"));
+    assert!(mistake("transports = ['tcp']\ntimeline = '10us'").contains("`timeline` must be at least 1ms"));
 }

@@ -60,10 +60,10 @@ fn a_run_is_the_same_with_and_without_and_its_goodput_adds_up() {
                     *delivered.entry(flow).or_default() += row.number("delivered_octets").unwrap();
                 }
             }
-            // All messages of 400 octets that came, and of the background all while they did.
+            // All messages of 400 octets that were delivered, and the background's until then.
             let (completed, offered) = (run.summary.latency.completed(), run.summary.offered);
             match point.point.label.as_str() {
-                // A request that came counts, whether or not its reply did.
+                // A delivered request counts, whether or not its reply was delivered.
                 "udp" => assert!((400 * completed..=400 * offered).contains(&delivered[&0])),
                 _ => assert_eq!(delivered[&0], 400 * completed, "{}", point.point),
             }
@@ -73,7 +73,7 @@ fn a_run_is_the_same_with_and_without_and_its_goodput_adds_up() {
     }
 }
 
-/// What every file keeps to.
+/// Checks properties of every file.
 fn check(rows: &[Row], transport: &str) {
     let interval = Duration::from_millis(30);
     let flows = rows.iter().filter(|row| matches!(row.subject, SampledObject::Flow(_))).count();
@@ -101,7 +101,7 @@ fn check(rows: &[Row], transport: &str) {
 }
 
 #[test]
-fn an_interval_that_is_longer_than_the_run_leaves_its_beginning_and_what_it_delivered() {
+fn an_interval_longer_than_the_run_has_one_sample_and_the_deliveries() {
     let dir = tempfile::tempdir().unwrap();
     let results =
         run("series = '1h'\ntransports = ['tcp']\nmessages = 50\nrepetitions = 1", dir.path()).unwrap();
@@ -114,8 +114,8 @@ fn an_interval_that_is_longer_than_the_run_leaves_its_beginning_and_what_it_deli
 #[test]
 fn an_interval_that_is_none_is_named_where_it_stands() {
     for (interval, said) in [
-        ("'0s'", "test:1:10: a run is looked at every 10us at most; write series = \"10ms\""),
-        ("'9us'", "test:1:10: a run is looked at every 10us at most"),
+        ("'0s'", "test:1:10: `series` must be at least 10us; write series = \"10ms\""),
+        ("'9us'", "test:1:10: `series` must be at least 10us"),
         ("'-5ms'", "test:1:10: \"-5ms\" is not a time"),
         ("'often'", "test:1:10: \"often\" is not a time"),
         ("10", "test:1:10: "),
@@ -164,7 +164,7 @@ fn files_that_are_damaged_or_something_else_are_named() {
     assert!(read().contains("not a time series of layout 1"), "{}", read());
     std::fs::remove_file(&series).unwrap();
     assert_eq!(read(), "none");
-    // Octets that were changed somewhere are no panic.
+    // Changed octets anywhere must not cause a panic.
     for place in (0..whole.len()).step_by(7) {
         let mut octets = whole.clone();
         octets[place] ^= 0x55;

@@ -13,11 +13,11 @@ use super::ControlError;
 /// The octets of a key and of a MAC. RFC 2104, RFC 6234
 pub(crate) type Key = [u8; 32];
 
-/// Maximum octets of a message: a ledger of some million messages.
-pub(crate) const LONGEST: usize = 256 << 20;
+/// Maximum octets of a message, enough for a ledger of some million messages.
+pub(crate) const MAX_MESSAGE: usize = 256 << 20;
 
 /// Returns HMAC-SHA-256 over all parts, each preceded by its length to prevent confusion.
-pub(crate) fn proof(key: &[u8], parts: &[&[u8]]) -> Key {
+pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> Key {
     mac(key, parts).finalize().into_bytes().into()
 }
 
@@ -67,13 +67,13 @@ impl<S: Write> Outbox<S> {
     /// Sends a message.
     pub(crate) fn send(&mut self, message: &impl Serialize) -> Result<(), ControlError> {
         let body = serde_json::to_vec(message).expect("messages are plain data");
-        if body.len() > LONGEST {
-            return Err(ControlError::TooLong(body.len(), LONGEST));
+        if body.len() > MAX_MESSAGE {
+            return Err(ControlError::TooLong(body.len(), MAX_MESSAGE));
         }
-        let proof = proof(&self.key, &[&self.next.to_be_bytes(), &body]);
+        let hmac = hmac(&self.key, &[&self.next.to_be_bytes(), &body]);
         self.next += 1;
         let length = (body.len() as u32).to_be_bytes();
-        self.stream.write_all(&[&length[..], &body, &proof].concat())?;
+        self.stream.write_all(&[&length[..], &body, &hmac].concat())?;
         Ok(self.stream.flush()?)
     }
 }
@@ -87,10 +87,10 @@ impl<S: Read> Inbox<S> {
     /// Returns the next message, of at most `most` octets.
     pub(crate) fn receive_short<M: DeserializeOwned>(&mut self, most: usize) -> Result<M, ControlError> {
         let body = take(&mut self.stream, most)?;
-        let mut proof = [0; size_of::<Key>()];
-        self.stream.read_exact(&mut proof)?;
+        let mut hmac = [0; size_of::<Key>()];
+        self.stream.read_exact(&mut hmac)?;
         mac(&self.key, &[&self.next.to_be_bytes(), &body])
-            .verify_slice(&proof)
+            .verify_slice(&hmac)
             .map_err(|_| ControlError::Forged)?;
         self.next += 1;
         parse(&body)
@@ -98,11 +98,11 @@ impl<S: Read> Inbox<S> {
 
     /// Returns the next message.
     pub(crate) fn receive<M: DeserializeOwned>(&mut self) -> Result<M, ControlError> {
-        self.receive_short(LONGEST)
+        self.receive_short(MAX_MESSAGE)
     }
 }
 
-/// Reads octets preceded by their length. Memory grows with what arrives, not with what is announced.
+/// Reads octets preceded by their length. Memory grows with the octets that arrive, not with the announced length.
 pub(crate) fn take(stream: &mut impl Read, most: usize) -> Result<Vec<u8>, ControlError> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
@@ -117,7 +117,7 @@ pub(crate) fn take(stream: &mut impl Read, most: usize) -> Result<Vec<u8>, Contr
 
 /// Parses a message.
 pub(crate) fn parse<M: DeserializeOwned>(body: &[u8]) -> Result<M, ControlError> {
-    serde_json::from_slice(body).map_err(|problem| ControlError::Nonsense(problem.to_string()))
+    serde_json::from_slice(body).map_err(|problem| ControlError::Malformed(problem.to_string()))
 }
 
 #[cfg(test)]
@@ -133,41 +133,41 @@ mod tests {
         octets
     }
 
-    /// All messages up to the first that is wrong, and what is wrong with that.
-    fn heard(octets: &[u8], key: Key) -> (Vec<String>, ControlError) {
+    /// Returns all messages up to the first invalid one, and its error.
+    fn received_messages(octets: &[u8], key: Key) -> (Vec<String>, ControlError) {
         let mut inbox = Inbox::new(octets, key);
-        let mut heard = Vec::new();
+        let mut received_messages = Vec::new();
         loop {
             match inbox.receive() {
-                Ok(message) => heard.push(message),
-                Err(problem) => return (heard, problem),
+                Ok(message) => received_messages.push(message),
+                Err(problem) => return (received_messages, problem),
             }
         }
     }
 
     #[test]
-    fn messages_come_in_their_order_and_then_an_end() {
-        let (messages, end) = heard(&sent(&["one", "", "three"]), KEY);
+    fn messages_arrive_in_order_before_the_end() {
+        let (messages, end) = received_messages(&sent(&["one", "", "three"]), KEY);
         assert_eq!(messages, ["one", "", "three"]);
         assert!(matches!(end, ControlError::Closed));
     }
 
     #[test]
-    fn a_message_that_is_cut_anywhere_is_none() {
+    fn a_truncated_message_is_refused() {
         let octets = sent(&["one"]);
         for length in 0..octets.len() {
-            let (messages, problem) = heard(&octets[..length], KEY);
+            let (messages, problem) = received_messages(&octets[..length], KEY);
             assert!(messages.is_empty() && matches!(problem, ControlError::Closed), "{length}: {problem}");
         }
     }
 
     #[test]
-    fn a_single_bit_that_is_changed_is_noticed() {
+    fn a_changed_bit_is_detected() {
         let octets = sent(&["one"]);
         for bit in 0..octets.len() * 8 {
             let mut wrong = octets.clone();
             wrong[bit / 8] ^= 1 << (bit % 8);
-            let (messages, problem) = heard(&wrong, KEY);
+            let (messages, problem) = received_messages(&wrong, KEY);
             let is_known =
                 matches!(problem, ControlError::Forged | ControlError::Closed | ControlError::TooLong(..));
             assert!(messages.is_empty() && is_known, "{bit}: {problem}");
@@ -175,28 +175,28 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_before_left_out_or_under_another_key_is_refused() {
+    fn repeated_missing_or_forged_messages_are_refused() {
         let [one, both] = [sent(&["one"]), sent(&["one", "two"])];
         let two = &both[one.len()..];
         for octets in [[&one[..], &one].concat(), [&both[..], &one].concat(), two.to_vec()] {
-            let (_, problem) = heard(&octets, KEY);
+            let (_, problem) = received_messages(&octets, KEY);
             assert!(matches!(problem, ControlError::Forged), "{problem}");
         }
-        assert!(matches!(heard(&one, [8; 32]), (none, ControlError::Forged) if none.is_empty()));
+        assert!(matches!(received_messages(&one, [8; 32]), (none, ControlError::Forged) if none.is_empty()));
     }
 
     #[test]
-    fn a_length_without_a_message_makes_no_room_and_a_huge_one_is_refused() {
-        let (_, problem) = heard(&[0xff; 40], KEY);
-        assert!(matches!(problem, ControlError::TooLong(0xffff_ffff, LONGEST)), "{problem}");
+    fn an_announced_length_allocates_nothing_and_a_huge_one_is_refused() {
+        let (_, problem) = received_messages(&[0xff; 40], KEY);
+        assert!(matches!(problem, ControlError::TooLong(0xffff_ffff, MAX_MESSAGE)), "{problem}");
         let mut inbox = Inbox::new(&[0, 0, 1, 0, b'"'][..], KEY);
         assert!(matches!(inbox.receive_short::<String>(255), Err(ControlError::TooLong(256, 255))));
-        let announced = (LONGEST as u32).to_be_bytes();
-        assert!(matches!(take(&mut &announced[..], LONGEST), Err(ControlError::Closed)));
+        let announced = (MAX_MESSAGE as u32).to_be_bytes();
+        assert!(matches!(take(&mut &announced[..], MAX_MESSAGE), Err(ControlError::Closed)));
     }
 
     #[test]
-    fn what_is_no_message_is_told_by_where_it_is_wrong() {
+    fn malformed_messages_are_reported_with_their_position() {
         for body in ["", "{", "[1,2", "\u{0}", "{\"a\":1e999}", &"[".repeat(10_000)] {
             let problem = parse::<String>(body.as_bytes()).unwrap_err().to_string();
             assert!(problem.contains("cannot parse") && problem.contains("line"), "{problem}");

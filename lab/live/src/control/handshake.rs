@@ -1,9 +1,7 @@
-//! The handshake of two hosts: each sends its version and a fresh nonce, and proves with both nonces that it
-//! knows the secret.
+//! The handshake of two hosts: each sends its version and a fresh nonce, and proves with both nonces that it knows the secret.
 //!
-//! The client proves it first, so an attacker without the secret gets nothing on which to test guesses. From
-//! then on each direction has its own key, derived from both greetings, so messages of another connection or
-//! direction are rejected.
+//! The client proves it first, so an attacker without the secret receives no proof on which to test guesses. From then on each direction
+//! has its own key, derived from both greetings, so messages of another connection or direction are rejected.
 
 use std::io::{Read, Write};
 
@@ -11,16 +9,16 @@ use hol_scenario::Side;
 use serde::{Deserialize, Serialize};
 
 use super::ControlError;
-use super::frame::{self, Inbox, Outbox, proof};
+use super::frame::{self, Inbox, Outbox, hmac};
 use crate::secret::Secret;
 
 /// Version of the messages of this channel; increased when they change.
 const PROTOCOL: u32 = 5;
 
 /// Maximum octets of a greeting or a proof.
-const GREETING: usize = 1 << 10;
+const MAX_GREETING: usize = 1 << 10;
 
-/// Each direction has a key of its own.
+/// Labels from which each direction derives its own key.
 const CLIENT: &[u8] = b"client";
 const SERVER: &[u8] = b"server";
 
@@ -33,7 +31,7 @@ struct Hello {
     nonce: [u8; 32],
 }
 
-/// The proof of the other side.
+/// The message with which a side states that it knows the secret; its MAC is the proof.
 #[derive(Debug, Serialize, Deserialize)]
 enum Proof {
     IKnow,
@@ -56,32 +54,32 @@ impl Hello {
     }
 }
 
-fn say(stream: &mut impl Write, body: &[u8]) -> Result<(), ControlError> {
+fn send(stream: &mut impl Write, body: &[u8]) -> Result<(), ControlError> {
     stream.write_all(&[&(body.len() as u32).to_be_bytes()[..], body].concat())?;
     Ok(stream.flush()?)
 }
 
 /// Performs the handshake on a stream that is split in two halves.
-pub(crate) fn greet<R: Read, W: Write>(
+pub(crate) fn authenticate<R: Read, W: Write>(
     side: Side,
     secret: &Secret,
     (mut from, mut to): (R, W),
 ) -> Result<(Inbox<R>, Outbox<W>), ControlError> {
     let own = Hello::new()?;
-    let said = serde_json::to_vec(&own).expect("it is plain data");
+    let said = serde_json::to_vec(&own).expect("a greeting is plain data");
     let heard = if side == Side::Client {
-        say(&mut to, &said)?;
-        frame::take(&mut from, GREETING)?
+        send(&mut to, &said)?;
+        frame::take(&mut from, MAX_GREETING)?
     } else {
-        let heard = frame::take(&mut from, GREETING)?;
+        let heard = frame::take(&mut from, MAX_GREETING)?;
         // A peer that does not speak this protocol gets no answer.
         frame::parse::<Hello>(&heard)?;
-        say(&mut to, &said)?;
+        send(&mut to, &said)?;
         heard
     };
     let other: Hello = frame::parse(&heard)?;
     if other.hol != own.hol || other.nonce == own.nonce {
-        return Err(ControlError::Nonsense(
+        return Err(ControlError::Malformed(
             "the other program did not answer with hol's greeting; is `hol live serve` what listens there?"
                 .to_owned(),
         ));
@@ -90,18 +88,18 @@ pub(crate) fn greet<R: Read, W: Write>(
         return Err(ControlError::Version { theirs: other.name(), ours: own.name() });
     }
     let [client, server] = if side == Side::Client { [&said, &heard] } else { [&heard, &said] };
-    let key = proof(secret.octets(), &[b"headofline live", client, server]);
+    let key = hmac(secret.octets(), &[b"headofline live", client, server]);
     let (mine, theirs) = match side {
         Side::Client => (CLIENT, SERVER),
         Side::Server => (SERVER, CLIENT),
     };
-    let mut inbox = Inbox::new(from, proof(&key, &[theirs]));
-    let mut outbox = Outbox::new(to, proof(&key, &[mine]));
+    let mut inbox = Inbox::new(from, hmac(&key, &[theirs]));
+    let mut outbox = Outbox::new(to, hmac(&key, &[mine]));
     if side == Side::Client {
         outbox.send(&Proof::IKnow)?;
     }
-    // A server that rejects it sends nothing more.
-    let heard = inbox.receive_short::<Proof>(GREETING);
+    // A server that rejects the proof closes the connection.
+    let heard = inbox.receive_short::<Proof>(MAX_GREETING);
     let Proof::IKnow = heard.map_err(|problem| match problem {
         ControlError::Forged => ControlError::Secret,
         ControlError::Closed if side == Side::Client => ControlError::Secret,
@@ -126,9 +124,9 @@ mod tests {
 
     type Met = Result<(Inbox<UnixStream>, Outbox<UnixStream>), ControlError>;
 
-    /// Greets; what went wrong closes the stream, as it does on a host.
+    /// Performs the handshake; closes the stream after an error, as a host does.
     fn meet(side: Side, secret: &Secret, stream: UnixStream) -> Met {
-        greet(side, secret, (stream.try_clone().unwrap(), stream))
+        authenticate(side, secret, (stream.try_clone().unwrap(), stream))
     }
 
     fn both(client: &str, server: &str) -> [Met; 2] {
@@ -140,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn who_knows_the_secret_is_heard_in_both_directions() {
+    fn with_the_same_secret_messages_pass_in_both_directions() {
         let [client, server] = both("same", "same").map(Result::unwrap);
         let ((mut inbox, mut outbox), (mut far_inbox, mut far_outbox)) = (client, server);
         outbox.send(&"asked").unwrap();
@@ -150,20 +148,20 @@ mod tests {
     }
 
     #[test]
-    fn who_has_another_secret_is_refused_on_both_sides_and_hears_no_proof() {
+    fn another_secret_is_refused_on_both_sides_without_a_proof() {
         let [client, server] = both("one", "other");
         assert!(matches!(client, Err(ControlError::Secret)));
         assert!(matches!(server, Err(ControlError::Secret)));
     }
 
-    /// What a server says to these octets.
+    /// Returns the octets with which a server replies to these octets, and its error.
     fn answer(octets: &[u8]) -> (Vec<u8>, ControlError) {
         let (mut one, other) = UnixStream::pair().unwrap();
         one.write_all(octets).unwrap();
         one.shutdown(std::net::Shutdown::Write).unwrap();
         let problem = meet(Side::Server, &secret("x"), other).expect_err("it was no greeting");
         let mut said = Vec::new();
-        // Who is closed upon before he has been read is reset, which is an end, too.
+        // A connection that is closed before all octets were read is reset, which is an end, too.
         let _ = one.read_to_end(&mut said);
         (said, problem)
     }
@@ -173,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_says_nothing_to_who_is_no_hol() {
+    fn a_server_sends_nothing_to_other_programs() {
         let hello = serde_json::to_vec(&Hello::new().unwrap()).unwrap();
         for octets in [
             b"GET / HTTP/1.1\r\n\r\n".to_vec(),
@@ -181,33 +179,33 @@ mod tests {
             vec![0xff; 100],
             framed(b"{}"),
             framed(&hello[..hello.len() - 1]),
-            framed(&vec![b'['; GREETING]),
-            framed(&vec![b' '; GREETING + 1]),
+            framed(&vec![b'['; MAX_GREETING]),
+            framed(&vec![b' '; MAX_GREETING + 1]),
         ] {
             assert!(answer(&octets).0.is_empty(), "{:?}", String::from_utf8_lossy(&octets));
         }
     }
 
     #[test]
-    fn another_version_is_told_to_both_and_nothing_more() {
+    fn both_sides_report_another_version() {
         for other in [
             Hello { version: "0.0.1".to_owned(), ..Hello::new().unwrap() },
             Hello { protocol: PROTOCOL + 1, ..Hello::new().unwrap() },
         ] {
             let (said, problem) = answer(&framed(&serde_json::to_vec(&other).unwrap()));
             assert!(problem.to_string().contains("install the same"), "{problem}");
-            let greeting: Hello = frame::parse(&frame::take(&mut &said[..], GREETING).unwrap()).unwrap();
+            let greeting: Hello = frame::parse(&frame::take(&mut &said[..], MAX_GREETING).unwrap()).unwrap();
             assert_eq!(framed(&serde_json::to_vec(&greeting).unwrap()).len(), said.len());
         }
     }
 
-    /// What was recorded of one connection is worth nothing on another.
+    /// The recorded handshake of one connection is invalid on another.
     #[test]
-    fn a_recorded_greeting_with_its_proof_is_refused() {
+    fn a_replayed_handshake_is_refused() {
         let hello = serde_json::to_vec(&Hello::new().unwrap()).unwrap();
-        let key = proof(secret("x").octets(), &[b"headofline live", &hello, &hello]);
+        let key = hmac(secret("x").octets(), &[b"headofline live", &hello, &hello]);
         let mut octets = framed(&hello);
-        Outbox::new(&mut octets, proof(&key, &[CLIENT])).send(&Proof::IKnow).unwrap();
+        Outbox::new(&mut octets, hmac(&key, &[CLIENT])).send(&Proof::IKnow).unwrap();
         assert!(matches!(answer(&octets).1, ControlError::Secret));
     }
 }

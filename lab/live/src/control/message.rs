@@ -11,43 +11,45 @@ use serde::{Deserialize, Serialize};
 
 use crate::placement::Placement;
 
-/// Maximum number of samples reported of a run: one more than allowed, so that the run is rejected as in
-/// every world.
-pub(crate) const MOST_SEEN: usize = Sample::MOST as usize + 1;
+/// Maximum number of samples reported of a run: one more than allowed, so that the run is rejected as in every world.
+pub(crate) const MAX_SAMPLES: usize = Sample::MOST as usize + 1;
 
 /// A message of the host with the experiment.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
     /// Keepalive.
     Alive,
-    /// Asks for the time.
+    /// Requests the host's time.
     Ping,
-    /// Asks whether the host can run this.
+    /// Asks whether the host can run this scenario.
     Check(Box<Scenario>),
-    /// Assigns the host's ends; they listen first.
+    /// Assigns ends of flows to the host. Its servers listen from then on.
     Plan(Box<Plan>),
-    /// Starts the clients; by flow, the ports of servers on other hosts.
+    /// Starts the clients. `ports` contains those of the servers on other hosts, by flow.
     Start { ports: Vec<u16> },
-    /// News of the server of a flow whose client the host has.
-    News(usize, PeerReport),
+    /// Report of the server of a flow whose client runs on the host.
+    #[serde(rename = "News")]
+    ServerReport(usize, PeerReport),
     /// Ends the host's clients.
     EndClients,
-    /// All clients have ended; asks for the results.
-    Over,
-    /// To a router: asks whether it lies between these two.
+    /// Reports that all clients have ended, and requests the results.
+    #[serde(rename = "Over")]
+    End,
+    /// To a router: asks whether it lies between these two hosts.
     Between { client: IpAddr, server: IpAddr },
-    /// To a router: shapes the path between them.
+    /// To a router: shapes the path between these hosts.
     Shape { network: Box<NetworkSpec>, seed: u64 },
-    /// To a router: restores the path and asks for its counters.
-    PutBack,
+    /// To a router: requests that it restores the path and sends its counters.
+    #[serde(rename = "PutBack")]
+    Restore,
 }
 
-/// A run, as one of its hosts receives it.
+/// A run, as described to one of its hosts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) scenario: Scenario,
     pub(crate) seed: u64,
-    /// Sampling interval of senders, if they are sampled.
+    /// Sampling interval of senders; `None` if they are not sampled.
     pub(crate) interval: Option<Duration>,
     /// Placement of all ends; `own` is the receiving host.
     pub(crate) placement: Placement,
@@ -62,31 +64,36 @@ pub(crate) enum Reply {
     Alive,
     /// Identifies the host; the first message.
     Host(HostDescription),
-    /// It serves another client, at that address; the only message.
+    /// The host serves another client, at that address; the only message of the connection.
     Busy(String),
-    /// When the question arrived and when the answer was sent, on its monotonic clock.
+    /// When the query arrived and when this reply was sent, on the host's monotonic clock.
     Pong { received: u64, sent: u64 },
-    /// It can; its relevant settings.
-    Fit(BTreeMap<String, String>),
-    /// It cannot, with the reason.
+    /// The host can run the scenario; contains its relevant settings.
+    #[serde(rename = "Fit")]
+    Supported(BTreeMap<String, String>),
+    /// The host cannot run the scenario, for this reason.
     Refused(String),
-    /// By flow, the ports of its servers.
+    /// The ports of the servers, by flow.
     Ready { ports: Vec<u16> },
-    /// It has ended its clients.
+    /// The host has ended its clients.
     ClientsEnded,
-    /// An event of a flow's server there.
-    News(usize, PeerReport),
-    /// Samples of its senders, by flow: a part of them, sent before the results.
-    Seen(Vec<(usize, CompactSenderSample)>),
-    /// The results of its ends.
-    Noted(Vec<(usize, EndResult)>),
-    /// It failed, with the reason.
+    /// Report of the server of a flow that runs on this host.
+    #[serde(rename = "News")]
+    ServerReport(usize, PeerReport),
+    /// Samples of the host's senders, by flow: some of them, sent before the results.
+    #[serde(rename = "Seen")]
+    Samples(Vec<(usize, CompactSenderSample)>),
+    /// The results of the ends on the host.
+    #[serde(rename = "Noted")]
+    Results(Vec<(usize, EndResult)>),
+    /// The host failed, for this reason.
     Failed(String),
-    /// A router lies between them; its interfaces to the client and the server.
-    Way([String; 2]),
+    /// The router lies between the hosts; contains its interfaces to the client and to the server.
+    #[serde(rename = "Way")]
+    Interfaces([String; 2]),
     /// The path is shaped.
     Shaped,
-    /// The path is restored; the packets that passed to the server, and to the client.
+    /// The path is restored; contains the counters of the packets to the server and to the client.
     LinkCounters([LinkCounters; 2]),
 }
 

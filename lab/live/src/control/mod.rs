@@ -1,45 +1,44 @@
-//! The channel between two hosts: a TCP connection with mutual proof of a shared secret and a MAC on every
-//! message.
+//! The channel between two hosts: a TCP connection on which both prove that they know a shared secret, with a MAC on every message.
 
 mod frame;
 mod handshake;
 mod message;
 
 #[cfg(test)]
-pub(crate) use frame::LONGEST;
-pub(crate) use frame::{Inbox, Outbox, proof};
-pub(crate) use handshake::greet;
-pub(crate) use message::{HostDescription, LinkCounters, MOST_SEEN, Plan, Reply, Request};
+pub(crate) use frame::MAX_MESSAGE;
+pub(crate) use frame::{Inbox, Outbox, hmac};
+pub(crate) use handshake::authenticate;
+pub(crate) use message::{HostDescription, LinkCounters, MAX_SAMPLES, Plan, Reply, Request};
 
 use std::io;
 
 /// Why the control channel cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// The system says so.
+    /// A system call failed.
     #[error("{0}")]
     Io(io::Error),
-    /// Nothing has come for a while.
+    /// No message arrived before the timeout.
     #[error("no message from the other host for 10 s; check the host and the path")]
-    Silent,
-    /// The other side has closed it, perhaps in the middle of a word.
+    Timeout,
+    /// The other side closed the channel, perhaps within a message.
     #[error("the other host closed the control channel")]
     Closed,
-    /// More than anybody has to say.
+    /// A message exceeds the maximum length.
     #[error("control message too long: {0} octets, maximum {1}; run fewer messages")]
     TooLong(usize, usize),
-    /// It is not from who knows the secret, or not in its place.
+    /// The HMAC is wrong, or the message is out of sequence.
     #[error("a message is forged or repeated")]
     Forged,
-    /// It means nothing.
+    /// A message cannot be parsed.
     #[error("cannot parse a message: {0}")]
-    Nonsense(String),
-    /// The other side's program is another one.
+    Malformed(String),
+    /// The other side's program has another version.
     #[error("the other host has hol {theirs}, this one {ours}; install the same version on both")]
     Version {
-        /// Its version.
+        /// The version of the other side's program.
         theirs: String,
-        /// That of this program.
+        /// The version of this program.
         ours: String,
     },
     /// The secrets differ.
@@ -47,7 +46,7 @@ pub enum ControlError {
         "the secrets of the two hosts differ; give both the same secret with --secret-file or HOL_LIVE_SECRET"
     )]
     Secret,
-    /// There is no randomness.
+    /// The system provides no random numbers.
     #[error("no random numbers available: {0}")]
     Randomness(String),
 }
@@ -55,7 +54,7 @@ pub enum ControlError {
 impl From<io::Error> for ControlError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Self::Silent,
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Self::Timeout,
             io::ErrorKind::UnexpectedEof
             | io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionAborted

@@ -30,5 +30,5 @@ impl Drop for Guardian {
 /// Waits for the end of the router's process, and restores the path.
 pub fn guard() -> io::Result<()> {
     io::copy(&mut io::stdin(), &mut io::sink())?;
-    shape::put_back()
+    shape::restore()
 }

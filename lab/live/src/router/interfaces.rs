@@ -13,7 +13,7 @@ pub(super) struct Interface {
     pub(super) name: String,
 }
 
-/// Returns the interfaces to the two hosts between which this one lies.
+/// Returns the interfaces towards the two hosts, and checks that this one lies between them.
 pub(super) fn between(client: IpAddr, server: IpAddr) -> Result<[Interface; 2], String> {
     let socket = Socket::routing().map_err(|problem| format!("cannot read its routing table: {problem}"))?;
     let both = [towards(&socket, client)?, towards(&socket, server)?];
@@ -48,7 +48,7 @@ fn forwards(address: IpAddr) -> Result<(), String> {
     }
 }
 
-/// Returns the interface by which packets to `address` leave.
+/// Returns the interface through which packets to `address` leave.
 fn towards(socket: &Socket, address: IpAddr) -> Result<Interface, String> {
     const RTM_GETROUTE: u16 = 26;
     const RTA_DST: u16 = 1;
@@ -71,7 +71,7 @@ fn towards(socket: &Socket, address: IpAddr) -> Result<Interface, String> {
 }
 
 struct Route {
-    /// The route leads to another host.
+    /// Whether the route leads to another host.
     is_onward: bool,
     interface: u32,
 }
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_of_ones_own_is_no_other() {
+    fn the_local_host_is_no_other_host() {
         let socket = Socket::routing().unwrap();
         let problem = towards(&socket, Ipv4Addr::LOCALHOST.into()).unwrap_err();
         assert!(problem.contains("does not forward to 127.0.0.1"), "{problem}");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn one_interface_towards_both_is_refused_with_the_reason() {
+    fn one_interface_for_both_directions_is_refused() {
         let eth0 = || Interface { index: 2, name: "eth0".to_owned() };
         let [client, server] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
         let problem = apart(&[eth0(), eth0()], client, server).unwrap_err();

@@ -25,9 +25,9 @@ use interfaces::{Interface, between};
 
 pub use guardian::guard;
 pub(crate) use settings::lines;
-pub(crate) use shape::is_possible as has_emulators;
+pub(crate) use shape::check_support as check_emulators;
 
-/// A router. No other process uses its interfaces, and nothing is left of an earlier run.
+/// A router. No other process uses its interfaces, and the queueing disciplines of earlier runs have been removed.
 #[derive(Debug)]
 pub struct Router {
     _alone: UnixListener,
@@ -35,12 +35,13 @@ pub struct Router {
 }
 
 impl Router {
-    /// Starts the router, or returns what is missing, with the remedy. `guardian` is a program that calls
-    /// [`guard`].
+    /// Starts the router, or returns what is missing, with the remedy. `guardian` is a program that calls [`guard`].
     pub fn begin(guardian: Command) -> Result<Self, String> {
-        let alone = alone()?;
-        shape::is_possible()?;
-        shape::put_back().map_err(|problem| format!("cannot remove what an earlier run left: {problem}"))?;
+        let alone = ensure_single_router()?;
+        shape::check_support()?;
+        shape::restore().map_err(|problem| {
+            format!("cannot remove the queueing disciplines of an earlier run: {problem}")
+        })?;
         let guardian = Guardian::start(guardian).map_err(|problem| {
             format!("cannot start the process that restores the path after a crash: {problem}")
         })?;
@@ -48,9 +49,9 @@ impl Router {
     }
 }
 
-/// Ensures a single router, since two would undo each other's changes. Such a name belongs to a network
-/// namespace and ends with its owner. unix(7)
-fn alone() -> Result<UnixListener, String> {
+/// Ensures that only one router runs, since two would undo each other's changes. An abstract socket name belongs to a network namespace and
+/// is released with its process. unix(7)
+fn ensure_single_router() -> Result<UnixListener, String> {
     let name = SocketAddr::from_abstract_name("headofline live route").map_err(|e| e.to_string())?;
     UnixListener::bind_addr(&name).map_err(|problem| match problem.kind() {
         io::ErrorKind::AddrInUse => {
@@ -62,34 +63,34 @@ fn alone() -> Result<UnixListener, String> {
 
 /// A router in use by a client.
 #[derive(Debug, Default)]
-pub(crate) struct Routing {
-    /// To the client, and to the server.
+pub(crate) struct RouterService {
+    /// The interfaces to the client and to the server.
     interfaces: Option<[Interface; 2]>,
     is_shaped: bool,
 }
 
-impl ClientService for Routing {
+impl ClientService for RouterService {
     fn answer(&mut self, request: Request) -> Option<Reply> {
         let done = match request {
-            Request::Between { client, server } => self.between(client, server).map(Reply::Way),
+            Request::Between { client, server } => self.between(client, server).map(Reply::Interfaces),
             Request::Shape { network, seed } => self.shape(&network, Seed(seed)).map(|()| Reply::Shaped),
-            Request::PutBack => self.put_back(),
-            Request::Check(_) | Request::Plan(_) | Request::EndClients | Request::Over => {
+            Request::Restore => self.restore(),
+            Request::Check(_) | Request::Plan(_) | Request::EndClients | Request::End => {
                 Err("this host is a router (`hol live route`) and runs no servers; start `hol live serve` on the other host"
                     .to_owned())
             }
-            Request::Start { .. } | Request::News(..) | Request::Alive | Request::Ping => return None,
+            Request::Start { .. } | Request::ServerReport(..) | Request::Alive | Request::Ping => return None,
         };
         Some(done.unwrap_or_else(Reply::Refused))
     }
 }
 
-impl Routing {
-    /// Returns the names of the interfaces to two hosts between which this one lies, after checking that they
-    /// may have emulators.
+impl RouterService {
+    /// Returns the names of the interfaces towards two hosts, after checking that this host lies between them and that the interfaces may
+    /// have emulators.
     fn between(&mut self, client: IpAddr, server: IpAddr) -> Result<[String; 2], String> {
         let interfaces = between(client, server)?;
-        interfaces.iter().try_for_each(shape::is_free)?;
+        interfaces.iter().try_for_each(shape::check_unused)?;
         let names = interfaces.each_ref().map(|interface| interface.name.clone());
         self.interfaces = Some(interfaces);
         Ok(names)
@@ -97,31 +98,33 @@ impl Routing {
 
     fn shape(&mut self, network: &NetworkSpec, seed: Seed) -> Result<(), String> {
         let lines = lines(network).map_err(|why| why.to_string())?;
-        let [client, server] = self.interfaces.as_ref().ok_or("nobody said between whom")?;
-        shape::put_back().map_err(|problem| problem.to_string())?;
+        let [client, server] =
+            self.interfaces.as_ref().ok_or("the hosts between which to shape the path have not been set")?;
+        shape::restore().map_err(|problem| problem.to_string())?;
         self.is_shaped = true;
         // Upstream packets leave towards the server.
         for (line, interface) in lines.iter().zip([server, client]) {
-            shape::put(interface, line, seed)?;
+            shape::set_up(interface, line, seed)?;
         }
         Ok(())
     }
 
-    fn put_back(&mut self) -> Result<Reply, String> {
-        let [client, server] = self.interfaces.as_ref().ok_or("nobody said between whom")?;
-        let passed = shape::passed([server, client]);
-        let done = shape::put_back();
+    fn restore(&mut self) -> Result<Reply, String> {
+        let [client, server] =
+            self.interfaces.as_ref().ok_or("the hosts between which to shape the path have not been set")?;
+        let passed = shape::counters([server, client]);
+        let done = shape::restore();
         self.is_shaped = done.is_err();
         done.and(passed).map(Reply::LinkCounters).map_err(|problem| problem.to_string())
     }
 }
 
-impl Drop for Routing {
-    /// The client may have gone in the middle of a run.
+impl Drop for RouterService {
+    /// Restores the path: the client may have disconnected in the middle of a run.
     fn drop(&mut self) {
         if self.is_shaped {
-            // If that fails, the guardian tries too, and so does the next start.
-            let _ = shape::put_back();
+            // If this fails, the guardian tries too, and so does the next start.
+            let _ = shape::restore();
         }
     }
 }
@@ -131,15 +134,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_out_of_place_or_beyond_a_router_is_refused() {
-        let refusal = |request| match Routing::default().answer(request) {
+    fn requests_out_of_sequence_or_for_servers_are_refused() {
+        let refusal = |request| match RouterService::default().answer(request) {
             Some(Reply::Refused(why)) => why,
             other => panic!("{other:?}"),
         };
         let shape = |text: &str| Request::Shape { network: Box::new(toml::from_str(text).unwrap()), seed: 1 };
-        assert!(refusal(shape("delay = '20ms'")).contains("between whom"));
+        assert!(refusal(shape("delay = '20ms'")).contains("have not been set"));
         assert!(refusal(shape("duplicate = '1%'")).contains("`network.duplicate`"));
-        assert!(refusal(Request::PutBack).contains("between whom"));
-        assert!(refusal(Request::Over).contains("hol live serve"));
+        assert!(refusal(Request::Restore).contains("have not been set"));
+        assert!(refusal(Request::End).contains("hol live serve"));
     }
 }

@@ -3,7 +3,7 @@
 use hol_network::{LossSpec, NetworkSpec, Settings, Topology};
 use hol_traffic::{Filter, ShapedLink, Stage, Unsupported};
 
-/// Keys beyond one constant path.
+/// Keys of networks that are more than one constant path.
 const BEYOND: [&str; 8] = ["events", "trace", "handover", "paths", "nodes", "links", "lans", "ip"];
 
 /// Returns the link from the client to the server and the one back, or an error that names the first
@@ -16,7 +16,7 @@ pub(crate) fn lines(spec: &NetworkSpec) -> Result<[ShapedLink; 2], Unsupported> 
     }
     let network = Topology::new(spec)
         .map_err(|problem| Unsupported { what: "network".to_owned(), why: problem.to_string() })?;
-    let lines: [ShapedLink; 2] = ShapedLink::all_of(&network)?.try_into().expect("a path has two lines");
+    let lines: [ShapedLink; 2] = ShapedLink::all_of(&network)?.try_into().expect("a path has two directions");
     lines.iter().try_for_each(possible)?;
     Ok(lines)
 }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_path_is_can_be_had_each_way() {
+    fn the_settings_of_one_path_apply_to_both_directions() {
         let [up, down] = of("delay = '20ms'\njitter = '2ms'\njitter_distribution = 'normal'\nloss = '3%'\nqueue = '50p'\nrate = '5Mbit'
              overhead = '38B'\nreorder = '1%'\nreorder_by = '3ms'\ncorrupt = '1%'\ndown = { delay = '5ms' }")
         .unwrap();
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_router_cannot_do_is_refused_by_its_key_with_the_cure() {
+    fn unsupported_keys_are_refused_with_a_remedy() {
         for (text, key) in [
             ("events = [{ at = '1s', down = true }]", "network.events"),
             ("trace = 'a.csv'", "network.trace"),

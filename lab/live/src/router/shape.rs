@@ -1,4 +1,4 @@
-//! The queueing disciplines of a router's interfaces during a run: emulators with our handles. tc-netem(8)
+//! The queueing disciplines of a router's interfaces during a run: emulators with handles that identify them. tc-netem(8)
 
 use std::io;
 
@@ -10,24 +10,24 @@ use hol_traffic::{Discipline, ShapedLink, Stage, emulator};
 use super::interfaces::Interface;
 use crate::control::LinkCounters;
 
-/// Our handles: this and the next fifteen. A user's `tc` chooses others by default.
-const MARK: u32 = 0x7640;
+/// The first of sixteen handles that identify this program's disciplines. A user's `tc` chooses others by default.
+const FIRST_HANDLE: u32 = 0x7640;
 
 /// Returns the handle of the emulator at `place` of a link.
 const fn handle(place: usize) -> u32 {
-    (MARK + place as u32) << 16
+    (FIRST_HANDLE + place as u32) << 16
 }
 
 fn is_ours(discipline: &Discipline) -> bool {
-    (MARK..MARK + 16).contains(&(discipline.handle >> 16)) && discipline.kind == emulator::KIND
+    (FIRST_HANDLE..FIRST_HANDLE + 16).contains(&(discipline.handle >> 16))
+        && discipline.kind == emulator::KIND
 }
 
 /// Checks that emulators can be set up on this host; otherwise returns the reason and the remedy.
-pub(crate) fn is_possible() -> Result<(), String> {
+pub(crate) fn check_support() -> Result<(), String> {
     /// The loopback interface, which is first in every network namespace.
     const LOOPBACK: u32 = 1;
-    // netem itself rejects one without settings, after the kernel has found it and checked permissions;
-    // nothing has changed then.
+    // netem itself rejects a message without settings, after the kernel has found netem and checked permissions; nothing has changed then.
     let tried =
         Socket::routing().and_then(|socket| socket.tell(discipline::add(LOOPBACK, 0, ROOT, emulator::KIND)));
     match tried.map_err(|problem| (problem.raw_os_error().map(rustix::io::Errno::from_raw_os_error), problem))
@@ -46,33 +46,33 @@ pub(crate) fn is_possible() -> Result<(), String> {
     }
 }
 
-/// Returns an error for an interface whose root discipline was chosen by a user.
-pub(super) fn is_free(interface: &Interface) -> Result<(), String> {
+/// Returns an error for an interface whose root discipline was set by a user.
+pub(super) fn check_unused(interface: &Interface) -> Result<(), String> {
     let all = all().map_err(|problem| format!("cannot list its queues: {problem}"))?;
-    let taken = all.iter().find(|one| one.interface == interface.index && is_users(one));
+    let taken = all.iter().find(|one| one.interface == interface.index && is_set_by_user(one));
     taken.map_or(Ok(()), |one| {
         let (Interface { name, .. }, Discipline { kind, handle, .. }) = (interface, one);
         Err(format!(
-            "its interface {name} has a queueing discipline that was configured by somebody, {kind} {:x}:, which hol does not replace; if it may be removed, run `tc qdisc del dev {name} root` there",
+            "its interface {name} has a queueing discipline that hol did not set ({kind} {:x}:) and does not replace; to remove it, run `tc qdisc del dev {name} root` there",
             handle >> 16
         ))
     })
 }
 
-/// Disciplines set by the kernel have no handle.
-fn is_users(discipline: &Discipline) -> bool {
+/// Returns whether a user set the discipline: those that the kernel sets have no handle.
+fn is_set_by_user(discipline: &Discipline) -> bool {
     discipline.is_root() && discipline.handle != 0 && !is_ours(discipline)
 }
 
-/// Makes packets that leave an interface pass a link.
-pub(super) fn put(interface: &Interface, line: &ShapedLink, seed: Seed) -> Result<(), String> {
+/// Sets up the emulators of a link for packets that leave an interface.
+pub(super) fn set_up(interface: &Interface, line: &ShapedLink, seed: Seed) -> Result<(), String> {
     let told = Socket::routing().and_then(|socket| {
         messages(interface.index, line, seed).try_for_each(|message| socket.tell(message))
     });
     told.map_err(|problem| format!("cannot set up the emulators (netem) of {}: {problem}", interface.name))
 }
 
-/// Nests each emulator in the one before.
+/// Returns the messages that set up the emulators, each as the child of the one before.
 fn messages(interface: u32, line: &ShapedLink, seed: Seed) -> impl Iterator<Item = Message> {
     let stages = line.stages(&line.settings).into_iter();
     let emulators =
@@ -84,8 +84,8 @@ fn messages(interface: u32, line: &ShapedLink, seed: Seed) -> impl Iterator<Item
     })
 }
 
-/// Returns the packets that passed two interfaces since setup. An emulator counts the losses inside it.
-pub(super) fn passed(interfaces: [&Interface; 2]) -> io::Result<[LinkCounters; 2]> {
+/// Returns the counters of the packets that passed two interfaces since setup. An emulator counts the losses of those inside it.
+pub(super) fn counters(interfaces: [&Interface; 2]) -> io::Result<[LinkCounters; 2]> {
     let all = all()?;
     let of = |interface: &Interface| {
         let first = all.iter().find(|one| one.interface == interface.index && one.is_root() && is_ours(one));
@@ -94,13 +94,13 @@ pub(super) fn passed(interfaces: [&Interface; 2]) -> io::Result<[LinkCounters; 2
     Ok(interfaces.map(of))
 }
 
-/// Restores the kernel's disciplines on all interfaces with our emulators.
-pub(super) fn put_back() -> io::Result<()> {
+/// Restores the kernel's disciplines on all interfaces with this program's emulators.
+pub(super) fn restore() -> io::Result<()> {
     let socket = Socket::routing()?;
     let all = all()?;
     let ours = all.iter().filter(|one| one.is_root() && is_ours(one));
     let removed = ours.map(|one| socket.tell(discipline::remove(one.interface, one.handle)));
-    // A failure on one does not stop the others.
+    // All interfaces are restored, even if one fails.
     removed.collect::<Vec<_>>().into_iter().collect()
 }
 
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_gives_may_go_what_somebody_chose_may_not_and_ours_is_known_again() {
+    fn disciplines_of_the_kernel_the_user_and_this_program_are_distinguished() {
         for (handle, kind, users) in [
             (0, "fq_codel", false),
             (0, "mq", false),
@@ -129,13 +129,13 @@ mod tests {
             (handle(0), "netem", false),
             (handle(3), "netem", false),
         ] {
-            assert_eq!(is_users(&discipline(handle, kind)), users, "{kind} {handle:x}");
+            assert_eq!(is_set_by_user(&discipline(handle, kind)), users, "{kind} {handle:x}");
         }
         assert!(is_ours(&discipline(handle(0), "netem")) && !is_ours(&discipline(0x8001_0000, "netem")));
     }
 
     #[test]
-    fn each_emulator_stands_in_the_one_before_it() {
+    fn each_emulator_is_the_child_of_the_previous_one() {
         let network =
             toml::from_str("delay = '20ms'\nloss = '3%'\nreorder = '1%'\nreorder_by = '5ms'").unwrap();
         let [up, down] = super::super::lines(&network).unwrap();

@@ -1,5 +1,5 @@
-//! The cases that every world keeps, over this machine's loopback: those in which nothing is asked of the path. Their times are real,
-//! and nothing is said of them.
+//! The conformance cases that do not change the path, over this machine's loopback interface. Time is real, and these cases do not compare
+//! times.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Mutex;
@@ -12,15 +12,15 @@ use hol_scenario::World;
 use hol_scenario::conformance::{ConformanceCase, Verdict, cases};
 use hol_stack::{Kind, TransportSpec};
 
-/// Mostly they wait for each other.
+/// The number of cases that run at once, because they mostly wait.
 const SIDE_BY_SIDE: usize = 16;
 
-/// The cases that are about no path, on the path as it is.
+/// Returns the cases that require no property of the path.
 fn of_any_path() -> Vec<ConformanceCase> {
     let plain: NetworkSpec = toml::from_str("rate = '10Mbit'").unwrap();
     let mut cases = cases();
     cases.retain(|case| [&plain, &NetworkSpec::default()].contains(&&case.scenario.network));
-    // Whoever sends datagrams to nobody waits for minutes, here real ones.
+    // A sender of datagrams without a receiver waits for minutes of real time.
     let speaks_alone = |transport: &TransportSpec| {
         transport.kind() == Kind::Udp || transport.kind() == Kind::Sctp && transport.is_userspace()
     };
@@ -29,7 +29,7 @@ fn of_any_path() -> Vec<ConformanceCase> {
     cases
 }
 
-/// What no machine has, or not each.
+/// Returns whether a machine may refuse the case, because no machine or not every one supports it.
 fn may_be_refused(case: &ConformanceCase, why: &str) -> bool {
     let is_of = |kind: &str, words: &str| case.name.starts_with(kind) && why.contains(words);
     is_of("sctp", "this kernel has no SCTP") || is_of("mptcp", "this kernel has no MPTCP")
@@ -43,7 +43,7 @@ fn live_keeps_every_case_that_the_model_keeps_and_asks_nothing_of_the_path() {
     thread::scope(|scope| {
         for _ in 0..SIDE_BY_SIDE {
             scope.spawn(|| {
-                // One of its own: no turns.
+                // A separate world for each case, so that cases do not take turns.
                 let live = Live::new();
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     match case.verdict(&live) {
@@ -63,7 +63,8 @@ fn live_keeps_every_case_that_the_model_keeps_and_asks_nothing_of_the_path() {
     assert!(!Live::new().is_repeatable());
 }
 
-/// Both ends of the control channel are here, and so are both of each flow; but each end knows of the other only what it is told.
+/// Both ends of the control channel are on this machine, and so are both ends of each flow; but each end receives the other's state only
+/// over the channel.
 #[test]
 #[ignore = "takes a minute: datagrams to nobody are waited for in real time"]
 fn two_hosts_keep_every_case_that_one_keeps() {

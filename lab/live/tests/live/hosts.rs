@@ -1,4 +1,4 @@
-//! Flows among four hosts, which here are one: each knows of the others only what it is told.
+//! Flows between four hosts, all on this machine; each host receives the others' state only over control channels.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
@@ -20,8 +20,8 @@ fn workload(text: &str) -> WorkloadSpec {
     toml::from_str(text).unwrap()
 }
 
-/// Sends without end.
-fn beside(over: &str, from: &str, to: &str) -> Background {
+/// Returns a background flow that sends without end.
+fn endless_background(over: &str, from: &str, to: &str) -> Background {
     let workload = workload(&format!("kind = 'oneway'\nrate = '500/s'\nfrom = '{from}'\nto = '{to}'"));
     Background { transport: transport(over), workload, messages: None, count: 1, spread: Duration::ZERO }
 }
@@ -30,7 +30,7 @@ fn scenario(text: &str) -> Scenario {
     Scenario::alone(toml::from_str(NODES).unwrap(), transport("tcp"), workload(text), 200)
 }
 
-/// A run with three other hosts, at these nodes.
+/// Performs a run with three other hosts, which have these nodes.
 fn run(scenario: &Scenario, nodes: [&str; 3]) -> Run {
     let secret = || Secret::new(super::SECRET).unwrap();
     secret().give();
@@ -61,7 +61,7 @@ fn flows_go_between_any_two_of_four_hosts() {
         ("sctp:socket=own", "server", "b"),
         ("tcp", "client", "a"),
     ]
-    .map(|(over, from, to)| beside(over, from, to))
+    .map(|(over, from, to)| endless_background(over, from, to))
     .into();
     let Run { course, records, background_records, .. } = run(&scenario, ["server", "a", "b"]);
     assert!(
@@ -72,7 +72,7 @@ fn flows_go_between_any_two_of_four_hosts() {
     for (flow, records) in scenario.background.iter().zip(&background_records) {
         let delivered = records.iter().filter(|record| record.request.is_some()).count();
         assert!(delivered > 50, "{}: {delivered} of {}", flow.transport, records.len());
-        // By one clock, though three hosts noted them.
+        // The times are on one clock, although three hosts measured them.
         let wrong = records.iter().find(|r| r.request.is_some_and(|leg| leg.delivered < leg.written));
         assert_eq!(wrong, None);
     }
@@ -86,7 +86,7 @@ fn flows_go_between_any_two_of_four_hosts() {
     );
 }
 
-/// The measured server, on one host, asks a server on another before it answers.
+/// The measured server, on one host, sends a request to a server on another host before it replies.
 #[test]
 fn a_server_asks_onward_on_a_third_host() {
     let mut scenario = scenario("kind = 'echo'\nrate = '500/s'");
@@ -103,16 +103,16 @@ fn a_server_asks_onward_on_a_third_host() {
     );
 }
 
-/// All nodes that are not named are here, and two on one host have no flow between them.
+/// Unnamed nodes are on this host, and two nodes on one host have no flow between them.
 #[test]
-fn what_no_hosts_can_be_is_refused_before_anything_runs() {
+fn invalid_placements_are_refused_before_the_run() {
     let refusal = |places: &str, scenario: &Scenario| {
         Live::with_peer(places).unwrap().check(scenario).unwrap_err().to_string()
     };
     let mut scenario = scenario("kind = 'echo'");
     let problem = refusal("server=192.0.2.1,cross=192.0.2.2", &scenario);
     assert!(problem.contains("no node \"cross\""), "{problem}");
-    scenario.background = vec![beside("tcp", "a", "b")];
+    scenario.background = vec![endless_background("tcp", "a", "b")];
     let problem = refusal("server=192.0.2.1", &scenario);
     assert!(problem.contains("from \"a\" to \"b\"") && problem.contains("--peer NODE=HOST"), "{problem}");
 }

@@ -4,5 +4,5 @@ mod conformance;
 mod hosts;
 mod series;
 
-/// The secret of all hosts: a process has one, and the tests here share theirs.
+/// The secret of all hosts: a process has only one.
 const SECRET: &str = "known to all hosts";

@@ -1,4 +1,4 @@
-//! How senders stand from time to time, where both ends of the control channel are here: each end knows of the other only what it is told.
+//! Samples of senders on two hosts, both on this machine; each host receives the other's state only over the control channel.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
@@ -9,7 +9,7 @@ use hol_measure::Record;
 use hol_network::NetworkSpec;
 use hol_scenario::{Background, Observer, Sample, SampleValue, Scenario, Side, World};
 
-/// Looks every ms.
+/// An observer that samples every ms.
 #[derive(Default)]
 struct Looking(Vec<Sample>);
 
@@ -25,7 +25,7 @@ impl Observer for Looking {
     }
 }
 
-/// Echoes, and a flow the other way.
+/// Returns a scenario with echoes, and a flow in the other direction.
 fn scenario() -> Scenario {
     let workload = |text: &str| toml::from_str(text).unwrap();
     let echo = workload("kind = 'echo'\nrate = '1000/s'");
@@ -59,7 +59,7 @@ fn the_senders_of_both_hosts_are_seen_by_one_clock() {
         let is_one = |sample: &&Sample| matches!(sample.of, SampleValue::Sender(one) if (one.flow, one.side) == (flow, side));
         looking.0.iter().filter(is_one).count()
     };
-    // Of the flow the other way the client is on the host that serves, and its server has nothing to send.
+    // The client of the flow in the other direction is on the serving host, and its server has nothing to send.
     assert!(of(0, Side::Client) > 0 && of(0, Side::Server) > 0 && of(1, Side::Client) > 0);
     assert_eq!(of(1, Side::Server), 0);
     assert!(looking.0.is_sorted_by_key(|sample| sample.at));

@@ -7,7 +7,7 @@ use super::{Method, SWITCHING_PROTOCOLS};
 pub(super) struct Head {
     start: Vec<u8>,
     length: Length,
-    /// Whether the last transfer coding is `chunked`; `None` without any.
+    /// Whether the last transfer coding is `chunked`; `None` if there is no coding.
     chunked: Option<bool>,
 }
 
@@ -20,14 +20,14 @@ enum Length {
     Invalid,
 }
 
-/// How the end of a message is found. Section 6.3.
+/// How the end of a message is determined. Section 6.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     /// The message ends after this many octets.
     Length(u64),
     /// The message is chunked.
     Chunked,
-    /// It ends with its connection.
+    /// The message ends with its connection.
     UntilClose,
     /// The message ends here, and so does HTTP.
     Tunnel,
@@ -79,7 +79,7 @@ impl Head {
         (is_version(version) && ends && (100..1000).contains(&status)).then_some(status)
     }
 
-    /// Section 6.3 for a request: without a length it has no body.
+    /// Returns the framing of a request, section 6.3: without a length it has no body.
     fn request_framing(&self) -> Framing {
         match (self.chunked, self.length) {
             (Some(true), _) => Framing::Chunked,
@@ -110,7 +110,7 @@ impl Head {
 }
 
 impl Length {
-    /// Adds another value. Section 6.3, item 5: equal values count as one.
+    /// Combines the length with another value. Section 6.3, item 5: equal values count as one.
     fn and(self, value: &[u8]) -> Self {
         value.split(|octet| *octet == b',').fold(self, |length, part| {
             match (length, number(part.trim_ascii(), 10)) {
@@ -128,7 +128,7 @@ pub(super) fn number(digits: &[u8], radix: u32) -> Option<u64> {
     u64::from_str_radix(text, radix).ok()
 }
 
-/// Section 2.3; every minor version is treated like 1.1.
+/// Returns whether a word is a version of HTTP/1, section 2.3; every minor version is treated like 1.1.
 fn is_version(word: &[u8]) -> bool {
     matches!(word, [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor] if minor.is_ascii_digit())
 }

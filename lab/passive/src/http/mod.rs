@@ -14,8 +14,8 @@ pub(crate) struct Exchange {
     requests: Reader,
     responses: Reader,
     transactions: Vec<Transaction>,
-    /// Requests without the head of a response; responses come in their order. Section 9.3.2.
-    unanswered: VecDeque<Unanswered>,
+    /// Requests for which no head of a response has been read; responses are in the order of the requests. Section 9.3.2.
+    unanswered: VecDeque<UnansweredRequest>,
     /// The transaction whose response is in progress.
     answered: Option<usize>,
 }
@@ -29,13 +29,13 @@ pub(crate) struct Transaction {
     pub end: Option<u64>,
     /// Position of the end of the response, if it was sent completely.
     pub reply_end: Option<u64>,
-    /// The response is an error. RFC 9110 sections 15.5 and 15.6.
+    /// Whether the response is an error. RFC 9110 sections 15.5 and 15.6.
     pub refused: bool,
 }
 
-/// What determines the length of a response.
+/// The properties of a request that affect the length of its response.
 #[derive(Debug)]
-struct Unanswered {
+struct UnansweredRequest {
     transaction: usize,
     method: Method,
 }
@@ -49,7 +49,7 @@ enum Method {
 }
 
 impl Exchange {
-    /// Reads octets of a direction: 0 has the requests, 1 the responses.
+    /// Reads octets of a direction: 0 carries the requests, 1 the responses.
     pub fn read(&mut self, direction: usize, octets: &[u8]) {
         if direction == 0 { self.read_requests(octets) } else { self.read_responses(octets) }
     }
@@ -83,7 +83,7 @@ impl Exchange {
     }
 
     fn begin_request(&mut self, begin: u64, method: Method, framing: Framing) {
-        self.unanswered.push_back(Unanswered { transaction: self.transactions.len(), method });
+        self.unanswered.push_back(UnansweredRequest { transaction: self.transactions.len(), method });
         self.transactions.push(Transaction { begin, end: None, reply_end: None, refused: false });
         self.requests.follow(framing);
     }
@@ -123,7 +123,7 @@ impl Exchange {
     }
 }
 
-/// Another protocol follows. RFC 9110 section 15.2.2.
+/// The status after which another protocol follows. RFC 9110 section 15.2.2.
 const SWITCHING_PROTOCOLS: u16 = 101;
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use super::head::{Framing, Head, number};
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     state: State,
-    /// Octets read.
+    /// Number of octets read.
     position: u64,
     /// The line being read.
     line: Vec<u8>,
-    /// Octets of lines since the last event.
+    /// Number of octets of lines since the last event.
     lines: usize,
 }
 
@@ -49,8 +49,8 @@ pub(super) enum Event {
     End(u64),
 }
 
-/// Maximum octets of a head or trailer: servers accept 8 to 64 kB.
-const MOST: usize = 1 << 16;
+/// Maximum octets of a head or trailer; servers accept 8 to 64 kB.
+const MAX_HEAD: usize = 1 << 16;
 
 impl Reader {
     /// Consumes octets until there is an event.
@@ -104,7 +104,7 @@ impl Reader {
         matches!(self.state, State::UntilClose).then_some(self.position)
     }
 
-    /// Skips octets; `None` if there are none left.
+    /// Skips up to `count` octets and updates the state; `None` if there are none left.
     fn skip(&mut self, octets: &mut &[u8], count: u64) -> Option<()> {
         let is_dry = octets.is_empty();
         *octets = &octets[count as usize..];
@@ -119,10 +119,10 @@ impl Reader {
         self.line.extend_from_slice(&octets[..taken]);
         self.lines += taken;
         self.skip(octets, taken as u64);
-        if self.lines > MOST {
+        if self.lines > MAX_HEAD {
             (self.state, self.line) = (State::Opaque, Vec::new());
         }
-        end.filter(|_| self.lines <= MOST)?;
+        end.filter(|_| self.lines <= MAX_HEAD)?;
         let mut line = std::mem::take(&mut self.line);
         line.pop();
         line.pop_if(|octet| *octet == b'\r');
@@ -155,7 +155,7 @@ impl Reader {
         None
     }
 
-    /// Section 7.1: a hexadecimal size, extensions after a semicolon; size 0 is the last.
+    /// Parses the size of a chunk, section 7.1: hexadecimal, with extensions after a semicolon; size 0 is the last chunk.
     fn chunk(&mut self, line: &[u8]) -> State {
         self.lines = 0;
         let size = line.split(|octet| *octet == b';').next().unwrap_or_default();

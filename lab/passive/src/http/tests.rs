@@ -1,6 +1,6 @@
 use super::*;
 
-/// Where the requests and the responses end.
+/// Returns the positions at which each request and each response ends.
 fn found(exchange: &Exchange) -> Vec<(Option<u64>, Option<u64>)> {
     exchange.transactions().iter().map(|transaction| (transaction.end, transaction.reply_end)).collect()
 }
@@ -12,13 +12,13 @@ fn read(requests: &[u8], responses: &[u8]) -> Exchange {
     exchange
 }
 
-/// Where the response to such a request ends.
+/// Returns the position at which the response to a request with this method ends.
 fn response_ends(method: &str, response: &str) -> Option<u64> {
     let exchange = read(format!("{method} /a HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes(), response.as_bytes());
     found(&exchange)[0].1
 }
 
-/// RFC 9112 section 6.3 by its items.
+/// RFC 9112 section 6.3, item by item.
 #[test]
 fn the_length_of_a_response_follows_from_request_status_and_fields() {
     let end = |method: &str, head: &str, body: &str| {
@@ -66,7 +66,7 @@ fn chunks_end_with_the_empty_one_and_its_trailers() {
     assert_eq!(response_ends("GET", &response.replace("89\r\n", "890\r\n")), None);
 }
 
-/// Section 9.3.2: responses come in the order of the requests. RFC 9110 section 15.2: interim ones settle none.
+/// Section 9.3.2: responses are in the order of the requests. RFC 9110 section 15.2: interim responses do not answer a request.
 #[test]
 fn pipelined_requests_are_answered_in_their_order() {
     let (first, second) =
@@ -78,13 +78,13 @@ fn pipelined_requests_are_answered_in_their_order() {
     let replies = [go.len() + one.len(), go.len() + one.len() + two.len()].map(|end| Some(end as u64));
     assert_eq!(found(&exchange), [(ends[0], replies[0]), (ends[1], replies[1])]);
     let transactions = exchange.transactions();
-    // Section 2.2: the empty line before the request is no part of it.
+    // Section 2.2: the empty line before a request does not belong to it.
     assert_eq!(transactions.iter().map(|t| t.begin).collect::<Vec<_>>(), [0, first.len() as u64 + 2]);
     // RFC 9110 section 15.5.
     assert_eq!(transactions.iter().map(|t| t.refused).collect::<Vec<_>>(), [false, true]);
 }
 
-/// RFC 9110 section 15.2.2: behind 101 both directions speak another protocol.
+/// RFC 9110 section 15.2.2: after status 101 both directions use another protocol.
 #[test]
 fn an_upgrade_is_answered_and_ends_http() {
     let ask = "GET / HTTP/1.1\r\nUpgrade: x\r\n\r\n";
@@ -94,7 +94,7 @@ fn an_upgrade_is_answered_and_ends_http() {
     assert_eq!(found(&exchange), [(Some(ask.len() as u64), Some(36))]);
 }
 
-/// Section 2.2: a line may end with LF alone; sections 3 and 4: what a start line looks like.
+/// Section 2.2: a line may end with LF alone; sections 3 and 4: the syntax of start lines.
 #[test]
 fn start_lines_are_strict_and_line_ends_are_not() {
     assert_eq!(found(&read(b"GET / HTTP/1.1\nHost: a\n\n", b"")), [(Some(24), None)]);
@@ -109,7 +109,7 @@ fn start_lines_are_strict_and_line_ends_are_not() {
     assert_eq!(found(&read(b"GET / HTTP/1.1\r\nno field\r\n\r\n", b"")), []);
 }
 
-/// A response that nobody asked for settles nothing.
+/// A response without a request answers nothing.
 #[test]
 fn an_unasked_response_is_passed_over() {
     let mut exchange = Exchange::default();
@@ -118,7 +118,7 @@ fn an_unasked_response_is_passed_over() {
     assert_eq!(found(&exchange), [(Some(18), None)]);
 }
 
-/// Section 3: no server takes a head without end; neither does memory.
+/// Section 3: servers limit the length of a head, and so does this reader, to bound its memory.
 #[test]
 fn a_head_without_end_is_no_http() {
     let mut exchange = Exchange::default();
@@ -128,7 +128,7 @@ fn a_head_without_end_is_no_http() {
     assert_eq!(found(&exchange), []);
 }
 
-/// Messages are the same however segments cut them.
+/// The messages do not depend on how the octets are divided into segments.
 #[test]
 fn boundaries_of_segments_do_not_matter() {
     let requests =

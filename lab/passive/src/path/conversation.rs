@@ -1,22 +1,22 @@
-//! A TCP connection or SCTP association as seen at the capture point.
+//! A TCP connection or SCTP association, as captured at one point.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::parsed_packet::{Opening, SequenceFields};
+use super::parsed_packet::{HandshakePacket, SequenceFields};
 use super::sender_trace::SenderTrace;
 
-/// A conversation; side 0 opened it, or was seen first. Times are in ns.
+/// A conversation; side 0 opened it, or sent the first captured packet. Times are in ns.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     pub sides: [(IpAddr, u16); 2],
     /// The data sent by each side.
-    pub courses: [SenderTrace; 2],
-    /// The times of the opening: request, response, and the opener's next packet.
+    pub traces: [SenderTrace; 2],
+    /// The times of the handshake: request, response, and the opener's next packet.
     opening: [Option<u64>; 3],
-    /// Whether the first two were retransmitted.
+    /// Whether the request and the response were retransmitted.
     is_repeated: [bool; 2],
-    /// When each timestamp of each side was first seen; `None` once its echo came.
+    /// The time at which each timestamp of each side was first captured; `None` once its echo was captured.
     clocks: [BTreeMap<u32, Option<u64>>; 2],
     /// The shortest time to the echo of each side's timestamps.
     echoes: [Option<u64>; 2],
@@ -28,17 +28,17 @@ pub(crate) struct Conversation {
     pub is_quic: bool,
 }
 
-/// Datagrams of a handshake within this time, in ns, are one flight.
-const FLIGHT: u64 = 5_000_000;
-/// Maximum timestamps without an echo; older ones are forgotten.
-const CLOCKS: usize = 4096;
+/// The time in ns within which datagrams of a handshake are one flight.
+const FLIGHT_TIME: u64 = 5_000_000;
+/// Maximum number of timestamps without an echo; older ones are removed.
+const MAX_TIMESTAMPS: usize = 4096;
 
 impl Conversation {
     /// Creates a conversation without packets.
     pub fn new(sides: [(IpAddr, u16); 2]) -> Self {
         Self {
             sides,
-            courses: Default::default(),
+            traces: Default::default(),
             opening: [None; 3],
             is_repeated: [false; 2],
             clocks: Default::default(),
@@ -50,57 +50,62 @@ impl Conversation {
     }
 
     /// Returns whether a packet starts another conversation between the same sockets.
-    pub fn is_over(&self, says: &SequenceFields) -> bool {
-        says.opening == Some(Opening::Asks) && self.courses.iter().any(|course| !course.arrived.is_empty())
+    pub fn is_ended_by(&self, fields: &SequenceFields) -> bool {
+        fields.opening == Some(HandshakePacket::Request)
+            && self.traces.iter().any(|trace| !trace.arrived.is_empty())
     }
 
     /// Handles a packet of `octets` octets sent by this side.
-    pub fn pass(&mut self, at: u64, side: usize, octets: u32, says: &SequenceFields) {
-        self.open(at, side, says);
-        let delay = says.timestamps.and_then(|(value, echo)| self.read_clock(at, side, value, echo));
-        // The accepting side sends responses; what it sends again waited for a timer or a duplicate.
-        let answers = side == 1 && self.courses[side].is_new(&says.data);
-        self.courses[1 - side].acknowledge(at, says, answers);
-        match (&says.data[..], self.mss.map(u32::from)) {
+    pub fn handle_packet(&mut self, at: u64, side: usize, octets: u32, fields: &SequenceFields) {
+        self.open(at, side, fields);
+        let delay = fields.timestamps.and_then(|(value, echo)| self.handle_timestamps(at, side, value, echo));
+        // The accepting side sends responses; a retransmission by it waited for a timer or a duplicate.
+        let answers = side == 1 && self.traces[side].is_new(&fields.data);
+        self.traces[1 - side].acknowledge(at, fields, answers);
+        match (&fields.data[..], self.mss.map(u32::from)) {
             ([], _) => {}
-            // Segments cut later by the network card are several packets on the path.
-            (&[(first, count)], Some(mss)) if !says.is_sctp && mss > 0 && count > mss => {
+            // A segment that the network card splits later is several packets on the path.
+            (&[(first, count)], Some(mss)) if !fields.is_sctp && mss > 0 && count > mss => {
                 for part in (0..count).step_by(mss as usize) {
                     let length = mss.min(count - part);
                     let data = [(first.wrapping_add(part), length)];
-                    self.courses[side].pass(at, &data, octets - count + length, delay.filter(|_| part == 0));
+                    self.traces[side].handle_data(
+                        at,
+                        &data,
+                        octets - count + length,
+                        delay.filter(|_| part == 0),
+                    );
                 }
             }
-            (data, _) => self.courses[side].pass(at, data, octets, delay),
+            (data, _) => self.traces[side].handle_data(at, data, octets, delay),
         }
     }
 
-    /// Handles a datagram of QUIC: the first of the opener, the first answer, and the next one. RFC 9000
-    /// section 7.
+    /// Handles a datagram of QUIC's handshake: the first of the opener, the first reply, and the opener's next one. RFC 9000 section 7.
     pub fn handle_quic_handshake(&mut self, at: u64, side: usize) {
         self.is_quic = true;
         match (side, self.opening) {
             (0, [None, ..]) => (self.opening[0], self.is_whole) = (Some(at), true),
-            // The first flight may have several datagrams; one that is sent again has waited for the timer (RFC 9002 section 6.2.2).
-            (0, [Some(first), None, _]) => self.is_repeated[0] |= at > first + FLIGHT,
+            // The first flight may have several datagrams; a retransmission has waited for the timer (RFC 9002 section 6.2.2).
+            (0, [Some(first), None, _]) => self.is_repeated[0] |= at > first + FLIGHT_TIME,
             (1, [Some(_), None, _]) => self.opening[1] = Some(at),
-            (1, [_, Some(first), None]) => self.is_repeated[1] |= at > first + FLIGHT,
+            (1, [_, Some(first), None]) => self.is_repeated[1] |= at > first + FLIGHT_TIME,
             (0, [_, Some(_), None]) => self.opening[2] = Some(at),
             _ => {}
         }
     }
 
-    fn open(&mut self, at: u64, side: usize, says: &SequenceFields) {
-        if let Some(first) = says.first {
-            self.courses[side].begin(first);
+    fn open(&mut self, at: u64, side: usize, fields: &SequenceFields) {
+        if let Some(first) = fields.first {
+            self.traces[side].begin(first);
         }
-        self.mss = says.mss.map(|mss| self.mss.map_or(mss, |other| other.min(mss))).or(self.mss);
-        match says.opening {
-            Some(Opening::Asks) => {
+        self.mss = fields.mss.map(|mss| self.mss.map_or(mss, |other| other.min(mss))).or(self.mss);
+        match fields.opening {
+            Some(HandshakePacket::Request) => {
                 self.is_repeated[0] |= self.opening[0].is_some();
                 (self.opening[0], self.is_whole) = (Some(at), true);
             }
-            Some(Opening::Agrees) => {
+            Some(HandshakePacket::Reply) => {
                 self.is_repeated[1] |= self.opening[1].is_some();
                 self.opening[1] = Some(at);
             }
@@ -111,31 +116,31 @@ impl Conversation {
         }
     }
 
-    /// Notes a side's timestamp, and returns how long the echo of the other's took. RFC 7323 section 4.
-    fn read_clock(&mut self, at: u64, side: usize, value: u32, echo: u32) -> Option<u64> {
+    /// Stores a side's timestamp, and returns the time from the other side's timestamp to its echo. RFC 7323 section 4.
+    fn handle_timestamps(&mut self, at: u64, side: usize, value: u32, echo: u32) -> Option<u64> {
         let own = &mut self.clocks[side];
         own.entry(value).or_insert(Some(at));
-        if own.len() > CLOCKS {
+        if own.len() > MAX_TIMESTAMPS {
             own.pop_first();
         }
         let others = &mut self.clocks[1 - side];
-        // An echo is of the first packet with that timestamp, or of any later one: clocks tick each ms to each s (section 5.4). So the
-        // first of both gives an upper bound, and the next echoes none.
+        // An echo may belong to any packet with that timestamp: clocks tick every 1 ms to 1 s (section 5.4). So the first packet and the
+        // first echo give an upper bound, and further echoes none.
         let delay = at.saturating_sub(others.get_mut(&echo)?.take()?);
-        // Older timestamps will not be echoed any more: the receiver echoes the latest.
+        // The receiver echoes the latest timestamp, so older ones have no further echoes.
         *others = others.split_off(&echo);
         let shortest = &mut self.echoes[1 - side];
         *shortest = [*shortest, Some(delay)].into_iter().flatten().min();
         Some(delay)
     }
 
-    /// Returns the shortest time between a side's packet and the other side's answer.
-    pub fn half(&self, side: usize) -> Option<u64> {
-        [self.handshake(side), self.courses[side].shortest, self.echoes[side]].into_iter().flatten().min()
+    /// Returns the shortest time between a side's packet and the other side's reply to it.
+    pub fn shortest_reply_time(&self, side: usize) -> Option<u64> {
+        [self.handshake(side), self.traces[side].shortest, self.echoes[side]].into_iter().flatten().min()
     }
 
-    /// Returns the shortest time between a side's packet and the other side's answer in the handshake. RFC
-    /// 6298 section 3: `None` if either packet was retransmitted.
+    /// Returns the time between a side's packet and the other side's reply in the handshake. RFC 6298 section 3: `None` if either packet
+    /// was retransmitted.
     pub fn handshake(&self, side: usize) -> Option<u64> {
         let between = self.opening[side + 1]?.checked_sub(self.opening[side]?)?;
         (!self.is_repeated[side..].contains(&true)).then_some(between)

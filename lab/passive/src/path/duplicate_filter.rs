@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use super::parsed_packet::{ParsedPacket, TransportContent};
 use crate::copies::Fingerprint;
 
-/// So long a packet is remembered, in ns, if its identification tells it from what is sent again (RFC 6864 section 4.3).
-const IDENTIFIED: u64 = 1_000_000_000;
-/// Without one, what comes again so soon has not been sent again. RFC 9293 section 3.8.1: that takes a round trip at least.
-const UNIDENTIFIED: u64 = 1_000_000;
-/// Packets that are remembered.
-const MOST: usize = 1 << 16;
+/// The time in ns for which a packet is remembered if its identification distinguishes it from retransmissions (RFC 6864 section 4.3).
+const IDENTIFIED_TIME: u64 = 1_000_000_000;
+/// The time in ns for which a packet without identification is remembered. A retransmission takes at least a round trip: RFC 9293 section
+/// 3.8.1.
+const UNIDENTIFIED_TIME: u64 = 1_000_000;
+/// Maximum number of remembered packets.
+const MAX_PACKETS: usize = 1 << 16;
 
 /// The packets captured recently.
 #[derive(Debug, Default)]
@@ -22,10 +23,10 @@ pub(crate) struct DuplicateFilter {
 }
 
 impl DuplicateFilter {
-    /// Returns whether this packet, captured at this time, has just been captured before.
-    pub fn is_repeat(&mut self, at: u64, ip: &[u8], parsed_packet: &ParsedPacket) -> bool {
+    /// Returns whether this packet, captured at time `at`, is a duplicate of one captured shortly before.
+    pub fn is_duplicate(&mut self, at: u64, ip: &[u8], parsed_packet: &ParsedPacket) -> bool {
         while let Some(&(before, print)) = self.order.front()
-            && (before + IDENTIFIED < at || self.order.len() >= MOST)
+            && (before + IDENTIFIED_TIME < at || self.order.len() >= MAX_PACKETS)
         {
             self.order.pop_front();
             if self.seen.get(&print) == Some(&before) {
@@ -33,12 +34,12 @@ impl DuplicateFilter {
             }
         }
         let is_identified = ip[0] >> 4 == 4 && ip.get(4..6).is_some_and(|number| number != [0, 0]);
-        // Datagrams may be alike.
-        if !is_identified && !matches!(parsed_packet.says, TransportContent::Numbered(_)) {
+        // Equal datagrams may be different packets.
+        if !is_identified && !matches!(parsed_packet.content, TransportContent::Numbered(_)) {
             return false;
         }
         let Some(print) = Fingerprint::of(ip) else { return false };
-        let patience = if is_identified { IDENTIFIED } else { UNIDENTIFIED };
+        let patience = if is_identified { IDENTIFIED_TIME } else { UNIDENTIFIED_TIME };
         if self.seen.get(&print).is_some_and(|before| at.saturating_sub(*before) <= patience) {
             self.repeats += 1;
             return true;

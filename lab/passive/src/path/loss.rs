@@ -28,7 +28,7 @@ pub struct Bursts {
     pub bad_to_good: Bounds,
 }
 
-/// How many packets were reordered, and how late they were.
+/// How many packets were reordered, and by how much time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reordering {
     /// Share of reordered packets.
@@ -40,7 +40,7 @@ pub struct Reordering {
 /// Significance level for bursts.
 const SIGNIFICANT: f64 = 0.01;
 
-/// Summarises a direction's outcomes, in the order of the link; `None` if there are none.
+/// Summarises the outcomes of a direction's packets, in the order of the link; `None` if there are none.
 pub(super) fn estimate_loss(outcomes: &[Outcome]) -> Option<LossEstimate> {
     let packets = outcomes.len() as u64;
     let is_lost = |outcome: &&Outcome| **outcome == Outcome::Lost;
@@ -74,12 +74,14 @@ fn bursts(outcomes: &[Outcome]) -> Option<Bursts> {
     Some(Bursts { good_to_bad: bounds(behind_arrival)?, bad_to_good: bounds(ends)? })
 }
 
-/// Minimum overtaken packets for a path that reorders.
-const LEAST_LATE: usize = 3;
+/// Minimum number of reordered packets for a path that reorders.
+const MIN_REORDERED: usize = 3;
 
 fn reordering(outcomes: &[Outcome]) -> Option<Reordering> {
     let lags = || {
-        outcomes.iter().filter_map(|outcome| if let Outcome::Late(lag) = outcome { Some(*lag) } else { None })
+        outcomes
+            .iter()
+            .filter_map(|outcome| if let Outcome::Reordered(lag) = outcome { Some(*lag) } else { None })
     };
     let late = lags().count();
     let median = |of: fn(OvertakenDelay) -> u64| {
@@ -89,7 +91,7 @@ fn reordering(outcomes: &[Outcome]) -> Option<Reordering> {
     };
     let (low, high) = (median(|lag| lag.least)?, median(|lag| lag.most)?);
     let share = Bounds::of_share(late as u64, outcomes.len() as f64, CONFIDENCE)?;
-    (late >= LEAST_LATE)
+    (late >= MIN_REORDERED)
         .then_some(Reordering { share, by: Bounds { value: f64::midpoint(low, high), low, high } })
 }
 
@@ -98,7 +100,7 @@ mod tests {
     use super::*;
     use hol_base::Seed;
 
-    /// A two-state line with known parameters.
+    /// Generates the outcomes of a two-state link with known parameters.
     fn gilbert(n: usize, good_to_bad: f64, bad_to_good: f64) -> Vec<Outcome> {
         let mut rng = Seed(7).rng();
         let mut bad = false;
@@ -110,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parameters_of_a_line_with_bursts_come_back() {
+    fn the_parameters_of_a_bursty_link_are_estimated() {
         let LossEstimate { loss, bursts, .. } = estimate_loss(&gilbert(50_000, 0.01, 0.25)).unwrap();
         let within = |bounds: Bounds, truth: f64| bounds.low <= truth && truth <= bounds.high;
         let Bursts { good_to_bad, bad_to_good } = bursts.unwrap();

@@ -1,12 +1,11 @@
-//! Estimates a path from a capture: rate, delay, jitter, loss and its bursts, reordering, MTU, and their
-//! uncertainty.
+//! Estimates a path from a capture: rate, delay, jitter, loss and its bursts, reordering, MTU, and their uncertainty.
 //!
-//! `parsed_packet` parses a packet, `conversation` combines the two directions, `sender_trace` follows one
-//! of them; `rate` and `loss` summarise; `path_estimate` is the result, as the `[network]` of an experiment.
+//! `parsed_packet` parses a packet, `conversation` combines the two directions, `sender_trace` follows one of them; `rate` and `loss`
+//! summarise; `path_estimate` is the result, as the `[network]` of an experiment.
 //!
-//! One capture at one place is enough, at either end or between. It cannot distinguish the path's share of a
-//! host's response time, the longer of the two directions, a loss at the end of the data (in a capture at
-//! the receiver), or a full queue from a bad link as the cause of a loss.
+//! One capture at one point is enough, at either end or between. It cannot distinguish the path's share of a host's response time, the
+//! longer of the two directions, a loss at the end of the data (in a capture at the receiver), or a full queue from a bad link as the cause
+//! of a loss.
 
 mod conversation;
 mod duplicate_filter;
@@ -25,7 +24,7 @@ pub(crate) use conversation::Conversation;
 pub(crate) use duplicate_filter::DuplicateFilter;
 pub use loss::{Bursts, LossEstimate, Reordering};
 pub(crate) use parsed_packet::{ParsedPacket, TransportContent};
-use path_estimate::LEAST_SAMPLES;
+use path_estimate::MIN_SAMPLES;
 pub use path_estimate::{Mtu, PathEstimate, RoundTrip};
 pub use rate::Rate;
 use sender_trace::{Delivery, Outcome};
@@ -33,7 +32,7 @@ use sender_trace::{Delivery, Outcome};
 /// Estimates the paths between hosts from their packets.
 #[derive(Debug, Default)]
 pub struct PathLearner {
-    /// The latest conversation between two sockets, the lower one first.
+    /// The index of the latest conversation between two sockets, the lower one first.
     by_sockets: BTreeMap<[(IpAddr, u16); 2], usize>,
     conversations: Vec<Conversation>,
     /// Number of packets and longest packet per pair of hosts, the lower one first.
@@ -41,7 +40,7 @@ pub struct PathLearner {
     span: Option<[u64; 2]>,
     unread: u64,
     twice: DuplicateFilter,
-    /// UDP datagrams, and those among them with a long header of QUIC.
+    /// The number of UDP datagrams, and of those among them with a long header of QUIC.
     datagrams: [u64; 2],
 }
 
@@ -51,30 +50,30 @@ pub enum EstimateError {
     /// There are no IP packets.
     #[error("the capture contains no IP packet")]
     NoPackets,
-    /// None of them is numbered and acknowledged.
+    /// None of the packets is numbered and acknowledged.
     #[error(
         "a path can be estimated from TCP, SCTP and QUIC handshakes, but the capture has none; {datagrams} of its {packets} packets are UDP"
     )]
     NothingAcknowledged {
-        /// All packets.
+        /// The number of all packets.
         packets: u64,
-        /// UDP's among them.
+        /// The number of UDP packets among them.
         datagrams: u64,
     },
 }
 
 impl PathLearner {
-    /// Handles a packet captured at this time, in ns, from its IP header on.
+    /// Handles a packet, from its IP header on, that was captured at time `at` in ns.
     pub fn see(&mut self, at: u64, ip: &[u8]) {
         let Some(parsed_packet) = ParsedPacket::of(ip) else {
             self.unread += 1;
             return;
         };
-        // Keeps times ascending even if the clock steps back.
+        // Times never decrease, even if the clock steps back.
         let [first, last] = self.span.unwrap_or([at; 2]);
         let at = at.max(last);
         self.span = Some([first, at]);
-        if self.twice.is_repeat(at, ip, &parsed_packet) {
+        if self.twice.is_duplicate(at, ip, &parsed_packet) {
             return;
         }
         let (packets, longest) = self.pairs.entry(ascending(parsed_packet.hosts)).or_default();
@@ -84,12 +83,12 @@ impl PathLearner {
             (parsed_packet.hosts[0], parsed_packet.ports[0]),
             (parsed_packet.hosts[1], parsed_packet.ports[1]),
         ];
-        match &parsed_packet.says {
-            TransportContent::Numbered(says) => {
-                let index = self.find(sockets, says);
+        match &parsed_packet.content {
+            TransportContent::Numbered(fields) => {
+                let index = self.find(sockets, fields);
                 let conversation = &mut self.conversations[index];
                 let side = usize::from(conversation.sides[0] != sockets[0]);
-                conversation.pass(at, side, parsed_packet.length, says);
+                conversation.handle_packet(at, side, parsed_packet.length, fields);
             }
             TransportContent::Datagram(_) => {
                 self.handle_quic_handshake(at, sockets, parsed_packet.is_long_quic);
@@ -98,7 +97,7 @@ impl PathLearner {
         }
     }
 
-    /// Takes a datagram that may be of QUIC, whose handshake tells a round trip: RFC 9000 section 17.2.
+    /// Handles a datagram that may belong to QUIC, whose handshake shows a round trip: RFC 9000 section 17.2.
     fn handle_quic_handshake(&mut self, at: u64, sockets: [(IpAddr, u16); 2], is_long: bool) {
         self.datagrams[0] += 1;
         self.datagrams[1] += u64::from(is_long);
@@ -112,10 +111,10 @@ impl PathLearner {
         conversation.handle_quic_handshake(at, side);
     }
 
-    fn find(&mut self, sockets: [(IpAddr, u16); 2], says: &parsed_packet::SequenceFields) -> usize {
+    fn find(&mut self, sockets: [(IpAddr, u16); 2], fields: &parsed_packet::SequenceFields) -> usize {
         let key = ascending(sockets);
         let known = self.by_sockets.get(&key).copied();
-        known.filter(|index| !self.conversations[*index].is_over(says)).unwrap_or_else(|| {
+        known.filter(|index| !self.conversations[*index].is_ended_by(fields)).unwrap_or_else(|| {
             self.conversations.push(Conversation::new(sockets));
             self.by_sockets.insert(key, self.conversations.len() - 1);
             self.conversations.len() - 1
@@ -141,7 +140,7 @@ impl PathLearner {
         let server = if pair[0] == client { pair[1] } else { pair[0] };
         let flows = Flows { conversations: &conversations, client };
         let rates = [0, 1].map(|direction| rate::rate(&flows.deliveries(direction)));
-        let is_busy = rates.iter().any(|rate| matches!(rate, Some(Rate::Seen { .. })));
+        let is_busy = rates.iter().any(|rate| matches!(rate, Some(Rate::Measured { .. })));
         let round_trip = flows.round_trip(is_busy);
         let patience = round_trip.as_ref().map(|round_trip| round_trip.shortest * 4 / 5);
         Ok(PathEstimate {
@@ -182,24 +181,24 @@ impl Flows<'_> {
         self.conversations.iter().map(move |conversation| (*conversation, side(conversation)))
     }
 
-    /// Returns the shortest time from a packet of a direction to its answer.
-    fn half(&self, direction: usize) -> Option<u64> {
-        self.sides(direction).filter_map(|(conversation, side)| conversation.half(side)).min()
+    /// Returns the shortest time from a packet of a direction to the reply to it.
+    fn shortest_reply_time(&self, direction: usize) -> Option<u64> {
+        self.sides(direction).filter_map(|(conversation, side)| conversation.shortest_reply_time(side)).min()
     }
 
     fn is_answered(&self, direction: usize) -> bool {
-        self.sides(direction).any(|(conversation, side)| conversation.courses[side].is_answered)
+        self.sides(direction).any(|(conversation, side)| conversation.traces[side].is_answered)
     }
 
     /// Returns the round-trip time. On a busy link only packets that did not queue count.
     fn round_trip(&self, is_busy: bool) -> Option<RoundTrip> {
-        let halves = [self.half(0)?, self.half(1)?];
-        // The longer part of the path is on this side of the capture point.
+        let halves = [self.shortest_reply_time(0)?, self.shortest_reply_time(1)?];
+        // `far` is the direction in which the longer part of the path is behind the capture point.
         let far = usize::from(halves[1] > halves[0]);
         let prompts = |by_kernel: bool| {
             let mut samples: Vec<f64> = Vec::new();
             for (conversation, side) in self.sides(far) {
-                let prompt = conversation.courses[side].prompt.iter();
+                let prompt = conversation.traces[side].prompt.iter();
                 let prompt = prompt.filter(|prompt| prompt.is_alone || !is_busy);
                 let prompt = prompt.filter(|prompt| !by_kernel || prompt.is_by_kernel);
                 let delays = prompt.map(|prompt| prompt.delay).chain(conversation.handshake(side));
@@ -208,9 +207,9 @@ impl Flows<'_> {
             samples.sort_by(f64::total_cmp);
             samples
         };
-        // Answers with data have the time of the application in them, where others suffice.
+        // Replies with data include the response time of the application; they count only if there are too few others.
         let samples =
-            Some(prompts(true)).filter(|all| all.len() >= LEAST_SAMPLES).unwrap_or_else(|| prompts(false));
+            Some(prompts(true)).filter(|all| all.len() >= MIN_SAMPLES).unwrap_or_else(|| prompts(false));
         Some(RoundTrip {
             shortest: halves[0] + halves[1],
             halves,
@@ -220,14 +219,16 @@ impl Flows<'_> {
         })
     }
 
-    /// Returns the deliveries in a direction; from answers if most of the path is after the capture point.
+    /// Returns the deliveries in a direction: the acknowledged ones if most of the path is behind the capture point, otherwise the captured
+    /// ones.
     fn deliveries(&self, direction: usize) -> Vec<Delivery> {
-        let is_behind = self.half(direction) >= self.half(1 - direction) && self.is_answered(direction);
+        let is_behind = self.shortest_reply_time(direction) >= self.shortest_reply_time(1 - direction)
+            && self.is_answered(direction);
         let mut deliveries: Vec<Delivery> = self
             .sides(direction)
             .flat_map(|(conversation, side)| {
-                let course = &conversation.courses[side];
-                if is_behind { &course.acknowledged } else { &course.arrived }
+                let trace = &conversation.traces[side];
+                if is_behind { &trace.acknowledged } else { &trace.arrived }
             })
             .copied()
             .collect();
@@ -238,7 +239,7 @@ impl Flows<'_> {
     fn outcomes(&self, direction: usize, patience: Option<u64>) -> Vec<Outcome> {
         let mut outcomes: Vec<(u64, Outcome)> = self
             .sides(direction)
-            .flat_map(|(conversation, side)| conversation.courses[side].outcomes(patience))
+            .flat_map(|(conversation, side)| conversation.traces[side].outcomes(patience))
             .collect();
         outcomes.sort_by_key(|(at, _)| *at);
         outcomes.into_iter().map(|(_, outcome)| outcome).collect()

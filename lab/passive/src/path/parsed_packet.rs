@@ -1,6 +1,6 @@
 //! Parses captured packets, even if truncated or with checksums left to hardware.
 //!
-//! `hol_wire::Packet` rejects such packets, as a receiver must; captures at a sender are full of them.
+//! `hol_wire::Packet` rejects such packets, as a receiver must; captures at a sender contain many of them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -13,8 +13,8 @@ pub(crate) struct ParsedPacket {
     pub ports: [u16; 2],
     /// Octets of the whole IP packet.
     pub length: u32,
-    pub says: TransportContent,
-    /// Whether the packet may be QUIC's, with a long header.
+    pub content: TransportContent,
+    /// Whether the packet may belong to QUIC and has a long header.
     pub is_long_quic: bool,
     /// The verification tag in an SCTP header, and one that the packet's sender announces.
     pub tags: Option<(u32, Option<u32>)>,
@@ -23,9 +23,9 @@ pub(crate) struct ParsedPacket {
 /// The content of a transport header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TransportContent {
-    /// TCP or SCTP, which number their data and acknowledge them.
+    /// TCP or SCTP, which number and acknowledge their data.
     Numbered(SequenceFields),
-    /// A UDP datagram of this many octets, whose arrival is unknown.
+    /// A UDP datagram of this many octets, which is not acknowledged.
     Datagram(u32),
     /// Anything else.
     Nothing,
@@ -35,7 +35,7 @@ pub(crate) enum TransportContent {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SequenceFields {
     pub is_sctp: bool,
-    pub opening: Option<Opening>,
+    pub opening: Option<HandshakePacket>,
     /// First data number of the packet's sender.
     pub first: Option<u32>,
     /// Data in the packet: first number and count.
@@ -44,7 +44,7 @@ pub(crate) struct SequenceFields {
     pub carries: SmallVec<[(u32, bool); 2]>,
     /// Next number that the packet's sender expects.
     pub acknowledged: Option<u32>,
-    /// Later data that the packet's sender has received: first number and the one after the last.
+    /// Later data that the packet's sender has received: first number and the number after the last.
     pub blocks: SmallVec<[(u32, u32); 4]>,
     /// Duplicates received by the packet's sender.
     pub duplicates: SmallVec<[(u32, u32); 2]>,
@@ -54,18 +54,17 @@ pub(crate) struct SequenceFields {
     pub mss: Option<u16>,
 }
 
-/// The start of a conversation.
+/// A packet that starts a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Opening {
+pub(crate) enum HandshakePacket {
     /// SYN, INIT.
-    Asks,
+    Request,
     /// SYN with ACK, INIT ACK.
-    Agrees,
+    Reply,
 }
 
 impl ParsedPacket {
-    /// Parses a packet from its IP header on; `None` without an IP header, or for a fragment after the
-    /// first.
+    /// Parses a packet from its IP header on; `None` without an IP header, or for a fragment other than the first.
     pub fn of(ip: &[u8]) -> Option<Self> {
         let (hosts, protocol, length, rest) = match ip.first()? >> 4 {
             4 => ipv4(ip)?,
@@ -75,7 +74,7 @@ impl ParsedPacket {
         let payload = (length as usize).checked_sub(ip.len() - rest.len())?;
         let rest = &rest[..payload.min(rest.len())];
         let ports = [half(rest, 0).unwrap_or(0), half(rest, 2).unwrap_or(0)];
-        let says = match protocol {
+        let content = match protocol {
             17 => TransportContent::Datagram(payload.saturating_sub(8) as u32),
             6 => tcp(rest, payload).map_or(TransportContent::Nothing, TransportContent::Numbered),
             132 => sctp(rest).map_or(TransportContent::Nothing, TransportContent::Numbered),
@@ -83,11 +82,12 @@ impl ParsedPacket {
         };
         let is_long_quic = protocol == 17 && is_long_quic(rest.get(8..).unwrap_or_default());
         let tags = if protocol == 132 { tags(rest) } else { None };
-        Some(Self { hosts, ports, length, says, is_long_quic, tags })
+        Some(Self { hosts, ports, length, content, is_long_quic, tags })
     }
 }
 
-/// RFC 8999 section 5.1, RFC 9000 section 17.2: the two highest bits, and a version; identifiers of at most 20 octets.
+/// Returns whether a datagram may have a long header of QUIC: the two highest bits are set, and there is a version; identifiers have at
+/// most 20 octets. RFC 8999 section 5.1, RFC 9000 section 17.2
 fn is_long_quic(datagram: &[u8]) -> bool {
     const LONGEST: usize = 20;
     let Some((version, own)) = word(datagram, 1).zip(datagram.get(5)) else { return false };
@@ -99,7 +99,8 @@ fn is_long_quic(datagram: &[u8]) -> bool {
         && other.is_some_and(|other| other <= LONGEST)
 }
 
-/// RFC 9260 sections 3.1, 3.3.2 and 3.3.3: an INIT or INIT ACK names the tag of its sender, which is in all packets to it.
+/// Returns the verification tag of an SCTP packet, and the one that an INIT or INIT ACK announces for all packets to its sender. RFC 9260
+/// sections 3.1, 3.3.2 and 3.3.3.
 fn tags(packet: &[u8]) -> Option<(u32, Option<u32>)> {
     let kind = packet.get(12);
     let announced = word(packet, 16).filter(|_| matches!(kind, Some(1 | 2)));
@@ -108,13 +109,13 @@ fn tags(packet: &[u8]) -> Option<(u32, Option<u32>)> {
 
 type Ip<'p> = ([IpAddr; 2], u8, u32, &'p [u8]);
 
-/// RFC 791 section 3.1.
+/// Parses an IPv4 header. RFC 791 section 3.1.
 fn ipv4(ip: &[u8]) -> Option<Ip<'_>> {
     let header = usize::from(ip[0] & 0x0f) * 4;
     let address = |at| Some(IpAddr::from(Ipv4Addr::from_bits(word(ip, at)?)));
     let is_first = half(ip, 6)? & 0x1fff == 0;
     let rest = ip.get(header.max(20)..).filter(|_| is_first)?;
-    // With segmentation by the network card the length may not be set yet.
+    // If the network card segments the packet, the length may not be set yet.
     let length = match half(ip, 2)? {
         0 => ip.len() as u32,
         length => length.into(),
@@ -122,7 +123,7 @@ fn ipv4(ip: &[u8]) -> Option<Ip<'_>> {
     Some(([address(12)?, address(16)?], ip[9], length, rest))
 }
 
-/// RFC 8200 section 3; without extension headers.
+/// Parses an IPv6 header without extension headers. RFC 8200 section 3.
 fn ipv6(ip: &[u8]) -> Option<Ip<'_>> {
     let address = |at: usize| {
         let octets: [u8; 16] = ip.get(at..at + 16)?.try_into().ok()?;
@@ -132,40 +133,40 @@ fn ipv6(ip: &[u8]) -> Option<Ip<'_>> {
     Some(([address(8)?, address(24)?], ip[6], 40 + u32::from(half(ip, 4)?), rest))
 }
 
-/// RFC 9293 section 3.1.
+/// Parses a TCP header. RFC 9293 section 3.1.
 fn tcp(segment: &[u8], length: usize) -> Option<SequenceFields> {
     const SYN: u8 = 0x02;
     const PSH: u8 = 0x08;
     const ACK: u8 = 0x10;
     let (seq, ack) = (word(segment, 4)?, word(segment, 8)?);
     let (header, flags) = (usize::from(*segment.get(12)? >> 4) * 4, *segment.get(13)?);
-    let mut says = SequenceFields::default();
+    let mut fields = SequenceFields::default();
     let payload = length.checked_sub(header.max(20))? as u32;
     if flags & SYN != 0 {
-        says.opening = Some(if flags & ACK == 0 { Opening::Asks } else { Opening::Agrees });
-        says.first = Some(seq.wrapping_add(1));
+        fields.opening =
+            Some(if flags & ACK == 0 { HandshakePacket::Request } else { HandshakePacket::Reply });
+        fields.first = Some(seq.wrapping_add(1));
     } else if payload > 0 {
-        says.data.push((seq, payload));
-        says.carries.push((payload, flags & PSH != 0));
+        fields.data.push((seq, payload));
+        fields.carries.push((payload, flags & PSH != 0));
     }
-    says.acknowledged = (flags & ACK != 0).then_some(ack);
-    options(segment.get(20..header.min(segment.len())).unwrap_or_default(), &mut says);
-    // RFC 2883 section 4: the first block is a duplicate if it lies below the acknowledgement or in the
-    // second block.
-    if let Some(&(left, right)) = says.blocks.first() {
+    fields.acknowledged = (flags & ACK != 0).then_some(ack);
+    options(segment.get(20..header.min(segment.len())).unwrap_or_default(), &mut fields);
+    // RFC 2883 section 4: the first block is a duplicate if it lies below the acknowledgement or in the second block.
+    if let Some(&(left, right)) = fields.blocks.first() {
         let below = ack.wrapping_sub(right) as i32 >= 0;
-        let inside = says.blocks.get(1).is_some_and(|&(low, high)| {
+        let inside = fields.blocks.get(1).is_some_and(|&(low, high)| {
             left.wrapping_sub(low) as i32 >= 0 && high.wrapping_sub(right) as i32 >= 0
         });
         if below || inside {
-            says.duplicates.push(says.blocks.remove(0));
+            fields.duplicates.push(fields.blocks.remove(0));
         }
     }
-    Some(says)
+    Some(fields)
 }
 
 /// Parses complete options. RFC 9293 section 3.2, RFC 2018 section 3, RFC 7323 section 3.2.
-fn options(mut options: &[u8], says: &mut SequenceFields) {
+fn options(mut options: &[u8], fields: &mut SequenceFields) {
     while let Some((&kind, rest)) = options.split_first() {
         let length = match kind {
             0 => return,
@@ -175,57 +176,57 @@ fn options(mut options: &[u8], says: &mut SequenceFields) {
         let Some(option) = options.get(..length).filter(|option| !option.is_empty()) else { return };
         options = &options[length..];
         match (kind, length) {
-            (2, 4) => says.mss = half(option, 2),
+            (2, 4) => fields.mss = half(option, 2),
             (5, 10..) => {
                 let blocks = option[2..].chunks_exact(8);
-                says.blocks = blocks.filter_map(|block| Some((word(block, 0)?, word(block, 4)?))).collect();
+                fields.blocks = blocks.filter_map(|block| Some((word(block, 0)?, word(block, 4)?))).collect();
             }
-            (8, 10) => says.timestamps = word(option, 2).zip(word(option, 6)),
+            (8, 10) => fields.timestamps = word(option, 2).zip(word(option, 6)),
             _ => {}
         }
     }
 }
 
-/// RFC 9260 sections 3.1 to 3.3.4.
+/// Parses the chunks of an SCTP packet. RFC 9260 sections 3.1 to 3.3.4.
 fn sctp(packet: &[u8]) -> Option<SequenceFields> {
-    let mut says = SequenceFields { is_sctp: true, ..SequenceFields::default() };
+    let mut fields = SequenceFields { is_sctp: true, ..SequenceFields::default() };
     let mut chunks = packet.get(12..)?;
     while let Some(length) = half(chunks, 2) {
         match chunks[0] {
             0 => {
                 const END: u8 = 0x01;
-                says.data.extend(word(chunks, 4).map(|tsn| (tsn, 1)));
-                says.carries.push((u32::from(length).saturating_sub(16), chunks[1] & END != 0));
+                fields.data.extend(word(chunks, 4).map(|tsn| (tsn, 1)));
+                fields.carries.push((u32::from(length).saturating_sub(16), chunks[1] & END != 0));
             }
             1 => {
-                says.opening = Some(Opening::Asks);
-                says.first = word(chunks, 16);
+                fields.opening = Some(HandshakePacket::Request);
+                fields.first = word(chunks, 16);
             }
-            // Each INIT gets its own INIT ACK, and only one of them counts: its first number is not used.
-            2 => says.opening = Some(Opening::Agrees),
-            3 => sack(&chunks[..usize::from(length).min(chunks.len())], &mut says),
+            // Each INIT gets its own INIT ACK, of which the association uses only one: the first number here may be unused.
+            2 => fields.opening = Some(HandshakePacket::Reply),
+            3 => sack(&chunks[..usize::from(length).min(chunks.len())], &mut fields),
             _ => {}
         }
         let next = usize::from(length).max(4).next_multiple_of(4);
         chunks = chunks.get(next..).unwrap_or_default();
     }
-    Some(says)
+    Some(fields)
 }
 
-fn sack(chunk: &[u8], says: &mut SequenceFields) {
+fn sack(chunk: &[u8], fields: &mut SequenceFields) {
     let Some(next) = word(chunk, 4).map(|tsn| tsn.wrapping_add(1)) else { return };
-    says.acknowledged = Some(next);
+    fields.acknowledged = Some(next);
     let [gaps, duplicates] = [12, 14].map(|at| usize::from(half(chunk, at).unwrap_or(0)));
     let lists = chunk.get(16..).unwrap_or_default();
     let (blocks, rest) = lists.split_at((gaps * 4).min(lists.len()));
     // Offsets from the cumulative number, both ends inclusive.
-    says.blocks = blocks
+    fields.blocks = blocks
         .chunks_exact(4)
         .filter_map(|block| Some([half(block, 0)?, half(block, 2)?].map(u32::from)))
         .map(|[start, end]| (next.wrapping_add(start).wrapping_sub(1), next.wrapping_add(end)))
         .collect();
     let tsns = rest.chunks_exact(4).take(duplicates).filter_map(|tsn| word(tsn, 0));
-    says.duplicates = tsns.map(|tsn| (tsn, tsn.wrapping_add(1))).collect();
+    fields.duplicates = tsns.map(|tsn| (tsn, tsn.wrapping_add(1))).collect();
 }
 
 fn half(octets: &[u8], at: usize) -> Option<u16> {

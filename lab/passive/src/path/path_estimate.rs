@@ -20,7 +20,7 @@ pub struct PathEstimate {
     pub others: u64,
     /// Packets that could not be parsed.
     pub unread: u64,
-    /// Packets that were seen twice.
+    /// Packets that were captured twice.
     pub twice: u64,
     /// Whether all conversations are QUIC, of which only the handshake is visible.
     pub is_quic: bool,
@@ -61,26 +61,26 @@ pub struct RoundTrip {
 /// The longest packet, in octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mtu {
-    /// The longest packet seen.
+    /// The longest captured packet.
     pub longest: u32,
     /// The longest packet that both TCP hosts accept.
     pub agreed: Option<u32>,
 }
 
 /// Minimum number of samples for an estimate of jitter.
-pub(super) const LEAST_SAMPLES: usize = 20;
-/// A smaller distance of the quartiles, relative to the median, means no jitter.
-const STEADY: f64 = 0.02;
+pub(super) const MIN_SAMPLES: usize = 20;
+/// The smallest distance of the quartiles, relative to the median, that counts as jitter.
+const MIN_SPREAD: f64 = 0.02;
 const DIRECTIONS: [&str; 2] = ["up", "down"];
 
 impl RoundTrip {
-    /// Returns the jitter (either way, in ns), assuming that the delays of both directions are uniform and
-    /// have the same width: then the quartiles of their sum are (2 − √2) · 2 of it apart.
+    /// Returns the jitter (in both directions, in ns), assuming that the delays of both directions are uniform and have the same width:
+    /// then the quartiles of their sum are (2 − √2) · 2 of it apart.
     pub fn jitter(&self) -> Option<Bounds> {
         const APART: f64 = 2.0 * (2.0 - std::f64::consts::SQRT_2);
-        let (first, third) = self.quartiles.filter(|_| self.samples >= LEAST_SAMPLES)?;
+        let (first, third) = self.quartiles.filter(|_| self.samples >= MIN_SAMPLES)?;
         let value = (third.value - first.value) / APART;
-        let is_steady = third.value - first.value < STEADY * self.median?.value;
+        let is_steady = third.value - first.value < MIN_SPREAD * self.median?.value;
         let (low, high) = ((third.low - first.high).max(0.0) / APART, (third.high - first.low) / APART);
         (!is_steady).then_some(Bounds { value, low, high })
     }
@@ -90,7 +90,7 @@ impl PathEstimate {
     /// Returns the rate of a direction, if known.
     fn rate(&self, direction: usize) -> Option<Bounds> {
         match self.rates[direction] {
-            Some(Rate::Seen { rate, .. }) => Some(rate),
+            Some(Rate::Measured { rate, .. }) => Some(rate),
             _ => None,
         }
     }
@@ -162,7 +162,7 @@ impl PathEstimate {
                     ms(most)
                 )?;
                 writeln!(f, "delay = \"{}\"", time(value))?;
-                if samples < LEAST_SAMPLES {
+                if samples < MIN_SAMPLES {
                     let problem = "so the mean delay may be longer";
                     return writeln!(
                         f,
@@ -175,7 +175,7 @@ impl PathEstimate {
                 )
             }
             Some((jitter, median)) => {
-                // Queueing and hosts lengthen the median; the shortest is without them.
+                // Queueing and hosts lengthen the median, but not the shortest round trip.
                 let low = one_way(median.low).min(one_way(shortest as f64) + jitter.low);
                 let [low, high] = [low, one_way(median.high)].map(ms);
                 let what = format!("half of the median of {samples} round trips without queueing");
@@ -196,7 +196,7 @@ impl PathEstimate {
 
     fn write_mtu(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Mtu { longest, agreed } = self.mtu;
-        // Networks of experiments have at least 576, with IPv6 1280; today's hosts accept at least 1280.
+        // The network of an experiment has an MTU of at least 576 octets, with IPv6 1280; current hosts accept at least 1280.
         const LEAST: u32 = 1280;
         if agreed.is_none() && longest < LEAST {
             return writeln!(f, "# mtu: unknown; the longest packet has {longest} octets.");
@@ -218,7 +218,7 @@ impl PathEstimate {
 
     fn write_direction(&self, f: &mut Formatter<'_>, direction: usize) -> fmt::Result {
         match self.rates[direction] {
-            Some(Rate::Seen { rate: Bounds { value, low, high }, trains }) => {
+            Some(Rate::Measured { rate: Bounds { value, low, high }, trains }) => {
                 writeln!(f, "# {} to {}, by {trains} trains of queued packets.", bits(low), bits(high))?;
                 writeln!(f, "rate = \"{}\"", bits(value))?;
             }
@@ -241,7 +241,7 @@ impl PathEstimate {
 
 fn write_fates(f: &mut Formatter<'_>, fates: &LossEstimate) -> fmt::Result {
     let LossEstimate { packets, lost, loss, bursts, reordering } = fates;
-    // A path that loses everything would not have carried what opened the connections.
+    // A path that loses every packet would not have carried the handshakes.
     if loss.high >= 1.0 {
         return writeln!(
             f,
@@ -280,7 +280,7 @@ fn write_fates(f: &mut Formatter<'_>, fates: &LossEstimate) -> fmt::Result {
     Ok(())
 }
 
-/// The path as the `[network]` of an experiment; comments give the uncertainty of each value.
+/// Writes the path as the `[network]` of an experiment; comments give the uncertainty of each value.
 impl Display for PathEstimate {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.write_head(f)?;
@@ -298,7 +298,7 @@ impl Display for PathEstimate {
     }
 }
 
-/// Rounds to four digits.
+/// Rounds to four significant digits.
 fn rounded(value: f64) -> f64 {
     let scale = 10f64.powi(3 - value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32);
     (value * scale).round() / scale
@@ -314,7 +314,7 @@ fn percent(share: f64) -> String {
     Ratio::new(percent / 100.0).map_or("0%".to_owned(), |ratio| ratio.to_string())
 }
 
-/// Formats in whole microseconds.
+/// Formats a time in whole microseconds.
 fn time(ns: f64) -> String {
     Duration::from_micros((ns.max(0.0) / 1e3) as u64).to_string()
 }

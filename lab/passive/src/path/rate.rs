@@ -1,43 +1,42 @@
 //! Estimates the rate of a link from trains of packets that the link has spaced.
 //!
-//! Data that an application sends evenly also arrive evenly, and look like a slow link. So trains count only
-//! if their packets queued: each took longer than the shortest path by at least two packet times at that
-//! rate.
+//! Data that an application sends evenly also arrives evenly, as from a slow link. So trains count only if their packets queued: each took
+//! longer than the shortest delay by at least two packet times at that rate.
 
 use hol_measure::Bounds;
 
 use super::sender_trace::Delivery;
 
-/// Packets or acknowledgements of a train.
+/// Number of packets or acknowledgements in a train.
 const TRAIN: usize = 16;
-/// Trains whose rates differ by less have the same rate.
+/// The ratio up to which two rates count as equal.
 const BAND: f64 = 1.02;
-/// Minimum number of trains of one rate for an estimate, which must also be a large share of all that queued.
-const LEAST_TRAINS: usize = 8;
-const LEAST_SHARE: f64 = 0.1;
+/// Minimum number of trains with the same rate for an estimate. They must also be a large share of all trains that queued.
+const MIN_TRAINS: usize = 8;
+const MIN_SHARE: f64 = 0.1;
 
-/// The estimate of a link's rate in bit/s; packets count with their octets beyond IP.
+/// The estimate of a link's rate in bit/s; the size of a packet includes its octets beyond IP.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
-    /// Measured from spacing.
-    Seen {
+    /// The rate, measured from the spacing of packets.
+    Measured {
         /// The rate of the trains in the densest band of 2 %.
         rate: Bounds,
-        /// Trains in the band.
+        /// Number of trains in the band.
         trains: usize,
     },
-    /// Too few packets queued: the link may be faster.
+    /// Too few packets queued: the link has at least this rate.
     AtLeast(f64),
 }
 
-/// Octets of a packet beyond IP: the default of `overhead`.
+/// Octets of a packet in addition to the IP packet: the default of `overhead`.
 pub(super) const OVERHEAD: u32 = 14;
 
-/// Trains faster than the estimate by this factor, if numerous, refute it.
+/// If many trains are faster than the estimate by this factor, they refute it.
 const FASTER: f64 = 1.1;
-const MOST_FASTER: f64 = 0.01;
+const MAX_FASTER_SHARE: f64 = 0.01;
 
-/// Octets that became known at one time, and how long the latest of them took.
+/// Octets whose delivery became known at one time, with the shortest delay of their packets.
 #[derive(Debug, Clone, Copy)]
 struct Batch {
     at: u64,
@@ -51,24 +50,24 @@ pub(super) fn rate(deliveries: &[Delivery]) -> Option<Rate> {
     let batches: Vec<Batch> = together.map(Batch::of).collect();
     let shortest = batches.iter().filter_map(|batch| batch.delay).min();
     let trains = || batches.windows(TRAIN).map(|train| (train, rate_of(train)));
-    let has_waited =
-        |train: &&[Batch], rate| shortest.is_some_and(|shortest| has_waited(train, rate, shortest));
-    let waited = trains().filter(|(train, rate)| has_waited(train, *rate));
+    let has_queued =
+        |train: &&[Batch], rate| shortest.is_some_and(|shortest| has_queued(train, rate, shortest));
+    let waited = trains().filter(|(train, rate)| has_queued(train, *rate));
     let mut waited: Vec<f64> = waited.map(|(_, rate)| rate).collect();
     waited.sort_by(f64::total_cmp);
     let fastest = trains().map(|(_, rate)| rate).max_by(f64::total_cmp)?;
     let dense = densest(&waited);
-    if dense.len() < LEAST_TRAINS || (dense.len() as f64) < LEAST_SHARE * waited.len() as f64 {
+    if dense.len() < MIN_TRAINS || (dense.len() as f64) < MIN_SHARE * waited.len() as f64 {
         return Some(Rate::AtLeast(fastest));
     }
     let (low, high) = (dense[0], dense[dense.len() - 1]);
     let faster = trains().filter(|(_, rate)| *rate > FASTER * high).count();
-    // Packets spaced by a link have queued; if as many have not, the spacing is an application's.
+    // Packets that a link has spaced have queued; if as many have not, an application has spaced them.
     let alike = trains().filter(|(_, rate)| (low..=high).contains(rate)).count();
-    if faster as f64 > MOST_FASTER * batches.len() as f64 || 2 * dense.len() < alike {
+    if faster as f64 > MAX_FASTER_SHARE * batches.len() as f64 || 2 * dense.len() < alike {
         return Some(Rate::AtLeast(fastest));
     }
-    Some(Rate::Seen { rate: Bounds { value: dense[dense.len() / 2], low, high }, trains: dense.len() })
+    Some(Rate::Measured { rate: Bounds { value: dense[dense.len() / 2], low, high }, trains: dense.len() })
 }
 
 impl Batch {
@@ -79,14 +78,14 @@ impl Batch {
     }
 }
 
-/// Returns the rate of what came after the first, over the time since then.
+/// Returns the rate of a train: the octets of all batches but the first, over the time since the first.
 fn rate_of(train: &[Batch]) -> f64 {
     let octets: u64 = train[1..].iter().map(|batch| batch.octets).sum();
     octets as f64 * 8e9 / (train[train.len() - 1].at - train[0].at) as f64
 }
 
-/// Returns whether most of the train took longer than the shortest path by the time of two of its parts.
-fn has_waited(train: &[Batch], rate: f64, shortest: u64) -> bool {
+/// Returns whether most of the train took longer than the shortest delay by the transmission time of two batches.
+fn has_queued(train: &[Batch], rate: f64, shortest: u64) -> bool {
     let octets: u64 = train.iter().map(|batch| batch.octets).sum();
     let two = 2.0 * octets as f64 / train.len() as f64 * 8e9 / rate;
     let delays = || train.iter().filter_map(|batch| batch.delay);
@@ -94,7 +93,7 @@ fn has_waited(train: &[Batch], rate: f64, shortest: u64) -> bool {
     waited > 0 && 2 * waited >= delays().count()
 }
 
-/// Returns the largest set of sorted rates within a band.
+/// Returns the largest set of sorted rates within a band of [`BAND`].
 fn densest(sorted: &[f64]) -> &[f64] {
     let mut best = 0..0;
     let mut begin = 0;
@@ -118,10 +117,10 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_waited_tell_the_rate_and_others_a_lower_bound() {
-        // 12,000 bits each ms.
+    fn queued_packets_give_the_rate_and_others_a_lower_bound() {
+        // Batches of 12,000 bits each ms.
         let queued = rate(&deliveries(1_000_000, |k| 20_000_000 + 1_000_000 * k));
-        let Some(Rate::Seen { rate: seen, .. }) = queued else { panic!("{queued:?}") };
+        let Some(Rate::Measured { rate: seen, .. }) = queued else { panic!("{queued:?}") };
         assert!((seen.value - 12e6).abs() < 1.0, "{seen:?}");
         let even = rate(&deliveries(1_000_000, |_| 20_000_000));
         assert!(matches!(even, Some(Rate::AtLeast(bits)) if (bits - 12e6).abs() < 1.0), "{even:?}");

@@ -1,8 +1,7 @@
-//! The data sent by one side, as seen at the capture point, and which of them were lost, reordered or
-//! delivered.
+//! The data sent by one side, as captured at one point, and which packets were lost, reordered or delivered.
 //!
-//! A packet lost before the capture point is a hole that is filled late; one lost after it is data sent
-//! again without an acknowledgement. At an end host only one of the two occurs.
+//! A packet lost before the capture point leaves a hole that is filled late; one lost after it is retransmitted without having been
+//! acknowledged. At an end host only one of the two occurs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,22 +15,22 @@ use crate::sequence_positions::SequencePositions;
 #[derive(Debug, Default)]
 pub(crate) struct SenderTrace {
     places: SequencePositions,
-    /// The end of the data seen so far.
+    /// The end of the captured data.
     frontier: Option<u64>,
-    /// Data seen but not acknowledged: end and index in `passes`, by start.
+    /// Data that was captured but not acknowledged: end and index in `packets`, by start.
     in_flight: BTreeMap<u64, (u64, usize)>,
-    /// Missing data: end and index in `passes`, by start.
+    /// Missing data: end and index in `packets`, by start.
     holes: BTreeMap<u64, (u64, usize)>,
-    /// Packets considered lost, by start.
-    given_up: BTreeMap<u64, usize>,
-    passes: Vec<Pass>,
-    /// Whether anything has been acknowledged.
+    /// Packets considered lost: index in `packets`, by start of the data.
+    presumed_lost: BTreeMap<u64, usize>,
+    packets: Vec<SentPacket>,
+    /// Whether an acknowledgement was captured.
     pub is_answered: bool,
-    /// Delivered data, and when the delivery became known at the capture point.
+    /// Acknowledged data, and the time at which the acknowledgement was captured.
     pub acknowledged: Vec<Delivery>,
     /// Data that arrived at the capture point.
     pub arrived: Vec<Delivery>,
-    /// Response times of acknowledgements that were not delayed.
+    /// The times until acknowledgements that the receiver did not delay.
     pub prompt: Vec<AckDelay>,
     /// Shortest time from data to an acknowledgement, in ns.
     pub shortest: Option<u64>,
@@ -39,19 +38,19 @@ pub(crate) struct SenderTrace {
 
 /// A packet with data, or a hole in the sequence.
 #[derive(Debug)]
-struct Pass {
+struct SentPacket {
     at: u64,
     octets: u32,
-    fate: Fate,
-    /// It repeats earlier data.
+    state: PacketState,
+    /// Whether the packet is a retransmission.
     is_repeated: bool,
-    /// Nothing was in flight when it was seen.
+    /// Whether nothing was in flight when the packet was captured.
     is_quiet: bool,
-    /// When it became known that a later packet had arrived before it, and what arrived before that.
+    /// The first sign that a later packet had overtaken this one, if there was any.
     overtaken: Option<Overtaken>,
 }
 
-/// The arrival of a packet whose predecessor is missing, and the arrival before.
+/// The time at which it became known that a packet was overtaken, and the time of the event before that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Overtaken {
     at: u64,
@@ -59,15 +58,15 @@ struct Overtaken {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Fate {
+enum PacketState {
     Unknown,
     Arrived,
-    /// It arrived after packets sent later.
-    Late(OvertakenDelay),
+    /// The packet arrived after packets sent later.
+    Reordered(OvertakenDelay),
     Lost,
-    /// Unknown: the receiver had its data, or the capture missed it.
-    Silent,
-    /// A hole, filled by these packets.
+    /// Unknown: the receiver has the data, or the capture missed the packet.
+    Unobserved,
+    /// A hole that these packets filled.
     Hole(Vec<usize>),
 }
 
@@ -77,19 +76,19 @@ pub(crate) struct AckDelay {
     pub delay: u64,
     /// Whether nothing else was in flight in this direction.
     pub is_alone: bool,
-    /// Whether the acknowledgement carries no data, so that no application was waited for.
+    /// Whether the acknowledgement carries no data, so that it did not wait for an application.
     pub is_by_kernel: bool,
 }
 
-/// How long a packet was delayed while others overtook it, in ns: it was due between the packets before and
-/// after the hole.
+/// Bounds of the time by which a packet was late after others had overtaken it, in ns: it was due between the packets before and after the
+/// hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OvertakenDelay {
     pub least: u64,
     pub most: u64,
 }
 
-/// A delivery of octets, and how long it took.
+/// A delivery of octets, and its delay if known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Delivery {
     pub at: u64,
@@ -102,8 +101,8 @@ pub(crate) struct Delivery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Arrived,
-    /// Later than one sent after it.
-    Late(OvertakenDelay),
+    /// The packet arrived after one that was sent later.
+    Reordered(OvertakenDelay),
     Lost,
 }
 
@@ -114,8 +113,8 @@ impl SenderTrace {
         self.frontier.get_or_insert(0);
     }
 
-    /// Handles a packet with these numbers; `delay` is from its timestamp echo.
-    pub fn pass(&mut self, at: u64, data: &[(u32, u32)], octets: u32, delay: Option<u64>) {
+    /// Handles a packet with these numbers; `delay` is known from the echo of its timestamp.
+    pub fn handle_data(&mut self, at: u64, data: &[(u32, u32)], octets: u32, delay: Option<u64>) {
         let is_quiet = self.in_flight.is_empty() && self.holes.is_empty();
         let (mut is_repeated, mut is_new) = (false, false);
         let (mut ranges, mut filled) = (SmallVec::<[Range<u64>; 2]>::new(), Vec::new());
@@ -123,46 +122,46 @@ impl SenderTrace {
             let Ok(begin) = u64::try_from(self.places.of(*first)) else { continue };
             let range = begin..begin + u64::from(*count);
             let frontier = *self.frontier.get_or_insert(begin);
-            let (is_resent, fills) = (self.take_for_lost(&range), self.fill(&range));
+            let (is_resent, fills) = (self.mark_lost(&range), self.fill(&range));
             is_new |= is_resent || !fills.is_empty() || range.end > frontier;
             is_repeated |= is_resent;
             filled.extend(fills);
             if range.start > frontier {
                 let before = self.arrived.last().map_or(at, |arrival| arrival.at);
-                self.passes.push(Pass::of_hole(at, before));
-                self.holes.insert(frontier, (range.start, self.passes.len() - 1));
+                self.packets.push(SentPacket::of_hole(at, before));
+                self.holes.insert(frontier, (range.start, self.packets.len() - 1));
             }
             self.frontier = Some(frontier.max(range.end));
             ranges.push(range);
         }
-        let own = self.passes.len();
-        let fate = if is_new { Fate::Unknown } else { Fate::Silent };
+        let own = self.packets.len();
+        let state = if is_new { PacketState::Unknown } else { PacketState::Unobserved };
         if is_new {
             self.in_flight.extend(ranges.into_iter().map(|range| (range.start, (range.end, own))));
         }
         for hole in filled {
-            if let Fate::Hole(fillers) = &mut self.passes[hole].fate {
+            if let PacketState::Hole(fillers) = &mut self.packets[hole].state {
                 fillers.push(own);
             }
         }
-        self.passes.push(Pass { at, octets, fate, is_repeated, is_quiet, overtaken: None });
+        self.packets.push(SentPacket { at, octets, state, is_repeated, is_quiet, overtaken: None });
         self.arrived.push(Delivery { at, octets, delay });
     }
 
-    /// Returns whether all of this data is behind everything that passed before.
+    /// Returns whether all of this data is beyond the data captured so far.
     pub fn is_new(&mut self, data: &[(u32, u32)]) -> bool {
         let frontier = self.frontier.unwrap_or(0) as i64;
         !data.is_empty() && data.iter().all(|(first, _)| self.places.of(*first) >= frontier)
     }
 
-    /// Marks what is in flight of a range as lost because it is sent again; returns whether there was any.
-    fn take_for_lost(&mut self, range: &Range<u64>) -> bool {
+    /// Marks packets in flight with data of a range as lost, because the range is retransmitted; returns whether there were any.
+    fn mark_lost(&mut self, range: &Range<u64>) -> bool {
         let mut any = false;
         while let Some((begin, pass)) = self.in_flight_in(range) {
             self.in_flight.remove(&begin);
-            if self.passes[pass].fate == Fate::Unknown {
-                self.passes[pass].fate = Fate::Lost;
-                self.given_up.insert(begin, pass);
+            if self.packets[pass].state == PacketState::Unknown {
+                self.packets[pass].state = PacketState::Lost;
+                self.presumed_lost.insert(begin, pass);
             }
             any = true;
         }
@@ -174,7 +173,7 @@ impl SenderTrace {
         (*end > range.start).then_some((*begin, *pass))
     }
 
-    /// Returns the holes that a range fills, which keep their remaining parts.
+    /// Fills the holes within a range; their other parts remain. Returns the holes.
     fn fill(&mut self, range: &Range<u64>) -> Vec<usize> {
         let mut filled = Vec::new();
         while let Some((&begin, &(end, hole))) = self.holes.range(..range.end).next_back() {
@@ -196,50 +195,50 @@ impl SenderTrace {
         filled
     }
 
-    /// Handles an acknowledgement: everything below `next`, these blocks, and these duplicates. If it `answers` with
-    /// new data, it did not wait for a timer; a requesting side sends its next request at any time.
-    pub fn acknowledge(&mut self, at: u64, says: &SequenceFields, answers: bool) {
-        let Some(next) = says.acknowledged.and_then(|next| u64::try_from(self.places.of(next)).ok()) else {
+    /// Handles an acknowledgement of everything below `next`, of blocks and of duplicates. If it `answers` with new data, the receiver did
+    /// not delay it; a requesting side sends its next request at any time.
+    pub fn acknowledge(&mut self, at: u64, fields: &SequenceFields, answers: bool) {
+        let Some(next) = fields.acknowledged.and_then(|next| u64::try_from(self.places.of(next)).ok()) else {
             return;
         };
         self.is_answered = true;
-        for (first, _) in &says.duplicates {
-            self.arrived_after_all(*first);
+        for (first, _) in &fields.duplicates {
+            self.mark_delivered_twice(*first);
         }
         let before = self.acknowledged.last().map_or(at, |delivery| delivery.at);
         let known = self.acknowledged.len();
-        // What waited behind a lost packet came earlier than the acknowledgement of its repetition says.
-        let is_repair = self.in_flight.range(..next).any(|(_, (_, pass))| self.passes[*pass].is_repeated);
+        // Data that waited for a retransmission arrived earlier than the acknowledgement suggests.
+        let is_repair = self.in_flight.range(..next).any(|(_, (_, pass))| self.packets[*pass].is_repeated);
         let mut newest = self.deliver(0..next, at);
         self.frontier = self.frontier.max(Some(next));
         self.forget_holes(next);
         let mut is_early = false;
-        for (left, right) in &says.blocks {
+        for (left, right) in &fields.blocks {
             let [Ok(left), Ok(right)] = [*left, *right].map(|number| u64::try_from(self.places.of(number)))
             else {
                 continue;
             };
             let latest = self.deliver(left..right, at);
             if let Some(latest) = latest {
-                self.overtake(left, latest, Overtaken { at, before });
+                self.mark_overtaken(left, latest, Overtaken { at, before });
             }
             is_early |= latest.is_some();
             newest = newest.max(latest);
         }
-        // At once: what comes early (RFC 5681 section 4.2), and every second packet (RFC 9293 section 3.8.6.3).
+        // The receiver acknowledges data after a gap at once (RFC 5681 section 4.2), and every second packet (RFC 9293 section 3.8.6.3).
         let is_prompt = is_early || answers || self.acknowledged.len() - known >= 2;
-        if let Some(pass) = newest.filter(|_| is_prompt && !is_repair).map(|newest| &self.passes[newest])
-            && pass.tells_time()
+        if let Some(pass) = newest.filter(|_| is_prompt && !is_repair).map(|newest| &self.packets[newest])
+            && pass.is_rtt_sample()
         {
             self.prompt.push(AckDelay {
                 delay: at.saturating_sub(pass.at),
                 is_alone: pass.is_quiet,
-                is_by_kernel: says.data.is_empty(),
+                is_by_kernel: fields.data.is_empty(),
             });
         }
     }
 
-    /// Removes holes that the receiver has: the capture missed the packets.
+    /// Removes holes below the acknowledged number: the capture missed those packets.
     fn forget_holes(&mut self, next: u64) {
         while let Some((&begin, &(end, hole))) = self.holes.first_key_value() {
             if begin >= next {
@@ -249,32 +248,33 @@ impl SenderTrace {
             if end > next {
                 self.holes.insert(next, (end, hole));
             }
-            self.passes[hole].fate = Fate::Silent;
+            self.packets[hole].state = PacketState::Unobserved;
         }
     }
 
-    /// Marks what is in flight of a range as arrived; returns the latest of it.
+    /// Marks packets in flight with data of a range as delivered; returns the latest of them.
     fn deliver(&mut self, range: Range<u64>, at: u64) -> Option<usize> {
         let mut latest = None;
         while let Some((begin, index)) = self.in_flight_in(&range) {
             self.in_flight.remove(&begin);
-            let pass = &mut self.passes[index];
-            if pass.fate != Fate::Unknown {
+            let pass = &mut self.packets[index];
+            if pass.state != PacketState::Unknown {
                 continue;
             }
             latest = latest.max(Some(index));
-            let delay = pass.tells_time().then_some(at.saturating_sub(pass.at));
-            pass.fate = pass.overtaken.map_or(Fate::Arrived, |since| Fate::Late(since.lag(at)));
+            let delay = pass.is_rtt_sample().then_some(at.saturating_sub(pass.at));
+            pass.state =
+                pass.overtaken.map_or(PacketState::Arrived, |since| PacketState::Reordered(since.lag(at)));
             self.acknowledged.push(Delivery { at, octets: pass.octets, delay });
             self.shortest = [self.shortest, delay].into_iter().flatten().min();
         }
         latest
     }
 
-    /// Notes that `latest` arrived before data sent earlier and still in flight below `place`.
-    fn overtake(&mut self, place: u64, latest: usize, since: Overtaken) {
+    /// Marks packets in flight below `place` that were sent before `latest` as overtaken.
+    fn mark_overtaken(&mut self, place: u64, latest: usize, since: Overtaken) {
         for (_, index) in self.in_flight.range(..place).rev().map(|(_, flight)| *flight) {
-            let pass = &mut self.passes[index];
+            let pass = &mut self.packets[index];
             if pass.overtaken.is_some() {
                 break;
             }
@@ -282,54 +282,54 @@ impl SenderTrace {
         }
     }
 
-    /// RFC 2883: what was sent twice arrived twice, so the first was not lost.
-    fn arrived_after_all(&mut self, number: u32) {
+    /// Marks a packet that was considered lost as delivered: a duplicate means that both copies arrived. RFC 2883
+    fn mark_delivered_twice(&mut self, number: u32) {
         let Ok(place) = u64::try_from(self.places.of(number)) else { return };
-        if let Some(pass) = self.given_up.remove(&place) {
-            let pass = &mut self.passes[pass];
+        if let Some(pass) = self.presumed_lost.remove(&place) {
+            let pass = &mut self.packets[pass];
             // The time of its arrival is unknown.
-            pass.fate = Fate::Arrived;
+            pass.state = PacketState::Arrived;
         }
     }
 
-    /// Returns what happened to each packet, in the order in which they were seen or should have been. Holes
-    /// filled within `patience` are late packets, others are lost ones.
+    /// Returns what happened to each packet, in the order in which they were captured or should have been. A packet that fills a hole
+    /// within `patience` is reordered; other holes are losses.
     pub fn outcomes(&self, patience: Option<u64>) -> Vec<(u64, Outcome)> {
         let mut outcomes = Vec::new();
-        let mut came_late = vec![false; self.passes.len()];
-        for (index, pass) in self.passes.iter().enumerate() {
-            match &pass.fate {
-                Fate::Hole(fillers) => {
+        let mut came_late = vec![false; self.packets.len()];
+        for (index, pass) in self.packets.iter().enumerate() {
+            match &pass.state {
+                PacketState::Hole(fillers) => {
                     for filler in fillers {
-                        let since = pass.overtaken.expect("somebody made the hole");
-                        let lag = since.lag(self.passes[*filler].at);
+                        let since = pass.overtaken.expect("a hole records the packet that revealed it");
+                        let lag = since.lag(self.packets[*filler].at);
                         let is_late = patience.is_some_and(|patience| lag.least < patience);
                         came_late[*filler] |= is_late;
-                        let outcome = if is_late { Outcome::Late(lag) } else { Outcome::Lost };
+                        let outcome = if is_late { Outcome::Reordered(lag) } else { Outcome::Lost };
                         outcomes.push((pass.at, outcome));
                     }
                 }
                 _ if came_late[index] => {}
-                Fate::Arrived => outcomes.push((pass.at, Outcome::Arrived)),
-                Fate::Late(lag) => outcomes.push((pass.at, Outcome::Late(*lag))),
-                Fate::Lost => outcomes.push((pass.at, Outcome::Lost)),
+                PacketState::Arrived => outcomes.push((pass.at, Outcome::Arrived)),
+                PacketState::Reordered(lag) => outcomes.push((pass.at, Outcome::Reordered(*lag))),
+                PacketState::Lost => outcomes.push((pass.at, Outcome::Lost)),
                 // A one-way capture has no acknowledgements.
-                Fate::Unknown if !self.is_answered => outcomes.push((pass.at, Outcome::Arrived)),
-                Fate::Unknown | Fate::Silent => {}
+                PacketState::Unknown if !self.is_answered => outcomes.push((pass.at, Outcome::Arrived)),
+                PacketState::Unknown | PacketState::Unobserved => {}
             }
         }
         outcomes
     }
 }
 
-impl Pass {
+impl SentPacket {
     fn of_hole(at: u64, before: u64) -> Self {
-        let (fate, overtaken) = (Fate::Hole(Vec::new()), Some(Overtaken { at, before }));
-        Self { at, octets: 0, fate, is_repeated: false, is_quiet: false, overtaken }
+        let (state, overtaken) = (PacketState::Hole(Vec::new()), Some(Overtaken { at, before }));
+        Self { at, octets: 0, state, is_repeated: false, is_quiet: false, overtaken }
     }
 
-    /// RFC 6298 section 3: acknowledgements of retransmitted data, or delayed by a hole, give no sample.
-    const fn tells_time(&self) -> bool {
+    /// Returns whether an acknowledgement of the packet is an RTT sample: not after a retransmission or behind a hole. RFC 6298 section 3
+    const fn is_rtt_sample(&self) -> bool {
         !self.is_repeated && self.overtaken.is_none()
     }
 }
@@ -346,114 +346,108 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn answer(
-        course: &mut SenderTrace,
-        at: u64,
-        next: u32,
-        blocks: &[(u32, u32)],
-        duplicates: &[(u32, u32)],
-    ) {
+    fn answer(trace: &mut SenderTrace, at: u64, next: u32, blocks: &[(u32, u32)], duplicates: &[(u32, u32)]) {
         let (blocks, duplicates) = (blocks.into(), duplicates.into());
-        course.acknowledge(
+        trace.acknowledge(
             at,
             &SequenceFields { acknowledged: Some(next), blocks, duplicates, ..SequenceFields::default() },
             false,
         );
     }
 
-    fn outcomes(course: &SenderTrace) -> Vec<Outcome> {
-        course.outcomes(Some(10 * MS)).into_iter().map(|(_, outcome)| outcome).collect()
+    fn outcomes(trace: &SenderTrace) -> Vec<Outcome> {
+        trace.outcomes(Some(10 * MS)).into_iter().map(|(_, outcome)| outcome).collect()
     }
 
-    /// At the sender: what is sent again before anybody acknowledged it was lost. RFC 2018 section 4.
+    /// At the sender: data that is retransmitted before it was acknowledged was lost. RFC 2018 section 4.
     #[test]
-    fn data_that_pass_again_unacknowledged_were_lost() {
-        let mut course = SenderTrace::default();
-        course.begin(1000);
-        (0..4).for_each(|k| course.pass(k * MS, &[(1000 + 100 * k as u32, 100)], 140, None));
-        answer(&mut course, 20 * MS, 1000, &[(1100, 1400)], &[]);
-        course.pass(21 * MS, &[(1000, 100)], 140, None);
-        answer(&mut course, 41 * MS, 1400, &[], &[]);
+    fn data_retransmitted_before_an_acknowledgement_was_lost() {
+        let mut trace = SenderTrace::default();
+        trace.begin(1000);
+        (0..4).for_each(|k| trace.handle_data(k * MS, &[(1000 + 100 * k as u32, 100)], 140, None));
+        answer(&mut trace, 20 * MS, 1000, &[(1100, 1400)], &[]);
+        trace.handle_data(21 * MS, &[(1000, 100)], 140, None);
+        answer(&mut trace, 41 * MS, 1400, &[], &[]);
         use Outcome::{Arrived, Lost};
-        assert_eq!(outcomes(&course), [Lost, Arrived, Arrived, Arrived, Arrived]);
-        assert_eq!(course.shortest, Some(17 * MS));
+        assert_eq!(outcomes(&trace), [Lost, Arrived, Arrived, Arrived, Arrived]);
+        assert_eq!(trace.shortest, Some(17 * MS));
         assert!(
-            course.prompt.iter().all(|prompt| !prompt.is_alone),
+            trace.prompt.iter().all(|prompt| !prompt.is_alone),
             "the first was lost, the others were not alone"
         );
     }
 
-    /// RFC 5681 section 4.2: what comes before its turn is acknowledged at once.
+    /// RFC 5681 section 4.2: data after a gap is acknowledged at once.
     #[test]
-    fn a_block_tells_the_round_trip_of_what_came_early() {
-        let mut course = SenderTrace::default();
-        course.begin(0);
-        (0..2).for_each(|k| course.pass(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
-        answer(&mut course, 30 * MS, 0, &[(100, 200)], &[]);
-        assert_eq!(course.prompt.iter().map(|prompt| prompt.delay).collect::<Vec<_>>(), [20 * MS]);
+    fn a_sack_block_is_an_rtt_sample() {
+        let mut trace = SenderTrace::default();
+        trace.begin(0);
+        (0..2).for_each(|k| trace.handle_data(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
+        answer(&mut trace, 30 * MS, 0, &[(100, 200)], &[]);
+        assert_eq!(trace.prompt.iter().map(|prompt| prompt.delay).collect::<Vec<_>>(), [20 * MS]);
     }
 
-    /// The acknowledgement of what came early was lost; that of the repetition says nothing of when it came.
+    /// The acknowledgement of data after a gap was lost; that of the retransmission does not show when the data arrived.
     #[test]
-    fn a_repair_tells_no_round_trip() {
-        let mut course = SenderTrace::default();
-        course.begin(0);
-        (0..2).for_each(|k| course.pass(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
-        course.pass(50 * MS, &[(0, 100)], 140, None);
-        answer(&mut course, 70 * MS, 200, &[], &[]);
-        assert!(course.prompt.is_empty());
+    fn an_acknowledged_retransmission_is_no_rtt_sample() {
+        let mut trace = SenderTrace::default();
+        trace.begin(0);
+        (0..2).for_each(|k| trace.handle_data(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
+        trace.handle_data(50 * MS, &[(0, 100)], 140, None);
+        answer(&mut trace, 70 * MS, 200, &[], &[]);
+        assert!(trace.prompt.is_empty());
     }
 
-    /// An answer that is sent again waited, so its acknowledgement is not prompt.
+    /// A retransmitted reply has waited, so its acknowledgement is not prompt.
     #[test]
     fn data_that_passed_before_is_not_new() {
-        let mut course = SenderTrace::default();
-        course.begin(0);
-        course.pass(0, &[(100, 100)], 140, None);
-        let new = [&[(0, 100)][..], &[(100, 100)], &[(200, 100)], &[]].map(|data| course.is_new(data));
+        let mut trace = SenderTrace::default();
+        trace.begin(0);
+        trace.handle_data(0, &[(100, 100)], 140, None);
+        let new = [&[(0, 100)][..], &[(100, 100)], &[(200, 100)], &[]].map(|data| trace.is_new(data));
         assert_eq!(new, [false, false, true, false]);
     }
 
-    /// RFC 2883 section 4: the receiver tells of a duplicate, so that the first copy had not been lost.
+    /// RFC 2883 section 4: the receiver reports a duplicate, so the first copy was not lost.
     #[test]
-    fn a_duplicate_that_is_told_was_no_loss() {
-        let mut course = SenderTrace::default();
-        course.begin(0);
-        course.pass(0, &[(0, 100)], 140, None);
-        course.pass(MS, &[(0, 100)], 140, None);
-        answer(&mut course, 20 * MS, 100, &[], &[]);
-        answer(&mut course, 21 * MS, 100, &[], &[(0, 100)]);
-        assert_eq!(outcomes(&course), [Outcome::Arrived; 2]);
+    fn a_reported_duplicate_was_no_loss() {
+        let mut trace = SenderTrace::default();
+        trace.begin(0);
+        trace.handle_data(0, &[(0, 100)], 140, None);
+        trace.handle_data(MS, &[(0, 100)], 140, None);
+        answer(&mut trace, 20 * MS, 100, &[], &[]);
+        answer(&mut trace, 21 * MS, 100, &[], &[(0, 100)]);
+        assert_eq!(outcomes(&trace), [Outcome::Arrived; 2]);
     }
 
-    /// At the receiver: a hole that is filled at once is a packet that was overtaken, one that takes a round trip a loss.
+    /// At the receiver: a packet that fills a hole at once was overtaken; one that takes a round trip is a retransmission.
     #[test]
     fn holes_are_losses_or_packets_that_were_overtaken() {
-        let mut course = SenderTrace::default();
-        course.begin(0);
-        course.pass(0, &[(0, 1)], 140, None);
-        course.pass(MS, &[(3, 1)], 140, None);
-        course.pass(3 * MS, &[(1, 1)], 140, None);
-        answer(&mut course, 3 * MS, 2, &[(3, 4)], &[]);
-        course.pass(40 * MS, &[(2, 1)], 140, None);
-        answer(&mut course, 40 * MS, 4, &[], &[]);
-        use Outcome::{Arrived, Late, Lost};
-        // The packet before came at 0, the one behind at 1 ms, this one at 3.
+        let mut trace = SenderTrace::default();
+        trace.begin(0);
+        trace.handle_data(0, &[(0, 1)], 140, None);
+        trace.handle_data(MS, &[(3, 1)], 140, None);
+        trace.handle_data(3 * MS, &[(1, 1)], 140, None);
+        answer(&mut trace, 3 * MS, 2, &[(3, 4)], &[]);
+        trace.handle_data(40 * MS, &[(2, 1)], 140, None);
+        answer(&mut trace, 40 * MS, 4, &[], &[]);
+        use Outcome::{Arrived, Lost, Reordered};
+        // The packet before the hole arrived at 0, the one behind it at 1 ms, this one at 3 ms.
         assert_eq!(
-            outcomes(&course),
-            [Arrived, Late(OvertakenDelay { least: 2 * MS, most: 3 * MS }), Lost, Arrived, Arrived]
+            outcomes(&trace),
+            [Arrived, Reordered(OvertakenDelay { least: 2 * MS, most: 3 * MS }), Lost, Arrived, Arrived]
         );
     }
 
     #[test]
-    fn what_the_capture_missed_is_no_loss() {
-        let mut course = SenderTrace::default();
-        course.begin(0);
-        course.pass(0, &[(5, 5)], 140, None);
-        answer(&mut course, MS, 10, &[], &[]);
-        answer(&mut course, MS, 30, &[], &[]);
-        course.pass(2 * MS, &[(30, 5)], 140, None);
-        answer(&mut course, 3 * MS, 35, &[], &[]);
-        assert_eq!(outcomes(&course), [Outcome::Arrived; 2]);
+    fn packets_that_the_capture_missed_are_no_losses() {
+        let mut trace = SenderTrace::default();
+        trace.begin(0);
+        trace.handle_data(0, &[(5, 5)], 140, None);
+        answer(&mut trace, MS, 10, &[], &[]);
+        answer(&mut trace, MS, 30, &[], &[]);
+        trace.handle_data(2 * MS, &[(30, 5)], 140, None);
+        answer(&mut trace, 3 * MS, 35, &[], &[]);
+        assert_eq!(outcomes(&trace), [Outcome::Arrived; 2]);
     }
 }

@@ -1,4 +1,4 @@
-//! Octets from nowhere, packets from nowhere, and a transaction that everything happens to.
+//! Arbitrary octets, arbitrary packets, and a transaction whose segments are lost, repeated and reordered.
 
 use bytes::Bytes;
 use hol_base::Time;
@@ -13,9 +13,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use smallvec::smallvec;
 
-use crate::seen::{CLIENT, SERVER, Seen, segment, subflow, transactions};
+use crate::capture_builder::{CLIENT, CaptureBuilder, SERVER, segment, subflow, transactions};
 
-type Seens = Vec<(u64, TapEvent, Vec<u8>)>;
+type CapturedPackets = Vec<(u64, TapEvent, Vec<u8>)>;
 
 fn fate() -> impl Strategy<Value = TapEvent> {
     select(vec![
@@ -28,10 +28,10 @@ fn fate() -> impl Strategy<Value = TapEvent> {
     ])
 }
 
-/// Whatever was seen: twice the same, numbered, in order, and every record can be split.
-fn assert_sound(seen: &Seens) -> Traffic {
+/// Checks properties of any measurement: it is deterministic, records are numbered and in order, and every delay can be decomposed.
+fn assert_sound(capture: &CapturedPackets) -> Traffic {
     let traffic = || {
-        measure(seen.iter().map(|(nanos, fate, octets)| ObservedPacket {
+        measure(capture.iter().map(|(nanos, fate, octets)| ObservedPacket {
             time: Time::from_nanos(*nanos),
             fate: *fate,
             octets,
@@ -49,7 +49,7 @@ fn assert_sound(seen: &Seens) -> Traffic {
     Traffic { records, totals }
 }
 
-/// Pieces of what programs say.
+/// Generates payloads, mostly parts of HTTP messages.
 fn payload() -> impl Strategy<Value = Bytes> {
     let said: Vec<&[u8]> = vec![
         b"GET / HTTP/1.1\r\n\r\n",
@@ -64,7 +64,7 @@ fn payload() -> impl Strategy<Value = Bytes> {
     select(said).prop_map(Bytes::from_static)
 }
 
-/// Near 0 and near the ends of the number space.
+/// Generates sequence numbers near 0 and near the ends of the number space.
 fn number() -> impl Strategy<Value = u32> {
     prop_oneof![0u32..60, (0u32..60).prop_map(|back| back.wrapping_sub(30)), any::<u32>()]
 }
@@ -146,42 +146,42 @@ fn sctp() -> impl Strategy<Value = Transport> {
 
 proptest! {
     #[test]
-    fn octets_from_nowhere_do_no_harm(seen in vec((any::<u64>(), fate(), vec(any::<u8>(), 0..80)), 0..20)) {
-        assert_sound(&seen);
+    fn arbitrary_octets_are_accepted(capture in vec((any::<u64>(), fate(), vec(any::<u8>(), 0..80)), 0..20)) {
+        assert_sound(&capture);
     }
 
-    /// Right checksums, wrong everything else: numbers, order, tags, options, fates.
+    /// Packets with correct checksums and arbitrary numbers, order, tags, options and events.
     #[test]
-    fn packets_from_nowhere_do_no_harm(
+    fn arbitrary_packets_are_accepted(
         packets in vec((0u64..100, fate(), any::<bool>(), prop_oneof![tcp(), sctp()]), 0..60),
         cut in any::<proptest::sample::Index>(),
     ) {
-        let mut seen: Seens = packets
+        let mut capture: CapturedPackets = packets
             .into_iter()
             .map(|(nanos, fate, turned, transport)| {
                 let (from, to) = if turned { (SERVER, CLIENT) } else { (CLIENT, SERVER) };
                 (nanos, fate, Packet::new(from, to, transport).to_bytes().to_vec())
             })
             .collect();
-        assert_sound(&seen);
-        // One of them is cut off.
-        if !seen.is_empty() {
-            let at = cut.index(seen.len());
-            let length = cut.index(seen[at].2.len());
-            seen[at].2.truncate(length);
-            assert_sound(&seen);
+        assert_sound(&capture);
+        // One of the packets is truncated.
+        if !capture.is_empty() {
+            let at = cut.index(capture.len());
+            let length = cut.index(capture[at].2.len());
+            capture[at].2.truncate(length);
+            assert_sound(&capture);
         }
     }
 
-    /// RFC 9293 section 3.8.1: however a response is cut, lost, sent again over other boundaries and overtaken, it is the same.
+    /// RFC 9293 section 3.8.1: a response stays the same if its segments are lost, reordered, or retransmitted with other boundaries.
     #[test]
-    fn a_transaction_is_the_same_whatever_happens_to_its_segments(
+    fn a_transaction_does_not_depend_on_loss_and_reordering(
         cuts in vec(1usize..400, 1..20),
         again in vec((0usize..900, 1usize..400, 0u64..90), 0..20),
         losses in vec(any::<bool>(), 20),
     ) {
-        let mut seen = Seen::tcp();
-        seen.sent(30, 0, segment(0, 0, b"GET / HTTP/1.1\r\n\r\n"));
+        let mut capture = CaptureBuilder::tcp();
+        capture.sent(30, 0, segment(0, 0, b"GET / HTTP/1.1\r\n\r\n"));
         let response = [&b"HTTP/1.1 200 OK\r\nContent-Length: 861\r\n\r\n"[..], &[b'x'; 861]].concat();
         let part = |begin: usize, length: usize| &response[begin..(begin + length).min(response.len())];
         let mut begin = 0;
@@ -190,14 +190,14 @@ proptest! {
                 break;
             }
             let segment = segment(1, begin as u32, part(begin, length));
-            if lost { seen.lost(40, 1, segment) } else { seen.sent(40, 1, segment) };
+            if lost { capture.lost(40, 1, segment) } else { capture.sent(40, 1, segment) };
             begin += length;
         }
         for (begin, length, ms) in again {
-            seen.sent(41 + ms, 1, segment(1, begin as u32, part(begin, length)));
+            capture.sent(41 + ms, 1, segment(1, begin as u32, part(begin, length)));
         }
-        seen.sent(200, 1, segment(1, 0, &response));
-        let traffic = seen.traffic();
+        capture.sent(200, 1, segment(1, 0, &response));
+        let traffic = capture.traffic();
         let [transaction] = transactions(&traffic)[..] else { panic!("{traffic:?}") };
         prop_assert_eq!((transaction.size, transaction.outcome), (18, Outcome::Completed));
         prop_assert_eq!(traffic.totals.tcp.octets, [18, response.len() as u64]);

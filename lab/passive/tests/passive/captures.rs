@@ -7,10 +7,10 @@ use hol_measure::Outcome;
 use hol_network::TapEvent;
 use hol_passive::{ObservedPacket, Totals, Traffic, measure};
 
-use crate::seen::{connections, transactions};
+use crate::capture_builder::{connections, transactions};
 
-/// What the client asked for, by octets of the request and by outcome: GET, HEAD, POST, a file that is missing; over a second
-/// connection one in chunks, one by its length and one that ends with the connection.
+/// The client's requests, by octets and outcome: GET, HEAD, POST, a missing file; over a second connection one in chunks, one by its length
+/// and one that ends with the connection.
 const ASKED: [(u32, Outcome); 7] = [
     (65, Outcome::Completed),
     (66, Outcome::Completed),
@@ -21,10 +21,10 @@ const ASKED: [(u32, Outcome); 7] = [
     (71, Outcome::Completed),
 ];
 
-/// Octets of the connections, from the client and to it, as `tshark -z follow,tcp,raw` has them for the capture over TCP.
+/// Octets of the connections from the client and to it, according to `tshark -z follow,tcp,raw` for the capture over TCP.
 const CARRIED: [[u64; 2]; 2] = [[4284, 8836], [208, 12978]];
 
-/// Reads the pcapng that we keep: enhanced packet blocks of raw IPv4. Interface 0 is the client's, in 10.9.1.0/24.
+/// Measures a pcapng of this directory: enhanced packet blocks of raw IPv4. Interface 0 is the client's, in 10.9.1.0/24.
 fn traffic(pcapng: &[u8]) -> Traffic {
     let number = |octets: &[u8]| u32::from_le_bytes(octets.try_into().unwrap()) as usize;
     let (mut packets, mut rest) = (Vec::new(), pcapng);
@@ -50,7 +50,7 @@ fn asked(traffic: &Traffic) -> Vec<(u32, Outcome)> {
 }
 
 #[test]
-fn http_over_tcp_is_what_the_programs_did() {
+fn http_over_tcp_is_reconstructed() {
     let traffic = traffic(include_bytes!("captures/tcp.pcapng"));
     assert_eq!(asked(&traffic), ASKED);
     let [first, second] = &connections(&traffic)[..] else { panic!("{traffic:?}") };
@@ -60,15 +60,15 @@ fn http_over_tcp_is_what_the_programs_did() {
     );
     let parents = transactions(&traffic).iter().filter(|record| record.parent == Some(0)).count();
     assert_eq!((parents, first.id, second.id), (4, 0, 5));
-    // As counted with tshark: packets of each side at its own interface, and those whose numbers and length come again.
+    // Counted with tshark: the packets of each side at its own interface, and those whose numbers and length occur again.
     let tcp = traffic.totals.tcp;
     assert_eq!((tcp.packets, tcp.retransmitted, traffic.totals.unread), (40 + 42, 2 + 6, 0));
     assert_eq!(tcp.octets, [0, 1].map(|direction| CARRIED[0][direction] + CARRIED[1][direction]));
 }
 
-/// RFC 8684: data that went over two subflows, and more than once, are those that went over one. The second connection is TCP.
+/// RFC 8684: data that was sent over two subflows, and more than once, equals that sent over one. The second connection is TCP.
 #[test]
-fn http_over_mptcp_is_what_it_is_over_tcp() {
+fn http_over_mptcp_is_reconstructed_as_over_tcp() {
     let traffic = traffic(include_bytes!("captures/mptcp.pcapng"));
     assert_eq!(asked(&traffic), ASKED);
     let Totals { tcp, mptcp, unread, .. } = traffic.totals;

@@ -1,11 +1,11 @@
-//! Records from packets: built ones, those of real kernels, and octets from nowhere.
+//! Records from packets: generated ones, those of real kernels, and arbitrary octets.
 
 mod arbitrary;
+mod capture_builder;
 mod captures;
+mod misread_captures;
 mod mptcp;
 mod path;
 mod sctp;
-mod seen;
-mod seen_path;
 mod tcp;
 mod udp;

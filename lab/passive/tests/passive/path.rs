@@ -1,9 +1,9 @@
-//! Captured packets of any kind, for who learns of the path and of messages.
+//! Arbitrary captured packets, as input of path estimates and message reconstruction.
 
 use hol_passive::{EstimateError, MessageReconstructor, PathLearner};
 use proptest::prelude::*;
 
-/// Headers that are nearly right, and any numbers in them.
+/// Generates packets with nearly correct headers and arbitrary numbers.
 fn packet() -> impl Strategy<Value = (u32, Vec<u8>)> {
     let octets = proptest::collection::vec(any::<u8>(), 0..80);
     (0..1_000_000_u32, prop::sample::select(vec![6_u8, 17, 132, 1]), any::<bool>(), octets).prop_map(
@@ -11,7 +11,7 @@ fn packet() -> impl Strategy<Value = (u32, Vec<u8>)> {
             let mut packet = vec![0x45, 0, 0, 20 + octets.len() as u8, 0, 0, 0x40, 0, 64, protocol, 0, 0];
             let hosts = if turned { [[10, 0, 0, 1], [10, 0, 0, 2]] } else { [[10, 0, 0, 2], [10, 0, 0, 1]] };
             packet.extend(hosts.concat());
-            // The same two ports in most packets, so that they belong together.
+            // Most packets have the same two ports, so that they belong to one conversation.
             octets.iter_mut().take(4).for_each(|port| *port &= 1);
             packet.append(&mut octets);
             (gap, packet)
@@ -21,7 +21,7 @@ fn packet() -> impl Strategy<Value = (u32, Vec<u8>)> {
 
 proptest! {
     #[test]
-    fn packets_with_any_numbers_make_no_harm(packets in proptest::collection::vec(packet(), 0..60)) {
+    fn packets_with_arbitrary_numbers_are_accepted(packets in proptest::collection::vec(packet(), 0..60)) {
         let (mut learner, mut listener, mut at) = (PathLearner::default(), MessageReconstructor::default(), 0);
         for (gap, packet) in &packets {
             at += u64::from(*gap);

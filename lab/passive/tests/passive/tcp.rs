@@ -4,17 +4,17 @@ use hol_base::{Duration, Time};
 use hol_measure::Outcome;
 use hol_wire::tcp::Flags;
 
-use crate::seen::{Seen, connections, leg, segment, syn, transactions, with};
+use crate::capture_builder::{CaptureBuilder, connections, leg, segment, syn, transactions, with};
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n";
 
-/// RFC 9293 section 3.6: closed in order. RFC 9112 section 2.1: a request and its response.
+/// RFC 9293 section 3.6: the connection is closed in order. RFC 9112 section 2.1: a request and its response.
 #[test]
 fn a_connection_and_its_transaction_are_two_records() {
-    let mut seen = Seen::tcp();
-    seen.sent(30, 0, segment(0, 0, GET)).sent(45, 1, segment(1, 0, &[OK, &[b'x'; 20]].concat()));
-    let traffic = seen.fin(60, [18, 59]).traffic();
+    let mut capture = CaptureBuilder::tcp();
+    capture.sent(30, 0, segment(0, 0, GET)).sent(45, 1, segment(1, 0, &[OK, &[b'x'; 20]].concat()));
+    let traffic = capture.fin(60, [18, 59]).traffic();
     let [connection, transaction] = &traffic.records[..] else { panic!("{traffic:?}") };
     assert_eq!((connection.id, connection.parent, connection.outcome), (0, None, Outcome::Completed));
     assert_eq!((connection.size, connection.latency()), (18 + 59, Some(Duration::from_millis(80))));
@@ -27,55 +27,59 @@ fn a_connection_and_its_transaction_are_two_records() {
     assert_eq!((carried.lost, carried.retransmitted, traffic.totals.unread), (0, 0, 0));
 }
 
-/// RFC 9293 section 3.8.1: what is lost is sent again; what came before it waits. Here the response's first half.
+/// RFC 9293 section 3.8.1: a lost segment is retransmitted; the data behind it waits. Here the first half of the response is lost.
 #[test]
-fn loss_is_recovery_of_what_was_lost_and_head_of_line_wait_behind_it() {
-    let mut seen = Seen::tcp();
+fn a_loss_causes_recovery_and_head_of_line_blocking() {
+    let mut capture = CaptureBuilder::tcp();
     let body = [OK, &[b'x'; 20]].concat();
-    seen.sent(30, 0, segment(0, 0, GET));
-    seen.lost(40, 1, segment(1, 0, &body[..30])).sent(41, 1, segment(1, 30, &body[30..]));
-    seen.sent(70, 1, segment(1, 0, &body[..30]));
-    let traffic = seen.traffic();
+    capture.sent(30, 0, segment(0, 0, GET));
+    capture.lost(40, 1, segment(1, 0, &body[..30])).sent(41, 1, segment(1, 30, &body[30..]));
+    capture.sent(70, 1, segment(1, 0, &body[..30]));
+    let traffic = capture.traffic();
     assert_eq!(transactions(&traffic)[0].reply, leg([41, 41, 51, 80]));
     assert_eq!((traffic.totals.tcp.lost, traffic.totals.tcp.retransmitted), (1, 1));
     assert_eq!(traffic.totals.tcp.octets, [18, 59]);
 
-    let mut seen = Seen::tcp();
-    seen.lost(30, 0, segment(0, 0, GET)).sent(230, 0, segment(0, 0, GET)).sent(240, 1, segment(1, 0, &body));
-    assert_eq!(transactions(&seen.traffic())[0].request, leg([30, 230, 240, 240]));
+    let mut capture = CaptureBuilder::tcp();
+    capture.lost(30, 0, segment(0, 0, GET)).sent(230, 0, segment(0, 0, GET)).sent(
+        240,
+        1,
+        segment(1, 0, &body),
+    );
+    assert_eq!(transactions(&capture.traffic())[0].request, leg([30, 230, 240, 240]));
 }
 
-/// RFC 9293 section 3.8.1: a retransmission may carry other boundaries, and what came first counts.
+/// RFC 9293 section 3.8.1: a retransmission may have other boundaries; the first arrival of an octet counts.
 #[test]
 fn overlapping_retransmissions_count_once() {
-    let mut seen = Seen::tcp();
+    let mut capture = CaptureBuilder::tcp();
     let body = [OK, &[b'x'; 20]].concat();
-    seen.sent(30, 0, segment(0, 0, GET));
-    seen.sent(40, 1, segment(1, 0, &body[..30])).lost(41, 1, segment(1, 30, &body[30..50]));
-    seen.sent(60, 1, segment(1, 20, &body[20..]));
-    let traffic = seen.traffic();
+    capture.sent(30, 0, segment(0, 0, GET));
+    capture.sent(40, 1, segment(1, 0, &body[..30])).lost(41, 1, segment(1, 30, &body[30..50]));
+    capture.sent(60, 1, segment(1, 20, &body[20..]));
+    let traffic = capture.traffic();
     assert_eq!((traffic.totals.tcp.octets[1], traffic.totals.tcp.retransmitted), (59, 1));
     assert_eq!(transactions(&traffic)[0].reply, leg([60, 60, 70, 70]));
 }
 
-/// RFC 9293 section 3.4: the client's numbers wrap within the request's octets (see `INITIAL`), and a probe before the
-/// stream carries nothing: section 3.8.4.
+/// RFC 9293 section 3.4: the client's numbers wrap within the request's octets (see `INITIAL`), and a probe before the stream carries no
+/// data: section 3.8.4.
 #[test]
 fn numbers_wrap_and_probes_carry_nothing() {
-    let mut seen = Seen::tcp();
+    let mut capture = CaptureBuilder::tcp();
     let probe = segment(0, u32::MAX, b"?");
-    seen.sent(30, 0, segment(0, 0, &GET[..5])).sent(31, 0, probe).sent(32, 0, segment(0, 5, &GET[5..]));
-    let traffic = seen.traffic();
+    capture.sent(30, 0, segment(0, 0, &GET[..5])).sent(31, 0, probe).sent(32, 0, segment(0, 5, &GET[5..]));
+    let traffic = capture.traffic();
     assert_eq!((transactions(&traffic)[0].size, traffic.totals.tcp.octets), (18, [18, 0]));
 }
 
 /// RFC 9293 section 3.5.2.
 #[test]
 fn a_reset_connection_is_refused_and_its_response_unfinished() {
-    let mut seen = Seen::tcp();
-    seen.sent(30, 0, segment(0, 0, GET)).sent(45, 1, segment(1, 0, OK));
-    seen.sent(60, 1, with(Flags::RST, segment(1, 39, b"")));
-    let traffic = seen.traffic();
+    let mut capture = CaptureBuilder::tcp();
+    capture.sent(30, 0, segment(0, 0, GET)).sent(45, 1, segment(1, 0, OK));
+    capture.sent(60, 1, with(Flags::RST, segment(1, 39, b"")));
+    let traffic = capture.traffic();
     assert_eq!(connections(&traffic)[0].outcome, Outcome::Refused);
     let transaction = transactions(&traffic)[0];
     assert_eq!((transaction.outcome, transaction.reply), (Outcome::Unfinished, None));
@@ -84,28 +88,28 @@ fn a_reset_connection_is_refused_and_its_response_unfinished() {
 
 #[test]
 fn a_reset_behind_both_fins_changes_nothing() {
-    let mut seen = Seen::tcp();
-    seen.fin(30, [0, 0]).sent(60, 0, with(Flags::RST, segment(0, 1, b"")));
-    assert_eq!(connections(&seen.traffic())[0].outcome, Outcome::Completed);
+    let mut capture = CaptureBuilder::tcp();
+    capture.fin(30, [0, 0]).sent(60, 0, with(Flags::RST, segment(0, 1, b"")));
+    assert_eq!(connections(&capture.traffic())[0].outcome, Outcome::Completed);
 }
 
 #[test]
 fn an_open_connection_is_completed_when_all_that_was_sent_has_arrived() {
-    let outcome = |seen: &Seen| connections(&seen.traffic())[0].outcome;
-    let mut seen = Seen::tcp();
-    assert_eq!(outcome(&seen), Outcome::Completed);
-    assert_eq!(outcome(seen.lost(30, 0, segment(0, 0, b"abc"))), Outcome::Unfinished);
-    assert_eq!(outcome(seen.sent(50, 0, segment(0, 0, b"abc"))), Outcome::Completed);
-    assert_eq!(outcome(Seen::default().sent(0, 0, syn(0))), Outcome::Unfinished);
+    let outcome = |capture: &CaptureBuilder| connections(&capture.traffic())[0].outcome;
+    let mut capture = CaptureBuilder::tcp();
+    assert_eq!(outcome(&capture), Outcome::Completed);
+    assert_eq!(outcome(capture.lost(30, 0, segment(0, 0, b"abc"))), Outcome::Unfinished);
+    assert_eq!(outcome(capture.sent(50, 0, segment(0, 0, b"abc"))), Outcome::Completed);
+    assert_eq!(outcome(CaptureBuilder::default().sent(0, 0, syn(0))), Outcome::Unfinished);
 }
 
 /// RFC 9293 section 3.4.3: a SYN with another number is another connection; the same one is a retransmission.
 #[test]
 fn sockets_that_are_used_again_have_another_connection() {
-    let mut seen = Seen::default();
-    seen.lost(0, 0, syn(0)).sent(5, 0, syn(0)).sent(15, 1, syn(1)).sent(25, 0, segment(0, 0, GET));
-    seen.sent(40, 0, hol_wire::tcp::Segment { seq: hol_wire::tcp::SeqNum(77), ..syn(0) });
-    let traffic = seen.traffic();
+    let mut capture = CaptureBuilder::default();
+    capture.lost(0, 0, syn(0)).sent(5, 0, syn(0)).sent(15, 1, syn(1)).sent(25, 0, segment(0, 0, GET));
+    capture.sent(40, 0, hol_wire::tcp::Segment { seq: hol_wire::tcp::SeqNum(77), ..syn(0) });
+    let traffic = capture.traffic();
     assert_eq!(connections(&traffic).iter().map(|c| (c.id, c.size)).collect::<Vec<_>>(), [(0, 18), (2, 0)]);
     assert_eq!(traffic.totals.tcp.retransmitted, 1);
 }
@@ -114,36 +118,36 @@ fn sockets_that_are_used_again_have_another_connection() {
 #[test]
 fn a_response_without_a_length_ends_with_the_fin() {
     let head = b"HTTP/1.0 200 OK\r\n\r\nsome";
-    let mut seen = Seen::tcp();
-    seen.sent(30, 0, segment(0, 0, GET)).sent(45, 1, segment(1, 0, head)).sent(
+    let mut capture = CaptureBuilder::tcp();
+    capture.sent(30, 0, segment(0, 0, GET)).sent(45, 1, segment(1, 0, head)).sent(
         55,
         1,
         segment(1, 23, b" text"),
     );
-    assert_eq!(transactions(&seen.traffic())[0].outcome, Outcome::Unfinished);
-    let transaction = transactions(&seen.fin(60, [18, 28]).traffic())[0];
+    assert_eq!(transactions(&capture.traffic())[0].outcome, Outcome::Unfinished);
+    let transaction = transactions(&capture.fin(60, [18, 28]).traffic())[0];
     assert_eq!((transaction.outcome, transaction.reply), (Outcome::Completed, leg([55, 55, 65, 65])));
 }
 
-/// RFC 9112 section 9.3: a server may answer before it has the whole request. No time counts twice.
+/// RFC 9112 section 9.3: a server may reply before it has the whole request. No time counts twice.
 #[test]
 fn an_early_response_begins_when_the_request_is_there() {
     let post = b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n";
-    let mut seen = Seen::tcp();
+    let mut capture = CaptureBuilder::tcp();
     let no = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n";
-    seen.sent(30, 0, segment(0, 0, post)).sent(41, 1, segment(1, 0, no));
-    seen.sent(60, 0, segment(0, post.len() as u32, b"data"));
-    let transaction = transactions(&seen.traffic())[0];
+    capture.sent(30, 0, segment(0, 0, post)).sent(41, 1, segment(1, 0, no));
+    capture.sent(60, 0, segment(0, post.len() as u32, b"data"));
+    let transaction = transactions(&capture.traffic())[0];
     assert_eq!(transaction.outcome, Outcome::Refused);
     assert_eq!((transaction.request, transaction.reply), (leg([60, 60, 70, 70]), leg([70, 70, 70, 70])));
 }
 
-/// A request that nobody received still is one.
+/// A request that was never delivered is still a request.
 #[test]
 fn a_request_that_was_lost_is_unfinished() {
-    let mut seen = Seen::tcp();
-    seen.lost(30, 0, segment(0, 0, GET));
-    let transaction = transactions(&seen.traffic())[0];
+    let mut capture = CaptureBuilder::tcp();
+    capture.lost(30, 0, segment(0, 0, GET));
+    let transaction = transactions(&capture.traffic())[0];
     assert_eq!((transaction.scheduled, transaction.outcome), (Time::from_millis(30), Outcome::Unfinished));
     assert_eq!((transaction.size, transaction.request, transaction.reply), (18, None, None));
 }
@@ -151,20 +155,20 @@ fn a_request_that_was_lost_is_unfinished() {
 /// RFC 9293 section 3.1: a segment with a wrong checksum is not received.
 #[test]
 fn a_corrupted_segment_did_not_arrive() {
-    let mut seen = Seen::tcp();
-    seen.corrupted(30, 0, segment(0, 0, GET)).sent(230, 0, segment(0, 0, GET));
-    let traffic = seen.traffic();
+    let mut capture = CaptureBuilder::tcp();
+    capture.corrupted(30, 0, segment(0, 0, GET)).sent(230, 0, segment(0, 0, GET));
+    let traffic = capture.traffic();
     assert_eq!(transactions(&traffic)[0].request, leg([30, 230, 240, 240]));
     assert_eq!((traffic.totals.tcp.lost, traffic.totals.unread), (1, 0));
 }
 
-/// Where one end alone was watched, a packet was sent when it was received; the network's own duplicates are no retransmissions.
+/// With a capture at one end only, a packet counts as sent when it was received; duplicates made by the network are not retransmissions.
 #[test]
-fn a_packet_that_nobody_saw_being_sent_was_sent_when_it_arrived() {
-    let mut seen = Seen::tcp();
-    let get = seen.packet(0, segment(0, 0, GET).into());
-    seen.received(50, &get).received(55, &get).received(60, &[0x45; 40]);
-    let traffic = seen.traffic();
+fn a_packet_captured_only_on_arrival_counts_as_sent_then() {
+    let mut capture = CaptureBuilder::tcp();
+    let get = capture.packet(0, segment(0, 0, GET).into());
+    capture.received(50, &get).received(55, &get).received(60, &[0x45; 40]);
+    let traffic = capture.traffic();
     assert_eq!(transactions(&traffic)[0].request, leg([50, 50, 50, 50]));
     assert_eq!(
         (traffic.totals.tcp.retransmitted, traffic.totals.tcp.packets, traffic.totals.unread),

@@ -6,7 +6,7 @@ use hol_measure::Outcome;
 use hol_wire::SendTimes;
 use hol_wire::udp::Datagram;
 
-use crate::seen::{Seen, connections};
+use crate::capture_builder::{CaptureBuilder, connections};
 
 /// RFC 768: two ports at two addresses; both directions belong together.
 #[test]
@@ -17,10 +17,10 @@ fn two_sockets_are_a_connection() {
         payload: Bytes::from(vec![7; length]),
         stamp: SendTimes::default(),
     };
-    let mut seen = Seen::default();
-    seen.sent(0, 0, datagram(4000, 53, 30)).sent(15, 1, datagram(53, 4000, 100));
-    seen.sent(20, 0, datagram(4001, 53, 30)).lost(20, 0, datagram(4001, 53, 30));
-    let traffic = seen.traffic();
+    let mut capture = CaptureBuilder::default();
+    capture.sent(0, 0, datagram(4000, 53, 30)).sent(15, 1, datagram(53, 4000, 100));
+    capture.sent(20, 0, datagram(4001, 53, 30)).lost(20, 0, datagram(4001, 53, 30));
+    let traffic = capture.traffic();
     let of = |at: usize| (connections(&traffic)[at].size, connections(&traffic)[at].latency());
     assert_eq!(of(0), (130, Some(Duration::from_millis(25))));
     assert_eq!(of(1), (60, Some(Duration::from_millis(10))));

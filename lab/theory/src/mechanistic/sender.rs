@@ -1,25 +1,25 @@
-//! The sending end of a channel: finds losses by acknowledgements and timers.
+//! The sending end of a channel: detects losses by acknowledgements and timers.
 
 use std::collections::VecDeque;
 
 use crate::{Recovery, Transfer};
 
-/// A packet not yet acknowledged together with everything before it.
+/// A packet that is not acknowledged, or not all packets before which are.
 struct Packet {
-    /// When it was last sent.
+    /// The time of its last transmission.
     sent: u64,
-    /// The number of the first packet that was new after it was last sent: only reports from there on count.
+    /// The number of the next new packet at its last transmission: only reports about packets from there on count.
     mark: usize,
     reports: u32,
-    /// Sent again because of acknowledgements.
+    /// Whether it was retransmitted because of acknowledgements.
     fast: bool,
     resent: bool,
     acknowledged: bool,
 }
 
-/// What the one timer of a sender is set for.
+/// The purpose of a sender's timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Alarm {
+enum TimerPurpose {
     Retransmission,
     /// A tail loss probe (RFC 8985 section 7).
     Probe,
@@ -35,12 +35,12 @@ pub(super) struct Sender {
     rto_max: u64,
     base: usize,
     window: VecDeque<Packet>,
-    /// How much of the receiver's log is known.
+    /// The number of entries of the receiver's log that the sender knows.
     known: usize,
     timeouts: u32,
-    /// The acknowledged packet that was sent last: when, and its number for those sent at the same time.
+    /// The acknowledged packet that was sent last: its time and, to order packets sent at the same time, its number.
     latest: (u64, usize),
-    timer: Option<(u64, Alarm)>,
+    timer: Option<(u64, TimerPurpose)>,
     newly_set: bool,
 }
 
@@ -91,7 +91,7 @@ impl Sender {
         self.timer.filter(|_| newly_set).map(|(deadline, _)| deadline)
     }
 
-    /// Handles an acknowledgement; returns the packets to send again.
+    /// Handles an acknowledgement; returns the packets to retransmit.
     pub fn acknowledge(&mut self, now: u64, log: &[usize]) -> Vec<usize> {
         let news = &log[self.known.min(log.len())..];
         self.known = self.known.max(log.len());
@@ -101,7 +101,7 @@ impl Sender {
             packet.acknowledged = true;
             self.latest = self.latest.max((packet.sent, *number));
             if !packet.resent {
-                // A packet sent once is a new sample of the round trip: it ends the back-off (Karn).
+                // A packet that was sent only once is a new RTT sample and ends the back-off (Karn).
                 self.timeouts = 0;
             }
         }
@@ -121,23 +121,23 @@ impl Sender {
         lost
     }
 
-    /// Handles the timer, unless it has been set again; returns the packets to send again.
+    /// Handles the timer, unless it has been set again; returns the packets to retransmit.
     pub fn expire(&mut self, now: u64) -> Vec<usize> {
         let Some((_, alarm)) = self.timer.filter(|(deadline, _)| *deadline == now) else { return Vec::new() };
         match alarm {
-            Alarm::Reordering => {
+            TimerPurpose::Reordering => {
                 self.restart(now);
                 let lost = self.lost(now, 0);
                 self.send_again(now, &lost, true);
                 lost
             }
-            Alarm::Probe => {
+            TimerPurpose::Probe => {
                 let last = self.base + self.window.len() - 1;
                 self.restart(now);
                 self.send_again(now, &[last], false);
                 vec![last]
             }
-            Alarm::Retransmission => {
+            TimerPurpose::Retransmission => {
                 self.timeouts += 1;
                 let missing: Vec<usize> = self.missing().collect();
                 self.restart(now);
@@ -152,8 +152,7 @@ impl Sender {
         open.map(|(at, _)| self.base + at)
     }
 
-    /// Returns the packets that acknowledgements show to be lost, `highest` being the highest that is newly
-    /// acknowledged.
+    /// Returns the packets that acknowledgements show to be lost; `highest` is the highest newly acknowledged packet.
     fn lost(&mut self, now: u64, highest: usize) -> Vec<usize> {
         match self.recovery {
             Recovery::Ideal { reports } => self.reported(highest, reports, false),
@@ -166,7 +165,7 @@ impl Sender {
         }
     }
 
-    /// Counts a missing report for every packet below `highest` (RFC 9260 section 7.2.4).
+    /// Counts a missing report for every packet below `highest` (RFC 9260 section 7.2.4); returns those to retransmit.
     fn reported(&mut self, highest: usize, reports: u32, again: bool) -> Vec<usize> {
         let mut lost = Vec::new();
         for (at, packet) in self.window.iter_mut().enumerate().take_while(|(at, _)| self.base + at < highest)
@@ -181,14 +180,14 @@ impl Sender {
         lost
     }
 
-    /// Returns the third acknowledged packet from above: what is below it has seen three duplicates (RFC
-    /// 6675).
+    /// Returns the third highest acknowledged packet: three packets after those below it have arrived, which makes them lost (RFC 6675).
     fn third_from_above(&self) -> usize {
         let acknowledged = self.window.iter().enumerate().rev().filter(|(_, packet)| packet.acknowledged);
         acknowledged.map(|(at, _)| self.base + at).nth(2).unwrap_or(0)
     }
 
-    /// Packets sent before one that has arrived, a round trip and the reordering window ago (RFC 8985 section 6.2).
+    /// Returns the lost packets: those sent before one that has arrived, at least a round trip and the reordering window ago (RFC 8985
+    /// section 6.2).
     fn overtaken(&mut self, now: u64) -> Vec<usize> {
         let settled = self.window.iter().any(|packet| packet.resent && !packet.acknowledged)
             || self.third_from_above() > 0;
@@ -199,7 +198,7 @@ impl Sender {
             .filter(|(number, sent)| (*sent, *number) < self.latest)
             .collect();
         if let Some(due) = suspects.iter().map(|(_, sent)| sent + wait).filter(|due| *due > now).min() {
-            self.set_timer(due, Alarm::Reordering);
+            self.set_timer(due, TimerPurpose::Reordering);
         }
         suspects.into_iter().filter(|(_, sent)| sent + wait <= now).map(|(number, _)| number).collect()
     }
@@ -223,31 +222,31 @@ impl Sender {
             self.timer = None;
         } else {
             let rto = self.rto.saturating_mul(1 << self.timeouts.min(20)).min(self.rto_max.max(self.rto));
-            self.set_timer(now + rto, Alarm::Retransmission);
+            self.set_timer(now + rto, TimerPurpose::Retransmission);
         }
     }
 
-    fn set_timer(&mut self, deadline: u64, alarm: Alarm) {
+    fn set_timer(&mut self, deadline: u64, alarm: TimerPurpose) {
         self.timer = Some((deadline, alarm));
         self.newly_set = true;
     }
 
-    /// Probes are for a tail of which nothing is known: nothing missing, nothing sent again.
+    /// Returns whether a probe may be sent: no packet is known to be missing, and none was retransmitted.
     fn may_probe(&self) -> bool {
         matches!(self.recovery, Recovery::TcpRack { .. })
             && !self.window.is_empty()
             && self.window.iter().all(|packet| !packet.acknowledged && !packet.resent)
     }
 
-    /// Two round trips after the last transmission, 200 ms more for a single packet, not after the RTO.
+    /// Sets the probe timer: two round trips after the last transmission, 200 ms more for a single packet, but not later than the RTO.
     fn set_probe(&mut self, now: u64) {
         let single = if self.window.len() == 1 { 200_000_000 } else { 0 };
         let probe = now + 2 * self.round_trip + single;
         let timeout = self.window[0].sent + self.rto;
         if probe < timeout {
-            self.set_timer(probe, Alarm::Probe);
+            self.set_timer(probe, TimerPurpose::Probe);
         } else {
-            self.set_timer(timeout.max(now), Alarm::Retransmission);
+            self.set_timer(timeout.max(now), TimerPurpose::Retransmission);
         }
     }
 }

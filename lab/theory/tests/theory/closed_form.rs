@@ -1,4 +1,4 @@
-//! The closed form against printed values, against the formulas for a single level, and against sampling.
+//! Compares the closed form with printed values, with the formulas for a single level, and with sampling.
 
 use hol_base::{Duration, Frequency, Ratio, Rng, Seed};
 use hol_theory::{Arrivals, Recovery, Transfer, applies};
@@ -94,7 +94,7 @@ fn any_rto_min() -> impl Strategy<Value = Duration> {
     (1u64..2_000).prop_map(Duration::from_millis)
 }
 
-/// One association, however many streams.
+/// Generates recoveries with one association, however many streams it has.
 fn one_association() -> impl Strategy<Value = Recovery> {
     prop_oneof![
         (0u32..6).prop_map(|reports| Recovery::Ideal { reports }),
@@ -138,7 +138,7 @@ proptest! {
         prop_assert!(transfer.mean_response() >= round_trip.as_millis_f64() - 1e-9);
     }
 
-    // More connections do: they tell each other nothing of losses.
+    // More connections do, because one does not learn of another's losses.
     #[test]
     fn more_streams_never_wait_longer(transfer in transfers(one_association())) {
         let more = Transfer { streams: transfer.streams * 2, ..transfer };
@@ -153,7 +153,7 @@ proptest! {
     }
 }
 
-/// How late a lost packet is, in ms: three reports, each after a packet and a SACK that arrive, then the timer.
+/// Samples the delay of a lost packet in ms: three reports, each after a packet and a SACK that arrive, then the timer.
 fn sampled_delay(loss: f64, rng: &mut Rng) -> f64 {
     if !rng.chance(loss) {
         return 0.0;
@@ -171,7 +171,7 @@ fn sampled_delay(loss: f64, rng: &mut Rng) -> f64 {
     late
 }
 
-/// Resequencing delays in ms of one stream, straight from the definition: late by the running maximum.
+/// Samples resequencing delays in ms of one stream according to the definition, as a running maximum.
 fn sampled_waits(transfer: &Transfer, messages: usize, rng: &mut Rng) -> Vec<f64> {
     let spacing = 10.0 * f64::from(transfer.streams);
     let (mut sent, mut released) = (0.0, 0.0f64);
@@ -207,7 +207,7 @@ fn sampling_the_definition_gives_the_same_law() {
     }
 }
 
-/// Times from nothing to a century, as likely of any magnitude.
+/// Generates times from zero to a century, with all magnitudes equally likely.
 fn any_time() -> impl Strategy<Value = Duration> {
     (0u32..62).prop_flat_map(|bits| 0..1u64 << bits).prop_map(Duration::from_nanos)
 }
@@ -223,7 +223,7 @@ fn recovery_of_any_time() -> impl Strategy<Value = Recovery> {
 
 proptest! {
     #[test]
-    fn whatever_is_in_range_has_a_mean_or_a_reason_why_not(
+    fn every_transfer_has_a_mean_or_a_reason_why_not(
         rate in -10.0..=9.0f64,
         one_way_delay in any_time(),
         loss in prop_oneof![Just(0.0), 0.0..=1.0f64, (-12.0..0.0f64).prop_map(|power| 10f64.powf(power))],

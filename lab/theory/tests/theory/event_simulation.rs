@@ -1,5 +1,5 @@
-//! The event simulation against the closed form where that is exact, and against an earlier simulation of
-//! the same rules whose means are printed here (200,000 transactions a cell).
+//! Compares the event simulation with the closed form where that is exact, and with an earlier simulation of the same rules whose means are
+//! printed here (200,000 transactions per cell).
 
 use hol_base::{Duration, Frequency, Ratio, Seed};
 use hol_measure::{BatchMeans, Interval};
@@ -23,13 +23,13 @@ fn transfer(rate: f64, one_way_ms: u64, loss: f64, streams: u32, recovery: Recov
     }
 }
 
-/// The simulated mean with its 99.9 % interval over batches.
+/// Returns the simulated mean with its 99.9 % interval over batches.
 fn simulated(transfer: &Transfer, transactions: usize) -> Interval {
     let responses = simulate(transfer, Seed(11), transactions);
     BatchMeans::of(&responses, 100, 20, 0.999).unwrap().interval
 }
 
-/// Fails unless `expected` lies in the interval, widened by a share for what the models do differently.
+/// Checks that `expected` lies in the interval, widened by a share because the models differ.
 fn assert_near(transfer: &Transfer, expected: f64, share: f64) {
     let mean = simulated(transfer, 40_000);
     let allowed = mean.half_width + share * expected;
@@ -41,7 +41,7 @@ fn ideal_recovery_is_the_closed_form() {
     for (delay, loss, streams) in [(10, 0.01, 1), (10, 0.05, 4), (20, 0.05, 2), (40, 0.01, 16)] {
         let ideal = transfer(100.0, delay, loss, streams, Recovery::Ideal { reports: 3 });
         assert_near(&ideal, ideal.mean_response(), 0.01);
-        // Streams in turn would make the messages of one stream more regular than the closed form has it.
+        // If streams are used in turn, the messages of one stream are more regular than the closed form assumes.
         let poisson = Transfer { arrivals: Arrivals::Poisson, streams: 1, ..ideal };
         assert_near(&poisson, poisson.mean_response(), 0.01);
     }

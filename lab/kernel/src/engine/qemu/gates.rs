@@ -17,7 +17,7 @@ use crate::shared_memory::{self, GATES, SharedMemory};
 #[derive(Debug)]
 pub(super) struct Gates {
     pub(super) shared_memory: SharedMemory,
-    /// The next gate of the guest, and the one after it.
+    /// The gate at which the guest waits next, then the other one.
     gates: [File; 2],
 }
 
@@ -40,7 +40,7 @@ impl Gates {
         fs::write(&path, vec![0; shared_memory::SIZE as usize]).map_err(problem)?;
         let memory = File::options().read(true).write(true).open(&path).map_err(problem)?;
         let [this, other] = gates(directory).map(|path| {
-            // A machine that was to be restored from another snapshot may have left one.
+            // QEMU may have created one already for a machine that was to be restored from another snapshot.
             let _ = fs::remove_file(&path);
             let made = mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).map_err(io::Error::from);
             let open = || File::options().read(true).write(true).custom_flags(O_NONBLOCK).open(&path);
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_turn_lets_the_guest_through_one_gate_once() {
+    fn each_turn_opens_one_gate_once() {
         let directory = tempfile::tempdir().unwrap();
         Gates::create(directory.path()).unwrap();
         let mut gates = Gates::create(directory.path()).unwrap();

@@ -11,8 +11,8 @@ use crate::{mailbox, shared_memory};
 const MEMORY: u64 = 512;
 /// The memory of a guest that runs programs, in MiB.
 const WITH_PROGRAMS: u64 = 1024;
-/// The larger size of both.
-pub(super) const MOST: u64 = WITH_PROGRAMS;
+/// The larger of both sizes, in MiB.
+pub(super) const MAX_MEMORY: u64 = WITH_PROGRAMS;
 
 /// QEMU's name for the shared memory.
 const SHARED_MEMORY: &str = "exchange";
@@ -22,7 +22,7 @@ const SHARED_MEMORY: &str = "exchange";
 pub(super) struct MachineHardware {
     /// The size of the root in octets; 0 if there is none.
     root: u64,
-    /// Whether it is interactive, and has shared memory.
+    /// Whether the guest is interactive, and so has shared memory.
     is_interactive: bool,
 }
 
@@ -47,7 +47,7 @@ impl MachineHardware {
         mailbox::SIZE + if self.is_interactive { shared_memory::SIZE } else { 0 }
     }
 
-    /// Returns its memory in MiB.
+    /// Returns the memory of the machine in MiB.
     const fn memory(self) -> u64 {
         if self.has_root() { WITH_PROGRAMS } else { MEMORY }
     }
@@ -82,9 +82,9 @@ impl MachineHardware {
         .collect()
     }
 
-    /// Returns the parts of the memory. The shared memory lies within the guest's memory, so that it is in place when a snapshot is
-    /// restored; that of a device would not be mapped yet, which QEMU refuses. QEMU combines memory only from the nodes of a NUMA
-    /// machine.
+    /// Returns the options for the parts of the memory. The shared memory lies within the guest's memory, so that it is in place when a
+    /// snapshot is restored; that of a device would not be mapped yet, which QEMU refuses. QEMU combines memory only from the nodes of a
+    /// NUMA machine.
     fn parts(self) -> Vec<String> {
         let (below, all) = (shared_memory::ADDRESS, self.memory() << 20);
         let above = all - below - shared_memory::SIZE;
@@ -108,22 +108,22 @@ impl MachineHardware {
 
 /// Returns the arguments for the device of a root.
 pub(super) fn device(root: &Root) -> [String; 4] {
-    let (path, size) = (word(root.image()), root.size());
+    let (path, size) = (escaped_path(root.image()), root.size());
     let backend = format!("memory-backend-file,id=root,mem-path={path},size={size},share=on,readonly=on");
     ["-object", &backend, "-device", "nvdimm,memdev=root,unarmed=on"].map(str::to_owned)
 }
 
 /// Returns the arguments of an interactive machine with its files in `directory`: the shared memory, and the gates.
 pub(super) fn gates(directory: &Path) -> Vec<String> {
-    let (path, size) = (word(&gates::memory(directory)), shared_memory::SIZE);
+    let (path, size) = (escaped_path(&gates::memory(directory)), shared_memory::SIZE);
     let memory = format!("memory-backend-file,id={SHARED_MEMORY},mem-path={path},size={size},share=on");
     let gates = gates::gates(directory).into_iter().enumerate().flat_map(|(number, gate)| {
-        ["-chardev".to_owned(), format!("file,id=gate{number},path={}", word(&gate))]
+        ["-chardev".to_owned(), format!("file,id=gate{number},path={}", escaped_path(&gate))]
     });
     ["-object".to_owned(), memory].into_iter().chain(gates).collect()
 }
 
 /// Escapes a path in an argument of QEMU.
-fn word(path: &Path) -> String {
+fn escaped_path(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }

@@ -15,14 +15,14 @@ use crate::shared_memory::{self, FragmentKind};
 use crate::{KernelError, mailbox};
 
 /// Interval of the checks for a new message.
-const LOOK: Duration = Duration::from_millis(1);
+const CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// An interactive guest. Dropping it ends the guest, then removes its directory.
 #[derive(Debug)]
 pub(super) struct Guest {
     machine: Machine,
     gates: Gates,
-    /// Whether it has been resumed from its snapshot.
+    /// Whether the guest has been resumed from its snapshot.
     has_started: bool,
     /// The fragments of a message received so far.
     message: Vec<u8>,
@@ -32,7 +32,7 @@ pub(super) struct Guest {
 impl Guest {
     /// Creates a guest without a deadline: the user may take any time, and can interrupt a step.
     pub(super) fn new(mut machine: Machine, work: TempDir) -> Self {
-        let gates = machine.take_gates().expect("it was started to stay");
+        let gates = machine.take_gates().expect("the machine was started with gates");
         Self { machine, gates, has_started: false, message: Vec::new(), work }
     }
 
@@ -65,7 +65,7 @@ impl InteractiveGuest for Guest {
             self.has_started = true;
             return self.machine.resume();
         }
-        self.gates.open_next().map_err(self.memory_error("open a gate beside"))?;
+        self.gates.open_next().map_err(self.memory_error("open the gate next to"))?;
         self.machine.set_paused(false);
         Ok(())
     }
@@ -77,10 +77,13 @@ impl InteractiveGuest for Guest {
             .take(&shared_memory::MESSAGE_FRAGMENTS)
             .map_err(self.memory_error("read"))?
         else {
-            return if self.machine.pauses_within(LOOK)? { Err(self.end()) } else { Ok(None) };
+            return if self.machine.pauses_within(CHECK_INTERVAL)? { Err(self.end()) } else { Ok(None) };
         };
         if (self.message.len() + part.len()) as u64 > mailbox::SIZE {
-            return Err(MachineFault::Guest("it sends messages faster than they are read".to_owned()).into());
+            return Err(MachineFault::Guest(
+                "it sends messages faster than this program reads them".to_owned(),
+            )
+            .into());
         }
         self.message.extend(part);
         if kind == FragmentKind::Part {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::pace::ProcessorSpeed;
-use crate::{KernelError, Stepping};
+use crate::{KernelError, StepExactness};
 
 /// The library; empty where it could not be built.
 pub(super) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockstep.so"));
@@ -27,8 +27,8 @@ const PACE: &str = "HOL_LOCKSTEP_PACE";
 /// The error of a library that was loaded and did not find the processor thread.
 pub(super) const NOT_IN_STEP: &str = "QEMU's processor thread was not found";
 
-/// Makes `qemu` load the library from a copy in `directory`, and report there. If the loader cannot load it,
-/// the loader prints a message among QEMU's and continues without it.
+/// Makes `qemu` load the library from a copy in `directory`, and write its report there. If the loader cannot load it, the loader adds a
+/// message to QEMU's and continues without it.
 pub(super) fn load(qemu: &mut Command, directory: &Path) -> Result<(), KernelError> {
     if LIBRARY.is_empty() {
         return Ok(());
@@ -75,34 +75,34 @@ fn report(directory: &Path) -> PathBuf {
     directory.join("lockstep.log")
 }
 
-/// Returns the lines that the library reported to `directory`.
-fn reported(directory: &Path) -> Vec<String> {
+/// Returns the lines that the library has reported in `directory`.
+fn report_lines(directory: &Path) -> Vec<String> {
     let text = fs::read_to_string(report(directory)).unwrap_or_default();
     text.lines().filter_map(|line| line.strip_prefix(REPORT.1)).map(str::to_owned).collect()
 }
 
-/// Returns the report from when the library was loaded; `messages` are those of QEMU and of the loader.
-pub(super) fn read_report(directory: &Path, messages: &str) -> Stepping {
-    let lines = reported(directory);
+/// Returns whether the library could make QEMU step exactly, from its report at the start; `messages` are those of QEMU and of the loader.
+pub(super) fn read_report(directory: &Path, messages: &str) -> StepExactness {
+    let lines = report_lines(directory);
     // If a script starts QEMU, the script's process reports first.
     if lines.iter().any(|line| line == "exact") {
-        return Stepping::Exact;
+        return StepExactness::Exact;
     }
-    Stepping::Absent(lines.into_iter().next().unwrap_or_else(|| refusal(messages)))
+    StepExactness::Absent(lines.into_iter().next().unwrap_or_else(|| loader_problem(messages)))
 }
 
 /// Returns whether the QEMU that reports to `directory` supports another pace.
-pub(super) fn can_hurry(directory: &Path) -> bool {
-    reported(directory).iter().any(|line| line == "any pace")
+pub(super) fn supports_other_speeds(directory: &Path) -> bool {
+    report_lines(directory).iter().any(|line| line == "any pace")
 }
 
 /// Returns whether the machine that reports to `directory` found its processor thread.
 pub(super) fn is_in_step(directory: &Path) -> bool {
-    reported(directory).iter().any(|line| line == "in step")
+    report_lines(directory).iter().any(|line| line == "in step")
 }
 
-/// Returns why the loader did not load it, without the path, which differs each time. ld.so(8).
-fn refusal(messages: &str) -> String {
+/// Returns why the loader did not load the library, without the path, which differs each time. ld.so(8).
+fn loader_problem(messages: &str) -> String {
     let ours =
         messages.lines().find(|line| line.contains("lockstep.so") && line.contains("cannot be preloaded"));
     let why = ours.and_then(|line| line.split_once("cannot be preloaded (")?.1.split_once(')'));
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn qemu_gets_the_library_and_the_place_for_its_report() {
+    fn qemu_loads_the_library_and_knows_the_report_file() {
         let directory = tempfile::tempdir().unwrap();
         let mut qemu = Command::new("qemu");
         disturb(&mut qemu, directory.path()).unwrap();
@@ -138,27 +138,27 @@ mod tests {
     }
 
     #[test]
-    fn what_it_reports_is_taken_and_so_is_what_a_script_reports_that_starts_qemu() {
+    fn the_report_is_read_even_if_a_script_starts_qemu() {
         let directory = tempfile::tempdir().unwrap();
         let mut shell = Command::new("sh");
         load(shell.args(["-c", "true"]), directory.path()).unwrap();
         assert!(shell.status().unwrap().success());
         let missing = "function qemu_get_cpu not found";
-        assert_eq!(reported(directory.path()), [missing]);
-        assert_eq!(read_report(directory.path(), ""), Stepping::Absent(missing.to_owned()));
+        assert_eq!(report_lines(directory.path()), [missing]);
+        assert_eq!(read_report(directory.path(), ""), StepExactness::Absent(missing.to_owned()));
         assert!(!is_in_step(directory.path()));
         let lines = format!("{0}{missing}\n{0}exact\n{0}in step\n", REPORT.1);
         fs::write(report(directory.path()), lines).unwrap();
-        assert_eq!(read_report(directory.path(), ""), Stepping::Exact);
+        assert_eq!(read_report(directory.path(), ""), StepExactness::Exact);
         assert!(is_in_step(directory.path()));
     }
 
     #[test]
-    fn a_loader_that_refuses_is_told_without_the_path_that_changes() {
+    fn the_loaders_error_is_reported_without_its_path() {
         let directory = tempfile::tempdir().unwrap();
         let said = "ERROR: ld.so: object '/tmp/x1/lockstep.so' from LD_PRELOAD cannot be preloaded (failed to map \
                     segment from shared object): ignored.\n";
-        let Stepping::Absent(reason) = read_report(directory.path(), said) else {
+        let StepExactness::Absent(reason) = read_report(directory.path(), said) else {
             panic!("it reported nothing")
         };
         assert!(reason.contains("failed to map segment") && reason.contains("TMPDIR"), "{reason}");

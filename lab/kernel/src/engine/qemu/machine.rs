@@ -21,16 +21,16 @@ use crate::engine::child;
 use crate::engine::contract::Task;
 use crate::engine::deadline::Deadline;
 use crate::engine::sandbox::{AccessRules, confine};
-use crate::engine::self_test::Host;
+use crate::engine::self_test::HostDisturbance;
 use crate::error::{Console, MachineFault};
 use crate::guest::variables;
 use crate::root::Root;
-use crate::{KernelError, Stepping, mailbox};
+use crate::{KernelError, StepExactness, mailbox};
 
 /// Memory of QEMU in addition to the guest's, in MiB; most of it is for translated code.
 pub(super) const QEMU_OVERHEAD: u64 = 300;
 
-/// QEMU's event when a machine is paused.
+/// The name of QEMU's event when a machine is paused.
 const PAUSED: &str = "STOP";
 
 /// A running QEMU. Dropping it kills it and its descendants.
@@ -40,26 +40,26 @@ pub(super) struct Machine {
     commands: ChildStdin,
     lines: Receiver<String>,
     reader: Option<JoinHandle<()>>,
-    /// The directory of its console output and its messages.
+    /// The directory of the console output and of QEMU's messages.
     directory: PathBuf,
     deadline: Deadline,
     /// The gates of an interactive guest.
     gates: Option<Gates>,
-    /// Whether it has been ended.
+    /// Whether [`end`](Self::end) has been called.
     is_over: bool,
 }
 
-/// Disables features of a distribution's kernel that do not affect what is measured: mitigations, accounting of stalls, clearing of memory
-/// before use, checks of copied memory, security modules, and tests of ciphers, which would continue in the background of each run.
-/// `docs/kernel-cost.md` gives the cost of each.
-const SPARED: &str =
+/// Kernel options that disable features of a distribution's kernel that do not affect what is measured: mitigations, accounting of stalls,
+/// clearing of memory before use, checks of copied memory, security modules, and tests of ciphers, which would continue in the background
+/// of each run. `docs/kernel-cost.md` gives the cost of each.
+const DISABLED_FEATURES: &str =
     "mitigations=off psi=0 init_on_alloc=0 hardened_usercopy=off lsm=capability cryptomgr.notests";
 
 /// Returns the kernel's command line: one console, and memory reserved for the mailbox and, if the guest is
 /// interactive, for shared memory.
 pub(super) fn command_line(hardware: MachineHardware) -> String {
     format!(
-        "console=ttyS0 quiet panic=-1 {SPARED} nokaslr random.trust_cpu=off rdinit=/init {}={} memmap={}M${:#x}{}{}",
+        "console=ttyS0 quiet panic=-1 {DISABLED_FEATURES} nokaslr random.trust_cpu=off rdinit=/init {}={} memmap={}M${:#x}{}{}",
         variables::MARK,
         variables::QEMU,
         hardware.reserved_octets() >> 20,
@@ -79,7 +79,7 @@ impl Machine {
         task: &Task<'_>,
         directory: &Path,
         (probe, pace): (&Probe, ProcessorSpeed),
-        host: Host,
+        host: HostDisturbance,
     ) -> Result<Self, KernelError> {
         let messages = directory.join("qemu.log");
         let messages = File::create(&messages).map_err(|e| KernelError::file("create", &messages, e))?;
@@ -91,10 +91,10 @@ impl Machine {
         let gates = task.is_interactive.then(|| Gates::create(directory)).transpose()?;
         command.args(gates.iter().flat_map(|_| hardware::gates(directory)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages);
-        if host == Host::Disturbing {
+        if host == HostDisturbance::Forced {
             lockstep::disturb(&mut command, directory)?;
         }
-        if probe.stepping == Stepping::Exact {
+        if probe.stepping == StepExactness::Exact {
             lockstep::load(&mut command, directory)?;
             lockstep::set(&mut command, pace);
             lockstep::name_threads(&mut command);
@@ -109,8 +109,8 @@ impl Machine {
         let mut child = command
             .spawn()
             .map_err(|_| KernelError::ProgramMissing { program: QEMU.0.to_owned(), package: QEMU.1 })?;
-        let commands = child.stdin.take().expect("it is piped");
-        let output = BufReader::new(child.stdout.take().expect("it is piped"));
+        let commands = child.stdin.take().expect("the stream is a pipe");
+        let output = BufReader::new(child.stdout.take().expect("the stream is a pipe"));
         let (sender, lines) = channel();
         let reader = std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
@@ -180,7 +180,7 @@ impl Machine {
         self.wait(doing, |event, _| event == PAUSED, goes_on)
     }
 
-    /// Waits for an event.
+    /// Waits for an event of this name, as long as the run continues.
     pub(super) fn wait_for(
         &mut self,
         doing: &'static str,
@@ -203,7 +203,7 @@ impl Machine {
         }
     }
 
-    /// Reads octets of the guest's memory through a file.
+    /// Returns octets of the guest's memory, which QEMU writes to a file.
     pub(super) fn memory(&mut self, address: u64, length: u64) -> Result<Vec<u8>, KernelError> {
         let path = self.directory.join("memory");
         self.execute("pmemsave", &json!({ "val": address, "size": length, "filename": path }))?;
@@ -224,16 +224,16 @@ impl Machine {
     }
 
     fn crashed(&mut self) -> KernelError {
-        let status = self.end().map_or("it is gone".to_owned(), |status| status.to_string());
+        let status = self.end().map_or("its exit status is unknown".to_owned(), |status| status.to_string());
         let said = fs::read_to_string(self.directory.join("qemu.log")).unwrap_or_default();
         let said = match said.trim() {
-            "" => format!("QEMU said nothing ({status})"),
+            "" => format!("QEMU printed no message ({status})"),
             said => format!("{said} ({status})"),
         };
         KernelError::Machine { fault: MachineFault::Ended(said), console: self.console() }
     }
 
-    /// Waits for the end of QEMU, which has closed its output, and kills its descendants.
+    /// Waits until QEMU, which has closed its output, has ended, and kills its descendants.
     fn end(&mut self) -> io::Result<ExitStatus> {
         if !std::mem::replace(&mut self.is_over, true) {
             child::await_end(&self.child)?;

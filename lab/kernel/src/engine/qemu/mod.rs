@@ -27,10 +27,10 @@ use hol_scenario::{Cost, Scenario};
 
 use super::contract::{Engine, KernelInstance, Task, TaskResult};
 use super::interactive::InteractiveGuest;
-use super::self_test::Host;
+use super::self_test::HostDisturbance;
 use crate::error::MachineFault;
 use crate::image::Image;
-use crate::{KernelError, Provenance, Stepping, scratch};
+use crate::{KernelError, Provenance, StepExactness, scratch};
 use hardware::MachineHardware;
 use machine::Machine;
 use probe::{Probe, probe};
@@ -45,7 +45,7 @@ impl Engine for Qemu {
         provenance(with_programs)
     }
 
-    /// Supports everything that a kernel can do; the user's programs need modules that not every kernel has.
+    /// Rejects only user programs on a kernel without the modules that they need; QEMU supports everything else that a kernel can do.
     fn check(&self, scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
         match image.missing_of_root().filter(|_| !scenario.programs.is_empty()) {
             Some(module) => Err(KernelError::ModuleMissing {
@@ -58,7 +58,7 @@ impl Engine for Qemu {
     }
 
     fn memory(&self) -> u64 {
-        hardware::MOST + machine::QEMU_OVERHEAD
+        hardware::MAX_MEMORY + machine::QEMU_OVERHEAD
     }
 
     fn cost(&self) -> Cost {
@@ -74,16 +74,18 @@ impl Engine for Qemu {
     }
 }
 
-/// Returns QEMU's version and mode here.
+/// Returns the version of this host's QEMU, and its mode.
 pub(super) fn provenance(with_programs: bool) -> Result<Provenance, KernelError> {
     Ok(of(probe()?, with_programs))
 }
 
-/// Returns the provenance, as far as it is known by now.
+/// Returns the provenance that follows from the probe and from earlier self-tests.
 fn of(probe: &Probe, with_programs: bool) -> Provenance {
     let pace = probe.pace(with_programs);
     let stepping = match &probe.stepping {
-        Stepping::Exact if verdict::has_failed(probe, pace) => Stepping::Absent(verdict::DIFFER.to_owned()),
+        StepExactness::Exact if verdict::has_failed(probe, pace) => {
+            StepExactness::Absent(verdict::DIFFER.to_owned())
+        }
         found => found.clone(),
     };
     let pace = with_programs.then(|| pace.instructions_per_ns());
@@ -91,7 +93,7 @@ fn of(probe: &Probe, with_programs: bool) -> Provenance {
     Provenance { engine, version, stepping, instructions_per_ns: pace, exposed: None }
 }
 
-/// A booted guest, as a snapshot for each hardware that was needed.
+/// A booted guest, with a snapshot for each hardware that was needed so far.
 #[derive(Debug)]
 struct Guest {
     image: Image,
@@ -104,10 +106,10 @@ impl KernelInstance for Guest {
     fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<TaskResult, KernelError> {
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
         let mut machine = self.restore(task, work.path())?;
-        let mail = restore::to_the_end(&mut machine, goes_on)?;
+        let mail = restore::run_to_end(&mut machine, goes_on)?;
         let mut provenance = of(self.probe, task.root.is_some());
-        if provenance.stepping == Stepping::Exact && !lockstep::is_in_step(work.path()) {
-            provenance.stepping = Stepping::Absent(lockstep::NOT_IN_STEP.to_owned());
+        if provenance.stepping == StepExactness::Exact && !lockstep::is_in_step(work.path()) {
+            provenance.stepping = StepExactness::Absent(lockstep::NOT_IN_STEP.to_owned());
         }
         Ok(TaskResult { mail, console: machine.console(), provenance })
     }
@@ -120,7 +122,7 @@ impl KernelInstance for Guest {
 }
 
 impl Guest {
-    /// Returns the snapshot of a machine with the hardware that a task needs; the first call boots it.
+    /// Returns the snapshot of a machine with the hardware that a task needs; the first call boots the machine.
     fn snapshot(&self, task: &Task<'_>) -> Result<Snapshot, KernelError> {
         let hardware = MachineHardware::of(task);
         let mut known = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,10 +134,11 @@ impl Guest {
         Ok(snapshot)
     }
 
-    /// Returns a machine restored from the snapshot, with a task. A snapshot that cannot be restored is created again.
+    /// Returns a machine that was restored from the snapshot and has received a task. Creates the snapshot again if it cannot be restored.
     fn restore(&self, task: &Task<'_>, directory: &Path) -> Result<Machine, KernelError> {
         let snapshot = self.snapshot(task)?;
-        let restore = || restore::machine(&snapshot.state, task, directory, self.probe, Host::AsItIs);
+        let restore =
+            || restore::machine(&snapshot.state, task, directory, self.probe, HostDisturbance::None);
         let edition = snapshot.edition();
         match restore() {
             Err(KernelError::Machine {

@@ -12,7 +12,7 @@ impl ProcessorSpeed {
     /// The approximate speed of current processors.
     pub(super) const TODAY: Self = Self { shift: 3 };
 
-    /// Returns by how many bits a count of instructions is shifted to give nanoseconds.
+    /// Returns the number of bits by which a count of instructions is shifted to give nanoseconds.
     pub(super) const fn shift(self) -> u32 {
         self.shift
     }
@@ -22,8 +22,8 @@ impl ProcessorSpeed {
         1 << self.shift
     }
 
-    /// Returns the arguments for a clock that counts instructions and jumps over idle time. QEMU itself shifts to the left:
-    /// `lockstep/pace.rs`.
+    /// Returns the arguments for a clock that counts instructions and jumps over idle time. QEMU itself shifts to the left;
+    /// `lockstep/pace.rs` reverses that.
     pub(super) fn clock(self) -> [String; 2] {
         ["-icount".to_owned(), format!("shift={},sleep=off", self.shift)]
     }

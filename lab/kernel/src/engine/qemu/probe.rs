@@ -8,30 +8,30 @@ use std::sync::OnceLock;
 use super::lockstep;
 use super::pace::ProcessorSpeed;
 use super::program::{self, QEMU};
-use crate::{KernelError, Stepping, scratch};
+use crate::{KernelError, StepExactness, scratch};
 
 /// The installed QEMU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Probe {
     /// Version of QEMU: `7.2.22`.
     pub(super) version: String,
-    /// Version with the distribution's suffix. A snapshot of one edition may not fit another.
+    /// Version with the distribution's suffix. A snapshot of one build may not fit another.
     pub(super) edition: String,
-    pub(super) stepping: Stepping,
-    /// Whether the processor can be faster than QEMU's default.
-    pub(super) can_hurry: bool,
+    pub(super) stepping: StepExactness,
+    /// Whether the processor can be faster than one instruction per nanosecond, QEMU's default.
+    pub(super) supports_other_speeds: bool,
 }
 
 impl Probe {
     /// Returns the speed of a machine's processor: that of current processors for the user's programs, if
     /// this QEMU supports it; otherwise QEMU's own.
     pub(super) const fn pace(&self, with_programs: bool) -> ProcessorSpeed {
-        if with_programs && self.can_hurry { ProcessorSpeed::TODAY } else { ProcessorSpeed::ONE }
+        if with_programs && self.supports_other_speeds { ProcessorSpeed::TODAY } else { ProcessorSpeed::ONE }
     }
 }
 
-/// The versions for which the library was written and tested. The types of functions cannot be checked at run time, so other versions are
-/// refused.
+/// The prefix of the versions for which the library was written and tested. The types of functions cannot be checked at run time, so other
+/// versions are refused.
 const TRIED: &str = "7.2.";
 
 /// Returns the installed QEMU.
@@ -52,20 +52,21 @@ fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
     let loaded = version(&mut command)?;
     let edition = match first_line(&loaded) {
         Some(line) => line,
-        // Without the library, which could interfere with the answer.
+        // Runs without the library, which could interfere with the answer.
         None => first_line(&version(&mut program::command(qemu))?).unwrap_or_default(),
     };
     let number = edition.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
     let version = number.unwrap_or("of unknown version").to_owned();
     let stepping = if lockstep::LIBRARY.is_empty() {
-        Stepping::Absent("its library could not be built together with hol".to_owned())
+        StepExactness::Absent("its library could not be built together with hol".to_owned())
     } else if !version.starts_with(TRIED) {
-        Stepping::Absent(format!("it was only tested with QEMU {TRIED}x"))
+        StepExactness::Absent(format!("it was only tested with QEMU {TRIED}x"))
     } else {
         lockstep::read_report(directory, &String::from_utf8_lossy(&loaded.stderr))
     };
-    let can_hurry = stepping == Stepping::Exact && lockstep::can_hurry(directory);
-    Ok(Probe { version, edition, stepping, can_hurry })
+    let supports_other_speeds =
+        stepping == StepExactness::Exact && lockstep::supports_other_speeds(directory);
+    Ok(Probe { version, edition, stepping, supports_other_speeds })
 }
 
 fn version(qemu: &mut Command) -> Result<Output, KernelError> {
@@ -87,8 +88,8 @@ mod tests {
     fn probed(script: &str) -> Probe {
         let directory = tempfile::tempdir().unwrap();
         let qemu = directory.path().join("qemu");
-        // Written by another process: if another thread of this one forked meanwhile, the child would have the file open for writing, and
-        // a file open for writing cannot be executed (ETXTBSY).
+        // Another process writes the script: if another thread of this one forked meanwhile, the child would have the file open for
+        // writing, and a file open for writing cannot be executed (ETXTBSY).
         let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\"";
         let written = Command::new("sh").args(["-c", write]).arg(&qemu).arg(script).status().unwrap();
         assert!(written.success());
@@ -97,13 +98,13 @@ mod tests {
 
     fn reason(probe: &Probe) -> &str {
         match &probe.stepping {
-            Stepping::Absent(reason) => reason,
-            Stepping::Exact => panic!("{probe:?}"),
+            StepExactness::Absent(reason) => reason,
+            StepExactness::Exact => panic!("{probe:?}"),
         }
     }
 
     #[test]
-    fn a_version_that_was_not_tried_is_not_stepped_whatever_it_has() {
+    fn an_untested_version_is_not_stepped() {
         let probe = probed("echo QEMU emulator version 8.2.0 '(some distribution)'; echo more");
         assert_eq!(
             (&*probe.version, &*probe.edition),
@@ -114,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn a_qemu_without_the_functions_is_told_by_the_name_of_the_first() {
+    fn the_first_missing_function_is_named() {
         let probe = probed("echo QEMU emulator version 7.2.99");
         assert_eq!(reason(&probe), "function qemu_get_cpu not found");
     }
 
     #[test]
-    fn a_qemu_that_does_not_load_the_library_is_told() {
+    fn a_library_that_was_not_loaded_is_reported() {
         // Like a loader that refuses the library, or a program without a loader.
         let probe = probed(": > \"$(dirname \"$0\")/lockstep.log\"; echo QEMU emulator version 7.2.1");
         assert_eq!(reason(&probe), "QEMU did not load the library");

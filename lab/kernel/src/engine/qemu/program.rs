@@ -7,8 +7,8 @@ use std::process::Command;
 /// Name of the QEMU program, and of its package.
 pub(super) const QEMU: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
 
-/// Returns the command without the user's environment, which a guest that escapes could read, except for the search path and preloaded
-/// libraries. [`lockstep::load`](super::lockstep::load) adds its library to these.
+/// Returns a command that runs `program` without the user's environment, which a guest that escapes could read, except for the search path
+/// and preloaded libraries. [`lockstep::load`](super::lockstep::load) adds its library to the latter.
 pub(super) fn command(program: &Path) -> Command {
     let kept = ["PATH", "LD_LIBRARY_PATH", "QEMU_MODULE_DIR"];
     let mut command = Command::new(program);
@@ -16,7 +16,7 @@ pub(super) fn command(program: &Path) -> Command {
     command
 }
 
-/// Returns the directories in which QEMU may be. execvp(3)
+/// Returns the directories in which QEMU may be installed. execvp(3)
 pub(super) fn places() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).map(|place| place.join(QEMU.0)).collect()

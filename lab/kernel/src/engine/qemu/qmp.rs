@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_all_kinds_are_told_apart() {
+    fn all_kinds_of_replies_are_distinguished() {
         assert_eq!(parse(r#"{"QMP":{"version":{}}}"#), Reply::Other);
         assert_eq!(parse("garbage"), Reply::Other);
         assert_eq!(parse(r#"{"return":{}}"#), Reply::Return(json!({})));

@@ -1,4 +1,4 @@
-//! Runs a machine from a snapshot to its results.
+//! Restores a machine from a snapshot and runs it until it has results.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::probe::Probe;
 use super::snapshot_path::quoted;
 use crate::KernelError;
 use crate::engine::contract::Task;
-use crate::engine::self_test::Host;
+use crate::engine::self_test::HostDisturbance;
 use crate::error::MachineFault;
 use crate::job::FILE;
 use crate::mailbox::{ADDRESS, HEAD, Head, Mail};
@@ -23,7 +23,7 @@ pub(super) fn machine(
     task: &Task<'_>,
     directory: &Path,
     probe: &Probe,
-    host: Host,
+    host: HostDisturbance,
 ) -> Result<Machine, KernelError> {
     let file = directory.join("job.json");
     fs::write(&file, task.job).map_err(|e| KernelError::file("write", &file, e))?;
@@ -32,11 +32,11 @@ pub(super) fn machine(
     let pace = probe.pace(task.root.is_some());
     let mut machine =
         Machine::start(&arguments.map(str::to_owned), &[state], task, directory, (probe, pace), host)?;
-    // QEMU would wait for ever for an empty file.
+    // QEMU would wait forever for an empty file.
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
-        return Err(refused("migrate-incoming", &format!("{} is gone", state.display())));
+        return Err(refused("migrate-incoming", &format!("{} is missing or empty", state.display())));
     }
-    prepare(&mut machine, task)?;
+    set_capabilities(&mut machine, task)?;
     machine.execute("migrate-incoming", &json!({ "uri": source(state)? }))?;
     let mut ended = Value::Null;
     machine.wait_for("restoring", |event, data| {
@@ -56,8 +56,9 @@ pub(super) fn machine(
     Ok(machine)
 }
 
-/// Excludes memory that is backed by a file, the root and the shared memory, from a snapshot, and enables progress events of QEMU.
-pub(super) fn prepare(machine: &mut Machine, task: &Task<'_>) -> Result<(), KernelError> {
+/// Excludes memory that is backed by a file (the root and the shared memory) from a snapshot, and enables QEMU's events about the progress
+/// of saving and loading.
+pub(super) fn set_capabilities(machine: &mut Machine, task: &Task<'_>) -> Result<(), KernelError> {
     let wanted = [("events", true), ("x-ignore-shared", task.root.is_some() || task.is_interactive)];
     let wanted = wanted.map(|(capability, state)| json!({ "capability": capability, "state": state }));
     machine.execute("migrate-set-capabilities", &json!({ "capabilities": wanted })).map(drop)
@@ -72,8 +73,8 @@ fn refused(command: &str, said: &str) -> KernelError {
     MachineFault::Refused { command: command.to_owned(), said: said.to_owned() }.into()
 }
 
-/// Runs the guest until it ends, while `goes_on` is true; returns its mail.
-pub(super) fn to_the_end(
+/// Runs the guest until it ends, as long as `goes_on` returns true; returns its mail.
+pub(super) fn run_to_end(
     machine: &mut Machine,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Mail, KernelError> {

@@ -17,19 +17,19 @@ use super::snapshot_path::{add, quoted, snapshot_directory, text};
 use super::{lockstep, restore, verdict};
 use crate::cache_lock::{lock_exclusive, prune};
 use crate::engine::contract::Task;
-use crate::engine::self_test::{self, Host};
+use crate::engine::self_test::{self, HostDisturbance};
 use crate::image::Image;
 use crate::initial_files::initramfs;
 use crate::mailbox::Mail;
-use crate::{KernelError, Stepping, scratch};
+use crate::{KernelError, StepExactness, scratch};
 
 /// The longest duration of a boot, which takes a few seconds.
 const BOOT: Duration = Duration::from_secs(180);
-/// The longest time until the end of a snapshot has been written, and the interval of the checks.
+/// The longest time until the end of a snapshot has been written.
 const WRITING: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(20);
 /// The number of snapshots that stay in the cache.
-const KEPT: usize = 6;
+const MAX_ENTRIES: usize = 6;
 
 /// A guest that waits for a job.
 #[derive(Debug, Clone)]
@@ -56,8 +56,8 @@ impl Snapshot {
             ProcessorSpeed::ONE.clock().join(" "),
         ]
         .join("\n");
-        // The library changes the time at which the boot ends.
-        let library = if probe.stepping == Stepping::Exact { lockstep::LIBRARY } else { &[] };
+        // The library is part of the name, because it changes the time at which the boot ends.
+        let library = if probe.stepping == StepExactness::Exact { lockstep::LIBRARY } else { &[] };
         let mut digester = Digester::new();
         let parts = [&octets, &initramfs, settings.as_bytes(), library];
         parts.into_iter().for_each(|part| add(&mut digester, part));
@@ -92,14 +92,14 @@ impl Snapshot {
             &task,
             work.path(),
             (probe, ProcessorSpeed::ONE),
-            Host::AsItIs,
+            HostDisturbance::None,
         )?;
         machine.run_until_paused("booting", &mut || true)?;
-        restore::prepare(&mut machine, &task)?;
+        restore::set_capabilities(&mut machine, &task)?;
         machine.execute("migrate-set-parameters", &json!({ "max-bandwidth": 1_u64 << 40 }))?;
         let part = work.path().join("part");
         let (part, whole) = (quoted(&part)?, quoted(&fresh)?);
-        // QEMU finishes before the file is complete; the new name shows that it is.
+        // The command renames the file when it is complete, which is after QEMU has finished.
         let uri = format!("exec:cat > {part} && mv {part} {whole}");
         machine.execute("migrate", &json!({ "uri": uri }))?;
         let mut patience = WRITING;
@@ -120,16 +120,16 @@ impl Snapshot {
             std::thread::park_timeout(STEP);
         }
         drop(machine);
-        if probe.stepping == Stepping::Exact {
+        if probe.stepping == StepExactness::Exact {
             let answer = |job: &[u8], host| answer(&fresh, &Task { job, ..task }, probe, host);
             verdict::record(probe, probe.pace(task.root.is_some()), self_test::differs(answer)?)?;
         }
         fs::rename(&fresh, &self.state).map_err(|e| KernelError::file("create", &self.state, e))?;
-        prune(&snapshot_directory, KEPT, |path| path.extension().is_some_and(|end| end == "state"));
+        prune(&snapshot_directory, MAX_ENTRIES, |path| path.extension().is_some_and(|end| end == "state"));
         Ok(())
     }
 
-    /// Returns the edition of the file, which another process may replace.
+    /// Returns the edition of the file, which changes when another process replaces it.
     pub(super) fn edition(&self) -> Option<Edition> {
         let file = fs::metadata(&self.state).ok()?;
         Some((file.ino(), file.mtime(), file.mtime_nsec()))
@@ -145,11 +145,11 @@ impl Snapshot {
     }
 }
 
-/// Returns the answer to a task of a machine restored from `state`.
-fn answer(state: &Path, task: &Task<'_>, probe: &Probe, host: Host) -> Result<Mail, KernelError> {
+/// Returns the mail of a machine that was restored from `state` for a task.
+fn answer(state: &Path, task: &Task<'_>, probe: &Probe, host: HostDisturbance) -> Result<Mail, KernelError> {
     let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
     let mut machine = restore::machine(state, task, work.path(), probe, host)?;
-    restore::to_the_end(&mut machine, &mut || true)
+    restore::run_to_end(&mut machine, &mut || true)
 }
 
 /// Distinguishes a file from its successor of the same name: inode and modification time.

@@ -12,7 +12,7 @@ pub(super) fn snapshot_directory() -> PathBuf {
     cache().join("snapshots")
 }
 
-/// Adds `octets` with their length, so that two sequences with the same concatenation differ.
+/// Adds `octets` after their length, so that two sequences with the same concatenation have different digests.
 pub(super) fn add(digester: &mut Digester, octets: &[u8]) {
     digester.add(octets.len() as u64);
     digester.add_octets(octets);

@@ -1,5 +1,5 @@
-//! The result of the self-test of a QEMU version, library and speed: a file in the directory of snapshots if
-//! two runs differed. The test of the next snapshot writes or removes it.
+//! The result of the self-test of a QEMU version, library and speed: a file in the directory of snapshots if two runs differed. The test of
+//! the next snapshot writes or removes it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,10 +13,10 @@ use super::probe::Probe;
 use super::snapshot_path::{add, snapshot_directory};
 use crate::KernelError;
 
-/// Why stepping is not exact if the self-test failed.
+/// The reason for inexact stepping if the self-test failed.
 pub(super) const DIFFER: &str = "two runs of one job differ";
 
-/// Returns whether the self-test failed: two runs differed.
+/// Returns whether two runs of the last self-test differed.
 pub(super) fn has_failed(probe: &Probe, pace: ProcessorSpeed) -> bool {
     path(&snapshot_directory(), probe, pace).exists()
 }
@@ -50,16 +50,16 @@ fn path(snapshot_directory: &Path, probe: &Probe, pace: ProcessorSpeed) -> PathB
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Stepping;
+    use crate::StepExactness;
 
     #[test]
-    fn a_verdict_counts_for_its_qemu_until_the_next() {
+    fn a_result_of_the_self_test_is_valid_until_the_next() {
         let place = tempfile::tempdir().unwrap();
         let probe = |edition: &str| Probe {
             version: "7.2.22".to_owned(),
             edition: edition.to_owned(),
-            stepping: Stepping::Exact,
-            can_hurry: true,
+            stepping: StepExactness::Exact,
+            supports_other_speeds: true,
         };
         let [this, other] =
             ["this", "other"].map(|edition| path(place.path(), &probe(edition), ProcessorSpeed::ONE));

@@ -12,8 +12,8 @@ use crate::cache_lock::{lock_exclusive, lock_shared, prune};
 use crate::initial_files::InitialFiles;
 use crate::{KernelError, replace, scratch};
 
-/// Entries that stay in the cache.
-const KEPT: usize = 6;
+/// The number of entries that stay in the cache.
+const MAX_ENTRIES: usize = 6;
 
 /// A directory from which guests boot.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl BootDirectory {
     pub(super) fn of(files: &InitialFiles) -> Result<Self, KernelError> {
         let guests = cache().join("guests");
         let place = guests.join(digest(files));
-        // One process creates it while the others wait: it must not be replaced while a guest boots from it.
+        // One process creates the directory while the others wait: it must not be replaced while a guest boots from it.
         let _lock = lock_exclusive(&guests)?;
         if !files.is_in(&place) {
             let work = scratch::directory(&guests, "fresh")?;
@@ -37,7 +37,7 @@ impl BootDirectory {
             replace::directory(&fresh, &place)?;
         }
         let lock = lock_shared(&place).map_err(|e| KernelError::file("read", &place, e))?;
-        // Makes it the newest entry; an error is ignored.
+        // The current time makes it the newest entry; an error is ignored.
         let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
         let _ = utimensat(
             CWD,
@@ -45,7 +45,7 @@ impl BootDirectory {
             &Timestamps { last_access: now, last_modification: now },
             AtFlags::empty(),
         );
-        prune(&guests, KEPT, is_one);
+        prune(&guests, MAX_ENTRIES, is_boot_directory);
         Ok(Self { place, _lock: lock })
     }
 }
@@ -57,7 +57,7 @@ fn digest(files: &InitialFiles) -> String {
 }
 
 /// Returns whether a path has the name of such a directory.
-fn is_one(path: &Path) -> bool {
+fn is_boot_directory(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     name.iter().all(u8::is_ascii_hexdigit)
 }
@@ -67,13 +67,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_beginning_has_another_name() {
+    fn the_snapshot_path_depends_on_all_inputs() {
         let files = |octets: &[u8]| InitialFiles {
             directories: vec!["dev".to_owned()],
             files: vec![("lib/loader".to_owned(), octets.to_vec())],
         };
         let (one, other) = (digest(&files(b"12345")), digest(&files(b"54321")));
         assert_ne!(one, other);
-        assert!(is_one(Path::new(&one)) && !is_one(Path::new("fresh-1-x")) && !is_one(Path::new("lock")));
+        assert!(
+            is_boot_directory(Path::new(&one))
+                && !is_boot_directory(Path::new("fresh-1-x"))
+                && !is_boot_directory(Path::new("lock"))
+        );
     }
 }

@@ -34,7 +34,7 @@ impl HostResources {
         Ok(Self { memory: memory(size), root_directory })
     }
 
-    /// Returns the directory of the guest's memory, in which no other process sees the file.
+    /// Returns the directory of the guest's memory, whose file no other process can see.
     pub(super) fn memory<'d>(&'d self, directory: &'d Path) -> &'d Path {
         self.memory.as_ref().map_or(directory, TempDir::path)
     }
@@ -48,8 +48,8 @@ impl HostResources {
     }
 }
 
-/// Creates a directory in memory, if there is room and files there may be executed, which containers often forbid. Each run has its
-/// own, so that it does not see those of other runs.
+/// Creates a directory in memory. Returns `None` if there is too little space, or if files there must not be executed, which containers
+/// often forbid. Each run has its own, so that it does not see those of other runs.
 fn memory(size: u64) -> Option<TempDir> {
     let shared = Path::new(SHARED);
     let fits = |system: Statvfs| {
@@ -59,9 +59,9 @@ fn memory(size: u64) -> Option<TempDir> {
     statvfs(shared).is_ok_and(fits).then(|| scratch::directory(shared, "hol-memory").ok())?
 }
 
-/// Links the root image into a directory that the run in `directory` cannot write.
+/// Links the root image into a directory to which the process of the run cannot write.
 fn link_root(root: &Root, directory: &Path) -> Result<TempDir, KernelError> {
-    // A hard link has to be on the same file system.
+    // A hard link has to be on the same file system as the file.
     let root_directory = scratch::directory(&cache().join("runs"), "hol-run")?;
     let (image, link) = (root_directory.path().join(ROOT), directory.join(READ_ONLY));
     fs::hard_link(root.image(), &image).map_err(|e| KernelError::file("create", &image, e))?;

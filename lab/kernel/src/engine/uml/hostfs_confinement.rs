@@ -11,9 +11,9 @@ use crate::cache_lock::lock_shared;
 use crate::engine::confinement;
 use crate::engine::contract::Task;
 use crate::initial_files::InitialFiles;
-use crate::program::parts;
+use crate::program::guest_files;
 
-/// The first process: it mounts the whole host, and the run's directory.
+/// The script that runs as the first process: it mounts the whole host, and the run's directory.
 const INIT: &str = "#!/bin/sh
 mount -t hostfs -o /../../../../../../../.. all /all && mount -t hostfs own /own || echo no mount
 read secret </all/$OTHER/secret && echo stolen
@@ -22,7 +22,7 @@ echo new >/all/$OTHER/new && echo created
 echo mine >/own/mine && read mine </own/mine && echo own: $mine
 ";
 
-/// Returns what boots it from `place`, with `other` as a directory of another user.
+/// Returns a bootable kernel whose guest boots from `place` and runs [`INIT`]; `other` is a directory of another user.
 fn bootable(image: &Image, place: &Path, other: &Path) -> Bootable {
     let init = INIT.replace("$OTHER", &other.display().to_string());
     let mut initial_files = InitialFiles {
@@ -30,7 +30,7 @@ fn bootable(image: &Image, place: &Path, other: &Path) -> Bootable {
         files: vec![("init".to_owned(), init.into_bytes())],
     };
     for program in ["bin/sh", "bin/mount"] {
-        initial_files.files.extend(parts(&Path::new("/").join(program), program).unwrap());
+        initial_files.files.extend(guest_files(&Path::new("/").join(program), program).unwrap());
     }
     initial_files.write_to(place).unwrap();
     let boot_directory = BootDirectory { place: place.to_owned(), _lock: lock_shared(place).unwrap() };

@@ -13,11 +13,11 @@ use crate::engine::interactive::{InteractiveGuest, exit_reason};
 use crate::hostfs::{INTERRUPT_COUNT, MESSAGE, MESSAGE_COUNT, STEP, TURN_COUNT};
 
 /// Interval of the checks for a new message.
-const LOOK: Duration = Duration::from_millis(1);
+const CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// An interactive guest. Dropping it ends the guest.
 ///
-/// Messages are in files of the run's directory that exist from the start: looking for a missing file takes the guest's kernel a
+/// Messages are in files of the run's directory that exist from the start, because looking up a missing file takes the guest's kernel a
 /// microsecond.
 #[derive(Debug)]
 pub(super) struct Guest {
@@ -72,7 +72,7 @@ impl InteractiveGuest for Guest {
     fn next_message(&mut self) -> Result<Option<Vec<u8>>, KernelError> {
         let said = self.work.path().join(MESSAGE_COUNT);
         if fs::metadata(&said).map_err(|e| KernelError::file("read", &said, e))?.len() == self.messages_read {
-            return if self.process.has_ended(LOOK) { Err(self.end()) } else { Ok(None) };
+            return if self.process.has_ended(CHECK_INTERVAL) { Err(self.end()) } else { Ok(None) };
         }
         self.process.set_paused(true);
         self.messages_read += 1;

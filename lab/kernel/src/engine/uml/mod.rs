@@ -26,7 +26,7 @@ use super::interactive::InteractiveGuest;
 use crate::hostfs::JOB;
 use crate::image::Image;
 use crate::initial_files::InitialFiles;
-use crate::{KernelError, Provenance, Stepping, scratch};
+use crate::{KernelError, Provenance, StepExactness, scratch};
 use boot_directory::BootDirectory;
 use host_resources::PROCESSORS;
 use interactive::Guest;
@@ -37,12 +37,12 @@ use process::Process;
 pub(super) struct Uml;
 
 impl Engine for Uml {
-    /// The kernel is the machine, and computing takes no time.
+    /// Returns the provenance. Stepping is always exact: the kernel is the machine, and computing takes no virtual time.
     fn provenance(&self, image: &Image, with_programs: bool) -> Result<Provenance, KernelError> {
         Ok(of(image, with_programs))
     }
 
-    /// Supports everything that a kernel can do.
+    /// Accepts every scenario: User-Mode Linux supports everything that a kernel can do.
     fn check(&self, _: &Scenario, _: &Image) -> Result<(), KernelError> {
         Ok(())
     }
@@ -65,7 +65,7 @@ fn of(image: &Image, with_programs: bool) -> Provenance {
     Provenance {
         engine: "uml".to_owned(),
         version: image.version().to_owned(),
-        stepping: Stepping::Exact,
+        stepping: StepExactness::Exact,
         instructions_per_ns: None,
         exposed: with_programs
             .then(|| fs::read_to_string(PROCESSORS).unwrap_or_default())
@@ -73,7 +73,7 @@ fn of(image: &Image, with_programs: bool) -> Provenance {
     }
 }
 
-/// Returns what programs see of a host with this /proc/cpuinfo, if it cannot make `cpuid` fault: the processor on which they run, and the
+/// Returns what programs see of a host with this /proc/cpuinfo if it cannot make `cpuid` fault: the model of the processor, and the
 /// processor's random numbers.
 fn exposed(processors: &str) -> Option<String> {
     let can_hide = processors.split_whitespace().any(|flag| flag == "cpuid_fault");
@@ -125,7 +125,7 @@ mod tests {
     use super::exposed;
 
     #[test]
-    fn what_a_host_cannot_hide_is_told() {
+    fn visible_processor_properties_are_reported() {
         assert_eq!(exposed("flags\t\t: fpu tsc cpuid_fault avx2\n"), None);
         assert_eq!(exposed("flags\t\t: fpu cpuid avx2\n").as_deref(), Some("cpuid of the host"));
     }

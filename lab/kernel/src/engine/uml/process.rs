@@ -27,14 +27,14 @@ const MEMORY: u64 = 512;
 /// The memory of a guest that runs programs, in MiB.
 pub(super) const WITH_PROGRAMS: u64 = 1024;
 
-/// The link to the guest's initial file system, in the run's directory.
+/// The name of the link to the guest's initial file system, in the run's directory.
 pub(super) const SYSTEM: &str = "system";
 
-/// The file with its console output there, and with earlier messages.
+/// The name of the file with the guest's console output and with earlier messages, in the run's directory.
 const CONSOLE: &str = "console.log";
 const MESSAGES: &str = "uml.log";
 
-/// Its message there if it gets no terminal of the host, which it does not need.
+/// A message of the kernel in the console file if it gets no terminal of the host, which it does not need.
 const NO_TERMINAL: &str = "check_one_sigio failed";
 
 /// 2020-01-01, in ns since 1970: the date of QEMU's clock.
@@ -50,9 +50,8 @@ pub(super) struct Process {
     _host_resources: HostResources,
 }
 
-/// Returns the kernel's command line: computing takes no virtual time, a date, and one console. The kernel mixes all of it into its
-/// random numbers, so paths are relative to the run's directory, outside of which the guest opens nothing; hostfs needs an absolute
-/// path.
+/// Returns the kernel's command line: computing takes no virtual time, a fixed date, and one console. The kernel mixes all of it into its
+/// random numbers, so paths are relative to the run's directory, outside of which the guest opens nothing; hostfs needs an absolute path.
 fn command_line(memory: u64) -> [String; 15] {
     [
         format!("mem={memory}M"),
@@ -85,7 +84,7 @@ impl Process {
             let path = directory.join(name);
             File::create(&path).map_err(|e| KernelError::file("create", &path, e))
         };
-        let processor = Processor::take();
+        let processor = Processor::reserve();
         let mut command = Command::new(linux);
         let size = task.root.map_or(MEMORY, |_| WITH_PROGRAMS);
         command.args(command_line(size)).current_dir(directory);
@@ -93,7 +92,7 @@ impl Process {
         command.stdin(Stdio::null()).stdout(file(CONSOLE)?).stderr(file(MESSAGES)?);
         let host_resources = HostResources::prepare(directory, size, task)?;
         command.env_clear().env("TMPDIR", host_resources.memory(directory));
-        settle(&mut command, &processor);
+        pin(&mut command, &processor);
         let rules = host_resources.access_rules(linux, system, directory);
         confine(&mut command, &rules).map_err(|e| KernelError::file("confine", linux, e))?;
         let child = ChildProcess::start(&mut command).map_err(run)?;
@@ -111,7 +110,7 @@ impl Process {
         self.child.end().map_err(|e| KernelError::file("wait for what runs in", &self.directory, e))
     }
 
-    /// Returns the mail that the guest leaves at its end, as long as `goes_on` returns true.
+    /// Waits until the guest ends, as long as `goes_on` returns true; returns its mail.
     pub(super) fn last_mail(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<Mail, KernelError> {
         let status = self.wait(goes_on)?;
         mail(&self.directory.join(MAIL)).map_err(|problem| {
@@ -138,26 +137,26 @@ impl Process {
         Console::new(lines.collect::<String>().as_bytes())
     }
 
-    /// Returns the last message from before it had a console.
+    /// Returns the last message that the kernel printed before it had a console.
     fn messages(&self) -> String {
         let said = fs::read_to_string(self.directory.join(MESSAGES)).unwrap_or_default();
         said.lines().last().map(|line| format!(" ({line})")).unwrap_or_default()
     }
 }
 
-/// Reads the guest's mail; an error says what is wrong.
+/// Reads the guest's mail from a file; the error is a sentence.
 fn mail(path: &Path) -> Result<Mail, String> {
-    let octets = fs::read(path).map_err(|_| "left no mail".to_owned())?;
+    let octets = fs::read(path).map_err(|_| "wrote no result".to_owned())?;
     Mail::from_octets(&octets)
-        .map_err(|_| format!("left a result that is truncated after {} octets", octets.len()))
+        .map_err(|_| format!("wrote a result that is truncated after {} octets", octets.len()))
 }
 
-/// Pins it to the processor, and disables address space randomisation, on which the size of its memory depends.
+/// Pins the process to the processor, and disables address space randomisation, on which the size of its memory depends.
 #[expect(
     unsafe_code,
     reason = "between fork and exec only system calls are made, which are async-signal-safe"
 )]
-fn settle(command: &mut Command, processor: &Processor) {
+fn pin(command: &mut Command, processor: &Processor) {
     let processor = processor.set();
     // SAFETY: the closure allocates nothing and calls nothing but sched_setaffinity(2) and personality(2).
     unsafe {

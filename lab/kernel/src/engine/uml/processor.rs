@@ -6,24 +6,24 @@ use std::sync::{Mutex, PoisonError};
 use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu};
 use nix::unistd::Pid;
 
-/// The processors of the runs in progress.
-static TAKEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+/// The processors of the runs in progress, one entry per run.
+static RESERVED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 /// A processor of this host that is reserved for a run.
 #[derive(Debug)]
 pub(super) struct Processor(usize);
 
 impl Processor {
-    /// Reserves the processor with the fewest runs of this process; of several the one on which the host runs this thread.
-    pub(super) fn take() -> Self {
-        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Reserves the processor with the fewest runs of this process; if there are several, the one on which the host runs this thread.
+    pub(super) fn reserve() -> Self {
+        let mut taken = RESERVED.lock().unwrap_or_else(PoisonError::into_inner);
         let here = sched_getcpu().unwrap_or(0);
-        let chosen = choose(&ours(), here, &taken);
+        let chosen = choose(&allowed_processors(), here, &taken);
         taken.push(chosen);
         Self(chosen)
     }
 
-    /// Returns the set for sched_setaffinity(2).
+    /// Returns the processor as a set for sched_setaffinity(2).
     pub(super) fn set(&self) -> nix::Result<CpuSet> {
         let mut set = CpuSet::new();
         set.set(self.0)?;
@@ -33,7 +33,7 @@ impl Processor {
 
 impl Drop for Processor {
     fn drop(&mut self) {
-        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = RESERVED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = taken.iter().position(|processor| *processor == self.0) {
             taken.swap_remove(place);
         }
@@ -41,14 +41,15 @@ impl Drop for Processor {
 }
 
 /// Returns the processors on which this process may run.
-fn ours() -> Vec<usize> {
+fn allowed_processors() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
     (0..CpuSet::count()).filter(|processor| set.is_set(*processor).unwrap_or(false)).collect()
 }
 
-fn choose(ours: &[usize], here: usize, taken: &[usize]) -> usize {
+fn choose(allowed_processors: &[usize], here: usize, taken: &[usize]) -> usize {
     let runs = |processor: usize| taken.iter().filter(|taken| **taken == processor).count();
-    let chosen = ours.iter().copied().min_by_key(|processor| (runs(*processor), *processor != here));
+    let chosen =
+        allowed_processors.iter().copied().min_by_key(|processor| (runs(*processor), *processor != here));
     chosen.unwrap_or(here)
 }
 
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_beside_one_another_have_processors_of_their_own() {
+    fn simultaneous_runs_have_different_processors() {
         assert_eq!(choose(&[0, 2, 3], 2, &[]), 2);
         assert_eq!(choose(&[0, 2, 3], 2, &[2]), 0);
         assert_eq!(choose(&[0, 2, 3], 2, &[2, 0, 3, 3]), 2);
@@ -66,9 +67,9 @@ mod tests {
 
     #[test]
     fn a_processor_is_free_again_after_the_run() {
-        let here = || TAKEN.lock().unwrap().len();
+        let here = || RESERVED.lock().unwrap().len();
         let before = here();
-        let processor = Processor::take();
+        let processor = Processor::reserve();
         assert!(processor.set().unwrap().is_set(processor.0).unwrap());
         assert_eq!(here(), before + 1);
         drop(processor);

@@ -23,7 +23,7 @@ pub(in crate::guest) trait HostChannel: Debug {
         Err("this machine has no interactive channel; results arrive only when the job ends".into())
     }
 
-    /// Waits for the next step of a session, as JSON, while virtual time stands still. `None` at the end of the session.
+    /// Waits for the next step of a session, as JSON, while virtual time stands still. Returns `None` at the end of the session.
     fn next_step(&self) -> Result<Option<Vec<u8>>, GuestError> {
         Ok(None)
     }
@@ -40,7 +40,7 @@ pub(in crate::guest) trait HostChannel: Debug {
     fn shut_down(&self) -> Result<(), GuestError>;
 }
 
-/// Encodes a mail; one that is too long is replaced by an error.
+/// Encodes the mail; replaces one that is too long with an error.
 pub(super) fn encode(mail: &Mail) -> Result<Vec<u8>, GuestError> {
     let octets = mail.to_octets().or_else(|problem| JobResult::failure(&problem).to_octets());
     octets.map_err(|problem| problem.to_string().into())

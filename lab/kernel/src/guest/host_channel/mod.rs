@@ -8,13 +8,13 @@ mod uml;
 
 pub(super) use qemu::await_root;
 
-use super::variables::{HERE, MARK, UML};
+use super::variables::{LOCAL_KERNEL, MARK, UML};
 pub(super) use contract::HostChannel;
 
 /// Returns the channel of the engine that runs this guest, which [`MARK`] names.
 pub(super) fn current() -> &'static dyn HostChannel {
     match std::env::var(MARK).as_deref() {
-        Ok(HERE) => &stdio::StdioChannel,
+        Ok(LOCAL_KERNEL) => &stdio::StdioChannel,
         Ok(UML) => &uml::Uml,
         _ => &qemu::Qemu,
     }

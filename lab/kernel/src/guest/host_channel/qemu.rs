@@ -19,8 +19,8 @@ use crate::mailbox::{ADDRESS, Mail};
 use crate::modules;
 use crate::shared_memory::{self, FragmentKind, SharedMemory};
 
-/// The port of QEMU's pvpanic device, and the bit that reports a crash: the machine pauses at this very instruction, and may be resumed
-/// later.
+/// The port of QEMU's pvpanic device, and the bit that reports a crash: the machine pauses at this very instruction, and the host may
+/// resume it later.
 const PAUSE: (u64, u8) = (0x505, 1);
 
 /// The device with the image for the user's programs.
@@ -28,7 +28,7 @@ const ROOT_DEVICE: &str = "/dev/pmem0";
 /// blkdev: drops the cached content of a device.
 const BLKFLSBUF: c_ulong = 0x1261;
 
-/// Number of gates passed, and of interrupts by the host.
+/// Number of gates passed.
 static PASSED: AtomicUsize = AtomicUsize::new(0);
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 
@@ -60,7 +60,7 @@ impl HostChannel for Qemu {
         fs::read(&path).map_err(|e| format!("cannot read the job from {path}: {e}").into())
     }
 
-    /// Drops the cached content of the device: the machine booted with another image.
+    /// Drops the cached content of the device first, because the machine booted with another image.
     fn root_device(&self) -> Result<&'static str, GuestError> {
         let device = File::open(ROOT_DEVICE).map_err(|e| format!("{ROOT_DEVICE}: {e}"))?;
         #[expect(unsafe_code, reason = "this request has no safe wrapper")]
@@ -80,10 +80,10 @@ impl HostChannel for Qemu {
         })
     }
 
-    /// Takes the step that the host wrote before it opened the gate.
+    /// Returns the step that the host wrote before it opened the gate.
     fn next_step(&self) -> Result<Option<Vec<u8>>, GuestError> {
         let shared_memory = shared_memory()?;
-        // An interrupt that comes too late for a step is dropped.
+        // An interrupt that arrived after the previous step had ended is dropped.
         INTERRUPTS.store(shared_memory.interrupts()?, Ordering::Relaxed);
         Ok(shared_memory.take(&[FragmentKind::Step])?.map(|(_, step)| step))
     }
@@ -109,7 +109,7 @@ fn shared_memory() -> Result<SharedMemory, GuestError> {
     Ok(SharedMemory::at(shared_memory::ADDRESS, memory))
 }
 
-/// Waits at the next gate for the guest's turn.
+/// Waits at the next gate until it is the guest's turn.
 fn pass_gate() -> Result<(), GuestError> {
     let gate = shared_memory::GATES[PASSED.fetch_add(1, Ordering::Relaxed) % shared_memory::GATES.len()];
     put(gate, 0).map_err(|e| format!("cannot wait for the host: {e}").into())

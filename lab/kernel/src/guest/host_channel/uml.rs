@@ -15,12 +15,12 @@ use crate::mailbox::Mail;
 
 /// The mount point of the run's directory.
 const HOST: &str = "/host";
-/// The mount point of the read-only directory.
+/// The mount point of the directory with the root image, which is read-only.
 const LENT: &str = "/lent";
-/// The root image of the user's programs in it.
+/// The path of the root image of the user's programs in it.
 const IMAGE: &str = "/lent/root";
 
-/// Number of the guest's turns, and of interrupts by the host.
+/// Number of the guest's turns.
 static TURNS: AtomicU64 = AtomicU64::new(0);
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 
@@ -56,7 +56,7 @@ impl HostChannel for Uml {
 
     fn next_step(&self) -> Result<Option<Vec<u8>>, GuestError> {
         wait_for_turn()?;
-        // An interrupt that comes too late for a step is dropped.
+        // An interrupt that arrived after the previous step had ended is dropped.
         INTERRUPTS.store(fs::metadata(path_of(INTERRUPT_COUNT))?.len(), Ordering::Relaxed);
         Ok(Some(fs::read(path_of(STEP))?))
     }
@@ -68,7 +68,7 @@ impl HostChannel for Uml {
 
     fn send_result(&self, mail: &Mail) -> Result<(), GuestError> {
         let (octets, path) = (encode(mail)?, Path::new(HOST).join(MAIL));
-        // The end of the process leaves no time for what is still in memory.
+        // The end of the process leaves no time to write what is still in memory.
         let written =
             File::create(&path).and_then(|mut file| file.write_all(&octets).and_then(|()| file.sync_all()));
         written.map_err(|e| format!("cannot write to {}: {e}", path.display()).into())
@@ -79,7 +79,7 @@ impl HostChannel for Uml {
     }
 }
 
-/// Mounts the run's directory, or the target of a link in it.
+/// Mounts the run's directory at `place`, or the target of a link in it.
 fn mount_hostfs(place: &str, link: Option<&str>) -> Result<(), GuestError> {
     mount(Some("host"), place, Some("hostfs"), MsFlags::empty(), link)
         .map_err(|e| format!("cannot mount {place}: {e}").into())
@@ -89,8 +89,8 @@ fn path_of(name: &str) -> PathBuf {
     Path::new(HOST).join(name)
 }
 
-/// Polls a file of the host until it is the guest's turn. This takes no virtual time as long as the file exists, and keeps all
-/// other threads of the guest from running; the host stops the process meanwhile.
+/// Polls a file of the host until it is the guest's turn. This takes no virtual time as long as the file exists, and keeps all other
+/// threads of the guest from running; the host pauses the process meanwhile.
 fn wait_for_turn() -> Result<(), GuestError> {
     let turn = TURNS.fetch_add(1, Ordering::Relaxed) + 1;
     while fs::metadata(path_of(TURN_COUNT))?.len() < turn {

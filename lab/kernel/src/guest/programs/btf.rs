@@ -3,7 +3,7 @@
 const MAGIC: u16 = 0xeb9f;
 const FUNC: u32 = 12;
 
-/// Returns the id of the function called `name`; `None` if there is none, or if the data are malformed.
+/// Returns the id of the function called `name`; `None` if there is none, or if the data is malformed.
 pub(super) fn function(list: &[u8], name: &str) -> Option<u32> {
     let word = |at: usize| Some(u32::from_le_bytes(*list.get(at..)?.first_chunk()?));
     if u16::from_le_bytes(*list.first_chunk()?) != MAGIC {
@@ -13,7 +13,7 @@ pub(super) fn function(list: &[u8], name: &str) -> Option<u32> {
     let (head, length) = (head?, length?);
     let (mut at, strings) = (head.checked_add(types?)?, head.checked_add(strings?)?);
     let end = at.checked_add(length)?;
-    // 0 is void, and not listed.
+    // The numbers of types start at 1: 0 is void, and not in the list.
     let mut number = 1;
     while at < end {
         let (own, info) = (word(at)? as usize, word(at + 4)?);
@@ -31,7 +31,7 @@ fn is_called(string: &[u8], name: &str) -> bool {
     string.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
 }
 
-/// Returns the octets of a type after its first three words.
+/// Returns the number of octets of a type that follow its first three words.
 const fn behind(kind: u32, count: usize) -> Option<usize> {
     match kind {
         // PTR, FWD, TYPEDEF, VOLATILE, CONST, RESTRICT, FUNC, FLOAT, TYPE_TAG
@@ -52,7 +52,7 @@ const fn behind(kind: u32, count: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Each type: the place of its name, its kind, words behind.
+    /// Encodes types from the offset of each name, the kind, and the number of words that follow.
     fn list(types: &[(u32, u32, usize)], strings: &[u8]) -> Vec<u8> {
         let body: Vec<u32> = types
             .iter()
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_has_no_functions() {
+    fn malformed_type_information_has_no_functions() {
         let whole = list(&[(1, 31 << 24, 0)], b"\0a\0");
         assert_eq!(function(&whole, "a"), None);
         assert!((0..whole.len()).all(|length| function(&whole[..length], "a").is_none()));

@@ -1,4 +1,4 @@
-//! The container of a node: its file system, which is its own and writable, and its namespaces. namespaces(7)
+//! The container of a node: its own writable file system and its namespaces. namespaces(7)
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -14,9 +14,9 @@ use super::init_process::PidNamespace;
 use crate::guest::GuestError;
 use crate::root::{NODES, SHARED};
 
-/// Where the root is mounted.
+/// The mount point of the root.
 const LOWER: &str = "/lower";
-/// Directory in which the changes of the nodes are mounted.
+/// The directory in which the changes of the nodes are mounted.
 pub(super) const CONTAINERS: &str = "/places";
 
 /// A network namespace, for setns(2).
@@ -36,15 +36,15 @@ pub(super) struct Container {
 /// Mounts the root of all nodes from `source`, with a writable layer for their changes.
 pub(super) fn mount_root(source: &str) -> Result<(), GuestError> {
     fs::create_dir_all(LOWER)?;
-    put(Some(source), LOWER, "erofs", MsFlags::MS_RDONLY, None)?;
+    mount_at(Some(source), LOWER, "erofs", MsFlags::MS_RDONLY, None)?;
     fs::create_dir_all(CONTAINERS)?;
-    put(Some("places"), CONTAINERS, "tmpfs", MsFlags::empty(), Some("size=60%"))
+    mount_at(Some("places"), CONTAINERS, "tmpfs", MsFlags::empty(), Some("size=60%"))
 }
 
 impl Container {
     /// Creates the container of a node in its network, with `hosts` as its /etc/hosts.
     pub(super) fn make(node: &str, network: &NetworkNamespace, hosts: &str) -> Result<Self, GuestError> {
-        // A thread that ends afterwards: it leaves the mounts of all others for new ones.
+        // In a thread that ends afterwards, so that the other threads keep their mount namespace.
         thread::scope(|scope| {
             let made = scope.spawn(|| set_up(node, network, hosts).map_err(|problem| problem.to_string()));
             let ([mount_namespace, uts_namespace, ipc_namespace], pid_namespace) =
@@ -87,33 +87,33 @@ fn set_up(
     let mut layers = vec![format!("{LOWER}/{NODES}/{node}"), format!("{LOWER}/{SHARED}")];
     layers.retain(|layer| Path::new(layer).is_dir());
     let options = format!("lowerdir={},upperdir={changes},workdir={work}", layers.join(":"));
-    put(Some("node"), &root, "overlay", MsFlags::empty(), Some(&options))?;
+    mount_at(Some("node"), &root, "overlay", MsFlags::empty(), Some(&options))?;
     for name in ["dev", "etc", "out", "proc", "run", "sys", "tmp"] {
         fs::create_dir_all(format!("{root}/{name}"))?;
     }
-    put(Some("sys"), &format!("{root}/sys"), "sysfs", MsFlags::empty(), None)?;
+    mount_at(Some("sys"), &format!("{root}/sys"), "sysfs", MsFlags::empty(), None)?;
     for (name, options) in [("dev", "mode=755"), ("dev/shm", "mode=1777"), ("run", "mode=755")] {
         let path = format!("{root}/{name}");
         fs::create_dir_all(&path)?;
-        put(Some(name), &path, "tmpfs", MsFlags::empty(), Some(options))?;
+        mount_at(Some(name), &path, "tmpfs", MsFlags::empty(), Some(options))?;
     }
     create_devices(&format!("{root}/dev"))?;
     fs::create_dir_all(format!("{root}/run/lock"))?;
-    // What the root has there may be a link to elsewhere.
+    // In the root, this path may be a link to another directory.
     for (name, text) in [("hosts", hosts), ("hostname", node), ("resolv.conf", "")] {
         let path = format!("{root}/etc/{name}");
         let _ = fs::remove_file(&path);
         fs::write(&path, text)?;
     }
-    // From here on no program sees the engine's channel to the host.
+    // Unmounted, so that no program sees the engine's channel to the host.
     for mount_point in ["/host", "/lent"] {
         let _ = umount2(mount_point, MntFlags::MNT_DETACH);
     }
     let namespaces = [open("mnt")?, open("uts")?, open("ipc")?];
-    Ok((namespaces, PidNamespace::begin(&format!("{root}/proc"))?))
+    Ok((namespaces, PidNamespace::start(&format!("{root}/proc"))?))
 }
 
-/// The devices that harm nobody. Documentation/admin-guide/devices.txt
+/// Creates the devices that any program may use. Documentation/admin-guide/devices.txt
 fn create_devices(directory: &str) -> Result<(), GuestError> {
     for (name, major, minor) in
         [("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0)]
@@ -132,7 +132,7 @@ fn create_devices(directory: &str) -> Result<(), GuestError> {
         symlink(target, format!("{directory}/{name}"))?;
     }
     fs::create_dir_all(format!("{directory}/pts"))?;
-    put(
+    mount_at(
         Some("pts"),
         &format!("{directory}/pts"),
         "devpts",
@@ -145,8 +145,8 @@ fn open(namespace: &str) -> Result<File, GuestError> {
     Ok(OpenOptions::new().read(true).open(format!("/proc/thread-self/ns/{namespace}"))?)
 }
 
-/// Mounts something; an error names what could not be mounted.
-pub(super) fn put(
+/// Mounts a file system; an error contains the mount point.
+pub(super) fn mount_at(
     source: Option<&str>,
     target: &str,
     kind: &str,

@@ -8,18 +8,18 @@ use nix::mount::MsFlags;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::container::put;
+use super::container::mount_at;
 use crate::guest::GuestError;
 
 /// The mount point of the control groups.
 pub(super) const CONTROL_GROUPS: &str = "/cells";
-/// A program that takes more memory than this is killed; the machine has 1 GiB.
+/// The memory limit of a program, which is killed if it takes more; the machine has 1 GiB.
 const MEMORY: &str = "640M";
 
 /// Mounts the tree of control groups.
 pub(super) fn mount_tree() -> Result<(), GuestError> {
     fs::create_dir_all(CONTROL_GROUPS)?;
-    put(Some("cells"), CONTROL_GROUPS, "cgroup2", MsFlags::empty(), None)?;
+    mount_at(Some("cells"), CONTROL_GROUPS, "cgroup2", MsFlags::empty(), None)?;
     let control = Path::new(CONTROL_GROUPS).join("cgroup.subtree_control");
     fs::write(&control, "+memory +pids").map_err(|e| format!("{}: {e}", control.display()).into())
 }
@@ -44,12 +44,11 @@ impl ControlGroup {
     }
 
     /// Sends SIGTERM to all processes of the group.
-    pub(super) fn ask_to_end(&self) -> Result<(), GuestError> {
+    pub(super) fn terminate(&self) -> Result<(), GuestError> {
         self.signal(Signal::SIGTERM).map(drop)
     }
 
-    /// Kills the processes of the group: at once, or before Linux 5.14 repeatedly, because new ones may have
-    /// been started.
+    /// Kills the processes of the group: at once, or before Linux 5.14 repeatedly, because they may have started new ones.
     pub(super) fn kill(&self) -> Result<(), GuestError> {
         const ROUNDS: u32 = 1000;
         const ROUND: Duration = Duration::from_millis(1);
@@ -66,11 +65,11 @@ impl ControlGroup {
         Err("they start processes faster than these can be killed; use Linux 5.14 or later".into())
     }
 
-    /// Sends a signal to all processes in it; returns whether there are any.
+    /// Sends a signal to all processes of the group; returns whether there are any.
     fn signal(&self, signal: Signal) -> Result<bool, GuestError> {
         let processes = fs::read_to_string(self.procs_file())?;
         for process in processes.lines() {
-            // It may have ended meanwhile.
+            // The process may have ended meanwhile.
             let _ = process.parse().map(|process| kill(Pid::from_raw(process), signal));
         }
         Ok(!processes.is_empty())
@@ -78,21 +77,21 @@ impl ControlGroup {
 
     /// Returns whether the group has no processes.
     pub(super) fn has_no_processes(&self) -> bool {
-        self.tells("cgroup.events", "populated").is_none_or(|populated| populated == 0)
+        self.read_number("cgroup.events", "populated").is_none_or(|populated| populated == 0)
     }
 
     /// Returns whether a process was killed because of the memory limit.
     pub(super) fn was_out_of_memory(&self) -> bool {
-        self.tells("memory.events", "oom_kill").is_some_and(|killed| killed > 0)
+        self.read_number("memory.events", "oom_kill").is_some_and(|killed| killed > 0)
     }
 
     /// Returns the processor time used, in µs.
     pub(super) fn processor(&self) -> u64 {
-        self.tells("cpu.stat", "usage_usec").unwrap_or(0)
+        self.read_number("cpu.stat", "usage_usec").unwrap_or(0)
     }
 
-    /// Returns the number after `key` in one of its files.
-    fn tells(&self, file: &str, key: &str) -> Option<u64> {
+    /// Returns the number after `key` in one of the group's files.
+    fn read_number(&self, file: &str, key: &str) -> Option<u64> {
         let text = fs::read_to_string(self.0.join(file)).ok()?;
         let (_, number) =
             text.lines().filter_map(|line| line.split_once(' ')).find(|(name, _)| *name == key)?;

@@ -16,7 +16,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::wait;
 
 use crate::guest::GuestError;
-use crate::guest::variables::{FIRST, MARK};
+use crate::guest::variables::{INIT_PROCESS, MARK};
 
 /// The PID namespace of a node. Its processes end with its init process.
 #[derive(Debug)]
@@ -26,12 +26,12 @@ pub(super) struct PidNamespace {
 }
 
 impl PidNamespace {
-    /// Starts the first process of a node, which is this program; this thread can have no other children afterwards. `proc` is the mount
+    /// Starts the first process of a node, which runs this program; this thread can have no other children afterwards. `proc` is the mount
     /// point of the node's proc(5).
-    pub(super) fn begin(proc: &str) -> Result<Self, GuestError> {
+    pub(super) fn start(proc: &str) -> Result<Self, GuestError> {
         unshare(CloneFlags::CLONE_NEWPID)?;
         let mut command = Command::new("/proc/self/exe");
-        command.arg0("init").env_clear().env(MARK, FIRST).stdin(Stdio::null());
+        command.arg0("init").env_clear().env(MARK, INIT_PROCESS).stdin(Stdio::null());
         mount_proc(&mut command, CString::new(proc)?);
         let first = command.spawn().map_err(|e| format!("cannot start a node's first process: {e}"))?;
         let namespace = File::open(format!("/proc/{}/ns/pid", first.id()))?;
@@ -46,28 +46,28 @@ impl PidNamespace {
 
     /// Starts a process in the PID namespace.
     pub(super) fn spawn(&self, command: &mut Command) -> io::Result<Child> {
-        // Whoever enters such a namespace has its children there from then on: a thread that ends afterwards.
+        // In a thread that ends afterwards: the children of a thread that enters a PID namespace are in that namespace from then on.
         thread::scope(|scope| {
             let spawned = scope.spawn(|| {
                 setns(&self.namespace, CloneFlags::CLONE_NEWPID)?;
                 command.spawn()
             });
-            spawned.join().map_err(|_| io::Error::other("the thread that starts it has ended"))?
+            spawned.join().map_err(|_| io::Error::other("the thread that starts a process has panicked"))?
         })
     }
 }
 
 impl Drop for PidNamespace {
-    /// Kills all processes; the first one ends when no other is left, which may be never.
+    /// Kills all processes. The first one ends only when no other is left, which may never happen.
     fn drop(&mut self) {
         let _ = self.first.kill();
     }
 }
 
-/// Mounts proc(5) in the child, because it shows the processes of the namespace in which it was mounted.
+/// Makes the child mount proc(5), because it shows the processes of the namespace in which it was mounted.
 fn mount_proc(command: &mut Command, path: CString) {
     #[expect(unsafe_code, reason = "a process mounts between fork and exec")]
-    // SAFETY: one system call, on strings that the closure owns; nothing is allocated.
+    // SAFETY: the closure makes one system call, on strings that it owns, and allocates nothing.
     unsafe {
         command.pre_exec(move || {
             let kind = c"proc".as_ptr();
@@ -79,11 +79,11 @@ fn mount_proc(command: &mut Command, path: CString) {
     }
 }
 
-/// Runs the first process.
+/// Runs the first process: reaps the others until it is killed.
 pub(crate) fn main() -> ExitCode {
     let mut child = SigSet::empty();
     child.add(Signal::SIGCHLD);
-    // Blocked before it looks, so that none is missed.
+    // The signal is blocked before the check for ended children, so that none is missed.
     if child.thread_block().is_err() {
         return ExitCode::FAILURE;
     }

@@ -1,9 +1,9 @@
 //! Runs the user's programs, each in the container of its node: services before the run, the others during it.
 //!
-//! `swap` gives their sockets the transport (`btf` finds where), `container` is the file system and the namespaces of a node,
-//! `init_process` its first process, `control_group` holds a program and all that it starts, `process` starts it, `run_state` starts
-//! and stops what is due, `ready` finds out whether a service can be used, `records` and `output` collect the results. `shell` runs
-//! command lines of an interactive session; `shell_state` passes directory and variables from one line to the next.
+//! `swap` gives their sockets the transport (`btf` finds the kernel's function for that), `container` is the file system and the namespaces
+//! of a node, `init_process` its first process, `control_group` holds a program and all that it starts, `process` starts it, `run_state`
+//! starts and stops programs that are due, `ready` checks whether a service is ready, `records` and `output` collect the results. `shell`
+//! runs command lines of an interactive session; `shell_state` passes directory and variables from one line to the next.
 
 mod btf;
 mod container;
@@ -40,9 +40,9 @@ use run_state::{describe, to_std};
 pub(super) use shell::Shell;
 use swap::ProtocolSwap;
 
-/// The longest time until a service is ready, and the interval of the checks.
-const PATIENCE: StdDuration = StdDuration::from_secs(30);
-const LOOK: StdDuration = StdDuration::from_millis(1);
+/// The longest time until a service is ready.
+const READY_LIMIT: StdDuration = StdDuration::from_secs(30);
+const CHECK_INTERVAL: StdDuration = StdDuration::from_millis(1);
 /// The time between SIGTERM and SIGKILL.
 const GRACE: StdDuration = StdDuration::from_secs(2);
 
@@ -60,11 +60,11 @@ impl<'s> Programs<'s> {
         set_timerslack(1)?;
         container::mount_root(host_channel::current().root_device()?)?;
         control_group::mount_tree()?;
-        let hosts = hosts(plan);
+        let hosts = hosts_file(plan);
         let mut containers = BTreeMap::new();
         for Program { node, .. } in &scenario.programs {
             if !containers.contains_key(node.as_str()) {
-                let id = plan.network.node(node).ok_or("a program has no node")?;
+                let id = plan.network.node(node).ok_or("the node of a program is not in the network")?;
                 containers.insert(node.as_str(), Container::make(node, &topology.node(id).file, &hosts)?);
             }
         }
@@ -79,21 +79,21 @@ impl<'s> Programs<'s> {
         for index in 0..self.scenario.programs.len() {
             let program = &self.scenario.programs[index];
             let Some(ready) = &program.ready else { continue };
-            wait(to_std(program.start));
+            wait(to_std(program.start))?;
             self.start(index)?;
             let (processes, containers) = (&mut self.processes, &self.containers);
-            let process = processes[index].as_mut().expect("it was started");
+            let process = processes[index].as_mut().expect("the service was started");
             let network = &containers[program.node.as_str()].network;
             let begin = Clock::now();
             while !ready::is_ready(ready, process, network)? {
                 let failed = process.poll_exit()?.and_then(|status| status.problem());
-                let late = (begin.elapsed() > PATIENCE)
-                    .then(|| format!("is not ready after {} s", PATIENCE.as_secs()));
+                let late = (begin.elapsed() > READY_LIMIT)
+                    .then(|| format!("is not ready after {} s", READY_LIMIT.as_secs()));
                 if let Some(problem) = failed.or(late) {
                     return Err(format!("{} {problem}{}", describe(program), process.stderr_clause()).into());
                 }
-                // Who has waited for long is not looked after as often: a look takes the machine a while.
-                wait(LOOK.max(begin.elapsed() / 100));
+                // The interval grows with the waiting time, because a check takes the machine a while.
+                wait(CHECK_INTERVAL.max(begin.elapsed() / 100))?;
             }
         }
         Ok(())
@@ -108,7 +108,7 @@ impl<'s> Programs<'s> {
         };
         while self.step(begin, limit, stop)? {}
         let ended = begin.elapsed();
-        self.overdue = self.awaited().filter(|index| !self.has_ended(*index)).collect();
+        self.overdue = self.awaited_programs().filter(|index| !self.has_ended(*index)).collect();
         self.end()?;
         let was_stopped = stop.is_some() && !self.overdue.is_empty();
         Ok((self.flow_run(epoch, ended, limit, was_stopped), self.collect_output(epoch)))
@@ -118,12 +118,12 @@ impl<'s> Programs<'s> {
     fn step(&mut self, begin: Clock, limit: StdDuration, stop: Option<&Stop>) -> Result<bool, GuestError> {
         let now = begin.elapsed();
         let next = self.start_and_stop_due(now)?.min(limit);
-        // Others may wait in vain for one that has failed.
+        // Other programs may wait in vain for one that has failed.
         let has_failed =
             |process: &Process| process.status().is_some_and(|status| status.problem().is_some());
         let is_over = self.processes.iter().flatten().any(has_failed);
-        // Beside a workload services last as long as that, whoever else has ended.
-        let is_done = stop.is_none() && self.awaited().all(|index| self.has_ended(index));
+        // Next to a workload, services run until it ends, even if all other programs have ended.
+        let is_done = stop.is_none() && self.awaited_programs().all(|index| self.has_ended(index));
         if is_over || is_done || now >= limit {
             return Ok(false);
         }
@@ -137,22 +137,22 @@ impl<'s> Programs<'s> {
         Ok(!raised)
     }
 
-    /// Asks running programs to end, and kills those that do not.
+    /// Sends SIGTERM to running programs, and kills those that do not end.
     fn end(&mut self) -> Result<(), GuestError> {
         let running = self.processes.iter_mut().flatten();
-        running.filter(|process| !process.was_asked).try_for_each(Process::ask_to_end)?;
+        running.filter(|process| !process.was_terminated).try_for_each(Process::terminate)?;
         let until = Clock::now() + GRACE;
         while self.processes.iter().flatten().any(|process| !process.has_no_processes())
             && Clock::now() < until
         {
-            wait(LOOK);
+            wait(CHECK_INTERVAL)?;
         }
         self.processes.iter_mut().flatten().try_for_each(Process::kill)
     }
 }
 
-/// The names and addresses of all nodes, for /etc/hosts.
-fn hosts(plan: &BuildableNetwork) -> String {
+/// Returns the content of /etc/hosts: the names and addresses of all nodes.
+fn hosts_file(plan: &BuildableNetwork) -> String {
     let names = plan.network.node_names();
     let nodes = (0..).map(NodeId).zip(names);
     let lines =

@@ -16,17 +16,17 @@ use super::run_state::Programs;
 
 /// The directory whose files the user receives.
 const OUT: &str = "out";
-/// Limit of these files in octets, all nodes together.
+/// The largest total size of these files of all nodes, in octets.
 const MOST: u64 = 32 << 20;
 
 /// The results of programs.
 #[derive(Debug, Default)]
 pub(in crate::guest) struct ProgramOutput {
-    /// How each program ended.
+    /// The result of each program.
     pub(in crate::guest) facts: Vec<ProgramResult>,
     /// A tar archive of the files that the nodes have in [`OUT`], each under the node's name.
     pub(in crate::guest) files: Vec<u8>,
-    /// Why files are missing, if they are.
+    /// Why files are missing; `None` if all files are there.
     pub(in crate::guest) caution: Option<String>,
 }
 
@@ -60,34 +60,40 @@ impl Programs<'_> {
         }
     }
 
-    /// The numbers that are there.
+    /// Returns the metrics of a program whose numbers were found.
     fn metrics(&self, program: &Program, process: &Process) -> BTreeMap<String, f64> {
         let container = &self.containers[program.node.as_str()];
         let number = |(name, reading): (&String, &MetricReader)| {
             let text = match &reading.from {
                 MetricSource::Stdout => process.stdout(),
                 MetricSource::Stderr => process.stderr(),
-                MetricSource::File(path) => read(container, path).ok()?,
+                MetricSource::File(path) => read_file(container, path).ok()?,
             };
             Some((name.clone(), reading.of(&String::from_utf8_lossy(&text))?))
         };
         program.metrics.iter().filter_map(number).collect()
     }
 
-    /// The archive; empty if no program has written anything there.
+    /// Returns a tar archive of the files in `/out`; empty if no program has written anything there.
     fn files(&self) -> Result<Vec<u8>, String> {
         let mut archive = Builder::new(Vec::new());
         archive.mode(HeaderMode::Deterministic);
         let mut left = MOST;
         for (node, container) in &self.containers {
-            add(&mut archive, &container.files().join(OUT), Path::new(node), &mut left)?;
+            add_files(&mut archive, &container.files().join(OUT), Path::new(node), &mut left)?;
         }
         if left == MOST { Ok(Vec::new()) } else { archive.into_inner().map_err(|e| e.to_string()) }
     }
 }
 
-/// Adds the files below `directory` under `name`, in the order of their names: links and devices might lead elsewhere.
-fn add(archive: &mut Builder<Vec<u8>>, directory: &Path, name: &Path, left: &mut u64) -> Result<(), String> {
+/// Adds the regular files below `directory` under `name`, in the order of their names. Links and devices are skipped, because they might
+/// lead elsewhere.
+fn add_files(
+    archive: &mut Builder<Vec<u8>>,
+    directory: &Path,
+    name: &Path,
+    left: &mut u64,
+) -> Result<(), String> {
     let said = |problem: io::Error| format!("{}: {problem}", name.display());
     let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = entries.map_err(said)?;
@@ -95,7 +101,7 @@ fn add(archive: &mut Builder<Vec<u8>>, directory: &Path, name: &Path, left: &mut
     for entry in entries {
         let (kind, name) = (entry.file_type().map_err(said)?, name.join(entry.file_name()));
         if kind.is_dir() {
-            add(archive, &entry.path(), &name, left)?;
+            add_files(archive, &entry.path(), &name, left)?;
         } else if kind.is_file() {
             let length = entry.metadata().map_err(said)?.len();
             let Some(rest) = left.checked_sub(length.max(1)) else {
@@ -108,8 +114,8 @@ fn add(archive: &mut Builder<Vec<u8>>, directory: &Path, name: &Path, left: &mut
     Ok(())
 }
 
-/// What a file of a node holds: no link leads out of there. openat2(2)
-fn read(container: &Container, path: &str) -> io::Result<Vec<u8>> {
+/// Returns the content of a node's file; links cannot lead out of the node. openat2(2)
+fn read_file(container: &Container, path: &str) -> io::Result<Vec<u8>> {
     let root = File::open(container.files())?;
     let how = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut file = File::from(openat2(root, path, how, Mode::empty(), ResolveFlags::IN_ROOT)?);

@@ -33,7 +33,7 @@ pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
 const DROPPED_CAPABILITIES: [libc::c_ulong; 6] = [16, 17, 19, 21, 22, 27];
 /// Octets of an output that are reported from its beginning, and as many from its end.
 const EXCERPT: usize = 32 << 10;
-/// A file that a program writes, its output among them, may have so many octets.
+/// The largest file that a program may write, including its output, in octets.
 const MAX_FILE: u64 = 256 << 20;
 /// Largest part of an output in a message, in octets.
 const CHUNK: usize = 1 << 20;
@@ -50,15 +50,15 @@ pub(super) struct Process {
     /// Wall-clock time of the start, in ns since 1970.
     pub(super) started: u64,
     status: Option<Status>,
-    /// Whether the program was asked to end.
-    pub(super) was_asked: bool,
+    /// Whether the program was sent a signal to end.
+    pub(super) was_terminated: bool,
 }
 
 /// How a program ended, and when.
 #[derive(Debug, Clone)]
 pub(super) struct Status {
     exit: ExitStatus,
-    was_asked: bool,
+    was_terminated: bool,
     /// Wall-clock time of the end, in ns since 1970.
     pub(super) at: u64,
 }
@@ -69,7 +69,7 @@ impl Process {
         let control_group = ControlGroup::new(number)?;
         let output = ["out", "err"].map(|name| Path::new(CONTAINERS).join(format!("{number}.{name}")));
         let words = program.command.words();
-        let (first, rest) = words.split_first().ok_or("it has no command")?;
+        let (first, rest) = words.split_first().ok_or("the program has no command")?;
         let variables: BTreeMap<String, String> = ENVIRONMENT
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into_iter()
@@ -77,7 +77,7 @@ impl Process {
             .collect();
         let mut command = Command::new(first);
         command.args(rest).env_clear().envs(variables).stdin(Stdio::null());
-        // Who opens its output anew goes on where it ends.
+        // Appending: a process that opens its output again continues at its end.
         let [stdout, stderr] =
             output.each_ref().map(|path| OpenOptions::new().append(true).create(true).open(path));
         command.stdout(stdout?).stderr(stderr?);
@@ -96,37 +96,37 @@ impl Process {
                 _ => format!("cannot start {first}: {problem}"),
             },
         })?;
-        let handle = Pid::from_raw(child.id().cast_signed()).ok_or("it has no number")?;
+        let handle = Pid::from_raw(child.id().cast_signed()).ok_or("the program has no process ID")?;
         let handle = pidfd_open(handle, PidfdFlags::empty())?;
-        let (reported, status, was_asked) = ([0; 2], None, false);
-        Ok(Self { child, handle, control_group, output, reported, started, status, was_asked })
+        let (reported, status, was_terminated) = ([0; 2], None, false);
+        Ok(Self { child, handle, control_group, output, reported, started, status, was_terminated })
     }
 
-    /// Returns the exit status of the program, if it has ended.
+    /// Returns how the program ended, if it has ended.
     pub(super) fn poll_exit(&mut self) -> io::Result<Option<&Status>> {
         if self.status.is_none()
             && let Some(exit) = self.child.try_wait()?
         {
-            self.status = Some(Status { exit, was_asked: self.was_asked, at: wall() });
+            self.status = Some(Status { exit, was_terminated: self.was_terminated, at: wall() });
         }
         Ok(self.status.as_ref())
     }
 
-    /// Returns the exit status, if [`poll_exit`](Self::poll_exit) has seen it.
+    /// Returns how the program ended, if [`poll_exit`](Self::poll_exit) has found that it has.
     pub(super) const fn status(&self) -> Option<&Status> {
         self.status.as_ref()
     }
 
-    /// Asks the program, and all processes that it has started, to end.
-    pub(super) fn ask_to_end(&mut self) -> Result<(), GuestError> {
+    /// Sends SIGTERM to the program and all processes that it has started.
+    pub(super) fn terminate(&mut self) -> Result<(), GuestError> {
         self.poll_exit()?;
-        self.was_asked = true;
-        self.control_group.ask_to_end()
+        self.was_terminated = true;
+        self.control_group.terminate()
     }
 
     /// Interrupts the program and all processes that it has started, as Ctrl-C does. termios(3)
     pub(super) fn interrupt(&self) {
-        // It is the leader of its group, and may have ended meanwhile.
+        // The program is the leader of its process group, and may have ended meanwhile.
         let _ = killpg(nix::unistd::Pid::from_raw(self.child.id().cast_signed()), Signal::SIGINT);
     }
 
@@ -156,13 +156,12 @@ impl Process {
         fs::read(&self.output[1]).unwrap_or_default()
     }
 
-    /// Returns standard output and standard error; of a long one only the start and the end.
+    /// Returns standard output and standard error, each shortened to its start and its end if it is long.
     pub(super) fn output(&self) -> [String; 2] {
         [self.stdout(), self.stderr()].map(|octets| excerpt(&octets))
     }
 
-    /// Returns what was written to standard output (0) or standard error (1) since the last call, up to the
-    /// size of a message.
+    /// Returns the octets written to standard output (0) or standard error (1) since the last call, up to the size of a message.
     pub(super) fn new_output(&mut self, output: usize) -> io::Result<Option<Vec<u8>>> {
         let file = File::open(&self.output[output])?;
         let mut new_output =
@@ -189,7 +188,7 @@ impl Process {
         has(self.stdout()) || has(self.stderr())
     }
 
-    /// Returns its last lines as a clause for an error message.
+    /// Returns the last lines of standard error as a clause for an error message.
     pub(super) fn stderr_clause(&self) -> String {
         if self.was_out_of_memory() {
             return "; it used more memory than the node has".to_owned();
@@ -198,11 +197,11 @@ impl Process {
         let said = if stderr.trim().is_empty() { stdout } else { stderr };
         let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join(" / ");
-        if last.is_empty() { String::new() } else { format!("; it said: {last}") }
+        if last.is_empty() { String::new() } else { format!("; its standard error: {last}") }
     }
 }
 
-/// Readable when it has ended.
+/// The descriptor becomes readable when the process has ended.
 impl AsFd for Process {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
@@ -218,7 +217,7 @@ impl Status {
 
     /// Returns an error if the program failed.
     pub(super) fn problem(&self) -> Option<String> {
-        let asked_for = self.was_asked && self.exit.signal() == Some(libc::SIGTERM);
+        let asked_for = self.was_terminated && self.exit.signal() == Some(libc::SIGTERM);
         (!self.exit.success() && !asked_for).then(|| format!("ended with {self}"))
     }
 }
@@ -247,8 +246,8 @@ fn enter_before_exec(
     let (root, directory) = (root?, directory?);
     let procs_file: RawFd = procs_file.as_raw_fd();
     #[expect(unsafe_code, reason = "a process enters namespaces between fork and exec")]
-    // SAFETY: only system calls are made, on descriptors that are open until the process was started, and on strings that the
-    // closure owns; nothing is allocated.
+    // SAFETY: the closure makes only system calls, on descriptors that stay open until the process was started, and on strings that it
+    // owns; it allocates nothing.
     unsafe {
         command.pre_exec(move || enter(procs_file, &namespaces, &root, &directory));
     }
@@ -259,7 +258,7 @@ fn enter_before_exec(
 fn enter(procs_file: RawFd, namespaces: &[RawFd], root: &CStr, directory: &CStr) -> io::Result<()> {
     let done = |result: libc::c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
     let limit = |most| libc::rlimit { rlim_cur: most, rlim_max: most };
-    // SAFETY: see the caller.
+    // SAFETY: the caller guarantees that the descriptors are open.
     unsafe {
         if libc::write(procs_file, c"0".as_ptr().cast(), 1) != 1 {
             return Err(io::Error::last_os_error());
@@ -269,7 +268,7 @@ fn enter(procs_file: RawFd, namespaces: &[RawFd], root: &CStr, directory: &CStr)
         }
         done(libc::chroot(root.as_ptr()))?;
         done(libc::chdir(directory.as_ptr())).or_else(|_| done(libc::chdir(c"/".as_ptr())))?;
-        // Capabilities that reach beyond the node: mounts, devices, modules, other processes. capabilities(7)
+        // Capabilities that affect more than the node: mounts, devices, modules, other processes. capabilities(7)
         for capability in DROPPED_CAPABILITIES {
             done(libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0))?;
         }
@@ -280,7 +279,7 @@ fn enter(procs_file: RawFd, namespaces: &[RawFd], root: &CStr, directory: &CStr)
     Ok(())
 }
 
-/// Of more than twice [`EXCERPT`] octets the first and the last.
+/// Returns the text of the octets, shortened to the first and the last [`EXCERPT`] octets if there are more than twice as many.
 fn excerpt(octets: &[u8]) -> String {
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
     if octets.len() <= 2 * EXCERPT {
@@ -311,8 +310,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_to_end_may_end_by_that() {
-        let status = |exit, was_asked| Status { exit: ExitStatus::from_raw(exit), was_asked, at: 0 };
+    fn ending_by_sigterm_after_a_request_is_no_failure() {
+        let status =
+            |exit, was_terminated| Status { exit: ExitStatus::from_raw(exit), was_terminated, at: 0 };
         assert_eq!(status(0, false).problem(), None);
         assert_eq!(status(libc::SIGTERM, true).problem(), None);
         assert_eq!(status(libc::SIGTERM, false).problem().as_deref(), Some("ended with signal 15"));

@@ -31,7 +31,8 @@ pub(super) fn is_ready(
     })
 }
 
-/// In proc(5)'s tables of sockets: number, local address, remote address, state; hexadecimal.
+/// Returns whether proc(5)'s table of sockets has one with this port and state. Columns: number, local address, remote address, state;
+/// hexadecimal.
 fn has_socket(table: &str, port: u16, state: &str) -> bool {
     let port = format!(":{port:04X}");
     table.lines().skip(1).any(|line| {
@@ -40,7 +41,7 @@ fn has_socket(table: &str, port: u16, state: &str) -> bool {
     })
 }
 
-/// In the table of SCTP's endpoints the state comes fourth, the port sixth.
+/// Returns whether the table of SCTP's endpoints has a listening one with this port. The state is in column 4, the port in column 6.
 fn has_endpoint(table: &str, port: u16) -> bool {
     const LISTENING: &str = "10";
     table.lines().skip(1).any(|line| {

@@ -11,7 +11,7 @@ use super::process::Process;
 use super::run_state::{Programs, describe};
 
 impl Programs<'_> {
-    /// Returns the awaited programs as a flow with one record each.
+    /// Returns the programs for whose end the run waits as a flow with one record each.
     pub(super) fn flow_run(
         &self,
         epoch: u64,
@@ -19,7 +19,8 @@ impl Programs<'_> {
         limit: StdDuration,
         was_stopped: bool,
     ) -> FlowRun {
-        let records = self.awaited().enumerate().map(|(id, index)| self.record(id as u64, index, epoch));
+        let records =
+            self.awaited_programs().enumerate().map(|(id, index)| self.record(id as u64, index, epoch));
         let all = || self.scenario.programs.iter().zip(&self.processes).enumerate();
         let failed = all().find_map(|(_, (program, process))| {
             let process = process.as_ref()?;

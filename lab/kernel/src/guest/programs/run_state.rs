@@ -11,7 +11,7 @@ use super::process::Process;
 use super::swap::ProtocolSwap;
 use crate::guest::GuestError;
 
-/// The programs of a run; the services are ready.
+/// The programs of a run; its services are ready.
 #[derive(Debug)]
 pub(in crate::guest) struct Programs<'s> {
     pub(super) scenario: &'s Scenario,
@@ -24,10 +24,10 @@ pub(in crate::guest) struct Programs<'s> {
 }
 
 impl<'s> Programs<'s> {
-    /// Starts the programs that are due at once.
+    /// Starts a program, and prints that to the console.
     pub(super) fn start(&mut self, index: usize) -> Result<(), GuestError> {
         let program = &self.scenario.programs[index];
-        // The console tells who was running if the machine has to be ended.
+        // The console shows which programs were running if the host has to end the machine.
         println!("hol: {} is started", describe(program));
         let container = &self.containers[program.node.as_str()];
         let process = Process::start(program, index, container);
@@ -36,7 +36,7 @@ impl<'s> Programs<'s> {
     }
 
     /// Returns the programs for whose end the run waits.
-    pub(super) fn awaited(&self) -> impl Iterator<Item = usize> + use<'s> {
+    pub(super) fn awaited_programs(&self) -> impl Iterator<Item = usize> + use<'s> {
         let programs = self.scenario.programs.iter().enumerate();
         programs.filter(|(_, program)| program.is_awaited()).map(|(index, _)| index)
     }
@@ -58,8 +58,8 @@ impl<'s> Programs<'s> {
             match &mut self.processes[index] {
                 None if start <= now => self.start(index)?,
                 None => next = next.min(start),
-                Some(process) if process.status().is_none() && !process.was_asked => match due {
-                    Some(due) if due <= now => process.ask_to_end()?,
+                Some(process) if process.status().is_none() && !process.was_terminated => match due {
+                    Some(due) if due <= now => process.terminate()?,
                     Some(due) => next = next.min(due),
                     None => {}
                 },

@@ -1,7 +1,6 @@
 //! The command lines of an interactive session: each runs like a program, one after another.
 //!
-//! Virtual time stands still while the guest waits in its channel to the host: between two steps nothing
-//! else in the guest waits.
+//! Virtual time stands still while the guest waits in its channel to the host: meanwhile no other thread of the guest runs.
 
 use std::time::Duration as StdDuration;
 
@@ -21,10 +20,10 @@ use crate::guest::schedule::Schedule;
 use crate::netem;
 use crate::session_step::{Action, GuestMessage, LineOutcome, Step, StepResult};
 
-/// The interval of the first checks whether a line has printed something and whether it has to be interrupted. It grows to a tenth of the
-/// line's duration, which nobody notices.
-const FIRST_LOOK: StdDuration = StdDuration::from_millis(10);
-const PART: u32 = 10;
+/// The first interval at which a running line is polled for output and for interrupts. The interval grows to a tenth (`INTERVAL_DIVISOR`) of the time
+/// that the line has run, a delay that users do not notice.
+const FIRST_INTERVAL: StdDuration = StdDuration::from_millis(10);
+const INTERVAL_DIVISOR: u32 = 10;
 
 /// An interactive session in the guest.
 #[derive(Debug)]
@@ -36,9 +35,9 @@ pub(in crate::guest) struct Shell<'s> {
     network: NetworkSpec,
     seed: Seed,
     begin: Clock,
-    /// The same by the wall clock, in ns since 1970.
+    /// The beginning of the session by the wall clock, in ns since 1970.
     epoch: u64,
-    /// The lines with processes that still run.
+    /// The lines of which processes still run.
     lines: Vec<Process>,
     /// Number of lines started.
     started: usize,
@@ -59,7 +58,7 @@ impl<'s> Shell<'s> {
         Self { programs, schedule, capture, network, seed, begin, epoch, lines, started, channel }
     }
 
-    /// Performs steps until the host sends no more.
+    /// Performs steps until the host ends the session.
     pub(in crate::guest) fn serve(mut self) -> Result<(), GuestError> {
         self.send(&GuestMessage::Reply(StepResult::default()))?;
         while let Some(step) = self.channel.next_step()? {
@@ -127,8 +126,8 @@ impl<'s> Shell<'s> {
         Ok(Some(LineOutcome { exit_code, exceeded_memory, shell_state }))
     }
 
-    /// Lets time pass until the last line has ended if it `is_awaited`, or a time has come; or until an interrupt, whose time is
-    /// returned: that which is known from the first time, or the host's.
+    /// Lets time pass until `due`, or until the last line has ended if it `is_awaited`. Returns the time of an interrupt that came before;
+    /// in a replay the time is given as `interrupt`, otherwise the host sends the interrupt.
     fn run_until(
         &mut self,
         is_awaited: bool,
@@ -136,11 +135,11 @@ impl<'s> Shell<'s> {
         interrupt: Option<StdDuration>,
     ) -> Result<Option<Duration>, GuestError> {
         let from = self.begin.elapsed();
-        let mut look = from + FIRST_LOOK;
+        let mut look = from + FIRST_INTERVAL;
         loop {
             let now = self.begin.elapsed();
             let next = self.programs.start_and_stop_due(now)?;
-            let change = self.schedule.attend()?.map(|left| now + left);
+            let change = self.schedule.perform_due()?.map(|left| now + left);
             let line = self.lines.last_mut().filter(|_| is_awaited);
             let has_ended = line.map(Process::poll_exit).transpose()?.is_some_and(|status| status.is_some());
             if has_ended || due.is_some_and(|due| due <= now) {
@@ -148,19 +147,19 @@ impl<'s> Shell<'s> {
             }
             if look <= now {
                 self.forward_output()?;
-                // Where computing takes time, the same look may come some ns sooner when it is known what it will find.
-                let is_due = interrupt.is_some_and(|at| at <= now + FIRST_LOOK / 2);
+                // Where computing takes time, the same check may come some ns earlier in a replay than in the original session.
+                let is_due = interrupt.is_some_and(|at| at <= now + FIRST_INTERVAL / 2);
                 if self.channel.is_interrupted() || is_due {
                     return Ok(Some(in_ns(now)));
                 }
-                look = now + FIRST_LOOK.max((now - from) / PART);
+                look = now + FIRST_INTERVAL.max((now - from) / INTERVAL_DIVISOR);
             }
             let wake = [Some(look), change, due].into_iter().flatten().fold(next, StdDuration::min);
             self.wait(is_awaited, wake)?;
         }
     }
 
-    /// Waits until a time, or until something has become of the last line if it `is_awaited`.
+    /// Waits until a time, or until the last line has ended if it `is_awaited`.
     fn wait(&self, is_awaited: bool, until: StdDuration) -> Result<(), GuestError> {
         let line = self.lines.last().filter(|_| is_awaited);
         let mut wanted: Vec<PollFd<'_>> =
@@ -183,21 +182,21 @@ impl<'s> Shell<'s> {
         Ok(())
     }
 
-    /// Removes lines that have no processes left, with their output.
+    /// Removes lines all of whose processes have ended, with their output.
     fn remove_finished_lines(&mut self) {
         self.lines.iter().filter(|line| line.has_no_processes()).for_each(Process::remove_output);
         self.lines.retain(|line| !line.has_no_processes());
     }
 
-    /// Changes lines of the network now; returns why not.
+    /// Changes links of the network now; returns why that is refused.
     fn change(&mut self, event: &EventSpec, now: Duration) -> Result<Option<String>, GuestError> {
         let mut network = self.network.clone();
         network.events.push(EventSpec { at: now, ..event.clone() });
         match netem::plan(&network) {
             Ok(plan) => {
                 self.network = network;
-                self.schedule.change(plan.changes_of_run(self.seed));
-                self.schedule.attend()?;
+                self.schedule.replace_changes(plan.changes_of_run(self.seed));
+                self.schedule.perform_due()?;
                 Ok(None)
             }
             Err(problem) => Ok(Some(problem.to_string())),

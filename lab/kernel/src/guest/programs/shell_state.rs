@@ -39,7 +39,7 @@ fn parse_exports(text: &str) -> BTreeMap<String, String> {
     while chars.peek().is_some() {
         let head = take_until(&mut chars, &['=', '\n']);
         let name = head.split(' ').next_back().unwrap_or_default().to_owned();
-        // One that has no value is not exported yet.
+        // A variable without a value has not been exported yet.
         if chars.next() == Some('=') {
             variables.insert(name, take_word(&mut chars));
             chars.next();
@@ -56,7 +56,7 @@ fn take_until(chars: &mut Peekable<Chars<'_>>, ends: &[char]) -> String {
     text
 }
 
-/// A quoted word, up to the end of its line.
+/// Returns a quoted word, without its quotes, and consumes the rest of its line.
 fn take_word(chars: &mut Peekable<Chars<'_>>) -> String {
     let mut text = String::new();
     while let Some(char) = chars.next_if(|char| *char != '\n') {
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_shells_print_of_their_variables_is_read() {
+    fn the_exports_of_each_shell_are_parsed() {
         let of = |text: &str| parse_exports(text).into_iter().collect::<Vec<_>>();
         let all = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()

@@ -16,7 +16,7 @@ use crate::guest::bpf::{Program, Purpose};
 use crate::guest::code::*;
 
 const FUNCTION: &str = "update_socket_protocol";
-/// Where the kernel lists its types and functions.
+/// The file in which Linux lists its types and functions.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
 /// The setting of a kernel with `uml/socket-transport.patch`.
@@ -30,25 +30,25 @@ const TYPE_MASK: i32 = 0xf;
 const TCP: i32 = 6;
 const SCTP: i32 = 132;
 const MPTCP: i32 = 262;
-/// tcp(7), sctp(7): the option that has the kernel wait for nothing.
+/// tcp(7), sctp(7): the option that disables Nagle's algorithm.
 const TCP_NODELAY: i32 = 1;
 const SCTP_NODELAY: i32 = 3;
 
-/// linux/bpf.h: whose system call this is.
+/// linux/bpf.h: the number of the helper function bpf_get_current_pid_tgid().
 const CURRENT_PROCESS: i32 = 14;
-/// linux/bpf.h, `struct bpf_sockopt`: the socket, then level, name, length and answer; in `struct bpf_sock`: the protocol.
+/// Offsets in `struct bpf_sockopt` of linux/bpf.h: the socket, then level, name, length and answer; in `struct bpf_sock`: the protocol.
 const SOCKET: i16 = 0;
 const LEVEL: i16 = 24;
 const NAME: i16 = 28;
 const LENGTH: i16 = 32;
 const ANSWER: i16 = 36;
 const PROTOCOL: i16 = 12;
-/// The most of an option that a program is shown; longer ones have to be waved through.
-const SHOWN: i32 = 4096;
-/// What a program of options answers to let the call go on.
-const GO_ON: i32 = 1;
+/// The largest part of an option's value that a program sees, in octets; the program must let longer options pass.
+const MAX_VALUE: i32 = 4096;
+/// The return value with which a program on socket options lets the call continue.
+const CONTINUE: i32 = 1;
 
-/// The attached BPF programs, which work until this is dropped.
+/// The attached BPF programs, which have an effect until this is dropped.
 #[derive(Debug)]
 pub(super) struct ProtocolSwap(
     #[expect(dead_code, reason = "closing it would end the swap")] Option<OwnedFd>,
@@ -63,24 +63,25 @@ impl ProtocolSwap {
             Kind::Sctp => SCTP,
             _ => return Err("programs can use TCP, MPTCP or SCTP; choose one of these".into()),
         };
-        // A kernel that `hol kernel build` has built does it by itself.
+        // A kernel that `hol kernel build` has built replaces the transport itself.
         if Path::new(SETTING).exists() {
             fs::write(SETTING, wanted.to_string())?;
             return Ok(Self(None));
         }
         let types = fs::read(TYPES).map_err(|e| format!("{TYPES}: {e}"))?;
         let Some(function) = btf::function(&types, FUNCTION) else {
-            // Only who asks for Multipath TCP himself gets it then.
+            // Without the function, only a program that requests Multipath TCP gets it.
             return match kind {
                 Kind::Tcp => Ok(Self(None)),
                 _ => Err("this kernel cannot replace the transport of programs; use Linux 6.6 or later, such as kernel:6.12".into()),
             };
         };
-        let answer = Program::load(Purpose::Answer(function), &protocol(wanted).finish()?)?.answer()?;
+        let answer = Program::load(Purpose::ReturnValue(function), &protocol(wanted).finish()?)?
+            .attach_to_function()?;
         if wanted == SCTP {
             let cells = File::open(CONTROL_GROUPS)?;
             for (purpose, code) in [(Purpose::SetOption, set_option()), (Purpose::GetOption, get_option())] {
-                Program::load(purpose, &code.finish()?)?.watch(&cells, purpose)?;
+                Program::load(purpose, &code.finish()?)?.attach_to_group(&cells, purpose)?;
             }
         }
         Ok(Self(Some(answer)))
@@ -90,34 +91,34 @@ impl ProtocolSwap {
 /// Returns a program that selects the protocol of a socket by family (argument 0), type (1) and requested protocol (2); 0: unchanged.
 fn protocol(wanted: i32) -> Code {
     let code = Code::new(0).op(CALL, 0, 0, 0, CURRENT_PROCESS).op(SHIFT_RIGHT, 0, 0, 0, 32);
-    // The sockets of the guest itself are what they say.
-    let code = code.op(IF_UNEQUAL, 0, 0, 2, 1).answer(0);
+    // The sockets of the guest itself keep their protocol.
+    let code = code.op(IF_UNEQUAL, 0, 0, 2, 1).return_value(0);
     let code = code.op(LOAD, 1, 6, 0, 0).op(AND, 1, 0, 0, 0xff).op(IF_EQUAL, 1, 0, 1, AF_INET);
     let code = code.pass_unless(1, AF_INET6);
     let code = code.op(LOAD, 1, 6, 8, 0).op(AND, 1, 0, 0, TYPE_MASK).pass_unless(1, SOCK_STREAM);
     let code = code.op(LOAD, 1, 6, 16, 0).op(AND, 1, 0, 0, 0xffff);
     let code = code.op(IF_EQUAL, 1, 0, 2, 0).op(IF_EQUAL, 1, 0, 1, TCP).pass_unless(1, MPTCP);
-    code.answer(wanted)
+    code.return_value(wanted)
 }
 
 /// Returns a program that translates `TCP_NODELAY` to `SCTP_NODELAY` and ignores other options of TCP.
 fn set_option() -> Code {
-    let code = of_sctp(Code::new(GO_ON));
+    let code = only_tcp_options_of_sctp(Code::new(CONTINUE));
     let code = code.op(LOAD_WORD, 1, 6, NAME, 0).op(IF_EQUAL, 1, 0, 4, TCP_NODELAY);
-    // A length of -1 keeps the kernel from looking at it.
-    let code = code.op(SET, 1, 0, 0, -1).op(STORE_WORD, 6, 1, LENGTH, 0).answer(GO_ON);
+    // A length of -1 makes the kernel ignore the option.
+    let code = code.op(SET, 1, 0, 0, -1).op(STORE_WORD, 6, 1, LENGTH, 0).return_value(CONTINUE);
     let code = code.op(SET, 1, 0, 0, SCTP).op(STORE_WORD, 6, 1, LEVEL, 0);
     code.op(SET, 1, 0, 0, SCTP_NODELAY).op(STORE_WORD, 6, 1, NAME, 0).pass()
 }
 
-/// Returns a program that answers requests for TCP options.
+/// Returns a program that answers getsockopt() for TCP options with success.
 fn get_option() -> Code {
-    of_sctp(Code::new(GO_ON)).op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, ANSWER, 0).pass()
+    only_tcp_options_of_sctp(Code::new(CONTINUE)).op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, ANSWER, 0).pass()
 }
 
-/// Continues only for TCP options of an SCTP socket; passes other ones through.
-fn of_sctp(code: Code) -> Code {
-    let code = code.op(LOAD_WORD, 1, 6, LENGTH, 0).op(IF_GREATER, 1, 0, 2, SHOWN);
+/// Appends a check that continues only for TCP options of an SCTP socket, and lets others pass.
+fn only_tcp_options_of_sctp(code: Code) -> Code {
+    let code = code.op(LOAD_WORD, 1, 6, LENGTH, 0).op(IF_GREATER, 1, 0, 2, MAX_VALUE);
     let code = code.op(LOAD, 2, 6, SOCKET, 0).op(JUMP, 0, 0, 3, 0);
     let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, LENGTH, 0).pass();
     let code = code.op(LOAD_WORD, 2, 2, PROTOCOL, 0).pass_unless(2, SCTP);
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_program_has_one_end_and_fits() {
+    fn every_bpf_program_has_a_reachable_end_and_fits() {
         for code in [protocol(SCTP), protocol(MPTCP), set_option(), get_option()] {
             let instructions = code.finish().unwrap();
             assert!(instructions.len() < 64);

@@ -1,4 +1,4 @@
-//! A capture in the making: packets between a client and a server, 10 ms apart.
+//! Builds a capture: packets between a client and a server, with a delay of 10 ms.
 
 use bytes::Bytes;
 use hol_base::Time;
@@ -12,62 +12,62 @@ pub const CLIENT: Address = hol_wire::ipv4(10, 0, 0, 1);
 pub const SERVER: Address = hol_wire::ipv4(10, 0, 0, 2);
 const PORTS: [u16; 2] = [40000, 80];
 
-/// The octet before the first of each direction; the client's numbers wrap early on.
+/// The number before the first octet of each direction; the client's numbers wrap early.
 const INITIAL: [u32; 2] = [u32::MAX - 10, 5000];
 
 #[derive(Default)]
-pub struct Seen {
-    sightings: Vec<(Time, TapEvent, Vec<u8>)>,
-    /// Tells packets apart, as the identification does.
+pub struct CaptureBuilder {
+    observed_packets: Vec<(Time, TapEvent, Vec<u8>)>,
+    /// The identification, which distinguishes equal packets.
     identification: u16,
 }
 
-impl Seen {
-    /// A packet that is sent, and arrives 10 ms later.
+impl CaptureBuilder {
+    /// Adds a packet that is sent, and arrives 10 ms later.
     pub fn sent(&mut self, ms: u64, direction: usize, transport: impl Into<Transport>) -> &mut Self {
         let octets = self.packet(direction, transport.into());
         let mut received = octets.clone();
-        // A router takes one from the time to live and mends the checksum.
+        // A router decrements the time to live and updates the checksum.
         received[8] -= 1;
         let checksum = u16::from_be_bytes([received[10], received[11]]);
         received[10..12].copy_from_slice(&checksum.wrapping_add(0x100).to_be_bytes());
-        self.sightings.push((Time::from_millis(ms), TapEvent::Sent, octets));
-        self.sightings.push((Time::from_millis(ms + 10), TapEvent::Received, received));
+        self.observed_packets.push((Time::from_millis(ms), TapEvent::Sent, octets));
+        self.observed_packets.push((Time::from_millis(ms + 10), TapEvent::Received, received));
         self
     }
 
-    /// A packet that is sent and lost.
+    /// Adds a packet that is sent and lost.
     pub fn lost(&mut self, ms: u64, direction: usize, transport: impl Into<Transport>) -> &mut Self {
         let octets = self.packet(direction, transport.into());
-        self.sightings.push((Time::from_millis(ms), TapEvent::Sent, octets.clone()));
-        self.sightings.push((Time::from_millis(ms), TapEvent::Lost, octets));
+        self.observed_packets.push((Time::from_millis(ms), TapEvent::Sent, octets.clone()));
+        self.observed_packets.push((Time::from_millis(ms), TapEvent::Lost, octets));
         self
     }
 
-    /// A packet that arrives 10 ms later with a flipped bit.
+    /// Adds a packet that arrives 10 ms later with a flipped bit.
     pub fn corrupted(&mut self, ms: u64, direction: usize, transport: impl Into<Transport>) -> &mut Self {
         let octets = self.packet(direction, transport.into());
         let mut received = octets.clone();
         received.last_mut().into_iter().for_each(|octet| *octet ^= 1);
-        self.sightings.push((Time::from_millis(ms), TapEvent::Sent, octets));
-        self.sightings.push((Time::from_millis(ms + 10), TapEvent::Corrupted, received));
+        self.observed_packets.push((Time::from_millis(ms), TapEvent::Sent, octets));
+        self.observed_packets.push((Time::from_millis(ms + 10), TapEvent::Corrupted, received));
         self
     }
 
-    /// A packet that is received, and that nobody saw being sent.
+    /// Adds a packet that is received, but was not captured when it was sent.
     pub fn received(&mut self, ms: u64, octets: &[u8]) -> &mut Self {
-        self.sightings.push((Time::from_millis(ms), TapEvent::Received, octets.to_vec()));
+        self.observed_packets.push((Time::from_millis(ms), TapEvent::Received, octets.to_vec()));
         self
     }
 
-    /// SYN at 0 ms, SYN/ACK at 10 ms, ACK at 20 ms.
+    /// Starts a capture with a handshake: SYN at 0 ms, SYN/ACK at 10 ms, ACK at 20 ms.
     pub fn tcp() -> Self {
-        let mut seen = Self::default();
-        seen.sent(0, 0, syn(0)).sent(10, 1, syn(1)).sent(20, 0, segment(0, 0, b""));
-        seen
+        let mut capture = Self::default();
+        capture.sent(0, 0, syn(0)).sent(10, 1, syn(1)).sent(20, 0, segment(0, 0, b""));
+        capture
     }
 
-    /// FINs at both places, the client's now.
+    /// Adds FINs at both positions; the client's is sent now.
     pub fn fin(&mut self, ms: u64, places: [u32; 2]) -> &mut Self {
         self.sent(ms, 0, with(Flags::FIN, segment(0, places[0], b"")));
         self.sent(ms + 10, 1, with(Flags::FIN, segment(1, places[1], b"")))
@@ -88,9 +88,9 @@ impl Seen {
     }
 
     pub fn traffic(&self) -> Traffic {
-        let mut sightings = self.sightings.clone();
-        sightings.sort_by_key(|(time, ..)| *time);
-        measure(sightings.iter().map(|(time, fate, octets)| ObservedPacket {
+        let mut observed_packets = self.observed_packets.clone();
+        observed_packets.sort_by_key(|(time, ..)| *time);
+        measure(observed_packets.iter().map(|(time, fate, octets)| ObservedPacket {
             time: *time,
             fate: *fate,
             octets,
@@ -98,7 +98,7 @@ impl Seen {
     }
 }
 
-/// The segment that carries these octets from this place of its direction on.
+/// Returns a segment that carries these octets at this position of its direction.
 pub fn segment(direction: usize, place: u32, payload: &[u8]) -> Segment {
     Segment {
         source_port: PORTS[direction],
@@ -122,7 +122,7 @@ pub fn with(flags: Flags, segment: Segment) -> Segment {
     Segment { flags: segment.flags | flags, ..segment }
 }
 
-/// With an option of MPTCP, from another port of the client.
+/// Returns a segment with an option of MPTCP, from another port of the client.
 pub fn subflow(port: u16, option: Mptcp, mut segment: Segment) -> Segment {
     let own =
         if segment.source_port == 80 { &mut segment.destination_port } else { &mut segment.source_port };
@@ -143,7 +143,7 @@ pub fn connections(traffic: &Traffic) -> Vec<Record> {
     of_kind(traffic, RecordKind::Connection)
 }
 
-/// First sent, last sent, arrived, delivered: in ms. Written counts as first sent.
+/// Returns transfer times: first sent, last sent, arrived, delivered, in ms. The time of writing is that of first sending.
 pub fn leg([first_sent, last_sent, arrived, delivered]: [u64; 4]) -> Option<TransferTimes> {
     let [first_sent, last_sent, arrived, delivered] =
         [first_sent, last_sent, arrived, delivered].map(Time::from_millis);

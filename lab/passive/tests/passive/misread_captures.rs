@@ -1,5 +1,5 @@
-//! What captures of people say, each a kind that was read wrongly: of clocks that tick slowly, of packets seen twice, of servers
-//! that think, of several addresses, of QUIC.
+//! Captures from users, each of a kind that was misinterpreted: slow timestamp clocks, packets captured twice, servers with a response
+//! time, several addresses, QUIC.
 
 use hol_passive::{EstimateError, MessageReconstructor, PathEstimate, PathLearner};
 
@@ -45,8 +45,8 @@ fn learn(packets: &[(u64, Vec<u8>)]) -> PathEstimate {
     learner.finish(None).unwrap()
 }
 
-/// Connections at the client whose server answers a request after `thinks`; the client's clock ticks each `tick`. A round trip takes
-/// 20 ms.
+/// Returns connections, captured at the client, whose server replies to a request after `thinks`; the client's timestamp clock ticks each
+/// `tick`. A round trip takes 20 ms.
 fn connections(count: u16, tick: u64, thinks: impl Fn(u16) -> u64) -> Vec<(u64, Vec<u8>)> {
     let mut packets = Vec::new();
     let mut id = 0;
@@ -76,7 +76,7 @@ fn connections(count: u16, tick: u64, thinks: impl Fn(u16) -> u64) -> Vec<(u64, 
     packets
 }
 
-/// RFC 7323 section 5.4: a clock may tick each second. What comes soon after an echo is no answer to it.
+/// RFC 7323 section 5.4: a clock may tick each second. A packet soon after an echo is no reply to it.
 #[test]
 fn a_clock_that_ticks_slowly_makes_no_round_trip_shorter() {
     let shortest = |tick| learn(&connections(3, tick, |_| 0)).round_trip.unwrap().shortest;
@@ -93,7 +93,7 @@ fn the_time_of_a_server_is_no_jitter_of_the_path() {
     assert!(text.contains("\ndelay = \"10"), "{text}");
 }
 
-/// RFC 6864 section 4.3: what TCP sends again has another identification.
+/// RFC 6864 section 4.3: a retransmission of TCP has another identification.
 #[test]
 fn a_packet_that_is_seen_twice_is_one() {
     let once = connections(10, MS, |_| 0);
@@ -108,7 +108,7 @@ fn a_packet_that_is_seen_twice_is_one() {
     assert_eq!((one.fates, one.round_trip, one.packets), (other.fates, other.round_trip, other.packets));
 }
 
-/// The same segment with another identification was lost, and is sent again.
+/// The same segment with another identification: the first was lost, and this is its retransmission.
 #[test]
 fn a_packet_that_is_sent_again_is_another() {
     let mut packets = connections(1, MS, |_| 0);
@@ -119,7 +119,7 @@ fn a_packet_that_is_sent_again_is_another() {
     assert_eq!(learn(&packets).fates[0].as_ref().unwrap().lost, 1);
 }
 
-/// What opened the connections arrived, so that the line does not lose everything.
+/// The handshakes arrived, so the link does not lose every packet.
 #[test]
 fn a_path_that_carried_handshakes_loses_not_all() {
     let mut packets = connections(1, MS, |_| 0)[..3].to_vec();
@@ -139,7 +139,7 @@ fn a_path_that_carried_handshakes_loses_not_all() {
     assert!(text.contains("# loss: unknown; none of") && !text.contains("loss = "), "{text}");
 }
 
-/// A datagram of UDP over IPv4.
+/// Returns a datagram of UDP over IPv4.
 fn datagram(from: u8, id: u8, payload: &[u8]) -> Vec<u8> {
     let mut packet = vec![
         0x45,
@@ -198,7 +198,7 @@ fn datagrams_alone_tell_no_path() {
     assert_eq!(problem, EstimateError::NothingAcknowledged { packets: 5, datagrams: 5 });
 }
 
-/// An SCTP packet between the ports 5000 and 6000.
+/// Returns an SCTP packet between the ports 5000 and 6000.
 fn sctp(hosts: [[u8; 4]; 2], from_client: bool, tag: u32, chunks: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 32 + chunks.len() as u8, 0, 0, 0x40, 0, 64, 132, 0, 0];
     packet.extend(hosts.concat());
@@ -209,7 +209,7 @@ fn sctp(hosts: [[u8; 4]; 2], from_client: bool, tag: u32, chunks: &[u8]) -> Vec<
     packet
 }
 
-/// RFC 9260 sections 1.3 and 5.1.2: an association is its ports and tags, over whichever addresses.
+/// RFC 9260 sections 1.3 and 5.1.2: ports and tags identify an association, whatever its addresses are.
 #[test]
 fn an_association_over_two_paths_is_one() {
     let [one, other] = [[[10, 0, 1, 1], [10, 0, 1, 2]], [[10, 0, 2, 1], [10, 0, 2, 2]]];
@@ -224,7 +224,7 @@ fn an_association_over_two_paths_is_one() {
         (20, sctp(back(one), false, 11, &opening(2, 22, 500))),
         (40, sctp(one, true, 22, &data(100))),
         (60, sctp(back(one), false, 11, &data(500))),
-        // The first path is cut: the same message over the second.
+        // The first path is cut: the same message is retransmitted over the second.
         (100, sctp(one, true, 22, &data(101))),
         (1100, sctp(other, true, 22, &data(101))),
         (1120, sctp(back(other), false, 11, &data(501))),
