@@ -476,7 +476,7 @@ impl ExperimentFile {
     fn with_absolute_paths(mut self, table: &DeTable<'_>, source: &Source) -> Result<Self, InputError> {
         self.programs.iter_mut().try_for_each(|program| programs::find_files(program, source))?;
         programs::find_root(&mut self.root, source)?;
-        traces::read_trace(&mut self.network, table, source)?;
+        traces::read_traces(&mut self.network, table, source)?;
         traces::read_distributions(&mut self.network, source)?;
         Ok(self)
     }

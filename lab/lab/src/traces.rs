@@ -12,7 +12,7 @@ use crate::source::Source;
 
 /// Converts the network's trace to events, which become part of the point, so that the file is no longer
 /// needed. If each run begins elsewhere in the trace, the trace itself becomes part of the point.
-pub(crate) fn read_trace(
+pub(crate) fn read_traces(
     network: &mut Spanned<NetworkSpec>,
     table: &DeTable<'_>,
     source: &Source,
