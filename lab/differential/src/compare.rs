@@ -7,18 +7,18 @@ use hol_lab::{InputError, Point};
 use hol_measure::{RankSum, RecordKind, quantile};
 use hol_scenario::{Run, RunError, World};
 
-use crate::random_scenario::{RandomScenario, computes_in_no_time};
+use crate::random_scenario::{RandomScenario, has_instant_computation};
 use crate::trace::{Difference, SAME_TIME, Trace};
 use crate::values::Values;
 
 /// Runs of a scenario with randomness in the first and in the second world; the worlds use different seeds.
 const RUNS: [u32; 2] = [20, 6];
 /// Repetitions with other seeds that show which parts of a run are random; the run itself is repetition 0.
-const OTHERS: std::ops::Range<u32> = 1..6;
+const OTHER_REPETITIONS: std::ops::Range<u32> = 1..6;
 /// The significance level: a value differs if a rank test gives a p-value below this (one false alarm in 200 scenarios) …
-const RARE: f64 = 0.005;
+const SIGNIFICANCE: f64 = 0.005;
 /// … and if its medians differ by more than this fraction and by more than this amount in its unit: ms, kbit/s, messages.
-const FAR: (f64, f64) = (0.05, 0.5);
+const MIN_DIFFERENCE: (f64, f64) = (0.05, 0.5);
 
 /// The result of a comparison.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,8 +72,8 @@ pub struct Comparison {
 /// runs.
 pub fn compare(scenario: &RandomScenario, first: &dyn World, second: &dyn World) -> Comparison {
     // A failed assertion is a result too, and the comparison continues.
-    let judged = catch_unwind(AssertUnwindSafe(|| judge(scenario, first, second)));
-    let (verdict, values) = match judged {
+    let outcome = catch_unwind(AssertUnwindSafe(|| judge(scenario, first, second)));
+    let (verdict, values) = match outcome {
         Ok(Ok((verdict, values))) => (verdict, Some(values)),
         Ok(Err(RunError::Refused(problem))) => (Verdict::Refused(problem), None),
         Ok(Err(problem)) => (Verdict::Failed(problem.to_string()), None),
@@ -92,45 +92,45 @@ fn judge(
     first.check(&first_point.scenario(0))?;
     second.check(&point.scenario(0))?;
     let both = [(&first_point, first), (&point, second)];
-    let (run, mut trace) = traced(&first_point, first, 0)?;
-    if scenario.names_chance() || run.digest() != traced(&first_point, first, 1)?.0.digest() {
+    let (run, mut trace) = run_traced(&first_point, first, 0)?;
+    if scenario.names_chance() || run.digest() != run_traced(&first_point, first, 1)?.0.digest() {
         return by_ranks(both);
     }
-    let (other_run, mut other) = traced(&point, second, 0)?;
+    let (other_run, mut other) = run_traced(&point, second, 0)?;
     let end = run.ended.min(other_run.ended);
     trace.end(end);
     other.end(end);
     let kind = point.workload.record_kind();
     let values = [Values::of(&run, kind), Values::of(&other_run, kind)];
     let values_agree = values[0].agree(&values[1]);
-    let in_no_time = [first, second].into_iter().all(|world| computes_in_no_time(&world.name()));
+    let instant = [first, second].into_iter().all(|world| has_instant_computation(&world.name()));
     let mut difference =
-        if in_no_time { trace.first_difference(&other) } else { trace.first_difference_in_order(&other) };
+        if instant { trace.first_difference(&other) } else { trace.first_difference_in_order(&other) };
     if difference.is_none() && values_agree {
         return Ok((Verdict::Packets { difference: None, values_agree }, values));
     }
     let mut begins = Time::MAX;
     for (of, own, values) in [(both[0], &trace, &values[0]), (both[1], &other, &values[1])] {
-        let chance = Chance::of(of, own, end, values)?;
-        if !values_agree && chance.has_part_in_values {
+        let parts = RandomParts::of(of, own, end, values)?;
+        if !values_agree && parts.affects_values {
             return by_ranks(both);
         }
-        begins = begins.min(chance.begins);
+        begins = begins.min(parts.begins);
     }
-    // The packet with which chance begins in one world is sent a little earlier or later in the other.
+    // The first random packet of one world is sent a little earlier or later in the other.
     difference.take_if(|difference| difference.time() + SAME_TIME >= begins);
     Ok((Verdict::Packets { difference: difference.map(Box::new), values_agree }, values))
 }
 
 /// Which parts of a run depend on the seed. SCTP's HEARTBEATs, for example, are sent at random times.
-struct Chance {
+struct RandomParts {
     /// The time of the first packet that depends on the seed.
     begins: Time,
     /// Whether the values depend on the seed.
-    has_part_in_values: bool,
+    affects_values: bool,
 }
 
-impl Chance {
+impl RandomParts {
     /// Repeats a run, which sent `own` until its `end` and has these values, with other seeds.
     fn of(
         (point, world): (&Point, &dyn World),
@@ -138,27 +138,27 @@ impl Chance {
         end: Time,
         values: &Values,
     ) -> Result<Self, RunError> {
-        let mut chance = Self { begins: Time::MAX, has_part_in_values: false };
-        for repetition in OTHERS {
-            let (run, mut trace) = traced(point, world, repetition)?;
+        let mut parts = Self { begins: Time::MAX, affects_values: false };
+        for repetition in OTHER_REPETITIONS {
+            let (run, mut trace) = run_traced(point, world, repetition)?;
             trace.end(end);
             let begins = own.first_difference(&trace).map_or(Time::MAX, |difference| difference.time());
-            chance.begins = chance.begins.min(begins);
-            chance.has_part_in_values |= !Values::of(&run, point.workload.record_kind()).agree(values);
+            parts.begins = parts.begins.min(begins);
+            parts.affects_values |= !Values::of(&run, point.workload.record_kind()).agree(values);
         }
-        Ok(chance)
+        Ok(parts)
     }
 }
 
 /// Runs the first repetition of `point` in `world` and returns the packets that its hosts sent until the run ended.
 pub fn trace(point: &Point, world: &dyn World) -> Result<Trace, RunError> {
-    let (run, mut trace) = traced(point, world, 0)?;
+    let (run, mut trace) = run_traced(point, world, 0)?;
     trace.end(run.ended);
     Ok(trace)
 }
 
 /// Runs a repetition; returns it with all packets that its hosts send.
-fn traced(point: &Point, world: &dyn World, repetition: u32) -> Result<(Run, Trace), RunError> {
+fn run_traced(point: &Point, world: &dyn World, repetition: u32) -> Result<(Run, Trace), RunError> {
     let mut trace = Trace::of_kind(point.transport.kind());
     let run = world.trace(&point.scenario(repetition), point.seed_of(repetition), &mut trace)?;
     Ok((run, trace))
@@ -177,11 +177,11 @@ fn by_ranks([first, second]: [(&Point, &dyn World); 2]) -> Result<(Verdict, [Val
     let differs = METRICS.iter().any(|metric| {
         let [a, b] = values.each_ref().map(|values| values.iter().map(metric).collect::<Vec<f64>>());
         let [low, high] = [median(&a), median(&b)];
-        let is_far =
-            low.is_finite() != high.is_finite() || (low - high).abs() > (FAR.0 * low.max(high)).max(FAR.1);
-        is_far && RankSum::of(&a, &b).p < RARE
+        let is_large = low.is_finite() != high.is_finite()
+            || (low - high).abs() > (MIN_DIFFERENCE.0 * low.max(high)).max(MIN_DIFFERENCE.1);
+        is_large && RankSum::of(&a, &b).p < SIGNIFICANCE
     });
-    Ok((Verdict::Ranks { values_agree: !differs }, values.map(|values| middle(&values))))
+    Ok((Verdict::Ranks { values_agree: !differs }, values.map(|values| medians(&values))))
 }
 
 /// The values that are ranked. A run that delivers nothing has an infinite latency.
@@ -193,7 +193,7 @@ const METRICS: [fn(&Values) -> f64; 4] = [
 ];
 
 /// Returns the median of each value.
-fn middle(runs: &[Values]) -> Values {
+fn medians(runs: &[Values]) -> Values {
     let [latency, p99, throughput_kbps, failed] =
         METRICS.map(|metric| median(&runs.iter().map(metric).collect::<Vec<f64>>()));
     let finite = |value: f64| value.is_finite().then_some(value);
@@ -325,7 +325,7 @@ mod tests {
         let (same, other) =
             (scenario("sctp", &[], &settings), scenario("sctp", &[("receive_buffer", "50000B")], &settings));
         let point = same.point().unwrap();
-        let traces = [&Model as &dyn World, &Reseeded].map(|world| traced(&point, world, 0).unwrap().1);
+        let traces = [&Model as &dyn World, &Reseeded].map(|world| run_traced(&point, world, 0).unwrap().1);
         let by_chance = traces[0].first_difference(&traces[1]).unwrap();
         assert!(by_chance.family().contains("HB REQ"), "{by_chance:?}");
         let agreed = Verdict::Packets { difference: None, values_agree: true };

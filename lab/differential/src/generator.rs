@@ -106,7 +106,7 @@ impl<'w> Generator<'w> {
                         }
                         Some(reason) => problem = Some((name, reason)),
                     }
-                    extra = self.again(extra, &scenario, &mut rng);
+                    extra = self.redraw(extra, &scenario, &mut rng);
                 }
                 refused.extend(problem);
             }
@@ -210,7 +210,7 @@ impl<'w> Generator<'w> {
     }
 
     /// Returns the same key with another value.
-    fn again(&self, extra: Extra, scenario: &RandomScenario, rng: &mut Rng) -> Extra {
+    fn redraw(&self, extra: Extra, scenario: &RandomScenario, rng: &mut Rng) -> Extra {
         match extra {
             Extra::Option(key, value) => {
                 let mut options = self.space.options(&scenario.protocol, rng);

@@ -17,7 +17,7 @@ pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'stat
     if stack.name != DEFAULT_STACK && stack.table(protocol).is_some() {
         options.push(("stack", stack.name));
     }
-    if !computes_in_no_time(other) {
+    if !has_instant_computation(other) {
         options.extend(MEMORY.into_iter().filter(|(own, _)| *own == protocol).map(|(_, option)| option));
     } else if has_wakeup(protocol) {
         options.push(("wakeup", "0s"));
@@ -26,7 +26,7 @@ pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'stat
 }
 
 /// Returns whether nothing that a host computes takes time in the world of this name: in the model and in User-Mode Linux.
-pub(crate) fn computes_in_no_time(world: &str) -> bool {
+pub(crate) fn has_instant_computation(world: &str) -> bool {
     !world.starts_with("kernel:") || world.ends_with("-uml")
 }
 

@@ -11,7 +11,7 @@ use hol_wire::udp::Datagram;
 use hol_wire::{Ecn, ParseError, Transport};
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-use crate::relative::Relative;
+use crate::relative_numbers::RelativeNumbers;
 
 /// Two packets are sent at the same time if their times differ by at most this.
 pub(crate) const SAME_TIME: Duration = Duration::from_micros(100);
@@ -35,12 +35,12 @@ pub struct SentPacket {
     /// The packet as text, with relative sequence numbers.
     pub packet: String,
     /// What the network did with it, as far as the run shows.
-    pub fate: Fate,
+    pub outcome: PacketOutcome,
 }
 
 /// What the network did with a packet: what a queue decides is seen by this, even where the endpoints take no notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Fate {
+pub enum PacketOutcome {
     /// It was still on its way when the run ended.
     #[default]
     Unknown,
@@ -57,35 +57,35 @@ pub enum Fate {
 pub struct Trace {
     sent: Vec<SentPacket>,
     end: Option<Time>,
-    numbers: Relative,
+    numbers: RelativeNumbers,
     /// By their text, the packets that have not arrived, as indexes into `sent`.
-    under_way: BTreeMap<String, VecDeque<usize>>,
+    in_flight: BTreeMap<String, VecDeque<usize>>,
     /// Whether the content of datagrams is encrypted, so only their lengths are compared.
     is_encrypted: bool,
 }
 
 impl PacketObserver for Trace {
-    fn observe(&mut self, sighting: &PacketEvent<'_>) {
-        if !matches!(sighting.fate, TapEvent::Sent | TapEvent::Received) {
+    fn observe(&mut self, event: &PacketEvent<'_>) {
+        if !matches!(event.fate, TapEvent::Sent | TapEvent::Received) {
             return;
         }
-        let parsed = match &sighting.packet {
+        let parsed = match &event.packet {
             Packet::Value(packet) => Ok((*packet).clone()),
             Packet::Octets(octets) => hol_wire::Packet::parse(octets.to_vec().into()),
         };
         match parsed {
-            Ok(packet) if sighting.fate == TapEvent::Received => self.arrived(sighting.time, packet),
+            Ok(packet) if event.fate == TapEvent::Received => self.arrived(event.time, packet),
             Ok(packet) => {
                 let text = self.describe(&packet);
-                let name = name_under_way(packet);
-                self.under_way.entry(name).or_default().push_back(self.sent.len());
-                self.sent(sighting, text);
+                let name = arrival_key(packet);
+                self.in_flight.entry(name).or_default().push_back(self.sent.len());
+                self.sent(event, text);
             }
             // Hop-by-hop options and ICMPv6 (neighbour discovery, MLD) are skipped, because the model has neither.
             Err(ParseError::Protocol(0 | 58)) => {}
-            Err(_) if sighting.fate == TapEvent::Received => {}
+            Err(_) if event.fate == TapEvent::Received => {}
             Err(problem) => {
-                self.sent(sighting, format!("{} octets: {problem}", sighting.packet.octets().len()));
+                self.sent(event, format!("{} octets: {problem}", event.packet.octets().len()));
             }
         }
     }
@@ -100,7 +100,7 @@ fn content(packet: &hol_wire::Packet, octets: usize) -> String {
 }
 
 /// Returns the text by which an arriving packet is recognised; the network may have marked it.
-fn name_under_way(packet: hol_wire::Packet) -> String {
+fn arrival_key(packet: hol_wire::Packet) -> String {
     let unmarked = hol_wire::Packet { ecn: Ecn::NotCapable, ..packet };
     format!("{unmarked}{}", content(&unmarked, HEAD))
 }
@@ -130,25 +130,26 @@ impl Trace {
         format!("datagram, length {}{mark}", octets - Datagram::HEADER)
     }
 
-    fn sent(&mut self, sighting: &PacketEvent<'_>, text: String) {
+    fn sent(&mut self, event: &PacketEvent<'_>, text: String) {
         // The interface tells sender and receiver.
         let packet = match text.split_once(": ") {
             Some((_, rest)) => rest.to_owned(),
             None => text,
         };
-        let interface = sighting.point.name.to_owned();
-        self.sent.push(SentPacket { time: sighting.time, interface, packet, fate: Fate::Unknown });
+        let interface = event.point.name.to_owned();
+        self.sent.push(SentPacket { time: event.time, interface, packet, outcome: PacketOutcome::Unknown });
     }
 
     /// Notes that a packet arrived: the first of those that look like it.
     fn arrived(&mut self, time: Time, packet: hol_wire::Packet) {
         let is_marked = packet.ecn == Ecn::Congested;
-        let waiting = self.under_way.get_mut(&name_under_way(packet));
+        let waiting = self.in_flight.get_mut(&arrival_key(packet));
         let Some(sent) = waiting.and_then(VecDeque::pop_front).map(|index| &mut self.sent[index]) else {
             return;
         };
         let was_marked = sent.packet.ends_with(MARK);
-        sent.fate = if is_marked && !was_marked { Fate::Marked(time) } else { Fate::Arrived(time) };
+        sent.outcome =
+            if is_marked && !was_marked { PacketOutcome::Marked(time) } else { PacketOutcome::Arrived(time) };
     }
 
     /// Removes the packets after `end`: the closing of connections is not compared, because a world may cut it off.
@@ -157,18 +158,20 @@ impl Trace {
         self.end = Some(end);
         let mut overtaken = BTreeSet::new();
         for sent in self.sent.iter_mut().rev() {
-            match sent.fate {
-                Fate::Arrived(time) | Fate::Marked(time) if time < end => {
+            match sent.outcome {
+                PacketOutcome::Arrived(time) | PacketOutcome::Marked(time) if time < end => {
                     overtaken.insert(sent.interface.clone());
                 }
-                Fate::Unknown if overtaken.contains(&sent.interface) => sent.fate = Fate::Lost,
-                _ => sent.fate = Fate::Unknown,
+                PacketOutcome::Unknown if overtaken.contains(&sent.interface) => {
+                    sent.outcome = PacketOutcome::Lost
+                }
+                _ => sent.outcome = PacketOutcome::Unknown,
             }
         }
     }
 
     /// Returns whether one run ends where the other sends its last packets.
-    fn is_over(&self, difference: &Difference) -> bool {
+    fn may_be_cut_off(&self, difference: &Difference) -> bool {
         let alone = difference.first.is_none() || difference.second.is_none();
         alone && self.end.is_some_and(|end| difference.time() + NEAR_END >= end)
     }
@@ -203,7 +206,7 @@ impl Trace {
                     (Some(a), Some(b)) if is_alike(a, b) => continue,
                     (a, b) => Difference { first: a.cloned(), second: b.cloned() },
                 };
-                return Some(difference).filter(|difference| !self.is_over(difference));
+                return Some(difference).filter(|difference| !self.may_be_cut_off(difference));
             }
         });
         differences.min_by_key(Difference::time)
@@ -213,7 +216,7 @@ impl Trace {
 impl SentPacket {
     /// Returns whether two packets are the same, and the network treats them alike as far as both runs show.
     fn is_like(&self, other: &Self) -> bool {
-        self.packet == other.packet && self.fate.is_like(other.fate)
+        self.packet == other.packet && self.outcome.is_like(other.outcome)
     }
 
     /// Returns whether two packets are sent at about the same time.
@@ -222,14 +225,14 @@ impl SentPacket {
     }
 }
 
-impl Fate {
+impl PacketOutcome {
     fn is_like(self, other: Self) -> bool {
         let is_unknown = self == Self::Unknown || other == Self::Unknown;
         is_unknown || std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 }
 
-impl fmt::Display for Fate {
+impl fmt::Display for PacketOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unknown => "under way",
@@ -249,8 +252,8 @@ impl Difference {
     /// Returns a short description that is the same for similar differences.
     pub fn family(&self) -> String {
         match (&self.first, &self.second) {
-            (Some(a), Some(b)) if !a.fate.is_like(b.fate) && a.packet == b.packet => {
-                format!("{} for {}, {}", a.fate, b.fate, kind(&a.packet))
+            (Some(a), Some(b)) if !a.outcome.is_like(b.outcome) && a.packet == b.packet => {
+                format!("{} for {}, {}", a.outcome, b.outcome, kind(&a.packet))
             }
             (Some(a), Some(b)) if a.packet == b.packet => format!("time of {}", kind(&a.packet)),
             (Some(a), Some(b)) if kind(&a.packet) == kind(&b.packet) => {
@@ -330,7 +333,7 @@ pub fn beside<'t>(first: &'t Trace, second: &'t Trace) -> Vec<Line<'t>> {
             continue;
         }
         for (a, b) in left.iter().zip(right) {
-            lines.push(match (a.packet == b.packet, a.fate.is_like(b.fate), a.is_in_time(b)) {
+            lines.push(match (a.packet == b.packet, a.outcome.is_like(b.outcome), a.is_in_time(b)) {
                 (false, ..) => Line::AnotherWindow(a, b),
                 (true, false, _) => Line::AnotherFate(a, b),
                 (true, true, true) => Line::Same(a, b),
@@ -368,9 +371,11 @@ impl fmt::Display for Line<'_> {
         write!(f, "{mark} {first:>12} {second:>12}  {:<9} {}", sent.interface, sent.packet)?;
         match self {
             Self::AnotherWindow(_, b) => write!(f, "\n{:40}{}", "", b.packet),
-            Self::AnotherFate(a, b) => write!(f, " ({} | {})", a.fate, b.fate),
-            Self::Same(a, _) | Self::AnotherTime(a, _) if matches!(a.fate, Fate::Lost | Fate::Marked(_)) => {
-                write!(f, " ({})", a.fate)
+            Self::AnotherFate(a, b) => write!(f, " ({} | {})", a.outcome, b.outcome),
+            Self::Same(a, _) | Self::AnotherTime(a, _)
+                if matches!(a.outcome, PacketOutcome::Lost | PacketOutcome::Marked(_)) =>
+            {
+                write!(f, " ({})", a.outcome)
             }
             _ => Ok(()),
         }
@@ -386,7 +391,7 @@ mod tests {
             time: Time::from_nanos(*micros * 1000),
             interface: (*interface).to_owned(),
             packet: (*packet).to_owned(),
-            fate: Fate::Unknown,
+            outcome: PacketOutcome::Unknown,
         };
         Trace { sent: packets.iter().map(sent).collect(), ..Trace::default() }
     }
@@ -429,9 +434,9 @@ mod tests {
             trace.end(Time::from_millis(10));
             trace
         };
-        let fates: Vec<String> = run(3, 5).sent.iter().map(|sent| sent.fate.to_string()).collect();
+        let outcomes: Vec<String> = run(3, 5).sent.iter().map(|sent| sent.outcome.to_string()).collect();
         let due = "arrived arrived arrived lost arrived marked arrived under way under way";
-        assert_eq!(fates.join(" "), due);
+        assert_eq!(outcomes.join(" "), due);
         let difference = |lost, marked| run(3, 5).first_difference(&run(lost, marked));
         assert_eq!(difference(3, 5), None);
         assert_eq!(difference(2, 5).unwrap().family(), "arrived for lost, UDP");

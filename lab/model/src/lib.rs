@@ -12,7 +12,7 @@ mod demux;
 mod endpoints;
 mod flow_side;
 mod host_addresses;
-mod recording;
+mod record_sink;
 mod running_flow;
 mod sampling;
 mod simulation;
@@ -112,11 +112,11 @@ pub fn follow(
     unsupported::check(scenario).map_err(RunError::Refused)?;
     let simulation = build::simulation(scenario, seed, tap);
     let mut simulation = simulation.map_err(|problem| RunError::Refused(problem.to_string()))?;
-    let mut recording = simulation.recording(observer);
-    let ended = simulation.run(&mut recording)?;
-    simulation.settle(&mut recording)?;
+    let mut record_sink = simulation.record_sink(observer);
+    let ended = simulation.run(&mut record_sink)?;
+    simulation.settle(&mut record_sink)?;
     let count = scenario.background_flows(seed).count();
-    let beside = simulation.others().iter().take(count).zip(recording.octets());
+    let beside = simulation.others().iter().take(count).zip(record_sink.octets());
     let background = beside.map(|(running_flow, octets)| background(running_flow, octets)).collect();
     let onward: Vec<_> =
         simulation.others().iter().skip(count).map(|other| other.flow.stopped().cloned()).collect();

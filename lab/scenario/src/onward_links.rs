@@ -12,38 +12,38 @@ use crate::{RunEnd, Scenario, ScenarioError};
 #[derive(Debug, Default)]
 pub struct OnwardLinks {
     /// Queue from which a client takes the requests that it sends on behalf of a server.
-    pub asker: Option<OnwardClient>,
+    pub onward_client: Option<OnwardClient>,
     /// Requests that wait until the server has asked others.
-    pub desk: Option<PendingRequests>,
+    pub pending_requests: Option<PendingRequests>,
 }
 
 impl Scenario {
-    /// Connects the flows: the measured one, `background` ones, then onward flows. `bell` returns the
+    /// Connects the flows: the measured one, `background` ones, then onward flows. `wake` returns the
     /// callback that wakes the applications of a flow.
     pub fn link_onward_flows(
         &self,
         background: usize,
-        bell: impl Fn(usize) -> WakeCallback,
+        wake: impl Fn(usize) -> WakeCallback,
     ) -> Vec<OnwardLinks> {
         let (first, onward) = (1 + background, self.onward.iter().map(|onward| &onward.workload));
-        let mut tied: Vec<OnwardLinks> =
+        let mut links: Vec<OnwardLinks> =
             (0..first + self.onward.len()).map(|_| OnwardLinks::default()).collect();
         let mut asked: BTreeMap<&str, (PendingRequests, usize)> = BTreeMap::new();
         let flows = [(0, &self.workload)].into_iter().chain((first..).zip(onward));
         for (flow, workload) in flows {
-            if let Some((desk, place)) = asked.get_mut(workload.from()).filter(|_| flow > 0) {
-                tied[flow].asker = Some(desk.asker(*place, bell(flow)));
-                *place += 1;
+            if let Some((pending, index)) = asked.get_mut(workload.from()).filter(|_| flow > 0) {
+                links[flow].onward_client = Some(pending.client(*index, wake(flow)));
+                *index += 1;
             }
-            let askers = self.asks(workload.to());
-            if askers > 0 {
-                let desk = PendingRequests::new(askers);
-                desk.on_ready(bell(flow));
-                tied[flow].desk = Some(desk.clone());
-                asked.insert(workload.to(), (desk, 0));
+            let clients = self.asks(workload.to());
+            if clients > 0 {
+                let pending_requests = PendingRequests::new(clients);
+                pending_requests.on_ready(wake(flow));
+                links[flow].pending_requests = Some(pending_requests.clone());
+                asked.insert(workload.to(), (pending_requests, 0));
             }
         }
-        tied
+        links
     }
 
     /// Returns why the measured flow ended. If it stalled, the reason is the first of the `onward` flows that failed.
@@ -154,13 +154,15 @@ mod tests {
     fn each_flow_is_tied_to_those_that_it_waits_for() {
         let scenario = scenario(ECHO, &[("b c", ECHO), ("b d", ECHO), ("d a", ECHO)]);
         assert_eq!(["a", "b", "c", "d"].map(|server| scenario.asks(server)), [0, 2, 0, 1]);
-        let tied = scenario.link_onward_flows(2, |_| Box::new(|| ()));
-        let shape: Vec<(bool, bool)> =
-            tied.iter().map(|tied| (tied.asker.is_some(), tied.desk.is_some())).collect();
+        let links = scenario.link_onward_flows(2, |_| Box::new(|| ()));
+        let shape: Vec<(bool, bool)> = links
+            .iter()
+            .map(|links| (links.onward_client.is_some(), links.pending_requests.is_some()))
+            .collect();
         let (measured, beside) = ((false, true), (false, false));
         assert_eq!(shape, [measured, beside, beside, (true, false), (true, true), (true, false)]);
         // Two onward flows depend on the measured flow, with different positions.
-        let places = |flow: usize| format!("{:?}", tied[flow].asker).contains("place: 1");
+        let places = |flow: usize| format!("{:?}", links[flow].onward_client).contains("index: 1");
         assert_eq!([3, 4, 5].map(places), [false, true, false]);
     }
 }

@@ -13,13 +13,13 @@ use hol_workloads::RuleEnforcer;
 /// Lifetimes end early by at most this: the kernel's longest tick (CONFIG_HZ=100).
 const TICK: Duration = Duration::from_millis(10);
 
-/// A packet filter shared by the middlebox during the run and by the run afterwards.
+/// A packet filter. The middlebox uses it during the run, the event loop afterwards.
 #[derive(Clone)]
 pub(crate) struct Filter(Rc<RefCell<Inner>>);
 
 struct Inner {
     nftables: Nftables,
-    /// The rules in it at the end, compared with those that the middlebox granted.
+    /// The comparison of the rules in the filter at the end with those that the middlebox granted.
     held: Option<Result<FilterReport, FilterError>>,
 }
 
@@ -32,7 +32,8 @@ impl Filter {
         Ok(Self(Rc::new(RefCell::new(Inner { nftables, held: None }))))
     }
 
-    /// Returns whether the kernel had the rules that the middlebox granted; `None` before the end.
+    /// Returns the comparison of the rules in the kernel with those that the middlebox granted; `None` before
+    /// the end.
     pub(crate) fn held(&self) -> Result<Option<FilterReport>, FilterError> {
         self.0.borrow_mut().held.take().transpose()
     }
@@ -43,7 +44,7 @@ impl RuleEnforcer for Filter {
         self.0.borrow_mut().nftables.apply(now, changes).is_ok()
     }
 
-    fn settle(&mut self, now: Time, rules: &[Rule]) {
+    fn verify_rules(&mut self, now: Time, rules: &[Rule]) {
         let Inner { nftables, held } = &mut *self.0.borrow_mut();
         let facts = |Corrections { missing, surplus }| {
             let ending = rules.iter().filter(|rule| rule.expires <= now + TICK).count();

@@ -24,12 +24,12 @@ pub(crate) enum Change {
 const RTM_NEWROUTE: u16 = 24;
 const RTM_DELROUTE: u16 = 25;
 const RTM_GETROUTE: u16 = 26;
-/// Routes instead of addresses, because an address can be bound only with its local route.
+/// Events of routes, not of addresses: bind(2) accepts an address only after its local route has been added.
 const RTMGRP_IPV4_ROUTE: u32 = 0x40;
 const AF_INET: u8 = 2;
 
 impl HostAddresses {
-    /// Watches the network of this thread.
+    /// Watches the addresses in the network namespace of this thread.
     pub(crate) fn watch() -> io::Result<Self> {
         let events = Socket::routing_events(RTMGRP_IPV4_ROUTE)?;
         let mut here = Vec::new();
@@ -100,7 +100,10 @@ mod tests {
 
     #[test]
     fn this_host_has_its_loopback_address() {
-        let presence = HostAddresses::watch().unwrap();
-        assert!(presence.has(Ipv4Addr::LOCALHOST.into()) && !presence.has(IpAddr::from([192, 0, 2, 1])));
+        let host_addresses = HostAddresses::watch().unwrap();
+        assert!(
+            host_addresses.has(Ipv4Addr::LOCALHOST.into())
+                && !host_addresses.has(IpAddr::from([192, 0, 2, 1]))
+        );
     }
 }

@@ -9,7 +9,7 @@ use socket2::Socket;
 use crate::error::SocketsError;
 use crate::host_addresses::Change;
 use crate::sctp_structures::{self as structures, BINDX_ADD, BINDX_REM, PEER_PRIMARY_ADDR, SOL_SCTP};
-use crate::transceiver::{self, ConnectionFault, refused};
+use crate::transceiver::{self, ConnectionFault, failed_to};
 
 /// The addresses of an association's host.
 ///
@@ -17,7 +17,7 @@ use crate::transceiver::{self, ConnectionFault, refused};
 /// So each change is made explicitly at its time (RFC 6458 section 9.1).
 #[derive(Debug, Default)]
 pub(crate) struct MobileAssociation {
-    /// Before the association is up there is no peer to tell. RFC 5061 section 5.1.1 C4.
+    /// Whether the association is up. Before that there is no peer to inform. RFC 5061 section 5.1.1 C4.
     is_up: bool,
     waiting: Vec<Change>,
     /// The last address, now removed, which the peer still has.
@@ -25,15 +25,15 @@ pub(crate) struct MobileAssociation {
 }
 
 /// Linux does not allow the last address of a socket to be removed, although the association may outlive it:
-/// an ASCONF from the next address moves it (section 5.3 F1). This address keeps the socket bound. It never
-/// leaves the host, so the peer is not told.
+/// an ASCONF from the next address moves it (section 5.3 F1). This address keeps the socket bound. The peer
+/// never learns it.
 const ANCHOR: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Prepares a socket that is bound but not yet connected.
 pub(crate) fn prepare(socket: &Socket) -> Result<(), SocketsError> {
     // The loopback interface of a namespace may be down.
-    socket.set_freebind_v4(true).map_err(refused("set IP_FREEBIND"))?;
-    bindx(socket, BINDX_ADD, ANCHOR).map_err(refused("bind SCTP to the loopback address"))
+    socket.set_freebind_v4(true).map_err(failed_to("set IP_FREEBIND"))?;
+    bindx(socket, BINDX_ADD, ANCHOR).map_err(failed_to("bind SCTP to the loopback address"))
 }
 
 impl MobileAssociation {
@@ -65,8 +65,9 @@ impl MobileAssociation {
                 let primary = SocketAddr::new(address, port(socket)?);
                 system::set_option(socket, SOL_SCTP, PEER_PRIMARY_ADDR, &structures::primary(0, primary))?;
                 self.left.take().map_or(Ok(()), |left| {
-                    // Linux deletes the last address in the ASCONF that adds the next. But its peer refuses,
-                    // because it finds the association by that address, so it is asked again.
+                    // Linux deletes the last address in the ASCONF that adds the next one. But a Linux peer
+                    // refuses that, because it finds the association by this address. So a second ASCONF
+                    // deletes it.
                     bindx(socket, BINDX_ADD, left)?;
                     bindx(socket, BINDX_REM, left)
                 })

@@ -79,8 +79,8 @@ impl StreamKind for Kind {
             let peer: [u8; 4] = *addresses.get(PEER..)?.first_chunk()?;
             tcp::info_sending(info, peer.into(), false)
         });
-        let (paths, again): (Vec<_>, Vec<u64>) = told.unzip();
-        (!paths.is_empty()).then(|| SenderState { paths, again: again.iter().sum() })
+        let (paths, retransmissions): (Vec<_>, Vec<u64>) = told.unzip();
+        (!paths.is_empty()).then(|| SenderState { paths, retransmissions: retransmissions.iter().sum() })
     }
 }
 

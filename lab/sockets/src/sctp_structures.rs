@@ -12,7 +12,7 @@ use socket2::Socket;
 use crate::assignment::Counts;
 use crate::clock::jiffy;
 use crate::error::SocketsError;
-use crate::transceiver::{ConnectionFault, SenderState, SocketEvent, refused};
+use crate::transceiver::{ConnectionFault, SenderState, SocketEvent, failed_to};
 use crate::tuning;
 use hol_system::{self as system, u16_at, u32_at};
 
@@ -99,14 +99,14 @@ impl Octets {
                 self.zeros(8)
             }
             IpAddr::V6(ip) => {
-                // The flow label comes before it, the scope after it.
+                // The flow label precedes the address, the scope follows it.
                 self = self.zeros(4);
                 self.0.extend(ip.octets());
                 self.zeros(4)
             }
         }
     }
-    /// An address as a `struct sockaddr_storage`.
+    /// Appends an address as a `struct sockaddr_storage`.
     fn storage(self, address: SocketAddr) -> Self {
         let end = self.0.len() + STORAGE;
         let mut with_address = self.address(address);
@@ -238,7 +238,7 @@ pub(crate) fn set_path_notifications(socket: &Socket, association: u32, tells: b
 /// 6.1.5.
 pub(crate) fn subscribe_to_shutdown(socket: &Socket) -> Result<(), SocketsError> {
     let Setting { name, value, doing } = event(SHUTDOWN_EVENT);
-    system::set_option(socket, SOL_SCTP, name, &value).map_err(refused(doing))
+    system::set_option(socket, SOL_SCTP, name, &value).map_err(failed_to(doing))
 }
 
 /// Sets buffers that differ from the kernel's default; the kernel silently applies its limits.
@@ -253,14 +253,14 @@ pub(crate) fn set_buffers(socket: &Socket, config: &Config) -> Result<(), Socket
         socket
             .set_send_buffer_size(octets / 2)
             .and_then(|()| limited(octets / 2 * 2, socket.send_buffer_size()?, "net.core.wmem_max"))
-            .map_err(refused("set SO_SNDBUF"))?;
+            .map_err(failed_to("set SO_SNDBUF"))?;
     }
     if config.receive_buffer.0 != tuning::SCTP_RECEIVE_BUFFER {
         let octets = config.receive_buffer.0 as usize;
         socket
             .set_recv_buffer_size(octets)
             .and_then(|()| limited(octets * 2, socket.recv_buffer_size()?, "net.core.rmem_max"))
-            .map_err(refused("set SO_RCVBUF"))?;
+            .map_err(failed_to("set SO_RCVBUF"))?;
     }
     Ok(())
 }
@@ -335,7 +335,7 @@ pub(crate) fn send_information(unordered: bool, reliability: Reliability) -> Vec
 }
 
 /// Returns the ancillary data that mark the end of the data. RFC 6458 section 5.3.4.
-pub(crate) fn end_information(association: u32) -> Vec<u8> {
+pub(crate) fn eof_sndinfo(association: u32) -> Vec<u8> {
     let mut control = with_flags(EOF);
     set_place(&mut control, association, 0);
     control
@@ -433,7 +433,7 @@ pub(crate) fn sending(socket: &Socket, association: u32) -> Option<SenderState> 
     }
     let peers = peer_addresses(socket, association).ok()?;
     let paths = peers.into_iter().filter_map(|peer| path_state(socket, association, peer)).collect();
-    Some(SenderState { paths, again: at(SENT_AGAIN) })
+    Some(SenderState { paths, retransmissions: at(SENT_AGAIN) })
 }
 
 /// `struct sctp_paddrinfo`.

@@ -3,7 +3,7 @@
 
 use crate::clock::{monotonic, wall};
 
-/// By how much the wall clock is ahead, in ns: a lower and an upper bound.
+/// A lower and an upper bound of the offset of the wall clock from the monotonic clock, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WallClockOffset {
     least: i64,
@@ -11,7 +11,7 @@ pub(crate) struct WallClockOffset {
 }
 
 impl WallClockOffset {
-    /// Of this many readings the fastest counts.
+    /// Number of readings, of which the fastest is used.
     const READINGS: usize = 8;
 
     /// Reads both clocks.
@@ -43,12 +43,12 @@ mod tests {
 
     #[test]
     fn what_the_wall_clock_showed_is_told_by_the_monotonic_one() {
-        // It was 5,000,000 to 5,000,020 ns ahead.
+        // The offset is 5,000,000 to 5,000,020 ns.
         let wall = WallClockOffset::between(1000, 5_001_020, 1020);
         assert_eq!(wall.monotonic(5_001_010), Some(1000));
         assert_eq!(wall.monotonic(5_007_010), Some(7000));
         assert_eq!(wall.monotonic(4_000_000), None, "before the machine was up");
-        // One that is behind, as of a machine that thinks it is 1970.
+        // A negative offset, as on a machine whose wall clock shows 1970.
         let behind = WallClockOffset::between(9000, 2000, 9000);
         assert_eq!((behind.monotonic(2500), behind.monotonic(u64::MAX)), (Some(9500), None));
     }

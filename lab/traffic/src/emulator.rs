@@ -4,7 +4,7 @@ use hol_base::Ratio;
 use hol_netlink::Message;
 
 use crate::discipline::TCA_OPTIONS;
-use crate::line::{Emulator, Loss};
+use crate::shaped_link::{Emulator, Loss};
 
 /// The kind of the discipline.
 pub const KIND: &str = "netem";

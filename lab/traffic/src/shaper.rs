@@ -22,7 +22,7 @@ pub struct Shaper {
 
 /// The queue behind the shaper.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Waiting {
+pub enum ShaperQueue {
     /// First in, first out, with this limit.
     Fifo(QueueLimit),
     /// RED, with a queue after it.
@@ -60,7 +60,7 @@ pub enum Waiting {
 /// A key that the kernel does not support, and the remedy.
 pub(crate) type Refusal = (&'static str, String);
 
-impl Waiting {
+impl ShaperQueue {
     const ALL: QueueLimit = QueueLimit::Packets(1_000_000);
 
     /// Returns the nested disciplines behind the shaper of a link that started with `start`. RED's average
@@ -86,7 +86,7 @@ impl Waiting {
 /// Returns the maximum packets queued, without the one in transmission.
 fn packets(queue: QueueLimit) -> Result<u32, Refusal> {
     match queue {
-        QueueLimit::Packets(packets) => Ok(beside_one(packets)),
+        QueueLimit::Packets(packets) => Ok(queue_without_transmission(packets)),
         QueueLimit::Bytes(_) => {
             let why = "Linux's CoDel, PIE and DualPI2 count packets; give the limit in packets, as in queue = \"1000p\"";
             Err(("network.queue", why.to_owned()))
@@ -95,7 +95,7 @@ fn packets(queue: QueueLimit) -> Result<u32, Refusal> {
 }
 
 /// Returns the rest of a queue of this many packets, without the packet in transmission.
-pub(crate) fn beside_one(packets: u64) -> u32 {
+pub(crate) fn queue_without_transmission(packets: u64) -> u32 {
     u32::try_from(packets.saturating_sub(1).max(1)).unwrap_or(u32::MAX)
 }
 
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_queue_holds_what_is_left_beside_the_packet_in_transmission() {
-        assert_eq!([50, 2, 1].map(beside_one), [49, 1, 1]);
+        assert_eq!([50, 2, 1].map(queue_without_transmission), [49, 1, 1]);
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
             queue,
             ..Settings::default()
         };
-        assert!(Waiting::of(&settings(QueueLimit::Packets(50))).is_ok());
-        assert_eq!(Waiting::of(&settings(QueueLimit::Bytes(50_000))).unwrap_err().0, "network.queue");
+        assert!(ShaperQueue::of(&settings(QueueLimit::Packets(50))).is_ok());
+        assert_eq!(ShaperQueue::of(&settings(QueueLimit::Bytes(50_000))).unwrap_err().0, "network.queue");
     }
 }

@@ -1,5 +1,5 @@
-//! The ledger of one end: what it has noted of unsettled messages. A ledger is plain data, because the ends
-//! may run on two hosts.
+//! The ledger of one end: its notes on unsettled messages, those that are neither done nor lost. A ledger is
+//! plain data, because the ends may run on two hosts.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct Ledger {
     /// When the transport accepted the first part of a reply that has several, by message.
     #[serde(default)]
     pub(crate) begun: BTreeMap<u32, Time>,
-    /// Maximum messages from the other side.
+    /// Maximum number of messages from the peer.
     expected: u64,
     received: u64,
     last_due: Option<Time>,
@@ -114,7 +114,7 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// Creates an empty ledger of a side that receives at most `expected` messages.
+    /// Creates an empty ledger of an end that receives at most `expected` messages.
     pub(crate) fn new(expected: u64) -> Self {
         let (asked, answered) = (Window::default(), Window::default());
         let (wholes, begun) = (BTreeMap::new(), BTreeMap::new());
@@ -133,7 +133,7 @@ impl Ledger {
 
     /// Validates a ledger received from another host; `None` if the ledger cannot belong to a run in which
     /// nothing was settled.
-    pub fn from_afar(mut self) -> Option<Self> {
+    pub fn validated(mut self) -> Option<Self> {
         let replies = self.asked.notes().filter(|asked| asked.reply.is_some()).count();
         let requests = self.answered.notes().flatten().count();
         self.done = (replies + requests) as u64;
@@ -212,24 +212,24 @@ impl Ledger {
     }
 
     /// Notes a record of several messages; `first` is the first of them.
-    pub fn note_whole_due(&mut self, now: Time, due: DueMessage, first: u32) -> EntryId {
+    pub fn note_composite_due(&mut self, now: Time, due: DueMessage, first: u32) -> EntryId {
         let entry = self.note_due(now, due);
         self.wholes.insert(entry.0, CompositeEntry { message: first, part: Part::First });
         entry
     }
 
     /// Ends a record of several messages with the reply to message `last`.
-    pub fn note_whole(&mut self, entry: EntryId, last: u32, reply: MessageArrival) {
+    pub fn note_composite_reply(&mut self, entry: EntryId, last: u32, reply: MessageArrival) {
         self.wholes.insert(entry.0, CompositeEntry { message: last, part: Part::Last });
-        self.note_end(entry, reply);
+        self.note_composite_end(entry, reply);
     }
 
     /// Ends a record of several messages with the first part of the reply to its first message.
     pub fn note_first_octets(&mut self, entry: EntryId, reply: MessageArrival) {
-        self.note_end(entry, reply);
+        self.note_composite_end(entry, reply);
     }
 
-    fn note_end(&mut self, entry: EntryId, reply: MessageArrival) {
+    fn note_composite_end(&mut self, entry: EntryId, reply: MessageArrival) {
         if let Some(asked) = self.asked.get_mut(entry.0) {
             asked.reply = Some(reply);
             self.done += 1;
@@ -238,7 +238,7 @@ impl Ledger {
 
     /// Returns the scheduled time of an unsettled entry.
     pub fn scheduled(&self, entry: EntryId) -> Time {
-        self.asked.get(entry.0).expect("a message that waits is not settled").scheduled
+        self.asked.get(entry.0).expect("a message that the transport has rejected is unsettled").scheduled
     }
 
     /// Notes the reply to message `number`; returns false if there is no such message or if it already has a
@@ -269,13 +269,12 @@ impl Ledger {
         }
     }
 
-    /// Notes message `number` of the other end.
+    /// Records that message `number` of the peer has arrived.
     ///
-    /// # Panics
-    /// If the message came before, which no transport may allow.
+    /// # Panics If the message has arrived before, which no transport may allow.
     pub fn note_request(&mut self, number: u32, request: MessageArrival) -> EntryId {
         self.received += 1;
-        // A number beyond the schedule is not from our client.
+        // A number beyond the schedule is not from the client of this run.
         if u64::from(number) < self.expected {
             while self.answered.end() <= number {
                 self.answered.push(None);
@@ -309,13 +308,13 @@ impl Ledger {
     }
 
     /// Notes that the transport accepts the first of several parts of the reply.
-    pub fn note_answer_begun(&mut self, entry: EntryId, now: Time) {
+    pub fn note_reply_started(&mut self, entry: EntryId, now: Time) {
         // If a reply is repeated, the first time counts.
         self.begun.entry(entry.0).or_insert(now);
     }
 
     /// Notes that the transport has accepted the reply, or a part of it.
-    pub fn note_answer_written(&mut self, entry: EntryId, now: Time) {
+    pub fn note_reply_written(&mut self, entry: EntryId, now: Time) {
         if let Some(Some(answered)) = self.answered.get_mut(entry.0) {
             answered.reply_written = now;
         }

@@ -109,7 +109,8 @@ mod tests {
         DueMessage { scheduled, lane: 0, size: 56, reply_size: 0, kind, parent: None }
     }
 
-    /// A transaction that is done, one whose request came, and one that is lost.
+    /// Returns ledgers of a transaction that is done, one of which only the request arrived, and one that is
+    /// lost.
     fn both() -> (Ledger, Ledger) {
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
         for number in 0..3 {
@@ -117,7 +118,7 @@ mod tests {
         }
         for number in [1, 0] {
             let entry = server.note_request(number, arrived(10 + u64::from(number)));
-            server.note_answer_written(entry, Time::from_millis(15));
+            server.note_reply_written(entry, Time::from_millis(15));
         }
         assert!(client.note_reply(0, arrived(30), false));
         (client, server)
@@ -161,7 +162,7 @@ mod tests {
         }
     }
 
-    /// Whoever has the secret may still have a wrong program.
+    /// A host with the secret may still run a faulty program.
     #[test]
     fn a_ledger_from_afar_that_counts_wrong_is_counted_again_and_one_that_settled_something_is_refused() {
         let (client, server) = both();
@@ -169,7 +170,7 @@ mod tests {
         let text = serde_json::to_string(&server).unwrap();
         let altered = |from: &str, to: &str| {
             assert!(text.contains(from), "{text}");
-            serde_json::from_str::<Ledger>(&text.replacen(from, to, 1)).unwrap().from_afar()
+            serde_json::from_str::<Ledger>(&text.replacen(from, to, 1)).unwrap().validated()
         };
         let miscounted = altered("\"done\":2", "\"done\":0").unwrap();
         assert_eq!(miscounted, server);
@@ -187,7 +188,7 @@ mod tests {
         assert_eq!((abandoned(true), abandoned(false)), (2, 1));
     }
 
-    /// A frame may be whole with a packet of one before, or with parity before it was written.
+    /// A packet of an earlier frame may complete a frame, and so may parity before the frame was written.
     #[test]
     fn the_time_of_a_frame_begins_when_it_is_due_whichever_packet_it_waited_for() {
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
@@ -260,8 +261,8 @@ mod tests {
         server.note_request(0, arrived(50));
     }
 
-    /// Plays the life of messages, of which one comes due every ms: after how many ms the request arrives, if it does, and
-    /// after how many more the reply.
+    /// Simulates messages, of which one comes due every ms. Each has the time in ms after which the request
+    /// arrives, if it does, and the further time until the reply.
     fn play(
         lives: &[(Option<u8>, Option<u8>)],
         mut then: impl FnMut(&mut Ledger, &mut Ledger),
@@ -287,8 +288,8 @@ mod tests {
     }
 
     proptest! {
-        /// What leaves while a run goes on, and then what is left, are the records that there would be if everything had been
-        /// held: every field, in the same order, so the same digest and the same statistics.
+        /// Records that are passed on during a run, and the rest at its end, equal those of a run that keeps
+        /// all to the end: every field, in the same order, so the same digest and the same statistics.
         #[test]
         fn records_are_the_same_whenever_they_leave(
             mut lives: Vec<(Option<u8>, Option<u8>)>,

@@ -10,7 +10,7 @@ use hol_wire::ipv4;
 
 /// What the client goes through, in ms.
 #[derive(Debug, Clone, Copy)]
-struct ConnectionReuse {
+struct Handover {
     /// How long a packet is under way, before and after.
     delays: [u64; 2],
     /// When the first path is gone, and from when on all take the second.
@@ -18,7 +18,7 @@ struct ConnectionReuse {
     attached: u64,
 }
 
-impl ConnectionReuse {
+impl Handover {
     fn scenario(self, transport: &str, workload: &str, messages: u64) -> Scenario {
         let Self { delays: [old, new], leaves, attached } = self;
         let overlap = leaves as f64 / 100.0;
@@ -86,7 +86,7 @@ fn datagrams_are_lost_from_a_delay_before_the_client_leaves_until_it_is_attached
         ([50, 20], 205, 105, 0),
         ([0, 50], 205, 1005, 80),
     ] {
-        let way = ConnectionReuse { delays, leaves, attached };
+        let way = Handover { delays, leaves, attached };
         let run = way.run("udp", 10, 150);
         for record in &run.records {
             match way.carries(record.scheduled) {
@@ -102,7 +102,7 @@ fn datagrams_are_lost_from_a_delay_before_the_client_leaves_until_it_is_attached
 /// Nothing is lost, so the gap is the time between two messages and what the second way takes longer.
 #[test]
 fn who_is_attached_a_delay_before_leaving_only_has_another_delay() {
-    let way = ConnectionReuse { delays: [50, 70], leaves: 1005, attached: 905 };
+    let way = Handover { delays: [50, 70], leaves: 1005, attached: 905 };
     for transport in ["udp", TCP, SCTP, QUIC] {
         let run = way.run(transport, 10, 150);
         for record in &run.records {
@@ -150,8 +150,8 @@ fn what_quic_has_lost_comes_a_round_trip_after_the_next_probe() {
 }
 
 /// One message while nothing gets through, a second after connecting.
-fn lost(transport: &str, attached: u64) -> (Run, ConnectionReuse) {
-    let way = ConnectionReuse { delays: [50, 80], leaves: 1105, attached };
+fn lost(transport: &str, attached: u64) -> (Run, Handover) {
+    let way = Handover { delays: [50, 80], leaves: 1105, attached };
     let run = way.run(transport, 1000, 1);
     assert_eq!(way.carries(run.records[0].scheduled), None, "{transport}: it is sent in the gap");
     (run, way)
@@ -173,7 +173,7 @@ impl Tap for Path {
 /// Also transports that could use several addresses: there is one.
 #[test]
 fn both_ends_keep_their_addresses_and_change_the_path_at_once() {
-    let way = ConnectionReuse { delays: [10, 10], leaves: 305, attached: 205 };
+    let way = Handover { delays: [10, 10], leaves: 305, attached: 205 };
     for transport in ["udp", TCP, "sctp:stack=rfc,auth=true,addip=true", "sctp:stack=rfc,cmt=true", QUIC] {
         let mut path = Path::default();
         let scenario = way.scenario(transport, "kind = 'echo'", 50);
@@ -199,7 +199,7 @@ fn packets_that_overtake_over_a_shorter_way_are_met_as_any_reordering() {
         (QUIC, 1, 100, 25, 0),
         (QUIC, 1, 100, 35, 1),
     ] {
-        let way = ConnectionReuse { delays: [100, 100 - shorter], leaves: 9000, attached: 3005 };
+        let way = Handover { delays: [100, 100 - shorter], leaves: 9000, attached: 3005 };
         let run = way.bursts(transport, burst, size, 10, burst * 350);
         let arrives = |record: &Record| record.scheduled + way.carries(record.scheduled).expect("all arrive");
         let old = run.records.iter().filter(|record| record.scheduled < way.attached());

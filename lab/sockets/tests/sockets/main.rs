@@ -83,12 +83,13 @@ fn every_workload_runs_over_sctp() {
     assert_every_workload_runs("sctp:associations=2,streams=4");
 }
 
-/// How long is the machine's; but it is no longer than the run, and nobody knows where nobody asked.
+/// Checks that waits are known only if requested, and no longer than the run. Their length depends on the
+/// machine.
 fn assert_waits_are_known_if_they_are_asked(transport: &str) {
     let plain = assignment(transport, "echo");
     assert_eq!(here(&plain).unwrap().waits, [None; 2], "{transport}");
     let asking = Assignment { stamps: true, ..plain };
-    // A kernel that is busy begins to stamp some time after it was asked.
+    // A busy kernel starts to record timestamps some time after they were enabled.
     let mut runs = (0..100).map(|_| here(&asking).unwrap());
     let told = runs.find_map(|run| run.waits[0].zip(run.waits[1]).map(|waits| (run, waits)));
     let (run, waits) = told.unwrap_or_else(|| panic!("the kernel tells nothing of {transport}"));
@@ -128,7 +129,7 @@ fn parallel_associations_keep_their_streams_apart() {
     assert_streams_are_apart("sctp:associations=2,streams=2");
 }
 
-/// Larger ones than the send buffer go out in parts.
+/// Checks that messages larger than the send buffer, which are sent in parts, arrive complete.
 fn assert_large_messages_come_whole(transport: &str) {
     let workload = toml::from_str("kind = 'echo'\nrate = '1000/s'\nsize = '8MiB'").unwrap();
     let assignment = Assignment { messages: 4, workload, ..assignment(transport, "echo") };
@@ -219,7 +220,7 @@ fn what_cannot_be_done_is_refused_before_anything_is_opened() {
     assert_eq!(here(&nowhere).unwrap_err().to_string(), "the server has no address; it needs at least one");
 }
 
-/// The same ports again and again: no run leaves anything behind that the next one meets.
+/// Repeats runs on the same ports: no packet or state of a run affects the next one.
 fn assert_namespaces_may_be_two(transports: &[&str]) {
     let pair = Pair::new();
     for transport in transports {

@@ -14,7 +14,7 @@ use crate::batches::Batch;
 use crate::load::Pacer;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
-use crate::{Application, Host, LengthOf, Pace, StreamLayout, Workload, WorkloadError};
+use crate::{Application, FramingFn, Host, Pace, StreamLayout, Workload, WorkloadError};
 use script::FileClient;
 use store::FileServer;
 
@@ -65,15 +65,15 @@ impl FileOperation {
 
 impl Files {
     /// Maximum octets stored on a server: both ends of the kernel world share one machine's memory.
-    const MOST_KEPT: u64 = 256 << 20;
-    /// Maximum requests per batch: no record is settled before the batch ends.
+    const MAX_STORED: u64 = 256 << 20;
+    /// Maximum requests per batch: all records of a batch stay in memory until the batch ends.
     const MOST_REQUESTS: u64 = 1 << 20;
 
     fn blocks(&self) -> u64 {
         self.size.0.div_ceil(self.block.0)
     }
 
-    /// Returns the requests per batch.
+    /// Returns the number of requests per batch.
     fn requests(&self) -> u64 {
         let of_deed = |deed: &FileOperation| match deed {
             FileOperation::Put | FileOperation::Get => 2 + self.blocks(),
@@ -82,9 +82,9 @@ impl Files {
         u64::from(self.files).saturating_mul(self.deeds.iter().map(of_deed).sum())
     }
 
-    /// Returns the maximum files on the server at a time; `None` if a file is read or removed that does not
-    /// exist.
-    fn kept(&self) -> Option<u64> {
+    /// Returns the maximum number of files on the server at a time; `None` if an operation reads or removes a
+    /// file that does not exist.
+    fn max_stored_files(&self) -> Option<u64> {
         let mut is_there = false;
         for deed in &self.deeds {
             if !is_there && *deed != FileOperation::Put {
@@ -115,13 +115,13 @@ impl Workload for Files {
         if self.files == 0 || self.deeds.is_empty() {
             return files("a batch needs at least one of the `files` and one of the `deeds`");
         }
-        let Some(kept) = self.kept() else {
+        let Some(kept) = self.max_stored_files() else {
             return files("`deeds` gets or removes a file before it exists; \"put\" it first");
         };
         if self.block.0 == 0 || self.block.0 > WorkloadError::MAX_SIZE - frame::HEADER as u64 {
             return files("`block` needs at least 1 octet and less than 16 MiB");
         }
-        if self.size.0.saturating_mul(kept) > Self::MOST_KEPT {
+        if self.size.0.saturating_mul(kept) > Self::MAX_STORED {
             return files(
                 "a server stores at most 256 MiB; lower `size`, or `remove` each file before the next",
             );
@@ -146,7 +146,7 @@ impl Workload for Files {
         RecordKind::Batch
     }
 
-    fn length_of(&self) -> LengthOf {
+    fn framing_fn(&self) -> FramingFn {
         frame::length_of
     }
 

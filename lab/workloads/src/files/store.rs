@@ -25,7 +25,7 @@ impl FileServer {
 
     /// Reserves the whole size at once: a growing file would be in memory twice.
     fn create(&mut self, file: u32, octets: u32) -> Result<(), &'static str> {
-        if u64::from(octets) > Files::MOST_KEPT {
+        if u64::from(octets) > Files::MAX_STORED {
             return Err("a file larger than the storage of the server");
         }
         self.files.insert(file, Vec::with_capacity(octets as usize));

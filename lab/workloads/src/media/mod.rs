@@ -17,7 +17,7 @@ use hol_measure::RecordKind;
 pub use fec::Fec;
 pub use keys::{Media, Packing};
 
-use crate::{Application, Host, LengthOf, Pace, StreamLayout, Workload, WorkloadError};
+use crate::{Application, FramingFn, Host, Pace, StreamLayout, Workload, WorkloadError};
 use packets::Packets;
 use player::Player;
 use streamer::Streamer;
@@ -35,7 +35,7 @@ impl Media {
     /// cycle.
     fn waits(&self) -> [Duration; 2] {
         let group = self.fec.map_or(1, Fec::k);
-        [clock::lasts(u64::from(group) - 1), clock::lasts(packets::spread(self.interleave))]
+        [clock::duration(u64::from(group) - 1), clock::duration(packets::spread(self.interleave))]
     }
 }
 
@@ -96,7 +96,7 @@ impl Workload for Media {
     }
 
     fn pace(&self) -> Pace {
-        Pace::Every(clock::lasts(1))
+        Pace::Every(clock::duration(1))
     }
 
     fn size(&self) -> Option<u64> {
@@ -111,12 +111,12 @@ impl Workload for Media {
         RecordKind::Frame
     }
 
-    fn length_of(&self) -> LengthOf {
+    fn framing_fn(&self) -> FramingFn {
         packets::length_of
     }
 
     fn client(&self, lanes: StreamLayout, messages: u64, _: Seed) -> Box<dyn Application> {
-        let kbps = self.kbps().expect("it was checked");
+        let kbps = self.kbps().expect("the bit rate was checked");
         Box::new(Streamer::new(Packets::new(self, lanes.is_stream), kbps, lanes, messages))
     }
 

@@ -11,14 +11,14 @@ type Direction = (Address, u16, Address, u16);
 
 /// The initial sequence numbers of the connections of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Relative {
+pub(crate) struct RelativeNumbers {
     /// TCP: the sequence number of the SYN.
     sequence: BTreeMap<Direction, SeqNum>,
     /// SCTP: the initial TSN of an association in one direction, by ports, because an association has several addresses.
     tsn: BTreeMap<(u16, u16), Tsn>,
 }
 
-impl Relative {
+impl RelativeNumbers {
     /// Returns the packet as text, with sequence numbers relative to the first of its direction. Omits the values of tags, cookies and
     /// timestamps, because these are random.
     pub(crate) fn describe(&mut self, packet: &Packet) -> String {
