@@ -15,9 +15,11 @@ use crate::values::Values;
 const RUNS: [u32; 2] = [20, 6];
 /// Repetitions with other seeds that show which parts of a run are random; the run itself is repetition 0.
 const OTHER_REPETITIONS: std::ops::Range<u32> = 1..6;
-/// The significance level: a value differs if a rank test gives a p-value below this (one false alarm in 200 scenarios) …
+/// Significance level: a value differs if the p-value of a rank test is below this (one false alarm in 200
+/// scenarios), and if it exceeds `MIN_DIFFERENCE`.
 const SIGNIFICANCE: f64 = 0.005;
-/// … and if its medians differ by more than this fraction and by more than this amount in its unit: ms, kbit/s, messages.
+/// Minimum difference of medians: this fraction, and this amount in the unit of the value (ms, kbit/s,
+/// messages).
 const MIN_DIFFERENCE: (f64, f64) = (0.05, 0.5);
 
 /// The result of a comparison.
@@ -25,8 +27,8 @@ const MIN_DIFFERENCE: (f64, f64) = (0.05, 0.5);
 pub enum Verdict {
     /// The packets were compared, up to the first packet that depends on the seed.
     Packets {
-        /// The first packet that the second world sends otherwise, or at another time, although each world sends the same packets up to
-        /// there with every seed.
+        /// The first packet that differs between the worlds in content or time, although each world sends the
+        /// same packets up to there with every seed.
         difference: Option<Box<Difference>>,
         /// Whether the values that a user sees agree.
         values_agree: bool,
@@ -64,12 +66,13 @@ pub struct Comparison {
     pub scenario: RandomScenario,
     /// The result.
     pub verdict: Verdict,
-    /// The values in both worlds, if both ran the scenario: of one run each, or the medians of several.
+    /// The values in both worlds, if both ran the scenario: those of one run each, or the medians of several
+    /// runs.
     pub values: Option<[Values; 2]>,
 }
 
-/// Runs a scenario in both worlds and compares them: by their packets where these do not depend on the seed, else by the ranks of several
-/// runs.
+/// Runs a scenario in both worlds and compares them: by their packets if these do not depend on the seed,
+/// otherwise by the ranks of several runs.
 pub fn compare(scenario: &RandomScenario, first: &dyn World, second: &dyn World) -> Comparison {
     // A failed assertion is a result too, and the comparison continues.
     let outcome = catch_unwind(AssertUnwindSafe(|| judge(scenario, first, second)));
@@ -77,7 +80,7 @@ pub fn compare(scenario: &RandomScenario, first: &dyn World, second: &dyn World)
         Ok(Ok((verdict, values))) => (verdict, Some(values)),
         Ok(Err(RunError::Refused(problem))) => (Verdict::Refused(problem), None),
         Ok(Err(problem)) => (Verdict::Failed(problem.to_string()), None),
-        Err(_) => (Verdict::Failed("an assertion failed; its words are above".to_owned()), None),
+        Err(_) => (Verdict::Failed("an assertion failed; see its message above".to_owned()), None),
     };
     Comparison { scenario: scenario.clone(), verdict, values }
 }
@@ -122,7 +125,7 @@ fn judge(
     Ok((Verdict::Packets { difference: difference.map(Box::new), values_agree }, values))
 }
 
-/// Which parts of a run depend on the seed. SCTP's HEARTBEATs, for example, are sent at random times.
+/// The parts of a run that depend on the seed. SCTP's HEARTBEATs, for example, are sent at random times.
 struct RandomParts {
     /// The time of the first packet that depends on the seed.
     begins: Time,
@@ -131,7 +134,7 @@ struct RandomParts {
 }
 
 impl RandomParts {
-    /// Repeats a run, which sent `own` until its `end` and has these values, with other seeds.
+    /// Repeats a run with other seeds. The run sent `own` until `end` and has these values.
     fn of(
         (point, world): (&Point, &dyn World),
         own: &Trace,
@@ -172,7 +175,7 @@ fn by_ranks([first, second]: [(&Point, &dyn World); 2]) -> Result<(Verdict, [Val
             .map(|repetition| run(repetition).map(|run| Values::of(&run, kind)))
             .collect::<Result<Vec<Values>, RunError>>()
     };
-    // Different seeds, so that two worlds of one kind are independent too.
+    // The worlds use different seeds, so that two worlds of one kind are independent, too.
     let values = [runs(first, 0..RUNS[0])?, runs(second, RUNS[0]..RUNS[0] + RUNS[1])?];
     let differs = METRICS.iter().any(|metric| {
         let [a, b] = values.each_ref().map(|values| values.iter().map(metric).collect::<Vec<f64>>());
@@ -217,7 +220,7 @@ mod tests {
     use crate::generator::Generator;
     use crate::shrink::shrink;
 
-    /// The model with other seeds: the same rules, other random numbers.
+    /// The model with other seeds.
     #[derive(Debug)]
     struct Reseeded;
 

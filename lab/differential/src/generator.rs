@@ -11,18 +11,18 @@ use crate::random_scenario::{RandomScenario, assumed_options};
 
 /// Transports, with their weights.
 const TRANSPORTS: [(&str, u64); 5] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 8), ("mptcp", 8)];
-/// The most octets that a run sends, so that it takes a second and not a minute.
+/// Maximum octets that a run sends, so that it takes a second and not a minute.
 const OCTETS: f64 = 1.5e6;
-/// The number of values that are tried for a key before it is left out.
+/// Number of values tried for a key before the key is left out.
 const TRIES: usize = 12;
-/// The number of scenarios that worlds refuse before none is taken to be possible.
+/// Number of refused scenarios after which the generator reports that none is possible.
 const MOST_REFUSALS: usize = 1000;
-/// The condition that is a queue with a discipline.
+/// The name of the condition with a queueing discipline.
 const DISCIPLINE: &str = "discipline";
 /// The longest schedule, in seconds.
 const SECONDS: f64 = 30.0;
 
-/// Draws scenarios. Scenario `n` of a seed is always the same, independent of which others were drawn.
+/// Draws scenarios. Scenario `n` of a seed is always the same, whichever others were drawn.
 #[derive(Debug)]
 pub struct Generator<'w> {
     space: KeySpace,
@@ -83,7 +83,7 @@ impl<'w> Generator<'w> {
                     let usual = refusals.into_iter().max_by_key(|(_, times)| *times);
                     let (reason, times) = usual.unwrap_or_default();
                     return Err(format!(
-                        "no scenario is possible: of {count} that were tried, {times} were refused because: {reason}"
+                        "no scenario is possible: {count} were tried, of which {times} were refused for this reason: {reason}"
                     ));
                 }
                 continue;
@@ -91,7 +91,7 @@ impl<'w> Generator<'w> {
             let mut refused = Vec::new();
             for mut extra in more {
                 let mut problem = None;
-                // Another value may be valid, or another key that gives this one a meaning.
+                // Another value may be valid, or this one together with another key of its table.
                 for attempt in 0..TRIES {
                     let mut with = scenario.clone();
                     let name = extra.add_to(&mut with);
@@ -146,7 +146,7 @@ impl<'w> Generator<'w> {
             let rate = within(rng, COMPARED.rate);
             set("workload.rate", format!("\"{rate:.1}/s\""));
             most = most.min(rate * SECONDS);
-            // Without chance its packets are compared, too.
+            // Without randomness its packets are compared, too.
             if has("reply") && rng.chance(0.7) {
                 set("workload.arrivals", "\"periodic\"".to_owned());
             }
@@ -173,7 +173,7 @@ impl<'w> Generator<'w> {
         (scenario, extras)
     }
 
-    /// Returns the options that the model needs to behave as the other world does; two engines need none.
+    /// Returns the options that the model needs to behave like the other world; two engines need none.
     fn assumed(&self, protocol: &str) -> Vec<(String, String)> {
         let is_model = self.worlds.first().is_none_or(|world| !world.name().starts_with("kernel:"));
         let others = self.worlds.iter().filter(|_| is_model);
@@ -259,7 +259,8 @@ fn second_path(scenario: &mut RandomScenario, rng: &mut Rng) {
     scenario.settings.push(("network.paths".to_owned(), paths));
 }
 
-/// Sets a discipline that drops or marks early, and a rate at which its queue builds up; returns the options that make TCP heed marks.
+/// Sets a discipline that drops or marks early, and a rate at which its queue builds up; returns the options
+/// with which TCP reacts to marks.
 fn queue_management(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
     let marks = rng.chance(0.5);
     let target = spread(rng, 1.0, 20.0);
@@ -302,7 +303,7 @@ enum Extra {
 }
 
 impl Extra {
-    /// Adds it, or replaces one of the same name; returns its name.
+    /// Adds the option or key to a scenario, or replaces one of the same name; returns the name.
     fn add_to(&self, scenario: &mut RandomScenario) -> String {
         let (list, key, value, name) = match self {
             Self::Option(key, value) => {
@@ -310,7 +311,7 @@ impl Extra {
             }
             Self::Key(key, value) => (&mut scenario.settings, key, value, key.clone()),
         };
-        // A round trip stands in place of the delay that every scenario has.
+        // A round-trip time replaces the delay that every scenario has.
         let stands_for = if key == "network.rtt" { "network.delay" } else { key };
         list.retain(|(known, _)| known != key && known != stands_for);
         list.push((key.clone(), value.clone()));
@@ -329,13 +330,13 @@ fn weighted(rng: &mut Rng, choices: &[(&'static str, u64)]) -> &'static str {
     choices[0].0
 }
 
-/// Half of the sizes fit into a packet.
+/// Draws a size, of which half fit into a packet.
 fn small_or_large(rng: &mut Rng) -> f64 {
     let [least, most] = COMPARED.size;
     if rng.chance(0.5) { spread(rng, least, 1400.0) } else { spread(rng, 1400.0, most) }
 }
 
-/// One size of replies, or two with weights.
+/// Draws one size of replies, or two with weights.
 fn replies(size: f64, rng: &mut Rng) -> String {
     if rng.chance(0.8) {
         return format!("\"{size}B\"");
@@ -378,7 +379,7 @@ mod tests {
         assert!((0..20).all(|number| draw.scenario(number).unwrap().0.family().ends_with(" bulk")));
     }
 
-    /// The model has no MPTCP: looking for a scenario that it accepts would take for ever.
+    /// The model has no MPTCP: a search for a scenario that it accepts would never end.
     #[test]
     fn what_no_world_accepts_is_said_with_the_reason() {
         let draw = Generator::new(7, Some("mptcp".to_owned()), vec![&hol_model::Model]);
@@ -386,7 +387,8 @@ mod tests {
         assert!(reason.to_lowercase().contains("mptcp"), "{reason}");
     }
 
-    /// A discipline was one of a hundred keys, so of 1,000 scenarios some 10 had one, and hardly any a queue.
+    /// A discipline was one of a hundred keys, so that only about 10 of 1,000 scenarios had one, and hardly
+    /// any had a queue.
     #[test]
     fn one_scenario_in_eleven_has_a_queue_that_drops_or_marks_early() {
         let draw = Generator::new(7, None, Vec::new());

@@ -1,4 +1,4 @@
-//! Replaces sequence numbers by relative ones, so that the packets of two runs can be compared.
+//! Replaces sequence numbers with relative ones, so that the packets of two runs can be compared.
 
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@ use hol_scenario::World;
 use crate::compare::{Comparison, Verdict, compare};
 use crate::random_scenario::RandomScenario;
 
-/// The largest number of scenarios that are tried.
+/// Maximum number of scenarios tried.
 const TRIES: usize = 40;
 
 /// Removes settings and messages as long as the worlds differ in the same way: in their values, or only in their packets.

@@ -20,9 +20,9 @@ const NEAR_END: Duration = Duration::from_millis(1);
 
 /// Octets of a message in which workloads number it.
 const NUMBER: usize = 8;
-/// Octets in which all datagrams of QUIC differ: the packet number and the first of what is encrypted.
+/// Octets in which all datagrams of QUIC differ: the packet number and the first encrypted octets.
 const HEAD: usize = 32;
-/// How the text of a marked packet ends.
+/// The end of the text of a marked packet.
 const MARK: &str = "(CE)";
 
 /// A packet that a host sent.
@@ -34,19 +34,19 @@ pub struct SentPacket {
     pub interface: String,
     /// The packet as text, with relative sequence numbers.
     pub packet: String,
-    /// What the network did with it, as far as the run shows.
+    /// Whether it arrived, as far as the run shows.
     pub outcome: PacketOutcome,
 }
 
-/// What the network did with a packet: what a queue decides is seen by this, even where the endpoints take no notice.
+/// The outcome of a packet: it shows the decisions of queues even if the endpoints do not react to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PacketOutcome {
-    /// It was still on its way when the run ended.
+    /// It was in flight when the run ended.
     #[default]
     Unknown,
     /// It arrived, at this time.
     Arrived(Time),
-    /// It arrived with a mark of congestion that it was sent without, at this time.
+    /// It arrived at this time, and the network had marked it with congestion.
     Marked(Time),
     /// It did not arrive, and a later one did.
     Lost,
@@ -58,7 +58,7 @@ pub struct Trace {
     sent: Vec<SentPacket>,
     end: Option<Time>,
     numbers: RelativeNumbers,
-    /// By their text, the packets that have not arrived, as indexes into `sent`.
+    /// Indexes in `sent` of the packets that have not arrived, by the text of the packet.
     in_flight: BTreeMap<String, VecDeque<usize>>,
     /// Whether the content of datagrams is encrypted, so only their lengths are compared.
     is_encrypted: bool,
@@ -91,8 +91,8 @@ impl PacketObserver for Trace {
     }
 }
 
-/// Returns what distinguishes a datagram from others of its length: the first octets of its payload, in which workloads number their
-/// messages. TCP and SCTP number their own.
+/// Returns the first octets of the payload of a datagram, in which workloads number their messages; they
+/// distinguish it from others of its length. TCP and SCTP have their own numbers.
 fn content(packet: &hol_wire::Packet, octets: usize) -> String {
     let Transport::Udp(datagram) = &packet.transport else { return String::new() };
     let head = datagram.payload.iter().take(octets).map(|octet| format!("{octet:02x}"));
@@ -131,7 +131,7 @@ impl Trace {
     }
 
     fn sent(&mut self, event: &PacketEvent<'_>, text: String) {
-        // The interface tells sender and receiver.
+        // The interface identifies sender and receiver, so the text need not.
         let packet = match text.split_once(": ") {
             Some((_, rest)) => rest.to_owned(),
             None => text,
@@ -140,7 +140,7 @@ impl Trace {
         self.sent.push(SentPacket { time: event.time, interface, packet, outcome: PacketOutcome::Unknown });
     }
 
-    /// Notes that a packet arrived: the first of those that look like it.
+    /// Records the arrival of a packet: of the first in flight with the same text.
     fn arrived(&mut self, time: Time, packet: hol_wire::Packet) {
         let is_marked = packet.ecn == Ecn::Congested;
         let waiting = self.in_flight.get_mut(&arrival_key(packet));
@@ -152,7 +152,8 @@ impl Trace {
             if is_marked && !was_marked { PacketOutcome::Marked(time) } else { PacketOutcome::Arrived(time) };
     }
 
-    /// Removes the packets after `end`: the closing of connections is not compared, because a world may cut it off.
+    /// Removes the packets after `end`: the close of connections is not compared, because a world may cut it
+    /// off.
     pub fn end(&mut self, end: Time) {
         self.sent.retain(|sent| sent.time < end);
         self.end = Some(end);
@@ -170,7 +171,8 @@ impl Trace {
         }
     }
 
-    /// Returns whether one run ends where the other sends its last packets.
+    /// Returns whether only one run has the packet and the run ends right after it, so that the other run may
+    /// have been cut off.
     fn may_be_cut_off(&self, difference: &Difference) -> bool {
         let alone = difference.first.is_none() || difference.second.is_none();
         alone && self.end.is_some_and(|end| difference.time() + NEAR_END >= end)
@@ -180,13 +182,14 @@ impl Trace {
         self.sent.iter().filter(move |sent| sent.interface == interface)
     }
 
-    /// Returns the first packet that the other run sends otherwise or at another time. Each interface is compared by itself, because
-    /// packets that two hosts send at the same time have no order.
+    /// Returns the first packet that differs in content, outcome or time. Each interface is compared by
+    /// itself, because packets that two hosts send at the same time have no order.
     pub fn first_difference(&self, other: &Self) -> Option<Difference> {
         self.first_unlike(other, |a, b| a.is_like(b) && a.is_in_time(b))
     }
 
-    /// Returns the first packet that the other run sends otherwise, whatever the times: for a world in which computing takes time.
+    /// Returns the first packet that differs in content or outcome, whatever the times: for a world in which
+    /// computation takes time.
     pub fn first_difference_in_order(&self, other: &Self) -> Option<Difference> {
         self.first_unlike(other, SentPacket::is_like)
     }
@@ -214,7 +217,7 @@ impl Trace {
 }
 
 impl SentPacket {
-    /// Returns whether two packets are the same, and the network treats them alike as far as both runs show.
+    /// Returns whether two packets have the same content and, if both are known, the same outcome.
     fn is_like(&self, other: &Self) -> bool {
         self.packet == other.packet && self.outcome.is_like(other.outcome)
     }
@@ -244,7 +247,7 @@ impl fmt::Display for PacketOutcome {
 }
 
 impl Difference {
-    /// Returns when the earlier of the two was sent.
+    /// Returns when the earlier of the two packets was sent.
     pub(crate) fn time(&self) -> Time {
         self.first.iter().chain(&self.second).map(|sent| sent.time).min().unwrap_or_default()
     }
@@ -301,7 +304,7 @@ fn differing_word(first: &str, second: &str) -> String {
     field.or(longer[..same].iter().rev().find(is_name)).cloned().unwrap_or_default()
 }
 
-/// A row of two traces side by side.
+/// A row of two aligned traces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line<'t> {
     /// Both runs sent the packet at the same time.
@@ -403,7 +406,8 @@ mod tests {
         assert_eq!(first.first_difference(&second), None);
     }
 
-    /// A queue that dropped or marked another packet was found only where the endpoints noticed it, so never over UDP.
+    /// A queue that dropped or marked a different packet was found only if the endpoints reacted to it, so
+    /// never over UDP.
     #[test]
     fn a_packet_that_is_lost_or_marked_in_one_run_alone_is_a_difference() {
         let datagram = |number: u8| {

@@ -1,4 +1,4 @@
-//! The values of a run that a user sees, and when those of two runs agree.
+//! The values of a run that a user sees, and a comparison of the values of two runs.
 
 use hol_base::Duration;
 use hol_measure::{Record, RecordKind, summarize};

@@ -37,7 +37,7 @@ pub(crate) fn simulation<'t>(
     };
     builder.hosts.resize_with(topology.nodes(), Demux::default);
     let mut add = |transport, workload: &WorkloadSpec, messages, seed| {
-        let links = links.next().expect("there is one for each flow");
+        let links = links.next().expect("each flow has links");
         builder.add(transport, workload, messages, seed, links);
     };
     add(&scenario.transport, &scenario.measured(seed), scenario.messages, seed);
@@ -58,7 +58,7 @@ struct Builder<'a> {
     topology: &'a Topology,
     /// The processors of nodes with a `service` time, by name.
     processors: BTreeMap<&'a str, Processor>,
-    /// By node.
+    /// Endpoints by node.
     hosts: Vec<Demux>,
     running_flows: Vec<RunningFlow>,
     /// The first client port that no flow has reserved.
@@ -75,7 +75,7 @@ impl Builder<'_> {
         OnwardLinks { onward_client, pending_requests }: OnwardLinks,
     ) {
         let [client, server] = [workload.from(), workload.to()]
-            .map(|name| self.topology.node(name).expect("a scenario is checked first"));
+            .map(|name| self.topology.node(name).expect("the scenario was checked"));
         let index = self.running_flows.len();
         let (port, first_client_port) = (server_port(index), self.first_client_port);
         self.first_client_port = first_client_port.saturating_add(transport.connections());

@@ -6,7 +6,7 @@ use hol_scenario::FIRST_CLIENT_PORT;
 /// the model gives every connection its own client port.
 #[derive(Debug, Default)]
 pub(crate) struct Demux {
-    /// By client port, from the first one on: local port, remote port and endpoint.
+    /// Endpoints by client port, from the first port on: local port, remote port and endpoint.
     bound: Vec<Option<((u16, u16), usize)>>,
     /// Local ports, and the flows whose servers accept connections there.
     listening: Vec<(u16, usize)>,
@@ -19,7 +19,7 @@ pub(crate) enum PacketReceiver {
     Endpoint(usize),
     /// The server of a flow: the packet comes from a new peer.
     Server(usize),
-    /// Nobody: the port is closed.
+    /// No receiver: the port is closed.
     Nobody,
 }
 

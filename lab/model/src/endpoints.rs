@@ -47,7 +47,7 @@ pub(crate) struct FlowEnds {
 }
 
 impl Endpoints {
-    /// Takes the configuration of `transport` and limits the MSS to the smallest MTU of the network.
+    /// Creates the configuration of `transport`, with the MSS limited by the smallest MTU of the network.
     pub(crate) fn new(transport: &TransportSpec, topology: &Topology, ends: FlowEnds, seed: Seed) -> Self {
         let (mtu, ip_header) = (topology.smallest_mtu(), topology.ip().header());
         let mut most = usize::MAX;
@@ -55,7 +55,7 @@ impl Endpoints {
             Protocol::Tcp { config, .. } => {
                 let headers = (ip_header + tcp::Segment::HEADER) as u64;
                 let largest = u16::try_from(mtu - headers).unwrap_or(u16::MAX);
-                // Ethernet's default is adapted to the MTU; the user has set any other value.
+                // Only the default for Ethernet is adapted to the MTU; any other value was set by the user.
                 let follows = config.mss == hol_tcp::ETHERNET_MSS;
                 let mss = if follows { largest } else { config.mss.min(largest) };
                 Kind::Tcp(Arc::new(hol_tcp::Config { mss, ..config.clone() }))
@@ -73,7 +73,7 @@ impl Endpoints {
                 let config = Arc::new(config.within(largest));
                 Kind::Quic { config, carriage: *carriage }
             }
-            Protocol::Mptcp { .. } | Protocol::Unix { .. } => unreachable!("a scenario is checked first"),
+            Protocol::Mptcp { .. } | Protocol::Unix { .. } => unreachable!("the scenario was checked"),
         };
         let FlowEnds { client, server, port, first_client_port } = ends;
         let addresses = [client, server].map(|node| {
@@ -98,8 +98,8 @@ impl Endpoints {
         }
     }
 
-    /// Returns the addresses from which the client connects (those that its host has, else the next one to
-    /// be added), and those of the server, starting with the one on the same path.
+    /// Returns the addresses from which the client connects (those that its host has, or else the next one to
+    /// be added), and those of the server, the one on the same path first.
     pub(crate) fn ends(&self, host_addresses: &HostAddresses) -> [Vec<Address>; 2] {
         let [client, server] = &self.addresses;
         let is_chosen = |address| match self.lacks_address(host_addresses) {

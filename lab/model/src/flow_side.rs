@@ -28,12 +28,12 @@ type Framers = SmallVec<[Framer; 1]>;
 pub(crate) enum Framing {
     /// Byte streams: a framer for each connection and stream cuts it into messages.
     Octets { framing_fn: FramingFn, framers: Vec<Framers> },
-    /// Message transports: messages stay whole, and are sent like this unless they say otherwise.
+    /// Message transports keep messages whole, and send them with these options unless a message has its own.
     Messages { unordered: bool, reliability: Reliability },
 }
 
 impl Framing {
-    /// Encodes a message for a byte stream.
+    /// Creates the framing of a byte stream.
     pub(crate) const fn octets(framing_fn: FramingFn) -> Self {
         Self::Octets { framing_fn, framers: Vec::new() }
     }
@@ -71,7 +71,7 @@ impl FlowSide {
         holds
     }
 
-    /// Returns the endpoint that is read next, if the application reads.
+    /// Returns the endpoint to read next, if the application reads.
     pub(crate) fn next_to_read(&mut self) -> Option<usize> {
         let reads = !self.held.is_empty() && self.application.is_reading();
         if reads { self.held.pop_front() } else { None }

@@ -38,7 +38,8 @@ impl World for Model {
         "model".to_owned()
     }
 
-    /// Empty: results depend only on this program, whose version is recorded with every result.
+    /// Returns an empty string: results depend only on this program, whose version is recorded with every
+    /// result.
     fn provenance(&self) -> Result<String, RunError> {
         Ok(String::new())
     }
@@ -125,7 +126,8 @@ pub fn follow(
     let stopped = flow.stopped().expect("a run ends when its flow has").clone();
     let stopped = scenario.end_of_measured(stopped, onward);
     let is_finished = flow.is_finished();
-    // Drops are counted before the close: packets that are retransmitted to a closed endpoint are no loss of the flow.
+    // Drops are counted before the close, because packets retransmitted to a closed endpoint are not lost by
+    // the flow.
     let (drops, marked) = (simulation.drops(), simulation.marked());
     let closed = if is_finished { simulation.close() } else { None };
     Ok(RunSummary {

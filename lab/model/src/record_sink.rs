@@ -16,7 +16,7 @@ pub(crate) struct RecordSink<'o> {
 }
 
 impl<'o> RecordSink<'o> {
-    /// Creates a recording of the measured flow and the background flows.
+    /// Creates a sink for the measured flow and the background flows.
     pub(crate) fn new(observer: &'o mut dyn Observer, flows: &[RunningFlow]) -> Self {
         let (measured, background) = flows.split_first().expect("a flow is measured");
         let background = vec![BackgroundTransfer::new(measured.flow.start()); background.len()];

@@ -48,8 +48,8 @@ impl RunningFlow {
         self.flow.limits().tally(client, server)
     }
 
-    /// Notes that the flow starts to close in an orderly way. Returns false if it has started before, or if
-    /// not every message is settled.
+    /// Starts to close the flow in an orderly way, if every message is settled. Returns false if not, or if
+    /// it has started before.
     pub(crate) fn begins_to_close(&mut self) -> bool {
         self.flow.is_finished() && !std::mem::replace(&mut self.is_closing, true)
     }

@@ -24,9 +24,9 @@ pub(crate) struct Simulation<'t> {
     network: Network<'t>,
     /// The addresses that hosts have now.
     host_addresses: HostAddresses,
-    /// Sockets that connect as soon as their host has an address again.
+    /// Sockets that will connect when their host has an address again.
     awaiting_address: Vec<usize>,
-    /// By node.
+    /// Endpoints by node.
     hosts: Vec<Demux>,
     sockets: Vec<Socket>,
     running_flows: Vec<RunningFlow>,
@@ -103,7 +103,8 @@ impl<'t> Simulation<'t> {
         Ok(self.now)
     }
 
-    /// Runs this many steps, or fewer if the measured flow ends; returns false when no event is left up to `limit`.
+    /// Handles up to this many events, fewer if the measured flow ends; returns false if no event remains up
+    /// to `limit`.
     fn run_for(&mut self, steps: usize, limit: Time) -> bool {
         for _ in 0..steps {
             if !self.step(limit) {
@@ -167,7 +168,7 @@ impl<'t> Simulation<'t> {
         &self.running_flows[MEASURED + 1..]
     }
 
-    /// Returns the record_sink for an observer of the run.
+    /// Returns the record sink for an observer of the run.
     pub(crate) fn record_sink<'o>(&self, observer: &'o mut dyn Observer) -> RecordSink<'o> {
         RecordSink::new(observer, &self.running_flows)
     }
@@ -229,8 +230,9 @@ impl<'t> Simulation<'t> {
         self.agenda.set(ENTRIES * self.running_flows.len(), self.host_addresses.next_change());
         for socket in 0..self.sockets.len() {
             if self.sockets[socket].node == node {
-                let told = if comes { Input::AddressAdded(address) } else { Input::AddressRemoved(address) };
-                self.handle_input(socket, told);
+                let has_event =
+                    if comes { Input::AddressAdded(address) } else { Input::AddressRemoved(address) };
+                self.handle_input(socket, has_event);
                 self.serve(socket);
             }
         }
@@ -241,7 +243,7 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Lets an application of a flow act, or checks the flow's end.
+    /// Polls an application of a flow, or checks whether the flow ends.
     fn act(&mut self, running_flow: usize, entry: usize) {
         match entry {
             0 => self.run_application(running_flow, Side::Client),
@@ -344,7 +346,7 @@ impl<'t> Simulation<'t> {
         self.sockets[socket].connection.handle(self.now, input);
     }
 
-    /// Lets an endpoint and its application handle everything that is due now.
+    /// Handles everything that is due now at an endpoint and its application.
     fn serve(&mut self, socket: usize) {
         if self.drive(socket) {
             let Socket { running_flow, role, .. } = self.sockets[socket];
@@ -352,45 +354,45 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Lets an endpoint handle everything that is due now; returns whether it produced an event.
+    /// Handles everything that is due now at an endpoint; returns whether it produced an event.
     fn drive(&mut self, index: usize) -> bool {
         let Self { network, sockets, running_flows, timers, agenda, now, .. } = self;
         let Socket { connection, id, node, running_flow, role } = &mut sockets[index];
         let (number, running_flow) = (*running_flow, &mut running_flows[*running_flow]);
         let was_connected = running_flow.flow.connected().is_some();
-        let mut told = false;
+        let mut has_event = false;
         let deadline = drain(connection, *now, |connection, output| match output {
             Output::Transmit(packet) => network.send(*now, *node, packet),
             Output::Event(event) => {
-                told = true;
+                has_event = true;
                 let is_data = matches!(event, Event::Received(_));
                 running_flow.handle_event(*now, *role, *id, event);
                 if running_flow.flow_side(*role).holds_back(index, is_data && connection.has_unread()) {
                     connection.handle(*now, Input::Command(Command::Read(false)));
                 }
             }
-            Output::Wait(_) => unreachable!("drain keeps it"),
+            Output::Wait(_) => unreachable!("`drain` returns the time of a wait"),
         });
         timers.set(index, deadline.unwrap_or(Time::MAX));
         if !was_connected && running_flow.flow.connected().is_some() {
             // From now on the flow may stall.
             agenda.set(watch_entry(number), running_flow.flow.deadline(running_flow.progress()));
         }
-        told
+        has_event
     }
 
     fn run_application(&mut self, running_flow: usize, role: Side) {
         self.poll_application(running_flow, role);
-        self.poll_woken();
+        self.schedule_woken();
         // The measured flow closes when its records have been passed on.
         if running_flow != MEASURED {
             self.begin_to_close(running_flow);
         }
     }
 
-    /// Lets the applications act that were woken by others.
+    /// Schedules the applications that others have woken.
     #[inline]
-    fn poll_woken(&mut self) {
+    fn schedule_woken(&mut self) {
         let Some(wake_ups) = &self.wake_ups else { return };
         for running_flow in wake_ups.take_woken() {
             for role in [Side::Client, Side::Server] {
@@ -428,7 +430,7 @@ impl<'t> Simulation<'t> {
                 }
                 ApplicationOutput::Wait(until) => {
                     if let Some(socket) = running_flow.flow_side(role).next_to_read() {
-                        // It may have a message to read, and then act on it.
+                        // The endpoint may have a message, on which the application then acts.
                         self.handle_input(socket, Input::Command(Command::Read(true)));
                         self.drive(socket);
                         continue;
@@ -449,8 +451,8 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Hands a message to its connection, in parts if the transport supports that. What the send buffer cannot take returns to the
-    /// application.
+    /// Passes a message to its connection, in parts if the transport supports that. The application gets back
+    /// the part for which the send buffer has no room.
     fn send(&mut self, index: usize, role: Side, mut outgoing: Outgoing) {
         loop {
             let flow_side = self.running_flows[index].flow_side(role);
@@ -473,7 +475,7 @@ impl<'t> Simulation<'t> {
     fn watch(&mut self, running_flow: usize) {
         let RunningFlow { flow, .. } = &self.running_flows[running_flow];
         let deadline = flow.deadline(self.running_flows[running_flow].progress());
-        // An overdue check takes ends now: time does not run backwards.
+        // An overdue check takes place now: time does not run backwards.
         self.agenda.set(watch_entry(running_flow), deadline.max(self.now));
     }
 
@@ -485,7 +487,7 @@ impl<'t> Simulation<'t> {
     }
 }
 
-/// The entries of a flow in the agenda: its client, its server, the check of its end.
+/// Number of entries of a flow in the agenda: its client, its server, the check of its end.
 const ENTRIES: usize = 3;
 
 /// Returns the index of an application in the agenda.

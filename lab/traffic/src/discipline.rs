@@ -28,8 +28,8 @@ pub fn add(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
         .with_name(TCA_KIND, kind)
 }
 
-/// Returns the message that replaces the root discipline of an interface with the default one, if it has
-/// this handle.
+/// Returns the message that replaces the root discipline of an interface with the default one, if the root
+/// discipline has this handle.
 pub fn remove(interface: u32, handle: u32) -> Message {
     Message::new(RTM_DELQDISC, 0, &place(interface, handle, ROOT, 0))
 }
@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    /// A list's entry about a discipline with such statistics.
+    /// Returns an entry of a list: a discipline with these statistics.
     fn entry(statistics: impl FnOnce(Message) -> Message) -> Vec<u8> {
         let message = set(3, 0x7640_0000, ROOT, "netem").with_nested(7, &[], statistics);
         messages(&message.finish(0)).next().unwrap().body.to_vec()

@@ -107,7 +107,8 @@ fn pie(message: Message, spec: &PieSpec, limit: u32) -> Message {
     const ALPHA: u16 = 4;
     const BETA: u16 = 5;
     const ECN: u16 = 6;
-    /// A timer of Linux fires at the tick after its time, and both engines' kernels tick 250 times a second.
+    /// A timer of Linux fires at the tick after its time, and the kernels of both engines have 250 ticks per
+    /// second.
     const TICK: Duration = Duration::from_millis(4);
     let PieSpec { target, update, alpha, beta, ecn } = *spec;
     let update = update.saturating_sub(TICK).max(TICK);
@@ -153,8 +154,8 @@ fn early(message: Message, early: &RedParameters) -> Message {
     let RedParameters { min, max, weight_log, idle_decay, ecn, .. } = *early;
     // `TC_RED_ECN`.
     let flags = u8::from(ecn);
-    // linux/pkt_sched.h, `struct tc_red_qopt`: limit, thresholds, four octets. Without a limit there has to
-    // be an inner queue.
+    // linux/pkt_sched.h, `struct tc_red_qopt`: limit, thresholds, four octets. Without a limit the discipline
+    // needs an inner queue.
     let thresholds = [0, min, max].map(u32::to_ne_bytes).concat();
     let parameters = [&thresholds[..], &[weight_log, 0, idle_decay.step_log, flags]].concat();
     let probability = (early.drop.value() * f64::from(u32::MAX)).round() as u32;
@@ -164,7 +165,7 @@ fn early(message: Message, early: &RedParameters) -> Message {
     })
 }
 
-/// Returns the capacity besides the packet in transmission.
+/// Returns the limit of a queue without the packet in transmission.
 fn fifo(limit: QueueLimit) -> u32 {
     match limit {
         QueueLimit::Packets(packets) => queue_without_transmission(packets),

@@ -21,11 +21,11 @@ pub struct RedParameters {
     pub drop: Ratio,
     /// Whether packets are marked instead of dropped.
     pub ecn: bool,
-    /// How the average falls while no packets arrive.
+    /// How the average decays while the link is idle.
     pub idle_decay: IdleAverageDecay,
 }
 
-/// How the average falls while the link is idle: a table over time.
+/// A table of the decay of the average over the time that the link is idle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IdleAverageDecay {
     /// Duration of a table step: 2 to the power of this, in µs.
@@ -73,8 +73,8 @@ impl RedParameters {
 }
 
 impl IdleAverageDecay {
-    /// Creates a table that falls to 1/e in `time`, in µs: as if packets came to an empty queue one after the
-    /// other.
+    /// Creates a table for a decay to 1/e in `time`, in µs: as if packets arrived at an empty queue back to
+    /// back.
     fn of(time: f64) -> Self {
         let step_log = time.log2().round().clamp(0.0, LONGEST_STEP);
         let halvings_a_step = step_log.exp2() / time * std::f64::consts::LOG2_E;

@@ -22,7 +22,7 @@ pub struct ShapedLink {
     pub name: String,
     /// The settings at the start.
     pub settings: Settings,
-    /// Settings that change during the run; their stages must exist from the beginning.
+    /// The settings that change during the run; their stages must exist from the start.
     pub changing: Changing,
 }
 
@@ -50,7 +50,8 @@ pub enum Stage {
     Pace(Shaper),
     /// Queues packets.
     Waiting(ShaperQueue),
-    /// The stages before this are on an interface before the link's own, those after it on that one.
+    /// Passes packets to the next interface: the stages before this one are on an interface before the link's
+    /// own, the others on the link's own.
     Transit,
 }
 
@@ -93,9 +94,10 @@ pub enum Filter {
 /// The packet loss of an emulator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Loss {
-    /// Each with this probability.
+    /// Each packet with this probability.
     Independent(Ratio),
-    /// From good to bad, from bad to good, loss while good, loss while bad.
+    /// Gilbert–Elliott: the probabilities of a change from good to bad and from bad to good, and the loss in
+    /// the good and in the bad state.
     Bursts([Ratio; 4]),
 }
 
@@ -113,9 +115,9 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Unsup
     Err(Unsupported { what: what.into(), why: why.into() })
 }
 
-/// Room for all packets in flight; only the limit of the queue matters. In packets.
+/// Room for all packets in flight, in packets: only the limit of the queue has an effect.
 const UNDER_WAY: u32 = 1_000_000;
-/// Faster than any link: takes no time, but keeps packets in order. In octets per second.
+/// A rate above that of any link, in octets per second: takes no time, but keeps packets in order.
 const NO_TIME: u64 = 1 << 50;
 /// Octets that the interface counts beyond IP.
 const ETHERNET: i64 = 14;
@@ -144,7 +146,7 @@ impl Changing {
         }
     }
 
-    /// With the changes of a loss in bursts of time.
+    /// Adds the changes that a loss in timed bursts causes.
     fn with_timed_bursts(self, loss: &LossSpec) -> Self {
         let has_bursts = matches!(loss, LossSpec::TimedBursts(_));
         Self { anything: self.anything || has_bursts, loss: self.loss || has_bursts, ..self }
@@ -174,7 +176,7 @@ impl ShapedLink {
         let mut stages = vec![Stage::Emulator(delay)];
         let octets = match queue {
             QueueLimit::Packets(_) => None,
-            // A discipline with early drops comes first and counts by itself.
+            // A discipline with early drops precedes the transmitter and has its own limit.
             QueueLimit::Bytes(octets) => (*discipline == Discipline::DropTail).then_some(*octets),
         };
         stages.extend(octets.map(|octets| Stage::Filter(Filter::Admit(octets))));
@@ -201,7 +203,8 @@ impl ShapedLink {
             stages.push(Stage::Emulator(Emulator { loss, corrupt: *corrupt, ..IDLE }));
         }
         if !reorder.is_zero() {
-            // Last, since a packet that overtakes also overtakes the emulators inside.
+            // This stage is the last, because a packet that overtakes also overtakes those in the emulators
+            // inside.
             let overtaking = Some(Ratio::new(1.0 - reorder.value()).unwrap_or_default());
             stages.push(Stage::Emulator(Emulator { delay: *reorder_by, overtaking, ..IDLE }));
         }
@@ -277,7 +280,7 @@ impl ShapedLink {
         Ok(())
     }
 
-    /// Rejects what an emulator does not support.
+    /// Rejects settings that an emulator does not support.
     fn check(&self) -> Result<(), Unsupported> {
         let Settings { jitter, loss, .. } = &self.settings;
         self.check_queue(&self.settings)?;
@@ -318,7 +321,7 @@ fn random_loss(loss: &LossSpec) -> Loss {
         LossSpec::Bursts(bursts) => {
             Loss::Bursts([bursts.good_to_bad, bursts.bad_to_good, bursts.loss_good, bursts.loss_bad])
         }
-        // Scheduled changes begin and end its bursts.
+        // Scheduled changes start and end its bursts.
         LossSpec::TimedBursts(bursts) => Loss::Independent(bursts.loss_good),
         LossSpec::Packets(_) => IDLE.loss,
     }

@@ -16,7 +16,8 @@ use crate::red::RedParameters;
 pub struct Shaper {
     /// Credit gained while waiting, in kbit/s, multiplied by `scale`.
     pub gain: i32,
-    /// Linux counts credits in whole octets and loses up to one whenever a packet arrives or leaves, so all values are multiplied by this.
+    /// Factor of all values, because Linux counts credits in whole octets and loses up to one whenever a
+    /// packet arrives or leaves.
     pub scale: i32,
 }
 
@@ -67,7 +68,7 @@ impl ShaperQueue {
     /// falls at the initial rate, because Linux would restart it with a new one.
     pub(crate) fn of(start: &Settings) -> Result<Vec<Self>, Refusal> {
         Ok(match (&start.discipline, start.queue) {
-            // Its octets are counted before the shaper, and released behind the transmitter.
+            // Filters count its octets before the shaper, and release them after the transmitter.
             (Discipline::DropTail, QueueLimit::Bytes(_)) => vec![Self::Fifo(Self::ALL)],
             (Discipline::DropTail, queue) => vec![Self::Fifo(queue)],
             (Discipline::Red(spec), queue) => {
@@ -94,7 +95,7 @@ fn packets(queue: QueueLimit) -> Result<u32, Refusal> {
     }
 }
 
-/// Returns the rest of a queue of this many packets, without the packet in transmission.
+/// Returns the limit of a queue without the packet in transmission, which `packets` includes.
 pub(crate) fn queue_without_transmission(packets: u64) -> u32 {
     u32::try_from(packets.saturating_sub(1).max(1)).unwrap_or(u32::MAX)
 }
@@ -105,7 +106,7 @@ impl Shaper {
     pub(crate) const PORT: i32 = 10_000_000;
     /// The largest scale of the rate of the interfaces within 32 bits.
     const MOST_SCALE: i32 = i32::MAX / Self::PORT;
-    /// With a smaller one the octets that are lost would slow the link down.
+    /// With a smaller scale the lost octets would slow the link down.
     const LEAST_SCALE: f64 = 64.0;
     /// Maximum relative shortfall of the shaper below the link's rate.
     const TOLERANCE: f64 = 0.001;
@@ -115,7 +116,7 @@ impl Shaper {
         let (rate, port) = (settings.rate.bits_per_second() as f64 / 1e3, f64::from(Self::PORT));
         let exact = rate * port / (port - rate);
         let scale = (f64::from(i32::MAX) / exact).floor().clamp(1.0, f64::from(Self::MOST_SCALE));
-        // Never faster, or packets would pile up behind the shaper.
+        // Rounded down: if the shaper were faster, packets would queue after it.
         let gain = (exact * scale).floor();
         if rate >= port || scale < Self::LEAST_SCALE || gain < exact * scale * (1.0 - Self::TOLERANCE) {
             let why =
