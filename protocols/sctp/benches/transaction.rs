@@ -1,4 +1,4 @@
-//! What a request and its reply cost: two endpoints, an in-memory pipe, virtual time.
+//! Measures the processing time of a request and its reply: two endpoints, a pipe in memory, virtual time.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -16,7 +16,7 @@ const DELAY: Duration = Duration::from_millis(10);
 /// Requests a second.
 const RATE: u64 = 1000;
 
-/// A client that asks at a steady rate and a server that answers.
+/// A client that sends requests at a constant rate, and a server that answers.
 struct Pipe {
     sides: [Endpoint; 2],
     deadlines: [Option<Time>; 2],

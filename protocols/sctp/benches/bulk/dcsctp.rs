@@ -1,4 +1,5 @@
-//! dcsctp, WebRTC's. 0.1.16 writes each packet as text for its log, whether anybody reads it or not, which is most of its time.
+//! dcsctp, the SCTP of WebRTC. 0.1.16 formats each packet for its log, even if the log is off, which takes
+//! most of its time.
 
 use dcsctp::api::{
     DcSctpSocket, Message, Options, PpId, SendOptions, SocketEvent, SocketState, SocketTime, StreamId,

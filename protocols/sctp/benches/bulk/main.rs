@@ -1,12 +1,13 @@
-//! What a message of a bulk transfer costs us, usrsctp and dcsctp, in processor time: both ends in one process, octets on a wire of 1 ms
-//! between them, virtual time; in turn, so that a busy machine is unfair to all.
+//! Measures the processor time per message of a bulk transfer over our SCTP, usrsctp and dcsctp: both ends in
+//! one process, a link of 1 ms between them, virtual time. The stacks take turns, so that other load affects
+//! all of them.
 
 mod dcsctp;
 mod ours;
 mod usrsctp;
 mod wire;
 
-/// The same for all.
+/// Parameters of the transfer, the same for all stacks.
 #[derive(Clone, Copy)]
 struct Bulk {
     messages: u64,
@@ -14,14 +15,14 @@ struct Bulk {
 }
 
 impl Bulk {
-    /// Octets of a packet, without IP's header.
+    /// Octets of a packet, without the IP header.
     const MTU: usize = 1400;
     const DELAY: hol_base::Duration = hol_base::Duration::from_millis(1);
-    /// Octets that wait at either end: as Linux has it.
+    /// Octets of the buffer at either end, as in Linux.
     const BUFFER: usize = 212_992;
 }
 
-/// What this thread has had of a processor, in ns. proc(5), schedstat.
+/// Returns the processor time of this thread, in ns. proc(5), schedstat.
 fn used() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts it");
     text.split(' ').next().and_then(|ns| ns.parse().ok()).expect("a number comes first")

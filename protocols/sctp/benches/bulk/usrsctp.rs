@@ -1,4 +1,4 @@
-//! usrsctp, FreeBSD's, in a program of its own; it is left out where that cannot be made.
+//! usrsctp, FreeBSD's SCTP, in its own program; it is skipped if that cannot be built.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +27,7 @@ impl Program {
         None
     }
 
-    /// What it took of a processor, in ns.
+    /// Performs the transfer; returns the processor time in ns.
     pub fn carry(&self, bulk: Bulk) -> u64 {
         let Bulk { messages, octets } = bulk;
         let words =

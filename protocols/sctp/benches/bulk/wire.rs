@@ -1,4 +1,4 @@
-//! Packets between two ends, in their order, and the clock of both.
+//! A link between two ends that keeps the order of packets, and the clock of both ends.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use crate::Bulk;
 #[derive(Default)]
 pub struct Wire {
     pub now: Time,
-    /// When it comes, to which end, what.
+    /// Packets in flight: time of arrival, receiving end, octets.
     under_way: VecDeque<(Time, usize, Bytes)>,
 }
 
@@ -19,7 +19,8 @@ impl Wire {
         self.under_way.push_back((self.now + Bulk::DELAY, to, octets.into()));
     }
 
-    /// To the next packet or the time when an end acts by itself; the packets that come then.
+    /// Advances to the next arrival, or to `due`, the next timer of an end; returns the packets that arrive
+    /// then.
     pub fn go_on(&mut self, due: Option<Time>) -> Vec<(usize, Bytes)> {
         let arrival = self.under_way.front().map(|(at, ..)| *at);
         self.now = Time::earliest([arrival, due]).expect("something is to happen until all has come");
