@@ -1,4 +1,4 @@
-//! Servers that ask others before they answer: a call through two proxies, each with a middlebox to ask or another proxy.
+//! Servers that send onward requests before they answer: a call through two proxies.
 
 use hol_base::{Duration, Seed, Time};
 use hol_model::run;
@@ -26,7 +26,8 @@ const CHAIN: &str = "
     delay = '7ms'
 ";
 
-/// A call: the proxy asks its middlebox, then the far proxy, which asks the callee.
+/// Runs calls: the proxy sends a request to its middlebox, then one to the far proxy, which sends one to the
+/// callee.
 fn call(transport: &str, loss: &str, messages: u64) -> Run {
     let transport: hol_stack::TransportSpec = transport.parse().unwrap();
     let workload = |text: &str| toml::from_str(text).unwrap();
@@ -54,7 +55,8 @@ fn without_loss_a_call_takes_the_sum_of_its_round_trips() {
     for transport in ["tcp:stack=rfc", "sctp:streams=8,stack=rfc", "udp:stack=rfc"] {
         let run = call(transport, "", 100);
         assert_eq!(run.course.stopped, RunEnd::Finished, "{transport}");
-        // 2 × (5 + 1 + 20 + 7) ms of propagation; what a message of 600 octets takes on eight links of 1 Gbit/s is 40 µs.
+        // 2 × (5 + 1 + 20 + 7) ms of propagation; a message of 600 octets takes 40 µs on eight links of 1
+        // Gbit/s.
         let times = times(&run);
         assert_eq!(times.len(), 100);
         let (least, most) = (Duration::from_millis(66), Duration::from_micros(66_060));

@@ -1,4 +1,4 @@
-//! A program that waits for its sockets reads one message, acts on it, and waits again.
+//! A program that polls its sockets reads one message, acts on it, and polls again.
 
 use hol_base::{Seed, Time};
 use hol_model::run;
@@ -9,7 +9,7 @@ use hol_wire::sctp::Chunk;
 
 const LENGTH: u64 = 447;
 
-/// The windows that the server's SACKs say, of those that take DATA along.
+/// The windows in the server's SACKs that are bundled with DATA.
 #[derive(Default)]
 struct Windows(Vec<u32>);
 
@@ -25,8 +25,9 @@ impl Tap for Windows {
     }
 }
 
-/// `net/sctp/socket.c` sctp_recvmsg: a read gives one message, and only that makes room (`net/sctp/associola.c`
-/// sctp_assoc_rwnd_increase). The answer to the first of a packet takes the SACK along while the second is not read.
+/// `net/sctp/socket.c` sctp_recvmsg: a read returns one message, and only that makes room
+/// (`net/sctp/associola.c` sctp_assoc_rwnd_increase). The answer to the first message of a packet is bundled
+/// with the SACK before the second is read.
 #[test]
 fn the_first_of_two_messages_is_answered_before_the_second_is_read() {
     let scenario = Scenario::alone(

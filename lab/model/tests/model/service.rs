@@ -10,7 +10,8 @@ use hol_scenario::{Background, Run, RunEnd, Scenario};
 use hol_stack::Protocol;
 use hol_workloads::HostSpec;
 
-/// So many messages of a workload to a server that takes `service` for each, over a network that takes next to none.
+/// Returns a scenario with this many messages to a server that needs `service` for each, over a network with
+/// almost no delay.
 fn slow(transport: &str, workload: &str, service: &str, messages: u64) -> Scenario {
     let server = HostSpec { service: service.parse().unwrap(), ..HostSpec::default() };
     Scenario {
@@ -64,7 +65,7 @@ fn an_answer_takes_the_service_time_and_says_that_the_server_was_late() {
     }
 }
 
-/// RFC 9293 section 3.8.6, RFC 9260 section 6.2: what waits takes room of the window, and closes it.
+/// RFC 9293 section 3.8.6, RFC 9260 section 6.2: waiting messages occupy the window, and close it.
 #[test]
 fn flow_control_holds_a_greedy_sender_to_what_the_server_does() {
     const SIZE: u64 = 1000;
@@ -79,7 +80,8 @@ fn flow_control_holds_a_greedy_sender_to_what_the_server_does() {
             Protocol::Sctp { config, .. } => config.send_buffer.0 + config.receive_buffer.0,
             _ => unreachable!("one of the two"),
         };
-        // Beside what the buffers hold: the last packet, which may go beyond the window, and the message that is served.
+        // In addition to the content of the buffers: the last packet, which may exceed the window, and the
+        // message being served.
         let most = (buffers / SIZE + 5) as usize;
         let legs: Vec<_> = run.records.iter().map(|record| record.request.unwrap()).collect();
         assert!(legs.windows(most).all(|legs| legs[most - 1].written >= legs[0].delivered), "{transport}");
