@@ -37,9 +37,9 @@ impl Clock {
 
     /// Starts the clock.
     pub(crate) fn start() -> Self {
-        let stands_still = clocksource() == STANDING;
+        let is_standing = clocksource() == STANDING;
         let start = monotonic();
-        Self { start, stopped_at: stands_still.then(|| Cell::new(start)) }
+        Self { start, stopped_at: is_standing.then(|| Cell::new(start)) }
     }
 
     /// Returns when the clock was created, in ns on the kernel's monotonic clock.

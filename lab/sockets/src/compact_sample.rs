@@ -58,21 +58,21 @@ mod tests {
     #[test]
     fn what_is_told_of_a_sender_is_its_sample() {
         let text = serde_json::to_string(&CompactSenderSample::of(&sample(14_480)).unwrap()).unwrap();
-        let told: CompactSenderSample = serde_json::from_str(&text).unwrap();
-        assert_eq!(told.sample(Side::Server), sample(14_480));
+        let decoded: CompactSenderSample = serde_json::from_str(&text).unwrap();
+        assert_eq!(decoded.sample(Side::Server), sample(14_480));
     }
 
     #[test]
     fn numbers_that_no_sender_has_are_left_out_so_that_the_others_can_be_added() {
         assert!(MOST.checked_mul(Sample::MOST + 1).is_some());
         for absurd in [MOST + 1, u64::MAX] {
-            let SampleValue::Sender(told) =
+            let SampleValue::Sender(decoded) =
                 CompactSenderSample::of(&sample(absurd)).unwrap().sample(Side::Client).of
             else {
                 unreachable!("it is of a sender")
             };
-            let PathState { cwnd, srtt, in_flight, .. } = told.path;
-            assert_eq!((cwnd, srtt, in_flight, told.sent_again), (None, None, None, None));
+            let PathState { cwnd, srtt, in_flight, .. } = decoded.path;
+            assert_eq!((cwnd, srtt, in_flight, decoded.sent_again), (None, None, None, None));
         }
     }
 }

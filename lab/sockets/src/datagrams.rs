@@ -62,7 +62,7 @@ impl Datagrams {
 
     /// Connects a client's socket to its server.
     pub(crate) fn connect(socket: Socket, server: &EndAddresses) -> Result<Socket, SocketsError> {
-        transceiver::begin(socket.connect(&transceiver::address(server)), server)?;
+        transceiver::check_connecting(socket.connect(&transceiver::address(server)), server)?;
         Ok(socket)
     }
 
@@ -301,15 +301,15 @@ mod tests {
             sent.iter().for_each(|(octets, ecn)| one.push(octets.clone(), *ecn));
             one.flush().unwrap();
             assert!(!one.is_full());
-            let (mut heard, mut buffer) = (Vec::new(), vec![0; BUFFER]);
-            while heard.len() < sent.len() {
-                let take = |octets: &[u8], ecn| heard.push((Bytes::copy_from_slice(octets), ecn));
+            let (mut received, mut buffer) = (Vec::new(), vec![0; BUFFER]);
+            while received.len() < sent.len() {
+                let take = |octets: &[u8], ecn| received.push((Bytes::copy_from_slice(octets), ecn));
                 match other.receive_all(&mut buffer, take) {
                     Err(fault) if !fault.is_would_block() => panic!("{fault:?}"),
                     _ => {}
                 }
             }
-            assert_eq!(heard, sent);
+            assert_eq!(received, sent);
         }
     }
 

@@ -58,9 +58,9 @@ impl EndResult {
     }
 
     /// Adds a sample of a sender, timed by the clock of its host.
-    pub fn add_sender_sample(&mut self, seen: CompactSenderSample) {
+    pub fn add_sender_sample(&mut self, sample: CompactSenderSample) {
         let side = if self.verdict.is_some() { Side::Client } else { Side::Server };
-        self.local.samples.push(seen.sample(side));
+        self.local.samples.push(sample.sample(side));
     }
 
     /// Converts the result of another host to this host's clock with `clock`; `None` if the result is
@@ -239,11 +239,11 @@ mod tests {
         const UP: u64 = 60_000_000_000;
         let [client, server] = halves(30);
         let mut there = EndResult { origin: server.origin + UP, ..server };
-        let seen = r#"[120000,1,"192.0.2.7",[14480,null,40000,null,1448,2]]"#;
-        there.add_sender_sample(serde_json::from_str(seen).unwrap());
-        let told: Vec<String> =
-            there.sender_samples().map(|seen| serde_json::to_string(&seen).unwrap()).collect();
-        assert_eq!(told, [seen]);
+        let sample = r#"[120000,1,"192.0.2.7",[14480,null,40000,null,1448,2]]"#;
+        there.add_sender_sample(serde_json::from_str(sample).unwrap());
+        let samples: Vec<String> =
+            there.sender_samples().map(|sample| serde_json::to_string(&sample).unwrap()).collect();
+        assert_eq!(samples, [sample]);
         let here = there.from_afar(|time| time - UP).unwrap();
         let (run, _) = client.join(here, READING).unwrap();
         let [Sample { at, of: SampleValue::Sender(sender) }] = run.samples[..] else {

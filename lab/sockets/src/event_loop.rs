@@ -154,7 +154,7 @@ impl EventLoop<'_> {
             waits: self.server.waits.take().and_then(ReadDelayRecorder::finish),
             verdict: None,
             local: LocalData {
-                filter: self.filter.as_ref().map_or(Ok(None), Filter::held)?,
+                filter: self.filter.as_ref().map_or(Ok(None), Filter::report)?,
                 samples: of_server,
                 ..LocalData::default()
             },
@@ -443,7 +443,7 @@ impl EventLoop<'_> {
                 socket
             }
         };
-        transceiver::begin(socket.connect(&transceiver::address(peer)), peer)?;
+        transceiver::check_connecting(socket.connect(&transceiver::address(peer)), peer)?;
         let server = self.opener.answerer(socket, peer);
         self.server.add(&self.poller, server, self.clock.now()).map_err(failed_to("watch a socket"))
     }

@@ -20,7 +20,7 @@ pub(crate) struct Filter(Rc<RefCell<Inner>>);
 struct Inner {
     nftables: Nftables,
     /// The comparison of the rules in the filter at the end with those that the middlebox granted.
-    held: Option<Result<FilterReport, FilterError>>,
+    report: Option<Result<FilterReport, FilterError>>,
 }
 
 impl Filter {
@@ -29,13 +29,13 @@ impl Filter {
     pub(crate) fn new() -> Result<Self, FilterError> {
         let mut nftables = Nftables::open(Config::new())?;
         nftables.reconcile(Time::ZERO, &[])?;
-        Ok(Self(Rc::new(RefCell::new(Inner { nftables, held: None }))))
+        Ok(Self(Rc::new(RefCell::new(Inner { nftables, report: None }))))
     }
 
     /// Returns the comparison of the rules in the kernel with those that the middlebox granted; `None` before
     /// the end.
-    pub(crate) fn held(&self) -> Result<Option<FilterReport>, FilterError> {
-        self.0.borrow_mut().held.take().transpose()
+    pub(crate) fn report(&self) -> Result<Option<FilterReport>, FilterError> {
+        self.0.borrow_mut().report.take().transpose()
     }
 }
 
@@ -45,12 +45,12 @@ impl RuleEnforcer for Filter {
     }
 
     fn verify_rules(&mut self, now: Time, rules: &[Rule]) {
-        let Inner { nftables, held } = &mut *self.0.borrow_mut();
+        let Inner { nftables, report } = &mut *self.0.borrow_mut();
         let facts = |Corrections { missing, surplus }| {
             let ending = rules.iter().filter(|rule| rule.expires <= now + TICK).count();
             FilterReport { rules: rules.len(), ending, missing, surplus }
         };
-        *held = Some(nftables.reconcile(now, rules).map(facts));
+        *report = Some(nftables.reconcile(now, rules).map(facts));
     }
 }
 

@@ -136,8 +136,9 @@ impl FlowSide {
                 path,
                 sent_again: Some(sending.retransmissions),
             };
-            let seen = sending.paths.iter().map(|path| Sample { at, of: SampleValue::Sender(sender(*path)) });
-            samples.extend(seen);
+            let path_samples =
+                sending.paths.iter().map(|path| Sample { at, of: SampleValue::Sender(sender(*path)) });
+            samples.extend(path_samples);
         }
     }
 
@@ -503,9 +504,9 @@ mod tests {
 
     /// An application that records its inputs.
     #[derive(Debug, Default)]
-    struct Told(Rc<RefCell<Vec<String>>>, Ledger);
+    struct EventRecorder(Rc<RefCell<Vec<String>>>, Ledger);
 
-    impl Application for Told {
+    impl Application for EventRecorder {
         fn handle(&mut self, _: Time, input: Input) {
             let word = format!("{input:?}");
             self.0.borrow_mut().push(word.split('(').next().unwrap_or_default().to_owned());
@@ -534,9 +535,9 @@ mod tests {
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
         let opener = Unix { framing_fn: workload.kind.workload().framing_fn(), gathers: false };
         let transceiver = opener.transceiver(own.into(), &EndAddresses { addresses: vec![], port: 0 });
-        let (told, poller) = (Told::default(), Poller::new().unwrap());
-        let words = Rc::clone(&told.0);
-        let mut flow_side = FlowSide::new(Side::Client, Box::new(told), (false, false), None);
+        let (recorder, poller) = (EventRecorder::default(), Poller::new().unwrap());
+        let words = Rc::clone(&recorder.0);
+        let mut flow_side = FlowSide::new(Side::Client, Box::new(recorder), (false, false), None);
         flow_side.add(&poller, transceiver, Time::ZERO).unwrap();
         assert_eq!(flow_side.write(&poller, ID, Time::ZERO), ConnectionProgress::Opened);
         (flow_side, poller, listener.accept().unwrap().0, words)
@@ -549,30 +550,30 @@ mod tests {
     /// RFC 9293 section 3.6: a half-closed connection still carries data the other way.
     #[test]
     fn a_peer_that_sends_no_more_is_told_once_and_may_still_be_watched_for_room() {
-        let (mut flow_side, poller, peer, told) = connected();
+        let (mut flow_side, poller, peer, recorder) = connected();
         peer.shutdown(Shutdown::Write).unwrap();
-        while told.borrow().len() < 2 {
+        while recorder.borrow().len() < 2 {
             read(&mut flow_side, &poller);
         }
         read(&mut flow_side, &poller);
-        assert_eq!(*told.borrow(), ["Opened", "PeerClosed"]);
+        assert_eq!(*recorder.borrow(), ["Opened", "PeerClosed"]);
         let connection = flow_side.connection(ID).expect("it is there");
         for room in [true, false, false, true] {
             connection.watch_for_room(&poller, Token::Connection(Side::Client, ID), room).unwrap();
         }
         flow_side.close(ID, Time::ZERO);
-        assert_eq!(*told.borrow(), ["Opened", "PeerClosed", "Closed"]);
+        assert_eq!(*recorder.borrow(), ["Opened", "PeerClosed", "Closed"]);
     }
 
     #[test]
     fn who_closes_first_is_told_when_it_is_over() {
-        let (mut flow_side, poller, peer, told) = connected();
+        let (mut flow_side, poller, peer, recorder) = connected();
         flow_side.close(ID, Time::ZERO);
-        assert_eq!(*told.borrow(), ["Opened"]);
+        assert_eq!(*recorder.borrow(), ["Opened"]);
         drop(peer);
-        while told.borrow().len() < 2 {
+        while recorder.borrow().len() < 2 {
             read(&mut flow_side, &poller);
         }
-        assert_eq!(*told.borrow(), ["Opened", "Closed"]);
+        assert_eq!(*recorder.borrow(), ["Opened", "Closed"]);
     }
 }

@@ -19,9 +19,9 @@ use crate::transceiver::{self, ConnectionFault, failed_to};
 pub(crate) struct MobileAssociation {
     /// Whether the association is up. Before that there is no peer to inform. RFC 5061 section 5.1.1 C4.
     is_up: bool,
-    waiting: Vec<Change>,
+    pending: Vec<Change>,
     /// The last address, now removed, which the peer still has.
-    left: Option<IpAddr>,
+    removed_last: Option<IpAddr>,
 }
 
 /// Linux does not allow the last address of a socket to be removed, although the association may outlive it:
@@ -38,43 +38,43 @@ pub(crate) fn prepare(socket: &Socket) -> Result<(), SocketsError> {
 
 impl MobileAssociation {
     /// Informs the peer of changes before the association was up.
-    pub(crate) fn begin(&mut self, socket: &Socket) -> Result<(), ConnectionFault> {
+    pub(crate) fn send_pending_changes(&mut self, socket: &Socket) -> Result<(), ConnectionFault> {
         self.is_up = true;
-        std::mem::take(&mut self.waiting).into_iter().try_for_each(|change| self.change(socket, change))
+        std::mem::take(&mut self.pending).into_iter().try_for_each(|change| self.change(socket, change))
     }
 
     /// Handles an added or removed address of the host.
     pub(crate) fn change(&mut self, socket: &Socket, change: Change) -> Result<(), ConnectionFault> {
         if self.is_up {
-            return Ok(self.tell(socket, change)?);
+            return Ok(self.send_change(socket, change)?);
         }
-        if let Change::Went(address) = change
-            && own(socket)? == [address]
+        if let Change::Removed(address) = change
+            && own_addresses(socket)? == [address]
         {
             return Err(ConnectionFault::Protocol("the local address is gone"));
         }
-        self.waiting.push(change);
+        self.pending.push(change);
         Ok(())
     }
 
-    fn tell(&mut self, socket: &Socket, change: Change) -> io::Result<()> {
+    fn send_change(&mut self, socket: &Socket, change: Change) -> io::Result<()> {
         match change {
-            Change::Came(address) => {
+            Change::Added(address) => {
                 bindx(socket, BINDX_ADD, address)?;
                 // Asks the peer to send there: section 5.3 G4.
                 let primary = SocketAddr::new(address, port(socket)?);
                 system::set_option(socket, SOL_SCTP, PEER_PRIMARY_ADDR, &structures::primary(0, primary))?;
-                self.left.take().map_or(Ok(()), |left| {
+                self.removed_last.take().map_or(Ok(()), |removed| {
                     // Linux deletes the last address in the ASCONF that adds the next one. But a Linux peer
                     // refuses that, because it finds the association by this address. So a second ASCONF
                     // deletes it.
-                    bindx(socket, BINDX_ADD, left)?;
-                    bindx(socket, BINDX_REM, left)
+                    bindx(socket, BINDX_ADD, removed)?;
+                    bindx(socket, BINDX_REM, removed)
                 })
             }
-            Change::Went(address) => {
+            Change::Removed(address) => {
                 bindx(socket, BINDX_REM, address)?;
-                self.left = own(socket)?.is_empty().then_some(address);
+                self.removed_last = own_addresses(socket)?.is_empty().then_some(address);
                 Ok(())
             }
         }
@@ -82,7 +82,7 @@ impl MobileAssociation {
 }
 
 /// Returns the addresses of a socket, without the anchor.
-fn own(socket: &Socket) -> io::Result<Vec<IpAddr>> {
+fn own_addresses(socket: &Socket) -> io::Result<Vec<IpAddr>> {
     let mut addresses = structures::local_addresses(socket)?;
     addresses.retain(|address| *address != ANCHOR);
     Ok(addresses)

@@ -109,11 +109,11 @@ impl Transceiver for Member {
         take: &mut dyn FnMut(SocketEvent),
     ) -> Result<(), ConnectionFault> {
         let mut number = self.association.number;
-        let received = self.association.receive(buffer, now, &mut |heard| {
-            if let SocketEvent::Up(own) = heard {
+        let received = self.association.receive(buffer, now, &mut |event| {
+            if let SocketEvent::Up(own) = event {
                 number = own;
             }
-            take(heard);
+            take(event);
         });
         self.association.number = number;
         received

@@ -66,8 +66,8 @@ mod tests {
             waits.note(now, shown - waited);
         }
         [shown + 1, 0, u64::MAX].into_iter().for_each(|received_at| waits.note(now, received_at));
-        let told = waits.finish().unwrap();
-        let whole_ms = [told.median, told.p999, told.max].map(|nanos| nanos / 1_000_000);
-        assert_eq!((told.messages, whole_ms), (3, [2, 3, 3]));
+        let summary = waits.finish().unwrap();
+        let whole_ms = [summary.median, summary.p999, summary.max].map(|nanos| nanos / 1_000_000);
+        assert_eq!((summary.messages, whole_ms), (3, [2, 3, 3]));
     }
 }

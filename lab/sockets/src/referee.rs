@@ -185,25 +185,25 @@ mod tests {
 
     #[test]
     fn what_happens_is_told_at_once_and_then_not_before_its_time() {
-        let (sender, told) = channel();
+        let (sender, reports) = channel();
         let mut referee = Referee::Host(Reporter::new(Box::new(move |report| sender.send(report).unwrap())));
         let at = Time::from_millis;
         assert_eq!(referee.deadline(progress(0)), Time::MAX);
         referee.note_accepted(at(1));
         assert_eq!(referee.deadline(progress(0)), Time::ZERO);
         referee.check(at(1), progress(0));
-        let first = told.try_recv().unwrap();
+        let first = reports.try_recv().unwrap();
         assert!(first.accepted && !first.delivered && first.failed.is_none());
         referee.note_delivery(at(2), progress(1));
         referee.check(at(2), progress(1));
-        assert!(told.try_recv().is_err(), "the last report was 1 ms ago");
+        assert!(reports.try_recv().is_err(), "the last report was 1 ms ago");
         assert_eq!(referee.deadline(progress(1)), at(201));
         referee.check(at(201), progress(7));
-        let second = told.try_recv().unwrap();
+        let second = reports.try_recv().unwrap();
         assert!(second.delivered && !second.accepted && second.progress.done == 7);
         referee.note_quit(at(202), AbortReason::Nonsense("no number"));
         referee.check(at(202), progress(7));
-        assert_eq!(told.try_recv().unwrap().failed.as_deref(), Some("no number"));
+        assert_eq!(reports.try_recv().unwrap().failed.as_deref(), Some("no number"));
         assert_eq!(referee.stopped(), None, "the client's host decides that");
         referee.end();
         assert_eq!(referee.stopped(), Some(&RunEnd::Finished));

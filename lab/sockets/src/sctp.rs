@@ -89,7 +89,10 @@ impl Opener for Sctp {
             mobile_association::prepare(&socket)?;
         }
         let all = structures::addresses(self.addresses(server), server.port);
-        transceiver::begin(system::set_option(&socket, SOL_SCTP, structures::CONNECTX, &all), server)?;
+        transceiver::check_connecting(
+            system::set_option(&socket, SOL_SCTP, structures::CONNECTX, &all),
+            server,
+        )?;
         Ok(socket)
     }
 
@@ -145,7 +148,7 @@ impl Association {
         };
         let mut own = message.delivery.map(of_its_own);
         let control = own.as_mut().unwrap_or(&mut self.control);
-        structures::set_place(control, self.number, message.stream);
+        structures::set_association_and_stream(control, self.number, message.stream);
         let parts = [IoSlice::new(&message.payload)];
         let header = MsgHdr::new().with_buffers(&parts).with_control(control);
         let header = match to {
@@ -165,7 +168,7 @@ impl Transceiver for Association {
         let port = self.socket.peer_addr()?.as_socket().map_or(0, |peer| peer.port());
         self.set_primary(port)?;
         self.set_stream_values()?;
-        self.moving.as_mut().map_or(Ok(()), |moving| moving.begin(&self.socket))
+        self.moving.as_mut().map_or(Ok(()), |moving| moving.send_pending_changes(&self.socket))
     }
 
     fn change_address(&mut self, change: Change) -> Result<(), ConnectionFault> {

@@ -337,7 +337,7 @@ pub(crate) fn send_information(unordered: bool, reliability: Reliability) -> Vec
 /// Returns the ancillary data that mark the end of the data. RFC 6458 section 5.3.4.
 pub(crate) fn eof_sndinfo(association: u32) -> Vec<u8> {
     let mut control = with_flags(EOF);
-    set_place(&mut control, association, 0);
+    set_association_and_stream(&mut control, association, 0);
     control
 }
 
@@ -350,7 +350,7 @@ fn with_flags(flags: u16) -> Vec<u8> {
 }
 
 /// Sets association and stream in the result of [`send_information`].
-pub(crate) fn set_place(control: &mut [u8], association: u32, stream: u16) {
+pub(crate) fn set_association_and_stream(control: &mut [u8], association: u32, stream: u16) {
     control[STREAM..STREAM + 2].copy_from_slice(&stream.to_ne_bytes());
     control[ASSOCIATION..ASSOCIATION + 4].copy_from_slice(&association.to_ne_bytes());
 }
@@ -528,7 +528,7 @@ mod tests {
     #[test]
     fn a_message_says_its_stream_and_when_to_give_up() {
         let mut control = send_information(true, Reliability::Lifetime(Duration::from_millis(150)));
-        set_place(&mut control, 0x0102_0304, 7);
+        set_association_and_stream(&mut control, 0x0102_0304, 7);
         let items: Vec<_> = system::items(&control).collect();
         assert_eq!((items[0].1, u16_at(items[0].2, 0), u16_at(items[0].2, 2)), (SNDINFO, Some(7), Some(1)));
         assert_eq!(
@@ -557,7 +557,7 @@ mod tests {
         let shutdown = Octets::default().u16(SHUTDOWN_EVENT).u16(0).u32(12).u32(9).0;
         assert!(matches!(notification(&shutdown), Err(ConnectionFault::PeerClosed)));
         for length in 0..lost.len().min(10) {
-            assert!(notification(&lost[..length]).is_ok_and(|heard| heard.is_none()));
+            assert!(notification(&lost[..length]).is_ok_and(|event| event.is_none()));
         }
     }
 }

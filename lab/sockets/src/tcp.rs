@@ -85,7 +85,7 @@ impl Opener for Tcp {
 
     fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = self.prepare(self.family.socket(client)?)?;
-        transceiver::begin(socket.connect(&transceiver::address(server)), server)?;
+        transceiver::check_connecting(socket.connect(&transceiver::address(server)), server)?;
         Ok(socket)
     }
 
@@ -115,7 +115,7 @@ impl StreamKind for Kind {
     /// it with RST, which cannot leave the host, frees its state at once.
     fn change_address(&self, socket: &Socket, change: Change) -> Result<(), ConnectionFault> {
         let own = socket.local_addr()?.as_socket().map(|own| own.ip());
-        if !self.ends_with_address || own.map(Change::Went) != Some(change) {
+        if !self.ends_with_address || own.map(Change::Removed) != Some(change) {
             return Ok(());
         }
         socket.set_linger(Some(std::time::Duration::ZERO))?;
@@ -189,10 +189,10 @@ mod tests {
     #[test]
     fn what_the_kernel_says_of_a_sender_is_in_octets_and_what_it_does_not_say_is_empty() {
         let peer = IpAddr::from([10, 0, 1, 2]);
-        let said =
+        let fields =
             [(16, 1448), (24, 20), (28, 3), (32, 2), (36, 1), (68, 40_123), (76, 0x7fff_ffff), (80, 30)];
         let info =
-            |more: &[(usize, u32)]| info(&[&said[..], &[(100, 5), (104, 7), (156, 100)], more].concat());
+            |more: &[(usize, u32)]| info(&[&fields[..], &[(100, 5), (104, 7), (156, 100)], more].concat());
         let (path, retransmissions) = info_sending(&info(&[]), peer, false).unwrap();
         let expected = PathState {
             peer,

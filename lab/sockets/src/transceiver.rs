@@ -310,8 +310,11 @@ impl Family {
     }
 }
 
-/// Starts to connect `socket`.
-pub(crate) fn begin(connecting: io::Result<()>, server: &EndAddresses) -> Result<(), SocketsError> {
+/// Checks the result of a non-blocking connect, which may still be in progress.
+pub(crate) fn check_connecting(
+    connecting: io::Result<()>,
+    server: &EndAddresses,
+) -> Result<(), SocketsError> {
     match connecting {
         Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => {
             Err(failed_to(format!("connect to {}:{}", server.addresses[0], server.port))(e))

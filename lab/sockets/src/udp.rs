@@ -173,7 +173,7 @@ mod tests {
         let payload = |events: SocketEvent| match events {
             SocketEvent::Message(_, payload) => Some(payload),
             SocketEvent::ReceivedAt(None) => None,
-            other => unreachable!("{other:?} is of no datagram, or nobody asked"),
+            other => unreachable!("unexpected event {other:?}"),
         };
         let events: Vec<Bytes> = events.into_iter().filter_map(payload).collect();
         assert_eq!(events, ["message1", "message2"]);

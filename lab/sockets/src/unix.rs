@@ -54,7 +54,7 @@ impl Opener for Unix {
         match socket.connect(&name) {
             // A missing listener is known at once, and reported when the connection is handled.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
-            connecting => transceiver::begin(connecting, server)?,
+            connecting => transceiver::check_connecting(connecting, server)?,
         }
         Ok(socket)
     }

@@ -23,9 +23,9 @@ impl LedgerJoin {
     pub fn settle(self, client: &mut Ledger, server: &mut Ledger, mut record: impl FnMut(Record)) {
         loop {
             let is_done = if self.has_replies {
-                client.asked.first().is_some_and(|asked| asked.reply.is_some())
+                client.sent_messages.first().is_some_and(|sent| sent.reply.is_some())
             } else {
-                server.answered.first().is_some_and(Option::is_some)
+                server.received_messages.first().is_some_and(Option::is_some)
             };
             let done = if self.has_replies { client.done } else { server.done };
             let is_overtaken = !is_done && self.gives_up && done > OVERTAKEN;
@@ -47,27 +47,26 @@ impl LedgerJoin {
 
     /// Removes the oldest message from the ledgers and returns its record.
     fn take_oldest(self, client: &mut Ledger, server: &mut Ledger) -> Option<Record> {
-        let (number, asked) = client.asked.pop()?;
-        let mut answered = server.answered.pass().flatten();
-        client.done -= u64::from(asked.reply.is_some());
-        server.done -= u64::from(answered.is_some());
-        let SentEntry { scheduled, mut written, lane, size, kind, parent, reply, reply_size, refused } =
-            asked;
-        let mut in_parts = server.begun.remove(&number).is_some();
-        let mut reply_written = answered.map(|answered| answered.reply_written);
-        if let Some(CompositeEntry { message, part }) = client.wholes.remove(&number) {
+        let (number, sent) = client.sent_messages.pop()?;
+        let mut received = server.received_messages.pass().flatten();
+        client.done -= u64::from(sent.reply.is_some());
+        server.done -= u64::from(received.is_some());
+        let SentEntry { scheduled, mut written, lane, size, kind, parent, reply, reply_size, refused } = sent;
+        let mut in_parts = server.reply_starts.remove(&number).is_some();
+        let mut reply_written = received.map(|received| received.reply_written);
+        if let Some(CompositeEntry { message, part }) = client.composites.remove(&number) {
             in_parts = true;
             // It is before its messages, so their notes still exist.
-            written = client.asked.get(message).map_or(written, |asked| asked.written);
-            answered = server.answered.get(message).copied().flatten();
+            written = client.sent_messages.get(message).map_or(written, |sent| sent.written);
+            received = server.received_messages.get(message).copied().flatten();
             reply_written = match part {
-                Part::First => server.begun.get(&message).copied(),
-                Part::Last => answered.map(|answered| answered.reply_written),
+                Part::First => server.reply_starts.get(&message).copied(),
+                Part::Last => received.map(|received| received.reply_written),
             };
         }
-        let outcome = match answered {
+        let outcome = match received {
             Some(_) if refused => Outcome::Refused,
-            Some(answered) if answered.is_late => Outcome::Late,
+            Some(received) if received.is_late => Outcome::Late,
             Some(_) if reply.is_some() || !self.has_replies => Outcome::Completed,
             _ if self.gives_up => Outcome::Abandoned,
             _ => Outcome::Unfinished,
@@ -80,9 +79,9 @@ impl LedgerJoin {
             size,
             reply_size,
             scheduled,
-            request: answered.map(|answered| match kind {
-                RecordKind::Frame => answered.request.leg_of_frame(written),
-                _ => answered.request.leg(written),
+            request: received.map(|received| match kind {
+                RecordKind::Frame => received.request.leg_of_frame(written),
+                _ => received.request.leg(written),
             }),
             reply: reply_written.zip(reply).map(|(written, reply)| {
                 if in_parts { reply.leg_of_parts(written) } else { reply.leg(written) }

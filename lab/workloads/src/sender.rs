@@ -122,7 +122,7 @@ impl<R: RequestSource> Sender<R> {
             return;
         }
         if self.requests.session_setup(ConnectionId(0), 0).is_some() {
-            self.setups.begin(now, self.lanes.connections.into());
+            self.setups.start(now, self.lanes.connections.into());
         } else {
             self.pacer.start(now);
         }
@@ -219,7 +219,7 @@ impl<R: RequestSource> Sender<R> {
     fn take_reply(&mut self, now: Time, delivery: &Delivery) {
         let (number, refused) = match self.requests.reply(now, &delivery.payload) {
             Ok(RepliedRequest::Session(connection)) => return self.session_open(now, connection),
-            Ok(RepliedRequest::SessionRefused(connection)) if self.setups.may_be_known(connection) => {
+            Ok(RepliedRequest::SessionRefused(connection)) if self.setups.is_open_already(connection) => {
                 return self.session_open(now, connection);
             }
             Ok(RepliedRequest::SessionRefused(_)) => {

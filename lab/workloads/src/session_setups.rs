@@ -32,7 +32,7 @@ impl SessionSetups {
     }
 
     /// Starts the setup of sessions on this many connections.
-    pub(crate) fn begin(&mut self, now: Time, connections: u32) {
+    pub(crate) fn start(&mut self, now: Time, connections: u32) {
         self.unanswered = (0..connections).collect();
         self.make_due(now);
     }
@@ -65,7 +65,7 @@ impl SessionSetups {
 
     /// Returns whether a refusal can only mean that the session is open already, because the reply to an
     /// earlier setup was lost.
-    pub(crate) fn may_be_known(&self, ConnectionId(connection): ConnectionId) -> bool {
+    pub(crate) fn is_open_already(&self, ConnectionId(connection): ConnectionId) -> bool {
         self.attempt > 0 || !self.unanswered.contains(&connection)
     }
 }
@@ -78,31 +78,31 @@ mod tests {
         Time::from_millis(1000 * secs)
     }
 
-    fn said(setups: &mut SessionSetups, now: Time) -> Vec<(u32, u32)> {
+    fn sent(setups: &mut SessionSetups, now: Time) -> Vec<(u32, u32)> {
         std::iter::from_fn(|| setups.next(now)).map(|(connection, attempt)| (connection.0, attempt)).collect()
     }
 
     /// RFC 8085 section 3.1.1: an initial second, and an exponential backoff.
     #[test]
-    fn what_is_not_answered_is_said_again_after_twice_the_time() {
+    fn an_unanswered_setup_is_sent_again_after_twice_the_time() {
         let mut setups = SessionSetups::new(4);
-        setups.begin(secs(10), 2);
-        assert_eq!(said(&mut setups, secs(10)), [(0, 0), (1, 0)]);
+        setups.start(secs(10), 2);
+        assert_eq!(sent(&mut setups, secs(10)), [(0, 0), (1, 0)]);
         assert_eq!(setups.due(), secs(11));
-        assert!(!setups.on_reply(ConnectionId(0)) && !setups.may_be_known(ConnectionId(1)));
-        assert_eq!(said(&mut setups, secs(11)), [(1, 1)]);
-        assert_eq!((said(&mut setups, secs(12)), setups.due()), (vec![], secs(13)));
-        assert_eq!(said(&mut setups, secs(13)), [(1, 2)]);
-        assert_eq!((said(&mut setups, secs(17)), setups.due()), (vec![(1, 3)], Time::MAX));
+        assert!(!setups.on_reply(ConnectionId(0)) && !setups.is_open_already(ConnectionId(1)));
+        assert_eq!(sent(&mut setups, secs(11)), [(1, 1)]);
+        assert_eq!((sent(&mut setups, secs(12)), setups.due()), (vec![], secs(13)));
+        assert_eq!(sent(&mut setups, secs(13)), [(1, 2)]);
+        assert_eq!((sent(&mut setups, secs(17)), setups.due()), (vec![(1, 3)], Time::MAX));
         assert!(setups.on_reply(ConnectionId(1)));
-        assert!(!setups.on_reply(ConnectionId(1)), "a second answer is none");
+        assert!(!setups.on_reply(ConnectionId(1)), "a second reply is not the last one");
     }
 
     #[test]
-    fn over_a_reliable_transport_it_is_said_once() {
+    fn over_a_reliable_transport_a_setup_is_sent_once() {
         let mut setups = SessionSetups::new(1);
-        setups.begin(secs(0), 1);
-        assert_eq!((said(&mut setups, secs(0)), setups.due()), (vec![(0, 0)], Time::MAX));
-        assert_eq!(said(&mut setups, secs(500)), []);
+        setups.start(secs(0), 1);
+        assert_eq!((sent(&mut setups, secs(0)), setups.due()), (vec![(0, 0)], Time::MAX));
+        assert_eq!(sent(&mut setups, secs(500)), []);
     }
 }

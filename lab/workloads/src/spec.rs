@@ -155,7 +155,8 @@ impl WorkloadSpec {
 
     /// Creates a client that sends a message whenever a request of a server waits for it.
     ///
-    /// # Panics If the messages of the workload have no replies of their own.
+    /// # Panics
+    /// If the messages of the workload have no replies of their own.
     pub fn onward_client(
         &self,
         lanes: StreamLayout,

@@ -91,8 +91,8 @@ fn assert_waits_are_known_if_they_are_asked(transport: &str) {
     let asking = Assignment { stamps: true, ..plain };
     // A busy kernel starts to record timestamps some time after they were enabled.
     let mut runs = (0..100).map(|_| here(&asking).unwrap());
-    let told = runs.find_map(|run| run.waits[0].zip(run.waits[1]).map(|waits| (run, waits)));
-    let (run, waits) = told.unwrap_or_else(|| panic!("the kernel tells nothing of {transport}"));
+    let run_with_waits = runs.find_map(|run| run.waits[0].zip(run.waits[1]).map(|waits| (run, waits)));
+    let (run, waits) = run_with_waits.unwrap_or_else(|| panic!("no waits are known of {transport}"));
     assert_complete(&run, 30);
     for waits in [waits.0, waits.1] {
         assert!((1..=30).contains(&waits.messages), "{transport}: {waits:?}");

@@ -66,11 +66,11 @@ impl Browser {
     }
 
     /// Starts a page: requests the files that are known from the beginning.
-    fn begin(&mut self, now: Time) {
+    fn start_page(&mut self, now: Time) {
         let files = files::draw(&self.page, &mut self.sizes);
         let entries = self.note_page(now, files.iter().map(|file| u64::from(file.size)).sum());
         self.loading = Some(PageLoad::new(entries, files, self.page.head.0 as u32, self.tracks));
-        files::known(&self.page).for_each(|file| self.discover_file(now, file));
+        files::initial_files(&self.page).for_each(|file| self.discover_file(now, file));
         self.send_requests();
     }
 
@@ -120,16 +120,16 @@ impl Browser {
 
     /// Handles a part of a response.
     fn receive_part(&mut self, now: Time, delivery: &Delivery) -> Result<(), &'static str> {
-        let came = Frame::read(&delivery.payload)?;
+        let frame = Frame::read(&delivery.payload)?;
         let loading = self.loading.as_mut().ok_or("a response to no request")?;
         let arrived = MessageArrival { passage: delivery.passage, delivered: now };
-        let octets = frame::octets(self.page.way, came, delivery.payload.len());
-        let Part { is_first, is_last } = loading.receive(came.number, octets)?;
+        let octets = frame::octets(self.page.way, frame, delivery.payload.len());
+        let Part { is_first, is_last } = loading.receive(frame.number, octets)?;
         if is_first {
             self.ledger.note_first_octets(loading.first_octets, arrived);
             self.done += 1;
         }
-        if is_last { self.finish(now, came.number, arrived) } else { Ok(()) }
+        if is_last { self.finish(now, frame.number, arrived) } else { Ok(()) }
     }
 
     /// Finishes a file.
@@ -221,7 +221,7 @@ impl Application for Browser {
             return Output::Stop(quit);
         }
         if self.loading.is_none() && self.left > 0 && self.next.is_none_or(|next| next <= now) {
-            self.begin(now);
+            self.start_page(now);
         }
         let outgoing = match self
             .rejected

@@ -180,9 +180,11 @@ impl Application for Server {
             }
             Input::PeerClosed(id) => self.connections.entry(id).or_default().is_half_closed = true,
             Input::Failed(id, reason) => {
-                let unsaid = self.connections.remove(&id).is_some_and(|connection| !connection.is_idle());
-                self.quit =
-                    (unsaid && !self.page.reopen).then_some(AbortReason::Connection(reason)).or(self.quit);
+                let is_unfinished =
+                    self.connections.remove(&id).is_some_and(|connection| !connection.is_idle());
+                self.quit = (is_unfinished && !self.page.reopen)
+                    .then_some(AbortReason::Connection(reason))
+                    .or(self.quit);
             }
             Input::Closed(id) => drop(self.connections.remove(&id)),
             Input::Opened(_) | Input::Accepted(_) => {}

@@ -82,10 +82,10 @@ impl Agent {
         while self.idle.front().is_some_and(|rule| rule.until <= now) {
             self.idle.pop_front();
         }
-        let wish = self.mix.draw(&mut self.rng);
-        let rule = if wish == RequestPurpose::Enable { None } else { self.idle.pop_front() };
+        let purpose = self.mix.draw(&mut self.rng);
+        let rule = if purpose == RequestPurpose::Enable { None } else { self.idle.pop_front() };
         let Some(IdleRule { pid, .. }) = rule else { return Self::enable(number) };
-        let (change, lifetime) = match wish {
+        let (change, lifetime) = match purpose {
             RequestPurpose::Delete => (Change::Delete, Lifetime(0)),
             _ => (Change::Lifetime(pid), Self::LIFETIME),
         };
